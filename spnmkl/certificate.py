@@ -1,0 +1,211 @@
+"""Objective, dual bound, gap and KKT residuals from the data alone: no solver is imported, none is trusted.
+
+Sections are those of docs/formulation.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import brentq
+
+from spnmkl.circuit.evaluate import apply_kernel, term_responses
+from spnmkl.circuit.measure import moved_flows
+from spnmkl.circuit.program import Floats
+from spnmkl.problem import Problem
+
+_FLOOR = 1e-9  # of β̃ in its component: the bound needs β̃ > 0
+
+
+def best_intercept(f: Floats, y: Floats, C: Floats) -> tuple[float, float]:
+    """argmin_b Σ_i C_i max(0, 1 − y_i (f_i + b)), the middle one of several, and its value."""
+    breakpoints = y - f
+    order = np.argsort(breakpoints)
+    slope = np.cumsum(C[order]) - C[y > 0].sum()
+    rounding = 1e-12 * C.sum()
+    k = min(int(np.searchsorted(slope, -rounding)), len(y) - 1)
+    b = breakpoints[order[k]]
+    if slope[k] <= rounding and k + 1 < len(y):
+        after = k + 1 + int(np.argmax(C[order[k + 1 :]] > 0))
+        b = (b + breakpoints[order[after]]) / 2
+    return float(b), float((C * np.maximum(0.0, 1.0 - y * (f + b))).sum())
+
+
+def balanced(alpha: Floats, Y: Floats) -> Floats:
+    """α with yᵀα = 0 for every class: the heavier side is scaled down, so the bounds still hold."""
+    alpha = np.maximum(alpha, 0.0)
+    positive = np.where(Y > 0, alpha, 0.0).sum(axis=1, keepdims=True)
+    negative = np.where(Y < 0, alpha, 0.0).sum(axis=1, keepdims=True)
+    lighter = np.minimum(positive, negative)
+    with np.errstate(invalid="ignore"):
+        scale = np.where(Y > 0, lighter / positive, lighter / negative)
+    return np.where(lighter > 0, alpha * np.nan_to_num(scale), 0.0)
+
+
+@dataclass(frozen=True)
+class Primal:
+    """The objective at (β, w(α), b) with b from exact hinge minimisation."""
+
+    value: float
+    intercept: Floats
+
+
+def primal(problem: Problem, beta: Floats, alpha: Floats) -> Primal:
+    """P of section 5: ½ Σ_m g_m q_m + λ Σ_v c_v β_v^{p_v} + Σ_i C_i ℓ_i, summed over the classes."""
+    A = alpha * problem.Y
+    F = apply_kernel(problem.circuit, problem.circuit.weights(beta), problem.source, A, problem.n_threads)
+    fits = [best_intercept(f, y, problem.C) for f, y in zip(F, problem.Y, strict=True)]
+    quadratic = float((A * F).sum())
+    value = quadratic / 2 + problem.regularizer(beta) + sum(loss for _, loss in fits)
+    return Primal(value, np.array([b for b, _ in fits]))
+
+
+def quadratic_flows(problem: Problem, alpha: Floats, beta: Floats) -> Floats:
+    """½ Σ_{m through t} g_m(β) q_m(α) for every term t: one pass over the kernels."""
+    A, W = alpha * problem.Y, problem.circuit.weights(beta)
+    R = term_responses(problem.circuit, W, problem.source, A, problem.n_threads)
+    return W * np.einsum("tcn,cn->t", R, A) / 2
+
+
+@dataclass(frozen=True)
+class Dual:
+    """A lower bound on the optimum, with what proves it: α (balanced, unscaled) and β̃."""
+
+    value: float
+    alpha: Floats
+    witness: Floats
+
+
+def dual(problem: Problem, alpha: Floats, witness: Floats) -> Dual:
+    """D of section 5 at given α and β̃ > 0."""
+    alpha = balanced(alpha, problem.Y)
+    flows = quadratic_flows(problem, alpha, witness)
+    return Dual(dual_value(problem, alpha, witness, flows), alpha, witness)
+
+
+def dual_value(problem: Problem, alpha: Floats, witness: Floats, flows: Floats) -> float:
+    """The closed form, from the flows ½ Σ g_m(β̃) q_m; −inf where no bound is known."""
+    positive = alpha > 0
+    total = float(alpha.sum())
+    if not positive.any():
+        return 0.0
+    largest = float((np.broadcast_to(problem.C, alpha.shape)[positive] / alpha[positive]).min())
+    D = problem.circuit.X.T @ flows  # ∂F/∂log β̃
+    price = problem.lam * problem.c
+    if problem.convex:
+        return _dual_convex(problem.p, price, D / witness, total, largest)
+    if problem.convex_in_powers:
+        # In τ = β^p: F(τ) ≤ o + Dᵀτ, o = ½ Σ_m q_m g_m (1 − Σ_v e_mv/p_v).
+        offset = max(0.0, flows[problem.circuit.operation_start[-2] :].sum() - (D / problem.p).sum())
+        slope = D / (problem.p * witness**problem.p)
+        s = min(largest, _scale_limit(slope, price))
+        s = s if offset == 0 else min(s, total / (2 * offset))
+        return s * total - s * s * offset
+    return -np.inf
+
+
+def _scale_limit(d: Floats, price: Floats) -> float:
+    """The largest s with s² d_v ≤ λ c_v."""
+    steepest = float((d / price).max(initial=0.0))
+    return np.inf if steepest <= 0 else float(steepest**-0.5)
+
+
+def _dual_convex(p: Floats, price: Floats, d: Floats, total: float, largest: float) -> float:
+    """max over 0 < s ≤ largest, s² d_v ≤ λ c_v where p_v = 1, of s 1ᵀα − Σ_{p_v>1} conjugate(s² d_v)."""
+    lasso, power = p == 1, (p > 1) & (d > 0)
+    top = min(largest, _scale_limit(d[lasso], price[lasso]))
+    if not power.any():
+        return top * total
+    # ((p−1)/p) s²d (s²d/(λcp))^{1/(p−1)} = a s^e with e = 2p/(p−1)
+    q = p[power]
+    e = 2 * q / (q - 1)
+    log_a = np.log((q - 1) / q) + np.log(d[power]) + (np.log(d[power]) - np.log(price[power] * q)) / (q - 1)
+
+    def slope(log_s: float) -> float:
+        return total - float(np.exp(np.minimum(log_a + np.log(e) + (e - 1) * log_s, 700.0)).sum())
+
+    # At the root of one term alone the sum is already at least `total`.
+    high = float(((np.log(total) - log_a - np.log(e)) / (e - 1)).min())
+    low = high - np.log(len(q) + 1.0) / float((e - 1).min()) - 1.0
+    log_s = min(np.log(top), brentq(slope, low, high + 1e-9) if slope(high + 1e-9) < 0 < slope(low) else low)
+    return float(np.exp(log_s) * total - np.exp(log_a + e * log_s).sum())
+
+
+def improved_witness(problem: Problem, witness: Floats, flows: Floats, rounds: int = 60) -> Floats:
+    """Section 5's β̃_v ← (β̃_v d_v/(λ c_v p_v))^{1/p_v} at fixed α, run on the independent measure of the flows.
+
+    Components whose p are all 1 keep their size: F is homogeneous there and only the direction matters.
+    """
+    circuit, p, parts = problem.circuit, problem.p, problem.components
+    price = problem.lam * problem.c * p
+    homogeneous = np.bincount(parts, weights=p != 1) == 0
+    u = start = np.log(witness)
+    size = np.log(np.bincount(parts, weights=problem.c * witness))
+    for _ in range(rounds):
+        D = circuit.X.T @ moved_flows(circuit, flows, u - start)
+        new = np.where(D > 0, np.log(np.maximum(D, 1e-300) / price) / p, u)
+        drift = np.log(np.bincount(parts, weights=problem.c * np.exp(np.clip(new, -600, 600)))) - size
+        new = new - np.where(homogeneous, drift, 0.0)[parts]
+        new = np.maximum(new, _largest_in_part(new, parts) + np.log(_FLOOR))
+        moved, u = float(np.abs(new - u).max()), new
+        if moved < 1e-6:
+            break
+    return np.exp(np.clip(u, -600, 600))
+
+
+def _largest_in_part(values: Floats, parts: np.ndarray) -> Floats:
+    largest = np.full(parts.max() + 1, -np.inf)
+    np.maximum.at(largest, parts, values)
+    return largest[parts]
+
+
+def search_dual(
+    problem: Problem, alpha: Floats, witness: Floats, *, target: float = np.inf, rounds: int = 25
+) -> tuple[Dual, Floats]:
+    """Improve β̃ until the bound reaches `target` or stops improving; also the flows at the best β̃."""
+    alpha = balanced(alpha, problem.Y)
+    best, best_flows = Dual(-np.inf, alpha, witness), np.zeros(problem.circuit.n_terms)
+    for _ in range(rounds):
+        flows = quadratic_flows(problem, alpha, witness)
+        value = dual_value(problem, alpha, witness, flows)
+        stalled = value < best.value + 0.02 * (min(target, abs(value)) - best.value)
+        if value > best.value:
+            best, best_flows = Dual(value, alpha, witness), flows
+        if best.value >= target or stalled or problem.linear:
+            break
+        witness = improved_witness(problem, witness, flows)
+    return best, best_flows
+
+
+def kkt_residuals(problem: Problem, beta: Floats, alpha: Floats, objective: float) -> Floats:
+    """(V,) |β_v ∂J/∂β_v| over the objective; for a zero weight, how much its component could still gain.
+
+    For β_v > 0 it is the relative change of the objective per relative change of β_v. A component at zero is
+    stationary while F ≤ λ cᵀβ on it; what exceeds this, over λ cᵀβ, is its residual.
+    """
+    zero = beta <= 0
+    D = problem.circuit.X.T @ quadratic_flows(problem, alpha, beta)
+    residual = np.abs(problem.regularizer_slope(np.where(zero, 1.0, beta)) - D) / max(objective, 1e-300)
+    if not zero.any():
+        return residual
+    residual[zero] = 0.0
+    if problem.convex:
+        best, flows = search_dual(problem, alpha, np.where(zero, _inner_point(problem, zero), beta), rounds=5)
+        slope = (problem.circuit.X.T @ flows) / best.witness
+        gain = np.bincount(problem.components, weights=best.witness * slope)
+        cost = np.bincount(problem.components, weights=best.witness * problem.lam * problem.c)
+        excess = np.maximum(0.0, gain / cost - 1.0)[problem.components]
+        residual[zero] = excess[zero]
+    return residual
+
+
+def _inner_point(problem: Problem, where: np.ndarray) -> Floats:
+    return np.full(len(where), 1.0 / problem.c.sum())
+
+
+def relative_gap(objective: float, bound: float) -> float:
+    """(P − D)/P; 0 at the trivial optimum 0."""
+    if not np.isfinite(bound):
+        return np.inf
+    return 0.0 if objective == bound else (objective - bound) / objective

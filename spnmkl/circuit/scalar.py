@@ -1,0 +1,42 @@
+"""The circuit on numbers instead of kernel entries: sums over all paths at the cost of one small pass."""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+
+@njit(nogil=True, cache=True)
+def scalar_flows(
+    operation_start: NDArray[np.int64],
+    term_start: NDArray[np.int64],
+    arguments: NDArray[np.int64],
+    n_leaves: int,
+    W: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """For every term the total weight of the derivations through it, counted once per occurrence; kernels count 1."""
+    n_operations = len(operation_start) - 1
+    value = np.ones(n_leaves + n_operations)
+    for k in range(n_operations):
+        total = 0.0
+        for t in range(operation_start[k], operation_start[k + 1]):
+            product = W[t]
+            for a in range(term_start[t], term_start[t + 1]):
+                product *= value[arguments[a]]
+            total += product
+        value[n_leaves + k] = total
+    outside = np.zeros(n_leaves + n_operations)
+    outside[-1] = 1.0
+    flows = np.zeros(len(W))
+    for k in range(n_operations - 1, -1, -1):
+        for t in range(operation_start[k], operation_start[k + 1]):
+            start, stop = term_start[t], term_start[t + 1]
+            scale = outside[n_leaves + k] * W[t]
+            product = 1.0
+            for a in range(start, stop):
+                others = product
+                for b in range(a + 1, stop):
+                    others *= value[arguments[b]]
+                outside[arguments[a]] += scale * others
+                product *= value[arguments[a]]
+            flows[t] = scale * product
+    return flows

@@ -1,0 +1,29 @@
+"""Base kernels by name: parameters, normalisation, matrices for training and for new samples."""
+
+from spnmkl.kernels.fitting import (
+    FittedKernel,
+    cross_kernels,
+    fit_kernel,
+    fit_kernels,
+    restrict_kernels,
+)
+from spnmkl.kernels.matrices import alignment, check_matrix
+from spnmkl.kernels.normalization import NORMALIZATIONS
+from spnmkl.kernels.registry import Parameter, kernel_names, kernel_schema, register_kernel
+from spnmkl.kernels.validation import validate_kernels
+
+__all__ = [
+    "NORMALIZATIONS",
+    "FittedKernel",
+    "Parameter",
+    "alignment",
+    "check_matrix",
+    "cross_kernels",
+    "fit_kernel",
+    "fit_kernels",
+    "kernel_names",
+    "kernel_schema",
+    "register_kernel",
+    "restrict_kernels",
+    "validate_kernels",
+]

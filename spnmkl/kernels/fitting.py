@@ -1,0 +1,322 @@
+"""From specifications and samples to training matrices, and to kernel values of new samples."""
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from spnmkl.errors import DataError, KernelError
+from spnmkl.kernels import functions, registry
+from spnmkl.kernels.matrices import check_computed
+from spnmkl.kernels.normalization import Statistics, normalize, normalize_cross
+from spnmkl.kernels.validation import DataColumns, check_spec, kernel_of
+from spnmkl.structure import SPN, KernelSpec
+
+Params = dict[str, Any]
+Columns = tuple[int, ...] | None
+T = TypeVar("T")
+
+# Beyond this, squares and their sums come close to overflow.
+_LARGEST = 1e100
+
+
+@dataclass(frozen=True, eq=False)
+class FittedKernel:
+    """A kernel with everything that its training samples decided.
+
+    Attributes
+    ----------
+    spec : KernelSpec
+    params : dict
+        All parameters as numbers: defaults filled in, "scale" and "median" resolved.
+    columns : tuple of int or None
+        The columns it sees, None for all.
+    X_ref : ndarray of shape (n_train, n_features)
+        Training rows, all columns: one array that the kernels of a structure share.
+    rows : ndarray of int or None
+        The rows of `X_ref` that are references, None for all.
+    """
+
+    spec: KernelSpec
+    params: Params
+    columns: Columns
+    X_ref: np.ndarray
+    statistics: Statistics
+    rows: np.ndarray | None = None
+
+    @property
+    def n_reference(self) -> int:
+        return len(self.X_ref) if self.rows is None else len(self.rows)
+
+    @property
+    def needs_all_rows(self) -> bool:
+        """Whether new samples are compared with every training row, to centre them."""
+        return self.statistics.means is not None
+
+    def cross(self, X: np.ndarray) -> np.ndarray:
+        """Kernel between samples and the reference rows, normalised as in training.
+
+        Parameters
+        ----------
+        X : ndarray of shape (m, n_features)
+
+        Returns
+        -------
+        K : ndarray of shape (m, n_reference)
+        """
+        return cross_kernels({"": self}, X)[""]
+
+    def restrict(self, rows: np.ndarray) -> "FittedKernel":
+        """Keep only some references, such as support vectors; the columns of `cross` follow their order."""
+        rows = np.asarray(rows)
+        kept = np.arange(self.n_reference)[rows] if self.rows is None else self.rows[rows]
+        return replace(self, rows=kept, statistics=self.statistics.restrict(rows))
+
+    def state(self) -> dict[str, Any]:
+        """All but `X_ref` as values that JSON can hold and float64 arrays."""
+        return {
+            "kernel": self.spec.kernel,
+            "given": dict(self.spec.params),
+            "features": None if self.spec.features is None else list(self.spec.features),
+            "normalize": self.spec.normalize,
+            "params": dict(self.params),
+            "columns": None if self.columns is None else list(self.columns),
+            "rows": None if self.rows is None else self.rows.tolist(),
+            **vars(self.statistics),
+        }
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any], X_ref: np.ndarray) -> "FittedKernel":
+        """The kernel that `state` described, on the same reference rows."""
+        registry.get(state["kernel"])
+        features, columns, rows = state["features"], state["columns"], state["rows"]
+        spec = KernelSpec(
+            kernel=state["kernel"],
+            params=tuple(sorted(state["given"].items())),
+            features=None if features is None else tuple(features),
+            normalize=state["normalize"],
+        )
+        return cls(
+            spec,
+            dict(state["params"]),
+            None if columns is None else tuple(columns),
+            X_ref,
+            Statistics(**{field.name: state[field.name] for field in fields(Statistics)}),
+            None if rows is None else np.asarray(rows, dtype=np.intp),
+        )
+
+    def _compared_rows(self) -> np.ndarray | None:
+        return None if self.needs_all_rows else self.rows
+
+    def _normalised(self, values: np.ndarray, X: np.ndarray) -> np.ndarray:
+        """Kernel values against the compared rows made into what `cross` returns; X has its columns only."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = values.sum()  # NaN or infinite if a value is, without a temporary as large as the values
+        if not np.isfinite(total):
+            raise KernelError(
+                f"{kernel_of(self.spec)} gives NaN or infinity for new samples; "
+                "compare their values with the training samples."
+            )
+        diagonal = means = None
+        if self.statistics.scale is not None:
+            diagonal = registry.get(self.spec.kernel).self_similarity(X, self.params)
+        if self.needs_all_rows:
+            means = values.mean(axis=1)
+            values = values if self.rows is None else np.take(values, self.rows, axis=1)
+        normalize_cross(values, self.statistics, diagonal, means)
+        return values
+
+
+def fit_kernel(
+    spec: KernelSpec, X: np.ndarray, feature_names: Sequence[str] | None = None
+) -> tuple[FittedKernel, np.ndarray]:
+    """Compute the training matrix of one kernel.
+
+    Parameters
+    ----------
+    spec : KernelSpec
+    X : ndarray of shape (n, n_features)
+        float64; referred to by the result, not copied.
+    feature_names : sequence of str, optional
+        Names of the columns, for specifications that use them.
+
+    Returns
+    -------
+    fitted : FittedKernel
+        For kernel values of new samples.
+    K : ndarray of shape (n, n)
+        float64, C-contiguous, exactly symmetric, normalised.
+    """
+    X = _check_rows(X, feature_names)
+    available = DataColumns.of(feature_names, X.shape[1])
+    check_spec(spec, kernel_of(spec), available)
+    return next(_fit_group([spec], {spec: kernel_of(spec)}, available.resolve(spec.features), X))
+
+
+def fit_kernels(
+    spn: SPN, X: np.ndarray, feature_names: Sequence[str] | None = None
+) -> tuple[dict[str, np.ndarray], dict[str, FittedKernel]]:
+    """Compute the training matrices of all leaves.
+
+    Leaves with equal specifications get the same array object, and leaves that differ in parameters only
+    share the distances or inner products that they start from.
+
+    Parameters
+    ----------
+    spn : SPN
+    X : ndarray of shape (n, n_features)
+    feature_names : sequence of str, optional
+
+    Returns
+    -------
+    matrices : dict from leaf id to ndarray of shape (n, n)
+    fitted : dict from leaf id to FittedKernel
+    """
+    X = _check_rows(X, feature_names)
+    specs = {leaf: spn.spec(leaf) for leaf in spn.kernels}
+    available = DataColumns.of(feature_names, X.shape[1])
+    names: dict[KernelSpec, str] = {}
+    for leaf, spec in specs.items():
+        names.setdefault(spec, kernel_of(spec, spn.label(leaf)))
+    for spec, who in names.items():
+        check_spec(spec, who, available)
+    columns = {spec: available.resolve(spec.features) for spec in names}
+    done: dict[KernelSpec, tuple[FittedKernel, np.ndarray]] = {}
+    for group in _grouped(names, lambda spec: _base_key(spec.kernel, dict(spec.params), columns[spec])):
+        done.update(zip(group, _fit_group(group, names, columns[group[0]], X), strict=True))
+    fitted = {leaf: done[spec][0] for leaf, spec in specs.items()}
+    return {leaf: done[spec][1] for leaf, spec in specs.items()}, fitted
+
+
+def cross_kernels(fitted: Mapping[T, FittedKernel], X: np.ndarray) -> dict[T, np.ndarray]:
+    """`FittedKernel.cross` for all leaves at once, with what they share computed once.
+
+    A leaf fitted with another in one object gets the same array. Call it on tiles of rows: it holds
+    len(fitted) arrays of shape (len(X), n_reference).
+    """
+    X = _check_rows(X)
+    unique = {id(kernel): kernel for kernel in fitted.values()}
+    values: dict[int, np.ndarray] = {}
+    for group in _grouped(unique.values(), _cross_key):
+        values.update(zip(map(id, group), _cross_group(group, X), strict=True))
+    return {leaf: values[id(kernel)] for leaf, kernel in fitted.items()}
+
+
+def restrict_kernels(fitted: Mapping[T, FittedKernel], rows: np.ndarray) -> dict[T, FittedKernel]:
+    """Restrict the kernels of `fit_kernels` to some references and drop the training rows none of them needs.
+
+    They still share one `X_ref`: the references alone, or all training rows if a kernel is centred.
+    """
+    restricted = {id(kernel): kernel.restrict(rows) for kernel in fitted.values()}
+    if restricted and not any(kernel.needs_all_rows for kernel in restricted.values()):
+        first = next(iter(restricted.values()))
+        X_ref = first.X_ref[first.rows]
+        restricted = {i: replace(kernel, X_ref=X_ref, rows=None) for i, kernel in restricted.items()}
+    return {leaf: restricted[id(kernel)] for leaf, kernel in fitted.items()}
+
+
+def _fit_group(
+    specs: Sequence[KernelSpec], names: Mapping[KernelSpec, str], columns: Columns, X_ref: np.ndarray
+) -> Iterator[tuple[FittedKernel, np.ndarray]]:
+    """Fit kernels that start from one base."""
+    X, first = _select(X_ref, columns), specs[0]
+    _check_sign(first, X, names[first])
+    base = registry.get(first.kernel).base(X, X, _complete(first))
+    for spec, own in _copies(specs, base):
+        kernel = registry.get(spec.kernel)
+        params = _resolve(kernel, _complete(spec), X, own)
+        K = check_computed(kernel.finished(own, params), f"{names[spec]} gives a matrix that")
+        yield FittedKernel(spec, params, columns, X_ref, normalize(K, spec.normalize)), K
+
+
+def _cross_group(kernels: Sequence[FittedKernel], X: np.ndarray) -> Iterator[np.ndarray]:
+    """`cross` of kernels that start from one base."""
+    first = kernels[0]
+    if X.shape[1] != first.X_ref.shape[1]:
+        raise DataError(
+            f"X has {X.shape[1]} columns, but the kernels were fitted on {first.X_ref.shape[1]}; "
+            "pass the columns of training in the same order."
+        )
+    rows = first._compared_rows()
+    Z = _select(first.X_ref if rows is None else first.X_ref[rows], first.columns)
+    X = _select(X, first.columns)
+    _check_sign(first.spec, X, kernel_of(first.spec))
+    base = registry.get(first.spec.kernel).base(X, Z, first.params)
+    for fitted, own in _copies(kernels, base):
+        values = registry.get(fitted.spec.kernel).finished(own, fitted.params)
+        yield fitted._normalised(values, X)
+
+
+def _copies(items: Sequence[T], base: np.ndarray) -> Iterator[tuple[T, np.ndarray]]:
+    """Each item with an array of its own to overwrite; the last gets `base` itself."""
+    for item in items[:-1]:
+        yield item, base.copy()
+    yield items[-1], base
+
+
+def _base_key(name: str, params: Params, columns: Columns) -> tuple[Hashable, ...]:
+    """Equal for kernels that can start from one base."""
+    kernel = registry.get(name)
+    shared = () if kernel.finish is not None else tuple(sorted(params.items()))
+    return kernel.function, shared, columns
+
+
+def _cross_key(fitted: FittedKernel) -> tuple[Hashable, ...]:
+    rows = fitted._compared_rows()
+    compared = None if rows is None else rows.tobytes()
+    return _base_key(fitted.spec.kernel, fitted.params, fitted.columns), id(fitted.X_ref), compared
+
+
+def _grouped(items: Iterable[T], key: Callable[[T], Hashable]) -> Iterable[list[T]]:
+    groups: dict[Hashable, list[T]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups.values()
+
+
+def _complete(spec: KernelSpec) -> Params:
+    given = dict(spec.params)
+    schema = registry.kernel_schema(spec.kernel)
+    return {p.name: p.convert(given.get(p.name, p.default)) for p in schema}
+
+
+def _resolve(kernel: registry.RegisteredKernel, params: Params, X: np.ndarray, base: np.ndarray) -> Params:
+    """Parameters as numbers; `base` belongs to the training rows themselves."""
+    if kernel.finish is None or not isinstance(params.get("gamma"), str):
+        return params
+    return {**params, "gamma": functions.resolve_gamma(params["gamma"], X, base)}
+
+
+def _select(X: np.ndarray, columns: Columns) -> np.ndarray:
+    return X if columns is None else np.take(X, columns, axis=1)
+
+
+def _check_sign(spec: KernelSpec, X: np.ndarray, who: str) -> None:
+    if not registry.get(spec.kernel).nonnegative or X.min() >= 0:
+        return
+    position = int(X.min(axis=0).argmin())
+    column = position if spec.features is None else spec.features[position]
+    raise KernelError(
+        f"{who} needs values of 0 or more, but column {column!r} holds {X.min():g}; "
+        "use another kernel, or scale the column with MinMaxScaler(clip=True)."
+    )
+
+
+def _check_rows(X: np.ndarray, feature_names: Sequence[str] | None = None) -> np.ndarray:
+    X = np.asarray(X, dtype=np.float64)
+    if X.ndim != 2 or not X.size:
+        raise DataError(
+            f"X must have rows and columns, but its shape is {X.shape}; pass (n, n_features) numbers."
+        )
+    if not (X.max() <= _LARGEST and X.min() >= -_LARGEST):
+        column = int(np.argmin((np.abs(X) <= _LARGEST).all(axis=0)))
+        raise DataError(
+            f"X holds NaN, infinity or a value beyond {_LARGEST:g} in column {column}; "
+            "remove, fill or rescale these values."
+        )
+    if feature_names is not None and len(feature_names) != X.shape[1]:
+        raise DataError(
+            f"X has {X.shape[1]} columns, but {len(feature_names)} names were given; name each column once."
+        )
+    return X

@@ -1,0 +1,218 @@
+"""Kernels by name, and the schema of their parameters."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, Literal
+
+import numpy as np
+
+from spnmkl.errors import KernelError
+
+ParameterType = Literal["float", "int", "choice", "float_or_choice"]
+
+# Rows per block when a kernel without a diagonal function is asked for k(x, x).
+_DIAGONAL_BLOCK = 32
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a kernel, with all that a form needs to ask for it.
+
+    Parameters
+    ----------
+    name : str
+    type : {"float", "int", "choice", "float_or_choice"}
+    default : float, int or str
+    minimum, maximum : float, optional
+        Bounds of a number; they belong to the range unless marked exclusive.
+    exclusive_minimum, exclusive_maximum : bool
+    choices : tuple of str
+        The words that are allowed, for "choice" and "float_or_choice".
+    help : str
+        One line for the user.
+    """
+
+    name: str
+    type: ParameterType
+    default: Any
+    minimum: float | None = None
+    maximum: float | None = None
+    exclusive_minimum: bool = False
+    exclusive_maximum: bool = False
+    choices: tuple[str, ...] = ()
+    help: str = ""
+
+    def accepts(self, value: Any) -> bool:
+        if isinstance(value, str):
+            return self.type in ("choice", "float_or_choice") and value in self.choices
+        if self.type == "choice" or isinstance(value, bool) or not isinstance(value, Real):
+            return False
+        try:
+            number = float(value)
+        except OverflowError:
+            return False
+        whole = self.type != "int" or number.is_integer()
+        return math.isfinite(number) and whole and self._within_bounds(number)
+
+    def _within_bounds(self, number: float) -> bool:
+        low = -math.inf if self.minimum is None else self.minimum
+        high = math.inf if self.maximum is None else self.maximum
+        return (number > low if self.exclusive_minimum else number >= low) and (
+            number < high if self.exclusive_maximum else number <= high
+        )
+
+    def convert(self, value: Any) -> Any:
+        """An accepted value as the plain Python type the kernel receives."""
+        if isinstance(value, str):
+            return value
+        return int(value) if self.type == "int" else float(value)
+
+    def expected(self) -> str:
+        """The accepted values in words, for messages and forms."""
+        words = [f"'{choice}'" for choice in self.choices]
+        if self.type != "choice":
+            number = "a whole number" if self.type == "int" else "a number"
+            words.insert(0, " ".join([number, " and ".join(self._bounds())]).rstrip())
+        return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+
+    def _bounds(self) -> list[str]:
+        bounds = []
+        if self.minimum is not None:
+            bounds.append(f"{'above' if self.exclusive_minimum else 'of at least'} {self.minimum:g}")
+        if self.maximum is not None:
+            bounds.append(f"{'below' if self.exclusive_maximum else 'of at most'} {self.maximum:g}")
+        return bounds
+
+
+@dataclass(frozen=True)
+class RegisteredKernel:
+    """A kernel function with its schema.
+
+    With `finish`, the kernel is finish(function(X, Z), **params): `function` gives what leaves with
+    other parameters share (such as distances), and `finish` turns it into kernel values in place.
+    """
+
+    name: str
+    function: Callable[..., np.ndarray] | None
+    schema: tuple[Parameter, ...] = ()
+    diagonal: Callable[..., np.ndarray] | None = None
+    finish: Callable[..., np.ndarray] | None = None
+    nonnegative: bool = False
+
+    def base(self, X: np.ndarray, Z: np.ndarray, params: Mapping[str, Any]) -> np.ndarray:
+        """What `finished` makes kernel values of, (len(X), len(Z)): an array that may be overwritten."""
+        assert self.function is not None, "precomputed leaves are refused before"
+        return self.function(X, Z) if self.finish is not None else self.function(X, Z, **params)
+
+    def finished(self, base: np.ndarray, params: Mapping[str, Any]) -> np.ndarray:
+        if self.finish is None:
+            return base
+        # Overflow is found by looking at the values.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self.finish(base, **params)
+
+    def self_similarity(self, X: np.ndarray, params: Mapping[str, Any]) -> np.ndarray:
+        """k(x, x) for every row, (len(X),)."""
+        if self.diagonal is not None:
+            return np.asarray(self.diagonal(X, **params), dtype=np.float64)
+        blocks = (X[i : i + _DIAGONAL_BLOCK] for i in range(0, len(X), _DIAGONAL_BLOCK))
+        parts = [np.diagonal(self.finished(self.base(B, B, params), params)) for B in blocks]
+        return np.concatenate(parts)
+
+
+_KERNELS: dict[str, RegisteredKernel] = {}
+
+
+def add(kernel: RegisteredKernel) -> None:
+    _KERNELS[kernel.name] = kernel
+
+
+def find(name: str) -> RegisteredKernel | None:
+    return _KERNELS.get(name)
+
+
+def get(name: str) -> RegisteredKernel:
+    if name not in _KERNELS:
+        raise KernelError(unknown_kernel(f"Kernel {name!r}"))
+    return _KERNELS[name]
+
+
+def unknown_kernel(who: str) -> str:
+    return f"{who} is unknown; use one of {', '.join(_KERNELS)}, or add it with register_kernel."
+
+
+def kernel_names() -> tuple[str, ...]:
+    """The names a kernel leaf can use, in order of registration."""
+    return tuple(_KERNELS)
+
+
+def kernel_schema(name: str) -> tuple[Parameter, ...]:
+    """The parameters of a kernel, in the order a form shows them."""
+    return get(name).schema
+
+
+def register_kernel(
+    name: str,
+    function: Callable[..., np.ndarray],
+    schema: Iterable[Parameter] = (),
+    *,
+    diagonal: Callable[..., np.ndarray] | None = None,
+    replace: bool = False,
+) -> None:
+    """Make a kernel of your own available under a name.
+
+    Parameters
+    ----------
+    name : str
+    function : callable
+        ``function(X, Z, **params)`` returns the (len(X), len(Z)) kernel values; it must be symmetric and
+        positive semidefinite, which is checked on the training matrix. Parameters arrive as given: words
+        such as "scale" are not turned into numbers.
+    schema : iterable of Parameter
+        One entry for each keyword that `function` takes.
+    diagonal : callable, optional
+        ``diagonal(X, **params)`` returns k(x, x) for each row; without it `function` is used, block by block.
+    replace : bool
+        Whether a kernel of the same name may be replaced.
+
+    Examples
+    --------
+    >>> def cauchy(X, Z, width):
+    ...     return 1 / (1 + ((X[:, None] - Z[None]) ** 2).sum(-1) / width**2)
+    >>> width = Parameter("width", "float", 1.0, minimum=0, exclusive_minimum=True)
+    >>> register_kernel("cauchy", cauchy, [width], replace=True)
+    """
+    schema = tuple(schema)
+    if not isinstance(name, str) or not name:
+        raise KernelError(f"A kernel's name must be a word, but {name!r} was given.")
+    if name in _KERNELS and not replace:
+        raise KernelError(f"Kernel {name!r} exists already; choose another name or pass replace=True.")
+    if not callable(function) or not (diagonal is None or callable(diagonal)):
+        raise KernelError(
+            f"Kernel {name!r} needs functions, function(X, Z, **params) and diagonal(X, **params)."
+        )
+    if len({parameter.name for parameter in schema}) < len(schema):
+        raise KernelError(f"Kernel {name!r} names a parameter twice; give each parameter once.")
+    for parameter in schema:
+        if not parameter.accepts(parameter.default):
+            raise KernelError(
+                f"Kernel {name!r} needs the default of {parameter.name} to be {parameter.expected()}, "
+                f"but it is {parameter.default!r}."
+            )
+    add(RegisteredKernel(name, _guarded(name, function), schema, diagonal))
+
+
+def _guarded(name: str, function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+    def values(X: np.ndarray, Z: np.ndarray, **params: Any) -> np.ndarray:
+        # A copy, because normalisation overwrites it and the function may keep what it hands out.
+        K = np.array(function(X, Z, **params), dtype=np.float64, order="C")
+        if K.shape != (len(X), len(Z)):
+            raise KernelError(
+                f"Kernel {name!r} must return one row per row of X and one column per row of Z; "
+                f"found shape {K.shape} instead of {(len(X), len(Z))}."
+            )
+        return K
+
+    return values

@@ -1,0 +1,311 @@
+"""Newton's method on J in affine-scaled variables β⁺ = β + σ∘z (formulation, section 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+from numba import njit
+from numpy.typing import NDArray
+
+from spnmkl.certificate import Dual, balanced, dual_value, improved_witness, quadratic_flows, relative_gap
+from spnmkl.circuit.measure import second_moment
+from spnmkl.circuit.program import Floats
+from spnmkl.problem import Problem
+from spnmkl.solvers.iterate import Iterate
+from spnmkl.solvers.workspace import Point, Slope, Workspace
+
+_LOWEST, _HIGHEST = -0.8, 4.0  # of the relative step z
+_TRIALS, _SHRINK = 4, 0.35  # of the step-length test
+_PATIENCE = 4  # iterations between two looks at the pruned part
+_COLLAPSED = 1e-3  # share of λ cᵀβ below which a component may be pruned as a whole
+_GONE = 1e-9  # of the largest weight: where p < 1, a falling weight below it is zero
+_STALLED = 6  # steps without progress before giving up
+
+
+@njit(nogil=True, cache=True)
+def _bounded_qp(H, g, low, high, sweeps):  # type: ignore[no-untyped-def]
+    """min ½ zᵀHz + gᵀz over low ≤ z ≤ high by coordinate descent."""
+    z = np.zeros(len(g))
+    Hz = np.zeros(len(g))
+    for _ in range(sweeps):
+        largest = 0.0
+        for i in range(len(g)):
+            if H[i, i] <= 0.0:
+                continue
+            move = min(max(z[i] - (g[i] + Hz[i]) / H[i, i], low[i]), high[i]) - z[i]
+            if move != 0.0:
+                z[i] += move
+                Hz += H[i] * move
+                largest = max(largest, abs(move))
+        if largest < 1e-12:
+            break
+    return z
+
+
+@dataclass(frozen=True)
+class _Step:
+    z: Floats
+    sigma: Floats
+    predicted: float  # gᵀz < 0, the first-order change of J
+
+
+def newton(problem: Problem, beta: Floats, tol: float) -> Iterator[Iterate]:
+    """Descend from β > 0, yielding every accepted point; ends when nothing improves any more."""
+    return _Newton(problem, tol).run(beta)
+
+
+class _Newton:
+    def __init__(self, problem: Problem, tol: float) -> None:
+        self.problem, self.tol = problem, tol
+        self.work = Workspace(problem)
+        self.alone = vanishes_alone(problem)
+        self.has_bound = problem.convex or problem.convex_in_powers
+        self.dual = Dual(-np.inf, np.zeros_like(problem.Y), np.ones(len(problem.p)))
+        self.witness = np.full(len(problem.p), 1.0 / problem.c.sum())
+        self.scale = trivial_objective(problem)
+        self.best = np.inf
+        self.damping = 1e-2
+        self.since_look = 0
+        self.near = False
+
+    def run(self, beta: Floats) -> Iterator[Iterate]:
+        point = self.evaluate(beta)
+        idle = 0
+        while idle < _STALLED:
+            slope = self.differentiate(point)
+            stationarity = self.stationarity(point, slope)
+            # Much closer to stationary than proven: it is the bound (or the pruned part) that needs work.
+            self.near = stationarity < max(10 * self.tol, 0.3 * self.gap)
+            seeds = self.improve_bound(point, slope)
+            yield Iterate(
+                point.beta,
+                point.alpha,
+                point.intercept,
+                point.objective,
+                self.dual,
+                stationarity,
+                slope.circuit.size,
+                self.work.evaluations,
+            )
+            if not self.has_bound and stationarity <= self.tol:
+                return
+            before = point.value
+            point = self.reseeded(point, seeds) or self.descended(point, slope)
+            idle = 0 if point.value < before - 1e-3 * self.tol * abs(before) else idle + 1
+
+    @property
+    def gap(self) -> float:
+        return min(1.0, relative_gap(self.best, self.dual.value)) if np.isfinite(self.best) else 1.0
+
+    def evaluate(self, beta: Floats) -> Point:
+        accuracy = np.clip(0.05 * self.gap, 0.02 * self.tol, 3e-3)
+        point = self.work.evaluate(beta, accuracy * min(self.scale, self.best))
+        self.best = min(self.best, point.objective)
+        return point
+
+    def differentiate(self, point: Point) -> Slope:
+        """On the active circuit, or now and then on all of it.
+
+        Where p ≥ 1 zeros are whole components, so that one pass at β̃, equal to β off them, serves the gradient of
+        the rest, the bound, and the question which pruned weights want to come back.
+        """
+        alive = point.beta > 0
+        look = self.near or self.since_look >= _PATIENCE
+        if alive.all() or not (look and self.problem.convex):
+            self.since_look += 1
+            return self.work.differentiate(point.alpha, point.beta, self.work.active(alive))
+        self.since_look = 0
+        return self.work.differentiate(point.alpha, self.inner(point.beta), self.problem.circuit)
+
+    def inner(self, beta: Floats) -> Floats:
+        return np.where(beta > 0, beta, self.witness)
+
+    def stationarity(self, point: Point, slope: Slope) -> float:
+        alive = point.beta > 0
+        gradient = self.problem.regularizer_slope(point.beta)[alive] - slope.D[alive]
+        return float(np.abs(gradient).sum() / point.objective)
+
+    def improve_bound(self, point: Point, slope: Slope) -> list[tuple[NDArray[np.bool_], Floats | None]]:
+        """Better the dual bound at this α; returns components to prune (None) or to seed (with a direction)."""
+        problem = self.problem
+        if not self.has_bound or slope.circuit is not problem.circuit:
+            return []
+        alpha, witness, flows = balanced(point.alpha, problem.Y), self.inner(point.beta), slope.flows
+        value = self.bound(alpha, witness, flows)
+        rounds = 0 if problem.linear else 10 if self.near else 0
+        for _ in range(rounds):
+            if self.gap <= self.tol:
+                break
+            witness = improved_witness(problem, witness, flows)
+            flows = quadratic_flows(problem, alpha, witness)
+            last, value = value, self.bound(alpha, witness, flows)
+            if value - last < 0.1 * (self.best - value):
+                break
+        self.witness = np.where(point.beta > 0, self.witness, witness)
+        return self.verdicts(point, witness, flows) if problem.convex else []
+
+    def bound(self, alpha: Floats, witness: Floats, flows: Floats) -> float:
+        value = dual_value(self.problem, alpha, witness, flows)
+        if value > self.dual.value:
+            self.dual = Dual(value, alpha, witness)
+        return value
+
+    def verdicts(
+        self, point: Point, witness: Floats, flows: Floats
+    ) -> list[tuple[NDArray[np.bool_], Floats | None]]:
+        """Collapsed components with p = 1: at fixed α, F(δ) > λ cᵀδ says seed, F < λ cᵀ everywhere says prune."""
+        problem, found = self.problem, []
+        price, D = problem.lam * problem.c, problem.circuit.X.T @ flows
+        weight = price * point.beta
+        for k in range(problem.components.max() + 1):
+            part = problem.components == k
+            if (problem.p[part] != 1).any() or weight[part].sum() > _COLLAPSED * weight.sum():
+                continue
+            ratio = D[part] / (price[part] * witness[part])
+            if D[part].sum() > (1 + 1e-7) * (price * witness)[part].sum() and not self.alone[part].all():
+                found.append((part, witness))
+            elif ratio.max() < 1 and (point.beta[part] > 0).any():
+                found.append((part, None))
+        return found
+
+    def reseeded(self, point: Point, seeds: list[tuple[NDArray[np.bool_], Floats | None]]) -> Point | None:
+        """Prune or seed components where that lowers J."""
+        problem, result = self.problem, None
+        for part, direction in seeds:
+            base = result or point
+            beta = base.beta.copy()
+            if direction is None:
+                beta[part] = 0.0
+                trial = self.evaluate(beta)
+                if trial.value <= base.value + base.svm_error:
+                    result = trial
+                continue
+            share = direction[part] / (problem.c[part] * direction[part]).sum()
+            size = 1e-2 * ((problem.c * base.beta).sum() or 1.0)
+            for _ in range(6):
+                beta[part] = size * share
+                if (problem.c * beta)[part].sum() <= (problem.c * base.beta)[part].sum():
+                    break
+                trial = self.evaluate(beta)
+                if trial.value < base.value:
+                    result = trial
+                    break
+                size *= 0.2
+        return result
+
+    def descended(self, point: Point, slope: Slope) -> Point:
+        """One Newton step whose length passes the test on J, or one MM step, which always decreases J."""
+        step = self.newton_step(point, slope)
+        length = 1.0
+        for _ in range(_TRIALS):
+            trial = self.evaluate(self.moved(point, step, length, slope))
+            slack = point.svm_error + 1e-13 * abs(point.value)
+            if trial.value <= point.value + 1e-4 * length * step.predicted + slack:
+                self.damping = self.damping * 0.2 if length == 1.0 else min(100.0, 5 * self.damping + 1e-6)
+                return trial
+            length *= _SHRINK
+        self.damping = min(100.0, 5 * self.damping + 1e-6)
+        return self.evaluate(mm_step(self.problem, point.beta, self.problem.circuit.X.T @ self.own_flows(point, slope)))
+
+    def own_flows(self, point: Point, slope: Slope) -> Floats:
+        """(all terms,) ½ W_t(β) q_t, with zeros on pruned terms."""
+        flows = np.zeros(self.problem.circuit.n_terms)
+        flows[slope.circuit.terms] = slope.circuit.weights(point.beta) * slope.quadratics / 2
+        return flows
+
+    def newton_step(self, point: Point, slope: Slope) -> _Step:
+        problem, circuit, beta = self.problem, slope.circuit, point.beta
+        W, X = circuit.weights(beta), circuit.X.toarray()
+        flows = W * slope.quadratics / 2
+        D = X.T @ flows
+        gradient = problem.regularizer_slope(beta) - D
+        sigma, curvature = beta.copy(), 2 * D
+        J = W[:, None] * X  # ∂W_t/∂z_v
+
+        # A pruned weight that can be zero alone comes back through ∂K/∂β_v, which does not vanish with it.
+        pruned = self.alone & (beta <= 0) & (problem.p == 1)
+        pull = X[:, pruned].T @ slope.quadratics / 2
+        entering = np.zeros(len(beta), dtype=bool)
+        entering[pruned] = pull > problem.lam * problem.c[pruned] if len(slope.quadratics) else False
+        if entering.any():
+            full_pull = np.zeros(len(beta))
+            full_pull[pruned] = pull
+            sigma[entering] = beta.max() or 1.0 / problem.c.sum()
+            gradient[entering] = sigma[entering] * (problem.lam * problem.c - full_pull)[entering]
+            curvature[entering] = 2 * sigma[entering] * full_pull[entering]
+            J[:, entering] = X[:, entering] * sigma[entering]
+
+        H = self.svm_curvature(point, slope, J)
+        H -= second_moment(circuit, flows)
+        # λ c p (p−1) β^p; the concave terms of p < 1 are linearised (CCCP).
+        bend = np.maximum(0.0, problem.regularizer_slope(beta) * (problem.p - 1))
+        H[np.diag_indices_from(H)] += D + bend + (self.damping + 1e-12) * curvature + 1e-300
+
+        low = np.where(entering, 0.0, np.where(self.alone, -1.0, _LOWEST))
+        active = np.flatnonzero(sigma > 0)
+        z = np.zeros(len(beta))
+        z[active] = _bounded_qp(
+            np.ascontiguousarray(H[np.ix_(active, active)]),
+            gradient[active],
+            low[active],
+            np.full(len(active), _HIGHEST),
+            3000,
+        )
+        return _Step(z, sigma, float(gradient[active] @ z[active]))
+
+    def svm_curvature(self, point: Point, slope: Slope, J: Floats) -> Floats:
+        """Σ_c RᵀAR on the free support vectors, A the leading block of the inverse of [K_FF 1; 1ᵀ 0]."""
+        H = np.zeros((J.shape[1], J.shape[1]))
+        for c, alpha in enumerate(point.alpha):
+            free = np.flatnonzero((alpha > 0) & (alpha < self.problem.C))
+            if len(free) < 2:
+                continue
+            R = slope.responses[:, c, free].T @ J
+            L = _cholesky(self.work.K[np.ix_(free, free)])
+            half = scipy.linalg.solve_triangular(
+                L, np.column_stack([R, np.ones(len(free))]), lower=True, check_finite=False, overwrite_b=True
+            )
+            one = half[:, -1]
+            half = half[:, :-1]
+            half -= np.outer(one, (one @ half) / (one @ one))
+            H += half.T @ half
+        return H
+
+    def moved(self, point: Point, step: _Step, length: float, slope: Slope) -> Floats:
+        beta = point.beta + length * step.z * step.sigma
+        beta[self.alone & (beta < 1e-14 * beta.max())] = 0.0
+        if not self.problem.convex:
+            falling = (self.problem.p < 1) & (step.z < 0) & (beta < _GONE * beta.max())
+            beta[falling] = 0.0
+        return np.maximum(beta, 0.0)
+
+
+def _cholesky(K: Floats) -> Floats:
+    """Lower factor of K, with the smallest ridge of 1e-10, 1e-8, … of its mean diagonal that makes it succeed."""
+    level = float(np.trace(K)) / len(K)
+    for ridge in (1e-10, 1e-8, 1e-6, 1e-4):
+        try:
+            return scipy.linalg.cholesky(K + ridge * level * np.eye(len(K)), lower=True, check_finite=False)
+        except scipy.linalg.LinAlgError:
+            continue
+    return np.sqrt(level or 1.0) * np.eye(len(K))
+
+
+def mm_step(problem: Problem, beta: Floats, D: Floats) -> Floats:
+    """β_v ← (β_v² d_v/(λ c_v p_v))^{1/(p_v+1)} with D = β∘d: monotone on J for every p > 0."""
+    return (beta * D / (problem.lam * problem.c * problem.p)) ** (1 / (problem.p + 1))
+
+
+def vanishes_alone(problem: Problem) -> NDArray[np.bool_]:
+    """e_mv ≥ p_v on every path through v (formulation, section 6)."""
+    least = problem.circuit.derivations.smallest_exponents()
+    return np.array([float(least[v]) for v in problem.circuit.products]) >= problem.p - 1e-12
+
+
+def trivial_objective(problem: Problem) -> float:
+    """J(0): the hinge loss of the best constant classifier, over the classes."""
+    positive = np.where(problem.Y > 0, problem.C, 0.0).sum(axis=1)
+    return float(2 * np.minimum(positive, problem.C.sum() - positive).sum())

@@ -1,0 +1,103 @@
+"""J(β) and its derivatives: the kernel is formed in one buffer, the SVMs start from the last α."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spnmkl.circuit.evaluate import kernel_matrix, term_responses
+from spnmkl.circuit.program import Circuit, Floats
+from spnmkl.problem import Problem
+from spnmkl.solvers.svm import solve_svm
+
+
+@dataclass(frozen=True)
+class Point:
+    """J at β: value ≤ J(β) ≤ objective, both with the regulariser."""
+
+    beta: Floats
+    alpha: Floats
+    intercept: Floats
+    value: float
+    objective: float
+
+    @property
+    def svm_error(self) -> float:
+        return self.objective - self.value
+
+
+@dataclass(frozen=True)
+class Slope:
+    """First derivatives at a point, on the terms of `circuit`.
+
+    Attributes
+    ----------
+    responses : (terms, classes, n) R[t, c, i] = Σ_j (∂K_ij/∂W_t)(α_c∘y_c)_j.
+    quadratics : (terms,) q_t = Σ_c (α_c∘y_c)ᵀ(∂K/∂W_t)(α_c∘y_c).
+    flows : (terms,) ½ W_t q_t.
+    """
+
+    circuit: Circuit
+    W: Floats
+    responses: Floats
+    quadratics: Floats
+    flows: Floats
+
+    @property
+    def D(self) -> Floats:
+        """(V,) ∂F/∂log β_v = ½ Σ_m e_mv g_m q_m."""
+        return self.circuit.X.T @ self.flows
+
+
+class Workspace:
+    """Holds one n×n buffer: K at the point evaluated last."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.K = np.empty((problem.n, problem.n))
+        self.alpha = np.zeros_like(problem.Y)
+        self.evaluations = 0
+        self._circuits: dict[bytes, Circuit] = {}
+
+    def active(self, alive: NDArray[np.bool_]) -> Circuit:
+        if alive.all():
+            return self.problem.circuit
+        key = alive.tobytes()
+        if key not in self._circuits:
+            self._circuits = {key: self.problem.circuit.restricted(alive)}  # only the newest is ever asked for again
+        return self._circuits[key]
+
+    def evaluate(self, beta: Floats, svm_gap: float) -> Point:
+        """Solve the SVM of every class at β to an absolute gap of `svm_gap` in total."""
+        problem, circuit = self.problem, self.active(beta > 0)
+        self.evaluations += 1
+        kernel_matrix(circuit, circuit.weights(beta), problem.source, self.K, problem.n_threads)
+        each = svm_gap / len(problem.Y)
+
+        def one(c: int):  # type: ignore[no-untyped-def]
+            return solve_svm(self.K, problem.Y[c], problem.C, self.alpha[c], each)
+
+        classes = range(len(problem.Y))
+        if problem.n_threads == 1 or len(classes) == 1:
+            fits = [one(c) for c in classes]
+        else:
+            with ThreadPoolExecutor(problem.n_threads) as pool:
+                fits = list(pool.map(one, classes))
+        self.alpha = np.array([fit.alpha for fit in fits])
+        regularizer = problem.regularizer(beta)
+        return Point(
+            beta,
+            self.alpha,
+            np.array([fit.intercept for fit in fits]),
+            sum(fit.dual for fit in fits) + regularizer,
+            sum(fit.primal for fit in fits) + regularizer,
+        )
+
+    def differentiate(self, alpha: Floats, beta: Floats, circuit: Circuit) -> Slope:
+        A, W = alpha * self.problem.Y, circuit.weights(beta)
+        R = term_responses(circuit, W, self.problem.source, A, self.problem.n_threads)
+        q = np.einsum("tcn,cn->t", R, A)
+        return Slope(circuit, W, R, q, W * q / 2)

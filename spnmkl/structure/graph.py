@@ -1,0 +1,321 @@
+"""The drawing itself: an immutable rooted graph of sums, products and kernels."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import networkx as nx
+
+from spnmkl.errors import StructureError
+from spnmkl.structure.expand import embed, expand
+from spnmkl.structure.formula import write_formula
+from spnmkl.structure.nodes import (
+    Children,
+    Expression,
+    KernelSpec,
+    Kind,
+    Node,
+    Nodes,
+    as_number,
+    describe,
+    name_list,
+    read_expression,
+)
+from spnmkl.structure.paths import Path, count_layers, count_paths, iterate_paths
+from spnmkl.structure.serialization import (
+    read_dict,
+    read_json,
+    read_networkx,
+    read_node,
+    write_dict,
+    write_json,
+    write_networkx,
+    write_node,
+)
+from spnmkl.structure.validation import Issue, find_issues, repair
+
+if TYPE_CHECKING:
+    from spnmkl.structure.sparsity import Prunable
+
+
+class SPN:
+    """A sum-product network over kernels.
+
+    Sums add their children, a product is a learned weight β ≥ 0 times the entry-wise product of its children,
+    leaves are base kernels. An SPN never changes; every method that alters something returns a new one.
+    Drawings that are not valid are accepted, so that they can be shown and repaired: see `validate`, `check`.
+
+    Parameters
+    ----------
+    expression : Sum, Product or Kernel
+        Objects that occur in several places of the expression are shared nodes. Nodes without an ``id=`` are
+        numbered s1, p1, k1, … in depth-first order. A kernel given twice to one product becomes two equal
+        leaves.
+
+    Examples
+    --------
+    >>> from spnmkl.structure import SPN, Sum, Product, Kernel
+    >>> spn = SPN(Sum(Product(Kernel("linear")), Product(Kernel("rbf", gamma=0.5))))
+    >>> spn
+    SPN(1 sum, 2 products, 2 kernels)
+    >>> spn.formula(latex=False)
+    'K = β1K1 + β2K2'
+    """
+
+    _nodes: Nodes
+    _children: Children
+
+    def __init__(self, expression: Expression) -> None:
+        self._nodes, self._children = read_expression(expression)
+
+    @classmethod
+    def _of(cls, nodes: Nodes, children: Children) -> SPN:
+        spn = cls.__new__(cls)
+        spn._nodes, spn._children = nodes, children
+        return spn
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> SPN:
+        """Read the dictionary form of the structure format."""
+        return cls._of(*read_dict(data))
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> SPN:
+        """Read the structure format, version 1.
+
+        ``{"format": "spnmkl/structure", "version": 1, "nodes": […], "edges": [[parent, child], …]}``, each
+        node with its ``id`` and ``kind`` and, where they apply, ``label``, ``p``, ``kernel``, ``params``,
+        ``features``, ``normalize``, ``x``, ``y``. Any other key is refused, so that a misspelt one cannot go
+        unnoticed.
+        """
+        return cls._of(*read_json(text))
+
+    @classmethod
+    def from_networkx(cls, graph: nx.DiGraph) -> SPN:
+        """Read a directed graph whose nodes carry the keys of the structure format as attributes."""
+        return cls._of(*read_networkx(graph))
+
+    def to_dict(self) -> dict[str, Any]:
+        return write_dict(self._nodes, self._children)
+
+    def to_json(self, indent: int | None = None) -> str:
+        return write_json(self._nodes, self._children, indent)
+
+    def to_networkx(self) -> nx.DiGraph:
+        """A new graph that may be changed freely."""
+        return write_networkx(self._nodes, self._children)
+
+    @cached_property
+    def graph(self) -> nx.DiGraph:
+        """The structure as a frozen networkx graph."""
+        return nx.freeze(self.to_networkx())
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """All ids in order of definition."""
+        return tuple(self._nodes)
+
+    @cached_property
+    def sums(self) -> tuple[str, ...]:
+        return self._of_kind("sum")
+
+    @cached_property
+    def products(self) -> tuple[str, ...]:
+        return self._of_kind("product")
+
+    @cached_property
+    def kernels(self) -> tuple[str, ...]:
+        """Ids of the leaves."""
+        return self._of_kind("kernel")
+
+    def _of_kind(self, kind: Kind) -> tuple[str, ...]:
+        return tuple(i for i, node in self._nodes.items() if node.kind == kind)
+
+    def _node(self, id: str) -> Node:
+        try:
+            return self._nodes[id]
+        except (KeyError, TypeError):
+            raise StructureError(f"There is no node {id!r} in this structure.") from None
+
+    def kind(self, id: str) -> Kind:
+        return self._node(id).kind
+
+    def label(self, id: str) -> str:
+        """The label of a node, or its id where it has none."""
+        return self._node(id).label or id
+
+    def p(self, id: str) -> float:
+        """The exponent of a product's weight in the regulariser."""
+        return self._require(id, "product", "has a p").p
+
+    def spec(self, id: str) -> KernelSpec:
+        """What a leaf computes."""
+        spec = self._require(id, "kernel", "has a specification").spec
+        assert spec is not None
+        return spec
+
+    def position(self, id: str) -> tuple[float, float] | None:
+        """Where the node is drawn, if that is known."""
+        node = self._node(id)
+        return None if node.x is None or node.y is None else (node.x, node.y)
+
+    def _require(self, id: str, kind: Kind, what: str) -> Node:
+        node = self._node(id)
+        if node.kind != kind:
+            raise StructureError(f"Only a {kind} {what}; the node {id!r} is a {node.kind}.")
+        return node
+
+    def children(self, id: str) -> tuple[str, ...]:
+        """The children in drawn order."""
+        self._node(id)
+        return self._children[id]
+
+    def parents(self, id: str) -> tuple[str, ...]:
+        self._node(id)
+        return self._parents[id]
+
+    @cached_property
+    def _parents(self) -> Children:
+        parents: dict[str, list[str]] = {i: [] for i in self._nodes}
+        for parent, children in self._children.items():
+            for child in children:
+                parents[child].append(parent)
+        return {i: tuple(above) for i, above in parents.items()}
+
+    @cached_property
+    def roots(self) -> tuple[str, ...]:
+        """Every node without a parent; a valid structure has exactly one."""
+        return tuple(i for i, above in self._parents.items() if not above)
+
+    @property
+    def root(self) -> str:
+        """The one node without a parent."""
+        if len(self.roots) != 1:
+            found = f"{len(self.roots):,}: {name_list(self.roots)}" if self.roots else "none"
+            raise StructureError(
+                f"A structure needs exactly one root (a node without a parent); found {found}."
+            )
+        return self.roots[0]
+
+    @cached_property
+    def _sorted(self) -> tuple[str, ...]:
+        """Kahn's order; nodes on a cycle or below one are left out."""
+        waiting = {i: len(above) for i, above in self._parents.items()}
+        order = list(self.roots)
+        for node in order:
+            for child in self._children[node]:
+                waiting[child] -= 1
+                if waiting[child] == 0:
+                    order.append(child)
+        return tuple(order)
+
+    def topological_order(self) -> tuple[str, ...]:
+        """All ids, parents before children, always in the same order."""
+        if len(self._sorted) < len(self._nodes):
+            raise StructureError(next(issue.message for issue in self.validate() if issue.code == "cycle"))
+        return self._sorted
+
+    def validate(self) -> list[Issue]:
+        """Everything wrong or doubtful about the drawing, the most fundamental first."""
+        return list(self._issues)
+
+    @cached_property
+    def _issues(self) -> tuple[Issue, ...]:
+        return tuple(find_issues(self))
+
+    def check(self) -> None:
+        """Raise a `StructureError` unless the drawing is valid."""
+        errors = [issue for issue in self._issues if issue.severity == "error"]
+        if errors:
+            n = len(errors) - 1
+            more = f" ({n:,} more error{'s' * (n > 1)}: see validate().)" if n else ""
+            raise StructureError(errors[0].message + more)
+
+    def repaired(self) -> SPN:
+        """Apply every repair that `validate` offers."""
+        return self._of(*repair(self))
+
+    def prunable(self, p: float | Mapping[str, float] | str | None = None) -> dict[str, Prunable]:
+        """Which products can be pruned under their p."""
+        from spnmkl.structure.sparsity import prunable
+
+        return prunable(self, p)
+
+    def replace(self, id: str, **changes: Any) -> SPN:
+        """Change one node by the keys of the structure format: ``label``, ``p``, ``kernel``, ``params``, …"""
+        changed = read_node(id, {**write_node(self._node(id)), **changes})
+        return self._of({**self._nodes, id: changed}, self._children)
+
+    def with_p(self, p: float | Mapping[str, float]) -> SPN:
+        """Set the p of all products, or of those in a mapping."""
+        given = dict(p) if isinstance(p, Mapping) else dict.fromkeys(self.products, p)
+        nodes = dict(self._nodes)
+        for id, value in given.items():
+            node = self._require(id, "product", "has a p")
+            nodes[id] = dataclasses.replace(node, p=as_number(value, f"The p of product {id!r}"))
+        return self._of(nodes, self._children)
+
+    def embed(self, leaf: str, spn: SPN) -> SPN:
+        """Replace a kernel leaf by another structure.
+
+        Nodes of `spn` whose id is taken are numbered on; a product is put between two sums.
+        """
+        self._require(leaf, "kernel", "can be replaced by a structure")
+        if not isinstance(spn, SPN):
+            raise StructureError(f"Only an SPN can be embedded; found {describe(spn)}.")
+        return self._of(*embed(self, leaf, spn))
+
+    @cached_property
+    def n_paths(self) -> int:
+        """The exact number of paths, without listing them."""
+        return count_paths(self)
+
+    @cached_property
+    def n_layers(self) -> int:
+        """The number of layers of the deepest path."""
+        return count_layers(self)
+
+    def paths(self, limit: int | None = None) -> Iterator[Path]:
+        """The paths one by one, at most `limit` of them; asking for the first of 10^30 costs nothing."""
+        self.check()
+        return islice(iterate_paths(self), limit)
+
+    def expanded(self, limit: int = 1000) -> SPN:
+        """The path-dependent view: a sum over one product per path, labelled with the path's g.
+
+        Each product stands over its own copies of the path's kernels. Refused above `limit` paths.
+        """
+        self.check()
+        return self._of(*expand(self, limit))
+
+    def formula(self, latex: bool = True, limit: int = 300) -> str:
+        """The drawing as a formula, with the raw weights β; cut with an ellipsis after `limit` nodes.
+
+        What is learned is K(β) = Σ_m g_m(β) K_m, in which each weight has its exponent; see `paths`.
+        """
+        self.topological_order()
+        return write_formula(self, latex, limit)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, SPN):
+            return NotImplemented
+        return self._nodes == other._nodes and self._children == other._children
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((frozenset(self._nodes.items()), frozenset(self._children.items())))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SPN._of, (self._nodes, self._children)
+
+    def __repr__(self) -> str:
+        kinds = {"sum": self.sums, "product": self.products, "kernel": self.kernels}
+        counts = (f"{len(ids):,} {kind}{'s' * (len(ids) != 1)}" for kind, ids in kinds.items())
+        return f"SPN({', '.join(counts)})"

@@ -1,0 +1,131 @@
+"""Paths of a structure, one at a time, and how many there are (formulation, section 2)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from spnmkl.errors import StructureError
+from spnmkl.structure.formula import plain_symbol
+
+if TYPE_CHECKING:
+    from spnmkl.structure.graph import SPN
+
+# Sharing below products lets a small drawing hold one path of 2^1000 leaves, or 2^(2^1000) paths.
+MAX_PATH_LENGTH = 1_000_000
+MAX_COUNT_BITS = 65_536
+
+
+@dataclass(frozen=True)
+class Path:
+    """One induced tree: one child of every sum met, all children of every product.
+
+    Attributes
+    ----------
+    leaves : tuple of str
+        The kernels multiplied, as often as they are met.
+    layers : tuple of tuple of str
+        The products of every layer, as often as they are met.
+    """
+
+    leaves: tuple[str, ...]
+    layers: tuple[tuple[str, ...], ...]
+
+    @cached_property
+    def exponents(self) -> Mapping[str, Fraction]:
+        """e_mv of every product on the path; they add up to 1."""
+        total: dict[str, Fraction] = {}
+        for layer in self.layers:
+            for v, times in Counter(layer).items():
+                total[v] = total.get(v, Fraction(0)) + Fraction(times, len(self.layers) * len(layer))
+        return total
+
+    def g(self, symbols: Mapping[str, str] | None = None) -> str:
+        """The path's weight written out, such as ``β9^{1/2} β4^{1/4} β6^{1/4}``."""
+        return " ".join(
+            (symbols[v] if symbols else plain_symbol("product", v)) + (f"^{{{e}}}" if e != 1 else "")
+            for v, e in self.exponents.items()
+        )
+
+
+def iterate_paths(spn: SPN) -> Iterator[Path]:
+    """An odometer over the choices made at the sums, in the order they are met."""
+    choices: list[int] = []
+    while True:
+        path, options = _follow(spn, choices)
+        yield path
+        while choices and choices[-1] + 1 == options[len(choices) - 1]:
+            choices.pop()
+        if not choices:
+            return
+        choices[-1] += 1
+
+
+def _follow(spn: SPN, choices: list[int]) -> tuple[Path, list[int]]:
+    """The path that makes these choices, then always the first (appended to them); the options there were."""
+    leaves: list[str] = []
+    layers: list[list[str]] = []
+    options: list[int] = []
+    # A product root is read as if a sum stood above it, so it lies in layer 1.
+    stack = [(spn.root, 0 if spn.kind(spn.root) == "sum" else 1)]
+    length = 0
+    while stack:
+        node, layer = stack.pop()
+        kind, children = spn.kind(node), spn.children(node)
+        length += 1
+        if length + len(stack) > MAX_PATH_LENGTH:
+            raise StructureError(
+                f"A path of this structure meets more than {MAX_PATH_LENGTH:,} nodes, too many to list."
+            )
+        if kind == "kernel":
+            leaves.append(node)
+        elif kind == "product":
+            layers += [[] for _ in range(layer - len(layers))]
+            layers[layer - 1].append(node)
+            stack.extend((child, layer) for child in reversed(children))
+        else:
+            options.append(len(children))
+            if len(options) > len(choices):
+                choices.append(0)
+            stack.append((children[choices[len(options) - 1]], layer + 1))
+    return Path(tuple(leaves), tuple(map(tuple, layers))), options
+
+
+def count_paths(spn: SPN) -> int:
+    count: dict[str, int] = {}
+    for v in reversed(spn.topological_order()):
+        below = [count[child] for child in spn.children(v)]
+        if spn.kind(v) == "sum":
+            count[v] = sum(below)
+        elif spn.kind(v) == "product":
+            count[v] = _bounded_product(below)
+        else:
+            count[v] = 1
+    return count[spn.root]
+
+
+def _bounded_product(factors: list[int]) -> int:
+    result = 1
+    for factor in factors:
+        result *= factor
+        if result.bit_length() > MAX_COUNT_BITS:
+            raise StructureError(
+                f"The structure has more than 2^{MAX_COUNT_BITS - 1:,} paths, too many even to count;"
+                " share fewer nodes below its products."
+            )
+    return result
+
+
+def count_layers(spn: SPN) -> int:
+    """The most sums above any product, with one above a product root."""
+    root = spn.root
+    above = dict.fromkeys(spn.nodes, 0)
+    above[root] = 0 if spn.kind(root) == "sum" else 1
+    for v in spn.topological_order():
+        for child in spn.children(v):
+            above[child] = max(above[child], above[v] + (spn.kind(v) == "sum"))
+    return max((above[v] for v in spn.products), default=0)
