@@ -1,0 +1,39 @@
+"""Multiple kernel learning over drawn sum-product networks, solved to a certified optimum."""
+
+from spnmkl.errors import (
+    DataError,
+    KernelError,
+    ModelFileError,
+    ParameterError,
+    SPNMKLError,
+    StructureError,
+)
+from spnmkl.kernels import kernel_names, kernel_schema, register_kernel
+from spnmkl.solution import Certificate, Record, Solution
+from spnmkl.solvers import C_min, TrivialSolutionWarning, solve
+from spnmkl.structure import SPN, Kernel, Product, Sum, templates
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "SPN",
+    "C_min",
+    "Certificate",
+    "DataError",
+    "Kernel",
+    "KernelError",
+    "ModelFileError",
+    "ParameterError",
+    "Product",
+    "Record",
+    "SPNMKLError",
+    "Solution",
+    "StructureError",
+    "Sum",
+    "TrivialSolutionWarning",
+    "kernel_names",
+    "kernel_schema",
+    "register_kernel",
+    "solve",
+    "templates",
+]

@@ -178,30 +178,21 @@ def search_dual(
     return best, best_flows
 
 
-def kkt_residuals(problem: Problem, beta: Floats, alpha: Floats, objective: float) -> Floats:
+def kkt_residuals(problem: Problem, beta: Floats, alpha: Floats, witness: Floats, objective: float) -> Floats:
     """(V,) |β_v ∂J/∂β_v| over the objective; for a zero weight, how much its component could still gain.
 
-    For β_v > 0 it is the relative change of the objective per relative change of β_v. A component at zero is
-    stationary while F ≤ λ cᵀβ on it; what exceeds this, over λ cᵀβ, is its residual.
+    For β_v > 0 it is the relative change of the objective per relative change of β_v. Where p ≥ 1 zeros are whole
+    components, stationary while F ≤ λ cᵀβ̃ on them: what exceeds 1 in F / λ cᵀβ̃ is the residual.
     """
     zero = beta <= 0
-    D = problem.circuit.X.T @ quadratic_flows(problem, alpha, beta)
-    residual = np.abs(problem.regularizer_slope(np.where(zero, 1.0, beta)) - D) / max(objective, 1e-300)
-    if not zero.any():
-        return residual
-    residual[zero] = 0.0
-    if problem.convex:
-        best, flows = search_dual(problem, alpha, np.where(zero, _inner_point(problem, zero), beta), rounds=5)
-        slope = (problem.circuit.X.T @ flows) / best.witness
-        gain = np.bincount(problem.components, weights=best.witness * slope)
-        cost = np.bincount(problem.components, weights=best.witness * problem.lam * problem.c)
-        excess = np.maximum(0.0, gain / cost - 1.0)[problem.components]
-        residual[zero] = excess[zero]
+    inner = np.where(zero, witness, beta) if problem.convex else beta
+    D = problem.circuit.X.T @ quadratic_flows(problem, alpha, inner)
+    slope = problem.regularizer_slope(inner)
+    residual = np.abs(slope - D) / max(objective, 1e-300)
+    parts = problem.components
+    gain = np.bincount(parts, weights=D) / np.maximum(np.bincount(parts, weights=slope), 1e-300)
+    residual[zero] = np.maximum(0.0, gain - 1.0)[parts][zero] if problem.convex else 0.0
     return residual
-
-
-def _inner_point(problem: Problem, where: np.ndarray) -> Floats:
-    return np.full(len(where), 1.0 / problem.c.sum())
 
 
 def relative_gap(objective: float, bound: float) -> float:

@@ -7,10 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from spnmkl.circuit.program import Circuit, Floats
-from spnmkl.circuit.source import KernelSource
+from spnmkl.circuit.evaluate import default_threads
+from spnmkl.circuit.program import Circuit, Floats, compile_circuit
+from spnmkl.circuit.source import KernelSource, MatrixSource
+from spnmkl.errors import DataError, KernelError, ParameterError
+from spnmkl.kernels.matrices import check_matrix
+from spnmkl.structure import SPN
 
 
 @dataclass(frozen=True)
@@ -84,3 +88,133 @@ class Problem:
 
     def beta_array(self, beta: Mapping[str, float]) -> Floats:
         return np.array([beta[v] for v in self.circuit.products], dtype=float)
+
+
+Power = float | str | Mapping[str, float] | None
+
+
+def build_problem(
+    spn: SPN,
+    kernels: Mapping[str, ArrayLike] | KernelSource,
+    y: ArrayLike,
+    *,
+    C: float = 1.0,
+    lam: float = 1.0,
+    p: Power = None,
+    sample_weight: ArrayLike | None = None,
+    class_weight: Mapping[object, float] | str | None = None,
+    n_threads: int | None = None,
+) -> tuple[Problem, NDArray]:
+    """Check everything a user gives, and pose the problem; also returns the classes."""
+    for name, value in (("C", C), ("lam", lam)):
+        if not (isinstance(value, (int, float, np.number)) and np.isfinite(value) and value > 0):
+            raise ParameterError(f"{name} must be a finite number above 0, but it is {value!r}; choose for example 1.0.")
+    spn.check()
+    labels = check_labels(y)
+    classes, codes = np.unique(labels, return_inverse=True)
+    if len(classes) < 2:
+        raise DataError(
+            f"y must hold at least two classes, but all {len(labels)} labels are {classes[0]!r}; add samples of another "
+            "class."
+        )
+    source = _source(spn, kernels, len(labels))
+    circuit = compile_circuit(spn)
+    weight = sample_weights(len(labels), codes, classes, sample_weight, class_weight)
+    threads = default_threads() if n_threads is None else int(n_threads)
+    problem = Problem(
+        circuit=circuit,
+        source=source,
+        Y=one_vs_rest(codes, len(classes)),
+        C=C * weight,
+        lam=float(lam),
+        p=powers(spn, circuit, p),
+        n_threads=max(1, threads),
+    )
+    return problem, classes
+
+
+def check_labels(y: ArrayLike) -> NDArray:
+    labels = np.asarray(y)
+    if labels.ndim != 1 or len(labels) == 0:
+        raise DataError(f"y must be a list of labels, one per sample, but its shape is {labels.shape}; pass a 1-D array.")
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise DataError("y holds NaN or infinity; drop these samples or give them a label.")
+    return labels
+
+
+def one_vs_rest(codes: NDArray[np.intp], n_classes: int) -> Floats:
+    """(1, n) for two classes, +1 for the second; (classes, n) otherwise."""
+    if n_classes == 2:
+        return np.where(codes == 1, 1.0, -1.0)[None]
+    return np.where(codes == np.arange(n_classes)[:, None], 1.0, -1.0)
+
+
+def _source(spn: SPN, kernels: Mapping[str, ArrayLike] | KernelSource, n: int) -> KernelSource:
+    if not isinstance(kernels, Mapping):
+        return kernels
+    checked: dict[int, Floats] = {}
+    matrices: dict[str, Floats] = {}
+    for leaf in spn.kernels:
+        if leaf not in kernels:
+            raise KernelError(
+                f"Kernel {leaf!r} has no matrix; expected one ({n}, {n}) matrix per leaf, found them for "
+                f"{sorted(kernels)}; add it to `kernels`."
+            )
+        K = kernels[leaf]
+        if id(K) not in checked:
+            checked[id(K)] = check_matrix(K, leaf, n)  # type: ignore[arg-type]
+        matrices[leaf] = checked[id(K)]
+    return MatrixSource(matrices)
+
+
+def sample_weights(
+    n: int,
+    codes: NDArray[np.intp],
+    classes: NDArray,
+    sample_weight: ArrayLike | None,
+    class_weight: Mapping[object, float] | str | None,
+) -> Floats:
+    """(n,) weight_i ≥ 0 of C_i = C · weight_i."""
+    weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=float).copy()
+    if weight.shape != (n,):
+        raise DataError(
+            f"sample_weight must hold one number per sample, {n} in all, but its shape is {weight.shape}; pass a 1-D array."
+        )
+    if not np.isfinite(weight).all() or (weight < 0).any():
+        raise DataError("sample_weight must hold finite numbers of at least 0; replace the others.")
+    if isinstance(class_weight, str):
+        if class_weight != "balanced":
+            raise ParameterError(
+                f"class_weight must be 'balanced', a mapping from class to weight, or None, but it is {class_weight!r}."
+            )
+        counts = np.bincount(codes, minlength=len(classes))
+        weight *= (n / (len(classes) * counts))[codes]
+    elif class_weight is not None:
+        per_class = np.array([float(class_weight.get(c.item() if hasattr(c, "item") else c, 1.0)) for c in classes])
+        if not np.isfinite(per_class).all() or (per_class < 0).any():
+            raise ParameterError("class_weight must hold finite numbers of at least 0; replace the others.")
+        weight *= per_class[codes]
+    with_weight = np.unique(codes[weight > 0])
+    if len(with_weight) < 2:
+        raise DataError("Fewer than two classes have a positive sample weight; give weight to samples of another class.")
+    return weight
+
+
+def powers(spn: SPN, circuit: Circuit, p: Power) -> Floats:
+    """(V,) p_v: from the structure, one value, a mapping, or "sparse" (the smallest exponent v has on its paths)."""
+    if isinstance(p, str):
+        if p != "sparse":
+            raise ParameterError(f"p must be a number above 0, a mapping, 'sparse' or None, but it is {p!r}.")
+        least = circuit.derivations.smallest_exponents()
+        return np.array([float(least[v]) for v in circuit.products])
+    if isinstance(p, Mapping):
+        unknown = sorted(set(p) - set(circuit.products))
+        if unknown:
+            raise ParameterError(f"p names {unknown[0]!r}, which is not a product of the structure; remove it.")
+        values = [p.get(v, spn.p(v)) for v in circuit.products]
+    else:
+        values = [spn.p(v) if p is None else p for v in circuit.products]
+    for v, value in zip(circuit.products, values, strict=True):
+        if not (isinstance(value, (int, float, np.number)) and np.isfinite(value) and value > 0):
+            raise ParameterError(f"p of product {v!r} must be a finite number above 0, but it is {value!r}; choose 1.")
+    return np.array(values, dtype=float)

@@ -10,7 +10,6 @@ from spnmkl.errors import KernelError
 from spnmkl.kernels import registry
 from spnmkl.kernels.normalization import NORMALIZATIONS
 from spnmkl.structure import SPN, Issue, KernelSpec
-from spnmkl.structure.nodes import describe
 
 _COMPARED_NAMES = 500
 
@@ -116,7 +115,7 @@ def _parameter_problems(
             yield "unknown_parameter", f"{who} has no parameter {name!r}; it takes {takes}."
         elif not known[name].accepts(value):
             expected = known[name].expected()
-            yield "bad_parameter", f"{who} needs {name} to be {expected}; found {describe(value)}."
+            yield "bad_parameter", f"{who} needs {name} to be {expected}; found {value!r}."
 
 
 def _column_problem(

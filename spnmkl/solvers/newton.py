@@ -70,6 +70,7 @@ class _Newton:
         self.damping = 1e-2
         self.since_look = 0
         self.near = False
+        self.svm_share = 0.05  # of the gap, left to the SVM's own error
 
     def run(self, beta: Floats) -> Iterator[Iterate]:
         point = self.evaluate(beta)
@@ -95,13 +96,14 @@ class _Newton:
             before = point.value
             point = self.reseeded(point, seeds) or self.descended(point, slope)
             idle = 0 if point.value < before - 1e-3 * self.tol * abs(before) else idle + 1
+            self.svm_share = 0.05 * 0.3**idle
 
     @property
     def gap(self) -> float:
         return min(1.0, relative_gap(self.best, self.dual.value)) if np.isfinite(self.best) else 1.0
 
     def evaluate(self, beta: Floats) -> Point:
-        accuracy = np.clip(0.05 * self.gap, 0.02 * self.tol, 3e-3)
+        accuracy = min(3e-3, self.svm_share * max(self.gap, self.tol))
         point = self.work.evaluate(beta, accuracy * min(self.scale, self.best))
         self.best = min(self.best, point.objective)
         return point

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, Literal
@@ -97,11 +97,14 @@ class KernelSpec:
 
 
 def _params(params: object, kernel: str) -> tuple[tuple[str, Any], ...]:
-    if not isinstance(params, Mapping | tuple):
+    try:
+        pairs = dict(params) if isinstance(params, Mapping | tuple) else None
+    except (TypeError, ValueError):
+        pairs = None
+    if pairs is None:
         raise StructureError(
             f"The parameters of kernel {kernel!r} must be a mapping; found {describe(params)}."
         )
-    pairs = dict(params)
     names = sorted(as_text(name, f"A parameter name of kernel {kernel!r}") for name in pairs)
     return tuple((name, _param(pairs[name], f"Parameter {name!r} of kernel {kernel!r}")) for name in names)
 
@@ -126,7 +129,7 @@ def _scalar(value: object, what: str) -> Any:
 def _features(features: object, kernel: str) -> tuple[int | str, ...] | None:
     if features is None:
         return None
-    if isinstance(features, str | bytes | Mapping) or not isinstance(features, Iterable):
+    if isinstance(features, str | bytes | Mapping | Set) or not isinstance(features, Iterable):
         raise StructureError(
             f"The features of kernel {kernel!r} must be a list of column names or positions;"
             f" found {describe(features)}."
@@ -184,8 +187,11 @@ class Expression:
         self.node, self.children, self.id = node, children, id
 
     def __repr__(self) -> str:
-        named = self.id or self.node.label
-        return f"<{type(self).__name__}{f' {named!r}' if named else ''}: {len(self.children)} children>"
+        name = f" {self.id or self.node.label!r}" if self.id or self.node.label else ""
+        return f"<{type(self).__name__}{name}: {self._content()}>"
+
+    def _content(self) -> str:
+        return "1 child" if len(self.children) == 1 else f"{len(self.children)} children"
 
 
 class Sum(Expression):
@@ -260,9 +266,8 @@ class Kernel(Expression):
             spec.kernel, features=features, normalize=spec.normalize, label=label, **dict(spec.params)
         )
 
-    def __repr__(self) -> str:
-        named = self.id or self.node.label
-        return f"<Kernel{f' {named!r}' if named else ''}: {self.spec.kernel}>"
+    def _content(self) -> str:
+        return self.spec.kernel
 
 
 class FreshIds:

@@ -60,9 +60,7 @@ def read_node(id: str, data: Mapping[str, Any]) -> Node:
     unknown = [str(key) for key in data if key not in _ALLOWED[kind]]
     if unknown:
         allowed = ", ".join(sorted(_ALLOWED[kind]))
-        raise StructureError(
-            f"The {kind} {id!r} cannot carry {unknown[0]!r}; expected only id, {allowed}."
-        )
+        raise StructureError(f"The {kind} {id!r} cannot carry {unknown[0]!r}; expected only id, {allowed}.")
     node = Node(
         kind=kind,
         label=as_text(data["label"], f"The label of node {id!r}") if "label" in data else None,

@@ -70,7 +70,9 @@ def _cycle(spn: SPN) -> Iterator[Issue]:
         place[left] = len(walk)
         walk.append(left)
         left = next(parent for parent in spn.parents(left) if parent not in order)
-    cycle = walk[place[left] :][::-1]
+    backwards = walk[place[left] :]
+    first = backwards.index(next(i for i in spn.nodes if place.get(i, -1) >= place[left]))
+    cycle = backwards[first::-1] + backwards[:first:-1]
     yield _error(
         "cycle",
         cycle,
@@ -253,4 +255,4 @@ def _add(nodes: Nodes, children: Children, fresh: FreshIds, node: Node, below: t
 def _halfway(parent: Node, child: Node) -> Node:
     if parent.x is None or parent.y is None or child.x is None or child.y is None:
         return Node("product")
-    return Node("product", x=(parent.x + child.x) / 2, y=(parent.y + child.y) / 2)
+    return Node("product", x=parent.x / 2 + child.x / 2, y=parent.y / 2 + child.y / 2)

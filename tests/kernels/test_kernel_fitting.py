@@ -86,6 +86,11 @@ def test_columns_by_name_and_by_position_are_the_same():
     assert np.array_equal(by_name, by_position) and np.array_equal(by_name, alone)
 
 
+def test_repeated_columns_count_repeatedly():
+    _, repeated = fit_kernel(KernelSpec("linear", features=(0, 0, 1), normalize="none"), X[:, :3])
+    np.testing.assert_allclose(repeated, X[:, [0, 0, 1]] @ X[:, [0, 0, 1]].T, atol=1e-14)
+
+
 def test_fitting_and_predicting_leave_the_samples_alone():
     before, new = X.copy(), NEW.copy()
     matrices, fitted = fit_kernels(structure(*(Kernel(name) for name in COMPUTED)), X)

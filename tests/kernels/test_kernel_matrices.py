@@ -42,6 +42,15 @@ def test_a_clearly_negative_eigenvalue_is_found(n):
         check_matrix(np.eye(n) - 1.5 * np.outer(u, u), "k1")
 
 
+def test_a_negative_diagonal_is_found_beyond_the_examined_rows():
+    examined = np.linspace(0, 699, 512).astype(int)
+    bad = np.eye(700)
+    place = np.setdiff1d(np.arange(700), examined)[0]
+    bad[place, place] = -2
+    with pytest.raises(KernelError, match="an eigenvalue of -2 or less"):
+        check_matrix(bad, "k1")
+
+
 @pytest.mark.parametrize("place", [(3, 5), (690, 690), (300, 650), (650, 300)])
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_one_bad_entry_is_found_anywhere(place, value):

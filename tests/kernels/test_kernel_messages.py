@@ -33,47 +33,47 @@ SPECIFICATIONS = [
     (
         Kernel("rbf", gamma=-1),
         "bad_parameter",
-        "needs gamma to be a number above 0, 'scale' or 'median'; found -1 (int).",
+        "needs gamma to be a number above 0, 'scale' or 'median'; found -1.",
     ),
     (
         Kernel("laplacian", gamma="mean"),
         "bad_parameter",
-        "needs gamma to be a number above 0, 'scale' or 'median'; found 'mean' (text).",
+        "needs gamma to be a number above 0, 'scale' or 'median'; found 'mean'.",
     ),
     (
         Kernel("chi2", gamma=True),
         "bad_parameter",
-        "needs gamma to be a number above 0, 'scale' or 'median'; found True (bool).",
+        "needs gamma to be a number above 0, 'scale' or 'median'; found True.",
     ),
     (
         Kernel("rbf", gamma=None),
         "bad_parameter",
-        "needs gamma to be a number above 0, 'scale' or 'median'; found None (nothing).",
+        "needs gamma to be a number above 0, 'scale' or 'median'; found None.",
     ),
     (
         Kernel("rbf", gamma=[1, 2]),
         "bad_parameter",
-        "needs gamma to be a number above 0, 'scale' or 'median'; found a value of type tuple.",
+        "needs gamma to be a number above 0, 'scale' or 'median'; found (1, 2).",
     ),
     (
         Kernel("polynomial", degree=2.5),
         "bad_parameter",
-        "needs degree to be a whole number of at least 1 and of at most 100; found 2.5 (float).",
+        "needs degree to be a whole number of at least 1 and of at most 100; found 2.5.",
     ),
     (
         Kernel("polynomial", degree=0),
         "bad_parameter",
-        "needs degree to be a whole number of at least 1 and of at most 100; found 0 (int).",
+        "needs degree to be a whole number of at least 1 and of at most 100; found 0.",
     ),
     (
         Kernel("polynomial", coef0=-0.5),
         "bad_parameter",
-        "needs coef0 to be a number of at least 0; found -0.5 (float).",
+        "needs coef0 to be a number of at least 0; found -0.5.",
     ),
     (
         Kernel("polynomial", gamma="median"),
         "bad_parameter",
-        "needs gamma to be a number above 0 or 'scale'; found 'median' (text).",
+        "needs gamma to be a number above 0 or 'scale'; found 'median'.",
     ),
     (
         Kernel("linear", normalize="centered"),

@@ -79,6 +79,13 @@ def test_constant_data_never_divide_by_zero(kernel, value, normalize, entry):
     np.testing.assert_allclose(fitted.cross(rows), K, atol=1e-15)
 
 
+@pytest.mark.parametrize(("n", "value"), [(3, 1.2), (3, 4.98), (7, 0.94), (7, 3.36)])
+def test_variance_of_rounding_size_is_none(n, value):
+    rows = np.full((n, 2), value)
+    assert np.array_equal(matrix("linear", "unit_variance", rows), matrix("linear", "none", rows))
+    assert (matrix("linear", "centred", rows) == 0).all()
+
+
 @pytest.mark.parametrize("normalize", NORMALIZATIONS)
 @given(rows=arrays(np.float64, (6, 2), elements=st.floats(-1e6, 1e6, width=32)))
 @settings(max_examples=40, deadline=None, derandomize=True)

@@ -1,0 +1,180 @@
+"""What came out: the weights, the SVM, and the proof, which anyone can recompute."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from spnmkl.certificate import dual, primal, relative_gap
+from spnmkl.circuit.evaluate import apply_kernel, default_threads
+from spnmkl.circuit.program import Circuit, Floats, compile_circuit
+from spnmkl.circuit.source import KernelSource, MatrixSource
+from spnmkl.errors import KernelError
+from spnmkl.problem import Problem, build_problem
+from spnmkl.structure import SPN
+
+
+@dataclass(frozen=True)
+class Record:
+    """One outer iteration.
+
+    Attributes
+    ----------
+    objective : P at this iteration's point.
+    dual_bound : the best D so far.
+    gap : (best P so far − D) / best P.
+    pruned : products whose weight is zero.
+    circuit_size : multiplications per kernel entry of the circuit evaluated.
+    evaluations : SVM fits (for the multiclass case, rounds of them) so far.
+    seconds : since the start.
+    """
+
+    iteration: int
+    objective: float
+    dual_bound: float
+    gap: float
+    beta: dict[str, float]
+    pruned: tuple[str, ...]
+    circuit_size: int
+    evaluations: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Objective P ≥ optimum ≥ dual bound D, recomputed from the data."""
+
+    objective: float
+    dual_bound: float
+    gap: float
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A trained combination. Holds no n×n matrix.
+
+    Attributes
+    ----------
+    beta : weight of every product.
+    alpha : (n,), or (classes, n) one-vs-rest.
+    intercept : b, a float, or one per class.
+    objective, dual_bound, gap : P, D and (P − D)/P as `certify` recomputes them; D is −inf where no bound is known.
+    kkt_residual : per product, 0 at a stationary point (see `certificate.kkt_residuals`).
+    status : "optimal" (gap ≤ tol), "stationary" (some p < 1, residual ≤ tol), "trivial" is never used for C ≤ C_min:
+        that is "optimal" with all β = 0; "iteration_limit", "interrupted", "stalled".
+    history : one record per outer iteration.
+    pruned : product → iteration at which its weight became zero for good.
+    witness_alpha, witness_beta : what proves the dual bound (α and β̃ of formulation, section 5).
+    """
+
+    spn: SPN
+    beta: dict[str, float]
+    alpha: Floats
+    intercept: float | Floats
+    classes: NDArray
+    objective: float
+    dual_bound: float
+    gap: float
+    kkt_residual: dict[str, float]
+    status: str
+    history: tuple[Record, ...]
+    pruned: dict[str, int]
+    y: NDArray
+    C: Floats
+    lam: float
+    p: dict[str, float]
+    tol: float
+    solver: str
+    witness_alpha: Floats = field(repr=False)
+    witness_beta: dict[str, float] = field(repr=False)
+
+    @property
+    def support(self) -> NDArray[np.intp]:
+        """Indices of the samples with α > 0 for some class."""
+        return np.flatnonzero(np.atleast_2d(self.alpha).any(axis=0))
+
+    @property
+    def signed_alpha(self) -> Floats:
+        """(classes, n) α∘y; one row for two classes."""
+        codes = np.searchsorted(self.classes, self.y)
+        if len(self.classes) == 2:
+            return self.alpha[None] * np.where(codes == 1, 1.0, -1.0)
+        return self.alpha * np.where(codes == np.arange(len(self.classes))[:, None], 1.0, -1.0)
+
+    def certify(self, kernels: Mapping[str, ArrayLike] | KernelSource, n_threads: int | None = None) -> Certificate:
+        """Recompute objective and gap from the kernels and what is stored, trusting no solver."""
+        problem = self._problem(kernels, n_threads)
+        return certificate_of(
+            problem,
+            problem.beta_array(self.beta),
+            np.atleast_2d(self.alpha),
+            np.atleast_2d(self.witness_alpha),
+            problem.beta_array(self.witness_beta),
+        )
+
+    def _problem(self, kernels: Mapping[str, ArrayLike] | KernelSource, n_threads: int | None = None) -> Problem:
+        problem, _ = build_problem(
+            self.spn, kernels, self.y, lam=self.lam, p=self.p, sample_weight=self.C, n_threads=n_threads
+        )
+        return problem
+
+    def decision_function(
+        self, cross_kernels: Mapping[str, ArrayLike] | KernelSource, n_threads: int | None = None
+    ) -> Floats:
+        """(rows,) for two classes, (rows, classes) otherwise.
+
+        Parameters
+        ----------
+        cross_kernels : leaf id → (rows, n) kernel between new samples and the n training samples; pruned leaves may
+            be left out.
+        """
+        circuit, W = self.active_circuit()
+        source = _cross_source(circuit, cross_kernels, self.alpha.shape[-1], self.spn)
+        if source is None:
+            raise KernelError("Every weight is zero, so there is no kernel to evaluate; the decision is the intercept alone.")
+        F = apply_kernel(circuit, W, source, self.signed_alpha, n_threads or default_threads())
+        F += np.atleast_1d(self.intercept)[:, None]
+        return F[0] if len(F) == 1 else F.T
+
+    def active_circuit(self) -> tuple[Circuit, Floats]:
+        """The compiled structure without its pruned paths, and the weights of its terms."""
+        full = compile_circuit(self.spn)
+        beta = np.array([self.beta[v] for v in full.products])
+        circuit = full.restricted(beta > 0)
+        return circuit, circuit.weights(beta)
+
+
+def _cross_source(
+    circuit: Circuit, kernels: Mapping[str, ArrayLike] | KernelSource, n: int, spn: SPN
+) -> KernelSource | None:
+    if not isinstance(kernels, Mapping):
+        return kernels
+    for leaf in circuit.leaves:
+        if leaf not in kernels:
+            raise KernelError(
+                f"Kernel {leaf!r} has no cross-kernel matrix; expected a (rows, {n}) matrix for each leaf that is not "
+                f"pruned, found them for {sorted(kernels)}; add it."
+            )
+    matrices = {leaf: np.ascontiguousarray(kernels[leaf], dtype=float) for leaf in circuit.leaves or spn.kernels[:1]}
+    shapes = {leaf: K.shape for leaf, K in matrices.items()}
+    rows = {shape[0] for shape in shapes.values() if len(shape) == 2}
+    for leaf, shape in shapes.items():
+        if len(shape) != 2 or shape[1] != n or len(rows) != 1:
+            raise KernelError(
+                f"The cross-kernel matrix of {leaf!r} has shape {shape}; expected (rows, {n}), new samples by training "
+                "samples, with the same rows for every leaf."
+            )
+        if not np.isfinite(matrices[leaf]).all():
+            raise KernelError(f"The cross-kernel matrix of {leaf!r} holds NaN or infinity; fill missing values first.")
+    return MatrixSource(matrices)
+
+
+def certificate_of(
+    problem: Problem, beta: Floats, alpha: Floats, witness_alpha: Floats, witness_beta: Floats
+) -> Certificate:
+    P = primal(problem, beta, alpha).value
+    D = dual(problem, witness_alpha, witness_beta).value
+    return Certificate(P, D, relative_gap(P, D))

@@ -1,0 +1,267 @@
+"""`solve`: pose the problem, run a solver, keep the best point, and say "optimal" only with a recomputed gap."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from spnmkl.certificate import Dual, kkt_residuals, primal, relative_gap, search_dual
+from spnmkl.circuit.program import Floats
+from spnmkl.circuit.source import KernelSource
+from spnmkl.errors import ParameterError
+from spnmkl.problem import Power, Problem, build_problem
+from spnmkl.solution import Certificate, Record, Solution, certificate_of
+from spnmkl.solvers.iterate import Iterate
+from spnmkl.solvers.newton import newton, trivial_objective
+from spnmkl.solvers.paper import paper
+from spnmkl.solvers.start import Bracket, first_weights, smallest_C
+from spnmkl.structure import SPN
+
+Callback = Callable[[Record], object]
+SOLVERS = {"newton": newton, "paper": paper}
+DEFAULT_ITERATIONS = {"newton": 200, "paper": 2000}
+
+
+class TrivialSolutionWarning(UserWarning):
+    """C is at or below C_min: all weights are zero and the classifier is constant."""
+
+
+def solve(
+    spn: SPN,
+    kernels: Mapping[str, ArrayLike] | KernelSource,
+    y: ArrayLike,
+    *,
+    C: float = 1.0,
+    lam: float = 1.0,
+    p: Power = None,
+    solver: str = "newton",
+    tol: float = 1e-3,
+    max_iter: int | None = None,
+    sample_weight: ArrayLike | None = None,
+    class_weight: Mapping[object, float] | str | None = None,
+    callback: Callback | None = None,
+    start: Mapping[str, float] | None = None,
+    n_threads: int | None = None,
+) -> Solution:
+    """Learn the weights of a sum-product network together with the SVM.
+
+    Parameters
+    ----------
+    spn : the structure; `spn.check()` must pass.
+    kernels : leaf id → (n, n) kernel matrix, used as given; or a source that yields tiles.
+    y : (n,) labels of any kind; two classes, or more (one-vs-rest with one shared kernel).
+    C, lam : weights of the loss and of λ Σ_v c_v β_v^{p_v}; where all p are equal only C need be tuned.
+    p : exponents: None (the structure's own), one number for all, a mapping from product to number, or "sparse"
+        (the smallest exponent each product has on its paths, at which inner nodes can vanish too).
+    solver : "newton", or "paper" (Algorithm 1, slow, for teaching).
+    tol : relative gap (P − D)/P to reach.
+    max_iter : outer iterations, by default 200 (newton) or 2000 (paper).
+    sample_weight, class_weight : scale C per sample; class_weight may be "balanced".
+    callback : called with a `Record` after every outer iteration; returning False stops.
+    start : weights to begin with, for example of a solution at a nearby C.
+    n_threads : by default all cores.
+
+    Returns
+    -------
+    Solution
+    """
+    if solver not in SOLVERS:
+        raise ParameterError(f"solver must be one of {sorted(SOLVERS)}, but it is {solver!r}.")
+    if not (isinstance(tol, (int, float, np.number)) and 0 < tol < 1):
+        raise ParameterError(f"tol must be a number between 0 and 1, but it is {tol!r}; choose for example 1e-3.")
+    if max_iter is not None and (not isinstance(max_iter, (int, np.integer)) or max_iter < 1):
+        raise ParameterError(f"max_iter must be a whole number of at least 1, but it is {max_iter!r}.")
+    problem, classes = build_problem(
+        spn,
+        kernels,
+        y,
+        C=C,
+        lam=lam,
+        p=p,
+        sample_weight=sample_weight,
+        class_weight=class_weight,
+        n_threads=n_threads,
+    )
+    begin = None if start is None else problem.beta_array(start)
+    run = _Run(problem, tol, callback, DEFAULT_ITERATIONS[solver] if max_iter is None else int(max_iter))
+    status = run.follow(_iterates(problem, solver, tol, begin))
+    return run.solution(spn, np.asarray(y), classes, solver, status)
+
+
+def C_min(
+    spn: SPN,
+    kernels: Mapping[str, ArrayLike] | KernelSource,
+    y: ArrayLike,
+    *,
+    lam: float = 1.0,
+    sample_weight: ArrayLike | None = None,
+    class_weight: Mapping[object, float] | str | None = None,
+    tol: float = 1e-3,
+    n_threads: int | None = None,
+) -> float:
+    """The smallest useful C where all p are 1: at or below it all weights are zero (formulation, section 7).
+
+    Returns the lower end of a bracket of relative width `tol`.
+    """
+    problem, _ = build_problem(
+        spn,
+        kernels,
+        y,
+        lam=lam,
+        p=1.0,
+        sample_weight=sample_weight,
+        class_weight=class_weight,
+        n_threads=n_threads,
+    )
+    for bracket in smallest_C(problem):
+        if bracket.high <= bracket.low * (1 + tol):
+            break
+    return bracket.low
+
+
+def _iterates(problem: Problem, solver: str, tol: float, begin: Floats | None) -> Iterator[Iterate]:
+    method = SOLVERS[solver]
+    if begin is not None and begin.any():
+        positive = begin if problem.convex and solver == "newton" else np.maximum(begin, 1e-3 * begin.max())
+        yield from method(problem, positive, tol)
+    elif (problem.p == 1).all():
+        yield from _lasso_iterates(problem, solver, tol)
+    elif problem.convex or problem.convex_in_powers:
+        yield from method(problem, first_weights(problem), tol)
+    else:
+        # Not convex: descend from equal weights and from the solution of the nearest convex problem.
+        equal = first_weights(problem)
+        yield from method(problem, equal, tol)
+        convex = replace(problem, p=np.maximum(problem.p, 1.0))
+        for iterate in newton(convex, equal, 1e-2):
+            if relative_gap(iterate.objective, iterate.dual.value) <= 1e-2:
+                break
+        yield from method(problem, np.maximum(iterate.beta, 1e-3 * iterate.beta.max()), tol)
+
+
+def _lasso_iterates(problem: Problem, solver: str, tol: float) -> Iterator[Iterate]:
+    """p = 1: a start that is no better than β = 0 asks whether C exceeds C_min at all."""
+    trivial = trivial_objective(problem)
+    for iterate in SOLVERS[solver](problem, first_weights(problem), tol):
+        if iterate.objective >= trivial:
+            break
+        yield iterate
+    else:
+        return
+    for bracket in smallest_C(problem, max_rounds=100):
+        if bracket.low >= 1:
+            yield _zero_iterate(problem, bracket)
+            return
+        if bracket.high < 1 or bracket.high < bracket.low * (1 + 0.1 * tol):
+            break
+    yield from SOLVERS[solver](problem, first_weights(problem, bracket.beta), tol)
+
+
+def _zero_iterate(problem: Problem, bracket: Bracket) -> Iterate:
+    warnings.warn(
+        f"C is at or below C_min, {bracket.low:.3g} times the given C, so every weight is zero and the classifier is "
+        f"constant; choose a C more than {bracket.low:.3g} times as large.",
+        TrivialSolutionWarning,
+        stacklevel=6,
+    )
+    dual, _ = search_dual(problem, bracket.a, bracket.beta)
+    beta = np.zeros(len(problem.p))
+    intercept = primal(problem, beta, bracket.a).intercept
+    return Iterate(beta, bracket.a, intercept, trivial_objective(problem), dual, 0.0, 0, 0)
+
+
+class _Run:
+    """Follows a solver: keeps the history and the best point, and decides when to stop."""
+
+    def __init__(self, problem: Problem, tol: float, callback: Callback | None, max_iter: int) -> None:
+        self.problem, self.tol, self.callback, self.max_iter = problem, tol, callback, max_iter
+        self.history: list[Record] = []
+        self.best: Iterate | None = None
+        self.dual = Dual(-np.inf, np.zeros_like(problem.Y), np.ones(len(problem.p)))
+        self.certificate: Certificate | None = None
+        self.started = time.perf_counter()
+
+    def follow(self, iterates: Iterator[Iterate]) -> str:
+        for iterate in iterates:
+            record = self.note(iterate)
+            proceed = self.callback is None or self.callback(record) is not False
+            if record.gap <= self.tol and self.certified().gap <= self.tol:
+                return "optimal"
+            if not proceed:
+                return "interrupted"
+            if len(self.history) >= self.max_iter:
+                return "iteration_limit"
+        assert self.best is not None
+        without_bound = not (self.problem.convex or self.problem.convex_in_powers)
+        return "stationary" if without_bound and self.best.stationarity <= self.tol else "stalled"
+
+    def note(self, iterate: Iterate) -> Record:
+        if self.best is None or iterate.objective < self.best.objective:
+            self.best = iterate
+        if iterate.dual.value > self.dual.value:
+            self.dual = iterate.dual
+        self.certificate = None
+        record = Record(
+            iteration=len(self.history) + 1,
+            objective=iterate.objective,
+            dual_bound=self.dual.value,
+            gap=relative_gap(self.best.objective, self.dual.value),
+            beta=self.problem.beta_dict(iterate.beta),
+            pruned=tuple(v for v, b in zip(self.problem.circuit.products, iterate.beta, strict=True) if b <= 0),
+            circuit_size=iterate.circuit_size,
+            evaluations=iterate.evaluations,
+            seconds=time.perf_counter() - self.started,
+        )
+        self.history.append(record)
+        return record
+
+    def certified(self) -> Certificate:
+        assert self.best is not None
+        if self.certificate is None:
+            self.certificate = certificate_of(
+                self.problem, self.best.beta, self.best.alpha, self.dual.alpha, self.dual.witness
+            )
+        return self.certificate
+
+    def solution(self, spn: SPN, y: NDArray, classes: NDArray, solver: str, status: str) -> Solution:
+        problem, best, proof = self.problem, self.best, self.certified()
+        assert best is not None
+        residual = kkt_residuals(problem, best.beta, best.alpha, self.dual.witness, proof.objective)
+        binary = len(best.alpha) == 1
+        return Solution(
+            spn=spn,
+            beta=problem.beta_dict(best.beta),
+            alpha=best.alpha[0] if binary else best.alpha,
+            intercept=float(best.intercept[0]) if binary else best.intercept,
+            classes=classes,
+            objective=proof.objective,
+            dual_bound=proof.dual_bound,
+            gap=proof.gap,
+            kkt_residual=problem.beta_dict(residual),
+            status=status,
+            history=tuple(self.history),
+            pruned=_pruned_at(self.history, problem.beta_dict(best.beta)),
+            y=y,
+            C=problem.C,
+            lam=problem.lam,
+            p=problem.beta_dict(problem.p),
+            tol=self.tol,
+            solver=solver,
+            witness_alpha=self.dual.alpha[0] if binary else self.dual.alpha,
+            witness_beta=problem.beta_dict(self.dual.witness),
+        )
+
+
+def _pruned_at(history: list[Record], beta: Mapping[str, float]) -> dict[str, int]:
+    """For every weight that ended at zero, the iteration since which it is zero."""
+    pruned: dict[str, int] = {}
+    for v, weight in beta.items():
+        if weight <= 0:
+            last_positive = max((r.iteration for r in history if r.beta[v] > 0), default=0)
+            pruned[v] = min(last_positive + 1, len(history))
+    return pruned

@@ -1,0 +1,95 @@
+"""Where to begin: the smallest useful C (formulation, section 7) and a first scale of the weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from spnmkl.certificate import improved_witness, quadratic_flows
+from spnmkl.circuit.evaluate import kernel_matrix
+from spnmkl.circuit.program import Floats
+from spnmkl.circuit.source import MatrixSource
+from spnmkl.problem import Problem
+from spnmkl.solvers.svm import least_norm, solve_svm
+
+_SAMPLE = 250
+
+
+@dataclass(frozen=True)
+class Bracket:
+    """low ≤ C_min ≤ high as multiples of the problem's C; with the β and the a ∈ A0 behind them."""
+
+    low: float
+    high: float
+    beta: Floats
+    a: Floats
+
+
+def smallest_C(problem: Problem, max_rounds: int = 400) -> Iterator[Bracket]:
+    """Ever tighter brackets of C_min; needs p = 1 throughout.
+
+    V = min over a ∈ A0 of max over cᵀβ = 1 of F(β; a), by alternating between a and β.
+    """
+    c, Y, s = problem.c, problem.Y, problem.C
+    beta = np.full(len(c), 1.0 / c.sum())
+    a, lower = _light_side(Y, s)
+    K = np.empty((problem.n, problem.n))
+    lowest, highest = 0.0, np.inf  # of V
+    best = beta
+    for _ in range(max_rounds):
+        kernel_matrix(problem.circuit, problem.circuit.weights(beta), problem.source, K, problem.n_threads)
+        a = np.array([least_norm(K, y, low, s, start, 1e-8) for y, low, start in zip(Y, lower, a, strict=True)])
+        flows = quadratic_flows(problem, a, beta)
+        D = problem.circuit.X.T @ flows
+        value = D.sum() / (c * beta).sum()
+        if value > lowest:
+            lowest, best = value, beta
+        witness = np.maximum(beta, 1e-4 * beta.max())
+        for _ in range(4):
+            witness_flows = quadratic_flows(problem, a, witness)
+            steepest = ((problem.circuit.X.T @ witness_flows) / (witness * c)).max()
+            if steepest >= highest * (1 - 1e-6):
+                break
+            highest = steepest
+            witness = improved_witness(problem, witness, witness_flows)
+        yield Bracket((problem.lam / highest) ** 0.5, (problem.lam / lowest) ** 0.5 if lowest > 0 else np.inf, best, a)
+        beta = np.sqrt(beta * D / c)
+        beta = np.maximum(beta / (c * beta).sum(), 1e-13 * beta.max())
+
+
+def _light_side(Y: Floats, s: Floats) -> tuple[Floats, Floats]:
+    """A feasible a of A0 per class, and its lower bounds (a = s on the lighter side)."""
+    positive = np.where(Y > 0, s, 0.0).sum(axis=1, keepdims=True)
+    negative = s.sum() - positive
+    light = np.where(positive <= negative, Y > 0, Y < 0)
+    ratio = np.minimum(positive, negative) / np.maximum(positive, negative)
+    return np.where(light, s, s * ratio), np.where(light, s, 0.0)
+
+
+def first_weights(problem: Problem, direction: Floats | None = None) -> Floats:
+    """A direction (equal weights) at the scale that is best on a sample of the rows.
+
+    K(tβ) = tK(β), so one kernel serves all scales.
+    """
+    direction = np.ones(len(problem.p)) if direction is None else direction
+    step = max(1, problem.n // _SAMPLE)
+    rows = slice(0, None, step)
+    tiles = problem.source.tiles(problem.circuit.leaves, rows, rows)
+    source = MatrixSource(dict(zip(problem.circuit.leaves, tiles, strict=True)))
+    C = problem.C[rows] * (problem.C.sum() / max(problem.C[rows].sum(), 1e-300))
+    sample = replace(problem, source=source, Y=np.ascontiguousarray(problem.Y[:, rows]), C=C, n_threads=1)
+    K = kernel_matrix(sample.circuit, sample.circuit.weights(direction), source, np.empty((len(C), len(C))))
+    level = float(np.trace(K)) / len(K)
+    if level <= 0:
+        return direction
+    best, best_value = direction, np.inf
+    alpha = np.zeros_like(sample.Y)
+    for t in 10.0 ** np.arange(-3.0, 4.1, 0.5) / level:
+        fits = [solve_svm(t * K, y, C, a, 0.01 * C.sum(), 200_000) for y, a in zip(sample.Y, alpha, strict=True)]
+        alpha = np.array([fit.alpha for fit in fits])
+        value = problem.regularizer(t * direction) + sum(fit.dual for fit in fits)
+        if value < best_value:
+            best, best_value = t * direction, value
+    return best

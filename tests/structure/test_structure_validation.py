@@ -1,0 +1,289 @@
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from structure_strategies import drawings, valid_structures
+
+from spnmkl.errors import StructureError
+from spnmkl.structure import SPN, Issue, Kernel, Product, Sum
+from spnmkl.structure.templates import figure1
+
+quick = settings(max_examples=50, deadline=None, derandomize=True)
+KINDS = {"s": "sum", "p": "product", "k": "kernel"}
+
+
+def drawn(nodes: str, edges: str = "", **changes: Any) -> SPN:
+    """A drawing from ids whose first letter is their kind, and edges written s1-p1."""
+    return SPN.from_dict(
+        {
+            "format": "spnmkl/structure",
+            "version": 1,
+            "nodes": [
+                {"id": i, "kind": KINDS[i[0]]} | ({"kernel": i} if i[0] == "k" else {}) | changes.get(i, {})
+                for i in nodes.split()
+            ],
+            "edges": [edge.split("-") for edge in edges.split()],
+        }
+    )
+
+
+# name: (drawing, [(code, message, repair), …])
+ERRORS: dict[str, tuple[SPN, list[tuple[str, str, str | None]]]] = {
+    "empty": (
+        drawn(""),
+        [("empty", "The structure is empty; draw at least one product over one kernel.", None)],
+    ),
+    "cycle": (
+        drawn("s1 p1 s2 p2 k1", "s1-p1 p1-s2 p1-k1 s2-p2 p2-s2"),
+        [("cycle", "The nodes 's2' → 'p2' → 's2' form a cycle; remove one of its edges.", None)],
+    ),
+    "own child": (
+        drawn("p1 k1", "p1-p1 p1-k1"),
+        [
+            ("cycle", "The node 'p1' is its own child; remove that edge.", None),
+            ("no_root", "The structure has no root: every node has a parent; one must have none.", None),
+        ],
+    ),
+    "unreachable": (
+        drawn("p1 k1 s2 p2", "p1-k1 s2-p2 p2-s2"),
+        [
+            ("cycle", "The nodes 's2' → 'p2' → 's2' form a cycle; remove one of its edges.", None),
+            ("unreachable", "No root leads to 's2', 'p2'; connect them to the rest or remove them.", None),
+        ],
+    ),
+    "two products": (
+        drawn("p1 k1 p2 k2", "p1-k1 p2-k2"),
+        [
+            (
+                "several_roots",
+                "The structure has 2 roots, 'p1', 'p2'; only one node may have no parent.",
+                "put a sum above 'p1', 'p2'",
+            )
+        ],
+    ),
+    "a loose kernel": (
+        drawn("s1 p1 k1 k2", "s1-p1 p1-k1"),
+        [
+            (
+                "several_roots",
+                "The structure has 2 roots, 's1', 'k2'; only one node may have no parent.",
+                "put 'k2' below the sum 's1'",
+            )
+        ],
+    ),
+    "a loose empty product": (
+        drawn("s1 p1 k1 p2", "s1-p1 p1-k1"),
+        [
+            (
+                "several_roots",
+                "The structure has 2 roots, 's1', 'p2'; only one node may have no parent.",
+                None,
+            ),
+            ("no_child", "The product 'p2' has no child; put a kernel, sum or product below it.", None),
+        ],
+    ),
+    "kernel alone": (
+        drawn("k1"),
+        [
+            (
+                "root_is_kernel",
+                "The root 'k1' is a kernel; the root must be a sum or a product.",
+                "put a product above 'k1'",
+            )
+        ],
+    ),
+    "empty sum": (
+        drawn("p1 k1 s1", "p1-k1 p1-s1"),
+        [("no_child", "The sum 's1' has no child; put a product below it.", None)],
+    ),
+    "kernel with children": (
+        drawn("p1 k1 k2", "p1-k1 k1-k2"),
+        [("kernel_with_children", "The kernel 'k1' has children, 'k2'; a kernel must be a leaf.", None)],
+    ),
+    "kernel below a sum": (
+        drawn("s1 k1", "s1-k1"),
+        [
+            (
+                "sum_child",
+                "The kernel 'k1' stands directly below the sum 's1'; every child of a sum must be a product.",
+                "put a product between 's1' and 'k1'",
+            )
+        ],
+    ),
+    "sum below a sum": (
+        drawn("s1 s2 p1 k1", "s1-s2 s2-p1 p1-k1"),
+        [
+            (
+                "sum_child",
+                "The sum 's2' stands directly below the sum 's1'; every child of a sum must be a product.",
+                "put a product between 's1' and 's2'",
+            )
+        ],
+    ),
+    "p of 0": (
+        drawn("p1 k1", "p1-k1", p1={"p": 0}),
+        [("bad_p", "The p of product 'p1' must be a finite number above 0; found 0.", None)],
+    ),
+    "p not a number": (
+        SPN(Product(Kernel("rbf"), p=float("nan"))),
+        [("bad_p", "The p of product 'p1' must be a finite number above 0; found nan.", None)],
+    ),
+    "no column": (
+        drawn("p1 k1", "p1-k1", k1={"features": []}),
+        [
+            (
+                "no_features",
+                "The kernel 'k1' sees no column; list at least one, or leave the list out to use all.",
+                None,
+            )
+        ],
+    ),
+    "too many nodes": (
+        drawn(
+            "p1 " + " ".join(f"k{i}" for i in range(100_000)), " ".join(f"p1-k{i}" for i in range(100_000))
+        ),
+        [("too_many_nodes", "The structure has 100,001 nodes; at most 20,000 are allowed.", None)],
+    ),
+}
+
+
+def errors(spn: SPN) -> list[Issue]:
+    return [issue for issue in spn.validate() if issue.severity == "error"]
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_every_error_has_its_exact_sentence(name: str) -> None:
+    spn, expected = ERRORS[name]
+    assert [(issue.code, issue.message, issue.repair) for issue in errors(spn)] == expected
+    more = {1: "", 2: " (1 more error: see validate().)"}[len(expected)]
+    with pytest.raises(StructureError) as caught:
+        spn.check()
+    assert str(caught.value) == expected[0][1] + more
+
+
+def test_check_counts_the_errors_it_does_not_show() -> None:
+    with pytest.raises(StructureError, match=r"must be a product\. \(2 more errors: see validate\(\)\.\)$"):
+        drawn("s1 k1 k2 k3", "s1-k1 s1-k2 s1-k3").check()
+
+
+WARNINGS = [
+    (
+        SPN(Sum(Product(Kernel("rbf")))),
+        Issue(
+            "single_child_sum",
+            "warning",
+            ("s1",),
+            "The sum 's1' has a single child, so there is nothing to weigh against it.",
+        ),
+    ),
+    (
+        SPN(Product(Product(Kernel("rbf"), Kernel("linear")))),
+        Issue(
+            "chained_products",
+            "warning",
+            ("p1", "p2"),
+            "The product 'p1' stands over the product 'p2' alone; one of them would do.",
+        ),
+    ),
+    (
+        SPN(Sum(Product(Kernel("rbf"), Kernel("linear")), Product(Kernel("linear"), Kernel("rbf")))),
+        Issue(
+            "equal_products",
+            "warning",
+            ("p1", "p2"),
+            "The products 'p1' and 'p2' below the sum 's1' multiply equal kernels.",
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize(("spn", "warning"), WARNINGS)
+def test_every_warning_has_its_exact_sentence(spn: SPN, warning: Issue) -> None:
+    assert spn.validate() == [warning]
+    spn.check()
+
+
+def test_precomputed_kernels_are_not_taken_for_equal() -> None:
+    assert SPN(Sum(Product(Kernel("precomputed")), Product(Kernel("precomputed")))).validate() == []
+
+
+REPAIRED = {
+    "two products": "K = β1K1 + β2K2",
+    "a loose kernel": "K = β1K1 + β2K2",
+    "kernel alone": "K = β1K1",
+    "kernel below a sum": "K = β1K1",
+    "sum below a sum": "K = β2(β1K1)",
+}
+
+
+@pytest.mark.parametrize("name", REPAIRED)
+def test_repairs_make_the_obvious_drawing(name: str) -> None:
+    repaired = ERRORS[name][0].repaired()
+    repaired.check()
+    assert repaired.formula(latex=False) == REPAIRED[name]
+
+
+def test_two_loose_sums_get_products_and_a_sum_above() -> None:
+    spn = drawn("s1 s2 p1 p2 k1 k2", "s1-p1 p1-k1 s2-p2 p2-k2").repaired()
+    assert spn.formula(latex=False) == "K = β3(β1K1) + β4(β2K2)"
+
+
+def test_an_inserted_product_is_drawn_halfway() -> None:
+    spn = drawn("s1 k1", "s1-k1", s1={"x": 0, "y": 0}, k1={"x": 2, "y": 4}).repaired()
+    assert spn.position("p1") == (1.0, 2.0)
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(drawings())
+def test_repaired_leaves_nothing_repairable(data: dict[str, Any]) -> None:
+    spn = SPN.from_dict(data)
+    repaired = spn.repaired()
+    assert not [issue for issue in repaired.validate() if issue.repair]
+    assert repaired.repaired() == repaired
+    assert set(spn.nodes) <= set(repaired.nodes)
+    if all(issue.repair for issue in errors(spn)):
+        repaired.check()
+
+
+@quick
+@given(valid_structures())
+def test_valid_structures_have_no_errors_and_are_left_alone(spn: SPN) -> None:
+    spn.check()
+    assert spn.repaired() == spn
+
+
+def test_root_and_order_say_what_is_missing() -> None:
+    with pytest.raises(StructureError) as caught:
+        _ = ERRORS["two products"][0].root
+    assert str(caught.value) == (
+        "A structure needs exactly one root (a node without a parent); found 2: 'p1', 'p2'."
+    )
+    with pytest.raises(StructureError, match=r"^The nodes 's2' → 'p2' → 's2' form a cycle"):
+        ERRORS["cycle"][0].topological_order()
+
+
+@pytest.mark.parametrize("name", [name for name in ERRORS if name != "too many nodes"])
+def test_invalid_drawings_never_fail_from_inside(name: str) -> None:
+    spn = ERRORS[name][0]
+    for call in (spn.paths, spn.expanded, spn.formula, lambda: spn.n_paths, lambda: spn.n_layers):
+        try:
+            call()
+        except StructureError as error:
+            assert str(error)
+
+
+def test_a_hundred_thousand_nodes_are_checked_quickly() -> None:
+    start = time.perf_counter()
+    spn = SPN(Sum(*(Kernel("rbf", gamma=i + 1) for i in range(50_000))))
+    assert len(spn.validate()) == 50_001
+    assert len(spn.repaired().nodes) == 100_001
+    ring = drawn(
+        " ".join(f"p{i}" for i in range(50_000)), " ".join(f"p{i}-p{(i + 1) % 50_000}" for i in range(50_000))
+    )
+    assert [issue.code for issue in errors(ring)] == ["too_many_nodes", "cycle", "no_root"]
+    assert time.perf_counter() - start < 20
+
+
+def test_figure_1_is_valid() -> None:
+    assert figure1().validate() == []
