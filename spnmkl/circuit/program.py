@@ -126,7 +126,7 @@ def compile_circuit(spn: SPN) -> Circuit:
 
 def lower(derivations: Derivations, products: Sequence[str]) -> Circuit:
     column = {v: k for k, v in enumerate(products)}
-    terms = [term for operation in derivations.operations for term in operation]
+    terms = derivations.terms
     rows = [k for k, term in enumerate(terms) for _ in term.exponents]
     columns = [column[v] for term in terms for v in term.exponents]
     values = [float(e) for term in terms for e in term.exponents.values()]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import prod
+from math import log10, prod
 from typing import TYPE_CHECKING
 
 from spnmkl.errors import StructureError
@@ -69,6 +69,10 @@ class Derivations:
 
     leaves: tuple[str, ...]
     operations: tuple[tuple[Term, ...], ...]
+
+    @cached_property
+    def terms(self) -> tuple[Term, ...]:
+        return tuple(term for operation in self.operations for term in operation)
 
     @cached_property
     def counts(self) -> list[int]:
@@ -257,10 +261,14 @@ def _explosion(spn: SPN, profiles: Mapping[str, set[Profile]]) -> str:
     ]
     names = ", ".join(repr(spn.label(s)) for s in uneven[:5]) + (" and others" if len(uneven) > 5 else "")
     return (
-        f"The structure has more than {MAX_PROFILES:,} path profiles over {spn.n_paths:,} paths, too many to compile, "
+        f"The structure has more than {MAX_PROFILES:,} path profiles over {_count(spn.n_paths)} paths, too many to compile, "
         f"because the children of the sums {names} differ in depth; give the children of each of these sums the same "
         "number of layers."
     )
+
+
+def _count(n: int) -> str:
+    return f"{n:,}" if n < 10**12 else f"about 10^{round(log10(n))}"
 
 
 State = tuple[Profile, Exponents]
