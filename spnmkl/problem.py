@@ -108,13 +108,15 @@ def build_problem(
     """Check everything a user gives, and pose the problem; also returns the classes."""
     for name, value in (("C", C), ("lam", lam)):
         if not (isinstance(value, (int, float, np.number)) and np.isfinite(value) and value > 0):
-            raise ParameterError(f"{name} must be a finite number above 0, but it is {value!r}; choose for example 1.0.")
+            raise ParameterError(
+                f"{name} must be a finite number above 0, but it is {value!r}; choose for example 1.0."
+            )
     spn.check()
     labels = check_labels(y)
     classes, codes = np.unique(labels, return_inverse=True)
     if len(classes) < 2:
         raise DataError(
-            f"y must hold at least two classes, but all {len(labels)} labels are {classes[0]!r}; add samples of another "
+            f"y must hold at least two classes, but all {len(labels)} labels are {classes[0]}; add samples of another "
             "class."
         )
     source = _source(spn, kernels, len(labels))
@@ -136,7 +138,9 @@ def build_problem(
 def check_labels(y: ArrayLike) -> NDArray:
     labels = np.asarray(y)
     if labels.ndim != 1 or len(labels) == 0:
-        raise DataError(f"y must be a list of labels, one per sample, but its shape is {labels.shape}; pass a 1-D array.")
+        raise DataError(
+            f"y must be a list of labels, one per sample, but its shape is {labels.shape}; pass a 1-D array."
+        )
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise DataError("y holds NaN or infinity; drop these samples or give them a label.")
     return labels
@@ -178,7 +182,8 @@ def sample_weights(
     weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=float).copy()
     if weight.shape != (n,):
         raise DataError(
-            f"sample_weight must hold one number per sample, {n} in all, but its shape is {weight.shape}; pass a 1-D array."
+            f"sample_weight must hold one number per sample, {n} in all, but its shape is {weight.shape}; pass a 1-D "
+            "array."
         )
     if not np.isfinite(weight).all() or (weight < 0).any():
         raise DataError("sample_weight must hold finite numbers of at least 0; replace the others.")
@@ -196,7 +201,9 @@ def sample_weights(
         weight *= per_class[codes]
     with_weight = np.unique(codes[weight > 0])
     if len(with_weight) < 2:
-        raise DataError("Fewer than two classes have a positive sample weight; give weight to samples of another class.")
+        raise DataError(
+            "Fewer than two classes have a positive sample weight; give weight to samples of another class."
+        )
     return weight
 
 

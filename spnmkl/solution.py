@@ -134,7 +134,9 @@ class Solution:
         circuit, W = self.active_circuit()
         source = _cross_source(circuit, cross_kernels, self.alpha.shape[-1], self.spn)
         if source is None:
-            raise KernelError("Every weight is zero, so there is no kernel to evaluate; the decision is the intercept alone.")
+            raise KernelError(
+                "Every weight is zero, so there is no kernel to evaluate; the decision is the intercept alone."
+            )
         F = apply_kernel(circuit, W, source, self.signed_alpha, n_threads or default_threads())
         F += np.atleast_1d(self.intercept)[:, None]
         return F[0] if len(F) == 1 else F.T

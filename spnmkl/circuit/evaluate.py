@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 from numba import carray, njit, types
@@ -23,10 +24,10 @@ _ITEM = 8
 
 
 @intrinsic
-def _pointer(typing_context, address):  # type: ignore[no-untyped-def]
+def _pointer(typing_context: Any, address: Any = None) -> Any:
     """An address as a pointer to float64: numba cannot take a list of arrays without recompiling for its length."""
 
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
 
     return types.CPointer(types.float64)(types.int64), generate
@@ -178,7 +179,17 @@ def _respond_rows(operation_start, term_start, arguments, W, tiles, strides, fir
                         derivative = carray(_pointer(slots[arguments[a]]), (size,))
                     else:
                         _adjoints(
-                            operation_start, term_start, arguments, n_leaves, W, slots, adjoint, scratch, size, k, t
+                            operation_start,
+                            term_start,
+                            arguments,
+                            n_leaves,
+                            W,
+                            slots,
+                            adjoint,
+                            scratch,
+                            size,
+                            k,
+                            t,
                         )
                         derivative = carray(_pointer(scratch.ctypes.data), (size,))
                     off = 1 if column == row else 0  # the diagonal entry counts once

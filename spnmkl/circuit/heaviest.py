@@ -46,7 +46,11 @@ def heaviest_paths(circuit: Circuit, beta: Floats, k: int) -> list[WeightedPath]
     best: list[list[_Partial]] = [[_Partial(1.0, -1, ())] for _ in circuit.leaves]
     for o in range(circuit.n_operations):
         streams = [
-            _scaled(W[t], t, [best[slot] for slot in circuit.arguments[circuit.term_start[t] : circuit.term_start[t + 1]]])
+            _scaled(
+                W[t],
+                t,
+                [best[slot] for slot in circuit.arguments[circuit.term_start[t] : circuit.term_start[t + 1]]],
+            )
             for t in range(circuit.operation_start[o], circuit.operation_start[o + 1])
             if W[t] > 0
         ]

@@ -105,14 +105,14 @@ class Circuit:
         slot = np.cumsum(used) - 1
         terms = np.flatnonzero(keep)
         sizes = np.diff(self.term_start)[terms]
-        old = np.concatenate([self.arguments[self.term_start[t] : self.term_start[t + 1]] for t in terms] or [[]])
+        old = self.arguments[np.repeat(keep, np.diff(self.term_start))]
         per_operation = np.add.reduceat(np.append(keep, False).astype(int), self.operation_start[:-1])[used[n_leaves:]]
         return Circuit(
             leaves=tuple(leaf for leaf, u in zip(self.leaves, used, strict=False) if u),
             products=self.products,
             operation_start=np.concatenate([[0], np.cumsum(per_operation)]).astype(np.int64),
             term_start=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-            arguments=slot[old.astype(np.int64)].astype(np.int64),
+            arguments=slot[old].astype(np.int64),
             X=self.X[terms],
             terms=self.terms[terms],
             derivations=self.derivations,

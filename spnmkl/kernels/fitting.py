@@ -306,9 +306,7 @@ def _check_sign(spec: KernelSpec, X: np.ndarray, who: str) -> None:
 def _check_rows(X: np.ndarray, feature_names: Sequence[str] | None = None) -> np.ndarray:
     X = np.asarray(X, dtype=np.float64)
     if X.ndim != 2 or not X.size:
-        raise DataError(
-            f"X must have rows and columns, but its shape is {X.shape}; pass (n, n_features) numbers."
-        )
+        raise DataError(f"X must have rows and columns, but its shape is {X.shape}; pass (n, n_features) numbers.")
     if not (X.max() <= _LARGEST and X.min() >= -_LARGEST):
         column = int(np.argmin((np.abs(X) <= _LARGEST).all(axis=0)))
         raise DataError(

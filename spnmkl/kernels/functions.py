@@ -98,9 +98,7 @@ def _nonzero(X: np.ndarray) -> np.ndarray:
 
 
 def _gamma(default: str, choices: tuple[str, ...], help: str) -> Parameter:
-    return Parameter(
-        "gamma", "float_or_choice", default, 0.0, exclusive_minimum=True, choices=choices, help=help
-    )
+    return Parameter("gamma", "float_or_choice", default, 0.0, exclusive_minimum=True, choices=choices, help=help)
 
 
 _WIDTHS = ("scale", "median")
@@ -113,9 +111,7 @@ for _kernel in (
         (
             Parameter("degree", "int", 2, 1, 100, help="Highest power of a product of columns."),
             _gamma("scale", ("scale",), "Factor of the inner product; scale: 1 / (columns · variance)."),
-            Parameter(
-                "coef0", "float", 1.0, 0.0, help="Added before the power; 0 keeps the highest power alone."
-            ),
+            Parameter("coef0", "float", 1.0, 0.0, help="Added before the power; 0 keeps the highest power alone."),
         ),
         _power_diagonal,
         _power,

@@ -80,9 +80,7 @@ def _square(K: np.ndarray, name: str, n: int | None) -> np.ndarray:
     try:
         K = np.ascontiguousarray(K, dtype=np.float64)
     except (TypeError, ValueError):
-        raise KernelError(
-            f"Kernel matrix {name!r} must hold numbers; pass an (n, n) array of floats."
-        ) from None
+        raise KernelError(f"Kernel matrix {name!r} must hold numbers; pass an (n, n) array of floats.") from None
     if K.ndim != 2 or K.shape[0] != K.shape[1] or not K.size:
         raise KernelError(
             f"Kernel matrix {name!r} must be square, but its shape is {K.shape}; "
@@ -102,8 +100,7 @@ def _checked(K: np.ndarray, who: str, advice: _Advice) -> np.ndarray:
         raise KernelError(f"{who} holds NaN or infinity, but kernel values must be finite; {advice.finite}.")
     if asymmetry > SYMMETRY_TOLERANCE * largest:
         raise KernelError(
-            f"{who} is not symmetric: entries (i, j) and (j, i) differ by up to {asymmetry:.2g}; "
-            f"{advice.symmetric}."
+            f"{who} is not symmetric: entries (i, j) and (j, i) differ by up to {asymmetry:.2g}; {advice.symmetric}."
         )
     if asymmetry > 0:
         K = K if advice.overwrite else K.copy()
@@ -113,9 +110,7 @@ def _checked(K: np.ndarray, who: str, advice: _Advice) -> np.ndarray:
 
 
 def _tiles(n: int) -> Iterator[tuple[slice, slice]]:
-    return (
-        (rows, columns) for rows in row_blocks(n) for columns in row_blocks(n) if columns.stop >= rows.stop
-    )
+    return ((rows, columns) for rows in row_blocks(n) for columns in row_blocks(n) if columns.stop >= rows.stop)
 
 
 def _asymmetry(K: np.ndarray) -> tuple[float, float]:
@@ -145,8 +140,7 @@ def _check_semidefinite(K: np.ndarray, who: str, advice: _Advice) -> None:
         return
     lowest = min(lowest, np.linalg.eigvalsh(part)[0])
     raise KernelError(
-        f"{who} is not positive semidefinite: it has an eigenvalue of {lowest:.2g} or less; "
-        f"{advice.semidefinite}."
+        f"{who} is not positive semidefinite: it has an eigenvalue of {lowest:.2g} or less; {advice.semidefinite}."
     )
 
 
@@ -182,9 +176,7 @@ def alignment(K: np.ndarray, y: np.ndarray) -> float:
 
 def _centred_norm(K: np.ndarray) -> float:
     means = K.mean(axis=1)
-    total = sum(
-        np.sum((K[rows] - (means[rows, None] + means - means.mean())) ** 2) for rows in row_blocks(len(K))
-    )
+    total = sum(np.sum((K[rows] - (means[rows, None] + means - means.mean())) ** 2) for rows in row_blocks(len(K)))
     norm = float(np.sqrt(total))
     # What a constant kernel leaves is rounding, not a direction.
     return norm if norm > 1e-13 * np.linalg.norm(np.diagonal(K)) else 0.0

@@ -75,9 +75,7 @@ def normalize_cross(
     _apply(K, statistics, None if diagonal is None else _inverse_root(diagonal), means)
 
 
-def _apply(
-    K: np.ndarray, statistics: Statistics, row_scale: np.ndarray | None, row_means: np.ndarray | None
-) -> None:
+def _apply(K: np.ndarray, statistics: Statistics, row_scale: np.ndarray | None, row_means: np.ndarray | None) -> None:
     if row_scale is not None and statistics.scale is not None:
         if (row_scale == 1).all() and (statistics.scale == 1).all():
             return

@@ -190,9 +190,7 @@ def register_kernel(
     if name in _KERNELS and not replace:
         raise KernelError(f"Kernel {name!r} exists already; choose another name or pass replace=True.")
     if not callable(function) or not (diagonal is None or callable(diagonal)):
-        raise KernelError(
-            f"Kernel {name!r} needs functions, function(X, Z, **params) and diagonal(X, **params)."
-        )
+        raise KernelError(f"Kernel {name!r} needs functions, function(X, Z, **params) and diagonal(X, **params).")
     if len({parameter.name for parameter in schema}) < len(schema):
         raise KernelError(f"Kernel {name!r} names a parameter twice; give each parameter once.")
     for parameter in schema:

@@ -118,9 +118,7 @@ def _parameter_problems(
             yield "bad_parameter", f"{who} needs {name} to be {expected}; found {value!r}."
 
 
-def _column_problem(
-    features: tuple[int | str, ...], who: str, columns: DataColumns
-) -> Iterator[tuple[str, str]]:
+def _column_problem(features: tuple[int | str, ...], who: str, columns: DataColumns) -> Iterator[tuple[str, str]]:
     """The first column that cannot be had; a renamed table would give hundreds."""
     for feature in features:
         problem = columns.problem(feature)

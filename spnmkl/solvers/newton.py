@@ -45,6 +45,9 @@ def _bounded_qp(H, g, low, high, sweeps):  # type: ignore[no-untyped-def]
     return z
 
 
+Verdict = tuple[NDArray[np.bool_], Floats | None]  # a component, and the direction to seed it with (None: prune it)
+
+
 @dataclass(frozen=True)
 class _Step:
     z: Floats
@@ -130,7 +133,7 @@ class _Newton:
         gradient = self.problem.regularizer_slope(point.beta)[alive] - slope.D[alive]
         return float(np.abs(gradient).sum() / point.objective)
 
-    def improve_bound(self, point: Point, slope: Slope) -> list[tuple[NDArray[np.bool_], Floats | None]]:
+    def improve_bound(self, point: Point, slope: Slope) -> list[Verdict]:
         """Better the dual bound at this α; returns components to prune (None) or to seed (with a direction)."""
         problem = self.problem
         if not self.has_bound or slope.circuit is not problem.circuit:
@@ -155,11 +158,10 @@ class _Newton:
             self.dual = Dual(value, alpha, witness)
         return value
 
-    def verdicts(
-        self, point: Point, witness: Floats, flows: Floats
-    ) -> list[tuple[NDArray[np.bool_], Floats | None]]:
+    def verdicts(self, point: Point, witness: Floats, flows: Floats) -> list[Verdict]:
         """Collapsed components with p = 1: at fixed α, F(δ) > λ cᵀδ says seed, F < λ cᵀ everywhere says prune."""
-        problem, found = self.problem, []
+        problem = self.problem
+        found: list[Verdict] = []
         price, D = problem.lam * problem.c, problem.circuit.X.T @ flows
         weight = price * point.beta
         for k in range(problem.components.max() + 1):
@@ -173,7 +175,7 @@ class _Newton:
                 found.append((part, None))
         return found
 
-    def reseeded(self, point: Point, seeds: list[tuple[NDArray[np.bool_], Floats | None]]) -> Point | None:
+    def reseeded(self, point: Point, seeds: list[Verdict]) -> Point | None:
         """Prune or seed components where that lowers J."""
         problem, result = self.problem, None
         for part, direction in seeds:

@@ -90,5 +90,5 @@ def _beta_step(problem: Problem, alpha: Floats, old: Floats, step: float) -> tup
 
 def _pruned(problem: Problem, beta: Floats, D: Floats) -> Floats:
     """Zero is absorbing here: a weight goes to zero when it is negligible and its KKT condition asks for less."""
-    gone = (beta < PRUNED_FRACTION * beta.max()) & (D <= problem.regularizer_slope(beta))
+    gone = (beta < PRUNED_FRACTION * beta.max()) & (problem.regularizer_slope(beta) >= D)
     return np.where(gone, 0.0, beta)

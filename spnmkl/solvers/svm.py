@@ -25,11 +25,13 @@ def _smo(K, diagonal, y, lower, upper, alpha, G, tol, max_steps):  # type: ignor
     i = -1
     for t in range(n):
         v = -y[t] * G[t]
-        if (alpha[t] < upper[t]) if y[t] > 0 else (alpha[t] > lower[t]):
-            if v > high:
-                high, i = v, t
-        if (alpha[t] > lower[t]) if y[t] > 0 else (alpha[t] < upper[t]):
-            low = min(low, v)
+        up, down = alpha[t] < upper[t], alpha[t] > lower[t]
+        if y[t] < 0:
+            up, down = down, up
+        if up and v > high:
+            high, i = v, t
+        if down and v < low:
+            low = v
     for step in range(max_steps):
         if high - low <= tol or i < 0:
             return step, high - low
@@ -65,10 +67,9 @@ def _smo(K, diagonal, y, lower, upper, alpha, G, tol, max_steps):  # type: ignor
         for t in range(n):
             G[t] += y[t] * move * (row_i[t] - row_j[t])
             v = -y[t] * G[t]
-            if y[t] > 0:
-                up, down = alpha[t] < upper[t], alpha[t] > lower[t]
-            else:
-                up, down = alpha[t] > lower[t], alpha[t] < upper[t]
+            up, down = alpha[t] < upper[t], alpha[t] > lower[t]
+            if y[t] < 0:
+                up, down = down, up
             if up and v > high:
                 high, i = v, t
             if down and v < low:

@@ -65,7 +65,7 @@ def _added(left: Mapping[str, Fraction], right: Mapping[str, Fraction]) -> Mappi
 
 @dataclass(frozen=True)
 class Derivations:
-    """Slots 0 … len(leaves)-1 are kernels; slot len(leaves)+k is operation k, the sum of its terms. The last is the root."""
+    """Slots 0 … L-1 are the kernels, slot L+k is operation k, the sum of its terms; the last operation is the root."""
 
     leaves: tuple[str, ...]
     operations: tuple[tuple[Term, ...], ...]
@@ -261,9 +261,9 @@ def _explosion(spn: SPN, profiles: Mapping[str, set[Profile]]) -> str:
     ]
     names = ", ".join(repr(spn.label(s)) for s in uneven[:5]) + (" and others" if len(uneven) > 5 else "")
     return (
-        f"The structure has more than {MAX_PROFILES:,} path profiles over {_count(spn.n_paths)} paths, too many to compile, "
-        f"because the children of the sums {names} differ in depth; give the children of each of these sums the same "
-        "number of layers."
+        f"The structure has more than {MAX_PROFILES:,} path profiles over {_count(spn.n_paths)} paths, too many to "
+        f"compile, because the children of the sums {names} differ in depth; give the children of each of these sums "
+        "the same number of layers."
     )
 
 

@@ -196,9 +196,7 @@ class SPN:
         """The one node without a parent."""
         if len(self.roots) != 1:
             found = f"{len(self.roots):,}: {name_list(self.roots)}" if self.roots else "none"
-            raise StructureError(
-                f"A structure needs exactly one root (a node without a parent); found {found}."
-            )
+            raise StructureError(f"A structure needs exactly one root (a node without a parent); found {found}.")
         return self.roots[0]
 
     @cached_property

@@ -102,9 +102,7 @@ def _params(params: object, kernel: str) -> tuple[tuple[str, Any], ...]:
     except (TypeError, ValueError):
         pairs = None
     if pairs is None:
-        raise StructureError(
-            f"The parameters of kernel {kernel!r} must be a mapping; found {describe(params)}."
-        )
+        raise StructureError(f"The parameters of kernel {kernel!r} must be a mapping; found {describe(params)}.")
     names = sorted(as_text(name, f"A parameter name of kernel {kernel!r}") for name in pairs)
     return tuple((name, _param(pairs[name], f"Parameter {name!r} of kernel {kernel!r}")) for name in names)
 
@@ -121,8 +119,7 @@ def _scalar(value: object, what: str) -> Any:
     if isinstance(value, Real) and math.isfinite(number := as_number(value, what)):
         return int(value) if isinstance(value, Integral) else number
     raise StructureError(
-        f"{what} must be text, a finite number, true, false, nothing, or a list of these;"
-        f" found {describe(value)}."
+        f"{what} must be text, a finite number, true, false, nothing, or a list of these; found {describe(value)}."
     )
 
 
@@ -143,8 +140,7 @@ def _feature(feature: object, kernel: str) -> int | str:
     if isinstance(feature, Integral) and not isinstance(feature, bool) and 0 <= int(feature) <= sys.maxsize:
         return int(feature)
     raise StructureError(
-        f"A feature of kernel {kernel!r} must be a column name or a position from 0;"
-        f" found {describe(feature)}."
+        f"A feature of kernel {kernel!r} must be a column name or a position from 0; found {describe(feature)}."
     )
 
 
@@ -223,9 +219,7 @@ class Product(Expression):
 
     __slots__ = ()
 
-    def __init__(
-        self, *children: Expression, p: float = 1.0, label: str | None = None, id: str | None = None
-    ) -> None:
+    def __init__(self, *children: Expression, p: float = 1.0, label: str | None = None, id: str | None = None) -> None:
         super().__init__(Node("product", label, p=as_number(p, "The p of a product")), children, id)
 
 
@@ -262,9 +256,7 @@ class Kernel(Expression):
     def on(self, features: Iterable[int | str] | None, label: str | None = None) -> Kernel:
         """The same kernel on other columns, as a new leaf."""
         spec = self.spec
-        return Kernel(
-            spec.kernel, features=features, normalize=spec.normalize, label=label, **dict(spec.params)
-        )
+        return Kernel(spec.kernel, features=features, normalize=spec.normalize, label=label, **dict(spec.params))
 
     def _content(self) -> str:
         return self.spec.kernel

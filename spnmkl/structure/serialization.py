@@ -54,9 +54,7 @@ def read_node(id: str, data: Mapping[str, Any]) -> Node:
     data = {key: value for key, value in data.items() if value is not None}
     kind = data.get("kind")
     if kind not in KINDS:
-        raise StructureError(
-            f"The kind of node {id!r} must be 'sum', 'product' or 'kernel'; found {describe(kind)}."
-        )
+        raise StructureError(f"The kind of node {id!r} must be 'sum', 'product' or 'kernel'; found {describe(kind)}.")
     unknown = [str(key) for key in data if key not in _ALLOWED[kind]]
     if unknown:
         allowed = ", ".join(sorted(_ALLOWED[kind]))

@@ -66,7 +66,11 @@ def _verdict(
 ) -> Prunable:
     name = repr(spn.label(v))
     if least >= power[v] - _ROUNDING:
-        return Prunable("alone", (v,), f"{name} can be pruned alone: its exponent is at least p = {power[v]:g} on every path.")
+        return Prunable(
+            "alone",
+            (v,),
+            f"{name} can be pruned alone: its exponent is at least p = {power[v]:g} on every path.",
+        )
     # Σ e/p over a branch reaches 1 only with some p < 1, or on whole paths, which is the component's case.
     bent = any(power[u] < 1 for u in branch)
     if bent and branch != part and derivations.least_sum({u: 1 / power[u] for u in branch}) >= 1 - _ROUNDING:
@@ -82,7 +86,9 @@ def _verdict(
             f"{name} can be pruned only together with all {len(part)} products it is joined to by shared paths.",
         )
     return Prunable(
-        "never", (), f"{name} cannot be pruned: p = {power[v]:g} is above its share of the exponents on some path."
+        "never",
+        (),
+        f"{name} cannot be pruned: p = {power[v]:g} is above its share of the exponents on some path.",
     )
 
 
@@ -101,9 +107,7 @@ def _branches(spn: SPN) -> dict[str, frozenset[str]]:
     return {v: frozenset(collected[v]) for v in spn.products}
 
 
-def _powers(
-    spn: SPN, p: float | Mapping[str, float] | str | None, least: Mapping[str, float]
-) -> Mapping[str, float]:
+def _powers(spn: SPN, p: float | Mapping[str, float] | str | None, least: Mapping[str, float]) -> Mapping[str, float]:
     if p == "sparse":
         return least
     if isinstance(p, str):

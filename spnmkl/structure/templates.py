@@ -116,9 +116,7 @@ def _powers(kernel: Kernel, degree: int, p: float) -> SPN:
     if not isinstance(kernel, Kernel):
         raise StructureError(f"Powers are taken of one Kernel; found {describe(kernel)}.")
     if isinstance(degree, bool) or not isinstance(degree, int) or not 1 <= degree <= MAX_DEGREE:
-        raise StructureError(
-            f"The degree must be a whole number from 1 to {MAX_DEGREE}; found {describe(degree)}."
-        )
+        raise StructureError(f"The degree must be a whole number from 1 to {MAX_DEGREE}; found {describe(degree)}.")
     # A product needs as many leaves as its power; different powers share them.
     label = kernel.node.label or kernel.spec.kernel
     leaves = [kernel.on(kernel.spec.features, label) for _ in range(degree)]

@@ -199,9 +199,7 @@ def _twins(spn: SPN) -> Iterator[Issue]:
             content = _computed(spn, child)
             if content is not None and first.setdefault(content, child) != child:
                 twins = first[content], child
-                message = (
-                    f"The products {name_list(twins, ' and ')} below the sum {i!r} multiply equal kernels."
-                )
+                message = f"The products {name_list(twins, ' and ')} below the sum {i!r} multiply equal kernels."
                 yield Issue("equal_products", "warning", twins, message)
 
 

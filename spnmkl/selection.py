@@ -1,0 +1,208 @@
+"""Choosing C: the regularisation path and cross-validation, warm-started, with the weights kept at every point."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
+
+from spnmkl.circuit.program import Floats
+from spnmkl.errors import DataError, ParameterError
+from spnmkl.problem import check_labels
+from spnmkl.solution import Solution
+from spnmkl.solvers import C_min, TrivialSolutionWarning, solve
+from spnmkl.structure import SPN
+
+
+@dataclass(frozen=True)
+class PathPoint:
+    """Progress of a path or a cross-validation: returning False from the callback stops it."""
+
+    done: int
+    total: int
+    C: float
+    solution: Solution
+    fold: int | None = None
+    score: float | None = None
+
+
+@dataclass(frozen=True)
+class RegularizationPath:
+    """Solutions over a grid of C, smallest first."""
+
+    C: Floats
+    solutions: tuple[Solution, ...]
+
+    @property
+    def beta(self) -> dict[str, Floats]:
+        """Product → its weight at every C."""
+        return {v: np.array([s.beta[v] for s in self.solutions]) for v in self.solutions[0].beta}
+
+
+@dataclass(frozen=True)
+class CrossValidation:
+    """Accuracy on held-out folds.
+
+    Attributes
+    ----------
+    scores : (C, folds); NaN where it was stopped before.
+    beta : product → (C, folds) weights, to see how stable they are.
+    best_C : the smallest C of the best mean score.
+    """
+
+    C: Floats
+    scores: Floats
+    beta: dict[str, Floats]
+    best_C: float
+
+    @property
+    def mean(self) -> Floats:
+        return np.nanmean(self.scores, axis=1)
+
+    @property
+    def standard_error(self) -> Floats:
+        return np.nanstd(self.scores, axis=1, ddof=1) / np.sqrt(self.scores.shape[1])
+
+    def survival(self) -> dict[str, Floats]:
+        """Product → share of the folds, at every C, in which it was not pruned."""
+        return {v: np.nanmean(np.where(np.isnan(b), np.nan, b > 0), axis=1) for v, b in self.beta.items()}
+
+
+def regularization_path(
+    spn: SPN,
+    kernels: Mapping[str, ArrayLike],
+    y: ArrayLike,
+    C: Sequence[float] | None = None,
+    *,
+    callback: Callable[[PathPoint], object] | None = None,
+    **settings: Any,
+) -> RegularizationPath:
+    """Solve over a grid of C, each from the solution before it.
+
+    Parameters
+    ----------
+    C : by default 12 values from just above C_min to 1000 C_min where all p are 1, else from 0.01 to 1000.
+    callback : called with a `PathPoint` after every C; returning False stops and keeps what is there.
+    settings : passed to `solve`.
+    """
+    grid = _grid(default_grid(spn, kernels, y, **settings) if C is None else C)
+    solutions: list[Solution] = []
+    for value in grid:
+        solutions.append(_solve_next(spn, kernels, y, value, solutions[-1] if solutions else None, settings))
+        point = PathPoint(len(solutions), len(grid), value, solutions[-1])
+        if callback is not None and callback(point) is False:
+            break
+    return RegularizationPath(grid[: len(solutions)], tuple(solutions))
+
+
+def cross_validate_C(
+    spn: SPN,
+    kernels: Mapping[str, ArrayLike],
+    y: ArrayLike,
+    C: Sequence[float] | None = None,
+    *,
+    folds: int = 5,
+    groups: ArrayLike | None = None,
+    random_state: int | None = 0,
+    callback: Callable[[PathPoint], object] | None = None,
+    **settings: Any,
+) -> CrossValidation:
+    """Accuracy of every C on held-out folds, stratified, and with whole groups held out where `groups` is given."""
+    labels = check_labels(y)
+    grid = _grid(default_grid(spn, kernels, y, **settings) if C is None else C)
+    splits = list(_splits(labels, folds, groups, random_state))
+    weights = settings.pop("sample_weight", None)
+    scores = np.full((len(grid), len(splits)), np.nan)
+    beta = {v: np.full_like(scores, np.nan) for v in spn.products}
+    matrices = {leaf: np.asarray(kernels[leaf], dtype=float) for leaf in spn.kernels if leaf in kernels}
+    for fold, (train, test) in enumerate(splits):
+        inside, across = _blocks(matrices, train, train), _blocks(matrices, test, train)
+        fitted: Solution | None = None
+        local = settings if weights is None else settings | {"sample_weight": np.asarray(weights)[train]}
+        for k, value in enumerate(grid):
+            fitted = _solve_next(spn, inside, labels[train], value, fitted, local)
+            scores[k, fold] = (predicted(fitted, across) == labels[test]).mean()
+            for v, b in fitted.beta.items():
+                beta[v][k, fold] = b
+            point = PathPoint(
+                fold * len(grid) + k + 1, scores.size, value, fitted, fold=fold, score=float(scores[k, fold])
+            )
+            if callback is not None and callback(point) is False:
+                return _cross_validation(grid, scores, beta)
+    return _cross_validation(grid, scores, beta)
+
+
+def predicted(solution: Solution, cross_kernels: Mapping[str, ArrayLike]) -> NDArray:
+    """Class labels from a solution and cross-kernels."""
+    decision = solution.decision_function(cross_kernels)
+    codes = (decision > 0).astype(int) if decision.ndim == 1 else decision.argmax(axis=1)
+    return solution.classes[codes]
+
+
+def default_grid(spn: SPN, kernels: Mapping[str, ArrayLike], y: ArrayLike, **settings: Any) -> Floats:
+    p = settings.get("p")
+    lasso = p == 1 if p is not None else all(spn.p(v) == 1 for v in spn.products)
+    if not lasso:
+        return np.logspace(-2, 3, 11)
+    passed = {k: settings[k] for k in ("lam", "sample_weight", "class_weight", "n_threads") if k in settings}
+    return C_min(spn, kernels, y, tol=1e-2, **passed) * np.logspace(0.1, 3, 12)
+
+
+def _grid(C: Iterable[float]) -> Floats:
+    grid = np.unique(np.asarray(list(C), dtype=float))
+    if len(grid) == 0 or not np.isfinite(grid).all() or (grid <= 0).any():
+        raise ParameterError(
+            "C must hold at least one number, all finite and above 0; choose for example [0.1, 1, 10]."
+        )
+    return grid
+
+
+def _solve_next(
+    spn: SPN,
+    kernels: Mapping[str, ArrayLike],
+    y: ArrayLike,
+    C: float,
+    last: Solution | None,
+    settings: dict[str, Any],
+) -> Solution:
+    start = last.beta if last is not None and any(last.beta.values()) else None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TrivialSolutionWarning)  # expected at the lower end of a grid
+        return solve(spn, kernels, y, C=C, start=start, **settings)
+
+
+def _splits(
+    y: NDArray, folds: int, groups: ArrayLike | None, random_state: int | None
+) -> Iterable[tuple[NDArray, NDArray]]:
+    smallest = int(np.unique(y, return_counts=True)[1].min())
+    if not isinstance(folds, (int, np.integer)) or folds < 2 or folds > smallest:
+        raise ParameterError(
+            f"folds must be a whole number from 2 to {smallest}, the size of the smallest class, but it is {folds!r}."
+        )
+    if groups is None:
+        return StratifiedKFold(folds, shuffle=True, random_state=random_state).split(y, y)
+    group = np.asarray(groups)
+    if group.shape != y.shape:
+        raise DataError(f"groups must hold one entry per sample, {len(y)} in all, but its shape is {group.shape}.")
+    return StratifiedGroupKFold(folds, shuffle=True, random_state=random_state).split(y, y, group)
+
+
+def _blocks(matrices: Mapping[str, Floats], rows: NDArray, columns: NDArray) -> dict[str, Floats]:
+    """The block of every matrix, cut once where leaves share it."""
+    cut: dict[int, Floats] = {}
+    for K in matrices.values():
+        if id(K) not in cut:
+            cut[id(K)] = K[np.ix_(rows, columns)]
+    return {leaf: cut[id(K)] for leaf, K in matrices.items()}
+
+
+def _cross_validation(grid: Floats, scores: Floats, beta: dict[str, Floats]) -> CrossValidation:
+    seen = ~np.isnan(scores).all(axis=1)
+    mean = np.full(len(grid), -np.inf)
+    mean[seen] = np.nanmean(scores[seen], axis=1)
+    return CrossValidation(grid, scores, beta, float(grid[int(mean.argmax())]))
