@@ -86,6 +86,8 @@ def dual(problem: Problem, alpha: Floats, witness: Floats) -> Dual:
 
 def dual_value(problem: Problem, alpha: Floats, witness: Floats, flows: Floats) -> float:
     """The closed form, from the flows ½ Σ g_m(β̃) q_m; −inf where no bound is known."""
+    if not (problem.convex or problem.convex_in_powers):
+        return -np.inf
     positive = alpha > 0
     total = float(alpha.sum())
     if not positive.any():
@@ -95,14 +97,12 @@ def dual_value(problem: Problem, alpha: Floats, witness: Floats, flows: Floats) 
     price = problem.lam * problem.c
     if problem.convex:
         return _dual_convex(problem.p, price, D / witness, total, largest)
-    if problem.convex_in_powers:
-        # In τ = β^p: F(τ) ≤ o + Dᵀτ, o = ½ Σ_m q_m g_m (1 − Σ_v e_mv/p_v).
-        offset = max(0.0, flows[problem.circuit.operation_start[-2] :].sum() - (D / problem.p).sum())
-        slope = D / (problem.p * witness**problem.p)
-        s = min(largest, _scale_limit(slope, price))
-        s = s if offset == 0 else min(s, total / (2 * offset))
-        return s * total - s * s * offset
-    return -np.inf
+    # In τ = β^p: F(τ) ≤ o + Dᵀτ, o = ½ Σ_m q_m g_m (1 − Σ_v e_mv/p_v).
+    offset = max(0.0, flows[problem.circuit.operation_start[-2] :].sum() - (D / problem.p).sum())
+    slope = D / (problem.p * witness**problem.p)
+    s = min(largest, _scale_limit(slope, price))
+    s = s if offset == 0 else min(s, total / (2 * offset))
+    return s * total - s * s * offset
 
 
 def _scale_limit(d: Floats, price: Floats) -> float:

@@ -119,7 +119,7 @@ def build_problem(
             f"y must hold at least two classes, but all {len(labels)} labels are {classes[0]}; add samples of another "
             "class."
         )
-    source = _source(spn, kernels, len(labels))
+    source = checked_source(spn, kernels, len(labels))
     circuit = compile_circuit(spn)
     weight = sample_weights(len(labels), codes, classes, sample_weight, class_weight)
     threads = default_threads() if n_threads is None else int(n_threads)
@@ -153,7 +153,8 @@ def one_vs_rest(codes: NDArray[np.intp], n_classes: int) -> Floats:
     return np.where(codes == np.arange(n_classes)[:, None], 1.0, -1.0)
 
 
-def _source(spn: SPN, kernels: Mapping[str, ArrayLike] | KernelSource, n: int) -> KernelSource:
+def checked_source(spn: SPN, kernels: Mapping[str, ArrayLike] | KernelSource, n: int) -> KernelSource:
+    """Given matrices, each checked once; a source is taken as it is."""
     if not isinstance(kernels, Mapping):
         return kernels
     checked: dict[int, Floats] = {}

@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from spnmkl.circuit.program import Floats
+from spnmkl.circuit.source import KernelSource, MatrixSource
 from spnmkl.errors import DataError, ParameterError
-from spnmkl.problem import check_labels
+from spnmkl.problem import check_labels, checked_source
 from spnmkl.solution import Solution
 from spnmkl.solvers import C_min, TrivialSolutionWarning, solve
 from spnmkl.structure import SPN
@@ -75,7 +76,7 @@ class CrossValidation:
 
 def regularization_path(
     spn: SPN,
-    kernels: Mapping[str, ArrayLike],
+    kernels: Mapping[str, ArrayLike] | KernelSource,
     y: ArrayLike,
     C: Sequence[float] | None = None,
     *,
@@ -90,10 +91,11 @@ def regularization_path(
     callback : called with a `PathPoint` after every C; returning False stops and keeps what is there.
     settings : passed to `solve`.
     """
-    grid = _grid(default_grid(spn, kernels, y, **settings) if C is None else C)
+    source = checked_source(spn, kernels, len(check_labels(y)))
+    grid = _grid(default_grid(spn, source, y, **settings) if C is None else C)
     solutions: list[Solution] = []
     for value in grid:
-        solutions.append(_solve_next(spn, kernels, y, value, solutions[-1] if solutions else None, settings))
+        solutions.append(_solve_next(spn, source, y, value, solutions[-1] if solutions else None, settings))
         point = PathPoint(len(solutions), len(grid), value, solutions[-1])
         if callback is not None and callback(point) is False:
             break
@@ -102,7 +104,7 @@ def regularization_path(
 
 def cross_validate_C(
     spn: SPN,
-    kernels: Mapping[str, ArrayLike],
+    kernels: Mapping[str, ArrayLike] | KernelSource,
     y: ArrayLike,
     C: Sequence[float] | None = None,
     *,
@@ -114,14 +116,15 @@ def cross_validate_C(
 ) -> CrossValidation:
     """Accuracy of every C on held-out folds, stratified, and with whole groups held out where `groups` is given."""
     labels = check_labels(y)
-    grid = _grid(default_grid(spn, kernels, y, **settings) if C is None else C)
+    source = checked_source(spn, kernels, len(labels))
+    grid = _grid(default_grid(spn, source, y, **settings) if C is None else C)
     splits = list(_splits(labels, folds, groups, random_state))
     weights = settings.pop("sample_weight", None)
     scores = np.full((len(grid), len(splits)), np.nan)
     beta = {v: np.full_like(scores, np.nan) for v in spn.products}
-    matrices = {leaf: np.asarray(kernels[leaf], dtype=float) for leaf in spn.kernels if leaf in kernels}
+    matrices = dict(zip(spn.kernels, source.tiles(spn.kernels, slice(None), slice(None)), strict=True))
     for fold, (train, test) in enumerate(splits):
-        inside, across = _blocks(matrices, train, train), _blocks(matrices, test, train)
+        inside, across = MatrixSource(_blocks(matrices, train, train)), _blocks(matrices, test, train)
         fitted: Solution | None = None
         local = settings if weights is None else settings | {"sample_weight": np.asarray(weights)[train]}
         for k, value in enumerate(grid):
@@ -144,7 +147,7 @@ def predicted(solution: Solution, cross_kernels: Mapping[str, ArrayLike]) -> NDA
     return solution.classes[codes]
 
 
-def default_grid(spn: SPN, kernels: Mapping[str, ArrayLike], y: ArrayLike, **settings: Any) -> Floats:
+def default_grid(spn: SPN, kernels: Mapping[str, ArrayLike] | KernelSource, y: ArrayLike, **settings: Any) -> Floats:
     p = settings.get("p")
     lasso = p == 1 if p is not None else all(spn.p(v) == 1 for v in spn.products)
     if not lasso:
@@ -163,17 +166,12 @@ def _grid(C: Iterable[float]) -> Floats:
 
 
 def _solve_next(
-    spn: SPN,
-    kernels: Mapping[str, ArrayLike],
-    y: ArrayLike,
-    C: float,
-    last: Solution | None,
-    settings: dict[str, Any],
+    spn: SPN, source: KernelSource, y: ArrayLike, C: float, last: Solution | None, settings: dict[str, Any]
 ) -> Solution:
     start = last.beta if last is not None and any(last.beta.values()) else None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TrivialSolutionWarning)  # expected at the lower end of a grid
-        return solve(spn, kernels, y, C=C, start=start, **settings)
+        return solve(spn, source, y, C=C, start=start, **settings)
 
 
 def _splits(
@@ -196,9 +194,9 @@ def _blocks(matrices: Mapping[str, Floats], rows: NDArray, columns: NDArray) -> 
     """The block of every matrix, cut once where leaves share it."""
     cut: dict[int, Floats] = {}
     for K in matrices.values():
-        if id(K) not in cut:
-            cut[id(K)] = K[np.ix_(rows, columns)]
-    return {leaf: cut[id(K)] for leaf, K in matrices.items()}
+        if K.ctypes.data not in cut:
+            cut[K.ctypes.data] = K[np.ix_(rows, columns)]
+    return {leaf: cut[K.ctypes.data] for leaf, K in matrices.items()}
 
 
 def _cross_validation(grid: Floats, scores: Floats, beta: dict[str, Floats]) -> CrossValidation:

@@ -21,6 +21,7 @@ from spnmkl.circuit.source import KernelSource
 
 SEGMENT = 512
 _ITEM = 8
+_WORTH_THREADS = 400 * 400  # entries below which starting threads costs more than it saves
 
 
 @intrinsic
@@ -279,6 +280,8 @@ class _Tiles:
 
 def _over_rows(work: Callable[[int, int, int], object], source: KernelSource, n_threads: int) -> None:
     """work(first, last, worker) over all rows; the workers take the next block when they are free."""
+    if source.shape[0] * source.shape[1] < _WORTH_THREADS:
+        n_threads = 1
     n, step = source.shape[0], source.rows_per_tile(n_threads)
     blocks = iter([(first, min(first + step, n)) for first in range(0, n, step)])
 

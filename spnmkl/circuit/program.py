@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import scipy.sparse as sp
@@ -119,6 +120,7 @@ class Circuit:
         )
 
 
+@lru_cache(maxsize=16)
 def compile_circuit(spn: SPN) -> Circuit:
     """Compile a valid structure (formulation, section 4)."""
     return lower(derive(spn), spn.products)

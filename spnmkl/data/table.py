@@ -30,6 +30,8 @@ def read_table(path: str | Path, text_columns: Collection[str] = ()) -> pd.DataF
     path = Path(path)
     separator = _separator(path)
     header = _header(path, separator)
+    # Refuses rows longer than the header, of which pandas would take the first value for a row name.
+    _parse(path, separator, header=None, nrows=2, dtype="str")
     frame = _parse(path, separator, dtype=dict.fromkeys(text_columns, "str"))
     if frame.empty:
         raise DataError(f"The table {path.name!r} has a header but no rows; add samples.")
@@ -101,11 +103,8 @@ def _separator(path: Path) -> str:
 
 
 def _header(path: Path, separator: str) -> list[str]:
-    """The names as written: pandas would number double ones and invent missing ones.
-
-    The second line is read too: where it is longer than the header, pandas would take its first value for a row name.
-    """
-    first = _parse(path, separator, header=None, nrows=2, dtype="str", keep_default_na=False)
+    """The names as written: pandas would number double ones and invent missing ones."""
+    first = _parse(path, separator, header=None, nrows=1, dtype="str", keep_default_na=False)
     names = [str(name) for name in first.iloc[0]]
     if len(names) == 1:
         other = next((sign for sign in NAMES if sign in names[0]), None)

@@ -73,16 +73,17 @@ class _Newton:
         self.damping = 1e-2
         self.since_look = 0
         self.near = False
-        self.svm_share = 0.05  # of the gap, left to the SVM's own error
+        self.svm_share = 0.05  # of the gap (without a bound: of the residual), left to the SVM's own error
+        self.residual = 1.0
 
     def run(self, beta: Floats) -> Iterator[Iterate]:
         point = self.evaluate(beta)
         idle = 0
         while idle < _STALLED:
             slope = self.differentiate(point)
-            stationarity = self.stationarity(point, slope)
+            self.residual = self.stationarity(point, slope)
             # Much closer to stationary than proven: it is the bound (or the pruned part) that needs work.
-            self.near = stationarity < max(10 * self.tol, 0.3 * self.gap)
+            self.near = self.residual < max(10 * self.tol, 0.3 * self.gap)
             seeds = self.improve_bound(point, slope)
             yield Iterate(
                 point.beta,
@@ -90,11 +91,11 @@ class _Newton:
                 point.intercept,
                 point.objective,
                 self.dual,
-                stationarity,
+                self.residual,
                 slope.circuit.size,
                 self.work.evaluations,
             )
-            if not self.has_bound and stationarity <= self.tol:
+            if not self.has_bound and self.residual <= self.tol:
                 return
             before = point.value
             point = self.reseeded(point, seeds) or self.descended(point, slope)
@@ -106,7 +107,8 @@ class _Newton:
         return min(1.0, relative_gap(self.best, self.dual.value)) if np.isfinite(self.best) else 1.0
 
     def evaluate(self, beta: Floats) -> Point:
-        accuracy = min(3e-3, self.svm_share * max(self.gap, self.tol))
+        distance = self.gap if self.has_bound else self.residual
+        accuracy = min(3e-3, self.svm_share * max(distance, self.tol))
         point = self.work.evaluate(beta, accuracy * min(self.scale, self.best))
         self.best = min(self.best, point.objective)
         return point
@@ -131,7 +133,7 @@ class _Newton:
     def stationarity(self, point: Point, slope: Slope) -> float:
         alive = point.beta > 0
         gradient = self.problem.regularizer_slope(point.beta)[alive] - slope.D[alive]
-        return float(np.abs(gradient).sum() / point.objective)
+        return float(np.abs(gradient).max(initial=0.0) / point.objective)
 
     def improve_bound(self, point: Point, slope: Slope) -> list[Verdict]:
         """Better the dual bound at this α; returns components to prune (None) or to seed (with a direction)."""

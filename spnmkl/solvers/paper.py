@@ -33,7 +33,8 @@ def paper(problem: Problem, beta: Floats, tol: float) -> Iterator[Iterate]:
         best = min(best, point.objective)
         alive = beta > 0
         D = problem.circuit.X.T @ quadratic_flows(problem, point.alpha, beta)
-        stationarity = float(np.abs(problem.regularizer_slope(beta) - D)[alive].sum() / point.objective)
+        residual = np.abs(problem.regularizer_slope(beta) - D)[alive].max(initial=0.0)
+        stationarity = float(residual / point.objective)
         if has_bound and iteration % _BOUND_EVERY == 0:
             inner = np.where(alive, beta, dual.witness)
             found, _ = search_dual(problem, point.alpha, inner, target=(1 - tol) * best, rounds=4)

@@ -1,0 +1,5 @@
+import sys
+
+from spnmkl.cli import main
+
+sys.exit(main())

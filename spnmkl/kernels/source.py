@@ -1,0 +1,84 @@
+"""Kernels between new samples and the references, computed tile by tile when the circuit asks for them."""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from threading import Lock
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+from spnmkl.circuit.evaluate import apply_kernel
+from spnmkl.circuit.program import Circuit, Floats
+from spnmkl.kernels.fitting import FittedKernel, cross_kernels
+
+_TILE_BYTES = 48 * 2**20
+_MOST_ROWS = 256
+
+
+class CrossSource:
+    """A `KernelSource` between the rows of X and the reference rows of fitted kernels.
+
+    Leaves that were fitted in one object are computed once per tile, and all tiles that are in use at a time
+    take about 48 MB together, however many rows X has.
+    """
+
+    def __init__(self, fitted: Mapping[str, FittedKernel], X: np.ndarray) -> None:
+        self.fitted, self.X = fitted, X
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.X), next(iter(self.fitted.values())).n_reference
+
+    def tiles(self, leaves: Sequence[str], rows: slice, columns: slice) -> list[Floats]:
+        values = cross_kernels({leaf: self.fitted[leaf] for leaf in leaves}, self.X[rows])
+        return [values[leaf][:, columns] for leaf in leaves]
+
+    def rows_per_tile(self, n_threads: int) -> int:
+        kernels = {id(kernel): kernel for kernel in self.fitted.values()}.values()
+        compared = max(len(k.X_ref) if k.needs_all_rows else k.n_reference for k in kernels)
+        # Every kernel's values, and while one is computed its distances and their temporary.
+        row_bytes = 8 * (len(kernels) * self.shape[1] + 2 * compared)
+        within_memory = _TILE_BYTES // (n_threads * row_bytes)
+        shared_evenly = -(-len(self.X) // (4 * n_threads))
+        return max(1, min(within_memory, _MOST_ROWS, max(16, shared_evenly)))
+
+
+def apply_cross(
+    circuit: Circuit, W: Floats, fitted: Mapping[str, FittedKernel], X: np.ndarray, A: Floats, n_threads: int
+) -> Floats:
+    """(classes, rows of X): Σ_j K(x_i, x_j) A[c, j] over the reference rows j, in bounded memory."""
+    if not circuit.leaves:
+        return np.zeros((len(A), len(X)))
+    with one_blas_thread:
+        return apply_kernel(circuit, W, CrossSource(fitted, X), A, n_threads)
+
+
+class _OneBlasThread:
+    """BLAS on one thread as long as some caller is inside.
+
+    The number is global to the process, and the limits of callers that overlap would restore each other's; so the
+    first one in sets it and the last one out restores it.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._inside = Lock(), 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                self._limiter = _controller().limit(limits=1, user_api="blas")
+            self._inside += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._limiter.restore_original_limits()
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+one_blas_thread = _OneBlasThread()
