@@ -1,17 +1,13 @@
 """The command line: fit, predict, inspect, validate, template. Everything it does is a call of the library.
 
-The exit code of ``spnmkl fit`` tells how the training ended:
+The exit code tells how ``spnmkl fit`` ended; the other commands return 0, 2 or 130, ``validate`` 2 for errors found.
 
-====  ==================================================================================
-   0  certified optimal: the gap is within the tolerance
-   2  bad input or usage: one sentence on stderr, nothing written
-   3  stationary: some p < 1, so that no bound proves the optimum
-   4  stopped at the limit of iterations, or no further progress
-   5  interrupted by Ctrl-C; the best weights so far are saved
- 130  interrupted by Ctrl-C outside of training, or twice; nothing written
-====  ==================================================================================
-
-The other commands return 0 or 2; ``spnmkl validate`` returns 2 for a structure with errors.
+    0    certified optimal: the gap is within the tolerance
+    2    bad input or usage: one sentence on stderr, nothing written
+    3    stationary: some p < 1, so that no bound proves the optimum; saved
+    4    stopped at the limit of iterations, or no further progress; saved
+    5    training interrupted by Ctrl-C; the best weights so far are saved
+    130  interrupted by Ctrl-C outside of training, or twice; nothing written
 """
 
 from __future__ import annotations
@@ -25,7 +21,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
@@ -38,7 +34,7 @@ import spnmkl
 from spnmkl import structure
 from spnmkl.circuit.heaviest import WeightedPath
 from spnmkl.circuit.program import compile_circuit
-from spnmkl.data import Preparation, fill_template, read_table, split_label
+from spnmkl.data import Preparation, drop_columns, fill_template, is_numeric, read_table, split_label
 from spnmkl.errors import DataError, ParameterError, SPNMKLError, StructureError
 from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.inspection import heaviest_paths
@@ -52,6 +48,7 @@ from spnmkl.structure.templates import TEMPLATES
 
 EXIT_CODES = {"optimal": 0, "stationary": 3, "iteration_limit": 4, "stalled": 4, "interrupted": 5}
 BAD_INPUT, ABORTED = 2, 130
+EXIT_HELP = "exit codes:" + (__doc__ or "").partition("found.")[2]
 MOST_WEIGHTS = 30
 
 
@@ -178,3 +175,303 @@ def _template(args: argparse.Namespace) -> int:
         temporary.write_text(spn.to_json(indent=2), encoding="utf-8")
     print(f"{spn!r} saved as {out}")
     return 0
+
+
+def read_structure(given: str, numeric: Sequence[str], text: Sequence[str]) -> SPN:
+    """A structure file, or a template by name filled with the columns."""
+    if given in TEMPLATES:
+        return fill_template(given, numeric, text)
+    path = Path(given)
+    if not path.exists() and path.suffix != ".json":
+        raise StructureError(f"There is no file or template {given!r}; the templates are {', '.join(TEMPLATES)}.")
+    return _read_spn(path)
+
+
+def _read_spn(path: Path) -> SPN:
+    try:
+        return SPN.from_json(path.read_bytes())
+    except FileNotFoundError:
+        raise StructureError(f"There is no file {str(path)!r}; check its name and folder.") from None
+    except StructureError as error:
+        raise StructureError(f"{path.name}: {error}") from None
+
+
+def stored_preparation(model: SPNMKLClassifier) -> Preparation:
+    """The preparation saved with a model; without one, the columns as they are."""
+    stored = model.extra_.get("preparation")
+    if stored is not None:
+        return Preparation.from_dict(stored)
+    names = getattr(model, "feature_names_in_", None)
+    if names is None:
+        raise DataError("The model was trained on columns without names; load it in Python with load_model instead.")
+    return Preparation.unchanged(names)
+
+
+def all_issues(spn: SPN) -> list[Issue]:
+    """What is wrong with the drawing, with its kernels, or with its size once compiled."""
+    issues = spn.validate() + validate_kernels(spn)
+    if any(issue.severity == "error" for issue in issues):
+        return issues
+    try:
+        compile_circuit(spn)
+    except StructureError as error:
+        issues.append(Issue("too_large", "error", (), str(error)))
+    return issues
+
+
+def _column_kinds(args: argparse.Namespace) -> tuple[list[str], list[str]]:
+    if args.columns is None:
+        return [], []
+    frame = drop_columns(read_table(args.columns), [*([args.label] if args.label else []), *args.ignore])
+    numeric = [name for name in frame if is_numeric(frame[name])]
+    return numeric, [name for name in frame if name not in numeric]
+
+
+def certificate_sentence(solution: Solution) -> str:
+    """How the training ended and what is proved, in plain words."""
+    tol = f"{solution.tol:.0e}"
+    if solution.status == "optimal":
+        zero = (
+            "" if any(solution.beta.values()) else "; every weight is zero and the answer constant: choose a larger C"
+        )
+        return f"certified optimal: gap {solution.gap:.1e} ≤ {tol}{zero}"
+    if solution.status == "stationary":
+        residual = max(solution.kkt_residual.values())
+        return f"stationary (KKT residual {residual:.1e}), not certified: with some p < 1 there may be better optima"
+    how = {
+        "iteration_limit": f"stopped at the limit of {len(solution.history)} iterations",
+        "stalled": "no further progress",
+        "interrupted": f"interrupted after {len(solution.history)} iterations",
+    }.get(solution.status, solution.status)
+    if not math.isfinite(solution.gap):
+        return f"not certified: {how}, and no bound on the optimum is known"
+    return f"not certified: {how} at gap {solution.gap:.1e} > {tol}; the optimum is at most {solution.gap:.1%} lower"
+
+
+def accuracy_sentence(what: str, predicted: np.ndarray, y: np.ndarray) -> str:
+    classes, counts = np.unique(y, return_counts=True)
+    k = counts.argmax()
+    return f"{what} {np.mean(predicted == y):.1%}; always answering {str(classes[k])!r} gives {counts[k] / len(y):.1%}"
+
+
+def weight_lines(solution: Solution, most: int) -> list[str]:
+    """The weights from the heaviest down, then what was pruned."""
+    name = symbols(solution.spn)
+    kept = sorted((v for v, weight in solution.beta.items() if weight > 0), key=lambda v: -solution.beta[v])
+    width = max((len(name[v]) for v in kept[:most]), default=0)
+    lines = ["weights:", *(f"  {name[v]:{width}}  {solution.beta[v]:.4g}" for v in kept[:most])]
+    lines += [f"  and {len(kept) - most:,} more"] if len(kept) > most else []
+    pruned = [f"{name[v]} (iteration {k})" for v, k in list(solution.pruned.items())[:most]]
+    pruned += [f"and {len(solution.pruned) - most:,} more"] if len(solution.pruned) > most else []
+    return [*lines, f"pruned: {', '.join(pruned) or 'none'}"]
+
+
+def path_lines(spn: SPN, paths: Sequence[WeightedPath]) -> list[str]:
+    """Share of Σg, g, the kernels multiplied, and how g is made of weights."""
+    name = symbols(spn)
+    kernels = ["∘".join(name[leaf] for leaf in path.leaves) for path in paths]
+    width = max(map(len, kernels), default=0)
+    return [
+        f"  {path.share:6.1%}  {text:{width}}  g = {structure.Path(path.leaves, path.layers).g(name)} = {path.g:.4g}"
+        for path, text in zip(paths, kernels, strict=True)
+    ]
+
+
+def inspection_lines(model: SPNMKLClassifier, paths: Sequence[WeightedPath]) -> list[str]:
+    solution, spn = model.solution_, model.solution_.spn
+    return [
+        certificate_sentence(solution),
+        f"objective {solution.objective:.6g}, lower bound {solution.dual_bound:.6g}, solver {solution.solver}",
+        f"{len(model.classes_)} classes: {', '.join(map(str, model.classes_))}; {len(model.support_)} support vectors",
+        f"{spn!r}, {_count(spn.n_paths)} paths",
+        spn.formula(latex=False),
+        *weight_lines(solution, len(solution.beta)),
+        "heaviest paths (share of all g):" if paths else "no path is left: every weight is zero",
+        *path_lines(spn, paths),
+    ]
+
+
+def summary(model: SPNMKLClassifier, paths: Sequence[WeightedPath]) -> dict[str, Any]:
+    """What `inspection_lines` says, for programs; a number that is not finite is null."""
+    solution = model.solution_
+    return {
+        "status": solution.status,
+        "certificate": certificate_sentence(solution),
+        "objective": solution.objective,
+        "dual_bound": _finite(solution.dual_bound),
+        "gap": _finite(solution.gap),
+        "tol": solution.tol,
+        "solver": solution.solver,
+        "iterations": len(solution.history),
+        "classes": model.classes_.tolist(),
+        "n_support": len(model.support_),
+        "formula": solution.spn.formula(latex=False),
+        "beta": dict(sorted(solution.beta.items(), key=lambda item: -item[1])),
+        "pruned": solution.pruned,
+        "paths": [
+            {
+                "leaves": path.leaves,
+                "exponents": {v: str(e) for v, e in path.exponents.items()},
+                "g": path.g,
+                "share": path.share,
+            }
+            for path in paths
+        ],
+    }
+
+
+def _finite(number: float) -> float | None:
+    return number if math.isfinite(number) else None
+
+
+def _count(n: int) -> str:
+    return f"{n:,}" if n < 10**15 else f"about 10^{n.bit_length() * math.log10(2):.0f}"
+
+
+class Progress:
+    """A line per iteration; on a terminal each takes the place of the last."""
+
+    def __init__(self, stream: TextIO, shown: bool) -> None:
+        self.stream, self.shown = stream, shown
+
+    def __call__(self, record: Record) -> bool:
+        if self.shown:
+            active = len(record.beta) - len(record.pruned)
+            line = (
+                f"iteration {record.iteration:3}  objective {record.objective:.6g}  gap {record.gap:.1e}  "
+                f"active weights {active} of {len(record.beta)}"
+            )
+            print(
+                *((f"\r{line:<78}",) if self.stream.isatty() else (line,)),
+                end=self._end(),
+                file=self.stream,
+                flush=True,
+            )
+        return True
+
+    def _end(self) -> str:
+        return "" if self.stream.isatty() else "\n"
+
+    def close(self) -> None:
+        if self.shown and self.stream.isatty():
+            print(file=self.stream)
+
+
+@contextmanager
+def stop_on_interrupt() -> Iterator[threading.Event]:
+    """The first Ctrl-C asks the training to stop after its iteration, a second one ends the program."""
+    stop = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+
+    def ask(*_: object) -> None:
+        stop.set()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    before = signal.signal(signal.SIGINT, ask)
+    try:
+        yield stop
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _warnings_as_sentences() -> Iterator[None]:
+    """What the training warns of, on stderr without file and line; the certificate tells of convergence."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for warning in caught:
+        if not issubclass(warning.category, ConvergenceWarning):
+            print(f"spnmkl: {warning.message}", file=sys.stderr)
+
+
+@contextmanager
+def replaced(path: Path) -> Iterator[Path]:
+    """A temporary name beside `path`, whose place it takes only when everything was written."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        yield temporary
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _target(given: str, *inputs: str) -> Path:
+    """Where to write, checked before any work is done."""
+    path = Path(given)
+    if not path.parent.is_dir():
+        raise DataError(f"The folder {str(path.parent)!r} does not exist; make it, or choose another --out.")
+    if path.is_dir():
+        raise DataError(f"{str(path)!r} is a folder; name a file.")
+    if any(path.resolve() == Path(other).resolve() for other in inputs):
+        raise DataError(f"{str(path)!r} is an input and would be overwritten; choose another name.")
+    return path
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise ParameterError(f"{message}; see {self.prog} --help.")
+
+
+def _power(text: str) -> float | str:
+    return text if text == "sparse" else float(text)
+
+
+_power.__name__ = "number or sparse"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="spnmkl", description="Multiple kernel learning over drawn sum-product networks.")
+    parser.add_argument("--version", action="version", version=f"spnmkl {spnmkl.__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def command(name: str, run: Callable[[argparse.Namespace], int], help: str) -> argparse.ArgumentParser:
+        sub = commands.add_parser(
+            name, help=help, description=help, epilog=EXIT_HELP, formatter_class=argparse.RawDescriptionHelpFormatter
+        )
+        sub.set_defaults(run=run)
+        return sub
+
+    _fit_arguments(command("fit", _fit, "learn the weights of a structure from a table"))
+    predict = command("predict", _predict, "predict the classes of new samples")
+    predict.add_argument("model", help="a file that fit has written")
+    predict.add_argument("data", help="table with the columns of training, .csv or .tsv")
+    predict.add_argument("--out", help="where to write the predictions; default: standard output")
+    predict.add_argument("--scores", action="store_true", help="add the decision function's values")
+    inspect = command("inspect", _inspect, "show what a model learned and what is proved")
+    inspect.add_argument("model", help="a file that fit has written")
+    inspect.add_argument("--paths", type=int, default=10, metavar="N", help="how many heaviest paths; default 10")
+    inspect.add_argument("--json", action="store_true", help="for programs")
+    validate = command("validate", _validate, "say what is wrong with a structure")
+    validate.add_argument("structure", help="a structure file, .json")
+    validate.add_argument("--repair", metavar="OUT", help="write the structure with the obvious repairs made")
+    template = command("template", _template, "write a structure to start from")
+    template.add_argument("name", nargs="?", metavar="NAME", help="see --list")
+    template.add_argument("--list", action="store_true", help="list the templates")
+    template.add_argument("--columns", metavar="DATA", help="table whose columns fill it; view__feature makes groups")
+    template.add_argument("--label", help="the column that holds the classes")
+    template.add_argument("--ignore", nargs="+", default=[], metavar="COLUMN", help="columns to leave out")
+    template.add_argument("--out", help="where to write the structure; default: standard output")
+    return parser
+
+
+def _fit_arguments(fit: argparse.ArgumentParser) -> None:
+    fit.add_argument("data", help="table with a header, .csv or .tsv, also .gz")
+    fit.add_argument("--label", required=True, help="the column that holds the classes")
+    fit.add_argument("--out", required=True, help="where to write the model")
+    fit.add_argument("--structure", default="flat", help="a structure file (.json) or a template's name; default flat")
+    fit.add_argument("--C", type=float, default=1.0, help="weight of the loss; default 1")
+    fit.add_argument("--lam", type=float, default=1.0, help="weight λ of the weights' regulariser; default 1")
+    fit.add_argument("--p", type=_power, help="p of every product, or sparse; default: as in the structure")
+    fit.add_argument("--tol", type=float, default=1e-3, help="relative gap to reach; default 1e-3")
+    fit.add_argument("--max-iter", type=int, help="limit of iterations")
+    fit.add_argument("--solver", choices=sorted(SOLVERS), default="newton")
+    fit.add_argument("--class-weight", choices=["balanced"], help="give all classes the same total weight")
+    fit.add_argument("--no-standardize", dest="standardize", action="store_false", help="leave numbers as they are")
+    fit.add_argument("--impute", choices=["mean"], help="fill missing values instead of refusing them")
+    fit.add_argument("--ignore", nargs="+", default=[], metavar="COLUMN", help="columns to leave out")
+    fit.add_argument("--threads", type=int, help="default: all cores")
+    fit.add_argument("--progress", action="store_true", help="show progress although stderr is no terminal")
+    fit.add_argument("--quiet", action="store_true", help="print nothing but errors and warnings")

@@ -41,4 +41,4 @@ class MatrixSource:
         return [self.matrices[leaf][rows, columns] for leaf in leaves]
 
     def rows_per_tile(self, n_threads: int) -> int:
-        return max(16, self.shape[0] // (12 * n_threads))
+        return self.shape[0] if n_threads == 1 else max(16, self.shape[0] // (12 * n_threads))

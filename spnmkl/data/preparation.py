@@ -78,6 +78,11 @@ class Preparation:
             _refuse_missing(frame, "fill them, drop them, or choose impute='mean' (--impute mean)")
         return cls(tuple(_fit_column(frame[name], standardize) for name in frame), impute)
 
+    @classmethod
+    def unchanged(cls, names: Iterable[str]) -> Preparation:
+        """Numeric columns as they are."""
+        return cls(tuple(NumericColumn(str(name), 0.0, 1.0, 0.0) for name in names))
+
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(column.name for column in self.columns)
@@ -176,9 +181,7 @@ def _refuse_missing(frame: pd.DataFrame, advice: str) -> None:
     missing = missing[missing > 0]
     if len(missing):
         counts = [f"{name!r} ({n:,} row{'s' * (n != 1)})" for name, n in missing.items()]
-        raise DataError(
-            f"Values are missing in {_columns(len(counts))}: {', '.join(_first(counts, 8))}; {advice}."
-        )
+        raise DataError(f"Values are missing in {_columns(len(counts))}: {', '.join(_first(counts, 8))}; {advice}.")
 
 
 def _refuse_empty(frame: pd.DataFrame) -> None:

@@ -7,7 +7,6 @@ from difflib import get_close_matches
 from pathlib import Path
 from zlib import error as ZlibError
 
-import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from pandas.api.types import is_float_dtype
@@ -50,13 +49,18 @@ def split_label(frame: pd.DataFrame, label: str, ignore: Collection[str] = ()) -
     ignore : collection of str
         Columns to leave out.
     """
-    for column in (label, *ignore):
-        if column not in frame.columns:
-            raise DataError(f"There is no column {column!r}; {suggestion(column, frame.columns)}.")
-    features = frame.drop(columns=[label, *ignore])
-    if not features.shape[1]:
-        raise DataError(f"No column is left besides the label {label!r}; add columns to learn from.")
+    features = drop_columns(frame, [label, *ignore])
     return features, _labels(frame[label])
+
+
+def drop_columns(frame: pd.DataFrame, names: Collection[str]) -> pd.DataFrame:
+    for name in names:
+        if name not in frame.columns:
+            raise DataError(f"There is no column {name!r}; {suggestion(name, frame.columns)}.")
+    rest = frame.drop(columns=list(names))
+    if not rest.shape[1]:
+        raise DataError(f"No column is left besides {name_some(names)}; add columns to learn from.")
+    return rest
 
 
 def suggestion(name: str, names: Iterable[str]) -> str:

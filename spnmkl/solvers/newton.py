@@ -81,9 +81,10 @@ class _Newton:
         idle = 0
         while idle < _STALLED:
             slope = self.differentiate(point)
-            self.residual = self.stationarity(point, slope)
+            residuals = self.residuals(point, slope)
+            self.residual = float(residuals.max(initial=0.0))
             # Much closer to stationary than proven: it is the bound (or the pruned part) that needs work.
-            self.near = self.residual < max(10 * self.tol, 0.3 * self.gap)
+            self.near = residuals.sum() < max(10 * self.tol, 0.3 * self.gap)
             seeds = self.improve_bound(point, slope)
             yield Iterate(
                 point.beta,
@@ -130,10 +131,10 @@ class _Newton:
     def inner(self, beta: Floats) -> Floats:
         return np.where(beta > 0, beta, self.witness)
 
-    def stationarity(self, point: Point, slope: Slope) -> float:
+    def residuals(self, point: Point, slope: Slope) -> Floats:
+        """|β_v ∂J/∂β_v| over the objective, for the positive weights."""
         alive = point.beta > 0
-        gradient = self.problem.regularizer_slope(point.beta)[alive] - slope.D[alive]
-        return float(np.abs(gradient).max(initial=0.0) / point.objective)
+        return np.abs(self.problem.regularizer_slope(point.beta) - slope.D)[alive] / point.objective
 
     def improve_bound(self, point: Point, slope: Slope) -> list[Verdict]:
         """Better the dual bound at this α; returns components to prune (None) or to seed (with a direction)."""
@@ -270,7 +271,7 @@ class _Newton:
             if len(free) < 2:
                 continue
             R = slope.responses[:, c, free].T @ J
-            L = _cholesky(self.work.K[np.ix_(free, free)])
+            L = _cholesky(self.work.K, free)
             half = scipy.linalg.solve_triangular(
                 L, np.column_stack([R, np.ones(len(free))]), lower=True, check_finite=False, overwrite_b=True
             )
@@ -289,15 +290,18 @@ class _Newton:
         return np.maximum(beta, 0.0)
 
 
-def _cholesky(K: Floats) -> Floats:
-    """Lower factor of K, with the smallest ridge of 1e-10, 1e-8, … of its mean diagonal that makes it succeed."""
-    level = float(np.trace(K)) / len(K)
-    for ridge in (1e-10, 1e-8, 1e-6, 1e-4):
+def _cholesky(K: Floats, rows: NDArray[np.intp]) -> Floats:
+    """Lower factor of the block of K, with the smallest ridge, relative to its mean diagonal, that makes it succeed."""
+    level = float(np.diagonal(K)[rows].mean()) or 1.0
+    for ridge in (1e-10, 1e-8, 1e-6, 1e-4, 1.0):
+        block = K[np.ix_(rows, rows)]
+        block[np.diag_indices_from(block)] += ridge * level
         try:
-            return scipy.linalg.cholesky(K + ridge * level * np.eye(len(K)), lower=True, check_finite=False)
+            # The transpose is in Fortran order, so that it is factorised in place.
+            return scipy.linalg.cholesky(block.T, lower=True, overwrite_a=True, check_finite=False)
         except scipy.linalg.LinAlgError:
             continue
-    return np.sqrt(level or 1.0) * np.eye(len(K))
+    return np.sqrt(level) * np.eye(len(rows))
 
 
 def mm_step(problem: Problem, beta: Floats, D: Floats) -> Floats:

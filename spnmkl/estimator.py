@@ -1,0 +1,385 @@
+"""The scikit-learn classifier: it validates, computes the kernels, and hands over to `solve`."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.model_selection import StratifiedKFold
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from spnmkl.circuit.evaluate import default_threads, kernel_matrix
+from spnmkl.circuit.program import Floats
+from spnmkl.circuit.source import MatrixSource
+from spnmkl.errors import DataError, KernelError
+from spnmkl.kernels import FittedKernel, fit_kernel, fit_kernels, restrict_kernels
+from spnmkl.kernels.matrices import spread_rows
+from spnmkl.kernels.source import apply_cross, one_blas_thread
+from spnmkl.problem import Power, one_vs_rest, sample_weights
+from spnmkl.solution import Record, Solution
+from spnmkl.solvers import SOLVERS, solve
+from spnmkl.solvers.svm import solve_svm
+from spnmkl.structure import SPN, Kernel, KernelSpec, templates
+
+Structure = SPN | Mapping[str, Any] | str | None
+
+_MEDIAN_ROWS = 1000
+_WIDTHS = (0.1, 1.0, 10.0)
+_FOLDS = 5
+
+
+def default_structure(X: np.ndarray) -> SPN:
+    """What `SPNMKLClassifier` uses when no structure is given.
+
+    A weighted sum of four kernels on all columns: linear, and rbf with gamma at 0.1, 1 and 10 times
+    1 / (median squared distance between distinct rows).
+    """
+    distinct = np.unique(X, axis=0)
+    median = KernelSpec("rbf", (("gamma", "median"),))
+    gamma = fit_kernel(median, distinct[spread_rows(len(distinct), _MEDIAN_ROWS)])[0].params["gamma"]
+    local = [Kernel("rbf", gamma=width * gamma, label=f"rbf {width:g}/median") for width in _WIDTHS]
+    return templates.flat([Kernel("linear", label="linear"), *local])
+
+
+def _predicts_probabilities(model: SPNMKLClassifier) -> bool:
+    if not model.probability:
+        raise AttributeError("predict_proba needs SPNMKLClassifier(probability=True), set before fit.")
+    return True
+
+
+class SPNMKLClassifier(ClassifierMixin, BaseEstimator):
+    """Support vector classifier whose kernel is a sum-product network over base kernels, with learned weights.
+
+    Two classes, or more one-vs-rest with one shared kernel. Kernels see the columns as they are, so standardise
+    columns of different units first.
+
+    Parameters
+    ----------
+    structure : SPN, dict, str or None
+        The network; a dict or JSON text in the structure format is read. None: see `default_structure`.
+    C : float
+        Weight of the loss; what one tunes.
+    lam : float
+        Weight of the regulariser λ Σ_v c_v β_v^{p_v}. Where all p are equal it only rescales C.
+    p : float, "sparse", dict or None
+        Exponents p_v: one for all products, the smallest exponent each has on its paths, by product, or None for those
+        of the structure.
+    solver : {"newton", "paper"}
+        "paper" is Algorithm 1 of the paper, slow, for teaching.
+    tol : float
+        Relative gap (P − D)/P to reach.
+    max_iter : int or None
+        Outer iterations; None: 200 for "newton", 2000 for "paper".
+    class_weight : dict, "balanced" or None
+        Scales C by class.
+    probability : bool
+        Whether to calibrate `predict_proba` in `fit`: by Platt scaling of decision values from stratified 5-fold
+        cross-validation, in which the weights β and the kernels' normalisation stay as learned on all samples and
+        only the SVM is fitted anew. For more than two classes, each class against the rest, normalised to sum 1.
+        `predict` follows the decision function, so that the two may disagree near a tie.
+    random_state : int, RandomState or None
+        Shuffles these folds; nothing else is random.
+    n_threads : int or None
+        Cores to use in `fit` and prediction, None for all. Set it to 1 inside ``GridSearchCV(n_jobs=…)``.
+    callback : callable or None
+        Called with a `Record` after every outer iteration; returning False stops with status "interrupted".
+
+    Attributes
+    ----------
+    spn_ : SPN
+    beta_ : dict
+        Weight of every product.
+    pruned_ : dict
+        Products whose weight is zero → iteration at which it became so.
+    objective_, dual_bound_, gap_ : float
+        P, D and (P − D)/P: the optimum lies between D and P.
+    status_ : str
+        "optimal", "stationary", "iteration_limit", "stalled" or "interrupted", see `Solution`.
+    history_ : tuple of Record
+    n_iter_ : int
+    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
+    support_ : ndarray of shape (n_support,)
+        Training rows with α > 0 for some class.
+    alpha_ : ndarray of shape (n,), or (n_classes, n) for more than two classes
+    dual_coef_ : ndarray of shape (1 or n_classes, n_support)
+        α∘y of the support vectors.
+    intercept_ : ndarray of shape (1 or n_classes,)
+    kernels_ : dict
+        Leaf → FittedKernel with the support vectors as references, for the leaves that no pruning has cut off.
+    calibration_ : ndarray of shape (1 or n_classes, 2)
+        Slope and offset of the probability's logit in the decision value; with ``probability=True``.
+    solution_ : Solution
+        All of the result, over the training rows of positive sample weight.
+    extra_ : dict
+        What is saved along with the model; empty after `fit`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = SPNMKLClassifier().fit(X / X.std(axis=0), y)
+    >>> model.status_
+    'optimal'
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list]] = {
+        "structure": [SPN, Mapping, str, None],
+        "C": [Interval(Real, 0, None, closed="neither")],
+        "lam": [Interval(Real, 0, None, closed="neither")],
+        "p": [Interval(Real, 0, None, closed="neither"), StrOptions({"sparse"}), Mapping, None],
+        "solver": [StrOptions(set(SOLVERS))],
+        "tol": [Interval(Real, 0, 1, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left"), None],
+        "class_weight": [StrOptions({"balanced"}), Mapping, None],
+        "probability": ["boolean"],
+        "random_state": ["random_state"],
+        "n_threads": [Interval(Integral, 1, None, closed="left"), None],
+        "callback": [callable, None],
+    }
+
+    def __init__(
+        self,
+        structure: Structure = None,
+        *,
+        C: float = 1.0,
+        lam: float = 1.0,
+        p: Power = None,
+        solver: str = "newton",
+        tol: float = 1e-3,
+        max_iter: int | None = None,
+        class_weight: Mapping[Any, float] | str | None = None,
+        probability: bool = False,
+        random_state: int | np.random.RandomState | None = None,
+        n_threads: int | None = None,
+        callback: Callable[[Record], object] | None = None,
+    ) -> None:
+        self.structure = structure
+        self.C = C
+        self.lam = lam
+        self.p = p
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.class_weight = class_weight
+        self.probability = probability
+        self.random_state = random_state
+        self.n_threads = n_threads
+        self.callback = callback
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn the weights of the structure together with the SVM.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, n_features)
+            Leaves may name the columns of a data frame.
+        y : array-like of shape (n,)
+        sample_weight : array-like of shape (n,), optional
+            Scales C per sample; a sample of weight 0 counts as absent.
+        """
+        # A copy, because the kernels keep the rows they refer to.
+        X, y = validate_data(self, X, y, dtype=np.float64, order="C", copy=True, ensure_min_samples=2)
+        check_classification_targets(y)
+        n_samples, rows = len(y), np.arange(len(y))
+        if sample_weight is not None:
+            weight = _checked_weight(sample_weight, y)
+            rows = np.flatnonzero(weight)
+            X, y, sample_weight = X[rows], y[rows], weight[rows]
+        spn = _read_structure(self.structure, X)
+        with self._threads():
+            matrices, fitted = fit_kernels(spn, X, getattr(self, "feature_names_in_", None))
+            source = MatrixSource(matrices)
+            solution = solve(
+                spn,
+                source,
+                y,
+                C=self.C,
+                lam=self.lam,
+                p=self.p,
+                solver=self.solver,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                sample_weight=sample_weight,
+                class_weight=self.class_weight,
+                callback=self.callback,
+                n_threads=self.n_threads,
+            )
+            self._learn(solution, fitted, rows[solution.support], n_samples)
+            if self.probability:
+                self.calibration_ = self._calibrate(source, sample_weight)
+        _warn_unless_converged(solution)
+        return self
+
+    def _learn(
+        self, solution: Solution, fitted: Mapping[str, FittedKernel], support: NDArray[np.intp], n_samples: int
+    ) -> None:
+        """Set what was learned; `fitted` refers to the training rows, or to the support vectors already."""
+        self.solution_ = solution
+        self.spn_ = solution.spn
+        self.beta_ = solution.beta
+        self.pruned_ = solution.pruned
+        self.objective_ = solution.objective
+        self.dual_bound_ = solution.dual_bound
+        self.gap_ = solution.gap
+        self.status_ = solution.status
+        self.history_ = solution.history
+        self.n_iter_ = len(solution.history)
+        self.classes_ = solution.classes
+        self.support_ = support
+        self.alpha_ = np.zeros((*solution.alpha.shape[:-1], n_samples))
+        self.alpha_[..., support] = solution.alpha[..., solution.support]
+        self.dual_coef_ = np.ascontiguousarray(solution.signed_alpha[:, solution.support])
+        self.intercept_ = np.atleast_1d(np.asarray(solution.intercept, dtype=float))
+        self._circuit, self._term_weights = solution.active_circuit()
+        used = {leaf: fitted[leaf] for leaf in self._circuit.leaves}
+        at_training_rows = any(kernel.n_reference != len(support) for kernel in used.values())
+        self.kernels_ = restrict_kernels(used, solution.support) if at_training_rows else used
+        self.extra_: dict[str, Any] = {}
+
+    def _calibrate(self, source: MatrixSource, sample_weight: ArrayLike | None) -> Floats:
+        solution, n = self.solution_, len(self.solution_.y)
+        codes = np.searchsorted(solution.classes, solution.y)
+        smallest = int(np.bincount(codes).min())
+        if smallest < 2:
+            raise DataError(
+                "probability=True needs two samples or more of every class, but a class has "
+                f"{smallest}; add samples or use probability=False."
+            )
+        folds = StratifiedKFold(min(_FOLDS, smallest), shuffle=True, random_state=self.random_state)
+        K = kernel_matrix(self._circuit, self._term_weights, source, np.empty((n, n)), self._n_threads)
+        Y = one_vs_rest(codes, len(solution.classes))
+        gap = solution.tol * solution.objective / len(Y)
+        F = np.empty_like(Y)
+        for train, test in folds.split(codes, codes):
+            F[:, test] = _held_out(K, Y, solution.C, train, test, gap)
+        weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight) / np.mean(sample_weight)
+        return np.array([_platt(f, y > 0, weight) for f, y in zip(F, Y, strict=True)])
+
+    @property
+    def _n_threads(self) -> int:
+        return self.n_threads or default_threads()
+
+    def _threads(self) -> AbstractContextManager[None]:
+        return one_blas_thread if self._n_threads == 1 else nullcontext()
+
+    def decision_function(self, X: ArrayLike) -> Floats:
+        """f(x): (n,) for two classes, positive for the second; (n, n_classes) otherwise."""
+        check_is_fitted(self)
+        F = self._decisions(X)
+        return F[0] if len(F) == 1 else F.T
+
+    def _decisions(self, X: ArrayLike) -> Floats:
+        X = validate_data(self, X, reset=False, dtype=np.float64, order="C")
+        F = apply_cross(self._circuit, self._term_weights, self.kernels_, X, self.dual_coef_, self._n_threads)
+        return F + self.intercept_[:, None]
+
+    def predict(self, X: ArrayLike) -> NDArray:
+        """The class of every row."""
+        F = self.decision_function(X)
+        return self.classes_[(F > 0).astype(int) if F.ndim == 1 else F.argmax(axis=1)]
+
+    @available_if(_predicts_probabilities)
+    def predict_proba(self, X: ArrayLike) -> Floats:
+        """(n, n_classes) probabilities in the order of `classes_`."""
+        check_is_fitted(self)
+        if not hasattr(self, "calibration_"):
+            raise NotFittedError("The model was fitted with probability=False; call fit again for predict_proba.")
+        slope, offset = self.calibration_.T[..., None]
+        P = expit(slope * self._decisions(X) + offset)
+        if len(P) == 1:
+            return np.column_stack([1 - P[0], P[0]])
+        total = P.sum(axis=0)
+        return np.where(total > 0, P / np.where(total > 0, total, 1.0), 1 / len(P)).T
+
+    def save(self, path: str | os.PathLike[str], extra: Mapping[str, Any] | None = None) -> None:
+        """Write the fitted model to one file; see `save_model`."""
+        from spnmkl.model_file import save_model
+
+        save_model(self, path, extra)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> SPNMKLClassifier:
+        """Read what `save` wrote; see `load_model`."""
+        from spnmkl.model_file import load_model
+
+        return load_model(path)
+
+
+def _checked_weight(sample_weight: ArrayLike, y: NDArray) -> Floats:
+    classes, codes = np.unique(y, return_inverse=True)
+    return sample_weights(len(y), codes, classes, sample_weight, None)
+
+
+def _read_structure(structure: Structure, X: np.ndarray) -> SPN:
+    if structure is None:
+        return default_structure(X)
+    if isinstance(structure, SPN):
+        spn = structure
+    else:
+        spn = SPN.from_json(structure) if isinstance(structure, str) else SPN.from_dict(structure)
+    spn.check()
+    for leaf in spn.kernels:
+        if spn.spec(leaf).kernel == "precomputed":
+            raise KernelError(
+                f"Leaf {spn.label(leaf)!r} is precomputed, but SPNMKLClassifier computes kernels from columns; pass the "
+                "matrices to spnmkl.solve and predict with Solution.decision_function on cross-kernels."
+            )
+    return spn
+
+
+def _warn_unless_converged(solution: Solution) -> None:
+    reached = f"a relative gap of {solution.gap:.2g} (tol is {solution.tol:g})"
+    if solution.status == "iteration_limit":
+        message = f"The solver stopped at max_iter={len(solution.history)} with {reached}; raise max_iter or tol."
+    elif solution.status == "stalled":
+        message = f"The solver can no longer improve on {reached}; raise tol, or rescale the columns."
+    else:
+        return
+    warnings.warn(message, ConvergenceWarning, stacklevel=3)
+
+
+def _held_out(K: Floats, Y: Floats, C: Floats, train: NDArray[np.intp], test: NDArray[np.intp], gap: float) -> Floats:
+    """(classes, len(test)) decision values of SVMs that have not seen `test`."""
+    K_train, K_test = K[np.ix_(train, train)], K[np.ix_(test, train)]
+    F = []
+    for y in Y[:, train]:
+        fit = solve_svm(K_train, y, C[train], np.zeros(len(train)), gap)
+        F.append(K_test @ (fit.alpha * y) + fit.intercept)
+    return np.array(F)
+
+
+def _platt(f: Floats, positive: NDArray[np.bool_], weight: Floats) -> Floats:
+    """(slope, offset) of logit P(y = 1 | f), fitted to Platt's smoothed targets by maximum likelihood."""
+    n_positive, n_negative = weight[positive].sum(), weight[~positive].sum()
+    target = np.where(positive, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
+    scale = np.abs(f).max() or 1.0
+    Z = np.column_stack([f / scale, np.ones(len(f))])
+
+    def loss(theta: Floats) -> float:
+        z = Z @ theta
+        return weight @ (np.logaddexp(0, z) - target * z)
+
+    def gradient(theta: Floats) -> Floats:
+        return Z.T @ (weight * (expit(Z @ theta) - target))
+
+    def hessian(theta: Floats) -> Floats:
+        s = expit(Z @ theta)
+        return (Z.T * (weight * s * (1 - s))) @ Z
+
+    start = np.array([0.0, np.log((n_positive + 1) / (n_negative + 1))])
+    slope, offset = minimize(loss, start, jac=gradient, hess=hessian, method="trust-exact").x
+    return np.array([slope / scale, offset])
