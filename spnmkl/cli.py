@@ -29,6 +29,7 @@ from typing import Any, NoReturn, TextIO
 import numpy as np
 import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import InvalidParameterError
 
 import spnmkl
 from spnmkl import structure
@@ -57,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         args = _parser().parse_args(arguments)
         return args.run(args)
-    except SPNMKLError as error:
+    except (SPNMKLError, InvalidParameterError) as error:
         return _refuse(str(error))
     except BrokenPipeError:
         # The reader of a pipe has seen enough; what is left must not be flushed into it at exit.
@@ -332,7 +333,7 @@ class Progress:
     """A line per iteration; on a terminal each takes the place of the last."""
 
     def __init__(self, stream: TextIO, shown: bool) -> None:
-        self.stream, self.shown = stream, shown
+        self.stream, self.shown, self.live = stream, shown, stream.isatty()
 
     def __call__(self, record: Record) -> bool:
         if self.shown:
@@ -341,19 +342,12 @@ class Progress:
                 f"iteration {record.iteration:3}  objective {record.objective:.6g}  gap {record.gap:.1e}  "
                 f"active weights {active} of {len(record.beta)}"
             )
-            print(
-                *((f"\r{line:<78}",) if self.stream.isatty() else (line,)),
-                end=self._end(),
-                file=self.stream,
-                flush=True,
-            )
+            begin, end = ("\r", "") if self.live else ("", "\n")
+            print(f"{begin}{line:<78}", end=end, file=self.stream, flush=True)
         return True
 
-    def _end(self) -> str:
-        return "" if self.stream.isatty() else "\n"
-
     def close(self) -> None:
-        if self.shown and self.stream.isatty():
+        if self.shown and self.live:
             print(file=self.stream)
 
 
@@ -402,7 +396,7 @@ def _target(given: str, *inputs: str) -> Path:
     """Where to write, checked before any work is done."""
     path = Path(given)
     if not path.parent.is_dir():
-        raise DataError(f"The folder {str(path.parent)!r} does not exist; make it, or choose another --out.")
+        raise DataError(f"The folder {str(path.parent)!r} does not exist; make it, or choose another.")
     if path.is_dir():
         raise DataError(f"{str(path)!r} is a folder; name a file.")
     if any(path.resolve() == Path(other).resolve() for other in inputs):

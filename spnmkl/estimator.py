@@ -21,30 +21,31 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from spnmkl.circuit.evaluate import default_threads, kernel_matrix
+from spnmkl.circuit.evaluate import kernel_matrix
 from spnmkl.circuit.program import Floats
 from spnmkl.circuit.source import MatrixSource
 from spnmkl.errors import DataError, KernelError
-from spnmkl.kernels import FittedKernel, fit_kernel, fit_kernels, restrict_kernels
+from spnmkl.kernels import fit_kernel, fit_kernels, restrict_kernels
 from spnmkl.kernels.matrices import spread_rows
 from spnmkl.kernels.source import apply_cross, one_blas_thread
 from spnmkl.problem import Power, one_vs_rest, sample_weights
 from spnmkl.solution import Record, Solution
 from spnmkl.solvers import SOLVERS, solve
 from spnmkl.solvers.svm import solve_svm
+from spnmkl.threads import default_threads
 from spnmkl.structure import SPN, Kernel, KernelSpec, templates
 
 Structure = SPN | Mapping[str, Any] | str | None
 
 _MEDIAN_ROWS = 1000
-_WIDTHS = (0.1, 1.0, 10.0)
+_WIDTHS = (0.25, 1.0, 4.0)
 _FOLDS = 5
 
 
 def default_structure(X: np.ndarray) -> SPN:
     """What `SPNMKLClassifier` uses when no structure is given.
 
-    A weighted sum of four kernels on all columns: linear, and rbf with gamma at 0.1, 1 and 10 times
+    A weighted sum of four kernels on all columns: linear, and rbf with gamma at 1/4, 1 and 4 times
     1 / (median squared distance between distinct rows).
     """
     distinct = np.unique(X, axis=0)
@@ -192,42 +193,42 @@ class SPNMKLClassifier(ClassifierMixin, BaseEstimator):
             Scales C per sample; a sample of weight 0 counts as absent.
         """
         # A copy, because the kernels keep the rows they refer to.
-        X, y = validate_data(self, X, y, dtype=np.float64, order="C", copy=True, ensure_min_samples=2)
-        check_classification_targets(y)
-        n_samples, rows = len(y), np.arange(len(y))
+        samples, labels = validate_data(self, X, y, dtype=np.float64, order="C", copy=True, ensure_min_samples=2)
+        check_classification_targets(labels)
+        n_samples, rows, weight = len(labels), np.arange(len(labels)), None
         if sample_weight is not None:
-            weight = _checked_weight(sample_weight, y)
+            weight = _checked_weight(sample_weight, labels)
             rows = np.flatnonzero(weight)
-            X, y, sample_weight = X[rows], y[rows], weight[rows]
-        spn = _read_structure(self.structure, X)
+            samples, labels, weight = samples[rows], labels[rows], weight[rows]
+        spn = _read_structure(self.structure, samples)
         with self._threads():
-            matrices, fitted = fit_kernels(spn, X, getattr(self, "feature_names_in_", None))
+            matrices, fitted = fit_kernels(spn, samples, getattr(self, "feature_names_in_", None))
             source = MatrixSource(matrices)
             solution = solve(
                 spn,
                 source,
-                y,
+                labels,
                 C=self.C,
                 lam=self.lam,
                 p=self.p,
                 solver=self.solver,
                 tol=self.tol,
                 max_iter=self.max_iter,
-                sample_weight=sample_weight,
+                sample_weight=weight,
                 class_weight=self.class_weight,
                 callback=self.callback,
                 n_threads=self.n_threads,
             )
-            self._learn(solution, fitted, rows[solution.support], n_samples)
+            self._learn(solution, rows[solution.support], n_samples)
+            used = {leaf: fitted[leaf] for leaf in self._circuit.leaves}
+            self.kernels_ = restrict_kernels(used, solution.support)
             if self.probability:
-                self.calibration_ = self._calibrate(source, sample_weight)
+                self.calibration_ = self._calibrate(source, weight)
         _warn_unless_converged(solution)
         return self
 
-    def _learn(
-        self, solution: Solution, fitted: Mapping[str, FittedKernel], support: NDArray[np.intp], n_samples: int
-    ) -> None:
-        """Set what was learned; `fitted` refers to the training rows, or to the support vectors already."""
+    def _learn(self, solution: Solution, support: NDArray[np.intp], n_samples: int) -> None:
+        """Set what was learned, but for the kernels; `support` counts all rows that were given."""
         self.solution_ = solution
         self.spn_ = solution.spn
         self.beta_ = solution.beta
@@ -245,12 +246,9 @@ class SPNMKLClassifier(ClassifierMixin, BaseEstimator):
         self.dual_coef_ = np.ascontiguousarray(solution.signed_alpha[:, solution.support])
         self.intercept_ = np.atleast_1d(np.asarray(solution.intercept, dtype=float))
         self._circuit, self._term_weights = solution.active_circuit()
-        used = {leaf: fitted[leaf] for leaf in self._circuit.leaves}
-        at_training_rows = any(kernel.n_reference != len(support) for kernel in used.values())
-        self.kernels_ = restrict_kernels(used, solution.support) if at_training_rows else used
         self.extra_: dict[str, Any] = {}
 
-    def _calibrate(self, source: MatrixSource, sample_weight: ArrayLike | None) -> Floats:
+    def _calibrate(self, source: MatrixSource, weight: Floats | None) -> Floats:
         solution, n = self.solution_, len(self.solution_.y)
         codes = np.searchsorted(solution.classes, solution.y)
         smallest = int(np.bincount(codes).min())
@@ -266,7 +264,7 @@ class SPNMKLClassifier(ClassifierMixin, BaseEstimator):
         F = np.empty_like(Y)
         for train, test in folds.split(codes, codes):
             F[:, test] = _held_out(K, Y, solution.C, train, test, gap)
-        weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight) / np.mean(sample_weight)
+        weight = np.ones(n) if weight is None else weight / weight.mean()
         return np.array([_platt(f, y > 0, weight) for f, y in zip(F, Y, strict=True)])
 
     @property
@@ -283,8 +281,8 @@ class SPNMKLClassifier(ClassifierMixin, BaseEstimator):
         return F[0] if len(F) == 1 else F.T
 
     def _decisions(self, X: ArrayLike) -> Floats:
-        X = validate_data(self, X, reset=False, dtype=np.float64, order="C")
-        F = apply_cross(self._circuit, self._term_weights, self.kernels_, X, self.dual_coef_, self._n_threads)
+        samples = validate_data(self, X, reset=False, dtype=np.float64, order="C")
+        F = apply_cross(self._circuit, self._term_weights, self.kernels_, samples, self.dual_coef_, self._n_threads)
         return F + self.intercept_[:, None]
 
     def predict(self, X: ArrayLike) -> NDArray:
@@ -320,6 +318,8 @@ class SPNMKLClassifier(ClassifierMixin, BaseEstimator):
 
 
 def _checked_weight(sample_weight: ArrayLike, y: NDArray) -> Floats:
+    if not np.any(sample_weight):
+        raise DataError("Every sample weight is zero; give a positive weight to samples of two classes or more.")
     classes, codes = np.unique(y, return_inverse=True)
     return sample_weights(len(y), codes, classes, sample_weight, None)
 
@@ -335,8 +335,8 @@ def _read_structure(structure: Structure, X: np.ndarray) -> SPN:
     for leaf in spn.kernels:
         if spn.spec(leaf).kernel == "precomputed":
             raise KernelError(
-                f"Leaf {spn.label(leaf)!r} is precomputed, but SPNMKLClassifier computes kernels from columns; pass the "
-                "matrices to spnmkl.solve and predict with Solution.decision_function on cross-kernels."
+                f"Leaf {spn.label(leaf)!r} is precomputed, but SPNMKLClassifier computes kernels from columns; pass "
+                "the matrices to spnmkl.solve and predict with Solution.decision_function on cross-kernels."
             )
     return spn
 

@@ -23,6 +23,7 @@ from spnmkl.problem import Problem
 from spnmkl.solution import Solution
 from spnmkl.solvers.workspace import Workspace
 from spnmkl.structure import SPN
+from spnmkl.threads import single_threaded_blas
 
 Kernels = Mapping[str, ArrayLike]
 
@@ -151,6 +152,7 @@ def _combined(problem: Problem, beta: Floats) -> Floats:
     return kernel_matrix(circuit, circuit.weights(beta), problem.source, out, problem.n_threads)
 
 
+@single_threaded_blas()
 def refit(solution: Solution, kernels: Kernels, beta: Mapping[str, float], tol: float = 1e-6) -> Solution:
     """The SVM at weights set by hand: what if. The gap is measured against the known bound; status "hand-set"."""
     problem = solution._problem(kernels)

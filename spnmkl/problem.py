@@ -9,12 +9,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from spnmkl.circuit.evaluate import default_threads
 from spnmkl.circuit.program import Circuit, Floats, compile_circuit
 from spnmkl.circuit.source import KernelSource, MatrixSource
 from spnmkl.errors import DataError, KernelError, ParameterError
 from spnmkl.kernels.matrices import check_matrix
 from spnmkl.structure import SPN
+from spnmkl.threads import default_threads
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spnmkl.certificate import dual, primal, relative_gap
-from spnmkl.circuit.evaluate import apply_kernel, default_threads
+from spnmkl.circuit.evaluate import apply_kernel
 from spnmkl.circuit.program import Circuit, Floats, compile_circuit
 from spnmkl.circuit.source import KernelSource, MatrixSource
 from spnmkl.errors import KernelError
 from spnmkl.problem import Problem, build_problem
 from spnmkl.structure import SPN
+from spnmkl.threads import default_threads
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ never share anything (numba's own threading layers are not used).
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -217,10 +216,6 @@ def _apply_rows(operation_start, term_start, arguments, W, tiles, strides, n_col
             _values(operation_start, term_start, arguments, n_leaves, W, slots, scratch, size)
             for c in range(len(A)):
                 out[row, c] += _dot(scratch[n_operations], A[c, column:], size)
-
-
-def default_threads() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def kernel_matrix(circuit: Circuit, W: Floats, source: KernelSource, out: Floats, n_threads: int = 1) -> Floats:

@@ -42,3 +42,26 @@ class MatrixSource:
 
     def rows_per_tile(self, n_threads: int) -> int:
         return self.shape[0] if n_threads == 1 else max(16, self.shape[0] // (12 * n_threads))
+
+
+class EveryKth:
+    """Every k-th row and column of a source, copied only tile by tile."""
+
+    def __init__(self, source: KernelSource, k: int) -> None:
+        self.source, self.k = source, k
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        n_rows, n_columns = self.source.shape
+        return -(-n_rows // self.k), -(-n_columns // self.k)
+
+    def tiles(self, leaves: Sequence[str], rows: slice, columns: slice) -> list[Floats]:
+        (rows, columns) = (self._widened(s, size) for s, size in zip((rows, columns), self.shape, strict=True))
+        return [np.ascontiguousarray(tile) for tile in self.source.tiles(leaves, rows, columns)]
+
+    def _widened(self, part: slice, size: int) -> slice:
+        start, stop, _ = part.indices(size)
+        return slice(start * self.k, stop * self.k, self.k)
+
+    def rows_per_tile(self, n_threads: int) -> int:
+        return 16

@@ -84,7 +84,9 @@ def _labels(column: pd.Series) -> NDArray:
             f"The label {column.name!r} holds fractions, such as {column[column % 1 != 0].iloc[0]:g}; "
             "classes must be text or whole numbers."
         )
-    if column.nunique() == len(column):
+    if column.nunique() == 1:
+        raise DataError(f"The label {column.name!r} is {str(column.iloc[0])!r} in every row; two classes are needed.")
+    if column.nunique() == len(column) > 2:
         raise DataError(
             f"The label {column.name!r} is different in each of {_rows(len(column))}; choose the column that "
             "holds the classes."

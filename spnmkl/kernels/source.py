@@ -47,7 +47,7 @@ def apply_cross(
     circuit: Circuit, W: Floats, fitted: Mapping[str, FittedKernel], X: np.ndarray, A: Floats, n_threads: int
 ) -> Floats:
     """(classes, rows of X): Σ_j K(x_i, x_j) A[c, j] over the reference rows j, in bounded memory."""
-    if not circuit.leaves:
+    if not (circuit.leaves and A.any()):
         return np.zeros((len(A), len(X)))
     with one_blas_thread:
         return apply_kernel(circuit, W, CrossSource(fitted, X), A, n_threads)

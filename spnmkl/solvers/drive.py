@@ -21,6 +21,7 @@ from spnmkl.solvers.newton import newton, trivial_objective
 from spnmkl.solvers.paper import paper
 from spnmkl.solvers.start import Bracket, first_weights, smallest_C
 from spnmkl.structure import SPN
+from spnmkl.threads import single_threaded_blas
 
 Callback = Callable[[Record], object]
 SOLVERS = {"newton": newton, "paper": paper}
@@ -31,6 +32,7 @@ class TrivialSolutionWarning(UserWarning):
     """C is at or below C_min: all weights are zero and the classifier is constant."""
 
 
+@single_threaded_blas()
 def solve(
     spn: SPN,
     kernels: Mapping[str, ArrayLike] | KernelSource,
@@ -93,6 +95,7 @@ def solve(
     return run.solution(spn, np.asarray(y), classes, solver, status)
 
 
+@single_threaded_blas()
 def C_min(
     spn: SPN,
     kernels: Mapping[str, ArrayLike] | KernelSource,

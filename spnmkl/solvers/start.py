@@ -10,7 +10,7 @@ import numpy as np
 from spnmkl.certificate import improved_witness, quadratic_flows
 from spnmkl.circuit.evaluate import kernel_matrix
 from spnmkl.circuit.program import Floats
-from spnmkl.circuit.source import MatrixSource
+from spnmkl.circuit.source import EveryKth
 from spnmkl.problem import Problem
 from spnmkl.solvers.svm import least_norm, solve_svm
 
@@ -76,8 +76,7 @@ def first_weights(problem: Problem, direction: Floats | None = None) -> Floats:
     direction = np.ones(len(problem.p)) if direction is None else direction
     step = max(1, problem.n // _SAMPLE)
     rows = slice(0, None, step)
-    tiles = problem.source.tiles(problem.circuit.leaves, rows, rows)
-    source = MatrixSource(dict(zip(problem.circuit.leaves, tiles, strict=True)))
+    source = EveryKth(problem.source, step)
     C = problem.C[rows] * (problem.C.sum() / max(problem.C[rows].sum(), 1e-300))
     sample = replace(problem, source=source, Y=np.ascontiguousarray(problem.Y[:, rows]), C=C, n_threads=1)
     K = kernel_matrix(sample.circuit, sample.circuit.weights(direction), source, np.empty((len(C), len(C))))

@@ -1,0 +1,368 @@
+"""The command line end to end: what it writes, what it says, and its exit codes."""
+
+import io
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import spnmkl
+from spnmkl import SPN, Kernel, Product, Sum, cli, quickstart
+from spnmkl.estimator import SPNMKLClassifier
+from spnmkl.model_file import load_model, save_model
+from spnmkl.structure.templates import TEMPLATES
+
+Run = Callable[..., tuple[int, str, str]]
+
+FIT = ("fit", "data.csv", "--label", "y", "--out", "m.spnmkl", "--C", "10")
+
+
+def samples(n: int = 60) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 4))
+    frame = pd.DataFrame(X, columns=["shape__a", "shape__b", "size__c", "size__d"])
+    frame["colour"] = rng.choice(["red", "blue"], n)
+    frame["y"] = np.where(X[:, 0] * X[:, 2] + (frame["colour"] == "red") > 0.5, "yes", "no")
+    return frame
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    samples().to_csv("data.csv", index=False)
+    return tmp_path
+
+
+@pytest.fixture
+def run(folder: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    def run(*arguments: object) -> tuple[int, str, str]:
+        code = cli.main([str(argument) for argument in arguments])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def two_kernels() -> SPN:
+    local = Kernel("rbf", features=["shape__a", "size__c"])
+    return SPN(Sum(Product(Kernel("linear", features=["shape__a"])), Product(local)))
+
+
+def test_fit_reports_the_certificate(run: Run) -> None:
+    code, out, err = run(*FIT)
+    lines = out.splitlines()
+    assert code == 0 and err == ""
+    assert lines[0].startswith("certified optimal: gap ") and lines[0].endswith(" ≤ 1e-03")
+    assert lines[1].startswith("training accuracy ") and "; always answering 'no' gives " in lines[1]
+    assert lines[2] == "weights:" and lines[3].startswith("  β_")
+    assert lines[-2].startswith("pruned: ")
+    assert lines[-1].endswith(" s, saved as m.spnmkl")
+
+
+def test_fit_can_be_quiet_or_show_progress(run: Run) -> None:
+    assert run(*FIT, "--quiet") == (0, "", "")
+    lines = run(*FIT, "--progress")[2].splitlines()
+    assert len(lines) == len(load_model("m.spnmkl").history_)
+    assert lines[0].startswith("iteration   1  objective ") and "active weights 3 of 3" in lines[0]
+
+
+def test_predict_agrees_with_the_library(run: Run, folder: Path) -> None:
+    run(*FIT)
+    frame = samples()
+    frame.assign(extra="?")[["extra", *reversed(frame.columns)]].to_csv("new.tsv", index=False, sep="\t")
+    code, out, err = run("predict", "m.spnmkl", "new.tsv", "--scores")
+    table = pd.read_csv(io.StringIO(out))
+    model = load_model("m.spnmkl")
+    X = cli.stored_preparation(model).transform(frame)
+    assert code == 0 and err == "" and list(table) == ["prediction", "score"]
+    assert table["prediction"].tolist() == model.predict(X).tolist()
+    np.testing.assert_allclose(table["score"], model.decision_function(X))
+    assert run("predict", "m.spnmkl", "new.tsv", "--out", "p.csv") == (0, "", "")
+    assert pd.read_csv("p.csv")["prediction"].tolist() == table["prediction"].tolist()
+
+
+def test_three_classes_holes_and_settings(run: Run) -> None:
+    frame = samples().rename(columns={"y": "old"})
+    frame["y"] = np.digitize(frame["shape__a"], [-0.5, 0.5])
+    frame.loc[3, ["size__c", "colour"]] = None
+    frame.to_csv("data.csv", index=False)
+    code, _, err = run(
+        *FIT, "--structure", "grouped", "--p", "1.5", "--impute", "mean", "--ignore", "old", "colour",
+        "--class-weight", "balanced", "--no-standardize", "--lam", "0.5", "--tol", "1e-2", "--threads", "1",
+    )  # fmt: skip
+    assert code == 0, err
+    model = load_model("m.spnmkl")
+    assert (model.p, model.class_weight, model.lam, model.tol) == (1.5, "balanced", 0.5, 1e-2)
+    table = pd.read_csv(io.StringIO(run("predict", "m.spnmkl", "data.csv", "--scores")[1]))
+    assert list(table) == ["prediction", "score_0", "score_1", "score_2"]
+    assert (table["prediction"] == frame["y"]).mean() > 0.8
+
+
+def test_codes_with_leading_zeros_stay_text(run: Run) -> None:
+    frame = samples()
+    frame["colour"] = np.where(frame["colour"] == "red", "01", "x")
+    frame.to_csv("data.csv", index=False)
+    run(*FIT)
+    frame[frame["colour"] == "01"].to_csv("new.csv", index=False)
+    all_rows = pd.read_csv(io.StringIO(run("predict", "m.spnmkl", "data.csv")[1]))
+    alone = pd.read_csv(io.StringIO(run("predict", "m.spnmkl", "new.csv")[1]))
+    assert alone["prediction"].tolist() == all_rows["prediction"][frame["colour"] == "01"].tolist()
+
+
+def test_structure_from_a_file(run: Run) -> None:
+    Path("s.json").write_text(two_kernels().to_json())
+    assert run(*FIT, "--structure", "s.json", "--solver", "paper")[0] == 0
+    assert load_model("m.spnmkl").spn_ == two_kernels()
+
+
+def test_a_model_saved_without_preparation_takes_columns_as_they_are(run: Run) -> None:
+    frame = samples()
+    X = frame[["size__c", "shape__a"]]
+    model = SPNMKLClassifier(C=10.0).fit(X, frame["y"])
+    save_model(model, "m.spnmkl")
+    table = pd.read_csv(io.StringIO(run("predict", "m.spnmkl", "data.csv")[1]))
+    assert table["prediction"].tolist() == model.predict(X).tolist()
+    save_model(SPNMKLClassifier(C=10.0).fit(X.to_numpy(), frame["y"]), "m.spnmkl")
+    assert run("predict", "m.spnmkl", "data.csv") == (
+        2,
+        "",
+        "spnmkl: The model was trained on columns without names; load it in Python with load_model instead.\n",
+    )
+
+
+STATUSES = [
+    (("--structure", "grouped", "--p", "sparse", "--ignore", "colour"), 3, "stationary (KKT residual "),
+    (
+        ("--max-iter", "1", "--tol", "1e-9"),
+        4,
+        "not certified: stopped at the limit of 1 iterations at gap ",
+    ),
+]
+
+
+@pytest.mark.parametrize(("options", "code", "beginning"), STATUSES)
+def test_exit_codes_tell_the_status(run: Run, options: tuple[str, ...], code: int, beginning: str) -> None:
+    found, out, err = run(*FIT, *options)
+    assert (found, err) == (code, "")
+    assert out.startswith(beginning)
+    assert run("predict", "m.spnmkl", "data.csv")[0] == 0
+
+
+def test_ctrl_c_stops_the_training_and_saves_the_best(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = signal.getsignal(signal.SIGINT)
+    monkeypatch.setattr(cli.Progress, "__call__", lambda *_: signal.raise_signal(signal.SIGINT) or True)
+    code, out, _ = run(*FIT, "--tol", "1e-9")
+    assert code == 5
+    assert out.startswith("not certified: interrupted after 1 iterations at gap ")
+    assert load_model("m.spnmkl").status_ == "interrupted"
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_ctrl_c_twice_writes_nothing(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def twice(*_: object) -> bool:
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+        return True
+
+    monkeypatch.setattr(cli.Progress, "__call__", twice)
+    assert run(*FIT, "--tol", "1e-9") == (130, "", "spnmkl: interrupted; nothing was written.\n")
+    assert not Path("m.spnmkl").exists()
+
+
+def test_a_useless_C_is_said(run: Run) -> None:
+    code, out, err = run(*FIT, "--C", "1e-6")
+    assert code == 0
+    assert err.startswith("spnmkl: C is at or below C_min") and err.count("\n") == 1
+    assert "every weight is zero and the answer constant: choose a larger C" in out
+    table = pd.read_csv(io.StringIO(run("predict", "m.spnmkl", "data.csv")[1]))
+    assert table["prediction"].nunique() == 1
+    assert "no path is left: every weight is zero" in run("inspect", "m.spnmkl")[1]
+
+
+def test_certificates_in_plain_words(run: Run) -> None:
+    run(*FIT)
+    solution = load_model("m.spnmkl").solution_
+    history = solution.history[:1] * 7
+    for status, gap, sentence in (
+        ("optimal", 4.1e-4, "certified optimal: gap 4.1e-04 ≤ 1e-03"),
+        (
+            "stalled",
+            0.02,
+            "not certified: no further progress at gap 2.0e-02 > 1e-03; the optimum is at most 2.0% lower",
+        ),
+        (
+            "iteration_limit",
+            np.inf,
+            "not certified: stopped at the limit of 7 iterations, and no bound on the optimum is known",
+        ),
+    ):
+        changed = replace(solution, status=status, gap=gap, history=history)
+        assert cli.certificate_sentence(changed) == sentence
+        assert cli.EXIT_CODES[status] == {"optimal": 0, "stalled": 4, "iteration_limit": 4}[status]
+
+
+def test_inspect(run: Run) -> None:
+    run(*FIT, "--structure", "grouped")
+    code, out, _ = run("inspect", "m.spnmkl", "--paths", 2)
+    assert code == 0
+    assert out.startswith("certified optimal") and "K = β_shape (β_shape__a K_shape__a + " in out
+    paths = out.split("heaviest paths (share of all g):\n")[1].splitlines()
+    assert len(paths) == 2 and "g = β_" in paths[0] and "^{1/2}" in paths[0]
+    data = json.loads(run("inspect", "m.spnmkl", "--json")[1])
+    assert data["status"] == "optimal" and data["gap"] <= data["tol"] and len(data["beta"]) == 8
+    assert list(data["beta"].values()) == sorted(data["beta"].values(), reverse=True)
+    assert sum(path["share"] for path in data["paths"]) == pytest.approx(1)
+
+
+def test_validate_and_repair(run: Run) -> None:
+    broken = SPN(Sum(Kernel("linear"), Product(Kernel("rbf"))))
+    Path("s.json").write_text(broken.to_json())
+    problem = (
+        "error: The kernel 'k1' stands directly below the sum 's1'; every child of a sum must be a product. "
+        "Repair: put a product between 's1' and 'k1'.\n"
+    )
+    valid = "valid: SPN(1 sum, 2 products, 2 kernels), 2 paths, 1 layers\n"
+    assert run("validate", "s.json") == (2, problem, "")
+    repaired = problem + "repaired structure saved as r.json; errors left: 0\n" + valid
+    assert run("validate", "s.json", "--repair", "r.json") == (0, repaired, "")
+    assert run("validate", "r.json") == (0, valid, "")
+
+
+def test_validate_looks_at_kernels_too(run: Run) -> None:
+    Path("s.json").write_text(SPN(Product(Kernel("rbf", gamma=-1))).to_json())
+    code, out, _ = run("validate", "s.json", "--repair", "r.json")
+    assert code == 2
+    assert "needs gamma to be a number above 0" in out and "errors left: 1" in out
+
+
+def test_templates(run: Run) -> None:
+    code, out, _ = run("template", "--list")
+    assert code == 0 and [line.split()[0] for line in out.splitlines()] == list(TEMPLATES)
+    code, out, _ = run("template", "grouped", "--columns", "data.csv", "--label", "y", "--ignore", "colour")
+    spn = SPN.from_json(out)
+    assert code == 0 and len(spn.kernels) == 4 and spn.n_layers == 2
+    assert run("template", "figure1", "--out", "s.json") == (
+        0,
+        "SPN(4 sums, 9 products, 7 kernels) saved as s.json\n",
+        "",
+    )
+    assert run("validate", "s.json")[0] == 0
+
+
+# Files before, arguments, sentence on stderr.
+REFUSED = [
+    ({}, ("fit", "none.csv", *FIT[2:]), "There is no file 'none.csv'; check its name and folder."),
+    ({}, (*FIT, "--label", "class"), "There is no column 'class'; the columns are 'shape__a', 'shape__b', 'size__c', "
+     "'size__d', 'colour', 'y'."),
+    ({}, (*FIT, "--ignore", "colours"), "There is no column 'colours'; the closest name is 'colour'."),
+    ({"data.csv": "a,y\n1,u\n,v\n3,u\n"}, FIT, "Values are missing in 1 column: 'a' (1 row); fill them, drop them, or "
+     "choose impute='mean' (--impute mean)."),
+    ({"data.csv": "a,y\n1,u\n2,u\n"}, FIT, "The label 'y' is 'u' in every row; two classes are needed."),
+    ({}, (*FIT, "--C", "-1"), "The 'C' parameter of SPNMKLClassifier must be a float in the range (0.0, inf). Got -1.0 "
+     "instead."),
+    ({}, (*FIT, "--p", "0"), "The 'p' parameter of SPNMKLClassifier must be a float in the range (0.0, inf), a str "
+     "among {'sparse'}, an instance of 'collections.abc.Mapping' or None. Got 0.0 instead."),
+    ({}, (*FIT, "--p", "dense"), "argument --p: invalid number or sparse value: 'dense'; see spnmkl fit --help."),
+    ({}, (*FIT, "--solver", "magic"), "argument --solver: invalid choice: 'magic' (choose from 'newton', 'paper'); see "
+     "spnmkl fit --help."),
+    ({}, ("fit", "data.csv", "--label", "y"), "the following arguments are required: --out; see spnmkl fit --help."),
+    ({}, (), "the following arguments are required: COMMAND; see spnmkl --help."),
+    ({}, (*FIT, "--structure", "flet"), "There is no file or template 'flet'; the templates are "
+     f"{', '.join(TEMPLATES)}."),
+    ({}, (*FIT, "--structure", "none.json"), "There is no file 'none.json'; check its name and folder."),
+    ({"s.json": "{"}, (*FIT, "--structure", "s.json"), "s.json: The text is not JSON: Expecting property name enclosed "
+     "in double quotes: line 1 column 2 (char 1)."),
+    ({"s.json": SPN(Product(Kernel("rbf"))).to_json()}, (*FIT, "--structure", "s.json"), "Kernel 'rbf' of leaf 'k1' "
+     "needs numbers, but it sees the text column 'colour'; use the hamming kernel for it, or list the columns without "
+     "it."),
+    ({"s.json": SPN(Product(Kernel("rbf", features=["size"]))).to_json()}, (*FIT, "--structure", "s.json"),
+     "Kernel 'rbf' of leaf 'k1' asks for column 'size', but no column has that name; the closest name is 'size__d'."),
+    ({"s.json": SPN(Sum(Kernel("rbf", features=["size__d"]))).to_json()}, (*FIT, "--structure", "s.json"),
+     "The kernel 'k1' stands directly below the sum 's1'; every child of a sum must be a product."),
+    ({}, (*FIT, "--out", "no/m.spnmkl"), "The folder 'no' does not exist; make it, or choose another."),
+    ({}, (*FIT, "--out", "."), "'.' is a folder; name a file."),
+    ({}, (*FIT, "--out", "./data.csv"), "'data.csv' is an input and would be overwritten; choose another name."),
+    ({}, ("template",), f"Name a template, one of {', '.join(TEMPLATES)}; or pass --list."),
+    ({}, ("template", "flat"), "Template 'flat' needs columns to fill it with; name a table that has them."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("files", "arguments", "sentence"), REFUSED)
+def test_bad_input_gets_one_sentence_and_changes_nothing(
+    run: Run, folder: Path, files: dict[str, str], arguments: tuple[str, ...], sentence: str
+) -> None:
+    Path("m.spnmkl").write_text("precious")
+    for name, content in files.items():
+        Path(name).write_text(content)
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    assert run(*arguments) == (2, "", f"spnmkl: {sentence}\n")
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize("command", ["predict", "inspect"])
+def test_what_is_no_model_is_refused(run: Run, command: str) -> None:
+    data = ("data.csv",) * (command == "predict")
+    for path in ("none.spnmkl", "data.csv"):
+        code, out, err = run(command, path, *data)
+        assert (code, out) == (2, "") and err.startswith("spnmkl: ") and err.count("\n") == 1
+
+
+def test_a_failed_save_keeps_the_old_file(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(model: object, path: Path, extra: object) -> None:
+        Path(path).write_text("half")
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr(cli, "save_model", fail)
+    Path("m.spnmkl").write_text("precious")
+    code, _, err = run(*FIT)
+    assert code == 2 and err.startswith("spnmkl: No space left on device: ")
+    assert Path("m.spnmkl").read_text() == "precious"
+    assert {path.name for path in folder.iterdir()} == {"data.csv", "m.spnmkl"}
+
+
+def test_help_tells_the_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        cli.main(["fit", "--help"])
+    assert end.value.code == 0
+    out = capsys.readouterr().out
+    assert all(f"\n    {code} " in out for code in {*cli.EXIT_CODES.values(), 2, 130})
+
+
+def test_a_terminal_sees_one_line_that_changes() -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    stream = Terminal()
+    progress = cli.Progress(stream, shown=True)
+    record = spnmkl.Record(12, 3.25, 3.0, 0.077, {"p1": 1.0, "p2": 0.0}, ("p2",), 1, 12, 0.5)
+    progress(record)
+    progress(record)
+    progress.close()
+    assert stream.getvalue().count("\r") == 2 and stream.getvalue().count("\n") == 1
+    assert "iteration  12  objective 3.25  gap 7.7e-02  active weights 1 of 2" in stream.getvalue()
+
+
+def test_run_as_a_program(folder: Path) -> None:
+    def program(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([sys.executable, "-m", "spnmkl", *arguments], capture_output=True, text=True, check=False)
+
+    version = program("--version")
+    assert (version.returncode, version.stdout) == (0, f"spnmkl {spnmkl.__version__}\n")
+    done = program(*FIT, "--max-iter", "1", "--tol", "1e-9")
+    assert done.returncode == 4, done.stderr
+    assert done.stdout.startswith("not certified")
+
+
+def test_quickstart(capsys: pytest.CaptureFixture[str]) -> None:
+    quickstart.main()
+    out = capsys.readouterr().out
+    assert "certified optimal: gap " in out and "test accuracy 9" in out
+    assert "pruned: β8 (iteration " in out
+    assert "K[worst size]∘K[worst shape]" in out
