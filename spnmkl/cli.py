@@ -7,7 +7,7 @@ The exit code tells how ``spnmkl fit`` ended; the other commands return 0, 2 or 
     3    stationary: some p < 1, so that no bound proves the optimum; saved
     4    stopped at the limit of iterations, or no further progress; saved
     5    training interrupted by Ctrl-C; the best weights so far are saved
-    130  interrupted by Ctrl-C outside of training, or twice; nothing written
+    130  interrupted by Ctrl-C outside of training, or twice; no file is half written
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MemoryError:
         return _refuse("There is not enough memory; use fewer rows or kernels.")
     except KeyboardInterrupt:
-        print("spnmkl: interrupted; nothing was written.", file=sys.stderr)
+        print("spnmkl: interrupted.", file=sys.stderr)
         return ABORTED
 
 
@@ -84,6 +84,7 @@ def _fit(args: argparse.Namespace) -> int:
     preparation = Preparation.fit(features, standardize=args.standardize, impute=args.impute)
     spn = read_structure(args.structure, preparation.numeric, preparation.text)
     preparation.check_structure(spn)
+    _note_identifiers(features[list(preparation.text)])
     X = preparation.transform(features)
     started = time.perf_counter()
     progress = Progress(sys.stderr, args.progress or (sys.stderr.isatty() and not args.quiet))
@@ -110,6 +111,12 @@ def _fit(args: argparse.Namespace) -> int:
         print("\n".join(weight_lines(solution, MOST_WEIGHTS)))
         print(f"{len(solution.history)} iterations in {time.perf_counter() - started:.1f} s, saved as {out}")
     return EXIT_CODES[model.status_]
+
+
+def _note_identifiers(text: pd.DataFrame) -> None:
+    for name in text:
+        if text[name].nunique() == len(text):
+            print(f"spnmkl: Text column {name!r} is different in every row; better --ignore it.", file=sys.stderr)
 
 
 def _predict(args: argparse.Namespace) -> int:
@@ -257,10 +264,13 @@ def accuracy_sentence(what: str, predicted: np.ndarray, y: np.ndarray) -> str:
 
 def weight_lines(solution: Solution, most: int) -> list[str]:
     """The weights from the heaviest down, then what was pruned."""
-    name = symbols(solution.spn)
+    spn, name = solution.spn, symbols(solution.spn)
     kept = sorted((v for v, weight in solution.beta.items() if weight > 0), key=lambda v: -solution.beta[v])
     width = max((len(name[v]) for v in kept[:most]), default=0)
-    lines = ["weights:", *(f"  {name[v]:{width}}  {solution.beta[v]:.4g}" for v in kept[:most])]
+    lines = ["weights:"]
+    for v in kept[:most]:
+        below = "∘".join(name.get(child, "(…)") for child in spn.children(v))
+        lines.append(f"  {name[v]:{width}}  {solution.beta[v]:<9.4g}  of {_shorten(below)}")
     lines += [f"  and {len(kept) - most:,} more"] if len(kept) > most else []
     pruned = [f"{name[v]} (iteration {k})" for v, k in list(solution.pruned.items())[:most]]
     pruned += [f"and {len(solution.pruned) - most:,} more"] if len(solution.pruned) > most else []
@@ -321,6 +331,10 @@ def summary(model: SPNMKLClassifier, paths: Sequence[WeightedPath]) -> dict[str,
     }
 
 
+def _shorten(text: str, most: int = 60) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
 def _finite(number: float) -> float | None:
     return number if math.isfinite(number) else None
 
@@ -334,16 +348,16 @@ class Progress:
 
     def __init__(self, stream: TextIO, shown: bool) -> None:
         self.stream, self.shown, self.live = stream, shown, stream.isatty()
+        self.end = "" if self.live else "\n"
 
     def __call__(self, record: Record) -> bool:
         if self.shown:
             active = len(record.beta) - len(record.pruned)
             line = (
-                f"iteration {record.iteration:3}  objective {record.objective:.6g}  gap {record.gap:.1e}  "
+                f"iteration {record.iteration:3}  objective {record.objective:<10.6g}  gap {record.gap:.1e}  "
                 f"active weights {active} of {len(record.beta)}"
             )
-            begin, end = ("\r", "") if self.live else ("", "\n")
-            print(f"{begin}{line:<78}", end=end, file=self.stream, flush=True)
+            print(f"\r{line:<78}" if self.live else line, end=self.end, file=self.stream, flush=True)
         return True
 
     def close(self) -> None:
@@ -410,10 +424,16 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _power(text: str) -> float | str:
-    return text if text == "sparse" else float(text)
+    try:
+        return text if text == "sparse" else float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected a number or sparse, found {text!r}") from None
 
 
-_power.__name__ = "number or sparse"
+def _natural(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"expected a whole number of 0 or more, found {text!r}")
+    return int(text)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -436,7 +456,7 @@ def _parser() -> argparse.ArgumentParser:
     predict.add_argument("--scores", action="store_true", help="add the decision function's values")
     inspect = command("inspect", _inspect, "show what a model learned and what is proved")
     inspect.add_argument("model", help="a file that fit has written")
-    inspect.add_argument("--paths", type=int, default=10, metavar="N", help="how many heaviest paths; default 10")
+    inspect.add_argument("--paths", type=_natural, default=10, metavar="N", help="how many heaviest paths; default 10")
     inspect.add_argument("--json", action="store_true", help="for programs")
     validate = command("validate", _validate, "say what is wrong with a structure")
     validate.add_argument("structure", help="a structure file, .json")

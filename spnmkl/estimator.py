@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -27,13 +26,13 @@ from spnmkl.circuit.source import MatrixSource
 from spnmkl.errors import DataError, KernelError
 from spnmkl.kernels import fit_kernel, fit_kernels, restrict_kernels
 from spnmkl.kernels.matrices import spread_rows
-from spnmkl.kernels.source import apply_cross, one_blas_thread
+from spnmkl.kernels.source import apply_cross
 from spnmkl.problem import Power, one_vs_rest, sample_weights
 from spnmkl.solution import Record, Solution
 from spnmkl.solvers import SOLVERS, solve
 from spnmkl.solvers.svm import solve_svm
-from spnmkl.threads import default_threads
 from spnmkl.structure import SPN, Kernel, KernelSpec, templates
+from spnmkl.threads import default_threads, single_threaded_blas
 
 Structure = SPN | Mapping[str, Any] | str | None
 
@@ -181,6 +180,7 @@ class SPNMKLClassifier(ClassifierMixin, BaseEstimator):
         self.callback = callback
 
     @_fit_context(prefer_skip_nested_validation=True)
+    @single_threaded_blas()
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn the weights of the structure together with the SVM.
 
@@ -201,29 +201,28 @@ class SPNMKLClassifier(ClassifierMixin, BaseEstimator):
             rows = np.flatnonzero(weight)
             samples, labels, weight = samples[rows], labels[rows], weight[rows]
         spn = _read_structure(self.structure, samples)
-        with self._threads():
-            matrices, fitted = fit_kernels(spn, samples, getattr(self, "feature_names_in_", None))
-            source = MatrixSource(matrices)
-            solution = solve(
-                spn,
-                source,
-                labels,
-                C=self.C,
-                lam=self.lam,
-                p=self.p,
-                solver=self.solver,
-                tol=self.tol,
-                max_iter=self.max_iter,
-                sample_weight=weight,
-                class_weight=self.class_weight,
-                callback=self.callback,
-                n_threads=self.n_threads,
-            )
-            self._learn(solution, rows[solution.support], n_samples)
-            used = {leaf: fitted[leaf] for leaf in self._circuit.leaves}
-            self.kernels_ = restrict_kernels(used, solution.support)
-            if self.probability:
-                self.calibration_ = self._calibrate(source, weight)
+        matrices, fitted = fit_kernels(spn, samples, getattr(self, "feature_names_in_", None))
+        source = MatrixSource(matrices)
+        solution = solve(
+            spn,
+            source,
+            labels,
+            C=self.C,
+            lam=self.lam,
+            p=self.p,
+            solver=self.solver,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            sample_weight=weight,
+            class_weight=self.class_weight,
+            callback=self.callback,
+            n_threads=self.n_threads,
+        )
+        self._learn(solution, rows[solution.support], n_samples)
+        used = {leaf: fitted[leaf] for leaf in self._circuit.leaves}
+        self.kernels_ = restrict_kernels(used, solution.support)
+        if self.probability:
+            self.calibration_ = self._calibrate(source, weight)
         _warn_unless_converged(solution)
         return self
 
@@ -270,9 +269,6 @@ class SPNMKLClassifier(ClassifierMixin, BaseEstimator):
     @property
     def _n_threads(self) -> int:
         return self.n_threads or default_threads()
-
-    def _threads(self) -> AbstractContextManager[None]:
-        return one_blas_thread if self._n_threads == 1 else nullcontext()
 
     def decision_function(self, X: ArrayLike) -> Floats:
         """f(x): (n,) for two classes, positive for the second; (n, n_classes) otherwise."""

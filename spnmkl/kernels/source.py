@@ -1,15 +1,13 @@
 """Kernels between new samples and the references, computed tile by tile when the circuit asks for them."""
 
 from collections.abc import Mapping, Sequence
-from functools import cache
-from threading import Lock
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from spnmkl.circuit.evaluate import apply_kernel
 from spnmkl.circuit.program import Circuit, Floats
 from spnmkl.kernels.fitting import FittedKernel, cross_kernels
+from spnmkl.threads import single_threaded_blas
 
 _TILE_BYTES = 48 * 2**20
 _MOST_ROWS = 256
@@ -49,36 +47,5 @@ def apply_cross(
     """(classes, rows of X): Σ_j K(x_i, x_j) A[c, j] over the reference rows j, in bounded memory."""
     if not (circuit.leaves and A.any()):
         return np.zeros((len(A), len(X)))
-    with one_blas_thread:
+    with single_threaded_blas():
         return apply_kernel(circuit, W, CrossSource(fitted, X), A, n_threads)
-
-
-class _OneBlasThread:
-    """BLAS on one thread as long as some caller is inside.
-
-    The number is global to the process, and the limits of callers that overlap would restore each other's; so the
-    first one in sets it and the last one out restores it.
-    """
-
-    def __init__(self) -> None:
-        self._lock, self._inside = Lock(), 0
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if self._inside == 0:
-                self._limiter = _controller().limit(limits=1, user_api="blas")
-            self._inside += 1
-
-    def __exit__(self, *error: object) -> None:
-        with self._lock:
-            self._inside -= 1
-            if self._inside == 0:
-                self._limiter.restore_original_limits()
-
-
-@cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
-
-
-one_blas_thread = _OneBlasThread()

@@ -198,10 +198,14 @@ class _Run:
             if not proceed:
                 return "interrupted"
             if len(self.history) >= self.max_iter:
-                return "iteration_limit"
-        assert self.best is not None
-        without_bound = not (self.problem.convex or self.problem.convex_in_powers)
-        return "stationary" if without_bound and self.best.stationarity <= self.tol else "stalled"
+                return "stationary" if self.stationary else "iteration_limit"
+        return "stationary" if self.stationary else "stalled"
+
+    @property
+    def stationary(self) -> bool:
+        """All that can be said where some p < 1 rules out a bound."""
+        bounded = self.problem.convex or self.problem.convex_in_powers
+        return not bounded and self.best is not None and self.best.stationarity <= self.tol
 
     def note(self, iterate: Iterate) -> Record:
         if self.best is None or iterate.objective < self.best.objective:

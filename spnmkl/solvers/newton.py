@@ -247,9 +247,9 @@ class _Newton:
 
         H = self.svm_curvature(point, slope, J)
         H -= second_moment(circuit, flows)
-        # λ c p (p−1) β^p; the concave terms of p < 1 are linearised (CCCP).
-        bend = np.maximum(0.0, problem.regularizer_slope(beta) * (problem.p - 1))
-        H[np.diag_indices_from(H)] += D + bend + (self.damping + 1e-12) * curvature + 1e-300
+        bend = problem.regularizer_slope(beta) * (problem.p - 1)
+        H[np.diag_indices_from(H)] += D + (self.damping + 1e-12) * curvature + 1e-300
+        H = _convex_model(H, bend, sigma > 0)
 
         low = np.where(entering, 0.0, np.where(self.alone, -1.0, _LOWEST))
         active = np.flatnonzero(sigma > 0)
@@ -288,6 +288,17 @@ class _Newton:
             falling = (self.problem.p < 1) & (step.z < 0) & (beta < _GONE * beta.max())
             beta[falling] = 0.0
         return np.maximum(beta, 0.0)
+
+
+def _convex_model(H: Floats, bend: Floats, active: NDArray[np.bool_]) -> Floats:
+    """H + diag(bend); where p < 1 makes that indefinite, the concave terms are linearised instead (CCCP)."""
+    if (bend < 0).any():
+        part = np.ix_(active, active)
+        try:
+            scipy.linalg.cholesky((H + np.diag(bend))[part], check_finite=False)
+        except scipy.linalg.LinAlgError:
+            bend = np.maximum(bend, 0.0)
+    return H + np.diag(bend)
 
 
 def _cholesky(K: Floats, rows: NDArray[np.intp]) -> Floats:

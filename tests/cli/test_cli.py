@@ -59,7 +59,7 @@ def test_fit_reports_the_certificate(run: Run) -> None:
     lines = out.splitlines()
     assert code == 0 and err == ""
     assert lines[0].startswith("certified optimal: gap ") and lines[0].endswith(" ≤ 1e-03")
-    assert lines[1].startswith("training accuracy ") and "; always answering 'no' gives " in lines[1]
+    assert lines[1].startswith("training accuracy ") and "; always answering 'yes' gives 55.0%" in lines[1]
     assert lines[2] == "weights:" and lines[3].startswith("  β_")
     assert lines[-2].startswith("pruned: ")
     assert lines[-1].endswith(" s, saved as m.spnmkl")
@@ -113,6 +113,13 @@ def test_codes_with_leading_zeros_stay_text(run: Run) -> None:
     all_rows = pd.read_csv(io.StringIO(run("predict", "m.spnmkl", "data.csv")[1]))
     alone = pd.read_csv(io.StringIO(run("predict", "m.spnmkl", "new.csv")[1]))
     assert alone["prediction"].tolist() == all_rows["prediction"][frame["colour"] == "01"].tolist()
+
+
+def test_identifiers_are_noted(run: Run) -> None:
+    samples().assign(id=[f"row {k}" for k in range(60)]).to_csv("data.csv", index=False)
+    code, _, err = run(*FIT)
+    assert code == 0
+    assert err == "spnmkl: Text column 'id' is different in every row; better --ignore it.\n"
 
 
 def test_structure_from_a_file(run: Run) -> None:
@@ -171,7 +178,7 @@ def test_ctrl_c_twice_writes_nothing(run: Run, monkeypatch: pytest.MonkeyPatch) 
         return True
 
     monkeypatch.setattr(cli.Progress, "__call__", twice)
-    assert run(*FIT, "--tol", "1e-9") == (130, "", "spnmkl: interrupted; nothing was written.\n")
+    assert run(*FIT, "--tol", "1e-9") == (130, "", "spnmkl: interrupted.\n")
     assert not Path("m.spnmkl").exists()
 
 
@@ -268,7 +275,9 @@ REFUSED = [
      "instead."),
     ({}, (*FIT, "--p", "0"), "The 'p' parameter of SPNMKLClassifier must be a float in the range (0.0, inf), a str "
      "among {'sparse'}, an instance of 'collections.abc.Mapping' or None. Got 0.0 instead."),
-    ({}, (*FIT, "--p", "dense"), "argument --p: invalid number or sparse value: 'dense'; see spnmkl fit --help."),
+    ({}, (*FIT, "--p", "dense"), "argument --p: expected a number or sparse, found 'dense'; see spnmkl fit --help."),
+    ({}, ("inspect", "m.spnmkl", "--paths", "-1"), "argument --paths: expected a whole number of 0 or more, found "
+     "'-1'; see spnmkl inspect --help."),
     ({}, (*FIT, "--solver", "magic"), "argument --solver: invalid choice: 'magic' (choose from 'newton', 'paper'); see "
      "spnmkl fit --help."),
     ({}, ("fit", "data.csv", "--label", "y"), "the following arguments are required: --out; see spnmkl fit --help."),
@@ -346,7 +355,7 @@ def test_a_terminal_sees_one_line_that_changes() -> None:
     progress(record)
     progress.close()
     assert stream.getvalue().count("\r") == 2 and stream.getvalue().count("\n") == 1
-    assert "iteration  12  objective 3.25  gap 7.7e-02  active weights 1 of 2" in stream.getvalue()
+    assert "iteration  12  objective 3.25        gap 7.7e-02  active weights 1 of 2" in stream.getvalue()
 
 
 def test_run_as_a_program(folder: Path) -> None:
