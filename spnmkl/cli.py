@@ -13,6 +13,7 @@ The exit code tells how ``spnmkl fit`` ended; the other commands return 0, 2 or 
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import math
 import os
@@ -55,9 +56,14 @@ MOST_WEIGHTS = 30
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # β and ≤ are not in every encoding
     try:
         args = _parser().parse_args(arguments)
-        return args.run(args)
+        code = args.run(args)
+        sys.stdout.flush()
+        return code
     except (SPNMKLError, InvalidParameterError) as error:
         return _refuse(str(error))
     except BrokenPipeError:
@@ -102,8 +108,7 @@ def _fit(args: argparse.Namespace) -> int:
             callback=lambda record: progress(record) and not stop.is_set(),
         ).fit(X, y)
         progress.close()
-    with replaced(out) as temporary:
-        save_model(model, temporary, extra={"preparation": preparation.to_dict(), "label": args.label})
+    save_model(model, out, extra={"preparation": preparation.to_dict(), "label": args.label})
     if not args.quiet:
         solution = model.solution_
         print(certificate_sentence(solution))
@@ -237,7 +242,8 @@ def _column_kinds(args: argparse.Namespace) -> tuple[list[str], list[str]]:
 
 def certificate_sentence(solution: Solution) -> str:
     """How the training ended and what is proved, in plain words."""
-    tol = f"{solution.tol:.0e}"
+    short = f"{solution.tol:.0e}"
+    tol = short if float(short) == solution.tol else f"{solution.tol:g}"
     if solution.status == "optimal":
         zero = (
             "" if any(solution.beta.values()) else "; every weight is zero and the answer constant: choose a larger C"
@@ -253,7 +259,8 @@ def certificate_sentence(solution: Solution) -> str:
     }.get(solution.status, solution.status)
     if not math.isfinite(solution.gap):
         return f"not certified: {how}, and no bound on the optimum is known"
-    return f"not certified: {how} at gap {solution.gap:.1e} > {tol}; the optimum is at most {solution.gap:.1%} lower"
+    lower = f"{min(100 * solution.gap, 100):.2g}%"
+    return f"not certified: {how} at gap {solution.gap:.1e} > {tol}; the optimum is at most {lower} lower"
 
 
 def accuracy_sentence(what: str, predicted: np.ndarray, y: np.ndarray) -> str:
@@ -292,7 +299,8 @@ def inspection_lines(model: SPNMKLClassifier, paths: Sequence[WeightedPath]) -> 
     solution, spn = model.solution_, model.solution_.spn
     return [
         certificate_sentence(solution),
-        f"objective {solution.objective:.6g}, lower bound {solution.dual_bound:.6g}, solver {solution.solver}",
+        f"objective {solution.objective:.6g}, lower bound {solution.dual_bound:.6g}; "
+        f"C = {model.C:g}, λ = {model.lam:g}, solver {solution.solver}",
         f"{len(model.classes_)} classes: {', '.join(map(str, model.classes_))}; {len(model.support_)} support vectors",
         f"{spn!r}, {_count(spn.n_paths)} paths",
         spn.formula(latex=False),
@@ -376,6 +384,7 @@ def stop_on_interrupt() -> Iterator[threading.Event]:
     def ask(*_: object) -> None:
         stop.set()
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        os.write(2, b"\nstopping after this iteration; Ctrl-C again ends at once\n")
 
     before = signal.signal(signal.SIGINT, ask)
     try:
@@ -398,7 +407,7 @@ def _warnings_as_sentences() -> Iterator[None]:
 @contextmanager
 def replaced(path: Path) -> Iterator[Path]:
     """A temporary name beside `path`, whose place it takes only when everything was written."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{os.getpid()}.{path.name}")
     try:
         yield temporary
         temporary.replace(path)

@@ -119,10 +119,12 @@ class SPNMKLClassifier(ClassifierMixin, BaseEstimator):
     intercept_ : ndarray of shape (1 or n_classes,)
     kernels_ : dict
         Leaf → FittedKernel with the support vectors as references, for the leaves that no pruning has cut off.
-    calibration_ : ndarray of shape (1 or n_classes, 2)
-        Slope and offset of the probability's logit in the decision value; with ``probability=True``.
+    calibration_ : ndarray of shape (1 or n_classes, 2), or None
+        Slope and offset of the probability's logit as a function of the decision value.
+    rows_ : ndarray
+        Training rows of positive sample weight.
     solution_ : Solution
-        All of the result, over the training rows of positive sample weight.
+        All of the result, over these rows.
     extra_ : dict
         What is saved along with the model; empty after `fit`.
 
@@ -200,6 +202,8 @@ class SPNMKLClassifier(ClassifierMixin, BaseEstimator):
             weight = _checked_weight(sample_weight, labels)
             rows = np.flatnonzero(weight)
             samples, labels, weight = samples[rows], labels[rows], weight[rows]
+        if self.probability:
+            _check_class_sizes(labels)
         spn = _read_structure(self.structure, samples)
         matrices, fitted = fit_kernels(spn, samples, getattr(self, "feature_names_in_", None))
         source = MatrixSource(matrices)
@@ -218,7 +222,7 @@ class SPNMKLClassifier(ClassifierMixin, BaseEstimator):
             callback=self.callback,
             n_threads=self.n_threads,
         )
-        self._learn(solution, rows[solution.support], n_samples)
+        self._learn(solution, rows, n_samples)
         used = {leaf: fitted[leaf] for leaf in self._circuit.leaves}
         self.kernels_ = restrict_kernels(used, solution.support)
         if self.probability:
@@ -226,8 +230,8 @@ class SPNMKLClassifier(ClassifierMixin, BaseEstimator):
         _warn_unless_converged(solution)
         return self
 
-    def _learn(self, solution: Solution, support: NDArray[np.intp], n_samples: int) -> None:
-        """Set what was learned, but for the kernels; `support` counts all rows that were given."""
+    def _learn(self, solution: Solution, rows: NDArray[np.intp], n_samples: int) -> None:
+        """Set what was learned, but for the kernels; the solution is over `rows` of the samples."""
         self.solution_ = solution
         self.spn_ = solution.spn
         self.beta_ = solution.beta
@@ -239,24 +243,21 @@ class SPNMKLClassifier(ClassifierMixin, BaseEstimator):
         self.history_ = solution.history
         self.n_iter_ = len(solution.history)
         self.classes_ = solution.classes
-        self.support_ = support
+        self.rows_ = rows
+        self.support_ = rows[solution.support]
         self.alpha_ = np.zeros((*solution.alpha.shape[:-1], n_samples))
-        self.alpha_[..., support] = solution.alpha[..., solution.support]
+        self.alpha_[..., rows] = solution.alpha
         self.dual_coef_ = np.ascontiguousarray(solution.signed_alpha[:, solution.support])
         self.intercept_ = np.atleast_1d(np.asarray(solution.intercept, dtype=float))
         self._circuit, self._term_weights = solution.active_circuit()
+        self.calibration_: Floats | None = None
         self.extra_: dict[str, Any] = {}
 
     def _calibrate(self, source: MatrixSource, weight: Floats | None) -> Floats:
         solution, n = self.solution_, len(self.solution_.y)
         codes = np.searchsorted(solution.classes, solution.y)
-        smallest = int(np.bincount(codes).min())
-        if smallest < 2:
-            raise DataError(
-                "probability=True needs two samples or more of every class, but a class has "
-                f"{smallest}; add samples or use probability=False."
-            )
-        folds = StratifiedKFold(min(_FOLDS, smallest), shuffle=True, random_state=self.random_state)
+        n_folds = min(_FOLDS, *np.bincount(codes).tolist())
+        folds = StratifiedKFold(n_folds, shuffle=True, random_state=self.random_state)
         K = kernel_matrix(self._circuit, self._term_weights, source, np.empty((n, n)), self._n_threads)
         Y = one_vs_rest(codes, len(solution.classes))
         gap = solution.tol * solution.objective / len(Y)
@@ -290,14 +291,14 @@ class SPNMKLClassifier(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: ArrayLike) -> Floats:
         """(n, n_classes) probabilities in the order of `classes_`."""
         check_is_fitted(self)
-        if not hasattr(self, "calibration_"):
+        if self.calibration_ is None:
             raise NotFittedError("The model was fitted with probability=False; call fit again for predict_proba.")
         slope, offset = self.calibration_.T[..., None]
         P = expit(slope * self._decisions(X) + offset)
         if len(P) == 1:
             return np.column_stack([1 - P[0], P[0]])
-        total = P.sum(axis=0)
-        return np.where(total > 0, P / np.where(total > 0, total, 1.0), 1 / len(P)).T
+        P = np.maximum(P, np.finfo(float).tiny)
+        return (P / P.sum(axis=0)).T
 
     def save(self, path: str | os.PathLike[str], extra: Mapping[str, Any] | None = None) -> None:
         """Write the fitted model to one file; see `save_model`."""
@@ -318,6 +319,15 @@ def _checked_weight(sample_weight: ArrayLike, y: NDArray) -> Floats:
         raise DataError("Every sample weight is zero; give a positive weight to samples of two classes or more.")
     classes, codes = np.unique(y, return_inverse=True)
     return sample_weights(len(y), codes, classes, sample_weight, None)
+
+
+def _check_class_sizes(labels: NDArray) -> None:
+    classes, counts = np.unique(labels, return_counts=True)
+    if counts.min() < 2:
+        raise DataError(
+            f"probability=True needs two samples or more of every class, but {str(classes[counts.argmin()])!r} has "
+            "one; add samples of it, or use probability=False."
+        )
 
 
 def _read_structure(structure: Structure, X: np.ndarray) -> SPN:
@@ -345,7 +355,7 @@ def _warn_unless_converged(solution: Solution) -> None:
         message = f"The solver can no longer improve on {reached}; raise tol, or rescale the columns."
     else:
         return
-    warnings.warn(message, ConvergenceWarning, stacklevel=3)
+    warnings.warn(message, ConvergenceWarning, stacklevel=5)
 
 
 def _held_out(K: Floats, Y: Floats, C: Floats, train: NDArray[np.intp], test: NDArray[np.intp], gap: float) -> Floats:

@@ -201,14 +201,22 @@ class _Run:
                 return "stationary" if self.stationary else "iteration_limit"
         return "stationary" if self.stationary else "stalled"
 
+    def rank(self, iterate: Iterate) -> float:
+        """The objective; without a bound, a point that is not stationary must be better by more than the tolerance."""
+        settled = self.bounded or iterate.stationarity <= self.tol
+        return iterate.objective if settled else iterate.objective * (1 + self.tol)
+
+    @property
+    def bounded(self) -> bool:
+        return self.problem.convex or self.problem.convex_in_powers
+
     @property
     def stationary(self) -> bool:
         """All that can be said where some p < 1 rules out a bound."""
-        bounded = self.problem.convex or self.problem.convex_in_powers
-        return not bounded and self.best is not None and self.best.stationarity <= self.tol
+        return not self.bounded and self.best is not None and self.best.stationarity <= self.tol
 
     def note(self, iterate: Iterate) -> Record:
-        if self.best is None or iterate.objective < self.best.objective:
+        if self.best is None or self.rank(iterate) < self.rank(self.best):
             self.best = iterate
         if iterate.dual.value > self.dual.value:
             self.dual = iterate.dual

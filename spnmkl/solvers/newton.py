@@ -22,7 +22,7 @@ _TRIALS, _SHRINK = 4, 0.35  # of the step-length test
 _PATIENCE = 4  # iterations between two looks at the pruned part
 _COLLAPSED = 1e-3  # share of λ cᵀβ below which a component may be pruned as a whole
 _GONE = 1e-9  # of the largest weight: where p < 1, a falling weight below it is zero
-_STALLED = 6  # steps without progress before giving up
+_STALLED = 8  # steps without progress before giving up
 
 
 @njit(nogil=True, cache=True)

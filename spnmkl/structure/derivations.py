@@ -257,13 +257,13 @@ def _explosion(spn: SPN, profiles: Mapping[str, set[Profile]]) -> str:
         s
         for s in spn.sums
         if all(c in profiles for c in spn.children(s))
-        and len({frozenset(len(t) for t in profiles[c]) for c in spn.children(s)}) > 1
+        and len({frozenset(profiles[c]) for c in spn.children(s)}) > 1
     ]
     names = ", ".join(repr(spn.label(s)) for s in uneven[:5]) + (" and others" if len(uneven) > 5 else "")
     return (
         f"The structure has more than {MAX_PROFILES:,} path profiles over {_count(spn.n_paths)} paths, too many to "
-        f"compile, because the children of the sums {names} differ in depth; give the children of each of these sums "
-        "the same number of layers."
+        f"compile, because the children of the sums {names} differ in their layers; give the children of each of these "
+        "sums the same number of layers, and of products per layer."
     )
 
 
