@@ -137,6 +137,9 @@ class SPNMKLClassifier(ClassifierMixin, BaseEstimator):
     'optimal'
     """
 
+    calibration_: Floats | None
+    extra_: dict[str, Any]
+
     _parameter_constraints: ClassVar[dict[str, list]] = {
         "structure": [SPN, Mapping, str, None],
         "C": [Interval(Real, 0, None, closed="neither")],
@@ -250,8 +253,8 @@ class SPNMKLClassifier(ClassifierMixin, BaseEstimator):
         self.dual_coef_ = np.ascontiguousarray(solution.signed_alpha[:, solution.support])
         self.intercept_ = np.atleast_1d(np.asarray(solution.intercept, dtype=float))
         self._circuit, self._term_weights = solution.active_circuit()
-        self.calibration_: Floats | None = None
-        self.extra_: dict[str, Any] = {}
+        self.calibration_ = None
+        self.extra_ = {}
 
     def _calibrate(self, source: MatrixSource, weight: Floats | None) -> Floats:
         solution, n = self.solution_, len(self.solution_.y)
@@ -315,7 +318,7 @@ class SPNMKLClassifier(ClassifierMixin, BaseEstimator):
 
 
 def _checked_weight(sample_weight: ArrayLike, y: NDArray) -> Floats:
-    if not np.any(sample_weight):
+    if not np.asarray(sample_weight).any():
         raise DataError("Every sample weight is zero; give a positive weight to samples of two classes or more.")
     classes, codes = np.unique(y, return_inverse=True)
     return sample_weights(len(y), codes, classes, sample_weight, None)

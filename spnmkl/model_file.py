@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from spnmkl.errors import ModelFileError
 from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.kernels import FittedKernel, kernel_names, kernel_schema
-from spnmkl.kernels.validation import DataColumns
+from spnmkl.kernels.validation import DataColumns, check_spec, kernel_of
 from spnmkl.solution import Record, Solution
 from spnmkl.structure import SPN, KernelSpec
 
@@ -343,10 +343,9 @@ class _Reader:
         if not leaves:
             return {}
         X_ref = self.floats("X_ref", None, self.n_features)
-        places = {leaf: self.document["leaves"][leaf] for leaf in leaves}
-        specs = {k: self.spn.spec(leaf) for leaf, k in places.items()}
-        fitted = {k: self.kernel(k, spec, X_ref, n_support) for k, spec in specs.items()}
-        return {leaf: fitted[k] for leaf, k in places.items()}
+        keys = {leaf: (self.document["leaves"][leaf], self.spn.spec(leaf)) for leaf in leaves}
+        fitted = {(k, spec): self.kernel(k, spec, X_ref, n_support) for k, spec in set(keys.values())}
+        return {leaf: fitted[key] for leaf, key in keys.items()}
 
     def kernel(self, k: int, spec: KernelSpec, X_ref: np.ndarray, n_support: int) -> FittedKernel:
         if spec.kernel not in kernel_names():
@@ -354,6 +353,8 @@ class _Reader:
                 f"The model file {self.name!r} uses the kernel {spec.kernel!r}, which is not registered here; call "
                 "register_kernel with the function it was trained with, then load it again."
             )
+        columns = DataColumns.of(self.feature_names, self.n_features)
+        check_spec(spec, kernel_of(spec), columns)
         state = self.document["kernels"][k] | dict.fromkeys(_KERNEL_ARRAYS)
         if (rows := f"kernel{k}_rows") in self.arrays:
             state["rows"] = self.integers(rows, n_support, below=len(X_ref))
@@ -362,8 +363,8 @@ class _Reader:
         if spec.normalize == "centred":
             state["means"] = self.floats(f"kernel{k}_means", n_support)
         kernel = FittedKernel.from_state(state, X_ref)
-        columns = DataColumns.of(self.feature_names, self.n_features).resolve(spec.features)
-        if kernel.spec != spec or kernel.columns != columns or kernel.n_reference != n_support:
+        resolved = columns.resolve(spec.features)
+        if kernel.spec != spec or kernel.columns != resolved or kernel.n_reference != n_support:
             raise ValueError(f"kernel {k} does not fit the structure or the support vectors")
         accepted = {p.name for p in kernel_schema(spec.kernel) if p.accepts(kernel.params.get(p.name))}
         if accepted != kernel.params.keys():

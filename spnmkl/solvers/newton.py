@@ -20,7 +20,7 @@ from spnmkl.solvers.workspace import Point, Slope, Workspace
 _LOWEST, _HIGHEST = -0.8, 4.0  # of the relative step z
 _TRIALS, _SHRINK = 4, 0.35  # of the step-length test
 _PATIENCE = 4  # iterations between two looks at the pruned part
-_COLLAPSED = 1e-3  # share of λ cᵀβ below which a component may be pruned as a whole
+_COLLAPSED = 0.05  # share of λ cᵀβ below which pruning a whole component is tried
 _GONE = 1e-9  # of the largest weight: where p < 1, a falling weight below it is zero
 _STALLED = 8  # steps without progress before giving up
 
@@ -78,7 +78,7 @@ class _Newton:
 
     def run(self, beta: Floats) -> Iterator[Iterate]:
         point = self.evaluate(beta)
-        idle = 0
+        idle, fresh = 0, False
         while idle < _STALLED:
             slope = self.differentiate(point)
             residuals = self.residuals(point, slope)
@@ -86,6 +86,11 @@ class _Newton:
             # Much closer to stationary than proven: it is the bound (or the pruned part) that needs work.
             self.near = residuals.sum() < max(10 * self.tol, 0.3 * self.gap)
             seeds = self.improve_bound(point, slope)
+            revised = self.reseeded(point, seeds)
+            if revised is not None and not fresh:
+                point, fresh = revised, True  # look at it once more before handing it out
+                continue
+            fresh = False
             yield Iterate(
                 point.beta,
                 point.alpha,
@@ -99,7 +104,7 @@ class _Newton:
             if not self.has_bound and self.residual <= self.tol:
                 return
             before = point.value
-            point = self.reseeded(point, seeds) or self.descended(point, slope)
+            point = revised or self.descended(point, slope)
             idle = 0 if point.value < before - 1e-3 * self.tol * abs(before) else idle + 1
             self.svm_share = 0.05 * 0.3**idle
 

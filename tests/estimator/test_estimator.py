@@ -1,0 +1,362 @@
+"""The classifier as scikit-learn, data frames and users meet it."""
+
+import threading
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_iris, make_blobs, make_moons
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from spnmkl import DataError, KernelError, ParameterError, StructureError, TrivialSolutionWarning
+from spnmkl.estimator import SPNMKLClassifier, default_structure
+from spnmkl.kernels import cross_kernels, fit_kernels
+from spnmkl.kernels import source as kernel_source
+from spnmkl.kernels.source import CrossSource, apply_cross
+from spnmkl.structure import SPN, Kernel, Product, Sum, templates
+
+X, y = make_moons(80, noise=0.2, random_state=0)
+NEW = make_moons(50, noise=0.2, random_state=1)[0]
+X3, y3 = make_blobs(90, centers=4, cluster_std=2.5, random_state=2)
+y3 = y3 % 3
+ONE_PATH = SPN(Sum(Product(Kernel("rbf", gamma=0.7))))
+SMALL = SPN(Sum(Product(Kernel("rbf", gamma=1.0), id="round"), Product(Kernel("linear"), id="flat")))
+DEEP = templates.product_of_sums(
+    {
+        "first": [Kernel("rbf", gamma=g, features=[0], normalize="centred") for g in (0.3, 3.0)],
+        "second": [Kernel("rbf", gamma=g, features=[1]) for g in (0.3, 3.0)],
+    }
+)
+
+
+def expected_failures(estimator):
+    # At tol = 1e-3 two optima agree to about 1e-4; see test_weights_count_as_repetitions.
+    return {"check_sample_weight_equivalence_on_dense_data": "compares to 1e-7 what is solved to 1e-3"}
+
+
+@pytest.mark.filterwarnings("ignore::spnmkl.TrivialSolutionWarning")
+@parametrize_with_checks([SPNMKLClassifier()], expected_failed_checks=expected_failures)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("structure", [None, SMALL], ids=["default", "given"])
+@pytest.mark.parametrize("labels", [y, np.arange(80) % 3], ids=["two classes", "three classes"])
+def test_weights_count_as_repetitions_and_zero_as_absence(structure, labels):
+    weight = np.random.default_rng(0).integers(0, 4, 80)
+    model = SPNMKLClassifier(structure, tol=1e-10)
+    weighted = clone(model).fit(X, labels, sample_weight=weight)
+    repeated = clone(model).fit(X.repeat(weight, axis=0), labels.repeat(weight))
+    np.testing.assert_allclose(weighted.decision_function(NEW), repeated.decision_function(NEW), atol=1e-4)
+    assert weighted.alpha_.shape[-1] == 80 and (weight[weighted.support_] > 0).all()
+    assert np.array_equal(weighted.rows_, np.flatnonzero(weight))
+    np.testing.assert_array_equal(np.atleast_2d(weighted.alpha_).any(axis=0).nonzero()[0], weighted.support_)
+
+
+def test_one_path_is_an_svc():
+    model = SPNMKLClassifier(ONE_PATH, C=2.0, tol=1e-9).fit(X, y)
+    (beta,) = model.beta_.values()
+    svc = SVC(C=2.0 * beta, gamma=0.7, tol=1e-9).fit(X, y)
+    assert np.array_equal(model.predict(NEW), svc.predict(NEW))
+    np.testing.assert_allclose(model.decision_function(NEW), svc.decision_function(NEW), atol=1e-4)
+
+
+def test_learned_attributes_agree_with_the_solution():
+    model = SPNMKLClassifier(SMALL).fit(X3, y3)
+    solution = model.solution_
+    assert model.spn_ is SMALL and model.beta_ == solution.beta and model.pruned_ == solution.pruned
+    assert model.status_ == "optimal" and model.gap_ <= 1e-3
+    assert model.dual_bound_ <= model.objective_ and model.n_iter_ == len(model.history_) >= 1
+    assert model.dual_coef_.shape == (3, len(model.support_)) and model.intercept_.shape == (3,)
+    assert np.array_equal(model.classes_, [0, 1, 2]) and model.n_features_in_ == 2
+    matrices, fitted = fit_kernels(SMALL, X3)
+    assert solution.certify(matrices).gap == pytest.approx(model.gap_)
+    expected = solution.decision_function(cross_kernels(fitted, X3[:7]))
+    np.testing.assert_allclose(model.decision_function(X3[:7]), expected, atol=1e-10)
+    assert np.array_equal(model.predict(X3[:7]), model.classes_[expected.argmax(axis=1)])
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, None])
+def test_prediction_uses_few_rows_at_a_time(monkeypatch, n_threads):
+    model = SPNMKLClassifier(DEEP, C=10.0, n_threads=n_threads).fit(X, y)
+    expected = model.solution_.decision_function(cross_kernels(fit_kernels(DEEP, X)[1], NEW))
+    for limit in (kernel_source._TILE_BYTES, 20_000, 1):
+        monkeypatch.setattr(kernel_source, "_TILE_BYTES", limit)
+        np.testing.assert_allclose(model.decision_function(NEW), expected, atol=1e-10)
+    assert CrossSource(model.kernels_, NEW).rows_per_tile(2) == 1
+
+
+def test_tiles_stay_bounded_for_many_rows_and_references():
+    leaf = fit_kernels(ONE_PATH, np.zeros((3000, 2)) + np.arange(3000)[:, None])[1]
+    source = CrossSource(leaf, np.zeros((10**6, 2)))
+    assert source.rows_per_tile(2) <= 256
+    assert 2 * source.rows_per_tile(2) * 3 * 3000 * 8 <= kernel_source._TILE_BYTES
+
+
+def test_equal_leaves_are_computed_once_per_tile():
+    squared = SPN(Sum(Product(Kernel("rbf", gamma=0.5), Kernel("rbf", gamma=0.5))))
+    model = SPNMKLClassifier(squared).fit(X, y)
+    first, second = CrossSource(model.kernels_, NEW).tiles(squared.kernels, slice(0, 5), slice(None))
+    assert np.shares_memory(first, second)
+
+
+def test_prediction_keeps_support_vectors_only():
+    model = SPNMKLClassifier(SMALL).fit(X, y)
+    rows = {len(kernel.X_ref) for kernel in model.kernels_.values()}
+    assert rows == {len(model.support_)} and len(model.support_) < len(X)
+
+
+def test_pruned_kernels_are_not_kept():
+    useless = Kernel("rbf", gamma=1e-6, features=[1], normalize="centred", id="useless")
+    structure = SPN(Sum(Product(Kernel("rbf", gamma=1.0)), Product(useless, id="weight")))
+    model = SPNMKLClassifier(structure, C=0.5).fit(X, y)
+    assert "weight" in model.pruned_ and "useless" not in model.kernels_
+    assert {len(kernel.X_ref) for kernel in model.kernels_.values()} == {len(model.support_)}
+
+
+def test_changing_the_training_data_later_changes_nothing():
+    data = X.copy()
+    model = SPNMKLClassifier(DEEP).fit(data, y)
+    before = model.decision_function(NEW)
+    data[:] = 0
+    assert np.array_equal(model.decision_function(NEW), before)
+
+
+@pytest.mark.parametrize("labels", [y, np.arange(80) % 3], ids=["two classes", "three classes"])
+def test_all_weights_zero_is_a_constant_classifier(labels):
+    model = SPNMKLClassifier(SMALL, C=1e-6, probability=True, random_state=0)
+    with pytest.warns(TrivialSolutionWarning, match="C_min"):
+        model.fit(X, labels)
+    assert set(model.beta_.values()) == {0.0} and model.kernels_ == {}
+    assert len(np.unique(model.predict(NEW))) == 1
+    np.testing.assert_allclose(model.predict_proba(NEW).sum(axis=1), 1)
+
+
+def test_default_structure_is_a_flat_sum():
+    spn = default_structure(X)
+    assert spn.n_layers == 1 and [spn.spec(k).kernel for k in spn.kernels] == ["linear", *["rbf"] * 3]
+    assert default_structure(np.vstack([X, X[:40]])) == spn
+    spn.check()
+    default_structure(np.ones((5, 2))).check()
+
+
+def test_structure_in_every_form():
+    outcomes = [
+        SPNMKLClassifier(form).fit(X, y).decision_function(NEW)
+        for form in (SMALL, SMALL.to_dict(), SMALL.to_json())
+    ]
+    np.testing.assert_allclose(outcomes, [outcomes[0]] * 3, atol=1e-12)
+
+
+def test_pipeline_grid_search_and_cross_validation():
+    pipeline = make_pipeline(StandardScaler(), SPNMKLClassifier(SMALL))
+    assert cross_val_score(pipeline, X, y, cv=3).mean() > 0.9
+    grid = {"spnmklclassifier__C": [0.3, 3.0], "spnmklclassifier__structure": [SMALL, None]}
+    search = GridSearchCV(pipeline, grid, cv=3).fit(X, y)
+    assert search.best_score_ > 0.9 and search.best_params_["spnmklclassifier__C"] in (0.3, 3.0)
+
+
+def test_clone_keeps_every_setting():
+    model = SPNMKLClassifier(SMALL, C=3.0, p="sparse", class_weight={0: 2.0}, max_iter=7)
+    assert clone(model).get_params() == model.get_params()
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+def test_leaves_name_the_columns_of_a_frame(frame):
+    named = SPN(Sum(Product(Kernel("rbf", gamma=1.0)), Product(Kernel("linear", features=["right"]))))
+    by_position = SPN(Sum(Product(Kernel("rbf", gamma=1.0)), Product(Kernel("linear", features=[1]))))
+    columns = {"left": X[:, 0], "right": X[:, 1]}
+    model = SPNMKLClassifier(named).fit(frame(columns), y)
+    assert list(model.feature_names_in_) == ["left", "right"]
+    new = frame({"left": NEW[:, 0], "right": NEW[:, 1]})
+    expected = SPNMKLClassifier(by_position).fit(X, y).decision_function(NEW)
+    np.testing.assert_allclose(model.decision_function(new), expected, atol=1e-10)
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame({"right": NEW[:, 1], "left": NEW[:, 0]}))
+
+
+@pytest.mark.parametrize("column", [list, np.array, pd.Series, pl.Series], ids=lambda c: c.__name__)
+def test_string_labels(column):
+    labels = column(np.array(["no", "yes"])[y].tolist())
+    model = SPNMKLClassifier(SMALL, class_weight={"yes": 2.0}).fit(X, labels)
+    assert model.classes_.tolist() == ["no", "yes"]
+    assert set(model.predict(NEW).tolist()) == {"no", "yes"}
+    assert model.score(X, labels) > 0.9
+
+
+@pytest.mark.parametrize("data", [(X, y, NEW), (X3, y3, X3[::2])], ids=["two classes", "three classes"])
+def test_probabilities(data):
+    samples, labels, new = data
+    model = SPNMKLClassifier(SMALL, probability=True, random_state=0).fit(samples, labels)
+    P = model.predict_proba(new)
+    assert P.shape == (len(new), len(model.classes_)) and (P >= 0).all()
+    np.testing.assert_allclose(P.sum(axis=1), 1)
+    assert (model.classes_[P.argmax(axis=1)] == model.predict(new)).mean() > 0.9
+    again = clone(model).fit(samples, labels)
+    np.testing.assert_allclose(again.predict_proba(new), P, atol=1e-6)
+
+
+def test_probabilities_are_calibrated_on_samples_not_seen():
+    rng = np.random.default_rng(0)
+    samples, labels = rng.normal(size=(300, 3)), rng.random(300) < 0.3
+    model = SPNMKLClassifier(C=5.0, probability=True, random_state=0).fit(samples, labels)
+    assert model.score(samples, labels) > 0.8  # it has learned noise, and its probabilities know that
+    assert model.predict_proba(rng.normal(size=(200, 3)))[:, 1].mean() == pytest.approx(0.3, abs=0.08)
+
+
+def test_probabilities_only_when_asked_for():
+    model = SPNMKLClassifier(SMALL).fit(X, y)
+    assert not hasattr(model, "predict_proba") and hasattr(SPNMKLClassifier(probability=True), "predict_proba")
+    with pytest.raises(AttributeError):
+        model.predict_proba(NEW)
+    model.set_params(probability=True)
+    with pytest.raises(NotFittedError, match="fitted with probability=False"):
+        model.predict_proba(NEW)
+
+
+def test_callback_sees_every_iteration_and_can_stop():
+    seen = []
+    model = SPNMKLClassifier(SMALL, callback=seen.append).fit(X, y)
+    assert tuple(seen) == model.history_
+    stopped = SPNMKLClassifier(SMALL, callback=lambda record: False).fit(X, y)
+    assert stopped.status_ == "interrupted" and stopped.n_iter_ == 1
+    assert stopped.predict(NEW).shape == (50,)
+
+
+def test_too_few_iterations_warn():
+    with pytest.warns(ConvergenceWarning, match=r"stopped at max_iter=1 .* raise max_iter or tol") as caught:
+        SPNMKLClassifier(max_iter=1, tol=1e-6).fit(X, y)
+    assert caught[0].filename == __file__
+
+
+def test_paper_solver_and_sparse_p():
+    slow = SPNMKLClassifier(SMALL, solver="paper", tol=1e-2).fit(X, y)
+    fast = SPNMKLClassifier(SMALL, tol=1e-2).fit(X, y)
+    assert slow.objective_ == pytest.approx(fast.objective_, rel=2e-2)
+    assert SPNMKLClassifier(DEEP, p="sparse").fit(X, y).status_ in ("stationary", "optimal")
+
+
+def test_two_threads_may_fit_and_predict_at_once():
+    expected = SPNMKLClassifier(DEEP).fit(X, y).decision_function(NEW)
+    results = {}
+
+    def work(k):
+        results[k] = SPNMKLClassifier(DEEP).fit(X, y).decision_function(NEW)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for k in range(2):
+        np.testing.assert_allclose(results[k], expected, atol=1e-6)
+
+
+def test_apply_cross_without_kernels_is_zero():
+    model = SPNMKLClassifier(SMALL).fit(X, y)
+    nothing = model._circuit.restricted(np.zeros(2, dtype=bool))
+    assert not apply_cross(nothing, np.zeros(0), {}, NEW, model.dual_coef_, 2).any()
+
+
+def fit(structure=SMALL, samples=X, labels=y, weight=None, **settings):
+    return SPNMKLClassifier(structure, **settings).fit(samples, labels, sample_weight=weight)
+
+
+def holed(value):
+    samples = X.copy()
+    samples[3, 1] = value
+    return samples
+
+
+TWO_NODES = {"format": "spnmkl/structure", "version": 1, "nodes": [], "edges": []}
+BAD_INPUT = {
+    "precomputed leaf": (
+        lambda: fit(SPN(Sum(Product(Kernel("precomputed", label="given"))))),
+        KernelError,
+        "Leaf 'given' is precomputed, but SPNMKLClassifier computes kernels from columns; pass the matrices to "
+        "spnmkl.solve and predict with Solution.decision_function on cross-kernels.",
+    ),
+    "too many columns": (
+        lambda: fit(SPN(Sum(Product(Kernel("linear", features=[0, 2], label="far"))))),
+        KernelError,
+        "Kernel 'linear' of leaf 'far' asks for column 2, but the data have 2 columns; use positions from 0 to 1.",
+    ),
+    "names without a frame": (
+        lambda: fit(SPN(Sum(Product(Kernel("linear", features=["a"], label="named"))))),
+        KernelError,
+        "Kernel 'linear' of leaf 'named' asks for column 'a', but the columns have no names; give its position, or "
+        "pass a data frame.",
+    ),
+    "one class": (
+        lambda: fit(labels=np.zeros(80, dtype=int)),
+        DataError,
+        "y must hold at least two classes",
+    ),
+    "labels too short": (lambda: fit(labels=y[:-1]), ValueError, "inconsistent numbers of samples: [80, 79]"),
+    "continuous labels": (lambda: fit(labels=X[:, 0]), ValueError, "Unknown label type: continuous"),
+    "NaN": (lambda: fit(samples=holed(np.nan)), ValueError, "Input X contains NaN."),
+    "infinity": (lambda: fit(samples=holed(np.inf)), ValueError, "Input X contains infinity"),
+    "huge value": (
+        lambda: fit(samples=holed(1e200)),
+        DataError,
+        "X holds NaN, infinity or a value beyond 1e+100 in column 1; remove, fill or rescale these values.",
+    ),
+    "negative C": (
+        lambda: fit(C=-1.0),
+        ValueError,
+        "The 'C' parameter of SPNMKLClassifier must be a float in the range (0.0, inf). Got -1.0 instead.",
+    ),
+    "infinite C": (lambda: fit(C=np.inf), ParameterError, "C must be a finite number above 0, but it is inf"),
+    "p of a stranger": (
+        lambda: fit(p={"nobody": 1.0}),
+        ParameterError,
+        "p names 'nobody', which is not a product of the structure; remove it.",
+    ),
+    "unknown solver": (lambda: fit(solver="magic"), ValueError, "The 'solver' parameter of SPNMKLClassifier must be"),
+    "structure of another type": (
+        lambda: fit(structure=3),
+        ValueError,
+        "The 'structure' parameter of SPNMKLClassifier must be an instance of",
+    ),
+    "structure that is no JSON": (lambda: fit(structure="rbf"), StructureError, "The text is not JSON"),
+    "empty structure": (lambda: fit(structure=TWO_NODES), StructureError, ""),
+    "negative weight": (
+        lambda: fit(weight=np.full(80, -1.0)),
+        DataError,
+        "sample_weight must hold finite numbers of at least 0; replace the others.",
+    ),
+    "no weight at all": (
+        lambda: fit(weight=np.zeros(80)),
+        DataError,
+        "Every sample weight is zero; give a positive weight to samples of two classes or more.",
+    ),
+    "probabilities of a single sample": (
+        lambda: fit(labels=np.where(np.arange(80) == 5, "rare", "usual"), probability=True),
+        DataError,
+        "probability=True needs two samples or more of every class, but 'rare' has one; add samples of it, or use "
+        "probability=False.",
+    ),
+    "not fitted": (lambda: SPNMKLClassifier().predict(X), NotFittedError, "is not fitted yet"),
+    "other columns at prediction": (
+        lambda: fit().predict(X[:, :1]),
+        ValueError,
+        "X has 1 features, but SPNMKLClassifier is expecting 2 features as input.",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD_INPUT)
+def test_bad_input_gets_one_clear_sentence(case):
+    attempt, error, sentence = BAD_INPUT[case]
+    with pytest.raises(error) as caught:
+        attempt()
+    assert sentence in str(caught.value)
+
+
