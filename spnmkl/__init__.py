@@ -8,7 +8,9 @@ from spnmkl.errors import (
     SPNMKLError,
     StructureError,
 )
+from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.kernels import kernel_names, kernel_schema, register_kernel
+from spnmkl.selection import cross_validate_C, regularization_path
 from spnmkl.solution import Certificate, Record, Solution
 from spnmkl.solvers import C_min, TrivialSolutionWarning, solve
 from spnmkl.structure import SPN, Kernel, Product, Sum, templates
@@ -26,14 +28,17 @@ __all__ = [
     "ParameterError",
     "Product",
     "Record",
+    "SPNMKLClassifier",
     "SPNMKLError",
     "Solution",
     "StructureError",
     "Sum",
     "TrivialSolutionWarning",
+    "cross_validate_C",
     "kernel_names",
     "kernel_schema",
     "register_kernel",
+    "regularization_path",
     "solve",
     "templates",
 ]
