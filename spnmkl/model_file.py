@@ -6,6 +6,7 @@ every array is checked for its type, shape and values before anything is compute
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import os
@@ -83,7 +84,7 @@ def load_model(path: str | os.PathLike[str]) -> SPNMKLClassifier:
         raise
     except OSError as error:
         raise ModelFileError(f"The model file {name!r} cannot be read: {error.strerror or error}.") from error
-    except zipfile.BadZipFile as error:
+    except (zipfile.BadZipFile, EOFError) as error:
         raise ModelFileError(f"The model file {name!r} is cut short or damaged; copy or save it again.") from error
     except Exception as error:  # whatever a malformed file may cause
         reason = f"{error} is missing" if isinstance(error, KeyError) else str(error).rstrip(".")
@@ -231,15 +232,18 @@ def _read(file: BinaryIO, name: str) -> tuple[Document, Arrays]:
 
 
 def _read_array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
-    with archive.open(member) as stream:
-        if npy.read_magic(stream) != (1, 0):
-            raise ValueError(f"the header of {member.filename!r} has an unknown version")
+    data = archive.read(member)
+    stream = io.BytesIO(data)
+    try:
+        assert npy.read_magic(stream) == (1, 0)
         shape, fortran_order, dtype = npy.read_array_header_1_0(stream)
-        data = stream.read()
-    # Before numpy allocates what a header claims.
-    if dtype.kind not in "biufU" or fortran_order or dtype.itemsize * math.prod(shape) != len(data):
+    except Exception as error:
+        raise ValueError(f"{member.filename!r} has no header of an array") from error
+    # Before numpy allocates what the header claims.
+    size = dtype.itemsize * math.prod(shape)
+    if dtype.kind not in "biufU" or fortran_order or size != len(data) - stream.tell():
         raise ValueError(f"the header of {member.filename!r} does not fit its data")
-    return np.frombuffer(data, dtype).reshape(shape).copy()
+    return np.frombuffer(data, dtype, offset=stream.tell()).reshape(shape).copy()
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -9,15 +9,16 @@ from spnmkl.circuit.program import Circuit, Floats
 from spnmkl.kernels.fitting import FittedKernel, cross_kernels
 from spnmkl.threads import single_threaded_blas
 
-_TILE_BYTES = 48 * 2**20
-_MOST_ROWS = 256
+# More is slower: the values should still be in cache when the circuit reads them.
+_TILE_BYTES = 16 * 2**20
+_FEWEST_ROWS, _MOST_ROWS = 8, 256
 
 
 class CrossSource:
     """A `KernelSource` between the rows of X and the reference rows of fitted kernels.
 
-    Leaves that were fitted in one object are computed once per tile, and all tiles that are in use at a time
-    take about 48 MB together, however many rows X has.
+    Leaves that were fitted in one object are computed once per tile. The tiles in use at a time take about 16 MB
+    together, or 8 rows per thread where that is more, however many rows X has.
     """
 
     def __init__(self, fitted: Mapping[str, FittedKernel], X: np.ndarray) -> None:
@@ -38,7 +39,7 @@ class CrossSource:
         row_bytes = 8 * (len(kernels) * self.shape[1] + 2 * compared)
         within_memory = _TILE_BYTES // (n_threads * row_bytes)
         shared_evenly = -(-len(self.X) // (4 * n_threads))
-        return max(1, min(within_memory, _MOST_ROWS, max(16, shared_evenly)))
+        return min(max(_FEWEST_ROWS, within_memory), max(_FEWEST_ROWS, shared_evenly), _MOST_ROWS)
 
 
 def apply_cross(

@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import load_iris, make_blobs, make_moons
+from sklearn.datasets import make_blobs, make_moons
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -92,7 +92,7 @@ def test_prediction_uses_few_rows_at_a_time(monkeypatch, n_threads):
     for limit in (kernel_source._TILE_BYTES, 20_000, 1):
         monkeypatch.setattr(kernel_source, "_TILE_BYTES", limit)
         np.testing.assert_allclose(model.decision_function(NEW), expected, atol=1e-10)
-    assert CrossSource(model.kernels_, NEW).rows_per_tile(2) == 1
+    assert CrossSource(model.kernels_, NEW).rows_per_tile(2) == 8
 
 
 def test_tiles_stay_bounded_for_many_rows_and_references():
@@ -116,10 +116,10 @@ def test_prediction_keeps_support_vectors_only():
 
 
 def test_pruned_kernels_are_not_kept():
-    noisy = np.column_stack([X, np.random.default_rng(0).normal(size=80)])
-    useless = Kernel("rbf", gamma=0.1, features=[2], normalize="centred", id="useless")
+    samples = np.column_stack([X, np.ones(80)])
+    useless = Kernel("rbf", gamma=1.0, features=[2], normalize="centred", id="useless")
     structure = SPN(Sum(Product(Kernel("rbf", gamma=1.0, features=[0, 1])), Product(useless, id="weight")))
-    model = SPNMKLClassifier(structure).fit(noisy, y)
+    model = SPNMKLClassifier(structure).fit(samples, y)
     assert "weight" in model.pruned_ and "useless" not in model.kernels_
     assert {len(kernel.X_ref) for kernel in model.kernels_.values()} == {len(model.support_)}
 
@@ -328,7 +328,11 @@ BAD_INPUT = {
         "The 'structure' parameter of SPNMKLClassifier must be an instance of",
     ),
     "structure that is no JSON": (lambda: fit(structure="rbf"), StructureError, "The text is not JSON"),
-    "empty structure": (lambda: fit(structure=NOTHING), StructureError, "XX"),
+    "empty structure": (
+        lambda: fit(structure=NOTHING),
+        StructureError,
+        "The structure is empty; draw at least one product over one kernel.",
+    ),
     "negative weight": (
         lambda: fit(weight=np.full(80, -1.0)),
         DataError,

@@ -1,0 +1,456 @@
+// The drawing canvas on vis-network. This file owns the viewport, the selection and the drawing being edited;
+// Python owns the model. Every edit is sent whole, with the revision it was made on and a running number; Python
+// answers with the number it has taken. Only a new revision (template, import, undo, a change in the panel)
+// replaces the drawing. Labels are drawn as text on a <canvas>: they are never markup.
+
+const INSTANCES = new WeakMap(); // parentElement lives as long as the mounted component
+const SIGN = { sum: "+", product: "×" };
+const PREFIX = { sum: "s", product: "p", kernel: "k" };
+const RADIUS = 17;
+const LEVEL = 90; // vertical distance of a node added below another
+
+async function visLibrary() {
+  for (let wait = 0; wait < 400; wait++) {
+    if (globalThis.vis?.Network) return globalThis.vis;
+    await new Promise((done) => setTimeout(done, 25));
+  }
+  throw new Error("The drawing library did not load.");
+}
+
+class Canvas {
+  constructor(root, vis) {
+    this.root = root;
+    this.frame = root.querySelector(".frame");
+    this.stage = root.querySelector(".stage");
+    this.status = root.querySelector(".status");
+    this.frame.spnCanvas = this; // for tests
+    this.revision = null;
+    this.sequence = 0;
+    this.mode = "select";
+    this.from = null; // parent of an edge begun by keyboard
+    this.drawing = { nodes: [], edges: [] };
+    this.looks = {};
+    this.nodes = new vis.DataSet();
+    this.edges = new vis.DataSet();
+    this.events = new AbortController();
+    this.readTheme();
+    this.network = new vis.Network(this.stage, { nodes: this.nodes, edges: this.edges }, {
+      physics: false,
+      interaction: { hover: true, multiselect: true, keyboard: false, selectConnectedEdges: false, tooltipDelay: 400 },
+      manipulation: { enabled: false, addEdge: (edge, done) => { done(null); this.connect(edge.from, edge.to); this.setMode("connect"); } },
+      edges: { smooth: false, arrows: { to: { enabled: true, scaleFactor: 0.45 } } },
+      layout: { improvedLayout: false },
+    });
+    this.listen();
+  }
+
+  listen() {
+    const on = { signal: this.events.signal };
+    for (const button of this.root.querySelectorAll("button[data-act]"))
+      button.addEventListener("click", () => { this.act(button.dataset.act); this.frame.focus({ preventScroll: true }); }, on);
+    this.frame.addEventListener("keydown", (event) => this.key(event), on);
+    this.stage.addEventListener("pointerdown", (event) => this.selectArea(event), { ...on, capture: true });
+    this.network.on("click", (p) => this.click(p));
+    this.network.on("dragEnd", (p) => { if (p.nodes.length && this.mode === "select") this.moved(p.nodes); });
+    for (const event of ["select", "dragStart"]) this.network.on(event, () => this.tellSelection());
+    this.resize = new ResizeObserver(() => requestAnimationFrame(() => this.network.redraw()));
+    this.resize.observe(this.stage);
+  }
+
+  // From Python
+
+  update(data) {
+    this.readTheme();
+    this.frame.style.height = `${data.height}px`;
+    this.looks = data.looks;
+    this.acknowledged = data.acknowledged;
+    if (data.revision !== this.revision) {
+      const first = this.revision === null;
+      this.revision = data.revision;
+      this.waiting = false;
+      this.drawing = { nodes: data.nodes.map((n) => ({ ...n })), edges: data.edges.map((e) => [...e]) };
+      this.show();
+      const kept = this.selected().filter((id) => this.node(id));
+      this.network.selectNodes(data.select?.length ? data.select.filter((id) => this.node(id)) : kept);
+      if (first || data.fit) this.fit();
+      if (data.message) this.say(data.message);
+    } else {
+      this.show();
+    }
+    for (const act of ["undo", "redo"]) this.root.querySelector(`[data-act=${act}]`).disabled = !data[act];
+  }
+
+  show() {
+    const ids = new Set(this.drawing.nodes.map((n) => n.id));
+    const names = new Set(this.drawing.edges.map(edgeName));
+    this.edges.remove(this.edges.getIds().filter((id) => !names.has(id)));
+    this.nodes.remove(this.nodes.getIds().filter((id) => !ids.has(id)));
+    this.nodes.update(this.drawing.nodes.map((n) => ({
+      id: n.id, x: n.x, y: n.y, shape: "custom", label: n.id, title: this.tooltip(n),
+      ctxRenderer: (view) => this.drawNode(view, n.id),
+    })));
+    const red = new Set((this.looks.path?.edges ?? []).map(edgeName));
+    this.edges.update(this.drawing.edges.map((edge) => {
+      const marked = red.has(edgeName(edge));
+      const color = marked ? this.color.red : this.color.line;
+      return { id: edgeName(edge), from: edge[0], to: edge[1], width: marked ? 3 : 1.3, color: { color, highlight: this.color.primary, hover: this.color.primary } };
+    }));
+  }
+
+  tooltip(n) {
+    const box = document.createElement("div");
+    box.textContent = this.look(n.id).title ?? n.id;
+    return box;
+  }
+
+  look(id) {
+    return this.looks.nodes?.[id] ?? {};
+  }
+
+  drawNode({ ctx, x, y, state }, id) {
+    const n = this.node(id) ?? { kind: "kernel" };
+    const look = this.look(id);
+    const marked = this.looks.path?.nodes?.includes(id);
+    const border = look.error || marked ? this.color.red : state.selected ? this.color.primary : state.hover ? this.color.text : this.color.border;
+    const thick = state.selected || look.error || marked ? 3 : 1.4;
+    const text = n.kind === "kernel" ? cut(look.text ?? n.id, 34) : SIGN[n.kind];
+    ctx.font = n.kind === "kernel" ? `14px ${this.color.face}` : `22px ${this.color.face}`;
+    const width = n.kind === "kernel" ? Math.max(52, ctx.measureText(text).width + 20) : 2 * RADIUS;
+    const height = n.kind === "kernel" ? 30 : 2 * RADIUS;
+    return {
+      drawNode: () => {
+        ctx.save();
+        ctx.beginPath();
+        if (n.kind === "kernel") ctx.roundRect(x - width / 2, y - height / 2, width, height, 4);
+        else ctx.arc(x, y, RADIUS, 0, 2 * Math.PI);
+        ctx.fillStyle = this.color[n.kind];
+        ctx.fill();
+        ctx.lineWidth = thick;
+        ctx.strokeStyle = border;
+        ctx.stroke();
+        if (id === this.from) { ctx.setLineDash([4, 3]); ctx.strokeStyle = this.color.primary; ctx.strokeRect(x - width / 2 - 5, y - height / 2 - 5, width + 10, height + 10); }
+        ctx.fillStyle = this.color.ink;
+        ctx.textAlign = "center";
+        ctx.textBaseline = "middle";
+        ctx.font = n.kind === "kernel" ? `14px ${this.color.face}` : `22px ${this.color.face}`;
+        ctx.fillText(text, x, y + 1);
+        if (look.weight) {
+          ctx.fillStyle = this.color.text;
+          ctx.font = `italic 14px ${this.color.face}`;
+          ctx.textAlign = "left";
+          ctx.fillText(cut(look.weight, 18), x + RADIUS + 4, y - 9);
+        }
+        ctx.restore();
+      },
+      nodeDimensions: { width, height },
+    };
+  }
+
+  readTheme() {
+    const style = getComputedStyle(this.root.host ?? this.root);
+    const value = (name, fallback) => style.getPropertyValue(name).trim() || fallback;
+    this.color = {
+      text: value("--st-text-color", "#222"), line: value("--st-gray-color", "#888"), border: value("--st-gray-color", "#888"),
+      primary: value("--st-primary-color", "#1f6feb"), red: value("--st-red-color", "#d33"), face: value("--st-font", "sans-serif"),
+      ink: "#10151c", sum: "#a9d0f5", product: "#ffd599", kernel: "#c3e6bd",
+    };
+  }
+
+  // To Python
+
+  send(what) {
+    this.sequence += 1;
+    this.show();
+    this.say(what);
+    const nodes = this.drawing.nodes.map(({ id, kind, x, y, copy }) => ({ id, kind, x, y, ...(copy ? { copy } : {}) }));
+    const message = { revision: this.revision, sequence: this.sequence, nodes, edges: this.drawing.edges, what };
+    this.api.setStateValue("drawing", message);
+    clearTimeout(this.retry); // Streamlit may drop a message that arrives while it reruns: send again until it is taken
+    this.retry = setTimeout(() => {
+      if (this.acknowledged !== `${message.revision}/${message.sequence}` && message.revision === this.revision) this.api.setStateValue("drawing", { ...message, again: Date.now() });
+    }, 2500);
+    this.tellSelection();
+  }
+
+  ask(command) {
+    if (this.waiting) return;
+    this.waiting = true; // no edit may overtake a new revision
+    setTimeout(() => { this.waiting = false; }, 2000);
+    this.api.setTriggerValue("command", command);
+  }
+
+  tellSelection() {
+    const ids = this.selected();
+    if (String(ids) === this.told) return;
+    this.told = String(ids);
+    this.api.setStateValue("selection", ids);
+  }
+
+  // Editing
+
+  node(id) { return this.drawing.nodes.find((n) => n.id === id); }
+  selected() { return this.network.getSelectedNodes(); }
+
+  freshId(kind) {
+    const taken = this.drawing.nodes.map((n) => n.id).concat(this.looks.reserved ?? []).filter((id) => id.startsWith(PREFIX[kind])).map((id) => Number(id.slice(1))).filter(Number.isInteger);
+    return PREFIX[kind] + (Math.max(0, ...taken) + 1);
+  }
+
+  place(kind, x, y) {
+    const node = { id: this.freshId(kind), kind, x: Math.round(x), y: Math.round(y) };
+    this.drawing.nodes.push(node);
+    return node;
+  }
+
+  add(kind, at) {
+    const node = this.place(kind, at.x, at.y);
+    this.network.unselectAll();
+    this.show();
+    this.network.selectNodes([node.id]);
+    this.send(`Added ${kind} ${node.id}.`);
+  }
+
+  addBelow(kind, parent) {
+    if (parent.kind === "kernel") return this.refuse("A kernel is a leaf and has no children.");
+    const brothers = this.drawing.edges.filter(([from]) => from === parent.id).length;
+    const between = parent.kind === "sum" && kind !== "product" ? LEVEL : 0;
+    const spot = this.freeSpot(parent.x + brothers * 95, parent.y + LEVEL + between);
+    const child = this.place(kind, spot.x, spot.y);
+    this.link(parent, child);
+    this.show();
+    this.network.selectNodes([child.id]);
+    this.send(`Added ${kind} ${child.id} below ${parent.id}.`);
+  }
+
+  freeSpot(x, y) {
+    while (this.drawing.nodes.some((n) => Math.abs(n.x - x) < 80 && Math.abs(n.y - y) < 40)) x += 95;
+    return { x, y };
+  }
+
+  link(parent, child) {
+    // A sum adds weighted products: put the product that is missing between.
+    if (parent.kind === "sum" && child.kind !== "product") {
+      const middle = this.place("product", (parent.x + child.x) / 2, (parent.y + child.y) / 2);
+      this.drawing.edges.push([parent.id, middle.id], [middle.id, child.id]);
+      return `Put product ${middle.id} between ${parent.id} and ${child.id}.`;
+    }
+    this.drawing.edges.push([parent.id, child.id]);
+    return `Connected ${parent.id} to ${child.id}.`;
+  }
+
+  connect(from, to) {
+    const [parent, child] = [this.node(from), this.node(to)];
+    if (!parent || !child) return;
+    if (from === to) return this.refuse("A node cannot be its own child.");
+    if (parent.kind === "kernel") return this.refuse("A kernel is a leaf and has no children.");
+    if (this.drawing.edges.some(([a, b]) => a === from && b === to)) return this.refuse(`${from} is connected to ${to} already.`);
+    if (this.reaches(to, from)) return this.refuse("This edge would close a cycle.");
+    const what = this.link(parent, child);
+    this.send(what);
+  }
+
+  reaches(from, to) {
+    const below = new Map();
+    for (const [a, b] of this.drawing.edges) below.set(a, [...(below.get(a) ?? []), b]);
+    const seen = new Set([from]);
+    for (const id of seen) for (const child of below.get(id) ?? []) seen.add(child);
+    return seen.has(to);
+  }
+
+  remove() {
+    const nodes = new Set(this.selected());
+    const edges = new Set(this.network.getSelectedEdges());
+    if (!nodes.size && !edges.size) return this.refuse("Select what to delete first.");
+    this.drawing.nodes = this.drawing.nodes.filter((n) => !nodes.has(n.id));
+    this.drawing.edges = this.drawing.edges.filter((e) => !edges.has(edgeName(e)) && !nodes.has(e[0]) && !nodes.has(e[1]));
+    this.network.unselectAll();
+    this.send(`Deleted ${count(nodes.size, "node")}${edges.size ? ` and ${count(edges.size, "edge")}` : ""}.`);
+  }
+
+  duplicate() {
+    const chosen = this.selected().map((id) => this.node(id));
+    if (!chosen.length) return this.refuse("Select what to duplicate first.");
+    const twin = new Map(chosen.map((n) => [n.id, Object.assign(this.place(n.kind, n.x + 40, n.y + 40), { copy: n.copy ?? n.id }).id]));
+    for (const [a, b] of [...this.drawing.edges]) if (twin.has(a) && twin.has(b)) this.drawing.edges.push([twin.get(a), twin.get(b)]);
+    this.show();
+    this.network.selectNodes([...twin.values()]);
+    this.send(`Duplicated ${count(chosen.length, "node")}.`);
+  }
+
+  moved(ids) {
+    const at = this.network.getPositions(ids);
+    for (const id of ids) Object.assign(this.node(id) ?? {}, { x: Math.round(at[id].x), y: Math.round(at[id].y) });
+    this.send(`Moved ${count(ids.length, "node")}.`);
+  }
+
+  nudge(dx, dy) {
+    const ids = this.selected();
+    for (const id of ids) { const n = this.node(id); n.x += dx; n.y += dy; }
+    if (ids.length) this.send(`Moved ${count(ids.length, "node")}.`);
+  }
+
+  // Mouse and keys
+
+  click(p) {
+    const id = this.network.getNodeAt(p.pointer.DOM);
+    if (SIGN[this.mode] || this.mode === "kernel") {
+      if (id) this.addBelow(this.mode, this.node(id));
+      else this.add(this.mode, p.pointer.canvas);
+      if (!p.event.srcEvent?.shiftKey) this.setMode("select");
+    }
+  }
+
+  selectArea(event) {
+    if (!event.shiftKey || this.mode !== "select" || event.button !== 0) return;
+    event.stopPropagation();
+    event.preventDefault();
+    const stage = this.stage.getBoundingClientRect();
+    const start = { x: event.clientX - stage.x, y: event.clientY - stage.y };
+    const area = this.stage.appendChild(Object.assign(document.createElement("div"), { className: "area" }));
+    const drag = new AbortController();
+    const box = (e) => {
+      const end = { x: e.clientX - stage.x, y: e.clientY - stage.y };
+      return { left: Math.min(start.x, end.x), top: Math.min(start.y, end.y), right: Math.max(start.x, end.x), bottom: Math.max(start.y, end.y) };
+    };
+    window.addEventListener("pointermove", (e) => {
+      const b = box(e);
+      Object.assign(area.style, { left: `${b.left}px`, top: `${b.top}px`, width: `${b.right - b.left}px`, height: `${b.bottom - b.top}px` });
+    }, { signal: drag.signal });
+    window.addEventListener("pointerup", (e) => {
+      drag.abort();
+      area.remove();
+      const b = box(e);
+      const inside = this.drawing.nodes.filter((n) => {
+        const q = this.network.canvasToDOM(n);
+        return q.x >= b.left && q.x <= b.right && q.y >= b.top && q.y <= b.bottom;
+      });
+      this.network.selectNodes(inside.map((n) => n.id));
+      this.say(`Selected ${count(inside.length, "node")}.`);
+      this.tellSelection();
+    }, { signal: drag.signal });
+  }
+
+  walk(dx, dy) {
+    const here = this.node(this.selected()[0]) ?? this.drawing.nodes[0];
+    if (!here) return;
+    const ahead = this.drawing.nodes.map((n) => {
+      const along = (n.x - here.x) * dx + (n.y - here.y) * dy;
+      const aside = Math.abs((n.x - here.x) * dy) + Math.abs((n.y - here.y) * dx);
+      return { id: n.id, along, cost: along + 2 * aside };
+    }).filter((n) => n.along > 5).sort((a, b) => a.cost - b.cost);
+    const next = this.selected().length ? ahead[0]?.id : here.id;
+    if (!next) return;
+    this.network.selectNodes([next]);
+    this.say(`${this.node(next).kind} ${next}: ${this.look(next).text ?? ""}`);
+    this.tellSelection();
+  }
+
+  act(name) {
+    if (this.waiting && name !== "fit") return;
+    const steps = {
+      undo: () => this.ask("undo"), redo: () => this.ask("redo"), layout: () => this.ask("layout"),
+      delete: () => this.remove(), duplicate: () => this.duplicate(), fit: () => this.fit(),
+      in: () => this.zoom(1.25), out: () => this.zoom(0.8),
+    };
+    (steps[name] ?? (() => this.setMode(name)))();
+  }
+
+  setMode(mode) {
+    this.mode = mode;
+    this.network.disableEditMode();
+    if (mode === "connect") this.network.addEdgeMode();
+    for (const button of this.root.querySelectorAll("button[aria-pressed], button[data-act=sum], button[data-act=product], button[data-act=kernel], button[data-act=connect]"))
+      button.setAttribute("aria-pressed", String(button.dataset.act === mode));
+    this.stage.style.cursor = mode === "select" ? "" : "crosshair";
+  }
+
+  key(event) {
+    const key = event.key.toLowerCase();
+    const held = event.ctrlKey || event.metaKey;
+    const arrows = { arrowup: [0, -1], arrowdown: [0, 1], arrowleft: [-1, 0], arrowright: [1, 0] };
+    const kinds = { s: "sum", p: "product", k: "kernel" };
+    let used = true;
+    if (held && key === "z") this.act(event.shiftKey ? "redo" : "undo");
+    else if (held && key === "y") this.act("redo");
+    else if (held && key === "d") this.act("duplicate");
+    else if (held && key === "a") { this.network.selectNodes(this.drawing.nodes.map((n) => n.id)); this.tellSelection(); }
+    else if (held || event.altKey || event.target.closest?.("button") && (key === "enter" || key === " ")) used = false;
+    else if (arrows[key]) (event.shiftKey ? this.nudge(...arrows[key].map((d) => 10 * d)) : this.walk(...arrows[key]));
+    else if (kinds[key]) this.addByKey(kinds[key]);
+    else if (key === "c") this.beginEdge();
+    else if (key === "enter") this.endEdge();
+    else if (key === "delete" || key === "backspace") this.act("delete");
+    else if (key === "escape") { this.from = null; this.setMode("select"); this.network.unselectAll(); this.tellSelection(); }
+    else if ({ v: 1, f: 1, l: 1, "+": 1, "-": 1 }[key]) this.act({ v: "select", f: "fit", l: "layout", "+": "in", "-": "out" }[key]);
+    else used = false;
+    if (used) { event.preventDefault(); event.stopPropagation(); } // Streamlit has shortcuts of its own
+  }
+
+  addByKey(kind) {
+    const parent = this.node(this.selected()[0]);
+    if (parent) return this.addBelow(kind, parent);
+    const middle = this.network.getViewPosition();
+    return this.add(kind, this.freeSpot(middle.x, middle.y));
+  }
+
+  beginEdge() {
+    const [id] = this.selected();
+    if (!id) return this.setMode("connect");
+    this.from = id;
+    this.network.redraw();
+    return this.say(`Edge from ${id}: walk to its child with the arrow keys and press Enter, or Escape.`);
+  }
+
+  endEdge() {
+    const [to] = this.selected();
+    const from = this.from;
+    this.from = null;
+    if (from && to) this.connect(from, to);
+    this.network.redraw();
+  }
+
+  fit() { this.network.fit({ maxZoomLevel: 1.15 }); }
+  zoom(factor) { this.network.moveTo({ scale: this.network.getScale() * factor }); }
+
+  say(text) {
+    this.frame.classList.remove("refused");
+    this.status.textContent = text;
+  }
+
+  refuse(reason) {
+    this.say(reason);
+    this.frame.classList.add("refused");
+  }
+
+  screenPosition(id) {
+    const at = this.network.canvasToDOM(this.network.getPositions([id])[id]);
+    const stage = this.stage.getBoundingClientRect();
+    return { x: stage.x + at.x, y: stage.y + at.y };
+  }
+
+  destroy() {
+    clearTimeout(this.retry);
+    this.events.abort();
+    this.resize.disconnect();
+    this.network.destroy();
+  }
+}
+
+const edgeName = ([from, to]) => JSON.stringify([from, to]);
+const cut = (text, length) => (text.length > length ? `${text.slice(0, length - 1)}…` : text);
+const count = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
+
+export default async function (component) {
+  const { parentElement: root, data } = component;
+  if (!INSTANCES.has(root)) {
+    const vis = await visLibrary();
+    if (!INSTANCES.has(root)) INSTANCES.set(root, new Canvas(root, vis));
+  }
+  const canvas = INSTANCES.get(root);
+  canvas.api = component;
+  canvas.update(data);
+  return () => {
+    canvas.destroy();
+    INSTANCES.delete(root);
+  };
+}

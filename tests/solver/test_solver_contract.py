@@ -1,0 +1,159 @@
+"""What every solver promises, run on all that are registered."""
+
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+from cases import FIGURE_1, Case, case_of, random_case
+from oracles import solve_conic
+from tolerances import BOUND, GAP_ROUNDING, PAPER, RECOMPUTED
+
+from spnmkl import Record, Solution, solve
+from spnmkl.solvers import SOLVERS
+
+TOL = 1e-3
+solvers = pytest.mark.parametrize("solver", SOLVERS)
+
+
+def test_both_solvers_are_registered() -> None:
+    assert list(SOLVERS) == ["newton", "paper"]
+
+
+@solvers
+@pytest.mark.parametrize("seed", [1, 3, 6, 8])
+@pytest.mark.parametrize("p", [None, 1.0])
+def test_the_optimum_is_reached(solver: str, seed: int, p: float | None) -> None:
+    case = random_case(seed)
+    solution = solve(*case.posed, **case.settings, p=p, tol=PAPER, solver=solver)
+    optimum = solve_conic(*case.oracle, p).objective
+    assert solution.status == "optimal"
+    assert solution.solver == solver
+    assert optimum * (1 - BOUND) <= solution.objective <= optimum * (1 + PAPER)
+    assert solution.dual_bound <= optimum * (1 + BOUND)
+    assert -GAP_ROUNDING <= solution.gap <= PAPER
+    assert solution.certify(case.kernels).gap == pytest.approx(solution.gap, abs=RECOMPUTED)
+
+
+@pytest.mark.parametrize("seed", [1, 4])
+def test_both_solvers_reach_the_same_weights(seed: int) -> None:
+    case = random_case(seed, p_choices=(1.5, 2.0))
+    newton, paper = (solve(*case.posed, **case.settings, tol=1e-4, solver=solver) for solver in SOLVERS)
+    assert newton.objective == pytest.approx(paper.objective, rel=1e-4)
+    assert paper.beta == pytest.approx(newton.beta, abs=0.05 * max(newton.beta.values()))
+
+
+@solvers
+def test_the_callback_hears_of_every_iteration(solver: str) -> None:
+    case, heard = case_of(FIGURE_1), list[Record]()
+    solution = solve(*case.posed, solver=solver, callback=heard.append)
+    assert tuple(heard) == solution.history
+    assert solution.status == "optimal"
+
+
+@solvers
+@pytest.mark.parametrize("answer", [None, True, 0])
+def test_only_false_stops(solver: str, answer: Any) -> None:
+    case = case_of(FIGURE_1)
+    assert solve(*case.posed, solver=solver, callback=lambda _: answer).status == "optimal"
+
+
+@solvers
+@pytest.mark.parametrize("p", [1.0, 2.0, 0.5])
+def test_an_interrupted_solution_is_usable(solver: str, p: float) -> None:
+    case = case_of(FIGURE_1)
+    solution = solve(*case.posed, solver=solver, p=p, tol=1e-8, callback=lambda record: record.iteration < 2)
+    assert solution.status == "interrupted"
+    assert len(solution.history) == 2
+    check_usable(solution, case)
+
+
+@solvers
+@pytest.mark.parametrize("p", [1.0, 0.5])
+def test_the_iteration_limit(solver: str, p: float) -> None:
+    case = case_of(FIGURE_1)
+    solution = solve(*case.posed, solver=solver, p=p, tol=1e-8, max_iter=3)
+    assert solution.status == "iteration_limit"
+    assert len(solution.history) == 3
+    check_usable(solution, case)
+
+
+def check_usable(solution: Solution, case: Case) -> None:
+    certificate = solution.certify(case.kernels)
+    assert certificate.objective == pytest.approx(solution.objective)
+    assert certificate.gap == pytest.approx(solution.gap)
+    assert np.isfinite(solution.decision_function(case.kernels)).all()
+    assert set(solution.kkt_residual) == set(solution.beta)
+
+
+@solvers
+def test_an_exception_in_the_callback_comes_through(solver: str) -> None:
+    case = case_of(FIGURE_1)
+
+    def broken(record: Record) -> None:
+        raise RuntimeError("the window was closed")
+
+    with pytest.raises(RuntimeError, match="the window was closed"):
+        solve(*case.posed, solver=solver, callback=broken)
+
+
+@solvers
+def test_a_start_saves_work(solver: str) -> None:
+    case = case_of(FIGURE_1)
+    cold = solve(*case.posed, solver=solver, tol=1e-4)
+    warm = solve(*case.posed, solver=solver, tol=1e-4, start=cold.beta)
+    assert warm.status == "optimal"
+    assert len(warm.history) < len(cold.history)
+    assert warm.objective == pytest.approx(cold.objective, rel=1e-4)
+
+
+@solvers
+def test_a_start_with_zeros_does_not_lose_them(solver: str) -> None:
+    # Zero is absorbing in the alternation, so a start must not begin there; the optimum needs these weights.
+    case = case_of(FIGURE_1)
+    start = {v: 0.0 if v in {"P9", "P3", "P4", "P5", "P6", "P7"} else 1.0 for v in case.spn.products}
+    solution = solve(*case.posed, solver=solver, start=start)
+    assert solution.status == "optimal"
+    assert solution.beta["P9"] > 0
+
+
+@solvers
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_the_same_again(solver: str, n_threads: int) -> None:
+    case = case_of(FIGURE_1, classes=3)
+    first, second = (solve(*case.posed, solver=solver, n_threads=n_threads) for _ in range(2))
+    assert first.beta == second.beta
+    np.testing.assert_array_equal(first.alpha, second.alpha)
+
+
+@solvers
+def test_two_at_once_in_two_threads(solver: str) -> None:
+    cases = [case_of(FIGURE_1, seed, n=420) for seed in range(2)]  # large enough for threads within
+    alone = [solve(*case.posed, C=0.5, solver=solver, tol=0.1) for case in cases]
+    together: dict[int, Solution] = {}
+
+    def work(k: int) -> None:
+        together[k] = solve(*cases[k].posed, C=0.5, solver=solver, tol=0.1)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for k in range(2):
+        assert together[k].beta == pytest.approx(alone[k].beta, rel=1e-6)
+        assert together[k].objective == pytest.approx(alone[k].objective, rel=1e-9)
+
+
+@solvers
+def test_inputs_are_not_changed(solver: str) -> None:
+    case = random_case(4)
+    before = {leaf: K.copy() for leaf, K in case.kernels.items()}
+    y, weights, start = case.y.copy(), case.weights.copy(), dict.fromkeys(case.spn.products, 1.0)
+    drawing = case.spn.to_dict()
+    solve(*case.posed, **case.settings, solver=solver, start=start)
+    assert all(np.array_equal(before[leaf], K) for leaf, K in case.kernels.items())
+    np.testing.assert_array_equal(case.y, y)
+    np.testing.assert_array_equal(case.weights, weights)
+    assert start == dict.fromkeys(case.spn.products, 1.0)
+    assert case.spn.to_dict() == drawing
