@@ -10,10 +10,11 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
 
 from spnmkl import SPN, Kernel, templates
-from spnmkl.cli import Progress, accuracy_sentence, certificate_sentence, path_lines, weight_lines
+from spnmkl.cli import Progress
 from spnmkl.data import Preparation
 from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.inspection import heaviest_paths
+from spnmkl.report import accuracy_sentence, certificate_sentence, path_lines, weight_lines
 
 SIZE = ["radius", "perimeter", "area"]
 SURFACE = ["texture", "smoothness"]
@@ -54,7 +55,7 @@ def main() -> None:
     print(f"Breast cancer: {len(train)} samples to train on, {len(test)} to test. Figure 1's structure:\n")
     print(f"  {spn.formula(latex=False)}\n")
     progress = Progress(sys.stdout, shown=True)
-    model = SPNMKLClassifier(spn, C=0.3, tol=1e-5, callback=progress).fit(preparation.transform(train), y_train)
+    model = SPNMKLClassifier(spn, C=0.3, callback=progress).fit(preparation.transform(train), y_train)
     progress.close()
     print(f"\n{certificate_sentence(model.solution_)}")
     print(accuracy_sentence("test accuracy", model.predict(preparation.transform(test)), y_test))

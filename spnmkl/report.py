@@ -1,0 +1,127 @@
+"""What a training found, in words: sentences and lines for the terminal and for the app."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from spnmkl import structure
+from spnmkl.circuit.heaviest import WeightedPath
+from spnmkl.estimator import SPNMKLClassifier
+from spnmkl.solution import Solution
+from spnmkl.structure import SPN
+from spnmkl.structure.formula import symbols
+
+
+def certificate_sentence(solution: Solution) -> str:
+    """How the training ended and what is proved, in plain words."""
+    short = f"{solution.tol:.0e}"
+    tol = short if float(short) == solution.tol else f"{solution.tol:g}"
+    if solution.status == "optimal":
+        zero = (
+            "" if any(solution.beta.values()) else "; every weight is zero and the answer constant: choose a larger C"
+        )
+        return f"certified optimal: gap {solution.gap:.1e} ≤ {tol}{zero}"
+    if solution.status == "stationary":
+        residual = max(solution.kkt_residual.values())
+        return f"stationary (KKT residual {residual:.1e}), not certified: with some p < 1 there may be better optima"
+    how = {
+        "iteration_limit": f"stopped at the limit of {len(solution.history)} iterations",
+        "stalled": "no further progress",
+        "interrupted": f"interrupted after {len(solution.history)} iterations",
+    }.get(solution.status, solution.status)
+    if not math.isfinite(solution.gap):
+        return f"not certified: {how}, and no bound on the optimum is known"
+    lower = f"{min(100 * solution.gap, 100):.2g}%"
+    return f"not certified: {how} at gap {solution.gap:.1e} > {tol}; the optimum is at most {lower} lower"
+
+
+def accuracy_sentence(what: str, predicted: np.ndarray, y: np.ndarray) -> str:
+    classes, counts = np.unique(y, return_counts=True)
+    k = counts.argmax()
+    return f"{what} {np.mean(predicted == y):.1%}; always answering {str(classes[k])!r} gives {counts[k] / len(y):.1%}"
+
+
+def weight_lines(solution: Solution, most: int) -> list[str]:
+    """The weights from the heaviest down, then what was pruned."""
+    spn, name = solution.spn, symbols(solution.spn)
+    kept = sorted((v for v, weight in solution.beta.items() if weight > 0), key=lambda v: -solution.beta[v])
+    width = max((len(name[v]) for v in kept[:most]), default=0)
+    lines = ["weights:"]
+    for v in kept[:most]:
+        below = "∘".join(name.get(child, "(…)") for child in spn.children(v))
+        lines.append(f"  {name[v]:{width}}  {solution.beta[v]:<9.4g}  of {_shorten(below)}")
+    lines += [f"  and {len(kept) - most:,} more"] if len(kept) > most else []
+    pruned = [f"{name[v]} (iteration {k})" for v, k in list(solution.pruned.items())[:most]]
+    pruned += [f"and {len(solution.pruned) - most:,} more"] if len(solution.pruned) > most else []
+    return [*lines, f"pruned: {', '.join(pruned) or 'none'}"]
+
+
+def path_lines(spn: SPN, paths: Sequence[WeightedPath]) -> list[str]:
+    """Share of Σg, g, the kernels multiplied, and how g is made of weights."""
+    name = symbols(spn)
+    kernels = ["∘".join(name[leaf] for leaf in path.leaves) for path in paths]
+    width = max(map(len, kernels), default=0)
+    return [
+        f"  {path.share:6.1%}  {text:{width}}  g = {structure.Path(path.leaves, path.layers).g(name)} = {path.g:.4g}"
+        for path, text in zip(paths, kernels, strict=True)
+    ]
+
+
+def inspection_lines(model: SPNMKLClassifier, paths: Sequence[WeightedPath]) -> list[str]:
+    solution, spn = model.solution_, model.solution_.spn
+    return [
+        certificate_sentence(solution),
+        f"objective {solution.objective:.6g}, lower bound {solution.dual_bound:.6g}; "
+        f"C = {model.C:g}, λ = {model.lam:g}, solver {solution.solver}",
+        f"{len(model.classes_)} classes: {', '.join(map(str, model.classes_))}; {len(model.support_)} support vectors",
+        f"{spn!r}, {count_text(spn.n_paths)} paths",
+        spn.formula(latex=False),
+        *weight_lines(solution, len(solution.beta)),
+        "heaviest paths (share of all g):" if paths else "no path is left: every weight is zero",
+        *path_lines(spn, paths),
+    ]
+
+
+def summary(model: SPNMKLClassifier, paths: Sequence[WeightedPath]) -> dict[str, Any]:
+    """What `inspection_lines` says, for programs; a number that is not finite is null."""
+    solution = model.solution_
+    return {
+        "status": solution.status,
+        "certificate": certificate_sentence(solution),
+        "objective": solution.objective,
+        "dual_bound": _finite(solution.dual_bound),
+        "gap": _finite(solution.gap),
+        "tol": solution.tol,
+        "solver": solution.solver,
+        "iterations": len(solution.history),
+        "classes": model.classes_.tolist(),
+        "n_support": len(model.support_),
+        "formula": solution.spn.formula(latex=False),
+        "beta": dict(sorted(solution.beta.items(), key=lambda item: -item[1])),
+        "pruned": solution.pruned,
+        "paths": [
+            {
+                "leaves": path.leaves,
+                "exponents": {v: str(e) for v, e in path.exponents.items()},
+                "g": path.g,
+                "share": path.share,
+            }
+            for path in paths
+        ],
+    }
+
+
+def _shorten(text: str, most: int = 60) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _finite(number: float) -> float | None:
+    return number if math.isfinite(number) else None
+
+
+def count_text(n: int) -> str:
+    return f"{n:,}" if n < 10**15 else f"about 10^{n.bit_length() * math.log10(2):.0f}"
