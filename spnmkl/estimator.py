@@ -199,7 +199,7 @@ class SPNMKLClassifier(ClassifierMixin, BaseEstimator):
         """
         # A copy, because the kernels keep the rows they refer to.
         samples, labels = validate_data(self, X, y, dtype=np.float64, order="C", copy=True, ensure_min_samples=2)
-        check_classification_targets(labels)
+        _check_labels(labels)
         n_samples, rows, weight = len(labels), np.arange(len(labels)), None
         if sample_weight is not None:
             weight = _checked_weight(sample_weight, labels)
@@ -315,6 +315,15 @@ class SPNMKLClassifier(ClassifierMixin, BaseEstimator):
         from spnmkl.model_file import load_model
 
         return load_model(path)
+
+
+def _check_labels(labels: NDArray) -> None:
+    try:
+        check_classification_targets(labels)
+    except TypeError:
+        raise DataError(
+            "y mixes labels of different kinds, such as text and missing values; give every sample a label of one kind."
+        ) from None
 
 
 def _checked_weight(sample_weight: ArrayLike, y: NDArray) -> Floats:

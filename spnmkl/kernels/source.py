@@ -9,16 +9,16 @@ from spnmkl.circuit.program import Circuit, Floats
 from spnmkl.kernels.fitting import FittedKernel, cross_kernels
 from spnmkl.threads import single_threaded_blas
 
-# More is slower: the values should still be in cache when the circuit reads them.
-_TILE_BYTES = 16 * 2**20
+# Per thread. Less, and the threads wait for Python's lock; more, and the circuit reads values that left the cache.
+_TILE_BYTES = 24 * 2**20
 _FEWEST_ROWS, _MOST_ROWS = 8, 256
 
 
 class CrossSource:
     """A `KernelSource` between the rows of X and the reference rows of fitted kernels.
 
-    Leaves that were fitted in one object are computed once per tile. The tiles in use at a time take about 16 MB
-    together, or 8 rows per thread where that is more, however many rows X has.
+    Leaves that were fitted in one object are computed once per tile. Each thread's tile takes about 24 MB, or 8 rows
+    where that is more, however many rows X has.
     """
 
     def __init__(self, fitted: Mapping[str, FittedKernel], X: np.ndarray) -> None:
@@ -37,7 +37,7 @@ class CrossSource:
         compared = max(len(k.X_ref) if k.needs_all_rows else k.n_reference for k in kernels)
         # Every kernel's values, and while one is computed its distances and their temporary.
         row_bytes = 8 * (len(kernels) * self.shape[1] + 2 * compared)
-        within_memory = _TILE_BYTES // (n_threads * row_bytes)
+        within_memory = _TILE_BYTES // row_bytes
         shared_evenly = -(-len(self.X) // (4 * n_threads))
         return min(max(_FEWEST_ROWS, within_memory), max(_FEWEST_ROWS, shared_evenly), _MOST_ROWS)
 

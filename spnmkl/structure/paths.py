@@ -129,3 +129,23 @@ def count_layers(spn: SPN) -> int:
         for child in spn.children(v):
             above[child] = max(above[child], above[v] + (spn.kind(v) == "sum"))
     return max((above[v] for v in spn.products), default=0)
+
+
+def drawn_path(spn: SPN, path: Path) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
+    """The nodes and edges of the drawing that a path takes, from the root down."""
+    nodes: dict[str, None] = {}
+    edges: dict[tuple[str, str], None] = {}
+    reached = [(spn.root, 0 if spn.kind(spn.root) == "sum" else 1)]
+    seen = set(reached)
+    for node, layer in reached:
+        nodes[node] = None
+        is_sum = spn.kind(node) == "sum"
+        chosen = set(path.layers[layer]) if is_sum and layer < len(path.layers) else ()
+        for child in spn.children(node):
+            if not is_sum or child in chosen:
+                edges[node, child] = None
+                step = (child, layer + is_sum)
+                if step not in seen:
+                    seen.add(step)
+                    reached.append(step)
+    return tuple(nodes), tuple(edges)

@@ -99,7 +99,7 @@ def test_tiles_stay_bounded_for_many_rows_and_references():
     leaf = fit_kernels(ONE_PATH, np.zeros((3000, 2)) + np.arange(3000)[:, None])[1]
     source = CrossSource(leaf, np.zeros((10**6, 2)))
     assert source.rows_per_tile(2) <= 256
-    assert 2 * source.rows_per_tile(2) * 3 * 3000 * 8 <= kernel_source._TILE_BYTES
+    assert source.rows_per_tile(2) * 3 * 3000 * 8 <= kernel_source._TILE_BYTES
 
 
 def test_equal_leaves_are_computed_once_per_tile():
@@ -303,6 +303,11 @@ BAD_INPUT = {
     ),
     "labels too short": (lambda: fit(labels=y[:-1]), ValueError, "inconsistent numbers of samples: [80, 79]"),
     "continuous labels": (lambda: fit(labels=X[:, 0]), ValueError, "Unknown label type: continuous"),
+    "missing label": (
+        lambda: fit(labels=np.where(y, "yes", None)),
+        DataError,
+        "y mixes labels of different kinds, such as text and missing values; give every sample a label of one kind.",
+    ),
     "NaN": (lambda: fit(samples=holed(np.nan)), ValueError, "Input X contains NaN."),
     "infinity": (lambda: fit(samples=holed(np.inf)), ValueError, "Input X contains infinity"),
     "huge value": (

@@ -1,0 +1,16 @@
+"""The app's entry: navigation only. Start it with `make app` or `spnmkl app`."""
+
+import streamlit as st
+
+from spnmkl.ui.session import FRONTEND, attach, boundary
+
+st.set_page_config(page_title="spnmkl", page_icon=str(FRONTEND / "icon.png"), layout="wide")
+page = st.navigation(
+    [
+        st.Page("pages/data.py", title="Data", icon=":material/table:"),
+        st.Page("pages/design.py", title="Design", icon=":material/account_tree:", default=True),
+    ]
+)
+attach()
+with boundary():
+    page.run()

@@ -1,0 +1,118 @@
+"""Short texts that stand beside the nodes of a drawing."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import TYPE_CHECKING, Any
+
+from spnmkl.structure.nodes import KernelSpec
+
+if TYPE_CHECKING:
+    from spnmkl.structure.graph import SPN
+
+FONT_SIZE = 14
+KERNEL_LENGTH = 34
+WEIGHT_LENGTH = 18
+
+_SYMBOLS = {"gamma": "γ", "sigma": "σ", "alpha": "α", "degree": "d", "coef0": "c"}
+_LOWERED = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+_RAISED = str.maketrans("0123456789/", "⁰¹²³⁴⁵⁶⁷⁸⁹⁄")
+# Control characters break lines, reverse the text around them, or cannot be written in XML.
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
+_NARROW = frozenset(" .,:;!|'`()[]{}/ijlftI·")
+_BROAD = frozenset("mwMW@%…—")
+
+
+def kernel_text(spec: KernelSpec, label: str | None = None) -> str:
+    """What a leaf computes, and on what.
+
+    Examples
+    --------
+    >>> kernel_text(KernelSpec("rbf", {"gamma": 0.1}, ["red", "green", "blue"]))
+    'rbf γ=0.1 · 3 columns'
+    >>> kernel_text(KernelSpec("rbf", {"gamma": 0.1}, ["red", "green", "blue"]), label="colour")
+    'rbf γ=0.1 · colour'
+    """
+    settings = (f"{_SYMBOLS.get(name, name)}={_value(value)}" for name, value in spec.params)
+    subject = _subject(spec, label)
+    return one_line(" ".join([spec.kernel, *settings]) + (f" · {subject}" if subject else ""))
+
+
+def _subject(spec: KernelSpec, label: str | None) -> str:
+    """The label without what the text says already; where nothing is left of it, the columns."""
+    title = spec.kernel + "".join(f"({', '.join(f'{k}={v}' for k, v in spec.params)})" for _ in spec.params[:1])
+    name = (label or "").removesuffix(title).strip()
+    if name and name != spec.kernel:
+        return name
+    if spec.features is None:
+        return ""
+    if len(spec.features) != 1:
+        return f"{len(spec.features):,} columns" if spec.features else "no column"
+    (column,) = spec.features
+    return column if isinstance(column, str) else f"column {column}"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, tuple):
+        return "[" + ", ".join(map(_value, value)) + "]"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def weight_symbol(spn: SPN, product: str) -> str:
+    """β₃ for the product p3; the label of one that has a name of its own."""
+    name = spn.label(product)
+    if re.fullmatch("p[0-9]+", name):
+        return "β" + name[1:].translate(_LOWERED)
+    # The path-dependent view labels its products with formulas such as β9^{1/2} β4^{1/4}.
+    name = re.sub(r"\bβ([0-9]+)\b", lambda match: "β" + match[1].translate(_LOWERED), name)
+    name = re.sub(r"\^\{([0-9]+(?:/[0-9]+)?)\}", lambda match: match[1].translate(_RAISED), name)
+    return one_line(name)
+
+
+def node_text(spn: SPN, id: str) -> str:
+    """What a node shows: a kernel what it computes, a product its weight, a sum its label if that says anything."""
+    kind, label = spn.kind(id), spn.label(id)
+    if kind == "product":
+        return weight_symbol(spn, id)
+    if kind == "kernel":
+        # All given matrices compute the same; only their names tell them apart.
+        named = label != id or spn.spec(id).kernel == "precomputed"
+        return kernel_text(spn.spec(id), label if named else None)
+    return "" if label == id or any(spn.label(parent) == label for parent in spn.parents(id)) else one_line(label)
+
+
+def one_line(text: str) -> str:
+    return " ".join(_CONTROL.sub(" ", text).split())
+
+
+def shortened(text: str, length: int) -> str:
+    """The text cut to so many characters of usual width, with an ellipsis."""
+    if len(text) <= length and text.isascii():
+        return text
+    kept, used = 0, 0.0
+    for character in text[: 4 * length]:
+        used += _cells(character)
+        if used > length:
+            return text[:kept].rstrip("\u200d ") + "…"
+        kept += used <= length - 1
+    return text if len(text) <= 4 * length else text[:kept] + "…"
+
+
+def _cells(character: str) -> int:
+    if unicodedata.combining(character) or unicodedata.category(character) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def text_width(text: str, size: float = FONT_SIZE) -> float:
+    """About how wide a text is in a sans-serif font; rather too wide than too narrow."""
+    return size * sum(_width(character) for character in text)
+
+
+def _width(character: str) -> float:
+    if character in _NARROW:
+        return 0.36
+    if character.isascii():
+        return 0.98 if character in _BROAD else 0.72 if character.isupper() else 0.61
+    return (0, 0.66, 1.25)[_cells(character)]

@@ -1,0 +1,115 @@
+"""The two-way drawing canvas as a Streamlit component."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from importlib.resources import files
+from typing import Any
+
+import streamlit as st
+
+from spnmkl.export.text import kernel_text, weight_symbol
+from spnmkl.structure import SPN, Path
+from spnmkl.structure.layout import arranged
+from spnmkl.structure.paths import drawn_path
+from spnmkl.ui.drawing import Drawing
+from spnmkl.ui.session import FRONTEND
+
+KEY = "spnmkl_canvas"
+
+# Two components: the library is constant and sent once, the canvas is small and changes with every edit.
+_library = st.components.v2.component(
+    "spnmkl_vis",
+    js=(files("pyvis") / "lib" / "vis-9.1.2" / "vis-network.min.js").read_text("utf-8") + "\nexport default () => {};\n",
+)
+_canvas = st.components.v2.component(
+    "spnmkl_canvas",
+    html=(FRONTEND / "canvas.html").read_text("utf-8"),
+    css=(FRONTEND / "canvas.css").read_text("utf-8"),
+    js=(FRONTEND / "canvas.js").read_text("utf-8"),
+)
+
+
+def load_library() -> None:
+    """Send the drawing library; once per page, outside of fragments."""
+    _library(key="spnmkl_vis", height=1)
+
+
+def show_canvas(
+    drawing: Drawing, *, faulty: Collection[str] = (), path: Path | None = None, height: int = 520
+) -> tuple[str, ...]:
+    """Take the canvas's edits into the drawing, show it, and return the selected nodes."""
+    _canvas(
+        key=KEY,
+        height=height,
+        data=_payload(drawing, faulty, path, height),
+        on_drawing_change=lambda: None,
+        on_selection_change=lambda: None,
+        on_command_change=lambda: _obey(drawing),
+    )
+    drawing.fit = False
+    return selection(drawing)
+
+
+def receive(drawing: Drawing) -> bool:
+    """Take what the canvas sent last."""
+    return drawing.receive(_sent("drawing"))
+
+
+def selection(drawing: Drawing) -> tuple[str, ...]:
+    chosen = _sent("selection")
+    known = set(drawing.spn.nodes)
+    return tuple(v for v in chosen if isinstance(v, str) and v in known) if isinstance(chosen, list) else ()
+
+
+def _sent(name: str) -> Any:
+    state = st.session_state.get(KEY)
+    return state.get(name) if isinstance(state, Mapping) else None
+
+
+def _obey(drawing: Drawing) -> None:
+    receive(drawing)
+    command = _sent("command")
+    if command == "undo":
+        drawing.undo()
+    elif command == "redo":
+        drawing.redo()
+    elif command == "layout":
+        drawing.push(arranged(drawing.spn), "Arranged in layers.", fit=True)
+
+
+def _payload(drawing: Drawing, faulty: Collection[str], path: Path | None, height: int) -> dict[str, Any]:
+    spn = drawing.spn
+    nodes, edges = drawn_path(spn, path) if path is not None else ((), ())
+    return {
+        "revision": drawing.revision,
+        "acknowledged": drawing.acknowledged,
+        "message": drawing.said,
+        "fit": drawing.fit,
+        "select": list(drawing.select),
+        "undo": bool(drawing.past),
+        "redo": bool(drawing.future),
+        "height": height,
+        "nodes": [_place(spn, v) for v in spn.nodes],
+        "edges": [[v, child] for v in spn.nodes for child in spn.children(v)],
+        "looks": {
+            "nodes": {v: _look(spn, v, v in faulty) for v in spn.nodes},
+            "path": {"nodes": list(nodes), "edges": [list(edge) for edge in edges]},
+        },
+    }
+
+
+def _place(spn: SPN, v: str) -> dict[str, Any]:
+    x, y = spn.position(v) or (0.0, 0.0)
+    return {"id": v, "kind": spn.kind(v), "x": x, "y": y}
+
+
+def _look(spn: SPN, v: str, error: bool) -> dict[str, Any]:
+    kind, label = spn.kind(v), spn.label(v)
+    if kind == "kernel":
+        text = kernel_text(spn.spec(v), None if label == v else label)
+        return {"text": text, "title": f"{v}: {text}", "error": error}
+    if kind == "product":
+        symbol = weight_symbol(spn, v)
+        return {"text": symbol, "weight": symbol, "title": f"{v}: weight {symbol}, p = {spn.p(v):g}", "error": error}
+    return {"text": label, "title": f"{v}: sum", "error": error}

@@ -1,0 +1,203 @@
+"""The Design page: the canvas, and beside it the selected node, the checks, the paths and the formula."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import pandas as pd
+import streamlit as st
+
+from spnmkl.errors import SPNMKLError
+from spnmkl.export.picture import to_svg
+from spnmkl.export.text import weight_symbol
+from spnmkl.kernels import validate_kernels
+from spnmkl.report import count_text
+from spnmkl.structure import SPN, Issue, Path
+from spnmkl.structure.formula import symbols
+from spnmkl.structure.sparsity import Prunable, prunable
+from spnmkl.ui.canvas import receive, show_canvas
+from spnmkl.ui.exchange import exchange
+from spnmkl.ui.node_panel import node_panel
+from spnmkl.ui.session import fragment, workspace
+from spnmkl.ui.store import Workspace
+
+MOST_PATHS = 100
+MOST_ISSUES = 20
+MOST_EXPANDED = 60
+
+
+@fragment
+def workbench() -> None:
+    """Canvas and panel in one fragment: an edit redraws both and nothing else."""
+    work = workspace()
+    if receive(work.drawing):
+        work.path = None
+    spn = work.drawing.spn
+    issues = all_issues(spn, work)
+    left, right = st.columns([13, 7], gap="medium")
+    with left:
+        faulty = {v for issue in issues if issue.severity == "error" for v in issue.nodes}
+        selected = show_canvas(work.drawing, faulty=faulty, path=work.path)
+        facts(spn, issues)
+    with right:
+        node, checks, paths, formula = st.tabs(["Node", checks_title(issues), "Paths", "Formula"])
+        with node:
+            node_panel(work, selected)
+        with checks:
+            show_checks(work, issues)
+        with paths:
+            show_paths(work, issues)
+        with formula:
+            show_formula(spn, issues)
+    exchange(work, selected)
+
+
+def all_issues(spn: SPN, work: Workspace) -> list[Issue]:
+    """Of the drawing, and of its kernels against the loaded data; a matrix is asked for only at training."""
+    issues = spn.validate()
+    columns = work.dataset.features
+    return issues + [issue for issue in validate_kernels(spn, columns, len(columns)) if issue.code != "needs_matrix"]
+
+
+def checks_title(issues: list[Issue]) -> str:
+    errors = sum(issue.severity == "error" for issue in issues)
+    return f"Checks :red-badge[{errors}]" if errors else "Checks ✓"
+
+
+def facts(spn: SPN, issues: list[Issue]) -> None:
+    """Paths, layers and weights in one line."""
+    if any(issue.severity == "error" for issue in issues):
+        st.caption(f"{len(spn.nodes)} nodes · not trainable yet, see Checks")
+        return
+    st.caption(
+        f"**{count_text(spn.n_paths)}** paths · **{spn.n_layers}** layers · **{len(spn.products)}** weights β · "
+        f"**{len(spn.kernels)}** kernels",
+        help="A path takes one child at every sum and all children at every product; its kernel is the product of the "
+        "kernels it reaches. Layers are counted by the sums above a product.",
+    )
+
+
+def show_checks(work: Workspace, issues: list[Issue]) -> None:
+    spn = work.drawing.spn
+    if not issues:
+        st.success("The structure is valid and fits the data.", icon=":material/check_circle:")
+    repairs = sum(issue.repair is not None for issue in issues)
+    if repairs:
+        st.button(
+            f"Repair {'it' if repairs == 1 else f'all {repairs}'}",
+            type="primary",
+            on_click=lambda: work.drawing.push(spn.repaired(), "Repaired."),
+        )
+    for issue in issues[:MOST_ISSUES]:
+        show = st.error if issue.severity == "error" else st.warning
+        repair = f" Repair: {plain(issue.repair)}" if issue.repair else ""
+        show(plain(issue.message) + repair)
+    if len(issues) > MOST_ISSUES:
+        st.caption(f"and {len(issues) - MOST_ISSUES} more")
+    if not any(issue.severity == "error" for issue in issues):
+        show_prunable(spn)
+
+
+def show_prunable(spn: SPN) -> None:
+    st.markdown(
+        "**What can be pruned**",
+        help="Whether a weight can become exactly zero depends on its exponent p and on the paths through it, not on "
+        "the data alone. Set p in the Node tab.",
+    )
+    verdicts = verdicts_of(spn)
+    if isinstance(verdicts, str):
+        st.info(verdicts)
+        return
+    words = {"alone": "alone", "branch": "with its branch", "component": "with all it shares paths with", "never": "no"}
+    st.dataframe(
+        pd.DataFrame(
+            {
+                "weight": [weight_symbol(spn, v) for v in verdicts],
+                "p": [spn.p(v) for v in verdicts],
+                "can be pruned": [words[verdict.how] for verdict in verdicts.values()],
+                "why": [verdict.reason for verdict in verdicts.values()],
+            }
+        ),
+        hide_index=True,
+        height=220,
+    )
+
+
+@lru_cache(maxsize=64)
+def verdicts_of(spn: SPN) -> dict[str, Prunable] | str:
+    try:
+        return prunable(spn)
+    except SPNMKLError as error:
+        return str(error)
+
+
+def show_paths(work: Workspace, issues: list[Issue]) -> None:
+    spn = work.drawing.spn
+    if any(issue.severity == "error" for issue in issues):
+        st.info("Paths appear here once the structure is valid.")
+        return
+    paths = list(spn.paths(MOST_PATHS))
+    first = "" if spn.n_paths <= MOST_PATHS else f"The first {MOST_PATHS} of {count_text(spn.n_paths)}. "
+    st.caption(f"{first}Choose a row to see the path in red on the canvas.")
+    weights = {v: weight_symbol(spn, v) for v in spn.products}
+    table = st.dataframe(
+        pd.DataFrame(
+            {
+                "kernels": ["∘".join(spn.label(leaf) for leaf in path.leaves) for path in paths],
+                "g": [unicode_g(path, weights) for path in paths],
+            }
+        ),
+        hide_index=True,
+        height=240,
+        on_select="rerun",
+        selection_mode="single-row",
+        key=f"paths_{hash(spn)}",
+    )
+    rows = table.selection.rows
+    chosen = paths[rows[0]] if rows else None
+    if chosen != work.path:
+        work.path = chosen
+        st.rerun(scope="fragment")
+    if chosen is not None:
+        st.latex(f"g = {latex_g(chosen, spn)}")
+    if st.toggle("Path-dependent view", help="One product per path, as in the lower right of the paper's Figure 1."):
+        if spn.n_paths > MOST_EXPANDED:
+            st.info(f"Shown for up to {MOST_EXPANDED} paths; this structure has {count_text(spn.n_paths)}.")
+        else:
+            st.image(expanded_picture(spn, dark_theme()), width="stretch")
+
+
+@lru_cache(maxsize=32)
+def expanded_picture(spn: SPN, dark: bool) -> str:
+    return to_svg(spn.expanded(), theme="dark" if dark else "light")
+
+
+def dark_theme() -> bool:
+    return st.context.theme.type == "dark"
+
+
+def unicode_g(path: Path, weights: dict[str, str]) -> str:
+    return " · ".join(weights[v] if e == 1 else f"{weights[v]}^({e})" for v, e in path.exponents.items())
+
+
+def latex_g(path: Path, spn: SPN) -> str:
+    names = symbols(spn, latex=True)
+    return r"\,".join(
+        names[v] + ("" if e == 1 else rf"^{{{e.numerator}/{e.denominator}}}") for v, e in path.exponents.items()
+    )
+
+
+def show_formula(spn: SPN, issues: list[Issue]) -> None:
+    if any(issue.severity == "error" for issue in issues):
+        st.info("The formula appears here once the structure is valid.")
+        return
+    st.latex(spn.formula(latex=True))
+    st.caption(
+        "The drawing with its raw weights β. What is learned is K(β) = Σ g K over the paths, in which each weight has "
+        "the exponent of its layer; see the Paths tab."
+    )
+
+
+def plain(text: str) -> str:
+    """Text for Streamlit's Markdown: names of nodes and columns must not be read as markup."""
+    return "".join("\\" + c if c in "\\`*_{}[]()<>#+-!|$:~^" else c for c in text)

@@ -1,0 +1,163 @@
+"""Below the canvas: templates, the table editor, import and export."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from spnmkl.data import Dataset, fill_template
+from spnmkl.errors import SPNMKLError, StructureError
+from spnmkl.export.code import to_python
+from spnmkl.export.html import to_html
+from spnmkl.export.picture import to_png, to_svg
+from spnmkl.structure import SPN
+from spnmkl.structure.layout import arranged
+from spnmkl.structure.templates import TEMPLATES
+from spnmkl.ui.session import boundary
+from spnmkl.ui.store import Workspace
+
+MOST_IMPORT_BYTES = 5_000_000
+
+
+def exchange(work: Workspace, selected: tuple[str, ...]) -> None:
+    templates, table, files = st.tabs(["Templates", "Table", "Import and export"])
+    with templates, boundary():
+        choose_template(work, selected)
+    with table, boundary():
+        edit_table(work)
+    with files, boundary():
+        import_structure(work)
+        export_structure(work.drawing.spn)
+
+
+@lru_cache(maxsize=64)
+def _filled(name: str, numeric: tuple[str, ...], text: tuple[str, ...], views: tuple[tuple[str, tuple[str, ...]], ...]) -> SPN:
+    return arranged(fill_template(name, numeric, text, views=dict(views)))
+
+
+def filled_template(name: str, dataset: Dataset) -> SPN:
+    """A template over the loaded data's views and columns."""
+    return _filled(name, tuple(dataset.numeric), tuple(dataset.categorical), tuple(dataset.views.items()))
+
+
+@lru_cache(maxsize=64)
+def _preview(spn: SPN, dark: bool) -> str:
+    return to_svg(spn, theme="dark" if dark else "light")
+
+
+def choose_template(work: Workspace, selected: tuple[str, ...]) -> None:
+    spn = work.drawing.spn
+    leaf = selected[0] if len(selected) == 1 and spn.kind(selected[0]) == "kernel" else None
+    st.caption(
+        f"Filled from **{len(work.dataset.views)} views** and **{len(work.dataset.features)} columns** of the loaded "
+        "data. *Use* replaces the drawing (Ctrl+Z brings it back); *Embed here* puts the template in the place of the "
+        "selected kernel."
+    )
+    dark = st.context.theme.type == "dark"
+    columns = st.columns(4)
+    for k, template in enumerate(TEMPLATES.values()):
+        with columns[k % 4].container(border=True):
+            st.markdown(f"**{template.title}**", help=template.description)
+            try:
+                filled = filled_template(template.name, work.dataset)
+            except SPNMKLError as error:
+                st.caption(str(error))
+                continue
+            if len(filled.nodes) <= 120:
+                st.image(_preview(filled, dark), width="stretch")
+            st.caption(f"{len(filled.kernels)} kernels, {len(filled.products)} weights")
+            use, embed = st.columns(2)
+            use.button("Use", key=f"use_{template.name}", on_click=_use, args=(work, filled, template.title))
+            embed.button(
+                "Embed here",
+                key=f"embed_{template.name}",
+                disabled=leaf is None,
+                help=None if leaf else "Select one kernel on the canvas first.",
+                on_click=_embed,
+                args=(work, leaf, filled),
+            )
+
+
+def _use(work: Workspace, filled: SPN, title: str) -> None:
+    work.path = None
+    work.drawing.push(filled, f"{title}.", fit=True)
+
+
+def _embed(work: Workspace, leaf: str, filled: SPN) -> None:
+    grown = work.drawing.spn.embed(leaf, filled)
+    work.drawing.push(arranged(grown), f"Embedded in {leaf}.", fit=True)
+
+
+def edit_table(work: Workspace) -> None:
+    """The drawing as two tables: the same as the canvas, without a mouse."""
+    spn, revision = work.drawing.spn, f"{work.drawing.revision}_{work.drawing.acknowledged}"
+    described = spn.to_dict()
+    st.caption("Edit, add or delete rows, then apply. Kinds are sum, product and kernel; an edge leads from parent to child.")
+    left, right = st.columns([3, 2])
+    columns = ["id", "kind", "label", "p", "kernel"]
+    nodes = left.data_editor(
+        pd.DataFrame([{key: node.get(key) for key in columns} for node in described["nodes"]], columns=columns),
+        num_rows="dynamic",
+        hide_index=True,
+        key=f"nodes_{revision}",
+        column_config={
+            "kind": st.column_config.SelectboxColumn(options=["sum", "product", "kernel"], required=True),
+            "p": st.column_config.NumberColumn(min_value=0.01, help="of products only"),
+        },
+    )
+    edges = right.data_editor(
+        pd.DataFrame(described["edges"], columns=["parent", "child"]),
+        num_rows="dynamic",
+        hide_index=True,
+        key=f"edges_{revision}",
+    )
+    if st.button("Apply the tables"):
+        work.path = None
+        work.drawing.push(structure_from_tables(spn, nodes, edges), "Applied the tables.")
+        st.rerun(scope="fragment")
+
+
+def structure_from_tables(spn: SPN, nodes: pd.DataFrame, edges: pd.DataFrame) -> SPN:
+    known = {node["id"]: node for node in spn.to_dict()["nodes"]}
+    described: list[dict[str, Any]] = []
+    for row in nodes.to_dict("records"):
+        given = {key: value for key, value in row.items() if not pd.isna(value) and value != ""}
+        if not given:
+            continue
+        kind = given.get("kind")
+        allowed = {"id", "kind", "label"} | ({"p"} if kind == "product" else {"kernel"} if kind == "kernel" else set())
+        before = known.get(str(given.get("id")), {})
+        kept = before if before.get("kind") == kind and before.get("kernel") == given.get("kernel") else {}
+        place = {key: before[key] for key in ("x", "y") if key in before}
+        described.append({**place, **kept, **{key: value for key, value in given.items() if key in allowed}})
+        if "label" not in given:
+            described[-1].pop("label", None)
+    pairs = [[str(a), str(b)] for a, b in edges.itertuples(index=False) if not (pd.isna(a) or pd.isna(b))]
+    return SPN.from_dict({"format": "spnmkl/structure", "version": 1, "nodes": described, "edges": pairs})
+
+
+def import_structure(work: Workspace) -> None:
+    given = st.file_uploader("Structure file (JSON)", type=["json"], key="structure_file")
+    if given is None or st.session_state.get("structure_taken") == given.file_id:
+        return
+    if given.size > MOST_IMPORT_BYTES:
+        raise StructureError(f"{given.name} is larger than {MOST_IMPORT_BYTES // 10**6} MB; a structure file is not.")
+    spn = SPN.from_json(given.getvalue())
+    st.session_state["structure_taken"] = given.file_id
+    work.path = None
+    work.drawing.push(spn, "Opened the file.", fit=True)
+    st.rerun(scope="fragment")
+
+
+def export_structure(spn: SPN) -> None:
+    st.caption("Take the drawing with you")
+    json_file, page, vector, raster = st.columns(4)
+    json_file.download_button("Structure (JSON)", spn.to_json(indent=1), "structure.json", "application/json")
+    page.download_button("Web page (offline)", lambda: to_html(spn), "structure.html", "text/html")
+    vector.download_button("Picture (SVG)", lambda: to_svg(spn), "structure.svg", "image/svg+xml")
+    raster.download_button("Picture (PNG)", lambda: to_png(spn), "structure.png", "image/png")
+    with st.expander("Copy as Python"):
+        st.code(to_python(spn), language="python")

@@ -1,0 +1,86 @@
+"""Ties a browser tab to its workspace, and keeps errors from becoming tracebacks."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from importlib.resources import files
+from typing import ParamSpec
+
+import streamlit as st
+from streamlit.runtime import exists, get_instance
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from spnmkl.data import load_sample
+from spnmkl.errors import SPNMKLError
+from spnmkl.ui.drawing import Drawing, placed
+from spnmkl.ui.opening import opening_structure
+from spnmkl.ui.store import STORE, Workspace
+
+_KEY = "spnmkl_workspace"
+_TOKEN = re.compile(r"[0-9a-f]{32}")
+_LOG = logging.getLogger("spnmkl")
+P = ParamSpec("P")
+
+FRONTEND = files("spnmkl.ui") / "frontend"
+_tab = st.components.v2.component("spnmkl_tab", js=(FRONTEND / "tab.js").read_text("utf-8"))
+
+
+def workspace() -> Workspace:
+    """The workspace of this tab."""
+    if _KEY not in st.session_state:
+        dataset = load_sample("breast_cancer")
+        st.session_state[_KEY] = Workspace(Drawing(placed(opening_structure(dataset))), dataset)
+    return st.session_state[_KEY]
+
+
+def attach() -> None:
+    """Find the tab's workspace after a reload; keep two tabs apart even when one was duplicated from the other."""
+    sent = (st.session_state.get("spnmkl_tab") or {}).get("token")
+    renew = None
+    if isinstance(sent, str) and _TOKEN.fullmatch(sent) and st.session_state.get("spnmkl_token") != sent:
+        context = get_script_run_ctx()
+        session = context.session_id if context else ""
+        owner = STORE.owner(sent)
+        if owner not in (None, session) and _is_open(owner):
+            renew = sent
+        else:
+            st.session_state["spnmkl_token"] = sent
+            known = STORE.find(sent, session)
+            if known is None:
+                STORE.put(sent, workspace(), session)
+            else:
+                known.drawing.pushes += 1  # the canvas of the new page starts from what the server has
+                st.session_state[_KEY] = known
+    _tab(key="spnmkl_tab", data={"renew": renew}, on_token_change=lambda: None, height=1)
+
+
+def _is_open(session: str | None) -> bool:
+    return bool(session) and exists() and get_instance().is_active_session(str(session))
+
+
+@contextmanager
+def boundary() -> Iterator[None]:
+    """Our errors are one sentence; anything else is an apology, with the details in the server's log only."""
+    try:
+        yield
+    except SPNMKLError as error:
+        st.error(str(error))
+    except Exception:
+        _LOG.exception("A page failed")
+        st.error("Something went wrong here. Your drawing and your data are kept; try again, or reload the page.")
+
+
+def fragment(part: Callable[P, None]) -> Callable[P, None]:
+    """A Streamlit fragment inside the error boundary."""
+
+    @st.fragment
+    @wraps(part)
+    def guarded(*args: P.args, **kwargs: P.kwargs) -> None:
+        with boundary():
+            part(*args, **kwargs)
+
+    return guarded

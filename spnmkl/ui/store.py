@@ -1,0 +1,68 @@
+"""What a tab owns, kept on the server so that a reload finds it again and no other tab sees it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field
+
+from spnmkl.data import Dataset
+from spnmkl.structure import Path
+from spnmkl.ui.drawing import Drawing
+
+EXPIRY_SECONDS = 4 * 3600
+MAX_WORKSPACES = 200
+
+
+@dataclass
+class Workspace:
+    """Everything one tab works on."""
+
+    drawing: Drawing
+    dataset: Dataset
+    path: Path | None = None
+
+
+@dataclass
+class _Entry:
+    workspace: Workspace
+    session: str
+    used: float = field(default_factory=time.monotonic)
+
+
+class Store:
+    """Workspaces by the token of their tab; forgotten when unused for long, the oldest first."""
+
+    def __init__(self) -> None:
+        self._entries: dict[str, _Entry] = {}
+        self._lock = threading.Lock()
+
+    def find(self, token: str, session: str) -> Workspace | None:
+        """The workspace of a tab, now used by this session."""
+        with self._lock:
+            entry = self._entries.get(token)
+            if entry is None:
+                return None
+            entry.session, entry.used = session, time.monotonic()
+            return entry.workspace
+
+    def owner(self, token: str) -> str | None:
+        """The session that used the token last."""
+        with self._lock:
+            entry = self._entries.get(token)
+            return entry.session if entry else None
+
+    def put(self, token: str, workspace: Workspace, session: str) -> None:
+        with self._lock:
+            self._entries[token] = _Entry(workspace, session)
+            self._forget()
+
+    def _forget(self) -> None:
+        oldest = sorted(self._entries, key=lambda token: self._entries[token].used)
+        limit = time.monotonic() - EXPIRY_SECONDS
+        for k, token in enumerate(oldest):
+            if self._entries[token].used < limit or len(oldest) - k > MAX_WORKSPACES:
+                del self._entries[token]
+
+
+STORE = Store()
