@@ -86,7 +86,7 @@ def dual(problem: Problem, alpha: Floats, witness: Floats) -> Dual:
 
 def dual_value(problem: Problem, alpha: Floats, witness: Floats, flows: Floats) -> float:
     """The closed form, from the flows ½ Σ g_m(β̃) q_m; −inf where no bound is known."""
-    if not (problem.convex or problem.convex_in_powers):
+    if not problem.bounded:
         return -np.inf
     positive = alpha > 0
     total = float(alpha.sum())
@@ -135,18 +135,17 @@ def _dual_convex(p: Floats, price: Floats, d: Floats, total: float, largest: flo
 def improved_witness(problem: Problem, witness: Floats, flows: Floats, rounds: int = 60) -> Floats:
     """Section 5's β̃_v ← (β̃_v d_v/(λ c_v p_v))^{1/p_v} at fixed α, run on the independent measure of the flows.
 
-    Components whose p are all 1 keep their size: F is homogeneous there and only the direction matters.
+    Homogeneous components keep their size: only their direction matters.
     """
     circuit, p, parts = problem.circuit, problem.p, problem.components
     price = problem.lam * problem.c * p
-    homogeneous = np.bincount(parts, weights=p != 1) == 0
     u = start = np.log(witness)
-    size = np.log(np.bincount(parts, weights=problem.c * witness))
+    size = np.log(np.bincount(parts, weights=problem.c * witness**p))
     for _ in range(rounds):
         D = circuit.X.T @ moved_flows(circuit, flows, u - start)
         new = np.where(D > 0, np.log(np.maximum(D, 1e-300) / price) / p, u)
-        drift = np.log(np.bincount(parts, weights=problem.c * np.exp(np.clip(new, -600, 600)))) - size
-        new = new - np.where(homogeneous, drift, 0.0)[parts]
+        drift = np.log(np.bincount(parts, weights=problem.c * np.exp(np.clip(p * new, -600, 600)))) - size
+        new = new - np.where(problem.homogeneous, drift, 0.0)[parts] / p
         new = np.maximum(new, _largest_in_part(new, parts) + np.log(_FLOOR))
         moved, u = float(np.abs(new - u).max()), new
         if moved < 1e-6:
@@ -169,7 +168,7 @@ def search_dual(
     for _ in range(rounds):
         flows = quadratic_flows(problem, alpha, witness)
         value = dual_value(problem, alpha, witness, flows)
-        stalled = value < best.value + 0.02 * (min(target, abs(value)) - best.value)
+        stalled = np.isfinite(best.value) and value - best.value < 0.02 * (min(target, abs(value)) - best.value)
         if value > best.value:
             best, best_flows = Dual(value, alpha, witness), flows
         if best.value >= target or stalled or problem.linear:
@@ -181,17 +180,18 @@ def search_dual(
 def kkt_residuals(problem: Problem, beta: Floats, alpha: Floats, witness: Floats, objective: float) -> Floats:
     """(V,) |β_v ∂J/∂β_v| over the objective; for a zero weight, how much its component could still gain.
 
-    For β_v > 0 it is the relative change of the objective per relative change of β_v. Where p ≥ 1 zeros are whole
-    components, stationary while F ≤ λ cᵀβ̃ on them: what exceeds 1 in F / λ cᵀβ̃ is the residual.
+    For β_v > 0 it is the relative change of the objective per relative change of β_v. Where a bound is known, zeros
+    are whole components, stationary while F ≤ λ Σ c β̃^p on them: what exceeds 1 in their ratio is the residual.
     """
     zero = beta <= 0
-    inner = np.where(zero, witness, beta) if problem.convex else beta
+    inner = np.where(zero, witness, beta) if problem.bounded else beta
     D = problem.circuit.X.T @ quadratic_flows(problem, alpha, inner)
     slope = problem.regularizer_slope(inner)
     residual = np.abs(slope - D) / max(objective, 1e-300)
     parts = problem.components
-    gain = np.bincount(parts, weights=D) / np.maximum(np.bincount(parts, weights=slope), 1e-300)
-    residual[zero] = np.maximum(0.0, gain - 1.0)[parts][zero] if problem.convex else 0.0
+    gain, cost = (np.bincount(parts, weights=value / problem.p) for value in (D, slope))
+    excess = np.maximum(0.0, gain / np.maximum(cost, 1e-300) - 1.0)
+    residual[zero] = excess[parts][zero] if problem.bounded else 0.0
     return residual
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -57,17 +57,42 @@ class Problem:
         return bool((self.p >= 1).all())
 
     @cached_property
-    def convex_in_powers(self) -> bool:
-        """Convex in τ_v = β_v^{p_v}: Σ_v e_mv/p_v ≤ 1 on every path (formulation, section 5)."""
-        most = np.zeros(len(self.circuit.leaves) + self.circuit.n_operations)
-        per_term = self.circuit.X @ (1.0 / self.p)
-        for k, slot in enumerate(range(len(self.circuit.leaves), len(most))):
-            terms = range(self.circuit.operation_start[k], self.circuit.operation_start[k + 1])
-            most[slot] = max(per_term[t] + most[self._arguments(t)].sum() for t in terms)
-        return bool(most[-1] <= 1 + 1e-12)
+    def bounded(self) -> bool:
+        """A dual bound is known: the problem is convex in β, or in τ_v = β_v^{p_v}."""
+        return self.convex or self.path_sums[1].max() <= 1 + _ROUNDING
 
-    def _arguments(self, t: int) -> NDArray[np.int64]:
-        return self.circuit.arguments[self.circuit.term_start[t] : self.circuit.term_start[t + 1]]
+    @cached_property
+    def path_sums(self) -> tuple[Floats, Floats]:
+        """(components,) the least and the largest Σ_v e_mv/p_v over the paths of every component.
+
+        It is convex in τ where the largest are at most 1; a component where both are 1 is homogeneous in τ, so that
+        it vanishes as a whole or not at all (formulation, sections 5 and 6).
+        """
+        least, most = (self._path_sums(choose) for choose in (np.min, np.max))
+        root = slice(self.circuit.operation_start[-2], None)
+        part = self.components[self.circuit.X[root].argmax(axis=1)] if self.circuit.n_terms else np.zeros(0, int)
+        low, high = np.full(self.components.max() + 1, np.inf), np.full(self.components.max() + 1, -np.inf)
+        np.minimum.at(low, part, least[root])
+        np.maximum.at(high, part, most[root])
+        return low, high
+
+    def _path_sums(self, choose: Callable[[Floats], float]) -> Floats:
+        """(terms,) the smallest or largest Σ_v e_mv/p_v over the derivations of every term."""
+        circuit, n_leaves = self.circuit, len(self.circuit.leaves)
+        per_slot = np.zeros(n_leaves + circuit.n_operations)
+        per_term = circuit.X @ (1.0 / self.p)
+        for k in range(circuit.n_operations):
+            span = slice(circuit.operation_start[k], circuit.operation_start[k + 1])
+            for t in range(span.start, span.stop):
+                per_term[t] += per_slot[circuit.arguments[circuit.term_start[t] : circuit.term_start[t + 1]]].sum()
+            per_slot[n_leaves + k] = choose(per_term[span])
+        return per_term
+
+    @cached_property
+    def homogeneous(self) -> NDArray[np.bool_]:
+        """(components,) which of them vanish as a whole or not at all."""
+        low, high = self.path_sums
+        return (low >= 1 - _ROUNDING) & (high <= 1 + _ROUNDING)
 
     @cached_property
     def linear(self) -> bool:
@@ -90,6 +115,7 @@ class Problem:
         return np.array([beta[v] for v in self.circuit.products], dtype=float)
 
 
+_ROUNDING = 1e-12
 Power = float | str | Mapping[str, float] | None
 
 
@@ -127,7 +153,7 @@ def build_problem(
         circuit=circuit,
         source=source,
         Y=one_vs_rest(codes, len(classes)),
-        C=C * weight,
+        C=float(C) * weight,
         lam=float(lam),
         p=powers(spn, circuit, p),
         n_threads=max(1, threads),
@@ -157,7 +183,7 @@ def checked_source(spn: SPN, kernels: Mapping[str, ArrayLike] | KernelSource, n:
     """Given matrices, each checked once; a source is taken as it is."""
     if not isinstance(kernels, Mapping):
         return kernels
-    checked: dict[int, Floats] = {}
+    checked: dict[int, tuple[ArrayLike, Floats]] = {}  # keeps what it has seen alive, so that no id comes twice
     matrices: dict[str, Floats] = {}
     for leaf in spn.kernels:
         if leaf not in kernels:
@@ -167,8 +193,8 @@ def checked_source(spn: SPN, kernels: Mapping[str, ArrayLike] | KernelSource, n:
             )
         K = kernels[leaf]
         if id(K) not in checked:
-            checked[id(K)] = check_matrix(K, leaf, n)  # type: ignore[arg-type]
-        matrices[leaf] = checked[id(K)]
+            checked[id(K)] = (K, check_matrix(K, leaf, n))  # type: ignore[arg-type]
+        matrices[leaf] = checked[id(K)][1]
     return MatrixSource(matrices)
 
 

@@ -133,7 +133,7 @@ class Solution:
             be left out.
         """
         circuit, W = self.active_circuit()
-        source = _cross_source(circuit, cross_kernels, self.alpha.shape[-1], self.spn)
+        source = _cross_source(circuit, cross_kernels, self.alpha.shape[-1])
         if source is None:
             raise KernelError(
                 "Every weight is zero, so there is no kernel to evaluate; the decision is the intercept alone."
@@ -150,9 +150,7 @@ class Solution:
         return circuit, circuit.weights(beta)
 
 
-def _cross_source(
-    circuit: Circuit, kernels: Mapping[str, ArrayLike] | KernelSource, n: int, spn: SPN
-) -> KernelSource | None:
+def _cross_source(circuit: Circuit, kernels: Mapping[str, ArrayLike] | KernelSource, n: int) -> KernelSource:
     if not isinstance(kernels, Mapping):
         return kernels
     for leaf in circuit.leaves:
@@ -161,7 +159,7 @@ def _cross_source(
                 f"Kernel {leaf!r} has no cross-kernel matrix; expected a (rows, {n}) matrix for each leaf that is not "
                 f"pruned, found them for {sorted(kernels)}; add it."
             )
-    matrices = {leaf: np.ascontiguousarray(kernels[leaf], dtype=float) for leaf in circuit.leaves or spn.kernels[:1]}
+    matrices = {leaf: np.ascontiguousarray(kernels[leaf], dtype=float) for leaf in circuit.leaves or list(kernels)[:1]}
     shapes = {leaf: K.shape for leaf, K in matrices.items()}
     rows = {shape[0] for shape in shapes.values() if len(shape) == 2}
     for leaf, shape in shapes.items():

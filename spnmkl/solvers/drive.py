@@ -17,14 +17,15 @@ from spnmkl.errors import ParameterError
 from spnmkl.problem import Power, Problem, build_problem
 from spnmkl.solution import Certificate, Record, Solution, certificate_of
 from spnmkl.solvers.iterate import Iterate
-from spnmkl.solvers.newton import newton, trivial_objective
+from spnmkl.solvers.newton import newton
 from spnmkl.solvers.paper import paper
-from spnmkl.solvers.start import Bracket, first_weights, smallest_C
+from spnmkl.solvers.start import first_weights, fitting_weights, light_side, smallest_C, trivial_objective
 from spnmkl.structure import SPN
 from spnmkl.threads import single_threaded_blas
 
 Callback = Callable[[Record], object]
-SOLVERS = {"newton": newton, "paper": paper}
+Solver = Callable[[Problem, Floats, float], Iterator[Iterate]]
+SOLVERS: dict[str, Solver] = {"newton": newton, "paper": paper}
 DEFAULT_ITERATIONS = {"newton": 200, "paper": 2000}
 
 
@@ -32,7 +33,6 @@ class TrivialSolutionWarning(UserWarning):
     """C is at or below C_min: all weights are zero and the classifier is constant."""
 
 
-@single_threaded_blas()
 def solve(
     spn: SPN,
     kernels: Mapping[str, ArrayLike] | KernelSource,
@@ -78,21 +78,32 @@ def solve(
         raise ParameterError(f"tol must be a number between 0 and 1, but it is {tol!r}; choose for example 1e-3.")
     if max_iter is not None and (not isinstance(max_iter, (int, np.integer)) or max_iter < 1):
         raise ParameterError(f"max_iter must be a whole number of at least 1, but it is {max_iter!r}.")
-    problem, classes = build_problem(
-        spn,
-        kernels,
-        y,
-        C=C,
-        lam=lam,
-        p=p,
-        sample_weight=sample_weight,
-        class_weight=class_weight,
-        n_threads=n_threads,
-    )
-    begin = None if start is None else problem.beta_array(start)
-    run = _Run(problem, tol, callback, DEFAULT_ITERATIONS[solver] if max_iter is None else int(max_iter))
-    status = run.follow(_iterates(problem, solver, tol, begin))
-    return run.solution(spn, np.asarray(y), classes, solver, status)
+    with single_threaded_blas():
+        problem, classes = build_problem(
+            spn,
+            kernels,
+            y,
+            C=C,
+            lam=lam,
+            p=p,
+            sample_weight=sample_weight,
+            class_weight=class_weight,
+            n_threads=n_threads,
+        )
+        begin = None if start is None else problem.beta_array(start)
+        run = _Run(problem, tol, callback, DEFAULT_ITERATIONS[solver] if max_iter is None else int(max_iter))
+        status = run.follow(_iterates(problem, solver, tol, begin))
+        solution = run.solution(spn, np.array(y), classes, solver, status)
+    if run.best is not None and run.best.smallest_C is not None:
+        warnings.warn(_trivial_sentence(run.best.smallest_C), TrivialSolutionWarning, stacklevel=2)
+    return solution
+
+
+def _trivial_sentence(multiple: float) -> str:
+    constant = "so every weight is zero and the classifier is constant"
+    if not np.isfinite(multiple):
+        return f"The kernels tell no two samples of different classes apart, {constant} at any C; use other kernels."
+    return f"C is at or below C_min, {constant}; choose a C more than {multiple:.3g} times as large."
 
 
 @single_threaded_blas()
@@ -130,27 +141,51 @@ def C_min(
 def _iterates(problem: Problem, solver: str, tol: float, begin: Floats | None) -> Iterator[Iterate]:
     method = SOLVERS[solver]
     if begin is not None and begin.any():
-        positive = begin if problem.convex and solver == "newton" else np.maximum(begin, 1e-3 * begin.max())
+        positive = begin if problem.bounded and solver == "newton" else np.maximum(begin, 1e-3 * begin.max())
+    else:
+        positive = None
+    if (problem.p == 1).all():
+        yield from _lasso_iterates(problem, solver, tol, first_weights(problem) if positive is None else positive)
+    elif positive is not None:
         yield from method(problem, positive, tol)
-    elif (problem.p == 1).all():
-        yield from _lasso_iterates(problem, solver, tol)
-    elif problem.convex or problem.convex_in_powers:
+    elif problem.bounded:
         yield from method(problem, first_weights(problem), tol)
     else:
-        # Not convex: descend from equal weights and from the solution of the nearest convex problem.
-        equal = first_weights(problem)
-        yield from method(problem, equal, tol)
-        convex = replace(problem, p=np.maximum(problem.p, 1.0))
-        for iterate in newton(convex, equal, 1e-2):
-            if relative_gap(iterate.objective, iterate.dual.value) <= 1e-2:
+        yield from _nonconvex_iterates(problem, method, tol)
+
+
+def _nonconvex_iterates(problem: Problem, method: Solver, tol: float) -> Iterator[Iterate]:
+    """Descend from equal weights at which the SVM fits, then along p from the convex problem; β = 0 comes last."""
+    done = 0
+    half, well = (fitting_weights(problem, share) for share in (0.5, 0.05))
+    for begin in (lambda: (half, 0), lambda: (well, 0), lambda: _along_p(problem, half)):
+        start, spent = begin()
+        done += spent
+        for iterate in method(problem, start, tol):
+            yield replace(iterate, evaluations=done + iterate.evaluations)
+        done += iterate.evaluations
+    if problem.path_sums[0].min() >= 1:
+        yield _zero_iterate(problem, light_side(problem.Y, problem.C)[0], done)
+
+
+def _along_p(problem: Problem, beta: Floats) -> tuple[Floats, int]:
+    """Weights that are good for the convex problem and, from there, for one halfway to it; with the evaluations."""
+    low, high = np.minimum(problem.p, 1.0), np.maximum(problem.p, 1.0)
+    spent = 0
+    for easier in (replace(problem, p=high), replace(problem, p=high * low**0.5)):
+        for k, iterate in enumerate(newton(easier, beta, 1e-2)):
+            if k == 20 or min(iterate.stationarity, relative_gap(iterate.objective, iterate.dual.value)) <= 1e-2:
                 break
-        yield from method(problem, np.maximum(iterate.beta, 1e-3 * iterate.beta.max()), tol)
+        spent += iterate.evaluations
+        if iterate.objective < trivial_objective(problem):
+            beta = np.maximum(iterate.beta, 1e-3 * iterate.beta.max())
+    return beta, spent
 
 
-def _lasso_iterates(problem: Problem, solver: str, tol: float) -> Iterator[Iterate]:
+def _lasso_iterates(problem: Problem, solver: str, tol: float, beta: Floats) -> Iterator[Iterate]:
     """p = 1: a start that is no better than β = 0 asks whether C exceeds C_min at all."""
     trivial = trivial_objective(problem)
-    for iterate in SOLVERS[solver](problem, first_weights(problem), tol):
+    for iterate in SOLVERS[solver](problem, beta, tol):
         if iterate.objective >= trivial:
             break
         yield iterate
@@ -158,24 +193,21 @@ def _lasso_iterates(problem: Problem, solver: str, tol: float) -> Iterator[Itera
         return
     for bracket in smallest_C(problem, max_rounds=100):
         if bracket.low >= 1:
-            yield _zero_iterate(problem, bracket)
+            zero = _zero_iterate(problem, bracket.a, 1)
+            dual, _ = search_dual(problem, bracket.a, bracket.beta)
+            yield replace(zero, dual=dual, smallest_C=bracket.low)
             return
         if bracket.high < 1 or bracket.high < bracket.low * (1 + 0.1 * tol):
             break
     yield from SOLVERS[solver](problem, first_weights(problem, bracket.beta), tol)
 
 
-def _zero_iterate(problem: Problem, bracket: Bracket) -> Iterate:
-    warnings.warn(
-        f"C is at or below C_min, {bracket.low:.3g} times the given C, so every weight is zero and the classifier is "
-        f"constant; choose a C more than {bracket.low:.3g} times as large.",
-        TrivialSolutionWarning,
-        stacklevel=6,
-    )
-    dual, _ = search_dual(problem, bracket.a, bracket.beta)
+def _zero_iterate(problem: Problem, alpha: Floats, evaluations: int) -> Iterate:
+    """β = 0: the best constant classifier."""
     beta = np.zeros(len(problem.p))
-    intercept = primal(problem, beta, bracket.a).intercept
-    return Iterate(beta, bracket.a, intercept, trivial_objective(problem), dual, 0.0, 0, 0)
+    intercept = primal(problem, beta, alpha).intercept
+    no_bound = Dual(-np.inf, alpha, np.ones(len(beta)))
+    return Iterate(beta, alpha, intercept, trivial_objective(problem), no_bound, 0.0, 0, evaluations)
 
 
 class _Run:
@@ -203,17 +235,13 @@ class _Run:
 
     def rank(self, iterate: Iterate) -> float:
         """The objective; without a bound, a point that is not stationary must be better by more than the tolerance."""
-        settled = self.bounded or iterate.stationarity <= self.tol
+        settled = self.problem.bounded or iterate.stationarity <= self.tol
         return iterate.objective if settled else iterate.objective * (1 + self.tol)
-
-    @property
-    def bounded(self) -> bool:
-        return self.problem.convex or self.problem.convex_in_powers
 
     @property
     def stationary(self) -> bool:
         """All that can be said where some p < 1 rules out a bound."""
-        return not self.bounded and self.best is not None and self.best.stationarity <= self.tol
+        return not self.problem.bounded and self.best is not None and self.best.stationarity <= self.tol
 
     def note(self, iterate: Iterate) -> Record:
         if self.best is None or self.rank(iterate) < self.rank(self.best):

@@ -16,9 +16,10 @@ class Iterate:
     ----------
     objective : P at (β, α); includes the inner SVM's own error.
     dual : the best bound so far.
-    stationarity : largest relative KKT residual of the positive weights.
+    stationarity : the largest relative KKT residual of the positive weights, or the SVM's relative error if larger.
     circuit_size : multiplications per kernel entry of the active circuit.
     evaluations : SVMs solved so far.
+    smallest_C : C_min as a multiple of the given C, where this is the trivial solution below it.
     """
 
     beta: Floats
@@ -29,3 +30,4 @@ class Iterate:
     stationarity: float
     circuit_size: int
     evaluations: int
+    smallest_C: float | None = None

@@ -15,6 +15,7 @@ from spnmkl.circuit.measure import second_moment
 from spnmkl.circuit.program import Floats
 from spnmkl.problem import Problem
 from spnmkl.solvers.iterate import Iterate
+from spnmkl.solvers.start import trivial_objective
 from spnmkl.solvers.workspace import Point, Slope, Workspace
 
 _LOWEST, _HIGHEST = -0.8, 4.0  # of the relative step z
@@ -65,7 +66,6 @@ class _Newton:
         self.problem, self.tol = problem, tol
         self.work = Workspace(problem)
         self.alone = vanishes_alone(problem)
-        self.has_bound = problem.convex or problem.convex_in_powers
         self.dual = Dual(-np.inf, np.zeros_like(problem.Y), np.ones(len(problem.p)))
         self.witness = np.full(len(problem.p), 1.0 / problem.c.sum())
         self.scale = trivial_objective(problem)
@@ -82,7 +82,7 @@ class _Newton:
         while idle < _STALLED:
             slope = self.differentiate(point)
             residuals = self.residuals(point, slope)
-            self.residual = float(residuals.max(initial=0.0))
+            self.residual = max(float(residuals.max(initial=0.0)), point.svm_error / point.objective)
             # Much closer to stationary than proven: it is the bound (or the pruned part) that needs work.
             self.near = residuals.sum() < max(10 * self.tol, 0.3 * self.gap)
             seeds = self.improve_bound(point, slope)
@@ -98,10 +98,10 @@ class _Newton:
                 point.objective,
                 self.dual,
                 self.residual,
-                slope.circuit.size,
+                self.work.active(point.beta > 0).size,
                 self.work.evaluations,
             )
-            if not self.has_bound and self.residual <= self.tol:
+            if not self.problem.bounded and self.residual <= self.tol:
                 return
             before = point.value
             point = revised or self.descended(point, slope)
@@ -113,7 +113,7 @@ class _Newton:
         return min(1.0, relative_gap(self.best, self.dual.value)) if np.isfinite(self.best) else 1.0
 
     def evaluate(self, beta: Floats) -> Point:
-        distance = self.gap if self.has_bound else self.residual
+        distance = self.gap if self.problem.bounded else self.residual
         accuracy = min(3e-3, self.svm_share * max(distance, self.tol))
         point = self.work.evaluate(beta, accuracy * min(self.scale, self.best))
         self.best = min(self.best, point.objective)
@@ -122,12 +122,12 @@ class _Newton:
     def differentiate(self, point: Point) -> Slope:
         """On the active circuit, or now and then on all of it.
 
-        Where p ≥ 1 zeros are whole components, so that one pass at β̃, equal to β off them, serves the gradient of
-        the rest, the bound, and the question which pruned weights want to come back.
+        Where a bound is known, zeros are whole components, so that one pass at β̃, equal to β off them, serves the
+        gradient of the rest, the bound, and the question which pruned weights want to come back.
         """
         alive = point.beta > 0
         look = self.near or self.since_look >= _PATIENCE
-        if alive.all() or not (look and self.problem.convex):
+        if alive.all() or not (look and self.problem.bounded):
             self.since_look += 1
             return self.work.differentiate(point.alpha, point.beta, self.work.active(alive))
         self.since_look = 0
@@ -144,7 +144,7 @@ class _Newton:
     def improve_bound(self, point: Point, slope: Slope) -> list[Verdict]:
         """Better the dual bound at this α; returns components to prune (None) or to seed (with a direction)."""
         problem = self.problem
-        if not self.has_bound or slope.circuit is not problem.circuit:
+        if not problem.bounded or slope.circuit is not problem.circuit:
             return []
         alpha, witness, flows = balanced(point.alpha, problem.Y), self.inner(point.beta), slope.flows
         value = self.bound(alpha, witness, flows)
@@ -158,7 +158,7 @@ class _Newton:
             if value - last < 0.1 * (self.best - value):
                 break
         self.witness = np.where(point.beta > 0, self.witness, witness)
-        return self.verdicts(point, witness, flows) if problem.convex else []
+        return self.verdicts(point, witness, flows)
 
     def bound(self, alpha: Floats, witness: Floats, flows: Floats) -> float:
         value = dual_value(self.problem, alpha, witness, flows)
@@ -167,19 +167,19 @@ class _Newton:
         return value
 
     def verdicts(self, point: Point, witness: Floats, flows: Floats) -> list[Verdict]:
-        """Collapsed components with p = 1: at fixed α, F(δ) > λ cᵀδ says seed, F < λ cᵀ everywhere says prune."""
+        """Collapsed components that vanish as a whole: at fixed α, can they pay for themselves?"""
         problem = self.problem
         found: list[Verdict] = []
-        price, D = problem.lam * problem.c, problem.circuit.X.T @ flows
-        weight = price * point.beta
-        for k in range(problem.components.max() + 1):
+        D, slope = problem.circuit.X.T @ flows, problem.regularizer_slope(witness)
+        gain, cost = D / problem.p, slope / problem.p
+        weight = problem.regularizer_slope(point.beta) / problem.p
+        for k in np.flatnonzero(problem.homogeneous):
             part = problem.components == k
-            if (problem.p[part] != 1).any() or weight[part].sum() > _COLLAPSED * weight.sum():
+            if weight[part].sum() > _COLLAPSED * weight.sum():
                 continue
-            ratio = D[part] / (price[part] * witness[part])
-            if D[part].sum() > (1 + 1e-7) * (price * witness)[part].sum() and not self.alone[part].all():
+            if gain[part].sum() > (1 + 1e-7) * cost[part].sum() and not self.alone[part].all():
                 found.append((part, witness))
-            elif ratio.max() < 1 and (point.beta[part] > 0).any():
+            elif (D[part] < slope[part]).all() and (point.beta[part] > 0).any():
                 found.append((part, None))
         return found
 
@@ -289,7 +289,7 @@ class _Newton:
     def moved(self, point: Point, step: _Step, length: float, slope: Slope) -> Floats:
         beta = point.beta + length * step.z * step.sigma
         beta[self.alone & (beta < 1e-14 * beta.max())] = 0.0
-        if not self.problem.convex:
+        if not self.problem.bounded:
             falling = (self.problem.p < 1) & (step.z < 0) & (beta < _GONE * beta.max())
             beta[falling] = 0.0
         return np.maximum(beta, 0.0)
@@ -329,9 +329,3 @@ def vanishes_alone(problem: Problem) -> NDArray[np.bool_]:
     """e_mv ≥ p_v on every path through v (formulation, section 6)."""
     least = problem.circuit.derivations.smallest_exponents()
     return np.array([float(least[v]) for v in problem.circuit.products]) >= problem.p - 1e-12
-
-
-def trivial_objective(problem: Problem) -> float:
-    """J(0): the hinge loss of the best constant classifier, over the classes."""
-    positive = np.where(problem.Y > 0, problem.C, 0.0).sum(axis=1)
-    return float(2 * np.minimum(positive, problem.C.sum() - positive).sum())

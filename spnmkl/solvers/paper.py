@@ -24,18 +24,17 @@ _BOUND_EVERY = 5
 def paper(problem: Problem, beta: Floats, tol: float) -> Iterator[Iterate]:
     """Yield after every alternation."""
     work = Workspace(problem)
-    has_bound = problem.convex or problem.convex_in_powers
     dual = Dual(-np.inf, np.zeros_like(problem.Y), np.ones(len(beta)))
-    best, iteration, step = np.inf, 0, 1.0
+    best, stationarity, iteration, step = np.inf, 1.0, 0, 1.0
     while True:
-        gap = min(1.0, relative_gap(best, dual.value)) if np.isfinite(best) else 1.0
-        point = work.evaluate(beta, 0.02 * max(tol, min(gap, 0.05)) * min(best, problem.C.sum()))
+        distance = relative_gap(best, dual.value) if problem.bounded else stationarity
+        point = work.evaluate(beta, 0.02 * max(tol, min(distance, 0.05)) * min(best, problem.C.sum()))
         best = min(best, point.objective)
         alive = beta > 0
         D = problem.circuit.X.T @ quadratic_flows(problem, point.alpha, beta)
         residual = np.abs(problem.regularizer_slope(beta) - D)[alive].max(initial=0.0)
-        stationarity = float(residual / point.objective)
-        if has_bound and iteration % _BOUND_EVERY == 0:
+        stationarity = max(float(residual), point.svm_error) / point.objective
+        if problem.bounded and iteration % _BOUND_EVERY == 0:
             inner = np.where(alive, beta, dual.witness)
             found, _ = search_dual(problem, point.alpha, inner, target=(1 - tol) * best, rounds=4)
             dual = found if found.value > dual.value else Dual(dual.value, dual.alpha, dual.witness)
@@ -49,7 +48,7 @@ def paper(problem: Problem, beta: Floats, tol: float) -> Iterator[Iterate]:
             work.active(alive).size,
             work.evaluations,
         )
-        if not has_bound and stationarity <= tol:
+        if not problem.bounded and stationarity <= tol:
             return
         beta, step = _beta_step(problem, point.alpha, beta, step)
         beta = _pruned(problem, beta, D)

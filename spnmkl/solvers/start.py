@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -34,7 +34,7 @@ def smallest_C(problem: Problem, max_rounds: int = 400) -> Iterator[Bracket]:
     """
     c, Y, s = problem.c, problem.Y, problem.C
     beta = np.full(len(c), 1.0 / c.sum())
-    a, lower = _light_side(Y, s)
+    a, lower = light_side(Y, s)
     K = np.empty((problem.n, problem.n))
     lowest, highest = 0.0, np.inf  # of V
     best = beta
@@ -54,12 +54,15 @@ def smallest_C(problem: Problem, max_rounds: int = 400) -> Iterator[Bracket]:
                 break
             highest = steepest
             witness = improved_witness(problem, witness, witness_flows)
-        yield Bracket((problem.lam / highest) ** 0.5, (problem.lam / lowest) ** 0.5 if lowest > 0 else np.inf, best, a)
+        low, high = ((problem.lam / V) ** 0.5 if V > 0 else np.inf for V in (highest, lowest))
+        yield Bracket(low, high, best, a)
+        if highest <= 0:
+            return  # the kernels tell no two samples of different classes apart
         beta = np.sqrt(beta * D / c)
         beta = np.maximum(beta / (c * beta).sum(), 1e-13 * beta.max())
 
 
-def _light_side(Y: Floats, s: Floats) -> tuple[Floats, Floats]:
+def light_side(Y: Floats, s: Floats) -> tuple[Floats, Floats]:
     """A feasible a of A0 per class, and its lower bounds (a = s on the lighter side)."""
     positive = np.where(Y > 0, s, 0.0).sum(axis=1, keepdims=True)
     negative = s.sum() - positive
@@ -69,26 +72,48 @@ def _light_side(Y: Floats, s: Floats) -> tuple[Floats, Floats]:
 
 
 def first_weights(problem: Problem, direction: Floats | None = None) -> Floats:
-    """A direction (equal weights) at the scale that is best on a sample of the rows.
+    """A direction (equal weights) at the scale that is best on a sample of the rows."""
+    trials = list(_scales(problem, np.ones(len(problem.p)) if direction is None else direction))
+    return min(trials, key=lambda trial: problem.regularizer(trial[0]) + trial[1])[0]
+
+
+def fitting_weights(problem: Problem, share: float) -> Floats:
+    """Equal weights at the smallest scale at which the SVM leaves at most this share of the trivial objective."""
+    trials = list(_scales(problem, np.ones(len(problem.p))))
+    fitted = [beta for beta, value in trials if value <= share * trivial_objective(problem)]
+    return fitted[0] if fitted else trials[-1][0]
+
+
+def _scales(problem: Problem, direction: Floats) -> Iterator[tuple[Floats, float]]:
+    """Ever larger multiples of a direction with the value of their SVM, on a sample of the rows.
 
     K(tβ) = tK(β), so one kernel serves all scales.
     """
-    direction = np.ones(len(problem.p)) if direction is None else direction
-    step = max(1, problem.n // _SAMPLE)
+    step = _sampling_step(problem)
     rows = slice(0, None, step)
     source = EveryKth(problem.source, step)
     C = problem.C[rows] * (problem.C.sum() / max(problem.C[rows].sum(), 1e-300))
-    sample = replace(problem, source=source, Y=np.ascontiguousarray(problem.Y[:, rows]), C=C, n_threads=1)
-    K = kernel_matrix(sample.circuit, sample.circuit.weights(direction), source, np.empty((len(C), len(C))))
-    level = float(np.trace(K)) / len(K)
-    if level <= 0:
-        return direction
-    best, best_value = direction, np.inf
-    alpha = np.zeros_like(sample.Y)
+    Y = np.ascontiguousarray(problem.Y[:, rows])
+    K = kernel_matrix(problem.circuit, problem.circuit.weights(direction), source, np.empty((len(C), len(C))))
+    level = float(np.trace(K)) / len(K) or 1.0
+    alpha = np.zeros_like(Y)
     for t in 10.0 ** np.arange(-3.0, 4.1, 0.5) / level:
-        fits = [solve_svm(t * K, y, C, a, 0.01 * C.sum(), 200_000) for y, a in zip(sample.Y, alpha, strict=True)]
+        fits = [solve_svm(t * K, y, C, a, 0.01 * C.sum(), 200_000) for y, a in zip(Y, alpha, strict=True)]
         alpha = np.array([fit.alpha for fit in fits])
-        value = problem.regularizer(t * direction) + sum(fit.dual for fit in fits)
-        if value < best_value:
-            best, best_value = t * direction, value
-    return best
+        yield t * direction, sum(fit.dual for fit in fits)
+
+
+def trivial_objective(problem: Problem) -> float:
+    """J(0): the hinge loss of the best constant classifier, over the classes."""
+    positive = np.where(problem.Y > 0, problem.C, 0.0).sum(axis=1)
+    return float(2 * np.minimum(positive, problem.C.sum() - positive).sum())
+
+
+def _sampling_step(problem: Problem) -> int:
+    """Every so many rows make a sample that sees both sides of every class, in whatever order the rows come."""
+    step = max(1, problem.n // _SAMPLE)
+    for candidate in range(step, min(2 * step + 3, problem.n)):
+        signs = problem.Y[:, ::candidate]
+        if (signs.max(axis=1) > signs.min(axis=1)).all():
+            return candidate
+    return step

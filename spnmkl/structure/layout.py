@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable, Mapping
-from itertools import pairwise
+import math
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Callable, Mapping
+from itertools import accumulate, pairwise
+from random import Random
 from typing import TYPE_CHECKING, TypeAlias
 
 from spnmkl.structure.text import KERNEL_LENGTH, WEIGHT_LENGTH, node_text, shortened, text_width
@@ -27,8 +29,11 @@ Links: TypeAlias = dict[Item, list[Item]]
 _BEND_EXTENT = (6.0, 6.0)
 _ROUNDS = 24
 _PATIENCE = 4
-# Flatter edges would run through the neighbours of the node they lead to.
-_SLOPE = 0.16
+_TRIES = 12
+_SMALL = 1_000
+_EFFORT = 300_000
+_SLOPE = 0.15
+_STEEPEST = 0.35
 
 
 def layered(spn: SPN, width: Callable[[str], float] | None = None) -> dict[str, tuple[float, float]]:
@@ -69,12 +74,16 @@ def arranged(spn: SPN) -> SPN:
     )
 
 
+def box_width(text: str) -> float:
+    """The width of a kernel's box; in steps, so that texts of about one length get equal boxes."""
+    return max(64.0, 16 * math.ceil((text_width(shortened(text, KERNEL_LENGTH)) + 16) / 16))
+
+
 def _extent(spn: SPN, v: str) -> tuple[float, float]:
     """How far a node reaches to the left and to the right; a circle has its text beside it."""
     text = node_text(spn, v)
     if spn.kind(v) == "kernel":
-        half = max(60.0, text_width(shortened(text, KERNEL_LENGTH)) + 20) / 2
-        return half, half
+        return (box_width(text) / 2,) * 2
     return RADIUS, RADIUS + (text_width(shortened(text, WEIGHT_LENGTH)) + 4 if text else 0)
 
 
@@ -162,10 +171,9 @@ def _bent(part: list[str], below: Mapping[str, list[str]], layer: Mapping[str, i
         for child in below[v]:
             if layer[child] - layer[v] > 1 and len(down) + layer[child] - layer[v] > most:
                 continue  # drawn all the same, but too long to count among the crossings
-            bends: list[Item] = [(child, between) for between in range(layer[v] + 1, layer[child])]
-            for start, end in pairwise([v, *bends, child]):
-                if end not in down.setdefault(start, []):
-                    down[start].append(end)
+            chain: list[Item] = [*((child, between) for between in range(layer[v] + 1, layer[child])), child]
+            down[v].append(chain[0])
+            down |= {start: [end] for start, end in pairwise(chain)}
     return down
 
 
@@ -185,3 +193,214 @@ def _first_rows(down: Links, up: Links, layer: Mapping[str, int]) -> list[list[I
             rows.setdefault(_layer_of(v, layer), []).append(v)
             stack.extend(reversed(down[v]))
     return [rows[k] for k in sorted(rows)]
+
+
+def _untangled(rows: list[list[Item]], down: Links, up: Links) -> list[list[Item]]:
+    """The order with the fewest crossings of a few tries; a small drawing can afford more of them."""
+    edges = 1 + sum(map(len, down.values()))
+    rounds = min(_ROUNDS, _EFFORT // edges)
+    chance = Random(0)
+    tries = [rows, *([chance.sample(row, len(row)) for row in rows] for _ in range(min(_TRIES, _SMALL // edges)))]
+    best, fewest = rows, _crossings(rows, down)
+    for start in tries:
+        if fewest == 0:
+            break
+        order = _switched(_balanced(start, down, up, rounds), down, up, rounds)
+        crossings = _crossings(order, down)
+        if crossings < fewest:
+            best, fewest = order, crossings
+    return best
+
+
+def _balanced(rows: list[list[Item]], down: Links, up: Links, rounds: int) -> list[list[Item]]:
+    """Sweep down and up, each node to the mean place of its neighbours, and keep the best order seen."""
+    best, fewest, stale = rows, _crossings(rows, down), 0
+    for round in range(rounds):
+        rows = _swept(rows, up) if round % 2 == 0 else _swept(rows[::-1], down)[::-1]
+        crossings = _crossings(rows, down)
+        stale = 0 if crossings < fewest else stale + 1
+        if crossings < fewest:
+            best, fewest = rows, crossings
+        if fewest == 0 or stale == _PATIENCE:
+            break
+    return best
+
+
+def _switched(rows: list[list[Item]], down: Links, up: Links, rounds: int) -> list[list[Item]]:
+    """Exchange neighbours as long as that saves a crossing."""
+    rows = [list(row) for row in rows]
+    place = {v: k for row in rows for k, v in enumerate(row)}
+    for _ in range(rounds):
+        switched = False
+        for row in rows:
+            ends = {v: [sorted(place[u] for u in near[v]) for near in (up, down)] for v in row}
+            for k in range(len(row) - 1):
+                a, b = row[k], row[k + 1]
+                if _crossed(ends[a], ends[b]) > _crossed(ends[b], ends[a]):
+                    row[k], row[k + 1] = b, a
+                    switched = True
+            place |= {v: k for k, v in enumerate(row)}
+        if not switched:
+            break
+    return rows
+
+
+def _crossed(left: list[list[int]], right: list[list[int]]) -> int:
+    """The crossings between the edges of two neighbours: above and below them."""
+    return sum(bisect_left(theirs, end) for own, theirs in zip(left, right, strict=True) for end in own)
+
+
+def _swept(rows: list[list[Item]], near: Links) -> list[list[Item]]:
+    done = [rows[0]]
+    for row in rows[1:]:
+        place = {v: float(k) for k, v in enumerate(done[-1])}
+        mean = {v: sum(place[u] for u in near[v]) / len(near[v]) if near[v] else float(k) for k, v in enumerate(row)}
+        done.append(sorted(row, key=mean.__getitem__))
+    return done
+
+
+def _crossings(rows: list[list[Item]], down: Links) -> int:
+    total = 0
+    for upper, lower in pairwise(rows):
+        place = {v: k for k, v in enumerate(lower)}
+        ends: list[int] = []
+        for v in upper:
+            own = sorted(place[child] for child in down[v])
+            total += sum(len(ends) - bisect_right(ends, end) for end in own)
+            for end in own:
+                insort(ends, end)
+    return total
+
+
+@dataclasses.dataclass
+class _Outline:
+    """The left and right border of a subtree, deepest layer first, counted from `origin`."""
+
+    left: list[float]
+    right: list[float]
+    origin: float = 0.0
+
+
+def _tidy(rows: list[list[Item]], down: Links, extents: Extents) -> dict[Item, float]:
+    """A tree, each parent above the middle of its children: the mean of packing it to the left and to the right."""
+    order = [v for row in rows for v in row]
+    to_left = _packed(order, down, extents)
+    mirrored = {v: children[::-1] for v, children in down.items()}
+    to_right = _packed(order, mirrored, {v: extents[v][::-1] for v in order})
+    return {v: (to_left[v] - to_right[v]) / 2 for v in order}
+
+
+def _packed(order: list[Item], down: Links, extents: Extents) -> dict[Item, float]:
+    """Put the subtrees of every node side by side, as close as their outlines allow."""
+    offset = dict.fromkeys(order, 0.0)
+    outlines: dict[Item, _Outline] = {}
+    for v in reversed(order):
+        joined, middle = _Outline([], []), 0.0
+        for child in down[v]:
+            outline = outlines.pop(child)
+            offset[child] = _distance(joined, outline)
+            outline.origin += offset[child]
+            joined = _joined(joined, outline)
+        if down[v]:
+            middle = _middle([offset[child] for child in down[v]])
+        for child in down[v]:
+            offset[child] -= middle
+        joined.origin -= middle
+        joined.left.append(-extents[v][0] - joined.origin)
+        joined.right.append(extents[v][1] - joined.origin)
+        outlines[v] = joined
+    for v in order:
+        for child in down[v]:
+            offset[child] += offset[v]
+    return offset
+
+
+def _middle(places: list[float]) -> float:
+    """Halfway between the first and the last, or right at the central one if that is about the same."""
+    halfway, central = (places[0] + places[-1]) / 2, places[len(places) // 2]
+    return central if len(places) % 2 and abs(central - halfway) < RADIUS else halfway
+
+
+def _distance(one: _Outline, other: _Outline) -> float:
+    """How far to the right the other outline must move; distant relatives stand further apart."""
+    borders = zip(reversed(one.right), reversed(other.left), strict=False)
+    return max(
+        (a + one.origin + GAP + 8 * min(depth, 4) - b - other.origin for depth, (a, b) in enumerate(borders)),
+        default=0.0,
+    )
+
+
+def _joined(one: _Outline, other: _Outline) -> _Outline:
+    """The outline of both, written into the deeper one: the work is that of the shallower."""
+    shift = one.origin - other.origin
+    if len(one.left) < len(other.left):
+        for k in range(1, len(one.left) + 1):
+            other.left[-k] = one.left[-k] + shift
+        return other
+    for k in range(1, len(other.left) + 1):
+        one.right[-k] = other.right[-k] - shift
+    return one
+
+
+def _relaxed(rows: list[list[Item]], down: Links, up: Links, extents: Extents) -> dict[Item, float]:
+    """Shorten the edges layer by layer, in the given order: each layer is one least-squares problem."""
+    x: dict[Item, float] = {}
+    gaps: list[list[float]] = []
+    for row in rows:
+        reach = [extents.get(v, _BEND_EXTENT) for v in row]
+        gaps.append([0.0, *(a[1] + GAP + b[0] for a, b in pairwise(reach))])
+        offsets = list(accumulate(gaps[-1]))
+        x |= {v: offset - offsets[-1] / 2 for v, offset in zip(row, offsets, strict=True)}
+    pulls = {v: _pulls(v, down, up) for row in rows for v in row}
+    for round in range(_ROUNDS):
+        for row, gap in zip(rows, gaps, strict=True) if round % 2 else zip(rows[::-1], gaps[::-1], strict=True):
+            wanted = [_mean(x, pulls[v]) if pulls[v] else (x[v], 1e-6) for v in row]
+            x |= dict(zip(row, _separated(wanted, gap), strict=True))
+    return x
+
+
+def _pulls(v: Item, down: Links, up: Links) -> list[tuple[Item, float]]:
+    """The neighbours of a node with their force."""
+    lower = [(u, _force(len(down[v]), len(up[u]))) for u in down[v]]
+    return lower + [(u, _force(len(down[u]), len(up[v]))) for u in up[v]]
+
+
+def _force(children: int, parents: int) -> float:
+    """One of many draws less than an only child, which should stand right below its parent."""
+    return 3.0 if children == parents == 1 else 1 / max(children, parents)
+
+
+def _mean(x: Mapping[Item, float], pulls: list[tuple[Item, float]]) -> tuple[float, float]:
+    force = sum(w for _, w in pulls)
+    return sum(x[u] * w for u, w in pulls) / force, force
+
+
+def _separated(wanted: list[tuple[float, float]], gaps: list[float]) -> list[float]:
+    """The places nearest to the wanted ones (each with its weight) that keep the gaps: pool adjacent violators."""
+    blocks: list[tuple[float, float, int]] = []
+    offsets = list(accumulate(gaps))
+    for (place, force), offset in zip(wanted, offsets, strict=True):
+        mean, weight, count = place - offset, force, 1
+        while blocks and blocks[-1][0] > mean:
+            before, its_weight, members = blocks.pop()
+            mean = (before * its_weight + mean * weight) / (its_weight + weight)
+            weight, count = weight + its_weight, count + members
+        blocks.append((mean, weight, count))
+    means = (mean for mean, _, count in blocks for _ in range(count))
+    return [mean + offset for mean, offset in zip(means, offsets, strict=True)]
+
+
+def _heights(x: Mapping[str, float], below: Mapping[str, list[str]], layer: Mapping[str, int]) -> list[float]:
+    """The y of every layer: further apart where flat edges would run through the neighbours of their ends."""
+    rows: list[list[float]] = [[] for _ in range(max(layer.values()) + 1)]
+    reach = [0.0] * len(rows)
+    for v, children in below.items():
+        rows[layer[v]].append(x[v])
+        near = (abs(x[child] - x[v]) for child in children if layer[child] == layer[v] + 1)
+        reach[layer[v]] = max(reach[layer[v]], *near, 0.0)
+    spacing = [min((b - a for a, b in pairwise(sorted(row))), default=math.inf) for row in rows]
+    distances = (
+        max(LAYER_DISTANCE, dx * max(_SLOPE, min(_STEEPEST, (RADIUS + 6) / min(pair))))
+        for dx, pair in zip(reach, pairwise(spacing), strict=False)
+    )
+    return list(accumulate(distances, initial=0.0))

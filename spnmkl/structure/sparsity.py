@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 import networkx as nx
 
 from spnmkl.errors import ParameterError
-from spnmkl.structure.derivations import Derivations, derive
+from spnmkl.structure.derivations import derive
 
 if TYPE_CHECKING:
     from spnmkl.structure.graph import SPN
@@ -43,68 +44,64 @@ def prunable(spn: SPN, p: float | Mapping[str, float] | str | None = None) -> di
     derivations = derive(spn)
     least = derivations.smallest_exponents()
     power = _powers(spn, p, {v: float(e) for v, e in least.items()})
-    branches = _branches(spn)
     parts = {v: members for members, _ in derivations.components() for v in members}
-    threshold = {
-        members: derivations.least_sum({v: 1 / power[v] for v in members}) for members in dict.fromkeys(parts.values())
-    }
-    return {
-        v: _verdict(spn, derivations, v, float(least[v]), power, branches[v], parts[v], threshold[parts[v]])
-        for v in spn.products
-    }
 
+    @cache
+    def can_vanish(members: frozenset[str]) -> bool:
+        """Every path that meets the set has Σ e/p ≥ 1 over it."""
+        return derivations.least_sum({v: 1 / power[v] for v in members}) >= 1 - _ROUNDING
 
-def _verdict(
-    spn: SPN,
-    derivations: Derivations,
-    v: str,
-    least: float,
-    power: Mapping[str, float],
-    branch: frozenset[str],
-    part: frozenset[str],
-    part_threshold: float,
-) -> Prunable:
-    name = repr(spn.label(v))
-    if least >= power[v] - _ROUNDING:
-        return Prunable(
-            "alone",
-            (v,),
-            f"{name} can be pruned alone: its exponent is at least p = {power[v]:g} on every path.",
-        )
-    # Σ e/p over a branch reaches 1 only with some p < 1, or on whole paths, which is the component's case.
-    bent = any(power[u] < 1 for u in branch)
-    if bent and branch != part and derivations.least_sum({u: 1 / power[u] for u in branch}) >= 1 - _ROUNDING:
-        return Prunable(
-            "branch",
-            _ordered(spn, branch),
-            f"{name} can be pruned only together with the {len(branch) - 1} products that hang on it alone.",
-        )
-    if part_threshold >= 1 - _ROUNDING:
-        return Prunable(
-            "component",
-            _ordered(spn, part),
-            f"{name} can be pruned only together with all {len(part)} products it is joined to by shared paths.",
-        )
-    return Prunable(
-        "never",
-        (),
-        f"{name} cannot be pruned: p = {power[v]:g} is above its share of the exponents on some path.",
-    )
+    verdicts: dict[str, Prunable] = {}
+    for v, branches in _branches(spn).items():
+        name = repr(spn.label(v))
+        alone = float(least[v]) >= power[v] - _ROUNDING
+        # Below p = 1 a set can vanish that is not whole paths; otherwise only the component is left to ask about.
+        branch = next((b for b in branches if any(power[u] < 1 for u in b) and can_vanish(b)), None)
+        if alone:
+            verdicts[v] = Prunable(
+                "alone", (v,), f"{name} can be pruned alone: its exponent is at least p = {power[v]:g} on every path."
+            )
+        elif branch is not None and branch != parts[v]:
+            verdicts[v] = Prunable(
+                "branch",
+                _ordered(spn, branch),
+                f"{name} can be pruned only with the other {len(branch) - 1} products of its branch.",
+            )
+        elif can_vanish(parts[v]):
+            verdicts[v] = Prunable(
+                "component",
+                _ordered(spn, parts[v]),
+                f"{name} can be pruned only together with all {len(parts[v])} products it is joined to by shared paths.",
+            )
+        else:
+            verdicts[v] = Prunable(
+                "never",
+                (),
+                f"{name} cannot be pruned: p = {power[v]:g} is above its share of the exponents on some path.",
+            )
+    return verdicts
 
 
 def _ordered(spn: SPN, members: frozenset[str]) -> tuple[str, ...]:
     return tuple(v for v in spn.products if v in members)
 
 
-def _branches(spn: SPN) -> dict[str, frozenset[str]]:
-    """For every product, the products that are reached only through it, itself included."""
+def _branches(spn: SPN) -> dict[str, list[frozenset[str]]]:
+    """For every product the branches it lies in, smallest first.
+
+    The branch of w is w with all that is reached only through it.
+    """
     above = nx.immediate_dominators(spn.graph, spn.root)
-    collected: dict[str, set[str]] = {v: {v} if spn.kind(v) == "product" else set() for v in spn.nodes}
-    for v in reversed(spn.topological_order()):
-        parent = above.get(v)
-        if parent is not None and parent != v:
-            collected[parent] |= collected[v]
-    return {v: frozenset(collected[v]) for v in spn.products}
+    inside: dict[str, set[str]] = {v: {v} if spn.kind(v) == "product" else set() for v in spn.nodes}
+    order = spn.topological_order()
+    for v in reversed(order):
+        if above.get(v, v) not in (None, v):
+            inside[above[v]] |= inside[v]
+    branches: dict[str, list[frozenset[str]]] = {}
+    for v in order:
+        outer = branches.get(above[v], []) if above.get(v, v) not in (None, v) else []
+        branches[v] = [frozenset(inside[v]), *outer] if spn.kind(v) == "product" else outer
+    return {v: branches[v] for v in spn.products}
 
 
 def _powers(spn: SPN, p: float | Mapping[str, float] | str | None, least: Mapping[str, float]) -> Mapping[str, float]:

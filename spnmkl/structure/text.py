@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from spnmkl.structure.nodes import KernelSpec
@@ -43,7 +44,8 @@ def _subject(spec: KernelSpec, label: str | None) -> str:
     """The label without what the text says already; where nothing is left of it, the columns."""
     title = spec.kernel + "".join(f"({', '.join(f'{k}={v}' for k, v in spec.params)})" for _ in spec.params[:1])
     name = (label or "").removesuffix(title).strip()
-    if name and name != spec.kernel:
+    automatic = name == spec.kernel or (re.fullmatch("k[0-9]+", name) and spec.kernel != "precomputed")
+    if name and not automatic:
         return name
     if spec.features is None:
         return ""
@@ -87,16 +89,15 @@ def one_line(text: str) -> str:
 
 
 def shortened(text: str, length: int) -> str:
-    """The text cut to so many characters of usual width, with an ellipsis."""
-    if len(text) <= length and text.isascii():
+    """The text with its middle cut out where it is wider than so many usual characters: names often end alike."""
+    if len(text) <= 2 * length and sum(map(_cells, text)) <= length:
         return text
-    kept, used = 0, 0.0
-    for character in text[: 4 * length]:
-        used += _cells(character)
-        if used > length:
-            return text[:kept].rstrip("\u200d ") + "…"
-        kept += used <= length - 1
-    return text if len(text) <= 4 * length else text[:kept] + "…"
+    return _beginning(text, length // 2) + "…" + _beginning(text[::-1], (length - 1) // 2)[::-1]
+
+
+def _beginning(text: str, length: int) -> str:
+    kept = next((k for k, used in enumerate(accumulate(map(_cells, text[: 2 * length]))) if used > length), 2 * length)
+    return text[:kept].strip()
 
 
 def _cells(character: str) -> int:

@@ -1,0 +1,257 @@
+"""Files that are not plain text tables, each read by the library made for it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import warnings
+import zlib
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from pandas.api.types import infer_dtype, is_bool_dtype, is_complex_dtype, is_datetime64_any_dtype, is_numeric_dtype
+from sklearn.datasets import load_svmlight_file
+
+from spnmkl.data.options import decode, guess_encoding
+from spnmkl.data.unpacking import MAX_UNPACKED, check_shape, check_unpacked, damaged
+from spnmkl.data.words import name_some, quoted
+from spnmkl.errors import DataError
+
+MAX_EXCEL_CELLS = 5_000_000
+Arrays = dict[str, NDArray]
+
+
+def read_excel(name: str, data: bytes, sheet: str | None) -> tuple[str, str, tuple[str, ...]]:
+    """One sheet as comma-separated text, its name, and the names of all sheets."""
+    openpyxl = _library("openpyxl", name)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about styles and extensions, which hold no values
+            book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
+            sheets = {each.title: each for each in book.worksheets}
+            if sheet is not None and sheet not in sheets:
+                raise DataError(f"{quoted(name)} has no sheet {quoted(sheet)}; its sheets are {name_some(sheets)}.")
+            for title in sheets if sheet is None else [sheet]:
+                rows = _sheet_rows(name, sheets[title])
+                if rows:
+                    return _as_csv(rows), title, tuple(sheets)
+    except (DataError, MemoryError):
+        raise
+    except Exception:  # whatever a malformed workbook may cause
+        raise damaged(name, "the workbook") from None
+    raise DataError(f"The workbook {quoted(name)} has no cells in it; fill in a header and rows.")
+
+
+def _sheet_rows(name: str, sheet: Any) -> list[list[object]]:
+    sheet.reset_dimensions()  # which a file may state wrongly
+    rows, cells = [], 0
+    for row in sheet.iter_rows(values_only=True):
+        cells += 1 + len(row)
+        if cells > MAX_EXCEL_CELLS:
+            raise DataError(
+                f"The workbook {quoted(name)} has more than {MAX_EXCEL_CELLS:,} cells; save the sheet as CSV."
+            )
+        if any(value is not None for value in row):
+            rows.append(list(row))
+    width = max((_width(row) for row in rows), default=0)
+    return [(row + [None] * (width - len(row)))[:width] for row in rows]
+
+
+def _width(row: list[object]) -> int:
+    return max(k for k, value in enumerate(row, 1) if value is not None)
+
+
+def _as_csv(rows: list[list[object]]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
+
+
+def read_parquet(name: str, data: bytes) -> tuple[pd.DataFrame, list[str]]:
+    pq = _library("pyarrow.parquet", name)
+    try:
+        file = pq.ParquetFile(io.BytesIO(data))
+        metadata = file.metadata
+        check_shape(name, metadata.num_rows, metadata.num_columns)
+        check_unpacked(name, sum(metadata.row_group(k).total_byte_size for k in range(metadata.num_row_groups)))
+        frame = file.read().to_pandas()
+    except (DataError, MemoryError):
+        raise
+    except Exception:
+        raise damaged(name) from None
+    if not isinstance(frame.index, pd.RangeIndex):
+        frame = frame.reset_index()
+    return _plain(frame.copy())
+
+
+def _plain(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """Numbers, true/false and text only, and notes on what was left out."""
+    left_out = []
+    for position in reversed(range(frame.shape[1])):
+        values = frame.iloc[:, position]
+        plain = _plain_column(values)
+        if plain is None:
+            left_out.append(str(values.name))
+            frame = frame.drop(columns=frame.columns[position])
+        elif plain is not values:
+            frame.isetitem(position, plain)
+    notes = [f"Columns that hold neither numbers nor text were left out: {name_some(left_out[::-1])}."]
+    return frame, notes if left_out else []
+
+
+def _plain_column(values: pd.Series) -> pd.Series | None:
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        return _plain_column(values.astype(values.cat.categories.dtype))
+    if is_numeric_dtype(values) and not is_complex_dtype(values):
+        return values
+    if is_datetime64_any_dtype(values):
+        return values.astype(str).mask(values.isna())
+    kind = infer_dtype(values, skipna=True)
+    if kind in ("decimal", "integer", "floating", "mixed-integer-float"):
+        return values.astype(float)
+    if kind in ("date", "time"):
+        return values.astype(str).mask(values.isna())
+    return values if kind in ("string", "boolean", "empty") else None
+
+
+def read_arff(name: str, data: bytes) -> pd.DataFrame:
+    arff = _library("arff", name, "liac-arff")
+    text = decode(name, data, guess_encoding(data))
+    try:
+        content = _arff_content(arff, text)
+        titles = [title for title, _ in content["attributes"]]
+        check_shape(name, len(content["data"]), len(titles))
+        rows = content["data"]
+        if rows and isinstance(rows[0], dict):
+            usual = [kind[0] if isinstance(kind, list) else 0.0 for _, kind in content["attributes"]]
+            rows = [[row.get(k, value) for k, value in enumerate(usual)] for row in rows]
+    except (DataError, MemoryError):
+        raise
+    except Exception as error:
+        reason = str(error).strip().rstrip(".") or type(error).__name__
+        raise DataError(f"The file {quoted(name)} cannot be read as ARFF: {reason}; repair it.") from None
+    if not rows:
+        raise DataError(f"The table {quoted(name)} has a header but no rows; add samples.")
+    frame = pd.DataFrame(rows)
+    frame.columns = pd.Index(titles)
+    return frame
+
+
+def _arff_content(arff: Any, text: str) -> dict[str, Any]:
+    try:
+        return arff.loads(text)
+    except arff.BadLayout:
+        return arff.loads(text, return_type=arff.LOD)
+
+
+def read_svmlight(name: str, data: bytes) -> pd.DataFrame:
+    """A column "label" and columns f1, f2, …"""
+    try:
+        X, y = load_svmlight_file(io.BytesIO(data))
+    except (ValueError, OverflowError, TypeError) as error:
+        raise DataError(
+            f"The file {quoted(name)} cannot be read as LIBSVM text: {str(error).rstrip('.')}; each line must read "
+            "'label index:value index:value ...'."
+        ) from None
+    check_shape(name, *X.shape)
+    frame = pd.DataFrame(X.toarray(), columns=[f"f{k + 1}" for k in range(X.shape[1])])
+    frame.insert(0, "label", y.astype(np.int64) if (y % 1 == 0).all() else y)
+    return frame
+
+
+def read_npz(name: str, data: bytes) -> Arrays:
+    try:
+        with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+            return {key: archive[key] for key in archive}
+    except (ValueError, KeyError, OSError, EOFError, MemoryError, zlib.error, NotImplementedError) as error:
+        if "pickle" in str(error):
+            raise DataError(
+                f"The file {quoted(name)} holds Python objects, which are never loaded since they could run code; "
+                "save arrays of numbers or text."
+            ) from None
+        raise damaged(name) from None
+    except Exception:  # zipfile's own, and what a malformed array header may cause
+        raise damaged(name) from None
+
+
+def read_mat(name: str, data: bytes) -> Arrays:
+    from scipy.io import loadmat, whosmat
+
+    try:
+        _check_mat(name, data)
+        contents = whosmat(io.BytesIO(data))
+        cells = sum(int(np.prod(shape, dtype=object)) for _, shape, _ in contents)
+        check_unpacked(name, 8 * cells)
+        numeric = [key for key, _, kind in contents if kind in _MATLAB_NUMBERS]
+        arrays = loadmat(io.BytesIO(data), variable_names=numeric) if numeric else {}
+        return {key: arrays[key] for key in numeric}
+    except (DataError, MemoryError):
+        raise
+    except Exception:
+        raise damaged(name) from None
+
+
+_MATLAB_NUMBERS = {"double", "single", "logical"} | {f"{sign}int{bits}" for sign in "u" for bits in (8, 16, 32, 64)}
+_COMPRESSED = 15
+
+
+def _check_mat(name: str, data: bytes) -> None:
+    """Bound what the compressed parts of a MATLAB 5 file unpack to, before anything is read."""
+    if data[:6] != b"MATLAB":
+        return
+    order = "little" if data[126:128] == b"IM" else "big"
+    size, position = 0, 128
+    while position + 8 <= len(data):
+        kind, length = (int.from_bytes(data[position + k : position + k + 4], order) for k in (0, 4))  # type: ignore[arg-type]
+        if kind == _COMPRESSED:
+            part = data[position + 8 : position + 8 + length]
+            size += len(zlib.decompressobj().decompress(part, MAX_UNPACKED + 1))
+            check_unpacked(name, size)
+        position += 8 + length
+
+
+def kernel_matrices(name: str, arrays: Arrays) -> tuple[Arrays, pd.DataFrame, list[str]]:
+    """Square matrices, the columns that go with their rows, and notes on what was left out."""
+    matrices = {key: K for key, K in arrays.items() if _is_matrix(K)}
+    sizes = {key: len(K) for key, K in matrices.items()}
+    if not sizes:
+        raise DataError(
+            f"The file {quoted(name)} holds no square matrix of numbers; save kernel matrices of n × n, each under "
+            "its name."
+        )
+    first, n = next(iter(sizes.items()))
+    for key, size in sizes.items():
+        if size != n:
+            raise DataError(
+                f"The matrices in {quoted(name)} are of different sizes: {quoted(first)} is {n:,} × {n:,}, "
+                f"{quoted(key)} is {size:,} × {size:,}; save matrices over the same samples."
+            )
+    columns = {key: np.ravel(a) for key, a in arrays.items() if key not in matrices and _is_column(a, n)}
+    left_out = [key for key in arrays if key not in matrices and key not in columns]
+    notes = [f"Arrays that are no {n:,} × {n:,} matrix were left out: {name_some(left_out)}."] if left_out else []
+    return (
+        {key: np.ascontiguousarray(K, dtype=np.float64) for key, K in matrices.items()},
+        pd.DataFrame(columns, index=pd.RangeIndex(n)),
+        notes,
+    )
+
+
+def _is_matrix(array: NDArray) -> bool:
+    square = array.ndim == 2 and array.shape[0] == array.shape[1] > 1
+    return square and array.dtype.kind in "fiub"
+
+
+def _is_column(array: NDArray, n: int) -> bool:
+    return array.size == n == max(array.shape, default=0) and array.dtype.kind in "fiubUS"
+
+
+def _library(module: str, name: str, package: str | None = None) -> Any:
+    try:
+        return import_module(module)
+    except ImportError:
+        package = package or module.partition(".")[0]
+        raise DataError(f"Reading {quoted(name)} needs {package}; install it with pip install {package}.") from None

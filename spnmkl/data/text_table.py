@@ -1,0 +1,171 @@
+"""Tables written as text: rows of cells between separators."""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import PurePath
+
+import numpy as np
+import pandas as pd
+from pandas.api.types import infer_dtype, is_numeric_dtype
+
+from spnmkl.data.options import SEPARATOR_WORDS, ReadOptions, decode, guess_encoding, guess_text, read_rows
+from spnmkl.data.unpacking import check_shape
+from spnmkl.data.words import counted, quoted
+from spnmkl.errors import DataError
+
+
+def guess(name: str, data: bytes) -> tuple[str, ReadOptions]:
+    """The text of a table and how it is written."""
+    encoding = guess_encoding(data)
+    text = decode(name, data, encoding)
+    return text, guess_text(text, encoding, PurePath(name).suffix.lower())
+
+
+def read_text(name: str, data: bytes, options: ReadOptions | None) -> tuple[pd.DataFrame, ReadOptions, list[str]]:
+    """A table, how it was read, and notes on that."""
+    text, options = guess(name, data) if options is None else (decode(name, data, options.encoding), options)
+    return parse_text(name, text, options), options, _writing(options)
+
+
+def parse_text(name: str, text: str, options: ReadOptions) -> pd.DataFrame:
+    """The table as it is written: its names may be empty or stand twice, and samples may be columns."""
+    first = next(read_rows(text, options.separator), None)
+    if first is None:
+        raise _unreadable(name, text)
+    check_shape(name, text.count("\n"), len(first))
+    frame = _stripped(_parse(name, text, options, first), text, options)
+    if frame.empty:
+        raise DataError(f"The table {quoted(name)} has a header but no rows; add samples.")
+    extra = frame.shape[1] - len(first)
+    frame.columns = pd.Index([""] * extra + first if options.header else [f"c{k + 1}" for k in range(frame.shape[1])])
+    return frame
+
+
+def _parse(name: str, text: str, options: ReadOptions, first: list[str]) -> pd.DataFrame:
+    frame = _pandas(name, text, options, first)
+    # What the rows have more than the header, pandas takes for row names.
+    if isinstance(frame.index, pd.RangeIndex):
+        return frame
+    if frame.index.nlevels > 1:
+        found = frame.index.nlevels + frame.shape[1]
+        raise DataError(
+            f"The rows of {quoted(name)} have {found:,} values, but its header has {counted(len(first), 'name')}; "
+            "repair the header, or choose another separator."
+        )
+    if frame.iloc[:, -1].isna().all():
+        # Separators at the end of each row.
+        return _pandas(name, text, options, first, index_col=False)
+    return frame.reset_index()
+
+
+def _pandas(name: str, text: str, options: ReadOptions, first: list[str], **more: object) -> pd.DataFrame:
+    try:
+        return pd.read_csv(
+            io.BytesIO(text.encode("utf-8")),
+            sep=r"\s+" if options.separator == " " else options.separator,
+            decimal=options.decimal,
+            header=0 if options.header else None,
+            na_values=list(options.missing),
+            keep_default_na=False,
+            skipinitialspace=True,
+            low_memory=False,
+            dtype={k: "str" for k, title in enumerate(first) if title in options.text} or None,
+            **more,
+        ).copy()  # one block instead of one per column
+    except pd.errors.EmptyDataError:
+        raise _unreadable(name, text) from None
+    except (pd.errors.ParserError, ValueError) as error:
+        reason = str(error).strip().removeprefix("Error tokenizing data. C error: ")
+        raise DataError(
+            f"The table {quoted(name)} cannot be read: {reason}; repair that line, or choose another separator."
+        ) from None
+
+
+def _unreadable(name: str, text: str) -> DataError:
+    if text.strip():
+        return DataError(f"The table {quoted(name)} holds a value of more than 131,072 characters; shorten it.")
+    return DataError(f"The table {quoted(name)} is empty; it needs a header and rows.")
+
+
+def _stripped(frame: pd.DataFrame, text: str, options: ReadOptions) -> pd.DataFrame:
+    """Without space at the end of cells, which pandas keeps."""
+    if f" {options.separator}" not in text and " \n" not in text and not text.endswith(" "):
+        return frame
+    for position in range(frame.shape[1]):
+        values = frame.iloc[:, position]
+        if is_numeric_dtype(values) or infer_dtype(values, skipna=True) != "string":
+            continue
+        values = values.str.strip()
+        values = values.mask(values.isin(options.missing))
+        numbers = None if values.name in options.text else _as_numbers(values, options.decimal)
+        frame.isetitem(position, values if numbers is None else numbers)
+    return frame
+
+
+def _as_numbers(values: pd.Series, decimal: str) -> pd.Series | None:
+    """A column of text as numbers; None where a value is none."""
+    try:
+        return pd.to_numeric(values.str.replace(decimal, ".", regex=False))
+    except (ValueError, TypeError):
+        return None
+
+
+def unique_names(titles: Iterable[object]) -> tuple[list[str], dict[str, str]]:
+    """Names on one line each, none empty and none twice; and which were made up → what was written."""
+    written = [" ".join(str(title).split()) for title in titles]
+    taken = set(written)
+    numbers: Counter[str] = Counter()
+    names: list[str] = []
+    made: dict[str, str] = {}
+    for position, title in enumerate(written):
+        base = title or ("id" if position == 0 else f"c{position + 1}")
+        numbers[base] += 1
+        name = base
+        while name in taken and (not title or numbers[base] > 1):
+            name = f"{base} ({numbers[base]})"
+            numbers[base] += name in taken
+        if name != title:
+            made[name] = title
+        taken.add(name)
+        names.append(name)
+    return names, made
+
+
+def transposed(frame: pd.DataFrame, decimal: str = ".") -> pd.DataFrame:
+    """Rows become columns; names of rows stand in the first column, if it is text."""
+    has_names = not is_numeric_dtype(frame.iloc[:, 0])
+    names = frame.iloc[:, 0].fillna("").tolist() if has_names else [f"c{k + 1}" for k in range(len(frame))]
+    body = frame.iloc[:, int(has_names) :]
+    turned = _turned(body, decimal)
+    turned.columns = pd.Index(names)
+    return pd.concat([pd.DataFrame({"id": list(body.columns)}), turned], axis=1)
+
+
+def _turned(body: pd.DataFrame, decimal: str) -> pd.DataFrame:
+    if all(map(is_numeric_dtype, body.dtypes)):
+        return pd.DataFrame(body.to_numpy(dtype=float, na_value=np.nan).T)
+    values = body.astype(object).to_numpy().T
+    cells = pd.Series(values.ravel()).astype(str).str.replace(decimal, ".", regex=False)
+    numbers = pd.to_numeric(cells, errors="coerce").to_numpy(dtype=float).reshape(values.shape)
+    numeric = (~np.isnan(numbers) | pd.isna(values)).all(axis=0)
+    parts = [
+        pd.DataFrame(numbers[:, numeric], columns=np.flatnonzero(numeric)),
+        pd.DataFrame(values[:, ~numeric], columns=np.flatnonzero(~numeric)).infer_objects(),
+    ]
+    return pd.concat(parts, axis=1)[range(len(numeric))]
+
+
+def _writing(options: ReadOptions) -> list[str]:
+    notes = []
+    if options.separator != "," or options.decimal == ",":
+        between = SEPARATOR_WORDS.get(options.separator, quoted(options.separator))
+        notes.append(f"Values are separated by {between}" + ", with decimal commas." * (options.decimal == ","))
+        notes[0] = notes[0].removesuffix(".") + "."
+    if options.encoding not in ("utf-8", "utf-8-sig"):
+        notes.append(f"The text is encoded as {options.encoding}.")
+    if not options.header:
+        notes.append("No header was found, so that the columns are numbered c1, c2 and so on.")
+    return notes
