@@ -6,14 +6,13 @@ import csv
 import io
 import warnings
 import zlib
-from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pandas.api.types import infer_dtype, is_bool_dtype, is_complex_dtype, is_datetime64_any_dtype, is_numeric_dtype
+from pandas.api.types import infer_dtype, is_complex_dtype, is_datetime64_any_dtype, is_numeric_dtype
 from sklearn.datasets import load_svmlight_file
 
 from spnmkl.data.options import decode, guess_encoding
@@ -90,17 +89,12 @@ def read_parquet(name: str, data: bytes) -> tuple[pd.DataFrame, list[str]]:
 
 def _plain(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     """Numbers, true/false and text only, and notes on what was left out."""
-    left_out = []
-    for position in reversed(range(frame.shape[1])):
-        values = frame.iloc[:, position]
-        plain = _plain_column(values)
-        if plain is None:
-            left_out.append(str(values.name))
-            frame = frame.drop(columns=frame.columns[position])
-        elif plain is not values:
-            frame.isetitem(position, plain)
-    notes = [f"Columns that hold neither numbers nor text were left out: {name_some(left_out[::-1])}."]
-    return frame, notes if left_out else []
+    columns = [_plain_column(frame.iloc[:, k]) for k in range(frame.shape[1])]
+    kept = [k for k, values in enumerate(columns) if values is not None]
+    left_out = [str(name) for name, values in zip(frame.columns, columns, strict=True) if values is None]
+    notes = [f"Columns that hold neither numbers nor text were left out: {name_some(left_out)}."] if left_out else []
+    plain = pd.concat([columns[k] for k in kept], axis=1) if kept else frame.iloc[:, :0]
+    return plain, notes
 
 
 def _plain_column(values: pd.Series) -> pd.Series | None:
@@ -195,7 +189,7 @@ def read_mat(name: str, data: bytes) -> Arrays:
         raise damaged(name) from None
 
 
-_MATLAB_NUMBERS = {"double", "single", "logical"} | {f"{sign}int{bits}" for sign in "u" for bits in (8, 16, 32, 64)}
+_MATLAB_NUMBERS = {"double", "single", "logical"} | {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 _COMPRESSED = 15
 
 

@@ -29,7 +29,7 @@ SEPARATOR_WORDS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", 
 # A comma comes late: in a table with decimal commas it stands in every row too.
 _PREFERRED = ("\t", ";", "|", ",", " ")
 _BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
-_SAMPLE_CHARACTERS, _SAMPLE_ROWS, _LAST_ROWS = 4_000_000, 100, 5
+_SAMPLE_CHARACTERS, _SAMPLE_LINES, _SAMPLE_ROWS, _LAST_ROWS = 1_000_000, 3, 100, 5
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _WITH_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+")
@@ -124,10 +124,19 @@ def guess_text(text: str, encoding: str, suffix: str = "") -> ReadOptions:
 
 def sample_rows(text: str, separator: str) -> list[Row]:
     """The first rows that are not blank, as cells without the space around them."""
-    sample = text[:_SAMPLE_CHARACTERS]
+    sample = text[: max(_SAMPLE_CHARACTERS, _end_of_line(text, _SAMPLE_LINES))]
     rows = list(islice(read_rows(sample, separator), _SAMPLE_ROWS + 1))
     whole = len(sample) == len(text) or len(rows) > _SAMPLE_ROWS
     return rows[:_SAMPLE_ROWS] if whole or len(rows) == 1 else rows[:-1]
+
+
+def _end_of_line(text: str, number: int) -> int:
+    end = -1
+    for _ in range(number):
+        end = text.find("\n", end + 1)
+        if end < 0:
+            return len(text)
+    return end + 1
 
 
 def read_rows(text: str, separator: str) -> Iterator[Row]:

@@ -116,19 +116,18 @@ def _as_numbers(values: pd.Series, decimal: str) -> pd.Series | None:
 def unique_names(titles: Iterable[object]) -> tuple[list[str], dict[str, str]]:
     """Names on one line each, none empty and none twice; and which were made up → what was written."""
     written = [" ".join(str(title).split()) for title in titles]
-    taken = set(written)
+    taken, seen = set(written), set()
     numbers: Counter[str] = Counter()
     names: list[str] = []
     made: dict[str, str] = {}
     for position, title in enumerate(written):
-        base = title or ("id" if position == 0 else f"c{position + 1}")
-        numbers[base] += 1
-        name = base
-        while name in taken and (not title or numbers[base] > 1):
-            name = f"{base} ({numbers[base]})"
-            numbers[base] += name in taken
+        name = base = title or ("id" if position == 0 else f"c{position + 1}")
+        while name in taken and (not title or title in seen):
+            numbers[base] += 1
+            name = f"{base} ({numbers[base] + 1})"
         if name != title:
             made[name] = title
+        seen.add(title)
         taken.add(name)
         names.append(name)
     return names, made
@@ -162,10 +161,9 @@ def _writing(options: ReadOptions) -> list[str]:
     notes = []
     if options.separator != "," or options.decimal == ",":
         between = SEPARATOR_WORDS.get(options.separator, quoted(options.separator))
-        notes.append(f"Values are separated by {between}" + ", with decimal commas." * (options.decimal == ","))
-        notes[0] = notes[0].removesuffix(".") + "."
+        notes.append(f"Values are separated by {between}{', with decimal commas' * (options.decimal == ',')}.")
     if options.encoding not in ("utf-8", "utf-8-sig"):
         notes.append(f"The text is encoded as {options.encoding}.")
     if not options.header:
-        notes.append("No header was found, so that the columns are numbered c1, c2 and so on.")
+        notes.append("No header was found, so that the columns are called c1, c2 and so on.")
     return notes

@@ -1,0 +1,197 @@
+"""The drawing as Python code in the expression API."""
+
+from __future__ import annotations
+
+import keyword
+import math
+import pprint
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from spnmkl.structure import SPN, KernelSpec
+from spnmkl.structure.nodes import PREFIX, FreshIds, Kind
+
+_CLASSES: dict[Kind, str] = {"sum": "Sum", "product": "Product", "kernel": "Kernel"}
+_OWN_ARGUMENTS = frozenset({"features", "normalize", "label", "id"})
+_LINE = 100
+# More levels in one expression are hard to read, and Python's parser gives up at 200.
+_DEEPEST = 7
+
+
+def to_python(spn: SPN) -> str:
+    """Code that builds the drawing and names it `spn`; it runs as it is.
+
+    Nodes used once are nested, shared ones become variables, and so do levels where the nesting is deep. Ids are
+    written where numbering would not give the same ones; positions are left out. A drawing that no expression
+    describes (several roots, a cycle) is written as a dictionary.
+
+    Examples
+    --------
+    >>> from spnmkl.structure import templates
+    >>> print(to_python(templates.flat({"size": ["height", "width"], "colour": [2]})))
+    from spnmkl import SPN, Kernel, Product, Sum
+    <BLANKLINE>
+    spn = SPN(
+        Sum(
+            Product(Kernel("rbf", features=["height", "width"], label="size"), label="size"),
+            Product(Kernel("rbf", features=[2], label="colour"), label="colour"),
+        )
+    )
+    <BLANKLINE>
+    """
+    if not _is_expression(spn):
+        return f"from spnmkl import SPN\n\nspn = SPN.from_dict(\n{_indented(_dictionary(spn))}\n)\n"
+    order = list(_children_first(spn))
+    named = _named(spn, order)
+    numbered = _numbered(spn)
+    written: dict[str, list[str]] = {}
+    statements: list[str] = []
+    for v in order:
+        arguments = [_argument(named[c]) if c in named else written.pop(c) for c in spn.children(v)]
+        own = _own_arguments(spn, v, with_id=spn.kind(v) not in numbered)
+        block = _call(_CLASSES[spn.kind(v)], arguments + own)
+        if v in named:
+            block[0] = f"{named[v]} = {block[0]}"
+            statements += block
+        written[v] = block
+    classes = sorted({_CLASSES[spn.kind(v)] for v in order})
+    lines = [f"from spnmkl import {', '.join(['SPN', *classes])}", "", *statements]
+    if statements:
+        lines.append("")
+    top = _call("SPN", [written[spn.root]])
+    return "\n".join([*lines, f"spn = {top[0]}", *top[1:], ""])
+
+
+def _is_expression(spn: SPN) -> bool:
+    return (
+        len(spn.roots) == 1
+        and not any(issue.code in ("cycle", "unreachable") for issue in spn.validate())
+        and not any(spn.children(v) or _OWN_ARGUMENTS.intersection(dict(spn.spec(v).params)) for v in spn.kernels)
+    )
+
+
+def _dictionary(spn: SPN) -> str:
+    described = spn.to_dict()
+    for node in described["nodes"]:
+        node.pop("x", None)
+        node.pop("y", None)
+    return pprint.pformat(described, width=_LINE, sort_dicts=False)
+
+
+def _indented(text: str) -> str:
+    return "\n".join("    " + line for line in text.split("\n"))
+
+
+def _children_first(spn: SPN) -> Iterator[str]:
+    """Every node after its children, in the order in which the drawing is read."""
+    seen = {spn.root}
+    stack = [(spn.root, iter(spn.children(spn.root)))]
+    while stack:
+        v, children = stack[-1]
+        child = next((c for c in children if c not in seen), None)
+        if child is None:
+            yield v
+            stack.pop()
+        else:
+            seen.add(child)
+            stack.append((child, iter(spn.children(child))))
+
+
+def _named(spn: SPN, order: list[str]) -> dict[str, str]:
+    """The nodes that get a variable: shared ones, and those under which the nesting is deep."""
+    names: dict[str, str] = {}
+    fresh = FreshIds({"SPN", "spn", *_CLASSES.values(), *spn.nodes})
+    depth: dict[str, int] = {}
+    for v in order:
+        depth[v] = 1 + max((depth[c] for c in spn.children(v) if c not in names), default=0)
+        if len(spn.parents(v)) > 1 or (depth[v] >= _DEEPEST and spn.kind(v) == "sum" and spn.parents(v)):
+            names[v] = v if _is_plain(v) and v not in ("SPN", "spn", *_CLASSES.values()) else fresh.next("node_")
+    return names
+
+
+def _is_plain(name: str) -> bool:
+    """Python would normalise other identifiers than ASCII ones."""
+    return name.isascii() and name.isidentifier() and not keyword.iskeyword(name) and not name.startswith("__")
+
+
+def _numbered(spn: SPN) -> set[Kind]:
+    """The kinds whose ids are what the nodes would be numbered anyway, in the order of first appearance."""
+    appeared: dict[str, None] = {}
+    stack = [spn.root]
+    while stack:
+        v = stack.pop()
+        if v not in appeared:
+            appeared[v] = None
+            stack.extend(reversed(spn.children(v)))
+    kinds = set(PREFIX)
+    while True:
+        fresh = FreshIds(v for v in appeared if spn.kind(v) not in kinds)
+        wrong = {kind for v in appeared if (kind := spn.kind(v)) in kinds and fresh.next(PREFIX[kind]) != v}
+        if not wrong:
+            return kinds
+        kinds -= wrong
+
+
+def _own_arguments(spn: SPN, v: str, with_id: bool) -> list[list[str]]:
+    arguments: list[str] = []
+    if spn.kind(v) == "kernel":
+        arguments += _kernel_arguments(spn.spec(v))
+    if spn.kind(v) == "product" and spn.p(v) != 1:
+        arguments.append(f"p={_literal(spn.p(v))}")
+    if spn.label(v) != v:
+        arguments.append(f"label={_literal(spn.label(v))}")
+    if with_id:
+        arguments.append(f"id={_literal(v)}")
+    return [_argument(argument) for argument in arguments]
+
+
+def _argument(text: str) -> list[str]:
+    return [text]
+
+
+def _kernel_arguments(spec: KernelSpec) -> Iterator[str]:
+    yield _literal(spec.kernel)
+    params = dict(spec.params)
+    yield from (f"{name}={_literal(value)}" for name, value in params.items() if _is_plain(name))
+    odd = {name: value for name, value in params.items() if not _is_plain(name)}
+    if odd:
+        yield f"**{_literal(odd)}"
+    if spec.features is not None:
+        yield f"features={_columns(spec.features)}"
+    if spec.normalize != "unit_diagonal":
+        yield f"normalize={_literal(spec.normalize)}"
+
+
+def _columns(features: tuple[int | str, ...]) -> str:
+    first = features[0] if features else None
+    if isinstance(first, int) and len(features) > 3 and features == tuple(range(first, first + len(features))):
+        return f"range({first}, {first + len(features)})"
+    return _literal(features)
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, str):
+        plain = value.isprintable() and '"' not in value and "\\" not in value
+        return f'"{value}"' if plain else repr(value)
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_literal(key)}: {_literal(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, tuple):
+        return "[" + ", ".join(map(_literal, value)) + "]"
+    if isinstance(value, float):
+        return repr(value) if math.isfinite(value) else f'float("{value}")'
+    return repr(value)
+
+
+def _call(name: str, arguments: list[list[str]]) -> list[str]:
+    """The lines of a call: in one line where it fits, else one argument after the other."""
+    flat = [lines[0] for lines in arguments if len(lines) == 1]
+    if len(flat) == len(arguments):
+        line = f"{name}({', '.join(flat)})"
+        if len(line) <= _LINE or all(len(argument) > _LINE - 4 for argument in flat):
+            return [line]
+    lines = [f"{name}("]
+    for argument in arguments:
+        lines += ["    " + line for line in argument]
+        lines[-1] += ","
+    return [*lines, ")"]

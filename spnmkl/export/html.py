@@ -1,0 +1,92 @@
+"""The drawing as a web page of its own, with pyvis and vis-network."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any
+
+import networkx as nx
+
+from spnmkl.export.looks import NodeLook, Theme, drawn, find_theme
+from spnmkl.export.packages import optional
+from spnmkl.structure import SPN
+
+_OPTIONS = {
+    "physics": {"enabled": False},
+    "interaction": {"hover": True, "multiselect": True, "tooltipDelay": 150},
+    "edges": {"smooth": False, "hoverWidth": 0, "selectionWidth": 0},
+    "layout": {"improvedLayout": False},
+}
+
+
+def pyvis_network(spn: SPN, *, beta: Mapping[str, float] | None = None, theme: str = "light") -> Any:
+    """The drawing as a `pyvis.network.Network`: nodes where they were put, edges, options with physics off.
+
+    A node carries, besides the attributes that vis-network knows, its `kind` and a `look` with all that is needed to
+    draw it as in the paper's figure. Its `title` is plain text.
+    """
+    pyvis = optional("pyvis.network", "pyvis", "A web page")
+    colours = find_theme(theme)
+    nodes, edges = drawn(spn, beta, theme=theme)
+    graph = nx.DiGraph()
+    graph.add_nodes_from((v, _attributes(spn.kind(v), look, colours)) for v, look in nodes.items())
+    graph.add_edges_from(
+        (*edge, {"color": look.colour, "width": look.width, "weight": look.width, "arrows": ""})
+        for edge, look in edges.items()
+    )
+    network = pyvis.Network(
+        height="100%", width="100%", directed=True, bgcolor=colours.background, cdn_resources="in_line"
+    )
+    network.from_nx(graph)
+    network.set_options(json.dumps(_OPTIONS))
+    return network
+
+
+def to_html(spn: SPN, *, beta: Mapping[str, float] | None = None, theme: str = "light") -> str:
+    """The drawing as a standalone page that needs no internet: nodes can be moved, the view zoomed.
+
+    Parameters
+    ----------
+    spn : SPN
+        Any drawing, also one that is not valid.
+    beta : mapping of str to float, optional
+        The weights of the products: they set size and colour, and what they prune is grey.
+    theme : {"light", "dark"}
+    """
+    jinja2 = optional("jinja2", "jinja2", "A web page")
+    network = pyvis_network(spn, beta=beta, theme=theme)
+    # The page that comes with pyvis loads styles from the internet and shows some titles as markup; ours does neither.
+    page = (files("spnmkl.export") / "page.html").read_text("utf-8")
+    network.templateEnv = jinja2.Environment(
+        loader=jinja2.ChoiceLoader([jinja2.DictLoader({"spn.html": page}), network.templateEnv.loader])
+    )
+    network.path = "spn.html"
+    return network.generate_html().replace("//# sourceMappingURL=vis-network.min.js.map", "")
+
+
+def _attributes(kind: str, look: NodeLook, colours: Theme) -> dict[str, Any]:
+    return {
+        "kind": kind,
+        "label": look.sign or look.text,
+        "title": look.title,
+        "shape": "circle" if look.sign else "box",
+        "x": look.x,
+        "y": look.y,
+        "color": {"background": look.fill, "border": look.border},
+        "font": {"color": look.ink},
+        "look": {
+            "width": look.width,
+            "height": look.height,
+            "sign": look.sign,
+            "text": look.text,
+            "value": look.value,
+            "rise": look.rise,
+            "fill": look.fill,
+            "border": look.border,
+            "ink": look.ink,
+            "textColor": colours.faded_ink if look.faded else colours.text,
+            "valueColor": colours.faded_ink if look.faded else colours.line,
+        },
+    }

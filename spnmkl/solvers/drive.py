@@ -26,7 +26,8 @@ from spnmkl.threads import single_threaded_blas
 Callback = Callable[[Record], object]
 Solver = Callable[[Problem, Floats, float], Iterator[Iterate]]
 SOLVERS: dict[str, Solver] = {"newton": newton, "paper": paper}
-DEFAULT_ITERATIONS = {"newton": 200, "paper": 2000}
+_UNEVEN_STARTS = 3
+DEFAULT_ITERATIONS = {"newton": 500, "paper": 2000}
 
 
 class TrivialSolutionWarning(UserWarning):
@@ -62,7 +63,7 @@ def solve(
         (the smallest exponent each product has on its paths, at which inner nodes can vanish too).
     solver : "newton", or "paper" (Algorithm 1, slow, for teaching).
     tol : relative gap (P − D)/P to reach.
-    max_iter : outer iterations, by default 200 (newton) or 2000 (paper).
+    max_iter : outer iterations, by default 500 (newton) or 2000 (paper).
     sample_weight, class_weight : scale C per sample; class_weight may be "balanced".
     callback : called with a `Record` after every outer iteration; returning False stops.
     start : weights to begin with, for example of a solution at a nearby C.
@@ -103,7 +104,8 @@ def _trivial_sentence(multiple: float) -> str:
     constant = "so every weight is zero and the classifier is constant"
     if not np.isfinite(multiple):
         return f"The kernels tell no two samples of different classes apart, {constant} at any C; use other kernels."
-    return f"C is at or below C_min, {constant}; choose a C more than {multiple:.3g} times as large."
+    much = f"{multiple:.3g} times"
+    return f"C is at or below C_min, {much} the given C, {constant}; choose a C more than {much} as large."
 
 
 @single_threaded_blas()
@@ -155,17 +157,24 @@ def _iterates(problem: Problem, solver: str, tol: float, begin: Floats | None) -
 
 
 def _nonconvex_iterates(problem: Problem, method: Solver, tol: float) -> Iterator[Iterate]:
-    """Descend from equal weights at which the SVM fits, then along p from the convex problem; β = 0 comes last."""
+    """Descend from several starts: the best of their local optima is kept. β = 0, if it is one, comes last."""
     done = 0
-    half, well = (fitting_weights(problem, share) for share in (0.5, 0.05))
-    for begin in (lambda: (half, 0), lambda: (well, 0), lambda: _along_p(problem, half)):
-        start, spent = begin()
+    for start, spent in _starts(problem):
         done += spent
         for iterate in method(problem, start, tol):
             yield replace(iterate, evaluations=done + iterate.evaluations)
         done += iterate.evaluations
     if problem.path_sums[0].min() >= 1:
         yield _zero_iterate(problem, light_side(problem.Y, problem.C)[0], done)
+
+
+def _starts(problem: Problem) -> Iterator[tuple[Floats, int]]:
+    """Equal weights at which the SVM fits; the same unevenly, as sparse optima are; along p from the convex problem."""
+    equal = fitting_weights(problem, 0.5)
+    yield equal, 0
+    for factors in np.exp(np.random.default_rng(0).normal(0.0, 1.5, (_UNEVEN_STARTS, len(equal)))):
+        yield equal * factors, 0
+    yield _along_p(problem, equal)
 
 
 def _along_p(problem: Problem, beta: Floats) -> tuple[Floats, int]:

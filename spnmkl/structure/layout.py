@@ -403,4 +403,7 @@ def _heights(x: Mapping[str, float], below: Mapping[str, list[str]], layer: Mapp
         max(LAYER_DISTANCE, dx * max(_SLOPE, min(_STEEPEST, (RADIUS + 6) / min(pair))))
         for dx, pair in zip(reach, pairwise(spacing), strict=False)
     )
-    return list(accumulate(distances, initial=0.0))
+    y = list(accumulate(distances, initial=0.0))
+    # A screen is not as wide as most drawings are: use its height.
+    stretch = min(1.5, max(1.0, (max(x.values()) - min(x.values())) / (3 * y[-1]))) if y[-1] else 1.0
+    return [stretch * level for level in y]

@@ -1,0 +1,20 @@
+"""Numbers or text: the one distinction between columns that kernels need."""
+
+from __future__ import annotations
+
+import pandas as pd
+from pandas.api.types import infer_dtype, is_numeric_dtype
+
+
+def is_numeric(values: pd.Series) -> bool:
+    """Whether a column holds numbers or true/false; anything else is text."""
+    return is_numeric_dtype(values) or infer_dtype(values, skipna=True) == "boolean"
+
+
+def numeric_columns(frame: pd.DataFrame) -> tuple[str, ...]:
+    """The columns of a frame that hold numbers, in their order."""
+    return tuple(
+        name
+        for position, (name, dtype) in enumerate(frame.dtypes.items())
+        if is_numeric_dtype(dtype) or infer_dtype(frame.iloc[:, position], skipna=True) == "boolean"
+    )

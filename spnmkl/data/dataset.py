@@ -1,0 +1,193 @@
+"""A table with what its columns are for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from pandas.api.types import is_float_dtype, is_integer_dtype
+
+from spnmkl.data.columns import numeric_columns
+from spnmkl.data.filling import SEPARATOR, fill_template, group_by_prefix
+from spnmkl.data.options import ID_NAMES, LABEL_NAMES
+from spnmkl.data.table import check_columns, read_labels
+from spnmkl.data.words import counted, quoted
+from spnmkl.errors import DataError
+from spnmkl.structure import SPN
+
+Views = Mapping[str, tuple[str, ...]]
+
+GROUP_NAMES = ("patient", "subject", "donor", "person", "individual", "family", "batch", "group")
+_MOST_CLASSES = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Samples as rows, and what each column is for.
+
+    Parameters
+    ----------
+    name : str
+    frame : DataFrame
+        As `read_file` or `join_views` give it: unique names, one sample per row.
+    label : str, optional
+        The column that holds the classes.
+    ignored : tuple of str
+        Columns to leave out.
+    views : mapping from str to tuple of str
+        Groups of columns that belong together.
+    group : str, optional
+        The column that says which rows come from one patient or batch, never split between training and test.
+    matrices : mapping from str to ndarray, optional
+        Precomputed kernel matrices over the rows.
+    """
+
+    name: str
+    frame: pd.DataFrame
+    label: str | None = None
+    ignored: tuple[str, ...] = ()
+    views: Views = field(default_factory=dict)
+    group: str | None = None
+    matrices: Mapping[str, NDArray] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for column in (self.label, self.group):
+            if column is not None:
+                check_columns(self.frame, [column])
+        if self.label is not None and self.label == self.group:
+            raise DataError(f"Column {quoted(self.label)} cannot be the label and the group; choose another for one.")
+        check_columns(self.frame, self.ignored)
+        for columns in self.views.values():
+            check_columns(self.frame, columns)
+        for key, K in self.matrices.items():
+            if K.shape != (len(self.frame),) * 2:
+                raise DataError(
+                    f"Matrix {quoted(key)} is {K.shape[0]:,} × {K.shape[1]:,}, but the table has "
+                    f"{counted(len(self.frame), 'row')}; give matrices over the same samples."
+                )
+
+    @classmethod
+    def guess(cls, name: str, frame: pd.DataFrame, matrices: Mapping[str, NDArray] | None = None) -> Dataset:
+        """A dataset whose label, group, identifiers and views are what the columns look like."""
+        label = guess_label(frame)
+        group = _guess_group(frame, label)
+        ignored = tuple(c for c in _identifiers(frame) if c not in (label, group))
+        dataset = cls(name, frame, label, ignored, {}, group, matrices or {})
+        return dataset.views_by_prefix()
+
+    @cached_property
+    def features(self) -> tuple[str, ...]:
+        """The columns to learn from."""
+        others = {self.label, self.group, *self.ignored}
+        return tuple(name for name in self.frame.columns if name not in others)
+
+    @cached_property
+    def numeric(self) -> tuple[str, ...]:
+        return numeric_columns(self.frame[list(self.features)])
+
+    @cached_property
+    def categorical(self) -> tuple[str, ...]:
+        numeric = set(self.numeric)
+        return tuple(name for name in self.features if name not in numeric)
+
+    @cached_property
+    def feature_views(self) -> dict[str, tuple[str, ...]]:
+        """The views without columns that are not features, and without views that are empty then."""
+        usable = set(self.features)
+        views = {view: tuple(c for c in columns if c in usable) for view, columns in self.views.items()}
+        return {view: columns for view, columns in views.items() if columns}
+
+    @cached_property
+    def y(self) -> NDArray:
+        """The class of each row."""
+        if self.label is None:
+            raise DataError("No label is chosen; choose the column that holds the classes.")
+        return read_labels(self.frame[self.label])
+
+    @property
+    def classes(self) -> NDArray:
+        return np.unique(self.y)
+
+    @property
+    def n_unlabelled(self) -> int:
+        return 0 if self.label is None else int(self.frame[self.label].isna().sum())
+
+    def with_label(self, label: str | None) -> Dataset:
+        """Another label, which is then neither ignored nor the group."""
+        ignored = tuple(name for name in self.ignored if name != label)
+        return replace(self, label=label, ignored=ignored, group=None if self.group == label else self.group)
+
+    def with_group(self, group: str | None) -> Dataset:
+        return replace(self, group=group, ignored=tuple(name for name in self.ignored if name != group))
+
+    def with_ignored(self, names: Iterable[str]) -> Dataset:
+        """Exactly these columns left out; the label and the group stay what they are."""
+        return replace(self, ignored=tuple(name for name in names if name not in (self.label, self.group)))
+
+    def with_views(self, views: Mapping[str, Collection[str]]) -> Dataset:
+        return replace(self, views={view: tuple(columns) for view, columns in views.items()})
+
+    def views_by_prefix(self, separator: str = SEPARATOR) -> Dataset:
+        """A view for each beginning of names before the separator; a column without one belongs to no view."""
+        groups = group_by_prefix(self.features, separator)
+        return self.with_views({view: columns for view, columns in groups.items() if columns != [view]})
+
+    def take(self, rows: NDArray) -> Dataset:
+        """Some of the rows, given by position or by true/false for each."""
+        rows = np.arange(len(self.frame))[rows]
+        matrices = {name: K[np.ix_(rows, rows)] for name, K in self.matrices.items()}
+        return replace(self, frame=self.frame.iloc[rows].reset_index(drop=True), matrices=matrices)
+
+    def labelled(self) -> Dataset:
+        """Without the rows that have no label."""
+        return self if not self.n_unlabelled else self.take(self.frame[self.label].notna().to_numpy())
+
+    def template(self, name: str) -> SPN:
+        """A template filled with the views, columns and matrices; see `fill_template`."""
+        return fill_template(name, self.numeric, self.categorical, self.feature_views, tuple(self.matrices))
+
+
+def guess_label(frame: pd.DataFrame) -> str | None:
+    """A column called label, class, target, …; else the last or first, or a column of text, if it has few values."""
+    by_name = {str(name).lower(): name for name in reversed(frame.columns)}
+    for name in LABEL_NAMES:
+        if name in by_name and frame[by_name[name]].nunique() > 1:
+            return by_name[name]
+    text = [name for name, dtype in reversed(list(frame.dtypes.items())) if not pd.api.types.is_numeric_dtype(dtype)]
+    ends = [frame.columns[-1], frame.columns[0]] if frame.shape[1] else []
+    return next((name for name in (*ends, *text[:_MOST_CLASSES]) if _has_few_values(frame[name])), None)
+
+
+def _has_few_values(values: pd.Series) -> bool:
+    if is_float_dtype(values) and not (values.dropna() % 1 == 0).all():
+        return False
+    return 2 <= values.nunique() <= min(_MOST_CLASSES, len(values) // 2)
+
+
+def _guess_group(frame: pd.DataFrame, label: str | None) -> str | None:
+    """A column called after patients or batches, in which values repeat."""
+    for name in frame.columns:
+        word = str(name).lower().removesuffix("id").rstrip("_ ")
+        if word in GROUP_NAMES and name != label and 3 < frame[name].nunique() < frame[name].count():
+            return name
+    return None
+
+
+def _identifiers(frame: pd.DataFrame) -> list[str]:
+    """Columns that tell rows apart and nothing else, and empty ones."""
+    empty = frame.isna().all()
+    return [
+        name
+        for name, dtype in frame.dtypes.items()
+        if empty[name] or (_may_identify(str(name), dtype) and frame[name].nunique() == len(frame) > 2)
+    ]
+
+
+def _may_identify(name: str, dtype: object) -> bool:
+    if is_integer_dtype(dtype):
+        return name.lower() in ID_NAMES or name.lower().endswith(("_id", " id"))
+    return not pd.api.types.is_numeric_dtype(dtype)

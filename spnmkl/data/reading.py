@@ -1,0 +1,160 @@
+"""From an uploaded file to a table, with a sentence for everything that usually goes wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+import pandas as pd
+
+from spnmkl.data import formats
+from spnmkl.data.options import ReadOptions, guess_text
+from spnmkl.data.text_table import guess, parse_text, read_text, transposed, unique_names
+from spnmkl.data.unpacking import Kind, stem, unpack
+from spnmkl.data.words import counted, name_some, quoted
+from spnmkl.errors import DataError
+
+_SETTINGS: dict[Kind, tuple[str, ...]] = {
+    "text": ("separator", "decimal", "encoding", "header", "missing", "transpose"),
+    "excel": ("sheet", "decimal", "header", "missing", "transpose"),
+    "parquet": ("transpose",),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """What a file holds.
+
+    Attributes
+    ----------
+    name : str
+        The file's name.
+    frame : DataFrame
+        Numbers, true/false and text under unique names, one sample per row.
+    options : ReadOptions
+        How the file was read; give `read_file` a corrected copy to read it differently.
+    notes : tuple of str
+        What was guessed or changed, in plain words.
+    matrices : dict of ndarray
+        Precomputed kernel matrices by name, over the rows of `frame`.
+    kind : str
+        "text", "excel", "parquet", "arff", "svmlight", "npz" or "mat".
+    sheets : tuple of str
+        The sheets of a workbook.
+    renamed : dict
+        Names that were made up → what stood there: nothing, or a name for the second time.
+    """
+
+    name: str
+    frame: pd.DataFrame
+    options: ReadOptions = ReadOptions()
+    notes: tuple[str, ...] = ()
+    matrices: dict[str, formats.Arrays] = field(default_factory=dict)
+    kind: Kind = "text"
+    sheets: tuple[str, ...] = ()
+    renamed: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """The options that matter for this kind of file."""
+        return _SETTINGS.get(self.kind, ())
+
+    @property
+    def view(self) -> str:
+        """What to call the view that the file holds."""
+        return stem(self.name)
+
+
+def read_file(name: str, data: bytes, options: ReadOptions | None = None) -> Table:
+    """Read a table, or kernel matrices, from the bytes of a file.
+
+    CSV, TSV and other separated text, Excel, Parquet, ARFF and LIBSVM text, the text formats also with gzip; .npz and
+    .mat with kernel matrices. The kind is seen from the content. At most 200 MB, unpacked 500 MB, 100,000 columns and
+    50 million values; 5 million cells of a workbook. Nothing in a file is executed.
+
+    Parameters
+    ----------
+    name : str
+        The file's name.
+    data : bytes
+    options : ReadOptions, optional
+        How it is written; guessed when None.
+    """
+    try:
+        return _read(name, data, options)
+    except MemoryError:
+        raise DataError(f"There is not enough memory to read {quoted(name)}; leave out rows or columns.") from None
+
+
+def read_files(files: Iterable[tuple[str, bytes]]) -> list[Table]:
+    """Several files, each as `read_file` does it."""
+    return [read_file(name, data) for name, data in files]
+
+
+def guess_options(name: str, data: bytes) -> ReadOptions:
+    """How a file is written, as far as a look at it tells."""
+    inner, kind, data = unpack(name, data)
+    if kind == "text":
+        return guess(inner, data)[1]
+    if kind == "excel":
+        text, sheet, _ = formats.read_excel(inner, data, None)
+        return replace(guess_text(text, "utf-8"), separator=",", sheet=sheet)
+    return ReadOptions()
+
+
+def _read(name: str, data: bytes, options: ReadOptions | None) -> Table:
+    inner, kind, data = unpack(name, data)
+    if kind == "text":
+        frame, options, notes = read_text(inner, data, options)
+        return _finished(name, kind, frame, options, notes)
+    if kind == "excel":
+        return _read_excel(name, data, options)
+    options = options or ReadOptions()
+    if kind == "parquet":
+        frame, notes = formats.read_parquet(name, data)
+        return _finished(name, kind, frame, options, notes)
+    if kind in ("npz", "mat"):
+        arrays = formats.read_npz(name, data) if kind == "npz" else formats.read_mat(name, data)
+        matrices, frame, notes = formats.kernel_matrices(name, arrays)
+        return Table(name, frame, options, tuple(notes), matrices, kind)
+    frame = formats.read_arff(name, data) if kind == "arff" else formats.read_svmlight(name, data)
+    return _finished(name, kind, frame, replace(options, transpose=False), [])
+
+
+def _read_excel(name: str, data: bytes, options: ReadOptions | None) -> Table:
+    text, sheet, sheets = formats.read_excel(name, data, options.sheet if options else None)
+    options = replace(options or guess_text(text, "utf-8"), separator=",", sheet=sheet)
+    notes = [f"Sheet {quoted(sheet)} of {name_some(sheets)} was read."] if len(sheets) > 1 else []
+    return _finished(name, "excel", parse_text(name, text, options), options, notes, sheets)
+
+
+def _finished(
+    name: str, kind: Kind, frame: pd.DataFrame, options: ReadOptions, notes: list[str], sheets: tuple[str, ...] = ()
+) -> Table:
+    """Turned if its samples are columns, under unique names, with notes on what is missing."""
+    if options.transpose:
+        frame = transposed(frame, options.decimal)
+        notes.append("Samples stand in columns, so that the table was turned.")
+    names, renamed = unique_names(frame.columns)
+    frame.columns = pd.Index(names)
+    notes += [*_renaming(renamed), *_missing(frame)]
+    return Table(name, frame, options, tuple(notes), {}, kind, sheets, renamed)
+
+
+def _renaming(renamed: dict[str, str]) -> list[str]:
+    unnamed = [name for name, title in renamed.items() if not title]
+    doubled = [name for name, title in renamed.items() if title]
+    notes = []
+    if unnamed:
+        notes.append(f"{counted(len(unnamed), 'column')} without a name: called {name_some(unnamed)}.")
+    if doubled:
+        notes.append(f"{counted(len(doubled), 'column')} with the name of another: called {name_some(doubled)}.")
+    return notes
+
+
+def _missing(frame: pd.DataFrame) -> list[str]:
+    missing = frame.isna().sum()
+    total, columns = int(missing.sum()), int((missing > 0).sum())
+    empty = frame.columns[missing == len(frame)]
+    notes = [f"{counted(total, 'value')} missing, in {counted(columns, 'column')}."] if total else []
+    return notes + ([f"No value at all in {name_some(empty)}."] if len(empty) else [])
