@@ -1,4 +1,4 @@
-"""The command line: fit, predict, inspect, validate, template. Everything it does is a call of the library.
+"""The command line: fit, predict, inspect, validate, template, app. Everything it does is a call of the library.
 
 The exit code tells how ``spnmkl fit`` ended; the other commands return 0, 2 or 130, ``validate`` 2 for errors found.
 
@@ -37,6 +37,7 @@ from spnmkl.errors import DataError, ParameterError, SPNMKLError, StructureError
 from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.inspection import heaviest_paths
 from spnmkl.kernels import validate_kernels
+from spnmkl.launch import run_app
 from spnmkl.model_file import load_model, save_model
 from spnmkl.report import accuracy_sentence, certificate_sentence, count_text, inspection_lines, summary, weight_lines
 from spnmkl.solution import Record
@@ -78,6 +79,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _refuse(sentence: str) -> int:
     print(f"spnmkl: {sentence}", file=sys.stderr)
     return BAD_INPUT
+
+
+def _app(args: argparse.Namespace) -> int:
+    return run_app(args.options)
 
 
 def _fit(args: argparse.Namespace) -> int:
@@ -342,6 +347,8 @@ def _parser() -> argparse.ArgumentParser:
         sub.set_defaults(run=run)
         return sub
 
+    app = command("app", _app, "open the app in the browser")
+    app.add_argument("options", nargs=argparse.REMAINDER, help="passed on to streamlit run, such as --server.port=8502")
     _fit_arguments(command("fit", _fit, "learn the weights of a structure from a table"))
     predict = command("predict", _predict, "predict the classes of new samples")
     predict.add_argument("model", help="a file that fit has written")

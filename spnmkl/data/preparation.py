@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.api.types import is_numeric_dtype
 
-from spnmkl.data.table import name_some, suggestion
+from spnmkl.data.words import name_some, suggestion
 from spnmkl.errors import DataError
 from spnmkl.structure import SPN
 

@@ -1,7 +1,7 @@
 """A drawing for the world outside: as a picture, a web page, Python code."""
 
-# from spnmkl.export.code import to_python
-# from spnmkl.export.html import pyvis_network, to_html
+from spnmkl.export.code import to_python
+from spnmkl.export.html import pyvis_network, to_html
 from spnmkl.export.picture import to_png, to_svg
 from spnmkl.export.text import kernel_text, weight_symbol
 

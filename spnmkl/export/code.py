@@ -5,7 +5,6 @@ from __future__ import annotations
 import keyword
 import math
 import pprint
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -13,6 +12,7 @@ from spnmkl.structure import SPN, KernelSpec
 from spnmkl.structure.nodes import PREFIX, FreshIds, Kind
 
 _CLASSES: dict[Kind, str] = {"sum": "Sum", "product": "Product", "kernel": "Kernel"}
+_TAKEN = ("SPN", "spn", "float", "range", *_CLASSES.values())
 _OWN_ARGUMENTS = frozenset({"features", "normalize", "label", "id"})
 _LINE = 100
 # More levels in one expression are hard to read, and Python's parser gives up at 200.
@@ -48,7 +48,7 @@ def to_python(spn: SPN) -> str:
     written: dict[str, list[str]] = {}
     statements: list[str] = []
     for v in order:
-        arguments = [_argument(named[c]) if c in named else written.pop(c) for c in spn.children(v)]
+        arguments = [[named[c]] if c in named else written.pop(c) for c in spn.children(v)]
         own = _own_arguments(spn, v, with_id=spn.kind(v) not in numbered)
         block = _call(_CLASSES[spn.kind(v)], arguments + own)
         if v in named:
@@ -101,12 +101,13 @@ def _children_first(spn: SPN) -> Iterator[str]:
 def _named(spn: SPN, order: list[str]) -> dict[str, str]:
     """The nodes that get a variable: shared ones, and those under which the nesting is deep."""
     names: dict[str, str] = {}
-    fresh = FreshIds({"SPN", "spn", *_CLASSES.values(), *spn.nodes})
+    fresh = FreshIds(spn.nodes)
     depth: dict[str, int] = {}
     for v in order:
         depth[v] = 1 + max((depth[c] for c in spn.children(v) if c not in names), default=0)
-        if len(spn.parents(v)) > 1 or (depth[v] >= _DEEPEST and spn.kind(v) == "sum" and spn.parents(v)):
-            names[v] = v if _is_plain(v) and v not in ("SPN", "spn", *_CLASSES.values()) else fresh.next("node_")
+        deep = depth[v] >= (_DEEPEST if spn.kind(v) == "sum" else 2 * _DEEPEST) and v != spn.root
+        if deep or len(spn.parents(v)) > 1:
+            names[v] = v if _is_plain(v) and v not in _TAKEN else fresh.next("node_")
     return names
 
 
@@ -134,40 +135,41 @@ def _numbered(spn: SPN) -> set[Kind]:
 
 
 def _own_arguments(spn: SPN, v: str, with_id: bool) -> list[list[str]]:
-    arguments: list[str] = []
-    if spn.kind(v) == "kernel":
-        arguments += _kernel_arguments(spn.spec(v))
+    arguments = list(_kernel_arguments(spn.spec(v))) if spn.kind(v) == "kernel" else []
     if spn.kind(v) == "product" and spn.p(v) != 1:
-        arguments.append(f"p={_literal(spn.p(v))}")
+        arguments.append([f"p={_literal(spn.p(v))}"])
     if spn.label(v) != v:
-        arguments.append(f"label={_literal(spn.label(v))}")
+        arguments.append([f"label={_literal(spn.label(v))}"])
     if with_id:
-        arguments.append(f"id={_literal(v)}")
-    return [_argument(argument) for argument in arguments]
+        arguments.append([f"id={_literal(v)}"])
+    return arguments
 
 
-def _argument(text: str) -> list[str]:
-    return [text]
-
-
-def _kernel_arguments(spec: KernelSpec) -> Iterator[str]:
-    yield _literal(spec.kernel)
-    params = dict(spec.params)
-    yield from (f"{name}={_literal(value)}" for name, value in params.items() if _is_plain(name))
-    odd = {name: value for name, value in params.items() if not _is_plain(name)}
+def _kernel_arguments(spec: KernelSpec) -> Iterator[list[str]]:
+    yield [_literal(spec.kernel)]
+    yield from ([f"{name}={_literal(value)}"] for name, value in spec.params if _is_plain(name))
+    odd = {name: value for name, value in spec.params if not _is_plain(name)}
     if odd:
-        yield f"**{_literal(odd)}"
+        yield [f"**{_literal(odd)}"]
     if spec.features is not None:
-        yield f"features={_columns(spec.features)}"
+        yield _features(spec.features)
     if spec.normalize != "unit_diagonal":
-        yield f"normalize={_literal(spec.normalize)}"
+        yield [f"normalize={_literal(spec.normalize)}"]
 
 
-def _columns(features: tuple[int | str, ...]) -> str:
+def _features(features: tuple[int | str, ...]) -> list[str]:
     first = features[0] if features else None
     if isinstance(first, int) and len(features) > 3 and features == tuple(range(first, first + len(features))):
-        return f"range({first}, {first + len(features)})"
-    return _literal(features)
+        return [f"features=range({first}, {first + len(features)})"]
+    flat = f"features={_literal(features)}"
+    if len(flat) <= _LINE:
+        return [flat]
+    lines = [""]
+    for item in map(_literal, features):
+        if len(lines[-1]) + len(item) > _LINE:
+            lines.append("")
+        lines[-1] += f"{item}, "
+    return ["features=[", *("    " + line.rstrip() for line in lines if line), "]"]
 
 
 def _literal(value: Any) -> str:
@@ -184,14 +186,13 @@ def _literal(value: Any) -> str:
 
 
 def _call(name: str, arguments: list[list[str]]) -> list[str]:
-    """The lines of a call: in one line where it fits, else one argument after the other."""
-    flat = [lines[0] for lines in arguments if len(lines) == 1]
-    if len(flat) == len(arguments):
-        line = f"{name}({', '.join(flat)})"
-        if len(line) <= _LINE or all(len(argument) > _LINE - 4 for argument in flat):
+    """The lines of a call: a single one where it fits, else one argument after the other."""
+    if all(len(lines) == 1 for lines in arguments):
+        line = f"{name}({', '.join(lines[0] for lines in arguments)})"
+        if len(line) <= _LINE:
             return [line]
     lines = [f"{name}("]
     for argument in arguments:
         lines += ["    " + line for line in argument]
-        lines[-1] += ","
+        lines[-1] += "," * (len(arguments) > 1)
     return [*lines, ")"]

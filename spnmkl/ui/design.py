@@ -20,6 +20,7 @@ from spnmkl.ui.exchange import exchange
 from spnmkl.ui.node_panel import node_panel
 from spnmkl.ui.session import fragment, workspace
 from spnmkl.ui.store import Workspace
+from spnmkl.ui.words import plain
 
 MOST_PATHS = 100
 MOST_ISSUES = 20
@@ -197,7 +198,3 @@ def show_formula(spn: SPN, issues: list[Issue]) -> None:
         "the exponent of its layer; see the Paths tab."
     )
 
-
-def plain(text: str) -> str:
-    """Text for Streamlit's Markdown: names of nodes and columns must not be read as markup."""
-    return "".join("\\" + c if c in "\\`*_{}[]()<>#+-!|$:~^" else c for c in text)

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from spnmkl.data import Dataset, fill_template
+from spnmkl.data import Dataset
 from spnmkl.errors import SPNMKLError, StructureError
 from spnmkl.export.code import to_python
 from spnmkl.export.html import to_html
@@ -33,14 +33,10 @@ def exchange(work: Workspace, selected: tuple[str, ...]) -> None:
         export_structure(work.drawing.spn)
 
 
-@lru_cache(maxsize=64)
-def _filled(name: str, numeric: tuple[str, ...], text: tuple[str, ...], views: tuple[tuple[str, tuple[str, ...]], ...]) -> SPN:
-    return arranged(fill_template(name, numeric, text, views=dict(views)))
-
-
+@lru_cache(maxsize=32)
 def filled_template(name: str, dataset: Dataset) -> SPN:
-    """A template over the loaded data's views and columns."""
-    return _filled(name, tuple(dataset.numeric), tuple(dataset.categorical), tuple(dataset.views.items()))
+    """A template over the loaded data's views, columns and matrices."""
+    return arranged(dataset.template(name))
 
 
 @lru_cache(maxsize=64)

@@ -6,12 +6,18 @@ import threading
 import time
 from dataclasses import dataclass, field
 
-from spnmkl.data import Dataset
+from spnmkl.data import Choices, Dataset
 from spnmkl.structure import Path
 from spnmkl.ui.drawing import Drawing
 
 EXPIRY_SECONDS = 4 * 3600
 MAX_WORKSPACES = 200
+
+
+@dataclass(frozen=True)
+class SplitSettings:
+    test_share: float = 0.25
+    seed: int = 0
 
 
 @dataclass
@@ -20,7 +26,13 @@ class Workspace:
 
     drawing: Drawing
     dataset: Dataset
+    choices: Choices = field(default_factory=Choices)
+    split: SplitSettings = field(default_factory=SplitSettings)
     path: Path | None = None
+
+    def bring(self, dataset: Dataset) -> None:
+        """Other data; the drawing stays, its checks tell what no longer fits."""
+        self.dataset = dataset
 
 
 @dataclass

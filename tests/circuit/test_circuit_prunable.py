@@ -128,7 +128,7 @@ def test_sentences() -> None:
     assert found.reason == "'P1' cannot be pruned: p = 2 is above its share of the exponents on some path."
     found = SPN.from_dict(THREE_LAYERS).prunable(0.5)["P1"]
     assert (found.how, found.together) == ("branch", ("P1", "P3", "P4"))
-    assert found.reason == "'P1' can be pruned only together with the 2 products that hang on it alone."
+    assert found.reason == "'P1' can be pruned only with the other 2 products of its branch."
 
 
 def test_unknown_p() -> None:
