@@ -9,8 +9,10 @@ page = st.navigation(
     [
         st.Page("pages/data.py", title="Data", icon=":material/table:"),
         st.Page("pages/design.py", title="Design", icon=":material/account_tree:", default=True),
-    ]
+    ],
+    position="top",
 )
+st.html(FRONTEND / "app.css")
 attach()
 with boundary():
     page.run()

@@ -274,14 +274,14 @@ class _Tiles:
 
 
 def _over_rows(work: Callable[[int, int, int], object], source: KernelSource, n_threads: int) -> None:
-    """work(first, last, worker) over all rows; the workers take the next block when they are free."""
+    """work(first, last, worker) over all rows; worker k takes every k-th block, so that sums come out the same."""
     if source.shape[0] * source.shape[1] < _WORTH_THREADS:
         n_threads = 1
     n, step = source.shape[0], source.rows_per_tile(n_threads)
-    blocks = iter([(first, min(first + step, n)) for first in range(0, n, step)])
+    blocks = [(first, min(first + step, n)) for first in range(0, n, step)]
 
     def run(worker: int) -> None:
-        for first, last in blocks:  # next() on a list iterator is atomic
+        for first, last in blocks[worker::n_threads]:
             work(first, last, worker)
 
     if n_threads == 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pandas as pd
-from pandas.api.types import infer_dtype, is_numeric_dtype
+from pandas.api.types import infer_dtype, is_float_dtype, is_numeric_dtype
 
 
 def is_numeric(values: pd.Series) -> bool:
@@ -18,3 +18,10 @@ def numeric_columns(frame: pd.DataFrame) -> tuple[str, ...]:
         for position, (name, dtype) in enumerate(frame.dtypes.items())
         if is_numeric_dtype(dtype) or infer_dtype(frame.iloc[:, position], skipna=True) == "boolean"
     )
+
+
+def as_text(values: pd.Series) -> pd.Series:
+    """Every value as text, whole numbers without a decimal point; missing where it is missing."""
+    if is_float_dtype(values) and (values.dropna() % 1 == 0).all():
+        values = values.astype("Int64")
+    return values.astype(str).mask(values.isna())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from spnmkl.errors import StructureError
 from spnmkl.structure import SPN, Kernel
@@ -73,7 +74,8 @@ def _complete_views(columns: list[str], views: Mapping[str, Sequence[str]] | Non
     known = set(columns)
     groups = {view: [c for c in members if c in known] for view, members in views.items()}
     groups = {view: members for view, members in groups.items() if members}
-    alone = [c for c in columns if c not in {c for members in groups.values() for c in members}]
+    together = {c for members in groups.values() for c in members}
+    alone = [c for c in columns if c not in together]
     if groups and len(alone) > MOST_LEAVES:
         return {**groups, "others": alone}
     return {**groups, **{c: [c] for c in alone}} if groups else {}
@@ -160,7 +162,7 @@ class _Filling:
     def _by_kind(self, members: list[str]) -> tuple[list[str], list[str]]:
         return [c for c in members if c not in self._texts], [c for c in members if c in self._texts]
 
-    @property
+    @cached_property
     def _texts(self) -> frozenset[str]:
         return frozenset(self.text)
 

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from functools import cached_property
+from itertools import chain
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from pandas.api.types import is_numeric_dtype
 
-from spnmkl.data.words import name_some, suggestion
+from spnmkl.data.columns import as_text, numeric_columns
+from spnmkl.data.words import counted, listed, name_some, quoted, suggestion
 from spnmkl.errors import DataError
 from spnmkl.structure import SPN
 
-Impute = Literal["mean"] | None
+Numeric = Literal["standardize", "as is"]
+Missing = Literal["refuse", "mean", "median", "drop rows", "drop columns"]
+Categorical = Literal["codes", "one-hot", "drop"]
 Floats = NDArray[np.float64]
 
 # Beyond this, squares and their sums come close to overflow.
@@ -25,67 +31,157 @@ NUMERIC_KERNELS = ("linear", "polynomial", "rbf", "laplacian", "chi2", "cosine")
 
 
 @dataclass(frozen=True)
+class Choices:
+    """What to do with columns before training.
+
+    Parameters
+    ----------
+    numeric : {"standardize", "as is"}
+        Mean 0 and spread 1 over the training rows, or the numbers as they are.
+    missing : {"refuse", "mean", "median", "drop rows", "drop columns"}
+        Filled with the column's mean or median over the training rows, a missing text being a category of its own; or
+        rows or columns with missing values left out.
+    categorical : {"codes", "one-hot", "drop"}
+        Text as codes for the hamming kernel, as one column of 0 and 1 for each value, or left out.
+    """
+
+    numeric: Numeric = "standardize"
+    missing: Missing = "refuse"
+    categorical: Categorical = "codes"
+
+    def __post_init__(self) -> None:
+        for name, allowed in (("numeric", Numeric), ("missing", Missing), ("categorical", Categorical)):
+            value, words = getattr(self, name), get_args(allowed)
+            if value not in words:
+                expected = ", ".join(map(repr, words[:-1])) + f" or {words[-1]!r}"
+                raise DataError(f"The choice for {name} must be {expected}, but it is {quoted(value)}.")
+
+    @property
+    def fills(self) -> bool:
+        return self.missing in ("mean", "median")
+
+
+@dataclass(frozen=True)
 class NumericColumn:
-    """(value − shift) / scale, with `fill` for a missing value."""
+    """(value − shift) / scale, with `fill` for a missing value; None refuses it."""
 
     name: str
     shift: float
     scale: float
-    fill: float
+    fill: float | None
 
-    def transform(self, values: pd.Series) -> Floats:
-        return (_numbers(values).fillna(self.fill).to_numpy() - self.shift) / self.scale
+    def __post_init__(self) -> None:
+        stored = (self.shift, self.scale, 0.0 if self.fill is None else self.fill)
+        if not all(map(math.isfinite, stored)) or not self.scale:
+            raise ValueError(f"column {quoted(self.name)} has no finite scale and shift")
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return (self.name,)
 
 
 @dataclass(frozen=True)
-class TextColumn:
+class CodedColumn:
     """The position of a value among `categories`; −1 where it is missing, their number for any other."""
 
     name: str
     categories: tuple[str, ...]
 
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return (self.name,)
+
     def transform(self, values: pd.Series) -> Floats:
-        codes = {category: code for code, category in enumerate(self.categories)}
-        texts = (None if missing else str(value) for value, missing in zip(values, values.isna(), strict=True))
-        return np.array([-1.0 if text is None else codes.get(text, len(codes)) for text in texts], dtype=float)
+        return _codes(values, self.categories)[:, None].astype(float)
+
+
+@dataclass(frozen=True)
+class OneHotColumn:
+    """One column of 0 and 1 for each category, and one for missing values where training had some."""
+
+    name: str
+    categories: tuple[str, ...]
+    missing: bool
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return tuple(f"{self.name}={category}" for category in (*self.categories, *["(missing)"] * self.missing))
+
+    def transform(self, values: pd.Series) -> Floats:
+        shown = [*range(len(self.categories)), *[-1] * self.missing]
+        return (_codes(values, self.categories)[:, None] == shown).astype(float)
+
+
+@dataclass(frozen=True)
+class DroppedColumn:
+    """A column left out because it is "text" or has "missing" values."""
+
+    name: str
+    reason: str
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return ()
+
+
+Column = NumericColumn | CodedColumn | OneHotColumn | DroppedColumn
+_KINDS: dict[str, type[Column]] = {
+    "numeric": NumericColumn,
+    "codes": CodedColumn,
+    "one-hot": OneHotColumn,
+    "dropped": DroppedColumn,
+}
 
 
 @dataclass(frozen=True)
 class Preparation:
-    """Numeric columns standardised, text columns as codes for the hamming kernel.
+    """How the columns of a table become the numbers that kernels see.
 
     Attributes
     ----------
-    columns : tuple of NumericColumn and TextColumn
-        In the order of training; other columns of a table are ignored.
-    impute : "mean" or None
-        A missing number becomes the mean of training, a missing text a category of its own; None refuses both.
+    columns : tuple
+        What is done to each column, in the order of training; other columns of a table are ignored.
+    choices : Choices
     """
 
-    columns: tuple[NumericColumn | TextColumn, ...]
-    impute: Impute = None
+    columns: tuple[Column, ...]
+    choices: Choices = Choices()
 
     @classmethod
-    def fit(cls, frame: pd.DataFrame, *, standardize: bool = True, impute: Impute = None) -> Preparation:
-        """Learn from the feature columns of the training rows."""
-        if impute not in (None, "mean"):
-            raise DataError(f"impute must be 'mean' or None, but it is {impute!r}.")
+    def fit(
+        cls, frame: pd.DataFrame, choices: Choices | None = None, rows: Sequence[int] | NDArray | None = None
+    ) -> Preparation:
+        """Learn from the feature columns of the training rows.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            Feature columns only.
+        choices : Choices, optional
+        rows : array of int or bool, optional
+            The training rows by position; all when None.
+        """
+        choices = choices or Choices()
         if not frame.columns.is_unique:
             double = frame.columns[frame.columns.duplicated()][0]
-            raise DataError(f"The column name {double!r} stands twice in the table; rename one of them.")
-        _refuse_empty(frame)
-        if impute is None:
-            _refuse_missing(frame, "fill them, drop them, or choose impute='mean' (--impute mean)")
-        return cls(tuple(_fit_column(frame[name], standardize) for name in frame), impute)
+            raise DataError(f"The column name {quoted(double)} stands twice in the table; rename one of them.")
+        training = frame if rows is None else frame.iloc[rows]
+        dropped = _dropped(training, choices)
+        training = _complete(training[[name for name in frame.columns if name not in dropped]], choices)
+        fitted = {**dropped, **_fit_numbers(training, choices), **_fit_texts(training, choices)}
+        preparation = cls(tuple(fitted[name] for name in frame.columns), choices)
+        preparation._refuse_double_outputs()
+        return preparation
 
     @classmethod
     def unchanged(cls, names: Iterable[str]) -> Preparation:
         """Numeric columns as they are."""
-        return cls(tuple(NumericColumn(str(name), 0.0, 1.0, 0.0) for name in names))
+        return cls(tuple(NumericColumn(str(name), 0.0, 1.0, None) for name in names), Choices(numeric="as is"))
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
-        return tuple(column.name for column in self.columns)
+        """The columns that are used, as the table calls them."""
+        return tuple(column.name for column in self.columns if not isinstance(column, DroppedColumn))
 
     @property
     def numeric(self) -> tuple[str, ...]:
@@ -93,114 +189,229 @@ class Preparation:
 
     @property
     def text(self) -> tuple[str, ...]:
-        return tuple(column.name for column in self.columns if isinstance(column, TextColumn))
+        return tuple(column.name for column in self.columns if isinstance(column, CodedColumn | OneHotColumn))
+
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns if isinstance(column, DroppedColumn))
+
+    @cached_property
+    def outputs(self) -> tuple[str, ...]:
+        """The columns that `transform` returns."""
+        return tuple(chain.from_iterable(column.outputs for column in self.columns))
+
+    def usable(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
+        """Which rows can be transformed: all when missing values are filled, else those that have none."""
+        if self.choices.fills:
+            return np.ones(len(frame), dtype=bool)
+        return self._select(frame).notna().all(axis=1).to_numpy()
 
     def transform(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """The columns of training, found by name, as float64."""
-        lacking = [name for name in self.names if name not in frame.columns]
-        if lacking:
-            raise DataError(
-                f"The table lacks {_columns(len(lacking))} of training: {name_some(lacking)}; "
-                f"{suggestion(lacking[0], frame.columns)}."
-            )
-        frame = frame[list(self.names)]
-        if self.impute is None:
-            _refuse_missing(frame, "fill them, or train with impute='mean' (--impute mean)")
-        return pd.DataFrame(
-            {column.name: column.transform(frame[column.name]) for column in self.columns}, index=frame.index
-        )
+        """The columns of training, found by name, as float64; one row for each row given."""
+        frame = self._select(frame)
+        if not self.choices.fills:
+            refuse_missing(frame, "fill them, or train with a choice that fills them: mean or median")
+        X = np.empty((len(frame), len(self.outputs)))
+        numeric = [column for column in self.columns if isinstance(column, NumericColumn)]
+        X[:, self._numeric_outputs] = _standardised(_numbers(frame[[column.name for column in numeric]]), numeric)
+        position = 0
+        for column in self.columns:
+            if isinstance(column, CodedColumn | OneHotColumn):
+                X[:, position : position + len(column.outputs)] = column.transform(frame[column.name])
+            position += len(column.outputs)
+        return pd.DataFrame(X, columns=pd.Index(self.outputs, dtype=object), index=frame.index)
+
+    def mapped(self, spn: SPN) -> SPN:
+        """The structure with each leaf's columns, named or counted as in the table, replaced by what became of them."""
+        outputs = {column.name: column.outputs for column in self.columns}
+        if all(made == (name,) for name, made in outputs.items()):
+            return spn
+        stored = spn.to_dict()
+        for node in stored["nodes"]:
+            if node.get("features") is not None:
+                names = [self._original(feature) for feature in node["features"]]
+                node["features"] = list(chain.from_iterable(outputs.get(name, (name,)) for name in names))
+                if names and not node["features"]:
+                    raise DataError(
+                        f"Leaf {quoted(spn.label(node['id']))} sees only columns that are left out: "
+                        f"{name_some(names)}; choose others, or remove the leaf."
+                    )
+        return SPN.from_dict(stored)
 
     def check_structure(self, spn: SPN) -> None:
         """Refuse kernels that would take the codes of text for quantities."""
+        coded = [column.name for column in self.columns if isinstance(column, CodedColumn)]
+        if not coded:
+            return
         for leaf in spn.kernels:
             spec = spn.spec(leaf)
-            seen = _seen(self.names, spec.features)
-            text = next((name for name in self.text if name in seen), None)
-            if text is not None and spec.kernel in NUMERIC_KERNELS:
+            if spec.kernel not in NUMERIC_KERNELS:
+                continue
+            seen = None if spec.features is None else {self._original(feature) for feature in spec.features}
+            text = next((name for name in coded if seen is None or name in seen), None)
+            if text is not None:
                 raise DataError(
-                    f"Kernel {spec.kernel!r} of leaf {spn.label(leaf)!r} needs numbers, but it sees the text column "
-                    f"{text!r}; use the hamming kernel for it, or list the columns without it."
+                    f"Kernel {spec.kernel!r} of leaf {quoted(spn.label(leaf))} needs numbers, but it sees the text "
+                    f"column {quoted(text)}; use the hamming kernel for it, or list the columns without it."
                 )
 
     def to_dict(self) -> dict[str, Any]:
         """Values that JSON can hold."""
-        columns = [{"kind": _KIND[type(column)], **asdict(column)} for column in self.columns]
-        return {"version": 1, "impute": self.impute, "columns": columns}
+        kinds = {kind: name for name, kind in _KINDS.items()}
+        columns = [{"kind": kinds[type(column)], **asdict(column)} for column in self.columns]
+        return {"version": 1, "choices": asdict(self.choices), "columns": columns}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Preparation:
         try:
             if data["version"] != 1:
                 raise ValueError(f"version {data['version']!r} is unknown")
-            return cls(tuple(_read_column(**column) for column in data["columns"]), data["impute"])
+            return cls(tuple(_read_column(**column) for column in data["columns"]), Choices(**data["choices"]))
         except (KeyError, TypeError, ValueError) as error:
-            raise DataError(f"The stored preparation cannot be read: {error}.") from None
+            reason = f"{error} is missing" if isinstance(error, KeyError) else str(error).rstrip(".")
+            raise DataError(f"The stored preparation cannot be read: {reason}.") from None
+
+    def _select(self, frame: pd.DataFrame) -> pd.DataFrame:
+        lacking = [name for name in self.names if name not in frame.columns]
+        if lacking:
+            raise DataError(
+                f"The table lacks {counted(len(lacking), 'column')} of training: {name_some(lacking)}; "
+                f"{suggestion(lacking[0], frame.columns)}."
+            )
+        return frame[list(self.names)]
+
+    @cached_property
+    def _numeric_outputs(self) -> NDArray[np.bool_]:
+        kinds = [[isinstance(column, NumericColumn)] * len(column.outputs) for column in self.columns]
+        return np.array(list(chain.from_iterable(kinds)), dtype=bool)
+
+    def _original(self, feature: int | str) -> str:
+        """A feature by name; a position counts the columns of the table in training."""
+        is_position = isinstance(feature, int) and feature < len(self.columns)
+        return self.columns[feature].name if is_position else str(feature)  # type: ignore[index]
+
+    def _refuse_double_outputs(self) -> None:
+        if not self.outputs:
+            raise DataError(f"No column is left to learn from: {name_some(self.dropped)} are left out; choose otherwise.")
+        outputs = pd.Index(self.outputs, dtype=object)
+        if not outputs.is_unique:
+            double = outputs[outputs.duplicated()][0]
+            raise DataError(f"One-hot columns need the name {quoted(double)}, which stands in the table; rename it.")
 
 
-_KIND = {NumericColumn: "numeric", TextColumn: "text"}
-
-
-def is_numeric(values: pd.Series) -> bool:
-    """Whether a column holds numbers or true/false; anything else is text."""
-    if is_numeric_dtype(values):
-        return True
-    return pd.api.types.infer_dtype(values, skipna=True) == "boolean"
-
-
-def _fit_column(values: pd.Series, standardize: bool) -> NumericColumn | TextColumn:
-    name = str(values.name)
-    if not is_numeric(values):
-        return TextColumn(name, tuple(sorted({str(value) for value in values.dropna()})))
-    x = _numbers(values).dropna().to_numpy()
-    mean, spread = float(x.mean()), float(x.std())
-    if not standardize:
-        return NumericColumn(name, 0.0, 1.0, mean)
-    # A constant column has a spread of rounding alone, which must not be blown up to 1.
-    varies = spread > 1e-12 * np.abs(x).max()
-    return NumericColumn(name, mean, spread if varies else 1.0, mean)
-
-
-def _read_column(kind: str, name: str, **stored: Any) -> NumericColumn | TextColumn:
-    if kind == "text":
-        return TextColumn(name, tuple(stored["categories"]))
-    return NumericColumn(name, **{key: float(value) for key, value in stored.items()})
-
-
-def _numbers(values: pd.Series) -> pd.Series:
-    numbers = pd.to_numeric(values, errors="coerce").astype(float)
-    words = values[numbers.isna() & values.notna()]
-    if len(words):
-        raise DataError(f"Column {values.name!r} held numbers in training, but here it holds {words.iloc[0]!r}.")
-    if (numbers.abs() > LARGEST).any():
-        raise DataError(f"Column {values.name!r} holds infinity or a value beyond {LARGEST:g}; correct these values.")
-    return numbers
-
-
-def _refuse_missing(frame: pd.DataFrame, advice: str) -> None:
+def refuse_missing(frame: pd.DataFrame, advice: str) -> None:
+    """Raise unless every value is there."""
     missing = frame.isna().sum()
     missing = missing[missing > 0]
     if len(missing):
-        counts = [f"{name!r} ({n:,} row{'s' * (n != 1)})" for name, n in missing.items()]
-        raise DataError(f"Values are missing in {_columns(len(counts))}: {', '.join(_first(counts, 8))}; {advice}.")
+        counts = [f"{quoted(name)} ({counted(n, 'row')})" for name, n in missing.items()]
+        raise DataError(f"Values are missing in {counted(len(counts), 'column')}: {listed(counts)}; {advice}.")
 
 
-def _refuse_empty(frame: pd.DataFrame) -> None:
-    empty = [str(name) for name in frame if frame[name].isna().all()]
-    if empty:
-        raise DataError(f"No value stands in {_columns(len(empty))}: {name_some(empty)}; leave them out.")
+def _dropped(training: pd.DataFrame, choices: Choices) -> dict[str, Column]:
+    dropped: dict[str, Column] = {}
+    if choices.categorical == "drop":
+        numeric = set(numeric_columns(training))
+        dropped.update({name: DroppedColumn(name, "text") for name in training.columns if name not in numeric})
+    if choices.missing == "drop columns":
+        missing = training.isna().any()
+        dropped.update({name: DroppedColumn(name, "missing") for name in training.columns[missing]})
+    return dropped
 
 
-def _first(items: list[str], most: int) -> Iterator[str]:
-    yield from items[:most]
-    if len(items) > most:
-        yield f"and {len(items) - most:,} more"
+def _complete(training: pd.DataFrame, choices: Choices) -> pd.DataFrame:
+    """The rows to learn from, which have values in every column."""
+    empty = training.columns[training.isna().all()]
+    if len(empty) and len(training):
+        raise DataError(f"No value stands in {counted(len(empty), 'column')}: {name_some(empty)}; leave them out.")
+    if choices.missing == "refuse":
+        refuse_missing(training, "fill them, or choose what to do with them: mean, median, drop rows or drop columns")
+    if choices.missing == "drop rows":
+        training = training.dropna()
+    if not len(training):
+        raise DataError("No row without a missing value is left to learn from; fill missing values instead.")
+    return training
 
 
-def _columns(n: int) -> str:
-    return f"{n:,} column" + "s" * (n != 1)
+def _fit_numbers(training: pd.DataFrame, choices: Choices) -> dict[str, Column]:
+    names = numeric_columns(training)
+    X = _numbers(training[list(names)])
+    if not X.size:
+        return {}
+    mean, spread = np.nanmean(X, axis=0), np.nanstd(X, axis=0)
+    fill = np.nanmedian(X, axis=0) if choices.missing == "median" else mean
+    # A constant column has a spread of rounding alone, which must not be blown up to 1.
+    spread = np.where(spread > 1e-12 * np.nanmax(np.abs(X), axis=0), spread, 1.0)
+    if choices.numeric == "as is":
+        mean, spread = np.zeros_like(mean), np.ones_like(spread)
+    fills = fill.tolist() if choices.fills else [None] * len(names)
+    stored = zip(names, mean.tolist(), spread.tolist(), fills, strict=True)
+    return {name: NumericColumn(name, *numbers) for name, *numbers in stored}
 
 
-def _seen(names: tuple[str, ...], features: Iterable[int | str] | None) -> set[str]:
-    if features is None:
-        return set(names)
-    return {names[f] if isinstance(f, int) and f < len(names) else str(f) for f in features}
+def _fit_texts(training: pd.DataFrame, choices: Choices) -> dict[str, Column]:
+    numeric = set(numeric_columns(training))
+    fitted: dict[str, Column] = {}
+    for name in training.columns:
+        if name not in numeric:
+            texts = as_text(training[name])
+            categories = tuple(sorted(texts.dropna().unique().tolist()))
+            if choices.categorical == "one-hot":
+                fitted[name] = OneHotColumn(name, categories, bool(texts.isna().any()))
+            else:
+                fitted[name] = CodedColumn(name, categories)
+    return fitted
+
+
+def _codes(values: pd.Series, categories: tuple[str, ...]) -> NDArray[np.intp]:
+    """Position among the categories; −1 where missing, their number where unknown."""
+    codes = pd.Index(categories, dtype=object).get_indexer(as_text(values).astype(object))
+    return np.where(values.isna(), -1, np.where(codes < 0, len(categories), codes))
+
+
+def _numbers(frame: pd.DataFrame) -> Floats:
+    """Columns of numbers or true/false as float64, with nan where they are missing."""
+    words = {name: _parsed(frame[name]) for name, dtype in frame.dtypes.items() if not is_numeric_dtype(dtype)}
+    X = frame.assign(**words).to_numpy(dtype=np.float64, na_value=np.nan)
+    large = (np.abs(X) > LARGEST).any(axis=0)
+    if large.any():
+        name = quoted(frame.columns[large][0])
+        raise DataError(f"Column {name} holds infinity or a value beyond {LARGEST:g}; correct these values.")
+    return X
+
+
+def _parsed(values: pd.Series) -> pd.Series:
+    numbers = pd.to_numeric(values, errors="coerce").astype(float)
+    words = values[numbers.isna() & values.notna()]
+    if len(words):
+        raise DataError(
+            f"Column {quoted(values.name)} held numbers in training, but here it holds {quoted(words.iloc[0])}."
+        )
+    return numbers
+
+
+def _standardised(X: Floats, columns: Sequence[NumericColumn]) -> Floats:
+    shift, scale, fill = (
+        np.array([getattr(column, key) for column in columns], dtype=float) for key in ("shift", "scale", "fill")
+    )
+    return (np.where(np.isnan(X), fill, X) - shift) / scale
+
+
+def _read_column(kind: str, **stored: Any) -> Column:
+    if kind not in _KINDS:
+        raise ValueError(f"a column of kind {kind!r} is unknown")
+    column = _KINDS[kind]
+    names = {field.name for field in fields(column)}
+    if stored.keys() != names:
+        raise ValueError(f"a {kind} column has {', '.join(sorted(names))}, not {', '.join(sorted(stored))}")
+    return column(**{key: _read_value(key, value) for key, value in stored.items()})
+
+
+def _read_value(key: str, value: Any) -> Any:
+    if key == "categories":
+        return tuple(str(category) for category in value)
+    if key == "missing":
+        return bool(value)
+    if key in ("name", "reason"):
+        return str(value)
+    return None if value is None and key == "fill" else float(value)

@@ -5,6 +5,7 @@ from functools import reduce
 from itertools import combinations
 
 import networkx as nx
+import numpy as np
 import pytest
 from cases import FIGURE_1, drawn, flat
 from hypothesis import given, settings
@@ -14,9 +15,13 @@ from random_structures import structures
 
 from spnmkl import SPN, ParameterError
 
-small = (structures(max_paths=8) | structures(max_paths=8, aligned=True) | structures(max_paths=8, shared=0.0)).filter(
-    lambda structure: len(product_ids(structure)) <= 8
-)
+
+def few_products(structure: Structure) -> bool:
+    return len(product_ids(structure)) <= 8
+
+
+trees = structures(max_paths=8, shared=0.0).filter(few_products)
+small = trees | (structures(max_paths=8) | structures(max_paths=8, aligned=True)).filter(few_products)
 quick = settings(max_examples=40, deadline=None, derandomize=True)
 Zeros = frozenset[str]
 
@@ -86,6 +91,15 @@ def test_what_vanishes_together_is_least(structure: Structure, p: float | str) -
 
 
 @quick
+@given(trees, st.integers(0, 2**16))
+def test_trees_with_any_p(structure: Structure, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    power = {v: float(rng.choice([0.3, 0.5, 1.0, 2.0])) for v in product_ids(structure)}
+    check_which(structure, power)
+    check_together(structure, power)
+
+
+@quick
 @given(small)
 def test_p_1_prunes_components_and_above_1_nothing(structure: Structure) -> None:
     spn, graph = SPN.from_dict(structure), nx.Graph()
@@ -106,6 +120,12 @@ def test_sparse_prunes_every_node_alone(structure: Structure) -> None:
 def test_a_node_that_hangs_on_a_prunable_one_alone_is_prunable() -> None:
     # P1 may be zero alone, and with it P5, which no other path reaches, goes for nothing.
     structure = drawn("S0>P1 P3, P1>S2, S2>P3 P5, P3>K3, P5>K5", {"P1": 0.3, "P3": 2.0, "P5": 1.0})
+    check_which(structure, node_p(structure))
+
+
+def test_a_node_that_could_go_alone_but_for_a_prunable_one_is_prunable() -> None:
+    # With P1 at zero only the path of P5 alone is left to it, where e = 1 = p.
+    structure = drawn("S0>P1 P5 P3, P1>S2, S2>P3 P5, P3>K3, P5>K5", {"P1": 0.5, "P3": 2.0, "P5": 1.0})
     check_which(structure, node_p(structure))
 
 

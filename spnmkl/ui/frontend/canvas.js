@@ -53,7 +53,9 @@ class Canvas {
     this.network.on("click", (p) => this.click(p));
     this.network.on("dragEnd", (p) => { if (p.nodes.length && this.mode === "select") this.moved(p.nodes); });
     for (const event of ["select", "dragStart"]) this.network.on(event, () => this.tellSelection());
-    this.resize = new ResizeObserver(() => requestAnimationFrame(() => this.network.redraw()));
+    this.untouched = true; // until the first edit or zoom the drawing is kept in view while the page settles
+    for (const event of ["zoom", "dragStart"]) this.network.on(event, () => { this.untouched = false; });
+    this.resize = new ResizeObserver(() => requestAnimationFrame(() => { this.network.redraw(); if (this.untouched) this.fit(); }));
     this.resize.observe(this.stage);
   }
 
@@ -72,7 +74,8 @@ class Canvas {
       this.show();
       const kept = this.selected().filter((id) => this.node(id));
       this.network.selectNodes(data.select?.length ? data.select.filter((id) => this.node(id)) : kept);
-      if (first || data.fit) this.fit();
+      if (first) this.network.once("afterDrawing", () => this.fit());
+      else if (data.fit) this.fit();
       if (data.message) this.say(data.message);
     } else {
       this.show();
@@ -159,6 +162,7 @@ class Canvas {
   // To Python
 
   send(what) {
+    this.untouched = false;
     this.sequence += 1;
     this.show();
     this.say(what);

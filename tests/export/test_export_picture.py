@@ -1,0 +1,145 @@
+import sys
+from xml.etree import ElementTree as ET
+
+import pytest
+from hypothesis import given, settings
+from structure.structure_strategies import drawings
+
+from spnmkl.errors import ParameterError, SPNMKLError
+from spnmkl.export import to_png, to_svg
+from spnmkl.structure import SPN, Kernel, Product, Sum
+from spnmkl.structure import templates as t
+from spnmkl.structure.text import one_line
+
+SVG = "{http://www.w3.org/2000/svg}"
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "\"'&]]>",
+    "🙂 ünïcödé ẞ",
+    "x" * 10_000,
+    "a\x00b\x1b[31m",
+    "\u202eright",
+    "\ufffe",
+]
+
+
+def texts(svg: str, tag: str) -> list[str]:
+    return [element.text or "" for element in ET.fromstring(svg).iter(SVG + tag)]
+
+
+def coloured(svg: str, tag: str, colour: str) -> list[ET.Element]:
+    return [element for element in ET.fromstring(svg).iter(SVG + tag) if element.get("stroke") == colour]
+
+
+def labelled(label: str) -> SPN:
+    return SPN(
+        Sum(Product(Kernel("rbf", label=label), label=label), Product(Kernel("linear", label="other")), label=label)
+    )
+
+
+def test_figure_1_shows_signs_kernels_and_weights() -> None:
+    svg = to_svg(t.figure1())
+    assert svg.startswith("<svg ")
+    root = ET.fromstring(svg)
+    assert len(list(root.iter(SVG + "circle"))) == 13
+    assert len(list(root.iter(SVG + "rect"))) == 1 + 7
+    assert len(list(root.iter(SVG + "line"))) == 19
+    shown = texts(svg, "text")
+    assert {"rbf γ=0.01", "rbf γ=10", "β₁", "β₉"} < set(shown)
+    assert len(shown) == 7 + 9
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_path_is_red(theme: str) -> None:
+    spn = t.figure1()
+    path = list(spn.paths())[6]  # K4 ∘ K6
+    red = {"light": "#e03131", "dark": "#ff5c5c"}[theme]
+    svg = to_svg(spn, highlight=path, theme=theme)
+    assert len(coloured(svg, "line", red)) == 8
+    marked = [group.findtext(SVG + "title") for group in coloured(svg, "g", red)]
+    assert sorted(title.split(",")[0].split()[1] for title in marked if title) == sorted(
+        ["s1", "p9", "s3", "p4", "k4", "s4", "p6", "k6"]
+    )
+    assert to_svg(spn, highlight=["s1", "p9", "s3", "p4", "k4", "s4", "p6", "k6"], theme=theme) == svg
+
+
+def test_weights_set_size_and_colour_and_prune() -> None:
+    spn = t.figure1()
+    beta = dict.fromkeys(spn.products, 0.5) | {"p9": 1.0, "p8": 0.0, "p7": 0.0}
+    svg = to_svg(spn, beta=beta)
+    by_name = {
+        title.split(",")[0]: group
+        for group in ET.fromstring(svg).iter(SVG + "g")
+        if (title := group.findtext(SVG + "title"))
+    }
+    radius = {name: float(group[1].get("r", "0")) for name, group in by_name.items() if name.startswith("product")}
+    assert radius["product p7"] < radius["product p3"] < radius["product p9"]
+    grey = {name for name, group in by_name.items() if group.get("stroke") == "#cdd2d9"}
+    assert grey == {f"{kind} {v}" for kind, ids in {
+        "product": ("p8", "p1", "p2", "p7"), "sum": ("s2",), "kernel": ("k1", "k2", "k7"),
+    }.items() for v in ids}  # fmt: skip
+    assert {"0.5", "1", "0"} < set(texts(svg, "text"))
+
+
+def test_a_sum_without_living_children_takes_its_product_along() -> None:
+    spn = SPN(Sum(Product(Sum(Product(Kernel("rbf"))), Kernel("linear")), Product(Kernel("cosine"))))
+    svg = to_svg(spn, beta={"p1": 1.0, "p2": 0.0, "p3": 1.0})
+    assert len(coloured(svg, "g", "#cdd2d9")) == 5  # p1, its sum, p2 and both kernels below
+    assert len(coloured(to_svg(spn, beta=dict.fromkeys(spn.products, 0.0)), "g", "#cdd2d9")) == len(spn.nodes)
+    assert coloured(to_svg(spn, beta={}), "g", "#cdd2d9") == []
+
+
+@pytest.mark.parametrize("label", HOSTILE, ids=range(len(HOSTILE)))
+def test_labels_are_text(label: str) -> None:
+    svg = to_svg(labelled(label))
+    root = ET.fromstring(svg)
+    assert {element.tag.removeprefix(SVG) for element in root.iter()} == {
+        "svg", "rect", "line", "g", "title", "circle", "path", "text",
+    }  # fmt: skip
+    assert sum(one_line(label) in title for title in texts(svg, "title")) == 3 or not one_line(label)
+    assert max(map(len, texts(svg, "text"))) <= 40
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(drawing=drawings())
+def test_any_drawing_has_a_picture(drawing: dict[str, object]) -> None:
+    spn = SPN.from_dict(drawing)
+    root = ET.fromstring(to_svg(spn, beta=dict.fromkeys(spn.products[::2], 0.0), highlight=spn.nodes[::2]))
+    assert len(list(root.iter(SVG + "g"))) == len(spn.nodes)
+    assert float(root.attrib["width"]) < 2.1e6
+
+
+def test_nodes_stay_where_they_were_put() -> None:
+    spn = SPN(Product(Kernel("rbf"))).replace("p1", x=-300, y=50).replace("k1", x=10, y=700)
+    circle = next(ET.fromstring(to_svg(spn)).iter(SVG + "circle"))
+    assert (circle.get("cx"), circle.get("cy")) == ("-300", "50")
+
+
+def test_a_picture_in_pixels() -> None:
+    png = to_png(t.figure1(), scale=1)
+    assert png[:8] == b"\x89PNG\r\n\x1a\n"
+    svg = ET.fromstring(to_svg(t.figure1()))
+    width, height = (int.from_bytes(png[k : k + 4]) for k in (16, 20))
+    assert (width, height) == pytest.approx((float(svg.attrib["width"]), float(svg.attrib["height"])), abs=1.5)
+
+
+def test_a_huge_drawing_makes_no_huge_picture() -> None:
+    spn = SPN(Product(Kernel("rbf"))).replace("p1", x=-1e6, y=0).replace("k1", x=1e6, y=1e6)
+    png = to_png(spn)
+    assert int.from_bytes(png[16:20]) * int.from_bytes(png[20:24]) < 25e6
+
+
+def test_hostile_labels_have_a_png() -> None:
+    for label in HOSTILE:
+        assert to_png(labelled(label), scale=0.2).startswith(b"\x89PNG")
+
+
+def test_an_unknown_theme_is_refused() -> None:
+    with pytest.raises(ParameterError, match=r"^The theme must be one of 'light', 'dark'; found 'pink'\.$"):
+        to_svg(t.figure1(), theme="pink")
+
+
+def test_the_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    with pytest.raises(SPNMKLError, match="^A PNG picture needs the package vl-convert-python, which is not installed"):
+        to_png(t.figure1())

@@ -1,0 +1,206 @@
+from dataclasses import replace
+from itertools import combinations
+from time import perf_counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from random_structures import random_structure
+from structure_strategies import drawings, valid_structures
+
+from spnmkl.structure import SPN, Kernel, Product, Sum
+from spnmkl.structure import templates as t
+from spnmkl.structure.layout import BOX_HEIGHT, RADIUS, arranged, box_width, layered
+from spnmkl.structure.text import node_text
+
+quick = settings(max_examples=60, deadline=None, derandomize=True)
+
+COLUMNS = ["red", "green", "blue", "mean of the texture", "n"]
+GROUPS = {"colour": ["red", "green", "blue"], "texture": ["mean", "worst"], "shape": [0, 1, 2, 3], "age": ["a"]}
+TREES = {
+    "flat": t.flat(COLUMNS),
+    "grouped": t.grouped(GROUPS),
+    "hierarchy": t.hierarchy(["a__b__c", "a__b__d", "a__e", "f__g", "f__h__i", "f__h__j", "k"]),
+    "product_of_sums": t.product_of_sums(GROUPS),
+    "figure1": t.figure1(),
+    "expanded": t.figure1().expanded(),
+}
+SHARED = {
+    "pairwise_products": t.pairwise_products(COLUMNS, include_single=True),
+    "polynomial": t.polynomial(Kernel("rbf"), 5),
+    "taylor_exp": t.taylor_exp(Kernel("linear"), 3),
+    **{
+        f"random {seed}": SPN.from_dict(
+            random_structure(np.random.default_rng(seed), shared=0.4, max_paths=80, min_paths=6)
+        )
+        for seed in range(20)
+    },
+}
+Spots = dict[str, tuple[float, float]]
+
+
+def size(spn: SPN, v: str) -> tuple[float, float]:
+    kernel = spn.kind(v) == "kernel"
+    return (box_width(node_text(spn, v)), BOX_HEIGHT) if kernel else (2 * RADIUS, 2 * RADIUS)
+
+
+def overlapping(spn: SPN, spots: Spots) -> list[tuple[str, str]]:
+    def overlap(a: str, b: str) -> bool:
+        return all(
+            abs(p - q) < (m + n) / 2 for p, q, m, n in zip(spots[a], spots[b], size(spn, a), size(spn, b), strict=True)
+        )
+
+    return [pair for pair in combinations(spn.nodes, 2) if overlap(*pair)]
+
+
+def crossings(spn: SPN, spots: Spots) -> int:
+    def side(a: str, b: str, c: str) -> float:
+        (ax, ay), (bx, by), (cx, cy) = spots[a], spots[b], spots[c]
+        return (bx - ax) * (cy - ay) - (by - ay) * (cx - ax)
+
+    edges = [(v, child) for v in spn.nodes for child in spn.children(v)]
+    return sum(
+        side(a, b, c) * side(a, b, d) < 0 and side(c, d, a) * side(c, d, b) < 0
+        for (a, b), (c, d) in combinations(edges, 2)
+        if len({a, b, c, d}) == 4
+    )
+
+
+def falls(spn: SPN, spots: Spots) -> bool:
+    return all(spots[v][1] < spots[child][1] for v in spn.nodes for child in spn.children(v))
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_a_tree_has_no_crossing(name: str) -> None:
+    assert crossings(TREES[name], layered(TREES[name])) == 0
+
+
+@pytest.mark.parametrize("name", TREES | SHARED)
+def test_children_stand_below_their_parents_and_nothing_overlaps(name: str) -> None:
+    spn = (TREES | SHARED)[name]
+    spots = layered(spn)
+    assert falls(spn, spots)
+    assert overlapping(spn, spots) == []
+
+
+def test_shared_nodes_cost_few_crossings() -> None:
+    in_order_of_definition = 0
+    ours = 0
+    for spn in SHARED.values():
+        spots = layered(spn)
+        ours += crossings(spn, spots)
+        rows: dict[float, int] = {}
+        naive = {}
+        for v in spn.nodes:
+            rows[spots[v][1]] = rows.get(spots[v][1], 0) + 1
+            naive[v] = (100.0 * rows[spots[v][1]], spots[v][1])
+        in_order_of_definition += crossings(spn, naive)
+    assert ours < 0.5 * in_order_of_definition
+
+
+def test_the_root_is_on_top_and_the_whole_is_centred() -> None:
+    for spn in (TREES | SHARED).values():
+        spots = layered(spn)
+        assert spots[spn.root][1] == min(y for _, y in spots.values())
+        for axis in zip(*spots.values(), strict=True):
+            assert min(axis) + max(axis) == pytest.approx(0, abs=0.2)
+
+
+def test_figure_1_is_symmetric_where_it_can_be() -> None:
+    spots = layered(t.figure1())
+    for product, kernel in zip([f"p{i}" for i in range(1, 8)], t.figure1().kernels, strict=True):
+        assert spots[product][0] == spots[kernel][0]
+    assert spots["s4"][0] == spots["p6"][0]
+
+
+def test_a_wide_layer_is_evenly_spaced() -> None:
+    spn = t.flat([Kernel("linear") for _ in range(200)])
+    spots = layered(spn)
+    steps = np.diff([spots[v][0] for v in spn.kernels])
+    assert np.ptp(steps) < 0.3
+    assert overlapping(spn, spots) == []
+
+
+def test_edges_to_a_wide_layer_pass_over_the_other_nodes() -> None:
+    spn = t.flat([Kernel("linear") for _ in range(60)])
+    spots = layered(spn)
+    (x, y), (last_x, last_y), (next_x, next_y) = (spots[v] for v in ("s1", "p60", "p59"))
+    assert next_y - (y + (last_y - y) * (next_x - x) / (last_x - x)) > RADIUS
+
+
+def test_widths_can_be_given() -> None:
+    spn = t.flat(["a", "b"])
+    wide, narrow = (layered(spn, width=lambda v, w=w: w) for w in (500.0, 50.0))
+    assert abs(wide["k1"][0] - wide["k2"][0]) >= 500
+    assert abs(narrow["k1"][0] - narrow["k2"][0]) < 120
+
+
+def test_the_same_drawing_gives_the_same_layout() -> None:
+    for spn in SHARED.values():
+        assert layered(spn) == layered(SPN.from_dict(spn.to_dict()))
+
+
+@quick
+@given(spn=valid_structures())
+def test_any_structure_falls_without_overlaps(spn: SPN) -> None:
+    spots = layered(spn)
+    assert falls(spn, spots)
+    assert overlapping(spn, spots) == []
+
+
+@quick
+@given(drawing=drawings())
+def test_any_drawing_can_be_arranged(drawing: dict[str, object]) -> None:
+    spn = SPN.from_dict(drawing)
+    spots = layered(spn)
+    assert list(spots) == list(spn.nodes)
+    assert overlapping(spn, spots) == []
+
+
+def test_arranging_changes_positions_only() -> None:
+    spn = t.grouped(GROUPS)
+    placed = arranged(spn)
+    assert all(placed.position(v) == spot for v, spot in layered(spn).items())
+    assert arranged(placed) == placed
+    bare = {v: replace(node, x=None, y=None) for v, node in placed._nodes.items()}
+    assert SPN._of(bare, placed._children) == spn
+
+
+def _ladder(rungs: int) -> SPN:
+    """Deep, and one kernel shared by every layer."""
+    shared = Kernel("rbf")
+    top: Kernel | Sum = shared
+    for _ in range(rungs):
+        top = Sum(Product(top), Product(shared, Kernel("linear")))
+    return SPN(top)
+
+
+@pytest.mark.parametrize(
+    ("spn", "seconds"),
+    [
+        (t.flat(list(range(100))), 0.1),
+        (t.pairwise_products(list(range(18))), 0.1),
+        (_ladder(50), 0.1),
+        (t.flat(list(range(1000))), 2.0),
+        (t.pairwise_products(list(range(60))), 2.0),
+        (_ladder(500), 2.0),
+    ],
+    ids=repr,
+)
+def test_layout_is_fast(spn: SPN, seconds: float) -> None:
+    best = float("inf")
+    for _ in range(5):
+        start = perf_counter()
+        layered(spn)
+        best = min(best, perf_counter() - start)
+        if best < seconds:
+            return
+    pytest.fail(f"{len(spn.nodes)} nodes took {best:.2f} s")
+
+
+def test_a_chain_of_thousands_meets_no_recursion_limit() -> None:
+    top: Kernel | Product = Kernel("rbf")
+    for _ in range(5000):
+        top = Product(top)
+    spots = layered(SPN(top))
+    assert {x for x, _ in spots.values()} == {0.0}
