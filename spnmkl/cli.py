@@ -32,7 +32,16 @@ from sklearn.utils._param_validation import InvalidParameterError
 
 import spnmkl
 from spnmkl.circuit.program import compile_circuit
-from spnmkl.data import Preparation, drop_columns, fill_template, is_numeric, read_table, split_label
+from spnmkl.data import (
+    Choices,
+    Preparation,
+    drop_columns,
+    fill_template,
+    is_numeric,
+    read_table,
+    refuse_missing,
+    split_label,
+)
 from spnmkl.errors import DataError, ParameterError, SPNMKLError, StructureError
 from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.inspection import heaviest_paths
@@ -88,7 +97,10 @@ def _app(args: argparse.Namespace) -> int:
 def _fit(args: argparse.Namespace) -> int:
     out = _target(args.out, args.data)
     features, y = split_label(read_table(args.data), args.label, args.ignore)
-    preparation = Preparation.fit(features, standardize=args.standardize, impute=args.impute)
+    if args.impute is None:
+        refuse_missing(features, "fill them, drop them, or choose impute='mean' (--impute mean)")
+    choices = Choices("standardize" if args.standardize else "as is", "mean" if args.impute else "refuse")
+    preparation = Preparation.fit(features, choices)
     spn = read_structure(args.structure, preparation.numeric, preparation.text)
     preparation.check_structure(spn)
     _note_identifiers(features[list(preparation.text)])

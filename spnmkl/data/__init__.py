@@ -1,15 +1,40 @@
-"""From a table on disk to the numbers that kernels see, and back for new samples."""
+"""From files to the numbers that kernels see, and back for new samples."""
 
+from spnmkl.data.columns import is_numeric
+from spnmkl.data.dataset import Dataset, guess_label
 from spnmkl.data.filling import fill_template, group_by_prefix
-from spnmkl.data.preparation import Preparation, is_numeric
+from spnmkl.data.joining import Joined, attach_labels, join_views
+from spnmkl.data.options import ReadOptions
+from spnmkl.data.preparation import Choices, Preparation, refuse_missing
+from spnmkl.data.problems import problems
+from spnmkl.data.reading import Table, guess_options, read_file, read_files
+from spnmkl.data.splitting import Split, split_rows
+from spnmkl.data.summary import class_balance, summarize
 from spnmkl.data.table import drop_columns, read_table, split_label
 
 __all__ = [
+    "Choices",
+    "Dataset",
+    "Joined",
     "Preparation",
+    "ReadOptions",
+    "Split",
+    "Table",
+    "attach_labels",
+    "class_balance",
     "drop_columns",
     "fill_template",
     "group_by_prefix",
+    "guess_label",
+    "guess_options",
     "is_numeric",
+    "join_views",
+    "problems",
+    "read_file",
+    "read_files",
     "read_table",
+    "refuse_missing",
     "split_label",
+    "split_rows",
+    "summarize",
 ]

@@ -371,8 +371,10 @@ def _codes(values: pd.Series, categories: tuple[str, ...]) -> NDArray[np.intp]:
 
 def _numbers(frame: pd.DataFrame) -> Floats:
     """Columns of numbers or true/false as float64, with nan where they are missing."""
-    words = {name: _parsed(frame[name]) for name, dtype in frame.dtypes.items() if not is_numeric_dtype(dtype)}
-    X = frame.assign(**words).to_numpy(dtype=np.float64, na_value=np.nan)
+    words = [name for name, dtype in frame.dtypes.items() if not is_numeric_dtype(dtype)]
+    if words:
+        frame = frame.assign(**{name: _parsed(frame[name]) for name in words})
+    X = frame.to_numpy(dtype=np.float64, na_value=np.nan)
     large = (np.abs(X) > LARGEST).any(axis=0)
     if large.any():
         name = quoted(frame.columns[large][0])

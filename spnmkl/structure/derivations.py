@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import log10, prod
+from math import inf, log10, prod
 from typing import TYPE_CHECKING
 
 from spnmkl.errors import StructureError
@@ -52,6 +52,13 @@ class Term:
 
 
 ONE = Term({}, (), ())
+
+_Lightest = tuple[float, frozenset[str]]
+_NEVER: _Lightest = (inf, frozenset())
+
+
+def _by_weight(found: _Lightest) -> float:
+    return found[0]
 
 
 def _added(left: Mapping[str, Fraction], right: Mapping[str, Fraction]) -> Mapping[str, Fraction]:
@@ -128,24 +135,31 @@ class Derivations:
             met.append(met_here)
         return met[-1]
 
-    def least_sum(self, cost: Mapping[str, float], terms: Iterable[Term] | None = None) -> float:
-        """min over derivations that use any node of `cost` of Σ_v cost_v e_mv (inf when there is none)."""
-        free = [0.0] * len(self.leaves)
-        met = [float("inf")] * len(self.leaves)
+    def lightest(self, cost: Mapping[str, float]) -> tuple[float, frozenset[str]]:
+        """The derivation with the least Σ_v cost_v e_mv among those that use a node of `cost`.
 
-        def of_term(term: Term) -> tuple[float, float]:
-            own = [cost[v] * e for v, e in term.exponents.items() if v in cost]
-            low = sum(own) + sum(free[slot] for slot, _ in term.arguments)
-            if own:
-                return low, low
-            return low, min((low - free[slot] + met[slot] for slot, _ in term.arguments), default=float("inf"))
-
-        *inner, root = self.operations
-        for operation in inner:
-            pairs = [of_term(term) for term in operation]
-            free.append(min(pair[0] for pair in pairs))
-            met.append(min(pair[1] for pair in pairs))
-        return min((of_term(term)[1] for term in (root if terms is None else terms)), default=float("inf"))
+        Returns the sum and the products used; inf and none where no derivation uses such a node.
+        """
+        free: list[_Lightest] = [(0.0, frozenset())] * len(self.leaves)
+        met: list[_Lightest] = [_NEVER] * len(self.leaves)
+        for operation in self.operations:
+            frees: list[_Lightest] = []
+            mets: list[_Lightest] = []
+            for term in operation:
+                own = sum(cost[v] * e for v, e in term.exponents.items() if v in cost)
+                parts = [free[slot] for slot, _ in term.arguments]
+                total = own + sum(weight for weight, _ in parts)
+                used = frozenset(term.exponents).union(*(nodes for _, nodes in parts))
+                frees.append((total, used))
+                if any(v in cost for v in used):
+                    mets.append((total, used))
+                else:
+                    for k, (slot, _) in enumerate(term.arguments):
+                        others = frozenset(term.exponents).union(*(n for i, (_, n) in enumerate(parts) if i != k))
+                        mets.append((total - parts[k][0] + met[slot][0], others | met[slot][1]))
+            free.append(min(frees, key=_by_weight))
+            met.append(min(mets, key=_by_weight, default=_NEVER))
+        return met[-1]
 
     def products_below(self) -> list[frozenset[str]]:
         """The products met under every slot."""
@@ -256,8 +270,7 @@ def _explosion(spn: SPN, profiles: Mapping[str, set[Profile]]) -> str:
     uneven = [
         s
         for s in spn.sums
-        if all(c in profiles for c in spn.children(s))
-        and len({frozenset(profiles[c]) for c in spn.children(s)}) > 1
+        if all(c in profiles for c in spn.children(s)) and len({frozenset(profiles[c]) for c in spn.children(s)}) > 1
     ]
     names = ", ".join(repr(spn.label(s)) for s in uneven[:5]) + (" and others" if len(uneven) > 5 else "")
     return (

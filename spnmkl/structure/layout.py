@@ -27,12 +27,12 @@ Extents: TypeAlias = Mapping[Item, tuple[float, float]]
 Links: TypeAlias = dict[Item, list[Item]]
 
 _BEND_EXTENT = (6.0, 6.0)
-_ROUNDS = 24
+_SWEEPS = 24
 _PATIENCE = 4
 _TRIES = 12
-_SMALL = 1_000
-_EFFORT = 300_000
-_SLOPE = 0.15
+# The numbers of edges up to which a drawing gets several tries, has its crossings counted, gets all sweeps.
+_SMALL, _LARGE, _HUGE = 1_000, 10_000, 100_000
+_SLOPE = 0.1
 _STEEPEST = 0.35
 
 
@@ -144,7 +144,7 @@ def _parts(below: Mapping[str, list[str]]) -> list[list[str]]:
             for v in part:
                 new = [u for u in near[v] if u not in seen]
                 seen.update(new)
-                part += dict.fromkeys(new)
+                part += new
             parts.append(part)
     return sorted(parts, key=len, reverse=True)
 
@@ -158,7 +158,7 @@ def _across(
         for child in children:
             up[child].append(v)
     rows = _first_rows(down, up, layer)
-    if all(len(parents) <= 1 for parents in up.values()):
+    if _edges(down) == len(down) - 1 and all(len(parents) <= 1 for parents in up.values()):
         return _tidy(rows, down, extents)
     return _relaxed(_untangled(rows, down, up), down, up, extents)
 
@@ -175,6 +175,10 @@ def _bent(part: list[str], below: Mapping[str, list[str]], layer: Mapping[str, i
             down[v].append(chain[0])
             down |= {start: [end] for start, end in pairwise(chain)}
     return down
+
+
+def _edges(links: Links) -> int:
+    return sum(map(len, links.values()))
 
 
 def _layer_of(item: Item, layer: Mapping[str, int]) -> int:
@@ -197,26 +201,27 @@ def _first_rows(down: Links, up: Links, layer: Mapping[str, int]) -> list[list[I
 
 def _untangled(rows: list[list[Item]], down: Links, up: Links) -> list[list[Item]]:
     """The order with the fewest crossings of a few tries; a small drawing can afford more of them."""
-    edges = 1 + sum(map(len, down.values()))
-    rounds = min(_ROUNDS, _EFFORT // edges)
+    edges = _edges(down)
+    if edges > _LARGE:
+        return _swept(_swept(rows, up)[::-1], down)[::-1]
     chance = Random(0)
     tries = [rows, *([chance.sample(row, len(row)) for row in rows] for _ in range(min(_TRIES, _SMALL // edges)))]
     best, fewest = rows, _crossings(rows, down)
     for start in tries:
         if fewest == 0:
             break
-        order = _switched(_balanced(start, down, up, rounds), down, up, rounds)
+        order = _switched(_balanced(start, down, up), down, up)
         crossings = _crossings(order, down)
         if crossings < fewest:
             best, fewest = order, crossings
     return best
 
 
-def _balanced(rows: list[list[Item]], down: Links, up: Links, rounds: int) -> list[list[Item]]:
+def _balanced(rows: list[list[Item]], down: Links, up: Links) -> list[list[Item]]:
     """Sweep down and up, each node to the mean place of its neighbours, and keep the best order seen."""
     best, fewest, stale = rows, _crossings(rows, down), 0
-    for round in range(rounds):
-        rows = _swept(rows, up) if round % 2 == 0 else _swept(rows[::-1], down)[::-1]
+    for sweep in range(_SWEEPS):
+        rows = _swept(rows, up) if sweep % 2 == 0 else _swept(rows[::-1], down)[::-1]
         crossings = _crossings(rows, down)
         stale = 0 if crossings < fewest else stale + 1
         if crossings < fewest:
@@ -226,11 +231,11 @@ def _balanced(rows: list[list[Item]], down: Links, up: Links, rounds: int) -> li
     return best
 
 
-def _switched(rows: list[list[Item]], down: Links, up: Links, rounds: int) -> list[list[Item]]:
+def _switched(rows: list[list[Item]], down: Links, up: Links) -> list[list[Item]]:
     """Exchange neighbours as long as that saves a crossing."""
     rows = [list(row) for row in rows]
     place = {v: k for row in rows for k, v in enumerate(row)}
-    for _ in range(rounds):
+    for _ in range(_SWEEPS):
         switched = False
         for row in rows:
             ends = {v: [sorted(place[u] for u in near[v]) for near in (up, down)] for v in row}
@@ -352,8 +357,8 @@ def _relaxed(rows: list[list[Item]], down: Links, up: Links, extents: Extents) -
         offsets = list(accumulate(gaps[-1]))
         x |= {v: offset - offsets[-1] / 2 for v, offset in zip(row, offsets, strict=True)}
     pulls = {v: _pulls(v, down, up) for row in rows for v in row}
-    for round in range(_ROUNDS):
-        for row, gap in zip(rows, gaps, strict=True) if round % 2 else zip(rows[::-1], gaps[::-1], strict=True):
+    for sweep in range(_SWEEPS if _edges(down) <= _HUGE else 2):
+        for row, gap in zip(rows, gaps, strict=True) if sweep % 2 else zip(rows[::-1], gaps[::-1], strict=True):
             wanted = [_mean(x, pulls[v]) if pulls[v] else (x[v], 1e-6) for v in row]
             x |= dict(zip(row, _separated(wanted, gap), strict=True))
     return x

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Literal
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 How = Literal["alone", "branch", "component", "never"]
 _ROUNDING = 1e-12
+_MOST_TRIED = 60  # products: beyond, the set named may not be the smallest
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Prunable:
 
     Attributes
     ----------
-    how : "alone", "branch" (with all that hangs on it alone), "component" (with all it shares paths with), "never".
+    how : "alone", "branch" (with some it shares paths with), "component" (with all of them), "never".
     together : the products that vanish with it, itself included; empty for "never".
     reason : one sentence.
     """
@@ -47,39 +48,52 @@ def prunable(spn: SPN, p: float | Mapping[str, float] | str | None = None) -> di
     parts = {v: members for members, _ in derivations.components() for v in members}
 
     @cache
-    def can_vanish(members: frozenset[str]) -> bool:
-        """Every path that meets the set has Σ e/p ≥ 1 over it."""
-        return derivations.least_sum({v: 1 / power[v] for v in members}) >= 1 - _ROUNDING
+    def largest(members: frozenset[str]) -> frozenset[str]:
+        """The largest subset that can vanish: every path that meets it has Σ e/p ≥ 1 over it.
+
+        There is one, since the union of two such sets is one; the nodes of a path that falls short must stay.
+        """
+        while members:
+            total, used = derivations.lightest({v: 1 / power[v] for v in members})
+            if total >= 1 - _ROUNDING:
+                break
+            members -= used
+        return members
 
     verdicts: dict[str, Prunable] = {}
+    everything = largest(frozenset(spn.products)) if any(power[v] < 1 for v in spn.products) else None
     for v, branches in _branches(spn).items():
-        name = repr(spn.label(v))
-        alone = float(least[v]) >= power[v] - _ROUNDING
-        # Below p = 1 a set can vanish that is not whole paths; otherwise only the component is left to ask about.
-        branch = next((b for b in branches if any(power[u] < 1 for u in b) and can_vanish(b)), None)
-        if alone:
-            verdicts[v] = Prunable(
-                "alone", (v,), f"{name} can be pruned alone: its exponent is at least p = {power[v]:g} on every path."
-            )
-        elif branch is not None and branch != parts[v]:
-            verdicts[v] = Prunable(
-                "branch",
-                _ordered(spn, branch),
-                f"{name} can be pruned only with the other {len(branch) - 1} products of its branch.",
-            )
-        elif can_vanish(parts[v]):
-            verdicts[v] = Prunable(
-                "component",
-                _ordered(spn, parts[v]),
-                f"{name} can be pruned only together with all {len(parts[v])} products it is joined to by shared paths.",
-            )
-        else:
-            verdicts[v] = Prunable(
-                "never",
-                (),
-                f"{name} cannot be pruned: p = {power[v]:g} is above its share of the exponents on some path.",
-            )
+        together = frozenset([v])
+        if float(least[v]) < power[v] - _ROUNDING:
+            together = largest(parts[v]) if everything is None else everything & parts[v]
+            if v in together:
+                smaller = [branch for branch in branches if len(branch) < len(together)]
+                together = next((b for b in smaller if largest(b) == b), _least(v, together, largest))
+        verdicts[v] = _verdict(spn, v, power[v], together, parts[v])
     return verdicts
+
+
+def _least(v: str, members: frozenset[str], largest: Callable[[frozenset[str]], frozenset[str]]) -> frozenset[str]:
+    """A set with v that can vanish and from which no other node can be left out."""
+    for u in sorted(members):
+        if u != v and u in members and len(members) <= _MOST_TRIED and v in (rest := largest(members - {u})):
+            members = rest
+    return members
+
+
+def _verdict(spn: SPN, v: str, p: float, together: frozenset[str], part: frozenset[str]) -> Prunable:
+    name, others = repr(spn.label(v)), len(together) - 1
+    if v not in together:
+        reason = f"{name} cannot be pruned: p = {p:g} is above its share of the exponents on some path."
+        return Prunable("never", (), reason)
+    if not others:
+        reason = f"{name} can be pruned alone: its exponent is at least p = {p:g} on every path."
+        return Prunable("alone", (v,), reason)
+    if together == part:
+        reason = f"{name} can be pruned only together with all {len(part)} products it is joined to by shared paths."
+        return Prunable("component", _ordered(spn, part), reason)
+    reason = f"{name} can be pruned only with the other {others} products of its branch."
+    return Prunable("branch", _ordered(spn, together), reason)
 
 
 def _ordered(spn: SPN, members: frozenset[str]) -> tuple[str, ...]:

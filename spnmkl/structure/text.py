@@ -17,12 +17,13 @@ KERNEL_LENGTH = 34
 WEIGHT_LENGTH = 18
 
 _SYMBOLS = {"gamma": "γ", "sigma": "σ", "alpha": "α", "degree": "d", "coef0": "c"}
-_LOWERED = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
-_RAISED = str.maketrans("0123456789/", "⁰¹²³⁴⁵⁶⁷⁸⁹⁄")
+_SMALL = "₀₁₂₃₄₅₆₇₈₉⁰¹²³⁴⁵⁶⁷⁸⁹⁄"
+_LOWERED = str.maketrans("0123456789", _SMALL[:10])
+_RAISED = str.maketrans("0123456789/", _SMALL[10:])
 # Control characters break lines, reverse the text around them, or cannot be written in XML.
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 _NARROW = frozenset(" .,:;!|'`()[]{}/ijlftI·")
-_BROAD = frozenset("mwMW@%…—")
+_BROAD = frozenset("mwMW@%")
 
 
 def kernel_text(spec: KernelSpec, label: str | None = None) -> str:
@@ -42,10 +43,10 @@ def kernel_text(spec: KernelSpec, label: str | None = None) -> str:
 
 def _subject(spec: KernelSpec, label: str | None) -> str:
     """The label without what the text says already; where nothing is left of it, the columns."""
-    title = spec.kernel + "".join(f"({', '.join(f'{k}={v}' for k, v in spec.params)})" for _ in spec.params[:1])
-    name = (label or "").removesuffix(title).strip()
-    automatic = name == spec.kernel or (re.fullmatch("k[0-9]+", name) and spec.kernel != "precomputed")
-    if name and not automatic:
+    settings = ", ".join(f"{name}={value}" for name, value in spec.params)
+    title = f"{spec.kernel}({settings})" if settings else spec.kernel
+    name = "" if label in (None, title, spec.kernel) else str(label).removesuffix(f" {title}")
+    if name and (spec.kernel == "precomputed" or not re.fullmatch("k[0-9]+", name)):
         return name
     if spec.features is None:
         return ""
@@ -89,7 +90,7 @@ def one_line(text: str) -> str:
 
 
 def shortened(text: str, length: int) -> str:
-    """The text with its middle cut out where it is wider than so many usual characters: names often end alike."""
+    """The text, its middle cut out where it is wider than so many characters: names often differ at their end only."""
     if len(text) <= 2 * length and sum(map(_cells, text)) <= length:
         return text
     return _beginning(text, length // 2) + "…" + _beginning(text[::-1], (length - 1) // 2)[::-1]
@@ -116,4 +117,4 @@ def _width(character: str) -> float:
         return 0.36
     if character.isascii():
         return 0.98 if character in _BROAD else 0.72 if character.isupper() else 0.61
-    return (0, 0.66, 1.25)[_cells(character)]
+    return 0.45 if character in _SMALL else (0, 0.66, 1.25)[_cells(character)]

@@ -88,7 +88,7 @@ def test_least_sum_over_the_paths_that_meet_a_set(structure: Structure) -> None:
         for path in enumerate_paths(structure)
         if not cost.keys().isdisjoint(path.exponents)
     ]
-    assert derive(SPN.from_dict(structure)).least_sum(cost) == pytest.approx(min(sums), rel=COMPILED)
+    assert derive(SPN.from_dict(structure)).lightest(cost)[0] == pytest.approx(min(sums), rel=COMPILED)
 
 
 def test_child_order_changes_nothing() -> None:
@@ -122,8 +122,8 @@ def test_profiles_that_explode_are_refused() -> None:
         compile_circuit(SPN.from_dict(exploding(15)))
     assert str(refused.value) == (
         "The structure has more than 1,000 path profiles over 32,768 paths, too many to compile, because the children "
-        "of the sums 'S2', 'S3', 'S4', 'S5', 'S6' and others differ in their layers; give the children of each of these "
-        "sums the same number of layers, and of products per layer."
+        "of the sums 'S2', 'S3', 'S4', 'S5', 'S6' and others differ in their layers; give the children of each of "
+        "these sums the same number of layers, and of products per layer."
     )
 
 

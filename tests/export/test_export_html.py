@@ -108,5 +108,5 @@ def test_the_network_is_placed_and_still() -> None:
 
 def test_the_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyvis.network", None)
-    with pytest.raises(SPNMKLError, match="^A web page needs the package pyvis, which is not installed"):
+    with pytest.raises(SPNMKLError, match=r"^A web page needs the package pyvis, which is not installed"):
         to_html(t.figure1())

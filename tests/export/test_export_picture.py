@@ -55,7 +55,7 @@ def test_a_path_is_red(theme: str) -> None:
     path = list(spn.paths())[6]  # K4 ∘ K6
     red = {"light": "#e03131", "dark": "#ff5c5c"}[theme]
     svg = to_svg(spn, highlight=path, theme=theme)
-    assert len(coloured(svg, "line", red)) == 8
+    assert len(coloured(svg, "line", red)) == 7
     marked = [group.findtext(SVG + "title") for group in coloured(svg, "g", red)]
     assert sorted(title.split(",")[0].split()[1] for title in marked if title) == sorted(
         ["s1", "p9", "s3", "p4", "k4", "s4", "p6", "k6"]
@@ -141,5 +141,7 @@ def test_an_unknown_theme_is_refused() -> None:
 
 def test_the_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "vl_convert", None)
-    with pytest.raises(SPNMKLError, match="^A PNG picture needs the package vl-convert-python, which is not installed"):
+    with pytest.raises(
+        SPNMKLError, match=r"^A PNG picture needs the package vl-convert-python, which is not installed"
+    ):
         to_png(t.figure1())

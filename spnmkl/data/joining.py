@@ -1,0 +1,244 @@
+"""Several tables over the same samples made one, and labels from a table of their own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from spnmkl.data.columns import as_text
+from spnmkl.data.filling import SEPARATOR
+from spnmkl.data.options import ID_NAMES
+from spnmkl.data.reading import Table
+from spnmkl.data.table import check_columns
+from spnmkl.data.text_table import unique_names
+from spnmkl.data.words import counted, name_some, quoted
+from spnmkl.errors import DataError
+
+How = Literal["id", "rows"]
+
+
+@dataclass(frozen=True, eq=False)
+class Joined:
+    """Tables made one.
+
+    Attributes
+    ----------
+    frame : DataFrame
+    views : dict
+        View → its columns; columns that are the same in several tables belong to none.
+    report : DataFrame
+        For each table its `rows`, how many were `matched`, and how many were not: `unmatched` since another table lacks
+        the id, `repeated` since the id stands above already, `without id`.
+    missing : dict
+        View → the ids that other tables have and it lacks.
+    notes : tuple of str
+        The same in plain words.
+    matrices : dict
+        The kernel matrices of the tables.
+    """
+
+    frame: pd.DataFrame
+    views: dict[str, tuple[str, ...]]
+    report: pd.DataFrame
+    missing: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    matrices: dict[str, NDArray] = field(default_factory=dict)
+
+
+def join_views(tables: Sequence[Table], how: How = "id", id_column: str | None = None) -> Joined:
+    """One table from several, one per view.
+
+    Parameters
+    ----------
+    tables : sequence of Table
+    how : {"id", "rows"}
+        By the values of an id column, keeping the ids that all tables have; or row by row.
+    id_column : str, optional
+        Its name in all tables; guessed when None.
+    """
+    views, _ = unique_names(table.view for table in tables)
+    if not tables:
+        raise DataError("There is no table to join; choose at least one file.")
+    if how == "rows":
+        return _join_rows(tables, views)
+    for table in tables:
+        if table.matrices:
+            raise DataError(f"The matrices in {quoted(table.name)} have no ids; join by row order.")
+    frames = [table.frame for table in tables]
+    columns = _id_columns(frames, [table.name for table in tables], id_column)
+    ids = [_ids(frame, column) for frame, column in zip(frames, columns, strict=True)]
+    return _join_ids(tables, views, ids)
+
+
+def attach_labels(frame: pd.DataFrame, labels: Table, on: str | None = None) -> Joined:
+    """A table with the columns of another beside it, such as labels; every row stays, also where there is no label.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    labels : Table
+    on : str, optional
+        The id column of both. When None it is guessed, and a single column of the same length goes row by row.
+    """
+    if on is None and (labels.frame.shape[1] == 1 or not frame.shape[1]):
+        _check_lengths(["the table", labels.name], [frame, labels.frame])
+        return _attached(frame, labels, labels.frame, np.arange(len(frame)), ())
+    mine, theirs = _id_columns([frame, labels.frame], ["the table", labels.name], on)
+    wanted, known = _ids(frame, mine), _ids(labels.frame, theirs)
+    first = known[known.notna() & ~known.duplicated()]
+    found = pd.Index(first).get_indexer(wanted)
+    if (found < 0).all():
+        raise _nothing_in_common([wanted, first], ["the table", labels.name])
+    positions = np.where(found < 0, -1, first.index.to_numpy()[found])
+    missing = tuple(wanted[found < 0].fillna(""))
+    return _attached(frame, labels, labels.frame.drop(columns=theirs), positions, missing)
+
+
+def _attached(
+    frame: pd.DataFrame, labels: Table, added: pd.DataFrame, positions: NDArray[np.intp], missing: tuple[str, ...]
+) -> Joined:
+    """Row i of the table beside row positions[i] of `added`, or beside nothing where that is −1."""
+    values = added.reset_index(drop=True).reindex(positions).reset_index(drop=True)
+    both = pd.concat([frame.reset_index(drop=True), values], axis=1)
+    both.columns = pd.Index(unique_names([*frame.columns, *_prefixed(added.columns, frame.columns, labels.view)])[0])
+    rows, matched = len(labels.frame), len(np.unique(positions[positions >= 0]))
+    report = pd.DataFrame({"table": [labels.name], "rows": rows, "matched": matched, "unmatched": rows - matched})
+    notes = []
+    if matched < rows:
+        notes.append(f"{counted(rows - matched, 'row')} of {quoted(labels.name)} not in the table: left out.")
+    if missing:
+        notes.append(f"{counted(len(missing), 'row')} of the table not in {quoted(labels.name)}: {name_some(missing)}.")
+    return Joined(both, {}, report, {labels.view: missing} if missing else {}, tuple(notes))
+
+
+def _join_rows(tables: Sequence[Table], views: list[str]) -> Joined:
+    frames = [table.frame.reset_index(drop=True) for table in tables]
+    _check_lengths([table.name for table in tables], frames)
+    frame, columns = _beside(frames, views)
+    n = len(frame)
+    report = pd.DataFrame({"table": [table.name for table in tables], "rows": n, "matched": n})
+    report[["unmatched", "repeated", "without id"]] = 0
+    parts = [(view, name, K) for view, table in zip(views, tables, strict=True) for name, K in table.matrices.items()]
+    often = Counter(name for _, name, _ in parts)
+    matrices = {name if often[name] == 1 else f"{view}{SEPARATOR}{name}": K for view, name, K in parts}
+    return Joined(frame, columns, report, matrices=matrices)
+
+
+def _check_lengths(names: Sequence[str], frames: Sequence[pd.DataFrame]) -> None:
+    for name, frame in zip(names, frames, strict=True):
+        if len(frame) != len(frames[0]):
+            raise DataError(
+                f"Row by row, tables need the same number of rows, but {quoted(names[0])} has {len(frames[0]):,} and "
+                f"{quoted(name)} {len(frame):,}; join them by an id column."
+            )
+
+
+def _join_ids(tables: Sequence[Table], views: list[str], ids: list[pd.Series]) -> Joined:
+    kept = [each[each.notna() & ~each.duplicated()] for each in ids]
+    known = [set(each) for each in kept]
+    common = set.intersection(*known)
+    if not common:
+        raise _nothing_in_common(kept, [table.name for table in tables])
+    order = pd.Index([each for each in kept[0] if each in common])
+    frames = []
+    for table, each, column in zip(tables, kept, ids, strict=True):
+        rows = each.index.to_numpy()[pd.Index(each).get_indexer(order)]
+        frames.append(table.frame.drop(columns=str(column.name)).iloc[rows].reset_index(drop=True))
+    frame, columns = _beside(frames, views)
+    title = unique_names([*frame.columns, str(ids[0].name)])[0][-1]
+    frame.insert(0, title, order.to_numpy())
+    report = pd.DataFrame(
+        {
+            "table": [table.name for table in tables],
+            "rows": [len(each) for each in ids],
+            "matched": len(order),
+            "unmatched": [len(each) - len(order) for each in kept],
+            "repeated": [int((each.notna() & each.duplicated()).sum()) for each in ids],
+            "without id": [int(each.isna().sum()) for each in ids],
+        }
+    )
+    everyone = dict.fromkeys(name for each in kept for name in each)
+    lacking = {view: tuple(i for i in everyone if i not in own) for view, own in zip(views, known, strict=True)}
+    missing = {view: names for view, names in lacking.items() if names}
+    return Joined(frame, columns, report, missing, tuple(_notes(report, missing, len(everyone))))
+
+
+def _notes(report: pd.DataFrame, missing: dict[str, tuple[str, ...]], n_ids: int) -> list[str]:
+    n = int(report["matched"].iloc[0])
+    notes = [f"{n:,} of {counted(n_ids, 'id')} stand in all tables; the others were left out."] if missing else []
+    notes += [f"{quoted(view)} lacks {counted(len(ids), 'id')}: {name_some(ids)}." for view, ids in missing.items()]
+    for row in report.to_dict("records"):
+        if row["repeated"]:
+            repeated = counted(row["repeated"], "row")
+            notes.append(f"{repeated} of {quoted(row['table'])} with an id that stands above already: left out.")
+        if row["without id"]:
+            notes.append(f"{counted(row['without id'], 'row')} of {quoted(row['table'])} without an id: left out.")
+    return notes
+
+
+def _beside(frames: list[pd.DataFrame], views: list[str]) -> tuple[pd.DataFrame, dict[str, tuple[str, ...]]]:
+    """Tables over the same rows side by side; names that clash get their view in front."""
+    often = Counter(name for frame in frames for name in frame.columns)
+    shared = [name for name in frames[0].columns if often[name] == len(frames) > 1 and _same(frames, name)]
+    parts = [frame.drop(columns=shared) for frame in frames]
+    titles = [
+        [name if often[name] == 1 or len(frames) == 1 else f"{view}{SEPARATOR}{name}" for name in part.columns]
+        for view, part in zip(views, parts, strict=True)
+    ]
+    names, _ = unique_names([*shared, *(title for group in titles for title in group)])
+    whole = pd.concat([frames[0][shared], *parts], axis=1)
+    whole.columns = pd.Index(names)
+    ends = np.cumsum([len(shared), *map(len, titles)])
+    columns = {view: tuple(names[a:b]) for view, a, b in zip(views, ends[:-1], ends[1:], strict=True)}
+    return whole, {view: members for view, members in columns.items() if members}
+
+
+def _same(frames: list[pd.DataFrame], name: str) -> bool:
+    return all(frame[name].equals(frames[0][name]) for frame in frames[1:])
+
+
+def _prefixed(names: Sequence[str], taken: Sequence[str], view: str) -> list[str]:
+    known = set(taken)
+    return [f"{view}{SEPARATOR}{name}" if name in known else name for name in names]
+
+
+def _ids(frame: pd.DataFrame, column: str) -> pd.Series:
+    """Ids as text, by position of the row."""
+    ids = as_text(frame[column].reset_index(drop=True)).astype(object)
+    return ids.map(str.strip, na_action="ignore")
+
+
+def _id_columns(frames: Sequence[pd.DataFrame], names: Sequence[str], given: str | None) -> list[str]:
+    if given is not None:
+        for frame in frames:
+            check_columns(frame, [given])
+        return [given] * len(frames)
+    common = [name for name in frames[0].columns if all(name in frame.columns for frame in frames[1:])]
+    named = [name for name in common if name.lower() in ID_NAMES or name.lower().endswith(("_id", " id"))]
+    for name in (*named, *common):
+        if all(_tells_apart(frame[name]) for frame in frames):
+            return [name] * len(frames)
+    firsts = [frame.columns[0] for frame in frames if frame.shape[1]]
+    if len(firsts) == len(frames) and all(_tells_apart(f[c]) for f, c in zip(frames, firsts, strict=True)):
+        return firsts
+    raise DataError(f"No column of ids is shared by {name_some(names)}; choose one, or join by row order.")
+
+
+def _tells_apart(values: pd.Series) -> bool:
+    """Nearly every value once, and no fractions: what ids look like, but for a few mistakes."""
+    if pd.api.types.is_float_dtype(values) and not (values.dropna() % 1 == 0).all():
+        return False
+    return values.nunique() >= 0.9 * len(values) > 0
+
+
+def _nothing_in_common(ids: Sequence[pd.Series], names: Sequence[str]) -> DataError:
+    examples = [f"{quoted(each.iloc[0])} in {quoted(n)}" for n, each in zip(names, ids, strict=True) if len(each)]
+    return DataError(
+        f"No id stands in all tables; they are such as {', '.join(examples)}: choose another id column, or row order."
+    )

@@ -1,0 +1,141 @@
+"""The layout: imports go one way, hot loops release the lock, files stay short."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import spnmkl
+
+PACKAGE = Path(spnmkl.__file__).parent
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+# A module may import those of its own line and of the lines above.
+ORDER = [
+    {"errors", "threads"},
+    {"structure"},
+    {"circuit"},
+    {"kernels"},
+    {"problem"},
+    {"certificate"},
+    {"solution"},
+    {"solvers"},
+    {"selection"},
+    {"estimator", "model_file", "inspection", "report"},
+    {"data"},
+    {"export"},
+    {"ui"},
+    {"cli", "launch", "quickstart", "__main__", "__init__"},
+]
+RANK = {module: rank for rank, line in enumerate(ORDER) for module in line}
+MOST_LINES = 450
+
+
+def top(file: Path) -> str:
+    """The module or subpackage directly below spnmkl that a file belongs to."""
+    return file.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imported(file: Path) -> Iterator[tuple[str, int]]:
+    """Every module that a file imports, wherever in it, with the line; those for annotations only are left out."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    typing_only = {
+        inner
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if node in typing_only:
+            continue
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file.name}:{node.lineno} imports relatively"
+            assert node.module
+            if node.module == "spnmkl":
+                yield from ((f"spnmkl.{alias.name}", node.lineno) for alias in node.names)
+            else:
+                yield node.module, node.lineno
+
+
+def own_imports(file: Path) -> Iterator[tuple[str, int]]:
+    for module, line in imported(file):
+        first, _, rest = module.partition(".")
+        if first == "spnmkl":
+            yield rest.split(".")[0] or "__init__", line
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(PACKAGE)))
+def test_imports_go_one_way(file: Path) -> None:
+    assert top(file) in RANK, f"{top(file)} has no place in the order of the modules; give it one in this test"
+    for module, line in own_imports(file):
+        # What is no module is a name of the package itself, which stands last.
+        later = RANK.get(module, RANK["__init__"]) > RANK[top(file)]
+        assert not later or module == "__version__", f"{file.name}:{line} imports {module}, which comes later"
+
+
+@pytest.mark.parametrize(
+    ("part", "foreign"),
+    [
+        ("structure", {"numpy", "scipy", "sklearn", "pandas", "numba"}),
+        ("circuit", {"sklearn", "pandas"}),
+        ("problem", {"sklearn", "pandas"}),
+        ("certificate", {"sklearn", "pandas", "numba"}),
+        ("solvers", {"sklearn", "pandas", "cvxpy"}),
+    ],
+)
+def test_what_a_part_does_without(part: str, foreign: set[str]) -> None:
+    for file in FILES:
+        if top(file) == part:
+            assert not {module.split(".")[0] for module, _ in imported(file)} & foreign, file.name
+
+
+def test_the_certificate_trusts_no_solver() -> None:
+    for name in ("certificate", "solution"):
+        assert "solvers" not in {module for module, _ in own_imports(PACKAGE / f"{name}.py")}
+
+
+def test_streamlit_is_imported_by_the_app_alone() -> None:
+    users = {top(file) for file in FILES for module, _ in imported(file) if module.split(".")[0] == "streamlit"}
+    assert users <= {"ui"}
+
+
+def test_cvxpy_is_an_oracle_only() -> None:
+    assert not [file for file in FILES for module, _ in imported(file) if module.split(".")[0] in {"cvxpy", "clarabel"}]
+
+
+def test_jitted_functions_release_the_lock_and_are_cached() -> None:
+    found = 0
+    for file in FILES:
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.FunctionDef):
+                continue
+            for decorator in node.decorator_list:
+                name = ast.unparse(decorator)
+                if name.split("(")[0].split(".")[-1] not in {"njit", "jit", "vectorize", "guvectorize"}:
+                    continue
+                found += 1
+                assert isinstance(decorator, ast.Call), f"{node.name} is jitted without nogil and cache"
+                options = {keyword.arg: ast.unparse(keyword.value) for keyword in decorator.keywords}
+                assert options.get("nogil") == "True", node.name
+                assert options.get("cache") == "True", node.name
+                # The workqueue threading layer aborts the process when two threads use it at once.
+                assert "parallel" not in options, node.name
+    assert found >= 5
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(PACKAGE)))
+def test_files_stay_short(file: Path) -> None:
+    assert len(file.read_text(encoding="utf-8").splitlines()) <= MOST_LINES
+
+
+def test_the_version_is_one() -> None:
+    project = (PACKAGE.parent / "pyproject.toml").read_text(encoding="utf-8")
+    assert f'version = "{spnmkl.__version__}"' in project
+
+
+def test_all_public_names_exist() -> None:
+    assert sorted(spnmkl.__all__) == sorted(set(spnmkl.__all__))
+    assert all(hasattr(spnmkl, name) for name in spnmkl.__all__)

@@ -1,0 +1,224 @@
+"""Choosing C: warm starts change nothing but the time, and folds are what they say."""
+
+import numpy as np
+import pytest
+from cases import FIGURE_1, Case, case_of, flat, random_case
+from sklearn.model_selection import StratifiedKFold
+
+from spnmkl import C_min, DataError, ParameterError, TrivialSolutionWarning, solve
+from spnmkl.selection import PathPoint, cross_validate_C, default_grid, predicted, regularization_path
+
+GRID = [0.3, 1.0, 3.0, 10.0]
+TOL = 1e-4
+
+
+@pytest.mark.parametrize("p", [1.0, 1.5])
+@pytest.mark.parametrize("seed", [1, 3])
+@pytest.mark.filterwarnings("ignore::spnmkl.TrivialSolutionWarning")
+def test_a_warm_path_equals_solving_from_scratch(seed: int, p: float) -> None:
+    case = random_case(seed)
+    settings = {"lam": case.lam, "sample_weight": case.weights, "p": p, "tol": TOL}
+    path = regularization_path(*case.posed, GRID, **settings)
+    np.testing.assert_array_equal(path.C, GRID)
+    for C, warm in zip(GRID, path.solutions, strict=True):
+        cold = solve(*case.posed, C=C, **settings)
+        assert warm.status == cold.status == "optimal"
+        assert warm.objective == pytest.approx(cold.objective, rel=TOL)
+        assert warm.certify(case.kernels).gap <= TOL
+    assert set(path.beta) == set(case.spn.products)
+    for v, weights in path.beta.items():
+        assert weights.tolist() == [solution.beta[v] for solution in path.solutions]
+
+
+def test_a_path_is_sorted_and_stops_when_told() -> None:
+    case, heard = case_of(flat(3)), list[PathPoint]()
+
+    def two(point: PathPoint) -> bool:
+        heard.append(point)
+        return point.done < 2
+
+    path = regularization_path(*case.posed, [3.0, 1.0, 10.0, 3.0], callback=two)
+    np.testing.assert_array_equal(path.C, [1.0, 3.0])
+    assert [(point.done, point.total, point.C) for point in heard] == [(1, 3, 1.0), (2, 3, 3.0)]
+    assert [point.solution for point in heard] == list(path.solutions)
+
+
+def test_the_default_path_begins_where_weights_appear() -> None:
+    case = case_of(FIGURE_1)
+    path = regularization_path(*case.posed)
+    smallest = C_min(*case.posed)
+    assert smallest < path.C[0] < 2 * smallest
+    assert path.C[-1] == pytest.approx(1000 * smallest, rel=0.05)
+    assert all(any(solution.beta.values()) for solution in path.solutions)
+    assert all(solution.status == "optimal" for solution in path.solutions)
+
+
+def test_default_grids() -> None:
+    case = case_of(FIGURE_1)
+    assert len(default_grid(*case.posed)) == 12
+    np.testing.assert_allclose(default_grid(*case.posed, p=2.0), np.logspace(-2, 3, 11))
+    lasso = default_grid(*case.posed, p=dict.fromkeys(case.spn.products, 1.0))
+    np.testing.assert_allclose(lasso, default_grid(*case.posed), rtol=1e-6)
+
+
+def test_below_C_min_a_path_is_silent() -> None:
+    case = case_of(FIGURE_1)
+    smallest = C_min(*case.posed)
+    path = regularization_path(*case.posed, [0.5 * smallest, 2 * smallest])
+    assert [any(solution.beta.values()) for solution in path.solutions] == [False, True]
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_cross_validation_equals_a_loop_by_hand(classes: int) -> None:
+    case = learnable(classes)
+    found = cross_validate_C(*case.posed, GRID, folds=3, tol=TOL)
+    assert found.scores.shape == (4, 3)
+    splits = StratifiedKFold(3, shuffle=True, random_state=0).split(case.y, case.y)
+    for fold, (train, test) in enumerate(splits):
+        inside = {leaf: K[np.ix_(train, train)] for leaf, K in case.kernels.items()}
+        across = {leaf: K[np.ix_(test, train)] for leaf, K in case.kernels.items()}
+        for k, C in enumerate(GRID):
+            solution = solve(case.spn, inside, case.y[train], C=C, tol=TOL)
+            decision = solution.decision_function(across)
+            codes = (decision > 0).astype(int) if classes == 2 else decision.argmax(axis=1)
+            score = np.mean(np.unique(case.y)[codes] == case.y[test])
+            assert found.scores[k, fold] == pytest.approx(score, abs=1 / len(test))
+            largest = max(solution.beta.values())
+            for v, b in solution.beta.items():
+                assert found.beta[v][k, fold] == pytest.approx(b, abs=0.1 * largest)
+    np.testing.assert_allclose(found.mean, found.scores.mean(axis=1))
+    np.testing.assert_allclose(found.standard_error, found.scores.std(axis=1, ddof=1) / np.sqrt(3))
+    assert found.best_C == GRID[int(np.argmax(found.scores.mean(axis=1)))]
+    for v, share in found.survival().items():
+        np.testing.assert_allclose(share, (found.beta[v] > 0).mean(axis=1))
+
+
+def learnable(classes: int = 2, n: int = 60) -> Case:
+    case = case_of(flat(3), classes=classes, n=n)
+    order = np.argsort(np.argsort(case.kernels["K0"] @ np.random.default_rng(1).normal(size=n)))
+    y = order * classes // n
+    return Case(case.structure, case.kernels, y, case.C, case.lam, case.weights)
+
+
+def test_groups_are_never_split() -> None:
+    case = learnable()
+    groups = np.arange(60) // 4
+    # The solution holds its training labels alone, so each sample is given a weight that tells it apart.
+    weights = 1 + np.arange(60) / 1000
+    trained: list[set[int]] = []
+
+    def note(point: PathPoint) -> None:
+        trained.append({round((c - 1) * 1000) for c in point.solution.C})
+
+    cross_validate_C(*case.posed, [1.0], folds=3, groups=groups, sample_weight=weights, callback=note)
+    held_out = [set(range(60)) - rows for rows in trained]
+    assert sorted(sample for fold in held_out for sample in fold) == list(range(60))
+    for fold in held_out:
+        assert {groups[i] for i in fold}.isdisjoint({groups[i] for i in set(range(60)) - fold})
+
+
+def test_folds_are_reproducible_and_can_be_shuffled() -> None:
+    case = learnable()
+    first, again, other = (
+        cross_validate_C(*case.posed, [1.0], folds=3, random_state=state).scores for state in (0, 0, 5)
+    )
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+def test_progress_is_told_and_can_be_stopped() -> None:
+    case, heard = learnable(), list[PathPoint]()
+
+    def six(point: PathPoint) -> bool:
+        heard.append(point)
+        return len(heard) < 6
+
+    found = cross_validate_C(*case.posed, GRID, folds=3, callback=six)
+    assert [(point.done, point.total, point.fold, point.C) for point in heard] == [
+        (1 + i, 12, i // 4, GRID[i % 4]) for i in range(6)
+    ]
+    assert np.isnan(found.scores).sum() == 6
+    assert [point.score for point in heard] == found.scores.T[~np.isnan(found.scores.T)].tolist()
+    assert found.best_C in GRID
+
+
+def test_a_cross_validation_stopped_at_once_can_still_be_read() -> None:
+    case = learnable()
+    found = cross_validate_C(*case.posed, GRID, folds=3, callback=lambda _: False)
+    assert found.mean.tolist()[0] == found.scores[0, 0]
+    assert np.isnan(found.mean[1:]).all()
+    assert np.isnan(found.standard_error[1:]).all()
+    assert np.isnan(found.survival()["P0"][1:]).all()
+    assert found.best_C == GRID[0]
+
+
+def test_predicted_names_the_classes() -> None:
+    case = learnable(3)
+    names = np.array(["low", "middle", "high"])[case.y]
+    solution = solve(case.spn, case.kernels, names, C=10.0)
+    assert (predicted(solution, case.kernels) == names).mean() > 0.9
+
+
+def test_settings_are_passed_on_and_not_changed() -> None:
+    case = learnable()
+    settings = {"sample_weight": np.linspace(0.5, 1.5, 60), "p": 1.5, "tol": 1e-2}
+    before = dict(settings)
+    path = regularization_path(*case.posed, [1.0], **settings)
+    assert path.solutions[0].tol == 1e-2
+    assert set(path.solutions[0].p.values()) == {1.5}
+    cross_validate_C(*case.posed, [1.0], folds=2, **settings)
+    assert settings.keys() == before.keys()
+
+
+@pytest.mark.parametrize(
+    ("C", "settings", "error", "sentence"),
+    [
+        (
+            [],
+            {},
+            ParameterError,
+            "C must hold at least one number, all finite and above 0; choose for example [0.1, 1, 10].",
+        ),
+        (
+            [1.0, -1.0],
+            {},
+            ParameterError,
+            "C must hold at least one number, all finite and above 0; choose for example [0.1, 1, 10].",
+        ),
+        (
+            [1.0],
+            {"folds": 1},
+            ParameterError,
+            "folds must be a whole number from 2 to 30, the size of the smallest class, but it is 1.",
+        ),
+        (
+            [1.0],
+            {"folds": 31},
+            ParameterError,
+            "folds must be a whole number from 2 to 30, the size of the smallest class, but it is 31.",
+        ),
+        (
+            [1.0],
+            {"groups": [1, 2]},
+            DataError,
+            "groups must hold one entry per sample, 60 in all, but its shape is (2,).",
+        ),
+        (
+            [1.0],
+            {"folds": 3, "groups": [0, 1] * 30},
+            ParameterError,
+            "folds must be a whole number from 2 to 2, the number of groups, but it is 3.",
+        ),
+    ],
+)
+def test_bad_choices(C: list[float], settings: dict[str, object], error: type[Exception], sentence: str) -> None:
+    with pytest.raises(error) as refused:
+        cross_validate_C(*learnable().posed, C, **settings)
+    assert str(refused.value) == sentence
+
+
+def test_a_trivial_point_of_a_path_warns_nobody_but_solve_does() -> None:
+    case = case_of(FIGURE_1)
+    regularization_path(*case.posed, [1e-6])
+    with pytest.warns(TrivialSolutionWarning):
+        solve(*case.posed, C=1e-6)
