@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from spnmkl.circuit.program import Circuit, Floats, compile_circuit
 from spnmkl.circuit.source import KernelSource, MatrixSource
-from spnmkl.errors import DataError, KernelError, ParameterError
+from spnmkl.errors import DataError, KernelError, ParameterError, StructureError
 from spnmkl.kernels.matrices import check_matrix
 from spnmkl.structure import SPN
 from spnmkl.threads import default_threads
@@ -112,6 +112,20 @@ class Problem:
         return dict(zip(self.circuit.products, beta.tolist(), strict=True))
 
     def beta_array(self, beta: Mapping[str, float]) -> Floats:
+        """(V,) weights given by name: every product has one, finite and at least 0."""
+        for v in beta:
+            if v not in self.circuit.products:
+                raise ParameterError(
+                    f"A weight is given for {v!r}, which is not a product of the structure; remove it."
+                )
+        for v in self.circuit.products:
+            if v not in beta:
+                raise ParameterError(f"Product {v!r} has no weight; give a number of at least 0 for every product.")
+            if not (isinstance(beta[v], (int, float, np.number)) and 0 <= beta[v] < np.inf):
+                raise ParameterError(
+                    f"The weight of {v!r} must be a finite number of at least 0, but it is {beta[v]!r}; choose 0 to take "
+                    "the product out."
+                )
         return np.array([beta[v] for v in self.circuit.products], dtype=float)
 
 
@@ -137,6 +151,8 @@ def build_problem(
             raise ParameterError(
                 f"{name} must be a finite number above 0, but it is {value!r}; choose for example 1.0."
             )
+    if not isinstance(spn, SPN):
+        raise StructureError(f"The structure must be an SPN, but it is a {type(spn).__name__}; see SPN.from_dict.")
     spn.check()
     labels = check_labels(y)
     classes, codes = np.unique(labels, return_inverse=True)
@@ -148,7 +164,8 @@ def build_problem(
     source = checked_source(spn, kernels, len(labels))
     circuit = compile_circuit(spn)
     weight = sample_weights(len(labels), codes, classes, sample_weight, class_weight)
-    threads = default_threads() if n_threads is None else int(n_threads)
+    if n_threads is not None and not (isinstance(n_threads, (int, np.integer)) and n_threads > 0):
+        raise ParameterError(f"n_threads must be a whole number of at least 1, or None, but it is {n_threads!r}.")
     problem = Problem(
         circuit=circuit,
         source=source,
@@ -156,7 +173,7 @@ def build_problem(
         C=float(C) * weight,
         lam=float(lam),
         p=powers(spn, circuit, p),
-        n_threads=max(1, threads),
+        n_threads=default_threads() if n_threads is None else int(n_threads),
     )
     return problem, classes
 
@@ -169,6 +186,11 @@ def check_labels(y: ArrayLike) -> NDArray:
         )
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise DataError("y holds NaN or infinity; drop these samples or give them a label.")
+    if labels.dtype.kind == "O" and len({type(label) for label in labels}) > 1:
+        kinds = sorted({type(label).__name__ for label in labels})
+        raise DataError(
+            f"y must hold labels of one kind, but it holds {', '.join(kinds)}; make them all text or numbers."
+        )
     return labels
 
 
@@ -182,6 +204,10 @@ def one_vs_rest(codes: NDArray[np.intp], n_classes: int) -> Floats:
 def checked_source(spn: SPN, kernels: Mapping[str, ArrayLike] | KernelSource, n: int) -> KernelSource:
     """Given matrices, each checked once; a source is taken as it is."""
     if not isinstance(kernels, Mapping):
+        if not hasattr(kernels, "tiles"):
+            raise KernelError(
+                f"`kernels` must map every leaf to its matrix, but it is a {type(kernels).__name__}; pass a dict."
+            )
         return kernels
     checked: dict[int, tuple[ArrayLike, Floats]] = {}  # keeps what it has seen alive, so that no id comes twice
     matrices: dict[str, Floats] = {}
@@ -206,7 +232,10 @@ def sample_weights(
     class_weight: Mapping[object, float] | str | None,
 ) -> Floats:
     """(n,) weight_i ≥ 0 of C_i = C · weight_i."""
-    weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=float).copy()
+    try:
+        weight = np.ones(n) if sample_weight is None else np.array(sample_weight, dtype=float)
+    except (TypeError, ValueError):
+        raise DataError("sample_weight must hold numbers, one per sample; replace what is none.") from None
     if weight.shape != (n,):
         raise DataError(
             f"sample_weight must hold one number per sample, {n} in all, but its shape is {weight.shape}; pass a 1-D "
@@ -222,7 +251,10 @@ def sample_weights(
         counts = np.bincount(codes, minlength=len(classes))
         weight *= (n / (len(classes) * counts))[codes]
     elif class_weight is not None:
-        per_class = np.array([float(class_weight.get(c.item() if hasattr(c, "item") else c, 1.0)) for c in classes])
+        try:
+            per_class = np.array([float(class_weight.get(c.item() if hasattr(c, "item") else c, 1.0)) for c in classes])
+        except (TypeError, ValueError):
+            raise ParameterError("class_weight must hold numbers; replace what is none.") from None
         if not np.isfinite(per_class).all() or (per_class < 0).any():
             raise ParameterError("class_weight must hold finite numbers of at least 0; replace the others.")
         weight *= per_class[codes]

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
-from spnmkl.circuit.program import Floats
+from spnmkl.circuit.program import Floats, compile_circuit
 from spnmkl.circuit.source import KernelSource, MatrixSource
 from spnmkl.errors import DataError, ParameterError
-from spnmkl.problem import check_labels, checked_source
+from spnmkl.problem import check_labels, checked_source, powers
 from spnmkl.solution import Solution
 from spnmkl.solvers import C_min, TrivialSolutionWarning, solve
 from spnmkl.structure import SPN
@@ -63,15 +63,24 @@ class CrossValidation:
 
     @property
     def mean(self) -> Floats:
-        return np.nanmean(self.scores, axis=1)
+        """(C,) over the folds done; NaN where there is none."""
+        done = ~np.isnan(self.scores)
+        total = np.where(done, self.scores, 0.0).sum(axis=1)
+        return np.divide(total, done.sum(axis=1), out=np.full(len(total), np.nan), where=done.any(axis=1))
 
     @property
     def standard_error(self) -> Floats:
-        return np.nanstd(self.scores, axis=1, ddof=1) / np.sqrt(self.scores.shape[1])
+        """(C,) of the mean; NaN with fewer than two folds done."""
+        done = ~np.isnan(self.scores)
+        n = done.sum(axis=1)
+        squares = np.where(done, (self.scores - self.mean[:, None]) ** 2, 0.0).sum(axis=1)
+        return np.sqrt(np.divide(squares, n * (n - 1), out=np.full(len(n), np.nan), where=n > 1))
 
     def survival(self) -> dict[str, Floats]:
         """Product → share of the folds, at every C, in which it was not pruned."""
-        return {v: np.nanmean(np.where(np.isnan(b), np.nan, b > 0), axis=1) for v, b in self.beta.items()}
+        done = ~np.isnan(self.scores)
+        n = np.maximum(done.sum(axis=1), 1)
+        return {v: np.where(done.any(axis=1), ((b > 0) & done).sum(axis=1) / n, np.nan) for v, b in self.beta.items()}
 
 
 def regularization_path(
@@ -148,9 +157,7 @@ def predicted(solution: Solution, cross_kernels: Mapping[str, ArrayLike]) -> NDA
 
 
 def default_grid(spn: SPN, kernels: Mapping[str, ArrayLike] | KernelSource, y: ArrayLike, **settings: Any) -> Floats:
-    p = settings.get("p")
-    lasso = p == 1 if p is not None else all(spn.p(v) == 1 for v in spn.products)
-    if not lasso:
+    if (powers(spn, compile_circuit(spn), settings.get("p")) != 1).any():
         return np.logspace(-2, 3, 11)
     passed = {k: settings[k] for k in ("lam", "sample_weight", "class_weight", "n_threads") if k in settings}
     return C_min(spn, kernels, y, tol=1e-2, **passed) * np.logspace(0.1, 3, 12)
@@ -187,6 +194,10 @@ def _splits(
     group = np.asarray(groups)
     if group.shape != y.shape:
         raise DataError(f"groups must hold one entry per sample, {len(y)} in all, but its shape is {group.shape}.")
+    if folds > (n_groups := len(np.unique(group))):
+        raise ParameterError(
+            f"folds must be a whole number from 2 to {n_groups}, the number of groups, but it is {folds!r}."
+        )
     return StratifiedGroupKFold(folds, shuffle=True, random_state=random_state).split(y, y, group)
 
 
@@ -200,7 +211,5 @@ def _blocks(matrices: Mapping[str, Floats], rows: NDArray, columns: NDArray) -> 
 
 
 def _cross_validation(grid: Floats, scores: Floats, beta: dict[str, Floats]) -> CrossValidation:
-    seen = ~np.isnan(scores).all(axis=1)
-    mean = np.full(len(grid), -np.inf)
-    mean[seen] = np.nanmean(scores[seen], axis=1)
-    return CrossValidation(grid, scores, beta, float(grid[int(mean.argmax())]))
+    result = CrossValidation(grid, scores, beta, float(grid[0]))
+    return replace(result, best_C=float(grid[int(np.nan_to_num(result.mean, nan=-1.0).argmax())]))

@@ -184,7 +184,9 @@ def test_refitting_at_impossible_weights(weight: float) -> None:
     solution = solve(*case.posed)
     with pytest.raises(ParameterError) as refused:
         refit(solution, case.kernels, {"P3": weight})
-    assert str(refused.value) == ("β of 'P3' must be a finite number of at least 0; choose 0 to take the product out.")
+    assert str(refused.value) == (
+        f"The weight of 'P3' must be a finite number of at least 0, but it is {weight!r}; choose 0 to take the product out."
+    )
 
 
 def test_refitting_a_product_that_is_none() -> None:

@@ -13,7 +13,7 @@ from spnmkl.structure.text import FONT_SIZE, text_width
 
 _FONTS = "'Source Sans Pro', 'Segoe UI', 'Helvetica Neue', Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
 _MARGIN = 20.0
-_MOST_PIXELS = 24e6
+_MOST_PIXELS = 10e6
 
 
 def to_svg(
