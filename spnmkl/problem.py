@@ -123,8 +123,8 @@ class Problem:
                 raise ParameterError(f"Product {v!r} has no weight; give a number of at least 0 for every product.")
             if not (isinstance(beta[v], (int, float, np.number)) and 0 <= beta[v] < np.inf):
                 raise ParameterError(
-                    f"The weight of {v!r} must be a finite number of at least 0, but it is {beta[v]!r}; choose 0 to take "
-                    "the product out."
+                    f"The weight of {v!r} must be a finite number of at least 0, but it is {beta[v]!r}; choose 0 to "
+                    "take the product out."
                 )
         return np.array([beta[v] for v in self.circuit.products], dtype=float)
 

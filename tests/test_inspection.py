@@ -185,7 +185,8 @@ def test_refitting_at_impossible_weights(weight: float) -> None:
     with pytest.raises(ParameterError) as refused:
         refit(solution, case.kernels, {"P3": weight})
     assert str(refused.value) == (
-        f"The weight of 'P3' must be a finite number of at least 0, but it is {weight!r}; choose 0 to take the product out."
+        f"The weight of 'P3' must be a finite number of at least 0, but it is {weight!r}; choose 0 to take the product "
+        "out."
     )
 
 

@@ -102,7 +102,7 @@ def positions(spn: SPN) -> dict[str, tuple[float, float]]:
 
 def marked(spn: SPN, highlight: Collection[str] | Path | None) -> tuple[set[str], set[Edge]]:
     """The nodes and edges to be shown in red: those of a path, or the given nodes and all edges between them."""
-    if isinstance(highlight, Path):
+    if highlight is not None and not isinstance(highlight, Collection):
         nodes, edges = drawn_path(spn, highlight)
         return set(nodes), set(edges)
     chosen = set(highlight or ())

@@ -85,14 +85,14 @@ def test_one_p_for_all(structure: Structure, p: float | str) -> None:
 
 
 @quick
-@given(small, st.sampled_from([1.0, "sparse"]))
+@given(small, st.sampled_from([1.0, 0.5, "sparse"]))
 def test_what_vanishes_together_is_least(structure: Structure, p: float | str) -> None:
     check_together(structure, p)
 
 
 @quick
-@given(trees, st.integers(0, 2**16))
-def test_trees_with_any_p(structure: Structure, seed: int) -> None:
+@given(small, st.integers(0, 2**16))
+def test_any_p(structure: Structure, seed: int) -> None:
     rng = np.random.default_rng(seed)
     power = {v: float(rng.choice([0.3, 0.5, 1.0, 2.0])) for v in product_ids(structure)}
     check_which(structure, power)

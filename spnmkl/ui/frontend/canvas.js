@@ -111,7 +111,7 @@ class Canvas {
   }
 
   drawNode({ ctx, x, y, state }, id) {
-    const n = this.node(id) ?? { kind: "kernel" };
+    const n = this.node(id) ?? { id, kind: "kernel" }; // vis may draw a node once more that is being removed
     const look = this.look(id);
     const marked = this.looks.path?.nodes?.includes(id);
     const border = look.error || marked ? this.color.red : state.selected ? this.color.primary : state.hover ? this.color.text : this.color.border;
@@ -141,7 +141,10 @@ class Canvas {
           ctx.fillStyle = this.color.text;
           ctx.font = `italic 14px ${this.color.face}`;
           ctx.textAlign = "left";
-          ctx.fillText(cut(look.weight, 18), x + RADIUS + 4, y - 9);
+          ctx.lineWidth = 4;
+          ctx.strokeStyle = this.color.background;
+          ctx.strokeText(cut(look.weight, 18), x + RADIUS + 4, y + 5);
+          ctx.fillText(cut(look.weight, 18), x + RADIUS + 4, y + 5);
         }
         ctx.restore();
       },
@@ -153,7 +156,7 @@ class Canvas {
     const style = getComputedStyle(this.root.host ?? this.root);
     const value = (name, fallback) => style.getPropertyValue(name).trim() || fallback;
     this.color = {
-      text: value("--st-text-color", "#222"), line: value("--st-gray-color", "#888"), border: value("--st-gray-color", "#888"),
+      text: value("--st-text-color", "#222"), background: value("--st-background-color", "#fff"), line: value("--st-gray-color", "#888"), border: value("--st-gray-color", "#888"),
       primary: value("--st-primary-color", "#1f6feb"), red: value("--st-red-color", "#d33"), face: value("--st-font", "sans-serif"),
       ink: "#10151c", sum: "#a9d0f5", product: "#ffd599", kernel: "#c3e6bd",
     };
