@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
@@ -45,7 +46,7 @@ def attach() -> None:
         context = get_script_run_ctx()
         session = context.session_id if context else ""
         owner = STORE.owner(sent)
-        if owner not in (None, session) and _is_open(owner):
+        if owner not in (None, session) and _stays_open(str(owner)):
             renew = sent
         else:
             st.session_state["spnmkl_token"] = sent
@@ -58,8 +59,13 @@ def attach() -> None:
     _tab(key="spnmkl_tab", data={"renew": renew}, on_token_change=lambda: None, height=1)
 
 
-def _is_open(session: str | None) -> bool:
-    return bool(session) and exists() and get_instance().is_active_session(str(session))
+def _stays_open(session: str) -> bool:
+    """Whether another tab is using the token; after a reload the old session takes a moment to close."""
+    for _ in range(10):
+        if not (exists() and get_instance().is_active_session(session)):
+            return False
+        time.sleep(0.1)
+    return True
 
 
 @contextmanager

@@ -55,7 +55,11 @@ class Canvas {
     for (const event of ["select", "dragStart"]) this.network.on(event, () => this.tellSelection());
     this.untouched = true; // until the first edit or zoom the drawing is kept in view while the page settles
     for (const event of ["zoom", "dragStart"]) this.network.on(event, () => { this.untouched = false; });
-    this.resize = new ResizeObserver(() => requestAnimationFrame(() => { this.network.redraw(); if (this.untouched) this.fit(); }));
+    this.resize = new ResizeObserver(() => requestAnimationFrame(() => {
+      if (this.gone) return;
+      this.network.redraw();
+      if (this.untouched) this.fit();
+    }));
     this.resize.observe(this.stage);
   }
 
@@ -223,7 +227,7 @@ class Canvas {
     const between = parent.kind === "sum" && kind !== "product" ? LEVEL : 0;
     const spot = this.freeSpot(parent.x + brothers * 95, parent.y + LEVEL + between);
     const child = this.place(kind, spot.x, spot.y);
-    this.link(parent, child);
+    this.link(parent, child, { x: child.x, y: child.y - LEVEL });
     this.show();
     this.network.selectNodes([child.id]);
     this.send(`Added ${kind} ${child.id} below ${parent.id}.`);
@@ -234,10 +238,11 @@ class Canvas {
     return { x, y };
   }
 
-  link(parent, child) {
+  link(parent, child, between = { x: (parent.x + child.x) / 2, y: (parent.y + child.y) / 2 }) {
     // A sum adds weighted products: put the product that is missing between.
     if (parent.kind === "sum" && child.kind !== "product") {
-      const middle = this.place("product", (parent.x + child.x) / 2, (parent.y + child.y) / 2);
+      const spot = this.freeSpot(between.x, between.y);
+      const middle = this.place("product", spot.x, spot.y);
       this.drawing.edges.push([parent.id, middle.id], [middle.id, child.id]);
       return `Put product ${middle.id} between ${parent.id} and ${child.id}.`;
     }
@@ -436,6 +441,7 @@ class Canvas {
   }
 
   destroy() {
+    this.gone = true;
     clearTimeout(this.retry);
     this.events.abort();
     this.resize.disconnect();
