@@ -65,7 +65,7 @@ class _Carried:
 
     def __init__(self, solution: Solution, kernels: Kernels) -> None:
         self.solution = solution
-        self.problem = solution._problem(kernels)
+        self.problem = solution.problem(kernels)
         self.A = np.atleast_2d(solution.alpha) * self.problem.Y
         self.beta = self.problem.beta_array(solution.beta)
         self.total = self.quadratic(self.beta)
@@ -138,7 +138,7 @@ def node_kernel(solution: Solution, kernels: Kernels, node: str) -> Floats:
     spn = solution.spn
     if spn.kind(node) == "kernel":
         return np.array(kernels[node], dtype=float)
-    problem = solution._problem(kernels)
+    problem = solution.problem(kernels)
     beta = problem.beta_array(solution.beta)
     K = _combined(problem, beta)
     blocked = products_through(spn, [node])
@@ -155,7 +155,7 @@ def _combined(problem: Problem, beta: Floats) -> Floats:
 @single_threaded_blas()
 def refit(solution: Solution, kernels: Kernels, beta: Mapping[str, float], tol: float = 1e-6) -> Solution:
     """The SVM at weights set by hand: what if. The gap is measured against the known bound; status "hand-set"."""
-    problem = solution._problem(kernels)
+    problem = solution.problem(kernels)
     weights = problem.beta_array(solution.beta | dict(beta))
     work = Workspace(problem)
     work.alpha = np.atleast_2d(solution.alpha)
@@ -201,7 +201,7 @@ def complexity_bound(solution: Solution, kernels: Kernels) -> ComplexityBound:
         raise ParameterError(
             f"Theorem 2 is about two classes, but this solution has {len(solution.classes)}; pose a binary problem."
         )
-    problem = solution._problem(kernels)
+    problem = solution.problem(kernels)
     circuit, beta = problem.circuit, problem.beta_array(solution.beta)
     diagonals = {leaf: np.diagonal(np.asarray(kernels[leaf], dtype=float))[None] for leaf in circuit.leaves}
     ones = np.ones((1, problem.n))

@@ -218,6 +218,11 @@ def checked_source(spn: SPN, kernels: Mapping[str, ArrayLike] | KernelSource, n:
                 f"{sorted(kernels)}; add it to `kernels`."
             )
         K = kernels[leaf]
+        if not matrices and len(size := np.shape(K)) == 2 and size[0] == size[1] != n:
+            raise DataError(
+                f"y holds {n} labels, but kernel matrix {leaf!r} is {size[0]} × {size[0]}; give one label, and one row "
+                "of every matrix, for each sample."
+            )
         if id(K) not in checked:
             checked[id(K)] = (K, check_matrix(K, leaf, n))  # type: ignore[arg-type]
         matrices[leaf] = checked[id(K)][1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,7 +15,7 @@ from spnmkl.circuit.source import KernelSource, MatrixSource
 from spnmkl.errors import KernelError
 from spnmkl.problem import Problem, build_problem
 from spnmkl.structure import SPN
-from spnmkl.threads import default_threads
+from spnmkl.threads import default_threads, single_threaded_blas
 
 
 @dataclass(frozen=True)
@@ -107,18 +107,30 @@ class Solution:
 
     def certify(self, kernels: Mapping[str, ArrayLike] | KernelSource, n_threads: int | None = None) -> Certificate:
         """Recompute objective and gap from the kernels and what is stored, trusting no solver."""
-        problem = self._problem(kernels, n_threads)
-        return certificate_of(
-            problem,
-            problem.beta_array(self.beta),
-            np.atleast_2d(self.alpha),
-            np.atleast_2d(self.witness_alpha),
-            problem.beta_array(self.witness_beta),
-        )
+        with single_threaded_blas():
+            problem = self.problem(kernels, n_threads)
+            return certificate_of(
+                problem,
+                problem.beta_array(self.beta),
+                np.atleast_2d(self.alpha),
+                np.atleast_2d(self.witness_alpha),
+                problem.beta_array(self.witness_beta),
+            )
 
-    def _problem(self, kernels: Mapping[str, ArrayLike] | KernelSource, n_threads: int | None = None) -> Problem:
+    def problem(self, kernels: Mapping[str, ArrayLike] | KernelSource, n_threads: int | None = None) -> Problem:
+        """What was solved, over the kernels it was solved with; these were checked then, and are not again."""
+        source = (
+            _source(self.spn.kernels, kernels, self.alpha.shape[-1], "kernel")
+            if isinstance(kernels, Mapping)
+            else kernels
+        )
+        if source.shape[0] != self.alpha.shape[-1]:
+            raise KernelError(
+                f"The kernel matrices have {source.shape[0]} rows, but the solution is over {self.alpha.shape[-1]} "
+                "samples; pass the matrices it was trained with."
+            )
         problem, _ = build_problem(
-            self.spn, kernels, self.y, lam=self.lam, p=self.p, sample_weight=self.C, n_threads=n_threads
+            self.spn, source, self.y, lam=self.lam, p=self.p, sample_weight=self.C, n_threads=n_threads
         )
         return problem
 
@@ -133,7 +145,10 @@ class Solution:
             be left out.
         """
         circuit, W = self.active_circuit()
-        source = _cross_source(circuit, cross_kernels, self.alpha.shape[-1])
+        if isinstance(cross_kernels, Mapping):
+            source: KernelSource = _source(circuit.leaves, cross_kernels, self.alpha.shape[-1], "cross-kernel")
+        else:
+            source = cross_kernels
         if source is None:
             raise KernelError(
                 "Every weight is zero, so there is no kernel to evaluate; the decision is the intercept alone."
@@ -150,26 +165,26 @@ class Solution:
         return circuit, circuit.weights(beta)
 
 
-def _cross_source(circuit: Circuit, kernels: Mapping[str, ArrayLike] | KernelSource, n: int) -> KernelSource:
-    if not isinstance(kernels, Mapping):
-        return kernels
-    for leaf in circuit.leaves:
+def _source(leaves: Sequence[str], kernels: Mapping[str, ArrayLike], n: int, kind: str) -> MatrixSource:
+    """Matrices with n columns for these leaves (for none of them, any one tells the number of rows)."""
+    for leaf in leaves:
         if leaf not in kernels:
             raise KernelError(
-                f"Kernel {leaf!r} has no cross-kernel matrix; expected a (rows, {n}) matrix for each leaf that is not "
-                f"pruned, found them for {sorted(kernels)}; add it."
+                f"Kernel {leaf!r} has no {kind} matrix; expected a (rows, {n}) matrix for each leaf that is not pruned, "
+                f"found them for {sorted(kernels)}; add it."
             )
-    matrices = {leaf: np.ascontiguousarray(kernels[leaf], dtype=float) for leaf in circuit.leaves or list(kernels)[:1]}
-    shapes = {leaf: K.shape for leaf, K in matrices.items()}
-    rows = {shape[0] for shape in shapes.values() if len(shape) == 2}
-    for leaf, shape in shapes.items():
-        if len(shape) != 2 or shape[1] != n or len(rows) != 1:
+    matrices = {leaf: np.ascontiguousarray(kernels[leaf], dtype=float) for leaf in leaves or list(kernels)[:1]}
+    if not matrices:
+        raise KernelError(f"No {kind} matrix is given, so that the number of rows is unknown; pass that of any leaf.")
+    rows = {K.shape[0] for K in matrices.values() if K.ndim == 2}
+    for leaf, K in matrices.items():
+        if K.ndim != 2 or K.shape[1] != n or len(rows) != 1:
             raise KernelError(
-                f"The cross-kernel matrix of {leaf!r} has shape {shape}; expected (rows, {n}), new samples by training "
+                f"The {kind} matrix of {leaf!r} has shape {K.shape}; expected (rows, {n}), new samples by training "
                 "samples, with the same rows for every leaf."
             )
-        if not np.isfinite(matrices[leaf]).all():
-            raise KernelError(f"The cross-kernel matrix of {leaf!r} holds NaN or infinity; fill missing values first.")
+        if not np.isfinite(K).all():
+            raise KernelError(f"The {kind} matrix of {leaf!r} holds NaN or infinity; fill missing values first.")
     return MatrixSource(matrices)
 
 

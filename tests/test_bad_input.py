@@ -103,9 +103,8 @@ TABLE: dict[str, tuple[Callable[[], dict[str, Any]], type[SPNMKLError], str]] = 
     ),
     "y of the wrong length": (
         lambda: {"y": Y[:5]},
-        KernelError,
-        "Kernel matrix 'K0' must be 5 × 5, one row per sample, but it is 6 × 6; compute it on the same samples as the "
-        "labels.",
+        DataError,
+        "y holds 5 labels, but kernel matrix 'K0' is 6 × 6; give one label, and one row of every matrix, for each sample.",
     ),
     "y of two dimensions": (
         lambda: {"y": Y[:, None]},

@@ -16,7 +16,7 @@ from oracles import (
     path_weights,
     sign_rows,
 )
-from tolerances import BOUND, COMPILED, SHARES
+from tolerances import BOUND, COMPILED, ROUNDING
 
 from spnmkl import ParameterError, Solution, TrivialSolutionWarning, solve
 from spnmkl.inspection import (
@@ -66,9 +66,9 @@ def test_path_shares_are_what_the_paths_carry(seed: int) -> None:
     case, solution = solved(seed)
     paths = heaviest_paths(solution, 1000)
     shares = path_shares(solution, case.kernels, paths)
-    assert shares.sum() == pytest.approx(1, abs=SHARES)
+    assert shares.sum() == pytest.approx(1, abs=ROUNDING)
     expected = carried(case, solution)
-    np.testing.assert_allclose(np.sort(shares), np.sort(expected[expected > 0])[-len(shares) :], atol=SHARES)
+    np.testing.assert_allclose(np.sort(shares), np.sort(expected[expected > 0])[-len(shares) :], atol=ROUNDING)
     assert sum(path.share for path in paths) == pytest.approx(1)
     assert [path.g for path in paths] == sorted((path.g for path in paths), reverse=True)
     assert heaviest_paths(solution, 2) == paths[:2]
@@ -83,7 +83,7 @@ def test_shares_of_nodes_are_those_of_the_paths_through_them(seed: int) -> None:
         (shares.sums, case.spn.sums),
         (shares.kernels, case.spn.kernels),
     ):
-        assert found == pytest.approx({v: through(case, expected, [v]) for v in nodes}, abs=SHARES)
+        assert found == pytest.approx({v: through(case, expected, [v]) for v in nodes}, abs=ROUNDING)
     every = shares.products | shares.sums
     assert every[case.spn.root] == pytest.approx(1)
 
@@ -94,7 +94,7 @@ def test_shares_of_views_are_those_of_the_paths_through_any_of_their_kernels(see
     leaves = case.spn.kernels
     views = {"odd": leaves[1::2], "even": leaves[::2], "all": leaves, "none": ()}
     found, expected = view_shares(solution, case.kernels, views), carried(case, solution)
-    assert found == pytest.approx({name: through(case, expected, view) for name, view in views.items()}, abs=SHARES)
+    assert found == pytest.approx({name: through(case, expected, view) for name, view in views.items()}, abs=ROUNDING)
     assert (found["all"], found["none"]) == (pytest.approx(1), 0)
 
 
@@ -106,7 +106,7 @@ def test_contributions_add_up_to_the_decision(seed: int) -> None:
     pushes = sample_contributions(solution, cross, heaviest_paths(solution, 1000))
     decision = solution.decision_function(cross)
     assert pushes.shape[1:] == decision.shape
-    np.testing.assert_allclose(pushes.sum(axis=0) + solution.intercept, decision, atol=1e-9 * np.abs(pushes).max())
+    np.testing.assert_allclose(pushes.sum(axis=0) + solution.intercept, decision, atol=ROUNDING * np.abs(pushes).max())
 
 
 def test_one_path_pushes_one_sample() -> None:
@@ -115,7 +115,7 @@ def test_one_path_pushes_one_sample() -> None:
     path = heaviest_paths(solution, 1)[0]
     K = np.prod([case.kernels[leaf] for leaf in path.leaves], axis=0)
     expected = path.g * K @ solution.signed_alpha[0]
-    np.testing.assert_allclose(sample_contributions(solution, case.kernels, [path])[0], expected, rtol=1e-9)
+    np.testing.assert_allclose(sample_contributions(solution, case.kernels, [path])[0], expected, rtol=ROUNDING)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -135,9 +135,9 @@ def test_children_of_the_root_add_up() -> None:
     case = case_of(FIGURE_1)
     solution = solve(*case.posed)
     root = node_kernel(solution, case.kernels, "S0")
-    np.testing.assert_allclose(root, combined_kernel(case.structure, case.kernels, solution.beta), rtol=1e-9)
+    np.testing.assert_allclose(root, combined_kernel(case.structure, case.kernels, solution.beta), rtol=ROUNDING)
     parts = [node_kernel(solution, case.kernels, child) for child in case.spn.children("S0")]
-    np.testing.assert_allclose(sum(parts), root, rtol=1e-9)
+    np.testing.assert_allclose(sum(parts), root, rtol=ROUNDING)
 
 
 def test_a_node_kernel_is_a_copy() -> None:
@@ -156,7 +156,7 @@ def test_refitting_at_the_optimum_changes_nothing(seed: int) -> None:
     assert again.objective == pytest.approx(solution.objective, rel=solution.tol)
     assert again.objective <= solution.objective * (1 + 1e-6)
     assert again.gap <= solution.tol
-    assert again.certify(case.kernels).gap == pytest.approx(again.gap, abs=SHARES)
+    assert again.certify(case.kernels).gap == pytest.approx(again.gap, abs=ROUNDING)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -212,7 +212,7 @@ def test_theorem_2_and_its_parts(seed: int) -> None:
     A = np.sqrt(sum(np.trace(K) for K in K_m))
     assert (bound.A, bound.n) == (pytest.approx(A), len(y))
     assert bound.regularizer == pytest.approx(regularizer)
-    assert bound.loss == pytest.approx(loss, abs=1e-9 * regularizer)
+    assert bound.loss == pytest.approx(loss, abs=ROUNDING * regularizer)
     assert bound.value == pytest.approx(2 * A / len(y) * (regularizer + loss))
 
 
@@ -220,7 +220,7 @@ def test_theorem_2_is_what_training_minimises() -> None:
     case = case_of(FIGURE_1)
     solution = solve(*case.posed)
     bound = complexity_bound(solution, case.kernels)
-    assert bound.regularizer + bound.loss == pytest.approx(solution.objective, rel=1e-9)
+    assert bound.regularizer + bound.loss == pytest.approx(solution.objective, rel=ROUNDING)
 
 
 def test_theorem_2_is_about_two_classes() -> None:
@@ -260,7 +260,7 @@ def test_of_many_paths_only_those_asked_for_are_listed() -> None:
     shares = decision_shares(solution, case.kernels)
     # One kernel of each sum lies on every path.
     for d in range(12):
-        assert sum(shares.kernels[f"K{d}.{k}"] for k in range(4)) == pytest.approx(1, abs=1e-6)
+        assert sum(shares.kernels[f"K{d}.{k}"] for k in range(4)) == pytest.approx(1, abs=ROUNDING)
     paths = heaviest_paths(solution, 5)
     assert len(paths) == 5
     assert (path_shares(solution, case.kernels, paths) >= 0).all()
@@ -270,6 +270,6 @@ def test_a_kernel_met_twice_counts_once() -> None:
     case = case_of(drawn("S0>P0 P1, P0>S1 K1, S1>P2 P3, P2>K1, P3>K2, P1>K3"))
     solution = solve(*case.posed)
     share = decision_shares(solution, case.kernels).kernels["K1"]
-    assert share == pytest.approx(through(case, carried(case, solution), ["K1"]), abs=SHARES)
+    assert share == pytest.approx(through(case, carried(case, solution), ["K1"]), abs=ROUNDING)
     zero = replace(solution, beta=solution.beta | {"P0": 0.0})
     assert decision_shares(zero, case.kernels).kernels["K1"] == 0

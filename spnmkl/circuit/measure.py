@@ -2,7 +2,7 @@
 
 The flows f_t = Σ_{m through t} w_m come from one pass over the data; the w_m themselves would need all paths. The
 *independent* measure w̃ has the same flows and makes every choice of a term independently of the others. It is exact
-where no product multiplies several sums, and elsewhere forgets only how the choices in different factors correlate.
+in trees where no product multiplies several sums, and elsewhere forgets only how different choices correlate.
 It serves as a model (of curvature, of where to look for a bound), never as evidence.
 """
 

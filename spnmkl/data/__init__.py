@@ -8,16 +8,19 @@ from spnmkl.data.options import ReadOptions
 from spnmkl.data.preparation import Choices, Preparation, refuse_missing
 from spnmkl.data.problems import problems
 from spnmkl.data.reading import Table, guess_options, read_file, read_files
+from spnmkl.data.samples import SAMPLES, Sample, load_sample
 from spnmkl.data.splitting import Split, split_rows
 from spnmkl.data.summary import class_balance, summarize
 from spnmkl.data.table import drop_columns, read_table, split_label
 
 __all__ = [
+    "SAMPLES",
     "Choices",
     "Dataset",
     "Joined",
     "Preparation",
     "ReadOptions",
+    "Sample",
     "Split",
     "Table",
     "attach_labels",
@@ -29,6 +32,7 @@ __all__ = [
     "guess_options",
     "is_numeric",
     "join_views",
+    "load_sample",
     "problems",
     "read_file",
     "read_files",

@@ -16,12 +16,15 @@ def numeric_columns(frame: pd.DataFrame) -> tuple[str, ...]:
     return tuple(
         name
         for position, (name, dtype) in enumerate(frame.dtypes.items())
-        if is_numeric_dtype(dtype) or infer_dtype(frame.iloc[:, position], skipna=True) == "boolean"
+        if is_numeric_dtype(dtype)
+        or (dtype == object and infer_dtype(frame.iloc[:, position], skipna=True) == "boolean")
     )
 
 
 def as_text(values: pd.Series) -> pd.Series:
     """Every value as text, whole numbers without a decimal point; missing where it is missing."""
+    if isinstance(values.dtype, pd.StringDtype):
+        return values
     if is_float_dtype(values) and (values.dropna() % 1 == 0).all():
         values = values.astype("Int64")
     return values.astype(str).mask(values.isna())

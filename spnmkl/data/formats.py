@@ -20,7 +20,7 @@ from spnmkl.data.unpacking import MAX_UNPACKED, check_shape, check_unpacked, dam
 from spnmkl.data.words import name_some, quoted
 from spnmkl.errors import DataError
 
-MAX_EXCEL_CELLS = 5_000_000
+MAX_EXCEL_CELLS = 3_000_000
 Arrays = dict[str, NDArray]
 
 

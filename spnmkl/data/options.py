@@ -118,7 +118,7 @@ def guess_text(text: str, encoding: str, suffix: str = "") -> ReadOptions:
     decimal = _guess_decimal(rows[1:] or rows, separator)
     header = _guess_header(rows, decimal)
     marks = tuple(mark for mark in MISSING if mark != "-" or not _PLUS_CELL.search(text))
-    transpose = header and _guess_transposed(rows, _last_rows(text, separator), decimal)
+    transpose = header and len(rows) > 1 and _guess_transposed(rows, _last_rows(text, separator), decimal)
     return ReadOptions(separator, decimal, encoding, header, marks, transpose)
 
 
@@ -140,16 +140,22 @@ def _end_of_line(text: str, number: int) -> int:
 
 
 def read_rows(text: str, separator: str) -> Iterator[Row]:
+    """The rows that are not blank, up to one that cannot be read."""
+    try:
+        yield from (row for _, row in numbered_rows(text, separator))
+    except csv.Error:
+        return
+
+
+def numbered_rows(text: str, separator: str) -> Iterator[tuple[int, Row]]:
+    """Rows that are not blank, and how many rows stand above each."""
     lines: Iterable[str] = io.StringIO(text)
     if separator == " ":
         lines = (" ".join(line.split()) + "\n" for line in lines)
-    try:
-        for row in csv.reader(lines, delimiter=separator, skipinitialspace=True):
-            cells = [cell.strip() for cell in row]
-            if any(cells) or len(cells) > 1:
-                yield cells
-    except csv.Error:
-        return
+    for number, row in enumerate(csv.reader(lines, delimiter=separator, skipinitialspace=True)):
+        cells = [cell.strip() for cell in row]
+        if any(cells) or len(cells) > 1:
+            yield number, cells
 
 
 def is_number(cell: str, decimal: str = ".") -> bool:

@@ -10,7 +10,7 @@ import pandas as pd
 from spnmkl.data import formats
 from spnmkl.data.options import ReadOptions, guess_text
 from spnmkl.data.text_table import guess, parse_text, read_text, transposed, unique_names
-from spnmkl.data.unpacking import Kind, stem, unpack
+from spnmkl.data.unpacking import Kind, check_shape, stem, unpack
 from spnmkl.data.words import counted, name_some, quoted
 from spnmkl.errors import DataError
 
@@ -70,7 +70,7 @@ def read_file(name: str, data: bytes, options: ReadOptions | None = None) -> Tab
 
     CSV, TSV and other separated text, Excel, Parquet, ARFF and LIBSVM text, the text formats also with gzip; .npz and
     .mat with kernel matrices. The kind is seen from the content. At most 200 MB, unpacked 500 MB, 100,000 columns and
-    50 million values; 5 million cells of a workbook. Nothing in a file is executed.
+    50 million values; 3 million cells of a workbook. Nothing in a file is executed.
 
     Parameters
     ----------
@@ -133,6 +133,7 @@ def _finished(
 ) -> Table:
     """Turned if its samples are columns, under unique names, with notes on what is missing."""
     if options.transpose:
+        check_shape(name, frame.shape[1], len(frame))
         frame = transposed(frame, options.decimal)
         notes.append("Samples stand in columns, so that the table was turned.")
     names, renamed = unique_names(frame.columns)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import csv
 import io
 from collections import Counter
 from collections.abc import Iterable
+from itertools import islice
 from pathlib import PurePath
 
 import numpy as np
 import pandas as pd
 from pandas.api.types import infer_dtype, is_numeric_dtype
 
-from spnmkl.data.options import SEPARATOR_WORDS, ReadOptions, decode, guess_encoding, guess_text, read_rows
+from spnmkl.data.options import SEPARATOR_WORDS, ReadOptions, decode, guess_encoding, guess_text, numbered_rows
 from spnmkl.data.unpacking import check_shape
 from spnmkl.data.words import counted, quoted
 from spnmkl.errors import DataError
@@ -32,51 +34,57 @@ def read_text(name: str, data: bytes, options: ReadOptions | None) -> tuple[pd.D
 
 def parse_text(name: str, text: str, options: ReadOptions) -> pd.DataFrame:
     """The table as it is written: its names may be empty or stand twice, and samples may be columns."""
-    first = next(read_rows(text, options.separator), None)
-    if first is None:
-        raise _unreadable(name, text)
-    check_shape(name, text.count("\n"), len(first))
-    frame = _stripped(_parse(name, text, options, first), text, options)
-    if frame.empty:
+    try:
+        beginning = list(islice(numbered_rows(text, options.separator), 2))
+    except csv.Error:
+        most = csv.field_size_limit()
+        raise DataError(f"The table {quoted(name)} holds a value of more than {most:,} characters; shorten it.") from None
+    if not beginning:
+        raise DataError(f"The table {quoted(name)} is empty; it needs a header and rows.")
+    above, first = beginning[0]
+    if options.header and len(beginning) == 1:
         raise DataError(f"The table {quoted(name)} has a header but no rows; add samples.")
-    extra = frame.shape[1] - len(first)
-    frame.columns = pd.Index([""] * extra + first if options.header else [f"c{k + 1}" for k in range(frame.shape[1])])
+    width = max(len(row) for _, row in beginning)
+    check_shape(name, text.count("\n"), width)
+    text_columns = [k for k, title in enumerate(first) if title in options.text] if options.header else []
+    frame = _parse(name, text, options, above + options.header, width, text_columns)
+    frame = _stripped(frame, text, options, text_columns)
+    if not options.header:
+        frame.columns = pd.Index([f"c{k + 1}" for k in range(width)])
+        return frame
+    return _titled(name, frame, first)
+
+
+def _titled(name: str, frame: pd.DataFrame, titles: list[str]) -> pd.DataFrame:
+    extra = frame.shape[1] - len(titles)
+    if extra == 1 and frame.iloc[:, -1].isna().all():
+        frame, extra = frame.iloc[:, :-1], 0  # separators at the end of each row
+    if extra > 1:
+        raise DataError(
+            f"The rows of {quoted(name)} have {frame.shape[1]:,} values, but its header has "
+            f"{counted(len(titles), 'name')}; repair the header, or choose another separator."
+        )
+    frame.columns = pd.Index([""] * extra + titles)  # one more is the names of the rows
     return frame
 
 
-def _parse(name: str, text: str, options: ReadOptions, first: list[str]) -> pd.DataFrame:
-    frame = _pandas(name, text, options, first)
-    # What the rows have more than the header, pandas takes for row names.
-    if isinstance(frame.index, pd.RangeIndex):
-        return frame
-    if frame.index.nlevels > 1:
-        found = frame.index.nlevels + frame.shape[1]
-        raise DataError(
-            f"The rows of {quoted(name)} have {found:,} values, but its header has {counted(len(first), 'name')}; "
-            "repair the header, or choose another separator."
-        )
-    if frame.iloc[:, -1].isna().all():
-        # Separators at the end of each row.
-        return _pandas(name, text, options, first, index_col=False)
-    return frame.reset_index()
-
-
-def _pandas(name: str, text: str, options: ReadOptions, first: list[str], **more: object) -> pd.DataFrame:
+def _parse(
+    name: str, text: str, options: ReadOptions, skipped: int, width: int, text_columns: list[int]
+) -> pd.DataFrame:
     try:
         return pd.read_csv(
             io.BytesIO(text.encode("utf-8")),
             sep=r"\s+" if options.separator == " " else options.separator,
             decimal=options.decimal,
-            header=0 if options.header else None,
+            header=None,
+            names=range(width),
+            skiprows=skipped,
             na_values=list(options.missing),
             keep_default_na=False,
             skipinitialspace=True,
             low_memory=False,
-            dtype={k: "str" for k, title in enumerate(first) if title in options.text} or None,
-            **more,
+            dtype=dict.fromkeys(text_columns, "str") or None,
         ).copy()  # one block instead of one per column
-    except pd.errors.EmptyDataError:
-        raise _unreadable(name, text) from None
     except (pd.errors.ParserError, ValueError) as error:
         reason = str(error).strip().removeprefix("Error tokenizing data. C error: ")
         raise DataError(
@@ -84,13 +92,7 @@ def _pandas(name: str, text: str, options: ReadOptions, first: list[str], **more
         ) from None
 
 
-def _unreadable(name: str, text: str) -> DataError:
-    if text.strip():
-        return DataError(f"The table {quoted(name)} holds a value of more than 131,072 characters; shorten it.")
-    return DataError(f"The table {quoted(name)} is empty; it needs a header and rows.")
-
-
-def _stripped(frame: pd.DataFrame, text: str, options: ReadOptions) -> pd.DataFrame:
+def _stripped(frame: pd.DataFrame, text: str, options: ReadOptions, text_columns: list[int]) -> pd.DataFrame:
     """Without space at the end of cells, which pandas keeps."""
     if f" {options.separator}" not in text and " \n" not in text and not text.endswith(" "):
         return frame
@@ -100,7 +102,7 @@ def _stripped(frame: pd.DataFrame, text: str, options: ReadOptions) -> pd.DataFr
             continue
         values = values.str.strip()
         values = values.mask(values.isin(options.missing))
-        numbers = None if values.name in options.text else _as_numbers(values, options.decimal)
+        numbers = None if position in text_columns else _as_numbers(values, options.decimal)
         frame.isetitem(position, values if numbers is None else numbers)
     return frame
 

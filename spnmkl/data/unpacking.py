@@ -42,9 +42,9 @@ def unpack(name: str, data: bytes) -> tuple[str, Kind, bytes]:
     check_bytes(name, data)
     if data[:2] == b"\x1f\x8b":
         data = _gunzip(name, data)
-        name = re.sub(r"\.gz$", "", name, flags=re.IGNORECASE)
         if data[:2] == b"\x1f\x8b":
             raise DataError(f"The file {quoted(name)} is compressed twice; unpack it once.")
+        name = re.sub(r"\.gz$", "", name, flags=re.IGNORECASE)
     elif name.lower().endswith(".gz"):
         raise DataError(f"The file {quoted(name)} is not compressed by gzip, although it ends in .gz; rename it.")
     return name, _kind(name, data), data
@@ -75,7 +75,7 @@ def check_shape(name: str, rows: int, columns: int) -> None:
     if columns > MAX_COLUMNS:
         raise DataError(
             f"The table {quoted(name)} has {counted(columns, 'column')}; at most {MAX_COLUMNS:,} can be read: leave "
-            "some out, or set transpose if its columns are samples."
+            "some out."
         )
     if rows * columns > MAX_CELLS:
         raise DataError(

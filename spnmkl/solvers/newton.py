@@ -175,29 +175,30 @@ class _Newton:
         weight = problem.regularizer_slope(point.beta) / problem.p
         for k in np.flatnonzero(problem.homogeneous):
             part = problem.components == k
-            if weight[part].sum() > _COLLAPSED * weight.sum():
-                continue
-            if gain[part].sum() > (1 + 1e-7) * cost[part].sum() and not self.alone[part].all():
+            if weight[part].sum() > _COLLAPSED * weight.sum() or self.alone[part].all():
+                continue  # what vanishes alone, Newton's own steps take to zero and back
+            if gain[part].sum() > (1 + 1e-7) * cost[part].sum():
                 found.append((part, witness))
             elif (D[part] < slope[part]).all() and (point.beta[part] > 0).any():
                 found.append((part, None))
         return found
 
     def reseeded(self, point: Point, seeds: list[Verdict]) -> Point | None:
-        """Prune or seed components where that lowers J."""
+        """Prune all that should go at once, seed one by one; each only where that lowers J."""
         problem, result = self.problem, None
+        gone = np.any([part for part, direction in seeds if direction is None] or [np.zeros_like(self.alone)], axis=0)
+        if gone.any():
+            trial = self.evaluate(np.where(gone, 0.0, point.beta))
+            if trial.value <= point.value + point.svm_error:
+                result = trial
         for part, direction in seeds:
-            base = result or point
-            beta = base.beta.copy()
             if direction is None:
-                beta[part] = 0.0
-                trial = self.evaluate(beta)
-                if trial.value <= base.value + base.svm_error:
-                    result = trial
                 continue
+            base = result or point
             share = direction[part] / (problem.c[part] * direction[part]).sum()
             size = 1e-2 * ((problem.c * base.beta).sum() or 1.0)
             for _ in range(6):
+                beta = base.beta.copy()
                 beta[part] = size * share
                 if (problem.c * beta)[part].sum() <= (problem.c * base.beta)[part].sum():
                     break

@@ -92,7 +92,7 @@ def _verdict(spn: SPN, v: str, p: float, together: frozenset[str], part: frozens
     if together == part:
         reason = f"{name} can be pruned only together with all {len(part)} products it is joined to by shared paths."
         return Prunable("component", _ordered(spn, part), reason)
-    reason = f"{name} can be pruned only with the other {others} products of its branch."
+    reason = f"{name} can be pruned only with the other {others} product{'s' * (others > 1)} of its branch."
     return Prunable("branch", _ordered(spn, together), reason)
 
 

@@ -20,7 +20,8 @@ KEY = "spnmkl_canvas"
 # Two components: the library is constant and sent once, the canvas is small and changes with every edit.
 _library = st.components.v2.component(
     "spnmkl_vis",
-    js=(files("pyvis") / "lib" / "vis-9.1.2" / "vis-network.min.js").read_text("utf-8") + "\nexport default () => {};\n",
+    js=(files("pyvis") / "lib" / "vis-9.1.2" / "vis-network.min.js").read_text("utf-8")
+    + "\nexport default () => {};\n",
 )
 _canvas = st.components.v2.component(
     "spnmkl_canvas",

@@ -16,4 +16,6 @@ def class_balance_chart(balance: pd.DataFrame) -> alt.Chart:
         tooltip=["class:N", "rows:Q", alt.Tooltip("share:Q", format=".1%")],
     )
     height = min(360, 24 * len(balance) + 40)
-    return (bars.mark_bar(color=BAR) + bars.mark_text(align="left", dx=4).encode(text="rows:Q")).properties(height=height)
+    return (bars.mark_bar(color=BAR) + bars.mark_text(align="left", dx=4).encode(text="rows:Q")).properties(
+        height=height
+    )

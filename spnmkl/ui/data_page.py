@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
+from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from spnmkl.data import (
     SAMPLES,
+    Choices,
     Dataset,
+    Joined,
     ReadOptions,
     Table,
     attach_labels,
@@ -91,14 +94,13 @@ def uploaded(work: Workspace, files: list[tuple[str, bytes]]) -> None:
             tables.append(table)
     if len(tables) < len(files) or not tables:
         return
-    loaded = tables[0].frame if len(tables) == 1 else joined(tables)
-    if loaded is None:
-        return
-    frame, views = (loaded, {}) if isinstance(loaded, pd.DataFrame) else loaded
-    matrices = {key: K for table in tables for key, K in table.matrices.items()}
-    if st.button("Use these data", type="primary"):
-        dataset = Dataset.guess(files[0][0] if len(files) == 1 else f"{len(files)} files", frame, matrices)
-        work.bring(dataset.with_views(views) if views else dataset)
+    found = (
+        joined(tables) if len(tables) > 1 else Joined(tables[0].frame, {}, pd.DataFrame(), matrices=tables[0].matrices)
+    )
+    if found is not None and st.button("Use these data", type="primary"):
+        name = files[0][0] if len(files) == 1 else f"{len(files)} files"
+        dataset = Dataset.guess(name, found.frame, found.matrices)
+        work.bring(dataset.with_views(found.views) if found.views else dataset)
         st.rerun()
 
 
@@ -118,10 +120,16 @@ def corrected(k: int, table: Table, name: str, content: bytes) -> Table:
     if "separator" in table.settings:
         known = list(dict.fromkeys([*SEPARATORS, options.separator]))
         separator = fields[0].selectbox(
-            "Separator", known, known.index(options.separator), format_func=lambda s: SEPARATORS.get(s, s), key=f"sep_{k}"
+            "Separator",
+            known,
+            known.index(options.separator),
+            format_func=lambda s: SEPARATORS.get(s, s),
+            key=f"sep_{k}",
         )
         encodings = list(dict.fromkeys([options.encoding, "utf-8", "utf-16", "cp1252", "latin-1"]))
-        options = replace(options, separator=separator, encoding=fields[2].selectbox("Encoding", encodings, key=f"enc_{k}"))
+        options = replace(
+            options, separator=separator, encoding=fields[2].selectbox("Encoding", encodings, key=f"enc_{k}")
+        )
     if "decimal" in table.settings:
         decimal = fields[1].selectbox("Decimal sign", [".", ","], int(options.decimal == ","), key=f"dec_{k}")
         marks = st.text_input("Marks of missing values", " ".join(m for m in options.missing if m), key=f"miss_{k}")
@@ -138,24 +146,28 @@ def corrected(k: int, table: Table, name: str, content: bytes) -> Table:
     return table if options == table.options else read_as(name, content, options)
 
 
-def joined(tables: list[Table]) -> tuple[pd.DataFrame, dict[str, tuple[str, ...]]] | None:
+def joined(tables: list[Table]) -> Joined | None:
     """Several files: one view each, joined by an id column or by row order; one may hold the labels."""
     names = [table.name for table in tables]
     labels = st.selectbox("Labels are", ["in one of the views", *names], key="labels_in")
     views = [table for table in tables if table.name != labels]
     by_id = st.radio("Rows belong together by", ["an id column", "their order"], horizontal=True) == "an id column"
-    shared = [c for c in views[0].frame.columns if all(c in table.frame.columns for table in tables)]
-    if by_id and not shared:
-        st.warning("The files have no column in common to join by; join by order, or give them an id column.")
-        return None
-    key = st.selectbox("Id column", shared[:MOST_OFFERED]) if by_id else None
-    found = join_views(views, "id" if by_id else "rows", key)
-    for line in found.report:
-        st.caption(plain(line))
-    frame = found.frame
+    found = (
+        join_views(views, "id" if by_id else "rows")
+        if len(views) > 1
+        else Joined(
+            views[0].frame, {views[0].view: tuple(views[0].frame.columns)}, pd.DataFrame(), matrices=views[0].matrices
+        )
+    )
     if labels != "in one of the views":
-        frame = attach_labels(frame, next(table for table in tables if table.name == labels), key)
-    return frame, found.views
+        table = next(table for table in tables if table.name == labels)
+        labelled = attach_labels(found.frame, table)
+        found = replace(found, frame=labelled.frame, notes=(*found.notes, *labelled.notes))
+    if len(found.report):
+        st.dataframe(found.report, hide_index=True)
+    for note in found.notes:
+        st.caption(plain(note))
+    return found
 
 
 def preview(dataset: Dataset) -> None:
@@ -231,7 +243,9 @@ def offered(dataset: Dataset) -> list[str]:
 
 
 def choose_views(work: Workspace) -> None:
-    st.markdown("**Views**", help="Groups of columns that belong together: a source, a scale, a sensor. Templates use them.")
+    st.markdown(
+        "**Views**", help="Groups of columns that belong together: a source, a scale, a sensor. Templates use them."
+    )
     dataset = work.dataset
     prefix, separator = st.columns([2, 1], vertical_alignment="bottom")
     mark = separator.text_input("Separator", "__", max_chars=5)
@@ -273,7 +287,7 @@ def choose_preparation(work: Workspace) -> None:
         numeric = _choice("Numeric columns", NUMERIC_WORDS, choices.numeric)
         missing = _choice("Missing values", MISSING_WORDS, choices.missing)
         categorical = _choice("Categorical columns", CATEGORICAL_WORDS, choices.categorical)
-        work.choices = replace(choices, numeric=numeric, missing=missing, categorical=categorical)
+        work.choices = Choices(numeric, missing, categorical)
     with right:
         share = st.slider("Rows held out for the test", 0.1, 0.5, settings.test_share, 0.05, format="percent")
         seed = st.number_input("Seed of the split", 0, 10**6, settings.seed)
@@ -293,9 +307,11 @@ def choose_preparation(work: Workspace) -> None:
         return
     for note in notes:
         st.markdown(f"- {plain(note)}")
-    st.caption("Means, scales, fill values and categories are taken from the training rows only and travel with the model.")
+    st.caption(
+        "Means, scales, fill values and categories are taken from the training rows only and travel with the model."
+    )
 
 
-def _choice(title: str, words: dict[str, str], current: str) -> str:
+def _choice(title: str, words: dict[str, str], current: str) -> Any:
     options = list(words)
     return st.radio(title, options, options.index(current), format_func=words.__getitem__)

@@ -197,4 +197,3 @@ def show_formula(spn: SPN, issues: list[Issue]) -> None:
         "The drawing with its raw weights β. What is learned is K(β) = Σ g K over the paths, in which each weight has "
         "the exponent of its layer; see the Paths tab."
     )
-

@@ -92,7 +92,9 @@ def read_message(spn: SPN, message: Mapping[str, Any]) -> SPN:
     if not isinstance(nodes, list) or not isinstance(edges, list):
         raise StructureError("The canvas sent no drawing; reload the page.")
     if len(nodes) > MAX_CANVAS_NODES:
-        raise StructureError(f"The canvas holds at most {MAX_CANVAS_NODES:,} nodes, and this would make {len(nodes):,}.")
+        raise StructureError(
+            f"The canvas holds at most {MAX_CANVAS_NODES:,} nodes, and this would make {len(nodes):,}."
+        )
     known = {node["id"]: node for node in spn.to_dict()["nodes"]}
     return SPN.from_dict(
         {

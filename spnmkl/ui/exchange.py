@@ -91,7 +91,9 @@ def edit_table(work: Workspace) -> None:
     """The drawing as two tables: the same as the canvas, without a mouse."""
     spn, revision = work.drawing.spn, f"{work.drawing.revision}_{work.drawing.acknowledged}"
     described = spn.to_dict()
-    st.caption("Edit, add or delete rows, then apply. Kinds are sum, product and kernel; an edge leads from parent to child.")
+    st.caption(
+        "Edit, add or delete rows, then apply. Kinds are sum, product and kernel; an edge leads from parent to child."
+    )
     left, right = st.columns([3, 2])
     columns = ["id", "kind", "label", "p", "kernel"]
     nodes = left.data_editor(

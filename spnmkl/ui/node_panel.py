@@ -33,7 +33,7 @@ def node_panel(work: Workspace, selected: tuple[str, ...]) -> None:
         return
     (v,) = selected
     st.markdown(f"**{spn.kind(v).capitalize()}** `{v}`", help=KIND_WORDS[spn.kind(v)])
-    changes = {"label": _label(spn, v)}
+    changes: dict[str, Any] = {"label": _label(spn, v)}
     if spn.kind(v) == "product":
         changes["p"] = _power(spn, v)
     if spn.kind(v) == "kernel":
@@ -137,7 +137,7 @@ def _features(work: Workspace, v: str) -> list[int | str] | None:
     matches = [name for name in dataset.features if search.lower() in name.lower()][:MOST_MATCHES]
     options = list(dict.fromkeys([*chosen, *matches]))
     picked = st.multiselect("Chosen columns", options, chosen, key=_key(work, v, "columns"))
-    return list(picked) or (list(features) if features else options[:1]) or None
+    return [*picked] or [*(features or options[:1])] or None
 
 
 def _way(features: tuple[int | str, ...] | None, views: dict[str, list[str]]) -> str:

@@ -8,7 +8,7 @@ from cases import FIGURE_1, beta_of, drawn, product_of_sums
 from hypothesis import given, settings
 from oracles import Array, Structure, combined_kernel, path_kernels, path_matrix, path_weights
 from random_structures import random_kernels, random_structure, structures
-from tolerances import COMPILED, DIFFERENCES
+from tolerances import COMPILED, DIFFERENCES, ROUNDING, SINGLE_PRECISION
 
 from spnmkl import SPN
 from spnmkl.circuit import Circuit, MatrixSource, compile_circuit, evaluate
@@ -108,7 +108,7 @@ def test_rows_longer_than_a_segment(n: int) -> None:
     A, source = np.random.default_rng(0).normal(size=(2, n)), MatrixSource(kernels)
     assert_equal(apply_kernel(circuit, circuit.weights(beta), source, A, 2), A @ expected)
     half = W_derivatives(circuit, beta, kernels, A, n_threads=2)
-    np.testing.assert_allclose(half, log_derivatives(structure, kernels, circuit, beta, A), rtol=1e-10)
+    np.testing.assert_allclose(half, log_derivatives(structure, kernels, circuit, beta, A), rtol=ROUNDING)
 
 
 def W_derivatives(circuit: Circuit, beta: Array, kernels: dict[str, Array], A: Array, n_threads: int = 1) -> Array:
@@ -205,4 +205,4 @@ def test_sources_of_other_types_and_orders() -> None:
     turned = {leaf: np.asfortranarray(K) for leaf, K in kernels.items()}
     assert_equal(evaluated(circuit, beta, turned), expected)
     single = {leaf: K.astype(np.float32) for leaf, K in kernels.items()}
-    np.testing.assert_allclose(evaluated(circuit, beta, single), expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(evaluated(circuit, beta, single), expected, atol=SINGLE_PRECISION)

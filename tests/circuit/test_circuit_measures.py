@@ -5,7 +5,7 @@ from cases import FIGURE_1, drawn, flat
 from hypothesis import given, settings
 from oracles import Array, Structure, path_matrix, path_weights
 from random_structures import structures
-from tolerances import COMPILED, SEMIDEFINITE
+from tolerances import COMPILED, ROUNDING, SEMIDEFINITE
 
 from spnmkl import SPN
 from spnmkl.circuit import Circuit, compile_circuit
@@ -41,7 +41,7 @@ def test_what_newton_adds_is_positive_semidefinite(structure: Structure) -> None
     circuit = compile_circuit(SPN.from_dict(structure))
     flows, _ = random_flows(circuit)
     M, D = second_moment(circuit, flows), circuit.X.T @ flows
-    np.testing.assert_allclose(M.sum(axis=1), D, rtol=1e-10)
+    np.testing.assert_allclose(M.sum(axis=1), D, rtol=ROUNDING)
     assert np.linalg.eigvalsh(np.diag(D) - M)[0] >= -SEMIDEFINITE * D.max()
 
 
@@ -52,7 +52,7 @@ def test_second_moment_of_independent_choices_is_exact(structure: Structure) -> 
     circuit = compile_circuit(SPN.from_dict(structure))
     flows, beta = random_flows(circuit)
     E, g = enumerated(structure, circuit, beta)
-    np.testing.assert_allclose(second_moment(circuit, flows), (E.T * g) @ E, rtol=1e-10, atol=1e-12 * g.sum())
+    np.testing.assert_allclose(second_moment(circuit, flows), (E.T * g) @ E, atol=ROUNDING * g.sum())
 
 
 def enumerated(structure: Structure, circuit: Circuit, beta: Array) -> tuple[Array, Array]:
@@ -68,7 +68,7 @@ def test_without_a_product_of_sums_any_measure_is_exact() -> None:
         E, _ = enumerated(structure, circuit, np.ones(len(circuit.products)))
         w = np.random.default_rng(0).uniform(0, 3, len(E))
         flows = measured_flows(circuit, structure, w)
-        np.testing.assert_allclose(second_moment(circuit, flows), (E.T * w) @ E, rtol=1e-10)
+        np.testing.assert_allclose(second_moment(circuit, flows), (E.T * w) @ E, rtol=ROUNDING)
 
 
 def measured_flows(circuit: Circuit, structure: Structure, w: Array) -> Array:
@@ -101,7 +101,7 @@ def test_moved_flows_are_those_at_the_moved_weights(structure: Structure) -> Non
     flows, beta = random_flows(circuit)
     log_ratio = np.random.default_rng(2).normal(size=len(beta))
     expected = circuit.flows(circuit.weights(beta * np.exp(log_ratio)))
-    np.testing.assert_allclose(moved_flows(circuit, flows, log_ratio), expected, rtol=1e-10)
+    np.testing.assert_allclose(moved_flows(circuit, flows, log_ratio), expected, rtol=ROUNDING)
 
 
 def test_flows_that_vanish_stay_away() -> None:

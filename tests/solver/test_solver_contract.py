@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from cases import FIGURE_1, Case, case_of, random_case
 from oracles import solve_conic
-from tolerances import BOUND, GAP_ROUNDING, PAPER, RECOMPUTED
+from tolerances import BOUND, PAPER, ROUGH_WEIGHTS, ROUNDING, TIGHT
 
 from spnmkl import Record, Solution, solve
 from spnmkl.solvers import SOLVERS
@@ -31,16 +31,16 @@ def test_the_optimum_is_reached(solver: str, seed: int, p: float | None) -> None
     assert solution.solver == solver
     assert optimum * (1 - BOUND) <= solution.objective <= optimum * (1 + PAPER)
     assert solution.dual_bound <= optimum * (1 + BOUND)
-    assert -GAP_ROUNDING <= solution.gap <= PAPER
-    assert solution.certify(case.kernels).gap == pytest.approx(solution.gap, abs=RECOMPUTED)
+    assert -ROUNDING <= solution.gap <= PAPER
+    assert solution.certify(case.kernels).gap == pytest.approx(solution.gap, abs=ROUNDING)
 
 
 @pytest.mark.parametrize("seed", [1, 4])
 def test_both_solvers_reach_the_same_weights(seed: int) -> None:
     case = random_case(seed, p_choices=(1.5, 2.0))
-    newton, paper = (solve(*case.posed, **case.settings, tol=1e-4, solver=solver) for solver in SOLVERS)
-    assert newton.objective == pytest.approx(paper.objective, rel=1e-4)
-    assert paper.beta == pytest.approx(newton.beta, abs=0.05 * max(newton.beta.values()))
+    newton, paper = (solve(*case.posed, **case.settings, tol=TIGHT, solver=solver) for solver in SOLVERS)
+    assert newton.objective == pytest.approx(paper.objective, rel=TIGHT)
+    assert paper.beta == pytest.approx(newton.beta, abs=ROUGH_WEIGHTS * max(newton.beta.values()))
 
 
 @solvers
@@ -100,11 +100,11 @@ def test_an_exception_in_the_callback_comes_through(solver: str) -> None:
 @solvers
 def test_a_start_saves_work(solver: str) -> None:
     case = case_of(FIGURE_1)
-    cold = solve(*case.posed, solver=solver, tol=1e-4)
-    warm = solve(*case.posed, solver=solver, tol=1e-4, start=cold.beta)
+    cold = solve(*case.posed, solver=solver, tol=TIGHT)
+    warm = solve(*case.posed, solver=solver, tol=TIGHT, start=cold.beta)
     assert warm.status == "optimal"
     assert len(warm.history) < len(cold.history)
-    assert warm.objective == pytest.approx(cold.objective, rel=1e-4)
+    assert warm.objective == pytest.approx(cold.objective, rel=TIGHT)
 
 
 @solvers
@@ -141,8 +141,8 @@ def test_two_at_once_in_two_threads(solver: str) -> None:
     for thread in threads:
         thread.join()
     for k in range(2):
-        assert together[k].beta == pytest.approx(alone[k].beta, rel=1e-6)
-        assert together[k].objective == pytest.approx(alone[k].objective, rel=1e-9)
+        assert together[k].beta == pytest.approx(alone[k].beta, rel=ROUNDING)
+        assert together[k].objective == pytest.approx(alone[k].objective, rel=ROUNDING)
 
 
 @solvers

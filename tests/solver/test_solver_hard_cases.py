@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from cases import FIGURE_1, Case, case_of, drawn, flat
 from oracles import Array, solve_conic
-from tolerances import BOUND, DECISION, GAP_ROUNDING, OBJECTIVE, SOLVED, WEIGHTS
+from tolerances import BOUND, DECISION, OBJECTIVE, ROUNDING, SOLVED, WEIGHTS
 
 from spnmkl import SPN, Solution, TrivialSolutionWarning, solve
 
@@ -15,8 +15,8 @@ SOLVERS = ["newton", "paper"]
 
 def check_certified(solution: Solution, kernels: Mapping[str, Array]) -> None:
     assert solution.status == "optimal"
-    assert -GAP_ROUNDING <= solution.gap <= solution.tol
-    assert solution.certify(kernels).gap == pytest.approx(solution.gap, abs=GAP_ROUNDING)
+    assert -ROUNDING <= solution.gap <= solution.tol
+    assert solution.certify(kernels).gap == pytest.approx(solution.gap, abs=ROUNDING)
     assert np.isfinite(list(solution.beta.values())).all()
     assert np.isfinite(solution.alpha).all()
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from cases import Case, case_of, drawn, flat
 from oracles import enumerate_paths, solve_conic
-from tolerances import OBJECTIVE, SOLVED
+from tolerances import ROUNDING, SOLVED, TIGHT
 
 from spnmkl import Solution, solve
 from spnmkl.circuit import compile_circuit
@@ -35,14 +35,14 @@ CASES = {"one layer": case_of(flat(12), n=40, C=2.0), "branches": separable()}
 @pytest.fixture(params=CASES, scope="module")
 def solved(request: pytest.FixtureRequest) -> tuple[Case, Solution]:
     case = CASES[request.param]
-    return case, solve(*case.posed, C=case.C, tol=1e-4)
+    return case, solve(*case.posed, C=case.C, tol=TIGHT)
 
 
 def test_something_is_pruned(solved: tuple[Case, Solution]) -> None:
     case, solution = solved
     assert solution.status == "optimal"
     assert 0 < len(solution.pruned) < len(solution.beta)
-    assert solution.objective == pytest.approx(solve_conic(*case.oracle).objective, rel=10 * OBJECTIVE)
+    assert solution.objective == pytest.approx(solve_conic(*case.oracle).objective, rel=TIGHT)
 
 
 def test_operations_per_evaluation_fall(solved: tuple[Case, Solution]) -> None:
@@ -95,7 +95,7 @@ def test_history_is_consistent(name: str, solver: str) -> None:
         assert after.seconds >= before.seconds
         assert after.evaluations >= before.evaluations
     assert history[-1].gap == pytest.approx(solution.gap, abs=SOLVED)
-    assert min(record.objective for record in history) == pytest.approx(solution.objective, rel=1e-9)
+    assert min(record.objective for record in history) == pytest.approx(solution.objective, rel=ROUNDING)
 
 
 def test_evaluations_are_counted_over_all_starts() -> None:
@@ -108,25 +108,25 @@ def test_evaluations_are_counted_over_all_starts() -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_a_wrong_pruning_cannot_pass_as_optimal(name: str) -> None:
     case = CASES[name]
-    solution = solve(*case.posed, C=case.C, tol=1e-4)
+    solution = solve(*case.posed, C=case.C, tol=TIGHT)
     heaviest = max(solution.beta, key=lambda v: solution.beta[v])
     wrong = replace(solution, beta=solution.beta | {heaviest: 0.0})
     certificate = wrong.certify(case.kernels)
     assert certificate.gap > 0.01
-    assert certificate.dual_bound == pytest.approx(solution.dual_bound, rel=1e-9)
+    assert certificate.dual_bound == pytest.approx(solution.dual_bound, rel=ROUNDING)
 
 
 def test_a_proof_on_other_kernels_is_none_here() -> None:
     case = CASES["branches"]
     poor = {leaf: np.eye(40) if leaf in {"K0", "K1"} else K for leaf, K in case.kernels.items()}
-    solution = solve(case.spn, poor, case.y, C=case.C, tol=1e-4)
+    solution = solve(case.spn, poor, case.y, C=case.C, tol=TIGHT)
     assert solution.status == "optimal"
     assert solution.certify(case.kernels).gap > 0.01
 
 
 def test_the_paper_prunes_what_is_negligible() -> None:
     case = CASES["one layer"]
-    solution = solve(*case.posed, C=case.C, solver="paper", tol=1e-4)
+    solution = solve(*case.posed, C=case.C, solver="paper", tol=TIGHT)
     assert solution.status == "optimal"
     assert solution.pruned
     assert solution.history[-1].circuit_size < solution.history[0].circuit_size

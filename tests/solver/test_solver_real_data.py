@@ -10,7 +10,7 @@ from oracles import Array
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.preprocessing import StandardScaler
-from tolerances import GAP_ROUNDING
+from tolerances import ROUNDING
 
 from spnmkl import SPN, Solution, solve
 from spnmkl.inspection import heaviest_paths
@@ -42,8 +42,8 @@ def base_kernels(X: Array, groups: int) -> Iterator[Array]:
 
 def check(solution: Solution, kernels: dict[str, Array]) -> None:
     assert solution.status == "optimal"
-    assert -GAP_ROUNDING <= solution.gap <= solution.tol == 1e-3
-    assert solution.certify(kernels).gap == pytest.approx(solution.gap, abs=GAP_ROUNDING)
+    assert -ROUNDING <= solution.gap <= solution.tol == 1e-3
+    assert solution.certify(kernels).gap == pytest.approx(solution.gap, abs=ROUNDING)
     assert solution.history[-1].evaluations <= MOST_EVALUATIONS
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from cases import FIGURE_1, case_of, random_case
 from oracles import smallest_C
-from tolerances import DECISION, GAP_ROUNDING
+from tolerances import DECISION, OBJECTIVE, ROUNDING
 
 from spnmkl import C_min, TrivialSolutionWarning, solve
 
@@ -24,8 +24,8 @@ def test_below_it_every_weight_is_zero(seed: int, solver: str) -> None:
     assert warned[0].filename == __file__
     assert not any(solution.beta.values())
     assert (solution.status, solution.solver) == ("optimal", solver)
-    assert -GAP_ROUNDING <= solution.gap <= solution.tol
-    assert solution.certify(case.kernels).gap == pytest.approx(solution.gap, abs=GAP_ROUNDING)
+    assert -ROUNDING <= solution.gap <= solution.tol
+    assert solution.certify(case.kernels).gap == pytest.approx(solution.gap, abs=ROUNDING)
     assert set(solution.pruned) == set(solution.beta)
     assert max(solution.kkt_residual.values()) <= solution.tol
     decision = solution.decision_function(case.kernels)
@@ -70,8 +70,8 @@ def test_a_start_does_not_hide_it() -> None:
 def test_it_scales_with_lambda_and_weights() -> None:
     case = case_of(FIGURE_1)
     one = C_min(*case.posed, tol=1e-6)
-    assert C_min(*case.posed, lam=9.0, tol=1e-6) == pytest.approx(3 * one, rel=1e-5)
-    assert C_min(*case.posed, sample_weight=np.full(30, 2.0), tol=1e-6) == pytest.approx(one / 2, rel=1e-5)
+    assert C_min(*case.posed, lam=9.0, tol=1e-6) == pytest.approx(3 * one, rel=OBJECTIVE)
+    assert C_min(*case.posed, sample_weight=np.full(30, 2.0), tol=1e-6) == pytest.approx(one / 2, rel=OBJECTIVE)
 
 
 def test_above_p_1_there_is_none() -> None:
