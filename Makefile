@@ -1,13 +1,17 @@
 # Two commands on a fresh machine that has Python 3.11 and make: `make app` and `make test`.
 PYTHON ?= python3
 BIN := .venv/bin
+BROWSERS := chromium chromium-browser google-chrome
 
-.PHONY: app test lint bench clean
+.PHONY: app test lint bench browser quickstart clean
 
 app: .venv/installed
+	$(BIN)/spnmkl app
+
+quickstart: .venv/installed
 	$(BIN)/python -m spnmkl.quickstart
 
-test: .venv/installed lint
+test: .venv/installed browser lint
 	$(BIN)/python -m pytest
 
 lint: .venv/installed
@@ -17,6 +21,12 @@ lint: .venv/installed
 
 bench: .venv/installed
 	$(BIN)/python benchmarks/solver.py
+
+# The tests of the app drive a real Chromium: Debian's own is installed where that is allowed.
+browser:
+	@command -v $(BROWSERS) >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+		&& apt-get update -qq && apt-get install -y -qq chromium >/dev/null; } \
+		|| { echo "make test needs Chromium to test the app: install the package chromium, then run it again."; exit 1; }
 
 .venv/installed: requirements.txt pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "spnmkl needs Python 3.11 or newer: make PYTHON=python3.11 ...")'

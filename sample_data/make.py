@@ -103,7 +103,12 @@ def clinic() -> pd.DataFrame:
         + 0.4 * rng.normal(size=80)[patient]
     )
     frame["relapse"] = np.where(risk + 0.2 * rng.normal(size=n) > 0.2, "yes", "no")
-    for column, share in {"blood__crp": 0.08, "blood__haemoglobin": 0.12, "body__bmi": 0.05, "person__smoker": 0.06}.items():
+    for column, share in {
+        "blood__crp": 0.08,
+        "blood__haemoglobin": 0.12,
+        "body__bmi": 0.05,
+        "person__smoker": 0.06,
+    }.items():
         frame.loc[rng.random(n) < share, column] = None
     return frame
 

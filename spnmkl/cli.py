@@ -66,7 +66,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # β and ≤ are not in every encoding
     try:
-        args = _parser().parse_args(arguments)
+        parser = _parser()
+        args, args.options = parser.parse_known_args(arguments)
+        if args.options and args.run is not _app:
+            parser.error(f"unrecognized arguments: {' '.join(args.options)}")
         code = args.run(args)
         sys.stdout.flush()
         return code
@@ -359,8 +362,7 @@ def _parser() -> argparse.ArgumentParser:
         sub.set_defaults(run=run)
         return sub
 
-    app = command("app", _app, "open the app in the browser")
-    app.add_argument("options", nargs=argparse.REMAINDER, help="passed on to streamlit run, such as --server.port=8502")
+    command("app", _app, "open the app; further options, such as --server.port=8502, go to streamlit run")
     _fit_arguments(command("fit", _fit, "learn the weights of a structure from a table"))
     predict = command("predict", _predict, "predict the classes of new samples")
     predict.add_argument("model", help="a file that fit has written")

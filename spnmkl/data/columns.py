@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pandas as pd
-from pandas.api.types import infer_dtype, is_float_dtype, is_numeric_dtype
+from pandas.api.types import infer_dtype, is_float_dtype, is_numeric_dtype, is_object_dtype
 
 
 def is_numeric(values: pd.Series) -> bool:
@@ -17,7 +17,7 @@ def numeric_columns(frame: pd.DataFrame) -> tuple[str, ...]:
         name
         for position, (name, dtype) in enumerate(frame.dtypes.items())
         if is_numeric_dtype(dtype)
-        or (dtype == object and infer_dtype(frame.iloc[:, position], skipna=True) == "boolean")
+        or (is_object_dtype(dtype) and infer_dtype(frame.iloc[:, position], skipna=True) == "boolean")
     )
 
 

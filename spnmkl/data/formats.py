@@ -189,7 +189,9 @@ def read_mat(name: str, data: bytes) -> Arrays:
         raise damaged(name) from None
 
 
-_MATLAB_NUMBERS = {"double", "single", "logical"} | {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
+_MATLAB_NUMBERS = {"double", "single", "logical"} | {
+    f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)
+}
 _COMPRESSED = 15
 
 

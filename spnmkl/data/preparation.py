@@ -292,7 +292,9 @@ class Preparation:
 
     def _refuse_double_outputs(self) -> None:
         if not self.outputs:
-            raise DataError(f"No column is left to learn from: {name_some(self.dropped)} are left out; choose otherwise.")
+            raise DataError(
+                f"No column is left to learn from: {name_some(self.dropped)} are left out; choose otherwise."
+            )
         outputs = pd.Index(self.outputs, dtype=object)
         if not outputs.is_unique:
             double = outputs[outputs.duplicated()][0]
@@ -354,10 +356,10 @@ def _fit_texts(training: pd.DataFrame, choices: Choices) -> dict[str, Column]:
     fitted: dict[str, Column] = {}
     for name in training.columns:
         if name not in numeric:
-            texts = as_text(training[name])
-            categories = tuple(sorted(texts.dropna().unique().tolist()))
+            codes, values = pd.factorize(as_text(training[name]), sort=True)
+            categories = tuple(values.tolist())
             if choices.categorical == "one-hot":
-                fitted[name] = OneHotColumn(name, categories, bool(texts.isna().any()))
+                fitted[name] = OneHotColumn(name, categories, bool((codes < 0).any()))
             else:
                 fitted[name] = CodedColumn(name, categories)
     return fitted

@@ -58,7 +58,8 @@ def _missing(frame: pd.DataFrame, numeric: set[str], choices: Choices) -> Iterat
         return
     if choices.missing == "drop columns":
         names = [*missing.index, *empty]
-        yield f"{len(names):,} of {counted(frame.shape[1], 'column')} with missing values: left out ({name_some(names)})."
+        total = counted(frame.shape[1], "column")
+        yield f"{len(names):,} of {total} with missing values: left out ({name_some(names)})."
     elif choices.missing == "drop rows":
         left_out = int(holes.any(axis=1).sum())
         yield f"{left_out:,} of {counted(len(frame), 'row')} with missing values: left out."

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 import pandas as pd
+from numpy.typing import NDArray
 
 from spnmkl.data import formats
 from spnmkl.data.options import ReadOptions, guess_text
@@ -47,9 +48,9 @@ class Table:
 
     name: str
     frame: pd.DataFrame
-    options: ReadOptions = ReadOptions()
+    options: ReadOptions = field(default_factory=ReadOptions)
     notes: tuple[str, ...] = ()
-    matrices: dict[str, formats.Arrays] = field(default_factory=dict)
+    matrices: dict[str, NDArray] = field(default_factory=dict)
     kind: Kind = "text"
     sheets: tuple[str, ...] = ()
     renamed: dict[str, str] = field(default_factory=dict)

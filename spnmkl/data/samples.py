@@ -34,8 +34,8 @@ class Sample:
 
     @property
     def card(self) -> str:
-        """What the data are, in markdown."""
-        return _file(f"{self.name}.md").read_text(encoding="utf-8")
+        """What the data are, in markdown, without the title."""
+        return _file(f"{self.name}.md").read_text(encoding="utf-8").partition("\n")[2].strip()
 
     @property
     def truth(self) -> SPN | None:
@@ -86,7 +86,11 @@ def _digits() -> Dataset:
     frame = pd.DataFrame(data.data[:_DIGITS], columns=[name for row in names for name in row])
     grid = np.array(names)
     halves = {"top": slice(4), "bottom": slice(4, 8)}, {"left": slice(4), "right": slice(4, 8)}
-    views = {f"{v} {h}": tuple(grid[rows, cols].ravel().tolist()) for v, rows in halves[0].items() for h, cols in halves[1].items()}
+    views = {
+        f"{v} {h}": tuple(grid[rows, cols].ravel().tolist())
+        for v, rows in halves[0].items()
+        for h, cols in halves[1].items()
+    }
     return Dataset("digits", frame.assign(digit=_words("", data.target[:_DIGITS])), "digit", views=views)
 
 

@@ -31,8 +31,8 @@ def summarize(dataset: Dataset) -> pd.DataFrame:
     summary.insert(0, "column", list(frame.columns))
     summary.insert(1, "role", _roles(dataset))
     summary.insert(2, "view", _views(dataset))
-    summary.insert(3, "kind", np.where(frame.isna().all(), "empty", np.where(frame.columns.isin(text), "text", "number")))
-    summary.insert(4, "missing", frame.isna().sum().to_numpy())
+    kinds = np.where(frame.columns.isin(text), "text", "number")
+    summary.insert(3, "kind", np.where(summary["missing"] == len(frame), "empty", kinds))
     return summary.reset_index(drop=True)
 
 
@@ -46,18 +46,24 @@ def class_balance(dataset: Dataset) -> pd.DataFrame:
 
 
 def _roles(dataset: Dataset) -> list[str]:
-    roles = {**dict.fromkeys(dataset.ignored, "ignored"), dataset.label: "label", dataset.group: "group"}
+    roles: dict[str | None, str] = dict.fromkeys(dataset.ignored, "ignored")
+    roles |= {dataset.label: "label", dataset.group: "group"}
     return [roles.get(name, "feature") for name in dataset.frame.columns]
 
 
 def _views(dataset: Dataset) -> list[str]:
-    views = {column: view for view, columns in reversed(dataset.views.items()) for column in columns}
+    views: dict[str, str] = {}
+    for view, columns in dataset.views.items():
+        for column in columns:
+            views.setdefault(column, view)
     return [views.get(name, "") for name in dataset.frame.columns]
 
 
 def _numbers(frame: pd.DataFrame) -> pd.DataFrame:
     X = frame.to_numpy(dtype=np.float64, na_value=np.nan)
-    low, high = (bound(np.where(np.isnan(X), worst, X), axis=0) for bound, worst in ((np.min, np.inf), (np.max, -np.inf)))
+    low, high = (
+        bound(np.where(np.isnan(X), worst, X), axis=0) for bound, worst in ((np.min, np.inf), (np.max, -np.inf))
+    )
     S = np.sort(X, axis=0)  # nan last
     count = (~np.isnan(X)).sum(axis=0)
     changes = (S[1:] != S[:-1]) & ~np.isnan(S[1:])
@@ -66,6 +72,7 @@ def _numbers(frame: pd.DataFrame) -> pd.DataFrame:
     empty = count == 0
     return pd.DataFrame(
         {
+            "missing": len(X) - count,
             "distinct": changes.sum(axis=0) + ~empty,
             "min": np.where(empty, np.nan, low),
             "mean": mean,
@@ -97,8 +104,15 @@ def _texts(frame: pd.DataFrame) -> pd.DataFrame:
     histograms = np.zeros((frame.shape[1], BARS), dtype=np.int64)
     shown = rank < BARS
     histograms[columns[order][shown], rank[shown]] = rows[order][shown]
-    nothing = np.full(frame.shape[1], np.nan)
+    missing = (codes < 0).reshape(frame.shape[::-1]).sum(axis=1)
     return pd.DataFrame(
-        {"distinct": distinct, "min": nothing, "mean": nothing, "max": nothing, "histogram": histograms.tolist()},
+        {
+            "missing": missing,
+            "distinct": distinct,
+            "min": np.nan,
+            "mean": np.nan,
+            "max": np.nan,
+            "histogram": histograms.tolist(),
+        },
         index=frame.columns,
     )

@@ -40,7 +40,9 @@ def read_table(path: str | Path, text_columns: Collection[str] = ()) -> pd.DataF
 def _refuse_made_up_names(table: Table) -> None:
     for name, title in table.renamed.items():
         if title:
-            raise DataError(f"The column name {quoted(title)} stands twice in {quoted(table.name)}; rename one of them.")
+            raise DataError(
+                f"The column name {quoted(title)} stands twice in {quoted(table.name)}; rename one of them."
+            )
         raise DataError(
             f"Column {table.frame.columns.get_loc(name) + 1} of {quoted(table.name)} has no name; name it, or save the "
             "table without row numbers."

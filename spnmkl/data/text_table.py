@@ -38,7 +38,9 @@ def parse_text(name: str, text: str, options: ReadOptions) -> pd.DataFrame:
         beginning = list(islice(numbered_rows(text, options.separator), 2))
     except csv.Error:
         most = csv.field_size_limit()
-        raise DataError(f"The table {quoted(name)} holds a value of more than {most:,} characters; shorten it.") from None
+        raise DataError(
+            f"The table {quoted(name)} holds a value of more than {most:,} characters; shorten it."
+        ) from None
     if not beginning:
         raise DataError(f"The table {quoted(name)} is empty; it needs a header and rows.")
     above, first = beginning[0]

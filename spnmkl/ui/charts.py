@@ -15,7 +15,7 @@ def class_balance_chart(balance: pd.DataFrame) -> alt.Chart:
         y=alt.Y("class:N", sort="-x", title=None, axis=alt.Axis(labelLimit=180)),
         tooltip=["class:N", "rows:Q", alt.Tooltip("share:Q", format=".1%")],
     )
-    height = min(360, 24 * len(balance) + 40)
+    height = min(400, 30 * len(balance) + 70)  # with the axis
     return (bars.mark_bar(color=BAR) + bars.mark_text(align="left", dx=4).encode(text="rows:Q")).properties(
         height=height
     )
