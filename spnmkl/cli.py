@@ -67,9 +67,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")  # β and ≤ are not in every encoding
     try:
         parser = _parser()
-        args, args.options = parser.parse_known_args(arguments)
-        if args.options and args.run is not _app:
-            parser.error(f"unrecognized arguments: {' '.join(args.options)}")
+        args, more = parser.parse_known_args(arguments)
+        if args.run is _app:
+            return run_app(more)
+        if more:
+            parser.error(f"unrecognized arguments: {' '.join(more)}")
         code = args.run(args)
         sys.stdout.flush()
         return code
@@ -94,7 +96,7 @@ def _refuse(sentence: str) -> int:
 
 
 def _app(args: argparse.Namespace) -> int:
-    return run_app(args.options)
+    return run_app()
 
 
 def _fit(args: argparse.Namespace) -> int:

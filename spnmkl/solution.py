@@ -170,8 +170,8 @@ def _source(leaves: Sequence[str], kernels: Mapping[str, ArrayLike], n: int, kin
     for leaf in leaves:
         if leaf not in kernels:
             raise KernelError(
-                f"Kernel {leaf!r} has no {kind} matrix; expected a (rows, {n}) matrix for each leaf that is not pruned, "
-                f"found them for {sorted(kernels)}; add it."
+                f"Kernel {leaf!r} has no {kind} matrix; expected a (rows, {n}) matrix for each leaf that is not "
+                f"pruned, found them for {sorted(kernels)}; add it."
             )
     matrices = {leaf: np.ascontiguousarray(kernels[leaf], dtype=float) for leaf in leaves or list(kernels)[:1]}
     if not matrices:

@@ -113,9 +113,7 @@ def path_weights(structure: Structure, beta: Mapping[str, float]) -> Array:
 
 def combined_kernel(structure: Structure, kernels: Kernels, beta: Mapping[str, float]) -> Array:
     """K(β) = Σ_m g_m K_m."""
-    return sum(
-        g * K for g, K in zip(path_weights(structure, beta), path_kernels(structure, kernels), strict=True)
-    )
+    return sum(g * K for g, K in zip(path_weights(structure, beta), path_kernels(structure, kernels), strict=True))
 
 
 def sign_rows(labels: ArrayLike) -> Array:
@@ -251,9 +249,7 @@ def solve_conic_dual(
     return float(program.value)
 
 
-def smallest_C(
-    structure: Structure, kernels: Kernels, Y: ArrayLike, lam: float, weights: ArrayLike = 1.0
-) -> float:
+def smallest_C(structure: Structure, kernels: Kernels, Y: ArrayLike, lam: float, weights: ArrayLike = 1.0) -> float:
     """C_min = √(λ/V), for p = 1 everywhere: at or below it β = 0 is optimal."""
     signs, weight = _columns(Y, weights)
     c = path_counts(structure)
@@ -277,15 +273,11 @@ def group_lasso_mkl(kernels: Kernels, y: ArrayLike, C: ArrayLike, lam: float = 1
     """min √(2λ) Σ_m ‖w_m‖ + Σ_i C_i ℓ_i: one layer with p = 1, its β minimised away."""
     signs, bound = _columns(y, C)
     W, f = _blocks(kernels, signs)
-    program = cp.Problem(
-        cp.Minimize(np.sqrt(2 * lam) * sum(cp.norm(W[m], "fro") for m in W) + _hinge(signs, bound, f))
-    )
+    program = cp.Problem(cp.Minimize(np.sqrt(2 * lam) * sum(cp.norm(W[m], "fro") for m in W) + _hinge(signs, bound, f)))
     return _block_result(program, W)
 
 
-def block_norm_mkl(
-    kernels: Kernels, y: ArrayLike, C: ArrayLike, lam: float = 1.0, p: float = 2.0
-) -> BlockResult:
+def block_norm_mkl(kernels: Kernels, y: ArrayLike, C: ArrayLike, lam: float = 1.0, p: float = 2.0) -> BlockResult:
     """min λ(p+1) Σ_m (‖w_m‖²/(2λp))^{p/(p+1)} + Σ_i C_i ℓ_i: one layer, one p, its β minimised away."""
     signs, bound = _columns(y, C)
     W, f = _blocks(kernels, signs)
@@ -318,9 +310,7 @@ def _sides(signs: Array, weight: Array) -> tuple[NDArray[np.bool_], NDArray[np.b
     return lighter, ~lighter
 
 
-def _scales(
-    signs: Array, bound: Array, lam: float, powers: Mapping[str, float], n_paths: int
-) -> tuple[float, float]:
+def _scales(signs: Array, bound: Array, lam: float, powers: Mapping[str, float], n_paths: int) -> tuple[float, float]:
     """The objective at β = 0, and a β whose penalty is about as large."""
     lighter, _ = _sides(signs, bound)
     value = 2 * bound[lighter].sum()

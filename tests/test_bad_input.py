@@ -104,7 +104,8 @@ TABLE: dict[str, tuple[Callable[[], dict[str, Any]], type[SPNMKLError], str]] = 
     "y of the wrong length": (
         lambda: {"y": Y[:5]},
         DataError,
-        "y holds 5 labels, but kernel matrix 'K0' is 6 × 6; give one label, and one row of every matrix, for each sample.",
+        "y holds 5 labels, but kernel matrix 'K0' is 6 × 6; give one label, and one row of every matrix, for each "
+        "sample.",
     ),
     "y of two dimensions": (
         lambda: {"y": Y[:, None]},

@@ -54,9 +54,7 @@ def test_lemma_1_is_tight_along_rays(structure: Structure, rng: np.random.Genera
 
 @quick
 @given(any_structure, any_points)
-def test_lemma_2_energy_is_below_its_arithmetic_version(
-    structure: Structure, rng: np.random.Generator
-) -> None:
+def test_lemma_2_energy_is_below_its_arithmetic_version(structure: Structure, rng: np.random.Generator) -> None:
     for path in SPN.from_dict(structure).paths():
         w, beta = random_point(rng, path.exponents)
         arithmetic = sum(float(e) * (w @ w) / beta[v] for v, e in path.exponents.items())

@@ -104,10 +104,6 @@ def _table(name: str) -> Dataset:
     return Dataset.guess(name, read_file(file.name, file.read_bytes()).frame)
 
 
-def _clinic() -> Dataset:
-    return _table("clinic").with_label("relapse")
-
-
 SAMPLES: Mapping[str, Sample] = {
     sample.name: sample
     for sample in (
@@ -115,7 +111,7 @@ SAMPLES: Mapping[str, Sample] = {
         Sample("wine", "Wine: three classes", _wine),
         Sample("digits", "Digits: ten classes, four quarters of an image", _digits),
         Sample("omics", "Tumour subtypes: three kinds of measurement", lambda: _table("omics")),
-        Sample("clinic", "Clinic visits: text, gaps and patients", _clinic),
+        Sample("clinic", "Clinic visits: text, gaps and patients", lambda: _table("clinic")),
         Sample("known", "Known structure: labels drawn from an SPN", lambda: _table("known"), known=True),
     )
 }

@@ -80,8 +80,8 @@ def _by_group(y: NDArray, groups: NDArray[np.intp], name: str, test_share: float
     for c, label in enumerate(classes):
         if len(np.unique(groups[codes == c])) < 2:
             raise DataError(
-                f"Class {quoted(label)} stands in one group of {quoted(name)} only, but two are needed, to train on and to "
-                "test on; choose another group, or none."
+                f"Class {quoted(label)} stands in one group of {quoted(name)} only, but two are needed, to train on "
+                "and to test on; choose another group, or none."
             )
     counts = np.bincount(codes)
     best = min(

@@ -101,9 +101,7 @@ def test_fitting_and_predicting_leave_the_samples_alone():
 
 
 def many_leaves():
-    leaves = [
-        Kernel("rbf", gamma=gamma, normalize=how) for gamma in (0.1, "median") for how in NORMALIZATIONS
-    ]
+    leaves = [Kernel("rbf", gamma=gamma, normalize=how) for gamma in (0.1, "median") for how in NORMALIZATIONS]
     leaves += [Kernel("rbf", gamma=0.1, features=[0, 1]), Kernel("rbf", gamma=2, features=["column 0", 1])]
     leaves += [
         Kernel("laplacian", gamma="scale"),

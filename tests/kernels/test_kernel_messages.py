@@ -78,8 +78,7 @@ SPECIFICATIONS = [
     (
         Kernel("linear", normalize="centered"),
         "unknown_normalization",
-        "has no normalisation 'centered'; "
-        "use one of unit_diagonal, unit_trace, unit_variance, centred, none.",
+        "has no normalisation 'centered'; use one of unit_diagonal, unit_trace, unit_variance, centred, none.",
     ),
     (
         Kernel("linear", features=[0, 3]),
@@ -99,8 +98,7 @@ SPECIFICATIONS = [
     (
         Kernel("precomputed"),
         "needs_matrix",
-        "needs its matrix, which cannot be computed from columns; "
-        "pass it to spnmkl.solve under the leaf's id.",
+        "needs its matrix, which cannot be computed from columns; pass it to spnmkl.solve under the leaf's id.",
     ),
 ]
 
@@ -139,8 +137,7 @@ def test_columns_are_checked_only_against_known_data():
         "give its position, or pass a data frame."
     ]
     assert [issue.message for issue in validate_kernels(spn, ["height", "height"])] == [
-        "Kernel 'linear' of leaf 'k1' asks for column 'height', but 2 columns have that name; "
-        "give its position."
+        "Kernel 'linear' of leaf 'k1' asks for column 'height', but 2 columns have that name; give its position."
     ]
 
 
@@ -191,8 +188,7 @@ CALLS = [
     (
         predict("polynomial", 1e80 * X, degree=9),
         KernelError,
-        "Kernel 'polynomial' gives NaN or infinity for new samples; "
-        "compare their values with the training samples.",
+        "Kernel 'polynomial' gives NaN or infinity for new samples; compare their values with the training samples.",
     ),
     (
         predict("linear", X[:, :2]),
@@ -251,8 +247,7 @@ CALLS = [
     (
         given(np.ones((2, 3))),
         KernelError,
-        "Kernel matrix 'k1' must be square, but its shape is (2, 3); "
-        "pass the kernel between all training samples.",
+        "Kernel matrix 'k1' must be square, but its shape is (2, 3); pass the kernel between all training samples.",
     ),
     (
         given(np.eye(3), 4),
@@ -292,8 +287,7 @@ CALLS = [
     (
         lambda: kernel_schema("gauss"),
         KernelError,
-        f"Kernel 'gauss' is unknown; use one of {KNOWN}, lopsided, negative, flat, "
-        "or add it with register_kernel.",
+        f"Kernel 'gauss' is unknown; use one of {KNOWN}, lopsided, negative, flat, or add it with register_kernel.",
     ),
     (
         registering("rbf", np.dot),

@@ -53,8 +53,7 @@ def flat(n_kernels: int, p: float = 1) -> Structure:
 
 
 FIGURE_1 = drawn(
-    "S0>P8 P9, P8>S1, S1>P1 P2, P9>S2 S3, S2>P3 P4, S3>P5 P6 P7, "
-    "P1>K1, P2>K2, P3>K3, P4>K4, P5>K5, P6>K6, P7>K7"
+    "S0>P8 P9, P8>S1, S1>P1 P2, P9>S2 S3, S2>P3 P4, S3>P5 P6 P7, P1>K1, P2>K2, P3>K3, P4>K4, P5>K5, P6>K6, P7>K7"
 )
 
 
@@ -165,9 +164,7 @@ def test_random_kernels_and_labels() -> None:
     assert np.bincount(random_labels(rng, 8, 3)).min() >= 2
 
 
-def small_problem(
-    seed: int, **options: Any
-) -> tuple[Structure, dict[str, Array], NDArray[np.int64], Array, float]:
+def small_problem(seed: int, **options: Any) -> tuple[Structure, dict[str, Array], NDArray[np.int64], Array, float]:
     """Structure, kernels, labels, C_i and λ: three classes every third time, unequal C_i every other time."""
     rng = np.random.default_rng(seed)
     structure = random_structure(rng, **options)

@@ -78,9 +78,7 @@ def test_repr_counts() -> None:
 def test_embedding_replaces_a_leaf_and_renames_only_what_clashes() -> None:
     inner = SPN(Sum(Product(Kernel("linear", id="x")), Product(Kernel("cosine", id="k1"))))
     spn = FIGURE.embed("k4", inner)
-    assert spn.formula(latex=False) == (
-        "K = β8(β1K1 + β2K2) + β9(β3K3 + β4(β10K_x + β11K4))∘(β5K5 + β6K6 + β7K7)"
-    )
+    assert spn.formula(latex=False) == ("K = β8(β1K1 + β2K2) + β9(β3K3 + β4(β10K_x + β11K4))∘(β5K5 + β6K6 + β7K7)")
     assert (spn.n_paths, spn.n_layers) == (11, 3)
     assert not spn.validate()
     assert spn.spec("k4") == inner.spec("k1")

@@ -25,9 +25,7 @@ def test_products_below_products_are_bracketed() -> None:
 
 def test_labels_name_symbols_where_they_are_clear() -> None:
     left, right = Kernel("rbf", label="left eye"), Kernel("linear", label="nose")
-    spn = SPN(
-        Sum(Product(left, label="same"), Product(right, label="same"), Product(left, right, label="50_%"))
-    )
+    spn = SPN(Sum(Product(left, label="same"), Product(right, label="same"), Product(left, right, label="50_%")))
     assert spn.formula(latex=False) == "K = β1K[left eye] + β2K_nose + β[50_%] K[left eye]∘K_nose"
     assert spn.formula() == (
         r"K = \beta_{1}K_{\text{left eye}} + \beta_{2}K_{\text{nose}}"
@@ -62,9 +60,7 @@ def test_the_expanded_view_of_figure_1() -> None:
         "β8^{1/2} β2^{1/2}",
         "β9^{1/2} β3^{1/4} β5^{1/4}",
     ]
-    assert spn.formula(latex=False) == (
-        "K = β1K1 + β2K2 + β3K3∘K5 + β4K3∘K6 + β5K3∘K7 + β6K4∘K5 + β7K4∘K6 + β8K4∘K7"
-    )
+    assert spn.formula(latex=False) == ("K = β1K1 + β2K2 + β3K3∘K5 + β4K3∘K6 + β5K3∘K7 + β6K4∘K5 + β7K4∘K6 + β8K4∘K7")
 
 
 @quick

@@ -56,9 +56,7 @@ def test_children_and_nodes_keep_their_order(spn: SPN) -> None:
 )
 def test_any_value_in_any_place_is_read_or_refused_in_words(value: Any, data: st.DataObject) -> None:
     drawing = structure({**K, "params": {"a": 1}, "features": ["c"], "x": 1, "y": 2}, P, edges=["pk"])
-    place = data.draw(
-        st.sampled_from(["format", "version", "nodes", "edges", "node", "edge", "key", "param"])
-    )
+    place = data.draw(st.sampled_from(["format", "version", "nodes", "edges", "node", "edge", "key", "param"]))
     if place == "node":
         drawing["nodes"][0] = value
     elif place == "edge":
@@ -177,17 +175,11 @@ BAD_DICTS: list[tuple[Any, str]] = [
     ),
     (
         structure({**K, "features": "ab"}),
-        (
-            "Node 'k': The features of kernel 'rbf' must be a list of column names or positions; found "
-            "'ab' (text)."
-        ),
+        ("Node 'k': The features of kernel 'rbf' must be a list of column names or positions; found 'ab' (text)."),
     ),
     (
         structure({**K, "features": [1.5]}),
-        (
-            "Node 'k': A feature of kernel 'rbf' must be a column name or a position from 0; found 1.5 "
-            "(float)."
-        ),
+        ("Node 'k': A feature of kernel 'rbf' must be a column name or a position from 0; found 1.5 (float)."),
     ),
     (
         structure({**K, "features": [-1]}),
@@ -195,10 +187,7 @@ BAD_DICTS: list[tuple[Any, str]] = [
     ),
     (
         structure({**K, "features": [True]}),
-        (
-            "Node 'k': A feature of kernel 'rbf' must be a column name or a position from 0; found True "
-            "(bool)."
-        ),
+        ("Node 'k': A feature of kernel 'rbf' must be a column name or a position from 0; found True (bool)."),
     ),
     (
         structure({**K, "normalize": 1}),
@@ -226,10 +215,7 @@ BAD_TEXTS: list[tuple[Any, str]] = [
     ("nodes", "The text is not JSON: Expecting value: line 1 column 1 (char 0)."),
     (
         "{",
-        (
-            "The text is not JSON: Expecting property name enclosed in double quotes: line 1 column 2 "
-            "(char 1)."
-        ),
+        ("The text is not JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)."),
     ),
     ("[" * 100_000, "The text is nested too deeply to be a structure."),
     ('{"p": NaN}', "The text is not JSON: NaN is not a number that JSON knows."),

@@ -18,9 +18,7 @@ half, quarter = Fraction(1, 2), Fraction(1, 4)
 
 def test_figure_1_has_the_papers_paths_and_exponents() -> None:
     expected = [(("k1",), {"p8": half, "p1": half}), (("k2",), {"p8": half, "p2": half})] + [
-        ((f"k{i}", f"k{j}"), {"p9": half, f"p{i}": quarter, f"p{j}": quarter})
-        for i in (3, 4)
-        for j in (5, 6, 7)
+        ((f"k{i}", f"k{j}"), {"p9": half, f"p{i}": quarter, f"p{j}": quarter}) for i in (3, 4) for j in (5, 6, 7)
     ]
     spn = figure1()
     assert [(path.leaves, dict(path.exponents)) for path in spn.paths()] == expected
@@ -103,9 +101,7 @@ def test_a_product_root_lies_in_the_first_layer() -> None:
 
 def test_one_product_has_exponents_that_differ_between_paths() -> None:
     k1, k2 = Kernel("linear", id="k1"), Kernel("rbf", id="k2")
-    spn = SPN(
-        Product(k1, Sum(Product(k1, id="short"), Product(Sum(Product(k2, id="low")), id="long")), id="top")
-    )
+    spn = SPN(Product(k1, Sum(Product(k1, id="short"), Product(Sum(Product(k2, id="low")), id="long")), id="top"))
     assert [path.exponents["top"] for path in spn.paths()] == [half, Fraction(1, 3)]
 
 
@@ -141,9 +137,7 @@ def test_sharing_does_not_blow_up() -> None:
 
 def test_counts_and_paths_of_absurd_size_are_refused() -> None:
     spn = squared(60)
-    with pytest.raises(
-        StructureError, match=r"^The structure has more than 2\^65,535 paths, too many even to"
-    ):
+    with pytest.raises(StructureError, match=r"^The structure has more than 2\^65,535 paths, too many even to"):
         _ = spn.n_paths
     with pytest.raises(StructureError, match=r"^A path of this structure meets more than 1,000,000 nodes"):
         next(spn.paths())

@@ -131,10 +131,7 @@ BAD_CALLS: list[tuple[Callable[[], Any], str]] = [
     ),
     (
         lambda: t.grouped([k]),
-        (
-            "Groups must be a mapping from at least one name to its kernels or columns; found a value of "
-            "type list."
-        ),
+        ("Groups must be a mapping from at least one name to its kernels or columns; found a value of type list."),
     ),
     (lambda: t.grouped({"g": []}), "The template needs at least 1 kernel; found 0."),
     (

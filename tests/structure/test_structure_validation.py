@@ -140,9 +140,7 @@ ERRORS: dict[str, tuple[SPN, list[tuple[str, str, str | None]]]] = {
         ],
     ),
     "too many nodes": (
-        drawn(
-            "p1 " + " ".join(f"k{i}" for i in range(100_000)), " ".join(f"p1-k{i}" for i in range(100_000))
-        ),
+        drawn("p1 " + " ".join(f"k{i}" for i in range(100_000)), " ".join(f"p1-k{i}" for i in range(100_000))),
         [("too_many_nodes", "The structure has 100,001 nodes; at most 20,000 are allowed.", None)],
     ),
 }
@@ -256,9 +254,7 @@ def test_valid_structures_have_no_errors_and_are_left_alone(spn: SPN) -> None:
 def test_root_and_order_say_what_is_missing() -> None:
     with pytest.raises(StructureError) as caught:
         _ = ERRORS["two products"][0].root
-    assert str(caught.value) == (
-        "A structure needs exactly one root (a node without a parent); found 2: 'p1', 'p2'."
-    )
+    assert str(caught.value) == ("A structure needs exactly one root (a node without a parent); found 2: 'p1', 'p2'.")
     with pytest.raises(StructureError, match=r"^The nodes 's2' → 'p2' → 's2' form a cycle"):
         ERRORS["cycle"][0].topological_order()
 
@@ -278,9 +274,7 @@ def test_a_hundred_thousand_nodes_are_checked_quickly() -> None:
     spn = SPN(Sum(*(Kernel("rbf", gamma=i + 1) for i in range(50_000))))
     assert len(spn.validate()) == 50_001
     assert len(spn.repaired().nodes) == 100_001
-    ring = drawn(
-        " ".join(f"p{i}" for i in range(50_000)), " ".join(f"p{i}-p{(i + 1) % 50_000}" for i in range(50_000))
-    )
+    ring = drawn(" ".join(f"p{i}" for i in range(50_000)), " ".join(f"p{i}-p{(i + 1) % 50_000}" for i in range(50_000)))
     assert [issue.code for issue in errors(ring)] == ["too_many_nodes", "cycle", "no_root"]
     assert time.perf_counter() - start < 20
 
