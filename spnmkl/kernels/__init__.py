@@ -10,10 +10,12 @@ from spnmkl.kernels.fitting import (
 from spnmkl.kernels.matrices import alignment, check_matrix
 from spnmkl.kernels.normalization import NORMALIZATIONS
 from spnmkl.kernels.registry import Parameter, kernel_names, kernel_schema, register_kernel
+from spnmkl.kernels.source import CrossSource
 from spnmkl.kernels.validation import validate_kernels
 
 __all__ = [
     "NORMALIZATIONS",
+    "CrossSource",
     "FittedKernel",
     "Parameter",
     "alignment",
