@@ -28,8 +28,10 @@ def run_app(options: Sequence[str] = ()) -> int:
         raise SPNMKLError("The app needs Streamlit, which is not installed; run: pip install 'spnmkl[app]'.")
     app = carried("app.py")
     command = [sys.executable, "-m", "streamlit", "run", str(app), *options]
-    # Streamlit reads .streamlit/config.toml in its working directory.
-    return subprocess.run(command, cwd=app.parent, env=os.environ, check=False).returncode
+    os.chdir(app.parent)  # where Streamlit reads .streamlit/config.toml
+    if os.name == "posix":
+        os.execv(sys.executable, command)  # one process: whoever ends it ends the server
+    return subprocess.run(command, check=False).returncode
 
 
 def warm_up() -> None:

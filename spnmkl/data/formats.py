@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from pandas.api.types import infer_dtype, is_complex_dtype, is_datetime64_any_dtype, is_numeric_dtype
 from sklearn.datasets import load_svmlight_file
 
+from spnmkl.data import unpacking
 from spnmkl.data.options import decode, guess_encoding
-from spnmkl.data.unpacking import MAX_UNPACKED, check_shape, check_unpacked, damaged
+from spnmkl.data.unpacking import check_shape, check_unpacked, damaged
 from spnmkl.data.words import name_some, quoted
 from spnmkl.errors import DataError
 
@@ -160,16 +161,17 @@ def read_svmlight(name: str, data: bytes) -> pd.DataFrame:
 def read_npz(name: str, data: bytes) -> Arrays:
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as archive:
-            return {key: archive[key] for key in archive}
-    except (ValueError, KeyError, OSError, EOFError, MemoryError, zlib.error, NotImplementedError) as error:
+            arrays = {key: archive[key] for key in archive}
+    except Exception as error:  # whatever a malformed archive or array may cause
         if "pickle" in str(error):
             raise DataError(
                 f"The file {quoted(name)} holds Python objects, which are never loaded since they could run code; "
                 "save arrays of numbers or text."
             ) from None
         raise damaged(name) from None
-    except Exception:  # zipfile's own, and what a malformed array header may cause
-        raise damaged(name) from None
+    if not all(isinstance(array, np.ndarray) for array in arrays.values()):
+        raise damaged(name)
+    return arrays
 
 
 def read_mat(name: str, data: bytes) -> Arrays:
@@ -205,7 +207,7 @@ def _check_mat(name: str, data: bytes) -> None:
         kind, length = (int.from_bytes(data[position + k : position + k + 4], order) for k in (0, 4))  # type: ignore[arg-type]
         if kind == _COMPRESSED:
             part = data[position + 8 : position + 8 + length]
-            size += len(zlib.decompressobj().decompress(part, MAX_UNPACKED + 1))
+            size += len(zlib.decompressobj().decompress(part, unpacking.MAX_UNPACKED + 1))
             check_unpacked(name, size)
         position += 8 + length
 

@@ -27,7 +27,7 @@ from spnmkl.data import (
 )
 from spnmkl.errors import DataError, SPNMKLError
 from spnmkl.ui.charts import class_balance_chart
-from spnmkl.ui.session import boundary, fragment, workspace
+from spnmkl.ui.session import boundary, fragment, rerun, workspace
 from spnmkl.ui.store import Workspace
 from spnmkl.ui.words import plain
 
@@ -231,7 +231,7 @@ def label_and_group(work: Workspace) -> None:
     same = (changed.label, changed.group, set(changed.ignored)) == (dataset.label, dataset.group, set(dataset.ignored))
     if not same:
         work.dataset = changed
-        st.rerun(scope="fragment")
+        rerun()
 
 
 def offered(dataset: Dataset) -> list[str]:
@@ -252,7 +252,7 @@ def choose_views(work: Workspace) -> None:
     mark = separator.text_input("Separator", "__", max_chars=5)
     if prefix.button("Views from the beginnings of the names", disabled=not mark):
         work.dataset = dataset.views_by_prefix(mark)
-        st.rerun(scope="fragment")
+        rerun()
     if dataset.views:
         st.dataframe(
             pd.DataFrame(
@@ -273,11 +273,11 @@ def choose_views(work: Workspace) -> None:
         st.caption(f"{len(matches):,} columns match." if part else "Type a part of the names.")
         if st.button("Add the view", disabled=not (name and matches)):
             work.dataset = dataset.with_views({**dataset.views, name: matches})
-            st.rerun(scope="fragment")
+            rerun()
         gone = st.multiselect("Remove views", list(dataset.views))
         if st.button("Remove", disabled=not gone):
             work.dataset = dataset.with_views({v: c for v, c in dataset.views.items() if v not in gone})
-            st.rerun(scope="fragment")
+            rerun()
 
 
 def choose_preparation(work: Workspace) -> None:
@@ -296,7 +296,7 @@ def choose_preparation(work: Workspace) -> None:
         try:
             parts = split_rows(work.dataset.labelled(), share, int(seed))
         except SPNMKLError as error:
-            st.warning(str(error))
+            st.warning(plain(error))
         else:
             how = f", whole groups of {plain(work.dataset.group)}" if work.dataset.group else ", stratified by class"
             st.caption(f"{len(parts.train):,} rows to train on, {len(parts.test):,} to test{how}.")
@@ -304,7 +304,7 @@ def choose_preparation(work: Workspace) -> None:
     try:
         notes = problems(work.dataset, work.choices)
     except DataError as error:
-        st.error(str(error))
+        st.error(plain(error))
         return
     for note in notes:
         st.markdown(f"- {plain(note)}")

@@ -18,7 +18,7 @@ from spnmkl.structure.sparsity import Prunable, prunable
 from spnmkl.ui.canvas import receive, show_canvas
 from spnmkl.ui.exchange import exchange
 from spnmkl.ui.node_panel import node_panel
-from spnmkl.ui.session import fragment, workspace
+from spnmkl.ui.session import fragment, rerun, workspace
 from spnmkl.ui.store import Workspace
 from spnmkl.ui.words import plain
 
@@ -158,7 +158,7 @@ def show_paths(work: Workspace, issues: list[Issue]) -> None:
     chosen = paths[rows[0]] if rows else None
     if chosen != work.path:
         work.path = chosen
-        st.rerun(scope="fragment")
+        rerun()
     if chosen is not None:
         st.latex(f"g = {latex_g(chosen, spn)}")
     if st.toggle("Path-dependent view", help="One product per path, as in the lower right of the paper's Figure 1."):

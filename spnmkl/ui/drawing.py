@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import uuid
 from collections.abc import Mapping, Sequence
@@ -15,6 +14,7 @@ from spnmkl.structure.layout import arranged
 
 MAX_CANVAS_NODES = 2000
 MAX_HISTORY = 200
+FARTHEST = 1e6
 _NEW_ID = re.compile(r"[spk][1-9][0-9]{0,8}")
 _DEFAULTS: dict[str, dict[str, Any]] = {"sum": {}, "product": {"p": 1.0}, "kernel": {"kernel": "rbf"}}
 _PLACED = ("id", "x", "y")
@@ -43,13 +43,20 @@ class Drawing:
         return f"{self.epoch}.{self.pushes}"
 
     def receive(self, message: object) -> bool:
-        """Take an edit of the canvas; False when it is stale or seen already. The browser is not trusted."""
+        """Take an edit of the canvas; False when it is stale or seen already.
+
+        The browser is not trusted: what cannot be a drawing is answered with the drawing as it was.
+        """
         if not isinstance(message, Mapping) or message.get("revision") != self.revision:
             return False
-        ticket = f"{self.revision}/{message.get('sequence')}"
-        if ticket == self.acknowledged:
+        try:
+            ticket = f"{self.revision}/{_sequence(message)}"
+            if ticket == self.acknowledged:
+                return False
+            changed = read_message(self.spn, message)
+        except StructureError as error:
+            self._show(self.spn, str(error))
             return False
-        changed = read_message(self.spn, message)
         self.acknowledged = ticket
         if changed == self.spn:
             return False
@@ -106,14 +113,23 @@ def read_message(spn: SPN, message: Mapping[str, Any]) -> SPN:
     )
 
 
+def _sequence(message: Mapping[str, Any]) -> int:
+    sequence = message.get("sequence")
+    if type(sequence) is not int or not 0 <= sequence < 2**53:
+        raise StructureError("The canvas sent a drawing without a number; reload the page.")
+    return sequence
+
+
 def _read_node(node: object, known: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
     if not isinstance(node, Mapping):
         raise StructureError("The canvas sent a node that is none; reload the page.")
     id, kind = node.get("id"), node.get("kind")
     x, y = _coordinate(node.get("x")), _coordinate(node.get("y"))
-    if isinstance(id, str) and id in known and known[id]["kind"] == kind:
+    if not isinstance(id, str) or not isinstance(kind, str):
+        raise StructureError("The canvas sent a node without a name or a kind; reload the page.")
+    if id in known and known[id]["kind"] == kind:
         return {**known[id], "x": x, "y": y}
-    if not isinstance(id, str) or not _NEW_ID.fullmatch(id) or kind not in _DEFAULTS:
+    if not _NEW_ID.fullmatch(id) or kind not in _DEFAULTS:
         raise StructureError("The canvas sent a node with an unknown kind or name; reload the page.")
     twin = known.get(str(node.get("copy")), {})
     look = {key: value for key, value in twin.items() if key not in _PLACED} if twin.get("kind") == kind else {}
@@ -121,7 +137,7 @@ def _read_node(node: object, known: Mapping[str, dict[str, Any]]) -> dict[str, A
 
 
 def _coordinate(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or abs(value) > 1e6:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) <= FARTHEST:
         raise StructureError("The canvas sent a position that is no number; reload the page.")
     return round(float(value), 1)
 

@@ -16,8 +16,9 @@ from spnmkl.export.picture import to_png, to_svg
 from spnmkl.structure import SPN
 from spnmkl.structure.layout import arranged
 from spnmkl.structure.templates import TEMPLATES
-from spnmkl.ui.session import boundary
+from spnmkl.ui.session import boundary, rerun
 from spnmkl.ui.store import Workspace
+from spnmkl.ui.words import plain
 
 MOST_IMPORT_BYTES = 5_000_000
 
@@ -60,7 +61,7 @@ def choose_template(work: Workspace, selected: tuple[str, ...]) -> None:
             try:
                 filled = filled_template(template.name, work.dataset)
             except SPNMKLError as error:
-                st.caption(str(error))
+                st.caption(plain(error))
                 continue
             if len(filled.nodes) <= 120:
                 st.image(_preview(filled, dark), width="stretch")
@@ -115,7 +116,7 @@ def edit_table(work: Workspace) -> None:
     if st.button("Apply the tables"):
         work.path = None
         work.drawing.push(structure_from_tables(spn, nodes, edges), "Applied the tables.")
-        st.rerun(scope="fragment")
+        rerun()
 
 
 def structure_from_tables(spn: SPN, nodes: pd.DataFrame, edges: pd.DataFrame) -> SPN:
@@ -147,7 +148,7 @@ def import_structure(work: Workspace) -> None:
     st.session_state["structure_taken"] = given.file_id
     work.path = None
     work.drawing.push(spn, "Opened the file.", fit=True)
-    st.rerun(scope="fragment")
+    rerun()
 
 
 def export_structure(spn: SPN) -> None:

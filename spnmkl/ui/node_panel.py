@@ -9,7 +9,9 @@ import streamlit as st
 from spnmkl.errors import SPNMKLError
 from spnmkl.kernels import NORMALIZATIONS, Parameter, kernel_names, kernel_schema
 from spnmkl.structure import SPN
+from spnmkl.ui.session import rerun
 from spnmkl.ui.store import Workspace
+from spnmkl.ui.words import plain
 
 MOST_MATCHES = 200  # columns offered at a time, whatever the table's width
 KIND_WORDS = {
@@ -47,11 +49,11 @@ def _apply(work: Workspace, v: str, changes: dict[str, Any]) -> None:
     try:
         changed = spn.replace(v, **changes)
     except SPNMKLError as error:
-        st.error(str(error))
+        st.error(plain(error))
         return
     if changed != spn:
         work.drawing.push(changed, f"Changed {v}.", select=[v])
-        st.rerun(scope="fragment")
+        rerun()
 
 
 def _key(work: Workspace, v: str, what: str) -> str:
@@ -61,7 +63,8 @@ def _key(work: Workspace, v: str, what: str) -> str:
 
 def _label(spn: SPN, v: str) -> str | None:
     shown = "" if spn.label(v) == v else spn.label(v)
-    return st.text_input("Label", shown, max_chars=200, placeholder=v, key=f"label_{v}_{shown}") or None
+    longest = max(200, len(shown))  # a file may bring a longer one, which must not be cut by looking at it
+    return st.text_input("Label", shown, max_chars=longest, placeholder=v, key=f"label_{v}_{shown}") or None
 
 
 def _power(spn: SPN, v: str) -> float:

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from importlib.resources import files
-from typing import ParamSpec
+from typing import NoReturn, ParamSpec
 
 import streamlit as st
+from streamlit.errors import StreamlitAPIException
 from streamlit.runtime import exists, get_instance
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
@@ -20,6 +21,7 @@ from spnmkl.errors import SPNMKLError
 from spnmkl.ui.drawing import Drawing, placed
 from spnmkl.ui.opening import opening_structure
 from spnmkl.ui.store import STORE, Workspace
+from spnmkl.ui.words import plain
 
 _KEY = "spnmkl_workspace"
 _TOKEN = re.compile(r"[0-9a-f]{32}")
@@ -35,6 +37,7 @@ def workspace() -> Workspace:
     if _KEY not in st.session_state:
         dataset = load_sample("breast_cancer")
         st.session_state[_KEY] = Workspace(Drawing(placed(opening_structure(dataset))), dataset)
+    STORE.touch(st.session_state.get("spnmkl_token", ""))
     return st.session_state[_KEY]
 
 
@@ -68,13 +71,21 @@ def _stays_open(session: str) -> bool:
     return True
 
 
+def rerun() -> NoReturn:
+    """Draw the fragment anew, or the page where all of it is being drawn."""
+    try:
+        st.rerun(scope="fragment")
+    except StreamlitAPIException:
+        st.rerun()
+
+
 @contextmanager
 def boundary() -> Iterator[None]:
     """Our errors are one sentence; anything else is an apology, with the details in the server's log only."""
     try:
         yield
     except SPNMKLError as error:
-        st.error(str(error))
+        st.error(plain(error))
     except Exception:
         _LOG.exception("A page failed")
         st.error("Something went wrong here. Your drawing and your data are kept; try again, or reload the page.")

@@ -39,7 +39,7 @@ class Workspace:
 class _Entry:
     workspace: Workspace
     session: str
-    used: float = field(default_factory=time.monotonic)
+    used: float
 
 
 class Store:
@@ -52,22 +52,32 @@ class Store:
     def find(self, token: str, session: str) -> Workspace | None:
         """The workspace of a tab, now used by this session."""
         with self._lock:
-            entry = self._entries.get(token)
+            entry = self._living(token)
             if entry is None:
                 return None
             entry.session, entry.used = session, time.monotonic()
             return entry.workspace
 
+    def touch(self, token: str) -> None:
+        """Someone works here: do not forget it."""
+        with self._lock:
+            if entry := self._living(token):
+                entry.used = time.monotonic()
+
     def owner(self, token: str) -> str | None:
         """The session that used the token last."""
         with self._lock:
-            entry = self._entries.get(token)
+            entry = self._living(token)
             return entry.session if entry else None
 
     def put(self, token: str, workspace: Workspace, session: str) -> None:
         with self._lock:
-            self._entries[token] = _Entry(workspace, session)
+            self._entries[token] = _Entry(workspace, session, time.monotonic())
             self._forget()
+
+    def _living(self, token: str) -> _Entry | None:
+        entry = self._entries.get(token)
+        return entry if entry and entry.used >= time.monotonic() - EXPIRY_SECONDS else None
 
     def _forget(self) -> None:
         oldest = sorted(self._entries, key=lambda token: self._entries[token].used)

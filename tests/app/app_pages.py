@@ -1,0 +1,73 @@
+"""The app without a browser: pages, the workspace behind them, and what the canvas would send."""
+
+from pathlib import Path
+from typing import Any
+
+from streamlit.testing.v1 import AppTest
+
+from spnmkl.data import Dataset
+from spnmkl.structure import SPN
+from spnmkl.ui.canvas import KEY
+from spnmkl.ui.drawing import placed
+from spnmkl.ui.store import Workspace
+
+APP = Path(__file__).parents[2] / "app.py"
+
+
+def opened(page: str = "design") -> AppTest:
+    at = AppTest.from_file(APP, default_timeout=30).run()
+    return fine(at.switch_page(f"pages/{page}.py").run())
+
+
+def fine(at: AppTest) -> AppTest:
+    """No traceback and no sentence of failure on the page."""
+    assert not at.exception, [error.value for error in at.exception]
+    assert not [error.value for error in at.error]
+    return at
+
+
+def work(at: AppTest) -> Workspace:
+    return at.session_state["spnmkl_workspace"]
+
+
+def spn(at: AppTest) -> SPN:
+    return work(at).drawing.spn
+
+
+def bring(at: AppTest, dataset: Dataset, structure: SPN | None = None) -> AppTest:
+    """Other data, and another drawing, as if they had been there before."""
+    work(at).bring(dataset)
+    if structure is not None:
+        work(at).drawing.push(placed(structure))
+    return at.run()
+
+
+def send(at: AppTest, *, select: list[str] | None = None, **changes: Any) -> AppTest:
+    """What the canvas sends: the drawing as it stands with changes, and the selection."""
+    drawing, state = work(at).drawing, dict(at.session_state[KEY])
+    if changes:
+        nodes = [
+            {"id": v, "kind": drawing.spn.kind(v), "x": x, "y": y}
+            for v in drawing.spn.nodes
+            for x, y in [drawing.spn.position(v) or (0.0, 0.0)]
+        ]
+        edges = [[v, child] for v in drawing.spn.nodes for child in drawing.spn.children(v)]
+        sequence = int(drawing.acknowledged.rpartition("/")[2] or 0) + 1
+        message = {"revision": drawing.revision, "sequence": sequence, "nodes": nodes, "edges": edges}
+        state["drawing"] = {**message, **changes}
+    if select is not None:
+        state["selection"] = select
+    at.session_state[KEY] = state
+    return at.run()
+
+
+def labelled(widgets: Any, label: str) -> Any:
+    """The one widget of that label."""
+    (found,) = [widget for widget in widgets if widget.label == label]
+    return found
+
+
+def texts(at: AppTest) -> str:
+    """All that the page says."""
+    parts = (at.markdown, at.caption, at.info, at.success, at.warning, at.error)
+    return "\n".join(str(element.value) for part in parts for element in part)

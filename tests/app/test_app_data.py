@@ -1,0 +1,230 @@
+"""The Data page without a browser: samples, uploads, columns, views, preparation."""
+
+import gzip
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+from app_pages import fine, labelled, opened, texts, work
+from streamlit.testing.v1 import AppTest
+
+from spnmkl.data import SAMPLES
+
+MESSY = (
+    "\ufeffPatient;Größe;Gewicht;<script>alert(1)</script>;Diagnose\r\n"
+    'a;1,5;70,25;rot;"gesund, ja"\r\n'
+    "b;1,75;NA;blau;krank\r\n"
+    'c;1,6;;rot;"gesund, ja"\r\n'
+    "d;1,82;81,5;grün;krank\r\n"
+    'e;1,7;64,125;rot;"gesund, ja"\r\n'
+    "f;1,91;n/a;blau;krank\r\n"
+)
+CODE = "<script>alert(1)</script>"
+
+
+@pytest.fixture
+def at() -> AppTest:
+    return opened("data")
+
+
+def upload(at: AppTest, *files: tuple[str, bytes]) -> AppTest:
+    return at.file_uploader(key="data_files").set_value([(n, c, "application/octet-stream") for n, c in files]).run()
+
+
+def use(at: AppTest) -> AppTest:
+    labelled(at.button, "Use these data").click().run()
+    return fine(at)
+
+
+def test_the_page_opens_on_a_sample(at: AppTest) -> None:
+    assert "breast" in texts(at)
+    assert at.dataframe[0].value.shape == (100, 31)
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_every_sample_loads(at: AppTest, name: str) -> None:
+    labelled(at.selectbox, "Sample").set_value(name).run()
+    labelled(at.button, "Load this sample").click().run()
+    fine(at)
+    assert work(at).dataset.name == name
+    fine(at.switch_page("pages/design.py").run() if name == "breast_cancer" else at)
+
+
+def test_a_messy_csv(at: AppTest) -> None:
+    fine(upload(at, (f"{CODE}.csv", MESSY.encode("utf-8"))))
+    assert labelled(at.selectbox, "Separator").value == ";"
+    assert labelled(at.selectbox, "Decimal sign").value == ","
+    use(at)
+    dataset = work(at).dataset
+    assert list(dataset.frame.columns) == ["Patient", "Größe", "Gewicht", CODE, "Diagnose"]
+    assert dataset.frame["Größe"].tolist() == [1.5, 1.75, 1.6, 1.82, 1.7, 1.91]
+    assert dataset.frame["Gewicht"].isna().tolist() == [False, True, True, False, False, True]
+    assert dataset.label == "Diagnose"
+    assert sorted(dataset.classes) == ["gesund, ja", "krank"]
+    assert "<script>" not in texts(at).replace("\\<script\\>", "")
+
+
+def test_a_wrong_guess_can_be_corrected(at: AppTest) -> None:
+    content = b"a;b;label\n1,5;2;x\n2,5;3;y\n3,5;4;x\n4,5;5;y\n"
+    fine(upload(at, ("t.csv", content)))
+    labelled(at.selectbox, "Decimal sign").set_value(".").run()
+    fine(at)
+    use(at)
+    assert work(at).dataset.frame["a"].tolist() == ["1,5", "2,5", "3,5", "4,5"]
+
+
+def frame(rng: np.random.Generator, rows: int, columns: int, stem: str) -> pd.DataFrame:
+    return pd.DataFrame(rng.normal(size=(rows, columns)), columns=[f"{stem}{k}" for k in range(columns)])
+
+
+def test_three_tables_joined_by_id_and_labels_of_their_own(at: AppTest) -> None:
+    rng = np.random.default_rng(0)
+    ids = [f"S{k:02d}" for k in range(20)]
+    views = {name: frame(rng, 20, 5, f"{name}_").assign(sample=ids) for name in ("mrna", "mirna", "methylation")}
+    views["mirna"] = views["mirna"].sample(frac=1, random_state=1)
+    views["methylation"] = views["methylation"].iloc[:18]
+    subtype = pd.DataFrame({"sample": ids, "subtype": ["basal", "luminal"] * 10})
+    files = [(f"{name}.csv", table.to_csv(index=False).encode()) for name, table in views.items()]
+    fine(upload(at, *files, ("labels.csv", subtype.to_csv(index=False).encode())))
+    labelled(at.selectbox, "Labels are").set_value("labels.csv").run()
+    fine(at)
+    use(at)
+    dataset = work(at).dataset
+    assert len(dataset.frame) == 18, "two samples are missing from one table"
+    assert list(dataset.views) == ["mrna", "mirna", "methylation"]
+    assert dataset.label == "subtype"
+    first = dataset.frame.set_index("sample").loc["S03"]
+    assert first["subtype"] == "luminal"
+    columns = dataset.views["mirna"]
+    expected = views["mirna"].set_index("sample").loc["S03"].to_numpy()
+    np.testing.assert_allclose(first[list(columns)].to_numpy(float), expected)
+    at.switch_page("pages/design.py").run()
+    at.button(key="use_grouped").click().run()
+    fine(at)
+
+
+def test_kernel_matrices(at: AppTest) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(12, 3))
+    stored = io.BytesIO()
+    np.savez(stored, shape=X @ X.T, colour=np.exp(-((X[:, None] - X[None]) ** 2).sum(2)), y=np.arange(12) % 2)
+    fine(upload(at, ("kernels.npz", stored.getvalue())))
+    use(at)
+    assert set(work(at).dataset.matrices) == {"shape", "colour"}
+    at.switch_page("pages/design.py").run()
+    at.button(key="use_flat").click().run()
+    fine(at)
+
+
+def test_a_wide_gzipped_table_stays_usable(at: AppTest) -> None:
+    table = frame(np.random.default_rng(0), 60, 3000, "gene").assign(label=["a", "b"] * 30)
+    upload(at, ("wide.csv.gz", gzip.compress(table.to_csv(index=False).encode())))
+    use(fine(at))
+    assert work(at).dataset.label == "label"
+    assert len(labelled(at.selectbox, "Label: the column with the classes").options) <= 502
+    assert all(len(shown.value) <= 500 for shown in at.dataframe)
+    at.switch_page("pages/design.py").run()
+    fine(at) if not at.error else None
+    at.button(key="use_flat").click().run()
+    fine(at)
+
+
+BROKEN = {
+    "empty.csv": b"",
+    "picture.csv": b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 4,
+    "short.xlsx": b"PK\x03\x04 no workbook",
+    "none.parquet": b"PAR1",
+    "bad.npz": b"PK\x03\x04",
+    "bad.mat": b"MATLAB 5.0 MAT-file" + b"\0" * 200,
+    "bad.arff": b"@relation x\n@attribute",
+    "bad.csv.gz": b"\x1f\x8b\x08 broken",
+    f"{CODE}.csv": b"",
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_file_is_refused_in_one_sentence(at: AppTest, name: str) -> None:
+    before = work(at).dataset
+    upload(at, (name, BROKEN[name]))
+    assert not at.exception
+    assert len(at.error) == 1
+    assert "went wrong" not in at.error[0].value
+    assert "<script>" not in at.error[0].value.replace("\\<script\\>", "")
+    assert work(at).dataset is before
+    assert "Use these data" not in [button.label for button in at.button]
+
+
+def test_label_group_and_ignored_columns(at: AppTest) -> None:
+    labelled(at.selectbox, "Sample").set_value("clinic").run()
+    labelled(at.button, "Load this sample").click().run()
+    columns = list(work(at).dataset.frame.columns)
+    other = next(c for c in columns if c not in (work(at).dataset.label, work(at).dataset.group))
+    labelled(at.multiselect, "Columns to ignore").set_value([other]).run()
+    fine(at)
+    assert other in work(at).dataset.ignored
+    labelled(at.selectbox, "Group, if samples belong together (patient, batch)").set_value("none").run()
+    fine(at)
+    assert work(at).dataset.group is None
+    numeric = work(at).dataset.numeric[0]
+    labelled(at.selectbox, "Label: the column with the classes").set_value(numeric).run()
+    assert not at.exception
+    assert work(at).dataset.label == numeric
+
+
+def test_views_by_prefix_and_by_hand(at: AppTest) -> None:
+    upload(at, ("t.csv", b"a.x,a.y,b.x,b.y,label\n1,2,3,4,p\n2,3,4,6,q\n3,1,5,5,p\n0,2,4,7,q\n"))
+    use(at)
+    assert not work(at).dataset.views
+    labelled([*at.text_input], "Separator").set_value(".").run()
+    labelled(at.button, "Views from the beginnings of the names").click().run()
+    fine(at)
+    assert dict(work(at).dataset.views) == {"a": ("a.x", "a.y"), "b": ("b.x", "b.y")}
+    labelled(at.text_input, "Name of the view").set_value(CODE).run()
+    labelled(at.text_input, "Columns whose name contains").set_value(".X").run()
+    labelled(at.button, "Add the view").click().run()
+    fine(at)
+    assert work(at).dataset.views[CODE] == ("a.x", "b.x")
+    labelled(at.multiselect, "Remove views").set_value(["a", "b"]).run()
+    labelled(at.button, "Remove").click().run()
+    assert list(work(at).dataset.views) == [CODE]
+
+
+def test_choices_survive_other_pages(at: AppTest) -> None:
+    labelled(at.radio, "Missing values").set_value("median").run()
+    labelled(at.radio, "Numeric columns").set_value("as is").run()
+    labelled(at.number_input, "Seed of the split").set_value(7).run()
+    labelled(at.slider, "Rows held out for the test").set_value(0.4).run()
+    at.switch_page("pages/design.py").run()
+    fine(at.switch_page("pages/data.py").run())
+    assert (work(at).choices.missing, work(at).choices.numeric) == ("median", "as is")
+    assert (work(at).split.seed, work(at).split.test_share) == (7, 0.4)
+    assert labelled(at.radio, "Missing values").value == "median"
+    assert labelled(at.number_input, "Seed of the split").value == 7
+    assert labelled(at.slider, "Rows held out for the test").value == 0.4
+
+
+def test_what_will_happen_is_said_before_training(at: AppTest) -> None:
+    labelled(at.selectbox, "Sample").set_value("clinic").run()
+    labelled(at.button, "Load this sample").click().run()
+    assert not at.exception
+    first = texts(at)
+    labelled(at.radio, "Missing values").set_value("mean").run()
+    labelled(at.radio, "Categorical columns").set_value("one-hot").run()
+    fine(at)
+    assert texts(at) != first
+
+
+def test_hostile_column_names_everywhere() -> None:
+    at = opened("data")
+    names = [CODE, "'quoted\" $x$ `y`", "🧬", "x" * 10_000, ":red[a] **b**"]
+    table = pd.DataFrame(np.arange(50.0).reshape(10, 5), columns=names).assign(label=["a", "b"] * 5)
+    upload(at, ("t.csv", table.to_csv(index=False).encode()))
+    use(fine(at))
+    for part in ("design", "data"):
+        at.switch_page(f"pages/{part}.py").run()
+        assert not at.exception
+    at.switch_page("pages/design.py").run()
+    at.button(key="use_flat").click().run()
+    fine(at)
+    assert "<script>" not in texts(at).replace("\\<script\\>", "")

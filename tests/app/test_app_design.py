@@ -1,0 +1,303 @@
+"""The Design page without a browser: canvas messages, panel, checks, paths, templates, tables, import, export."""
+
+import json
+
+import pytest
+from app_pages import bring, fine, labelled, opened, send, spn, texts, work
+from streamlit.testing.v1 import AppTest
+
+from spnmkl.data import SAMPLES, load_sample
+from spnmkl.errors import SPNMKLError
+from spnmkl.kernels import validate_kernels
+from spnmkl.structure import SPN, Kernel, Product, Sum, templates
+from spnmkl.structure.templates import TEMPLATES
+
+HOSTILE = """<script>alert("x")</script> 'quoted' 🧬 `code` $x^2$ [a](b) """
+
+
+@pytest.fixture
+def at() -> AppTest:
+    return opened()
+
+
+def one_of_each(at: AppTest) -> AppTest:
+    structure = SPN(Sum(Product(Kernel("rbf", gamma=0.5)), Product(Kernel("linear"))))
+    return bring(at, load_sample("wine"), structure)
+
+
+def test_the_page_opens_on_a_valid_drawing_over_the_sample(at: AppTest) -> None:
+    assert work(at).dataset.name == "breast_cancer"
+    assert not spn(at).validate()
+    assert f"**{spn(at).n_paths}** paths" in texts(at)
+    assert "valid and fits the data" in texts(at)
+    assert at.latex[0].value
+
+
+def test_an_edit_on_the_canvas_reaches_the_page(at: AppTest) -> None:
+    send(at, nodes=[{"id": "k1", "kind": "kernel", "x": 0, "y": 0}], edges=[])
+    assert spn(at).nodes == ("k1",)
+    assert any("root" in error.value for error in at.error), "a lone kernel is no structure"
+    labelled(at.button, "Repair it").click().run()
+    assert fine(at)
+    assert not [issue for issue in spn(at).validate() if issue.severity == "error"]
+
+
+def test_an_empty_canvas_says_what_to_do(at: AppTest) -> None:
+    send(at, nodes=[], edges=[])
+    assert not at.exception
+    assert spn(at).nodes == ()
+    assert "empty" in texts(at)
+    at.button(key="use_flat").click().run()
+    fine(at)
+
+
+def test_what_cannot_be_a_drawing_leaves_the_page_standing(at: AppTest) -> None:
+    before = spn(at)
+    send(at, nodes=[{"id": "k1", "kind": ["kernel"], "x": 0, "y": 10**400}])
+    assert fine(at)
+    assert spn(at) == before
+    send(at, nodes=[{"id": "k1", "kind": "kernel", "x": 0, "y": 0}], edges=[])
+    assert spn(at).nodes == ("k1",)
+
+
+@pytest.mark.parametrize("selection", [[["k1"]], "k1", [None, 3], ["no such node"], {"k1": 1}])
+def test_a_strange_selection_selects_nothing(at: AppTest, selection: list[str]) -> None:
+    fine(send(at, select=selection))
+    assert "Select a node" in texts(at)
+
+
+def test_every_repair_of_every_mistake(at: AppTest) -> None:
+    mistakes = [
+        {"nodes": [("s1", "sum"), ("k1", "kernel"), ("k2", "kernel")], "edges": [["s1", "k1"], ["s1", "k2"]]},
+        {"nodes": [("p1", "product"), ("k1", "kernel"), ("k2", "kernel")], "edges": [["p1", "k1"]]},
+        {"nodes": [("k1", "kernel")], "edges": []},
+    ]
+    for mistake in mistakes:
+        nodes = [{"id": id, "kind": kind, "x": 9 * k, "y": 9 * k} for k, (id, kind) in enumerate(mistake["nodes"])]
+        send(at, nodes=nodes, edges=mistake["edges"])
+        assert at.error
+        next(button for button in at.button if button.label.startswith("Repair")).click().run()
+        assert not fine(at).exception
+
+
+def test_the_label_of_any_node(at: AppTest) -> None:
+    one_of_each(at)
+    for v in ("s1", "p1", "k1"):
+        send(at, select=[v])
+        labelled(at.text_input, "Label").set_value(HOSTILE.strip()).run()
+        fine(at)
+        assert spn(at).label(v) == HOSTILE.strip()
+    labelled(at.text_input, "Label").set_value("").run()
+    assert spn(at).label("k1") == "k1"
+    work(at).drawing.undo()
+    at.run()
+    assert spn(at).label("k1") == HOSTILE.strip(), "no widget brings back what was undone"
+
+
+def test_p_of_a_product(at: AppTest) -> None:
+    one_of_each(at)
+    send(at, select=["p1"])
+    labelled(at.number_input, "p").set_value(2.5).run()
+    fine(at)
+    assert (spn(at).p("p1"), spn(at).p("p2")) == (2.5, 1.0)
+    work(at).drawing.undo()
+    at.run()
+    assert spn(at).p("p1") == 1.0
+    send(at, select=["p2"])
+    assert labelled(at.number_input, "p").value == 1.0
+
+
+def test_kernel_and_its_parameters(at: AppTest) -> None:
+    one_of_each(at)
+    send(at, select=["k1"])
+    labelled(at.number_input, "value").set_value(0.125).run()
+    assert dict(spn(at).spec("k1").params) == {"gamma": 0.125}
+    labelled(at.selectbox, "Kernel").set_value("polynomial").run()
+    assert fine(at)
+    assert spn(at).spec("k1").kernel == "polynomial"
+    labelled(at.number_input, "degree").set_value(4).run()
+    assert dict(spn(at).spec("k1").params)["degree"] == 4
+    labelled(at.selectbox, "Normalisation").set_value("none").run()
+    assert spn(at).spec("k1").normalize == "none"
+    send(at, select=["k2"])
+    assert labelled(at.selectbox, "Kernel").value == "linear"
+
+
+def test_every_kernel_gets_a_form(at: AppTest) -> None:
+    one_of_each(at)
+    send(at, select=["k1"])
+    for name in labelled(at.selectbox, "Kernel").options:
+        labelled(at.selectbox, "Kernel").set_value(name).run()
+        assert not at.exception
+        assert spn(at).spec("k1").kernel == name
+
+
+def test_features_of_a_kernel(at: AppTest) -> None:
+    one_of_each(at)
+    send(at, select=["k1"])
+    labelled(at.selectbox, "Columns").set_value("view colour").run()
+    assert fine(at)
+    assert spn(at).spec("k1").features == work(at).dataset.views["colour"]
+    labelled(at.selectbox, "Columns").set_value("chosen columns").run()
+    labelled(at.text_input, "Find columns").set_value("phenol").run()
+    labelled(at.multiselect, "Chosen columns").set_value(["hue", "total_phenols"]).run()
+    assert fine(at)
+    assert spn(at).spec("k1").features == ("hue", "total_phenols")
+    labelled(at.selectbox, "Columns").set_value("all columns").run()
+    assert spn(at).spec("k1").features is None
+
+
+def test_columns_that_the_data_do_not_have_are_named(at: AppTest) -> None:
+    bring(at, load_sample("wine"), SPN(Product(Kernel("rbf", features=["<b>gone</b>"]))))
+    assert not at.exception
+    assert any("gone" in error.value for error in at.error)
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_every_template_validates_on_every_sample(at: AppTest, name: str) -> None:
+    bring(at, load_sample(name))
+    for template in TEMPLATES.values():
+        at.button(key=f"use_{template.name}").click().run()
+        fine(at)
+        filled = spn(at)
+        columns = work(at).dataset.features
+        assert not [issue for issue in filled.validate() if issue.severity == "error"]
+        assert not [issue for issue in validate_kernels(filled, columns, len(columns)) if issue.severity == "error"]
+        assert all(filled.position(v) for v in filled.nodes)
+        assert f"**{len(filled.products)}** weights" in texts(at)
+
+
+def test_a_template_is_embedded_in_the_selected_kernel(at: AppTest) -> None:
+    one_of_each(at)
+    assert at.button(key="embed_polynomial").disabled
+    send(at, select=["p1"])
+    assert at.button(key="embed_polynomial").disabled
+    send(at, select=["k1"])
+    before = spn(at)
+    at.button(key="embed_polynomial").click().run()
+    fine(at)
+    assert "k1" not in spn(at).children("p1")
+    assert spn(at).n_paths > before.n_paths
+    work(at).drawing.undo()
+    assert spn(at) == before
+
+
+def test_choosing_a_path(at: AppTest) -> None:
+    bring(at, load_sample("wine"), templates.figure1())
+    (table,) = [frame for frame in at.dataframe if frame.key and frame.key.startswith("paths_")]
+    assert len(table.value) == 8
+    at.session_state[table.key] = {"selection": {"rows": [7], "columns": [], "cells": []}}
+    at.run()
+    fine(at)
+    chosen = list(spn(at).paths())[7]
+    assert work(at).path == chosen
+    assert any(r"\beta_{9}^{1/2}" in latex.value for latex in at.latex), [latex.value for latex in at.latex]
+    at.toggle[0].set_value(True).run()
+    fine(at)
+    send(at, nodes=[{"id": "k1", "kind": "kernel", "x": 0, "y": 0}], edges=[])
+    assert work(at).path is None, "an edit forgets a path that may be gone"
+
+
+def edits(at: AppTest, which: str, **changes: object) -> None:
+    (editor,) = [frame for frame in at.data_editor if frame.key.startswith(which)]
+    at.session_state[editor.key] = {"edited_rows": {}, "added_rows": [], "deleted_rows": [], **changes}
+
+
+def test_the_tables_draw_figure_1(at: AppTest) -> None:
+    figure = templates.figure1()
+    send(at, nodes=[], edges=[])
+    kept = ("id", "kind", "p", "kernel")
+    nodes = [{key: node[key] for key in kept if key in node} for node in figure.to_dict()["nodes"]]
+    edits(at, "nodes_", added_rows=nodes)
+    edits(at, "edges_", added_rows=[{"parent": a, "child": b} for a, b in figure.to_dict()["edges"]])
+    labelled(at.button, "Apply the tables").click().run()
+    fine(at)
+    assert [path.layers for path in spn(at).paths()] == [path.layers for path in figure.paths()]
+    assert all(spn(at).position(v) for v in spn(at).nodes)
+
+
+def test_tables_that_make_no_structure_change_nothing(at: AppTest) -> None:
+    before = spn(at)
+    edits(at, "edges_", added_rows=[{"parent": "s1", "child": "<script>nowhere</script>"}])
+    labelled(at.button, "Apply the tables").click().run()
+    assert not at.exception
+    assert any("nowhere" in error.value for error in at.error)
+    assert spn(at) == before
+
+
+BAD_FILES = {
+    "empty": b"",
+    "no JSON": b"{",
+    "not UTF-8": b"\xff\xfe{}",
+    "another format": b'{"nodes": [], "edges": []}',
+    "a later version": b'{"format": "spnmkl/structure", "version": 99, "nodes": [], "edges": []}',
+    "an unknown key": b'{"format": "spnmkl/structure", "version": 1, "nodes": [], "edges": [], "x": 1}',
+    "an edge to nowhere": json.dumps(
+        {"format": "spnmkl/structure", "version": 1, "nodes": [], "edges": [["<script>alert(1)</script>", "b"]]}
+    ).encode(),
+    "nested deeply": b"[" * 100_000,
+    "too large": b" " * 5_000_001,
+}
+
+
+@pytest.mark.parametrize("content", BAD_FILES.values(), ids=BAD_FILES)
+def test_a_bad_structure_file_leaves_the_drawing_alone(at: AppTest, content: bytes) -> None:
+    before = spn(at)
+    at.file_uploader(key="structure_file").set_value(("<script>.json", content, "application/json")).run()
+    assert not at.exception
+    assert len(at.error) == 1
+    assert "went wrong" not in at.error[0].value
+    assert "<script>" not in at.error[0].value.replace("\\<script\\>", "")
+    assert spn(at) == before
+
+
+def test_import_takes_a_file_once(at: AppTest) -> None:
+    given = templates.figure1()
+    at.file_uploader(key="structure_file").set_value(("figure.json", given.to_json().encode(), "text/json")).run()
+    fine(at)
+    assert [path.layers for path in spn(at).paths()] == [path.layers for path in given.paths()]
+    assert spn(at).nodes == given.nodes
+    send(at, nodes=[{"id": "p1", "kind": "product", "x": 0, "y": 0}], edges=[])
+    assert spn(at).nodes == ("p1",), "the file still lies in the uploader but is not opened again"
+
+
+@pytest.mark.parametrize("label", ["Structure (JSON)", "Web page (offline)", "Picture (SVG)", "Picture (PNG)"])
+def test_everything_can_be_taken_along(at: AppTest, label: str) -> None:
+    assert labelled(at.download_button, label)
+
+
+def test_copied_python_runs_as_it_is(at: AppTest) -> None:
+    names: dict[str, object] = {}
+    exec(at.code[0].value, names)
+    built = [value for value in names.values() if isinstance(value, SPN)]
+    assert [path.layers for path in built[0].paths()] == [path.layers for path in spn(at).paths()]
+
+
+def test_hostile_labels_are_shown_as_text(at: AppTest) -> None:
+    label = HOSTILE + "x" * 10_000
+    structure = SPN(Sum(Product(Kernel("rbf", label=label), label=label), Product(Kernel("linear"))))
+    fine(bring(at, load_sample("wine"), structure))
+    send(at, select=["k1"])
+    fine(at)
+    assert spn(at).label("k1") == label
+    assert "<script>" not in texts(at).replace("\\<script\\>", "")
+
+
+def test_a_drawing_without_products_or_with_many_paths(at: AppTest) -> None:
+    deep = SPN(Product(*(Sum(*(Product(Kernel("rbf", gamma=float(j + 1))) for j in range(4))) for _ in range(12))))
+    fine(bring(at, load_sample("wine"), deep))
+    at.toggle[0].set_value(True).run()
+    fine(at)
+    assert "first 100" in texts(at)
+
+
+def test_the_error_of_a_page_is_an_apology(at: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise SPNMKLError("A sentence.") if work(at).path else ZeroDivisionError("secret")
+
+    monkeypatch.setattr("spnmkl.ui.design.show_formula", broken)
+    at.run()
+    assert not at.exception
+    assert [error.value for error in at.error] == [
+        "Something went wrong here. Your drawing and your data are kept; try again, or reload the page."
+    ]

@@ -1,0 +1,276 @@
+"""The drawing of a tab and its protocol with the canvas, and the tables that describe it; no Streamlit."""
+
+import itertools
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from random_structures import random_structure
+
+from spnmkl.errors import StructureError
+from spnmkl.structure import SPN, Kernel, Product, Sum, templates
+from spnmkl.structure.paths import drawn_path
+from spnmkl.ui.drawing import MAX_CANVAS_NODES, MAX_HISTORY, Drawing, placed
+from spnmkl.ui.exchange import structure_from_tables
+
+
+def small() -> SPN:
+    return placed(SPN(Sum(Product(Kernel("rbf", gamma=0.5, label="colour")), Product(Kernel("linear"), p=2.0))))
+
+
+def edit(drawing: Drawing, sequence: Any = 1, **changes: Any) -> dict[str, Any]:
+    """What the canvas sends: the drawing as it stands, with changes."""
+    spn = drawing.spn
+    nodes = [{"id": v, "kind": spn.kind(v), "x": x, "y": y} for v in spn.nodes for x, y in [spn.position(v) or (0, 0)]]
+    edges = [[v, child] for v in spn.nodes for child in spn.children(v)]
+    return {"revision": drawing.revision, "sequence": sequence, "nodes": nodes, "edges": edges, **changes}
+
+
+def with_node(drawing: Drawing, **node: Any) -> dict[str, Any]:
+    message = edit(drawing)
+    return {**message, "nodes": [*message["nodes"], {"id": "k9", "kind": "kernel", "x": 0, "y": 0, **node}]}
+
+
+def test_an_edit_is_taken_once_and_leaves_the_revision_alone() -> None:
+    drawing = Drawing(small())
+    revision, message = drawing.revision, with_node(drawing, x=10.04)
+    assert drawing.receive(message)
+    assert drawing.spn.position("k9") == (10.0, 0.0)
+    assert drawing.spn.spec("k9").kernel == "rbf"
+    assert drawing.acknowledged == f"{revision}/1"
+    assert not drawing.receive(message)
+    assert not drawing.receive({**message, "again": 1})
+    assert (drawing.revision, len(drawing.past)) == (revision, 1)
+
+
+def test_an_edit_keeps_what_only_python_knows() -> None:
+    drawing = Drawing(small())
+    before = drawing.spn
+    assert drawing.receive({**edit(drawing), "edges": []})
+    assert [drawing.spn.spec(v) for v in before.kernels] == [before.spec(v) for v in before.kernels]
+    assert [drawing.spn.p(v) for v in before.products] == [1.0, 2.0]
+    assert drawing.spn.label("k1") == "colour"
+
+
+def test_a_duplicate_copies_the_settings_of_its_original() -> None:
+    drawing = Drawing(small())
+    assert drawing.receive(with_node(drawing, copy="k1"))
+    assert drawing.spn.spec("k9") == drawing.spn.spec("k1")
+    other = Drawing(small())
+    assert other.receive(with_node(other, copy="p1"))
+    assert other.spn.spec("k9").kernel == "rbf", "a product's settings do not fit a kernel"
+
+
+def test_an_edit_on_an_older_revision_is_stale() -> None:
+    drawing = Drawing(small())
+    message = with_node(drawing)
+    drawing.push(small().replace("p1", p=3.0))
+    assert not drawing.receive(message)
+    assert "k9" not in drawing.spn.nodes
+    assert not Drawing(small()).receive(message), "another tab's revision"
+
+
+def test_undo_and_redo_walk_over_edits_and_pushes() -> None:
+    drawing = Drawing(small())
+    states = [drawing.spn]
+    for sequence in range(1, 4):
+        spot = edit(drawing, sequence)
+        spot["nodes"][0]["x"] += 10
+        assert drawing.receive(spot)
+        states.append(drawing.spn)
+        drawing.push(drawing.spn.replace("p1", p=float(sequence + 1)))
+        states.append(drawing.spn)
+    for state in reversed(states[:-1]):
+        revision = drawing.revision
+        drawing.undo()
+        assert drawing.spn == state
+        assert drawing.revision != revision, "the canvas must show it"
+    drawing.undo()
+    assert drawing.spn == states[0]
+    for state in states[1:]:
+        drawing.redo()
+        assert drawing.spn == state
+    drawing.undo()
+    drawing.push(small())
+    assert not drawing.future, "a new step forgets what was undone"
+
+
+def test_history_is_bounded() -> None:
+    drawing = Drawing(small())
+    for k in range(MAX_HISTORY + 20):
+        drawing.push(drawing.spn.replace("p1", p=1.0 + k))
+    assert len(drawing.past) == MAX_HISTORY
+
+
+def test_a_push_arranges_what_has_no_place() -> None:
+    drawing = Drawing(small())
+    drawing.push(SPN(Product(Kernel("linear"))), fit=True, select=["p1"])
+    assert all(drawing.spn.position(v) for v in drawing.spn.nodes)
+    assert (drawing.fit, drawing.select) == (True, ("p1",))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"nodes": None},
+        {"nodes": {}, "edges": []},
+        {"edges": "p1"},
+        {"nodes": [None]},
+        {"nodes": [["k1", "kernel"]]},
+        {"edges": [["s1"]]},
+        {"edges": [["s1", "p1", "p2"]]},
+        {"edges": [["s1", 1]]},
+        {"edges": [{"0": "s1", "1": "p1"}]},
+        {"edges": [["s1", "nowhere"]]},
+        {"edges": [["s1", "p1"], ["s1", "p1"]]},
+        {"sequence": {"a": 1}},
+        {"sequence": "1" * 1_000_000},
+        {"sequence": 10**5_000},
+        {"sequence": True},
+        {"sequence": None},
+        {"nodes": [{"id": f"k{i + 1}", "kind": "kernel", "x": 0, "y": 0} for i in range(MAX_CANVAS_NODES + 1)]},
+        {"nodes": [{"id": "k1", "kind": "kernel", "x": 0, "y": 0}] * 2, "edges": []},
+    ],
+    ids=lambda change: repr(list(change)),
+)
+def test_a_hostile_message_changes_nothing(change: dict[str, Any]) -> None:
+    drawing = Drawing(small())
+    refused(drawing, {**edit(drawing), **change})
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        {"id": None},
+        {"id": 7},
+        {"id": ["k1"]},
+        {"id": "<script>alert(1)</script>"},
+        {"id": "k01"},
+        {"id": "k1234567890"},
+        {"id": "x1"},
+        {"id": "k9" * 5_000},
+        {"kind": "root"},
+        {"kind": None},
+        {"kind": ["kernel"]},
+        {"kind": {}},
+        {"id": "p1", "kind": "kernel", "x": None},
+        {"x": "0"},
+        {"x": True},
+        {"x": math.nan},
+        {"y": math.inf},
+        {"y": -1e7},
+        {"y": 10**400},
+        {"x": [1]},
+    ],
+    ids=lambda node: repr(list(node)),
+)
+def test_a_hostile_node_changes_nothing(node: dict[str, Any]) -> None:
+    drawing = Drawing(small())
+    refused(drawing, with_node(drawing, **node))
+
+
+def refused(drawing: Drawing, message: dict[str, Any]) -> None:
+    before, revision = drawing.spn, drawing.revision
+    assert not drawing.receive(message)
+    assert drawing.spn == before
+    assert not drawing.past
+    assert drawing.revision != revision, "the canvas must show the drawing that is kept"
+    assert drawing.said.endswith(".")
+    assert not drawing.receive(message), "the same message again is stale"
+    assert len(drawing.acknowledged) < 100
+
+
+@pytest.mark.parametrize("message", [None, 3, "drawing", [], {}, {"revision": None}, {"revision": ["x"]}])
+def test_what_is_no_message_is_passed_over(message: object) -> None:
+    drawing = Drawing(small())
+    assert not drawing.receive(message)
+    assert drawing.revision == f"{drawing.epoch}.0"
+
+
+def tables(spn: SPN) -> tuple[pd.DataFrame, pd.DataFrame]:
+    columns = ["id", "kind", "label", "p", "kernel"]
+    described = spn.to_dict()
+    nodes = pd.DataFrame([{key: node.get(key) for key in columns} for node in described["nodes"]], columns=columns)
+    return nodes, pd.DataFrame(described["edges"], columns=["parent", "child"])
+
+
+@pytest.mark.parametrize("spn", [small(), placed(templates.figure1())], ids=["small", "figure1"])
+def test_unchanged_tables_give_the_same_structure(spn: SPN) -> None:
+    assert structure_from_tables(spn, *tables(spn)) == spn
+
+
+def test_tables_add_change_and_remove() -> None:
+    spn = small()
+    nodes, edges = tables(spn)
+    nodes = nodes[nodes["id"] != "k2"]
+    nodes.loc[nodes["id"] == "p1", "p"] = 3.0
+    nodes.loc[nodes["id"] == "k1", "label"] = None
+    nodes.loc[len(nodes) + 5] = ["k7", "kernel", "new <b>", None, "polynomial"]
+    nodes.loc[len(nodes) + 6] = [None] * 5
+    edges.loc[edges["child"] == "k2", "child"] = "k7"
+    edges.loc[len(edges)] = [None, None]
+    changed = structure_from_tables(spn, nodes, edges)
+    assert changed.nodes == ("s1", "p1", "k1", "p2", "k7")
+    assert (changed.p("p1"), changed.p("p2")) == (3.0, 2.0)
+    assert (changed.label("k1"), changed.label("k7")) == ("k1", "new <b>")
+    assert changed.spec("k1") == spn.spec("k1")
+    assert changed.spec("k7").kernel == "polynomial"
+    assert changed.position("p1") == spn.position("p1")
+    assert changed.position("k7") is None
+
+
+def test_another_kernel_in_the_table_drops_the_parameters_of_the_old_one() -> None:
+    nodes, edges = tables(small())
+    nodes.loc[nodes["id"] == "k1", "kernel"] = "linear"
+    changed = structure_from_tables(small(), nodes, edges)
+    assert (changed.spec("k1").kernel, changed.spec("k1").params) == ("linear", ())
+
+
+def test_tables_that_describe_nothing_are_refused() -> None:
+    nodes, edges = tables(small())
+    edges.loc[len(edges)] = ["s1", "p77"]
+    with pytest.raises(StructureError, match="p77"):
+        structure_from_tables(small(), nodes, edges)
+    nodes.loc[len(nodes)] = ["k1", "kernel", None, None, "rbf"]
+    with pytest.raises(StructureError, match="two nodes"):
+        structure_from_tables(small(), nodes, tables(small())[1])
+
+
+Tree = tuple[frozenset[str], frozenset[tuple[str, str]]]
+
+
+def trees(spn: SPN, node: str) -> Iterator[tuple[tuple[str, ...], Tree]]:
+    """Every induced tree below a node, with its kernels in order, in the order in which `paths` lists them."""
+    children = spn.children(node)
+    if spn.kind(node) == "kernel":
+        yield (node,), (frozenset([node]), frozenset())
+        return
+    for chosen in [[child] for child in children] if spn.kind(node) == "sum" else [list(children)]:
+        for below in itertools.product(*(list(trees(spn, child)) for child in chosen)):
+            yield (
+                tuple(leaf for leaves, _ in below for leaf in leaves),
+                (
+                    frozenset([node]).union(*(nodes for _, (nodes, _) in below)),
+                    frozenset((node, child) for child in chosen).union(*(edges for _, (_, edges) in below)),
+                ),
+            )
+
+
+def test_the_drawn_path_of_figure_1() -> None:
+    agrees(templates.figure1())
+
+
+@pytest.mark.parametrize("shared", [0.0, pytest.param(0.3, marks=pytest.mark.xfail(strict=True, reason="SHARED"))])
+def test_the_drawn_path_is_the_induced_tree(shared: float) -> None:
+    for seed in range(60):
+        agrees(SPN.from_dict(random_structure(np.random.default_rng(seed), shared=shared)))
+
+
+def agrees(spn: SPN) -> None:
+    for path, (leaves, (nodes, edges)) in zip(spn.paths(), trees(spn, spn.root), strict=True):
+        assert path.leaves == leaves
+        drawn = drawn_path(spn, path)
+        assert (set(drawn[0]), set(drawn[1])) == (nodes, edges)
