@@ -368,7 +368,7 @@ def _parser() -> argparse.ArgumentParser:
     _fit_arguments(command("fit", _fit, "learn the weights of a structure from a table"))
     predict = command("predict", _predict, "predict the classes of new samples")
     predict.add_argument("model", help="a file that fit has written")
-    predict.add_argument("data", help="table with the columns of training, .csv or .tsv")
+    predict.add_argument("data", help="table with the columns of training")
     predict.add_argument("--out", help="where to write the predictions; default: standard output")
     predict.add_argument("--scores", action="store_true", help="add the decision function's values")
     inspect = command("inspect", _inspect, "show what a model learned and what is proved")
@@ -389,7 +389,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _fit_arguments(fit: argparse.ArgumentParser) -> None:
-    fit.add_argument("data", help="table with a header, .csv or .tsv, also .gz")
+    fit.add_argument("data", help="table with a header: CSV, TSV, Excel, Parquet, ARFF or LIBSVM")
     fit.add_argument("--label", required=True, help="the column that holds the classes")
     fit.add_argument("--out", required=True, help="where to write the model")
     fit.add_argument("--structure", default="flat", help="a structure file (.json) or a template's name; default flat")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import struct
 import warnings
 import zlib
 from importlib import import_module
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pandas.api.types import infer_dtype, is_complex_dtype, is_datetime64_any_dtype, is_numeric_dtype
+from pandas.api.types import infer_dtype, is_complex_dtype, is_numeric_dtype
 from sklearn.datasets import load_svmlight_file
 
 from spnmkl.data import unpacking
@@ -90,25 +91,24 @@ def read_parquet(name: str, data: bytes) -> tuple[pd.DataFrame, list[str]]:
 
 def _plain(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     """Numbers, true/false and text only, and notes on what was left out."""
-    columns = [_plain_column(frame.iloc[:, k]) for k in range(frame.shape[1])]
-    kept = [k for k, values in enumerate(columns) if values is not None]
-    left_out = [str(name) for name, values in zip(frame.columns, columns, strict=True) if values is None]
-    notes = [f"Columns that hold neither numbers nor text were left out: {name_some(left_out)}."] if left_out else []
-    plain = pd.concat([columns[k] for k in kept], axis=1) if kept else frame.iloc[:, :0]
-    return plain, notes
+    others = [k for k, kind in enumerate(frame.dtypes) if not is_numeric_dtype(kind) or is_complex_dtype(kind)]
+    plain = {k: _plain_column(frame.iloc[:, k]) for k in others}
+    for k, values in plain.items():
+        if values is not None:
+            frame.isetitem(k, values)
+    left_out = [k for k, values in plain.items() if values is None]
+    names = name_some([str(frame.columns[k]) for k in left_out])
+    notes = [f"Columns that hold neither numbers nor text were left out: {names}."] if left_out else []
+    return frame.iloc[:, np.setdiff1d(np.arange(frame.shape[1]), left_out)], notes
 
 
 def _plain_column(values: pd.Series) -> pd.Series | None:
     if isinstance(values.dtype, pd.CategoricalDtype):
         return _plain_column(values.astype(values.cat.categories.dtype))
-    if is_numeric_dtype(values) and not is_complex_dtype(values):
-        return values
-    if is_datetime64_any_dtype(values):
-        return values.astype(str).mask(values.isna())
     kind = infer_dtype(values, skipna=True)
     if kind in ("decimal", "integer", "floating", "mixed-integer-float"):
         return values.astype(float)
-    if kind in ("date", "time"):
+    if kind in ("datetime64", "datetime", "date", "time"):
         return values.astype(str).mask(values.isna())
     return values if kind in ("string", "boolean", "empty") else None
 
@@ -201,10 +201,10 @@ def _check_mat(name: str, data: bytes) -> None:
     """Bound what the compressed parts of a MATLAB 5 file unpack to, before anything is read."""
     if data[:6] != b"MATLAB":
         return
-    order = "little" if data[126:128] == b"IM" else "big"
+    tag = struct.Struct("<II" if data[126:128] == b"IM" else ">II")
     size, position = 0, 128
-    while position + 8 <= len(data):
-        kind, length = (int.from_bytes(data[position + k : position + k + 4], order) for k in (0, 4))  # type: ignore[arg-type]
+    while position + tag.size <= len(data):
+        kind, length = tag.unpack_from(data, position)
         if kind == _COMPRESSED:
             part = data[position + 8 : position + 8 + length]
             size += len(zlib.decompressobj().decompress(part, unpacking.MAX_UNPACKED + 1))
@@ -244,7 +244,7 @@ def _is_matrix(array: NDArray) -> bool:
 
 
 def _is_column(array: NDArray, n: int) -> bool:
-    return array.size == n == max(array.shape, default=0) and array.dtype.kind in "fiubUS"
+    return array.size == n == max(array.shape, default=0) and array.dtype.kind in "fiubU"
 
 
 def _library(module: str, name: str, package: str | None = None) -> Any:

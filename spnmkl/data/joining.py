@@ -221,20 +221,21 @@ def _id_columns(frames: Sequence[pd.DataFrame], names: Sequence[str], given: str
         return [given] * len(frames)
     common = [name for name in frames[0].columns if all(name in frame.columns for frame in frames[1:])]
     named = [name for name in common if name.lower() in ID_NAMES or name.lower().endswith(("_id", " id"))]
-    for name in (*named, *common):
-        if all(_tells_apart(frame[name]) for frame in frames):
-            return [name] * len(frames)
+    for candidates, share in ((named, 0.5), (common, 0.9)):
+        for name in candidates:
+            if all(_tells_apart(frame[name], share) for frame in frames):
+                return [name] * len(frames)
     firsts = [frame.columns[0] for frame in frames if frame.shape[1]]
     if len(firsts) == len(frames) and all(_tells_apart(f[c]) for f, c in zip(frames, firsts, strict=True)):
         return firsts
     raise DataError(f"No column of ids is shared by {name_some(names)}; choose one, or join by row order.")
 
 
-def _tells_apart(values: pd.Series) -> bool:
-    """Nearly every value once, and no fractions: what ids look like, but for a few mistakes."""
+def _tells_apart(values: pd.Series, share: float = 0.9) -> bool:
+    """Most values once, and no fractions: what ids look like, but for a few mistakes."""
     if pd.api.types.is_float_dtype(values) and not (values.dropna() % 1 == 0).all():
         return False
-    return values.nunique() >= 0.9 * len(values) > 0
+    return values.nunique() >= share * len(values) > 0
 
 
 def _nothing_in_common(ids: Sequence[pd.Series], names: Sequence[str]) -> DataError:

@@ -111,15 +111,16 @@ def guess_encoding(data: bytes) -> str:
     return "latin-1"
 
 
-def guess_text(text: str, encoding: str, suffix: str = "") -> ReadOptions:
+def guess_text(text: str, encoding: str = "utf-8", suffix: str = "", separator: str | None = None) -> ReadOptions:
     """How a text table is written, from its first rows and its last."""
-    separator = _guess_separator(text, "\t" if suffix in (".tsv", ".tab") else ",")
+    separator = separator or _guess_separator(text, "\t" if suffix in (".tsv", ".tab") else ",")
     rows = sample_rows(text, separator)
     decimal = _guess_decimal(rows[1:] or rows, separator)
     header = _guess_header(rows, decimal)
     marks = tuple(mark for mark in MISSING if mark != "-" or not _PLUS_CELL.search(text))
     transpose = header and len(rows) > 1 and _guess_transposed(rows, _last_rows(text, separator), decimal)
-    return ReadOptions(separator, decimal, encoding, header, marks, transpose)
+    codes = _guess_codes(rows) if header and len(rows) > 1 and not transpose else ()
+    return ReadOptions(separator, decimal, encoding, header, marks, transpose, text=codes)
 
 
 def sample_rows(text: str, separator: str) -> list[Row]:
@@ -232,6 +233,18 @@ def _guess_transposed(rows: list[Row], last: list[Row], decimal: str) -> bool:
         return False
     stems = {re.split(r"[\W\d_]", title.lower(), maxsplit=1)[0] for title in titles}
     return stems <= set(SAMPLE_WORDS) or not labels.isdisjoint([*names, *(row[0].lower() for row in last)])
+
+
+def _guess_codes(rows: list[Row]) -> tuple[str, ...]:
+    """Columns of numbers such as 007, all different and of one length: identifiers, whose zeros count."""
+    columns = zip(rows[0], *(row for row in rows[1:] if len(row) == len(rows[0])), strict=True)
+    return tuple(title for title, *cells in columns if _are_codes([cell for cell in cells if cell not in MISSING]))
+
+
+def _are_codes(cells: list[str]) -> bool:
+    if not any(cell.startswith("0") for cell in cells) or not all(map(str.isdecimal, cells)):
+        return False
+    return len(set(cells)) == len(cells) > 1 and {len(cell) for cell in cells} == {max(len(cells[0]), 3)}
 
 
 def _last_rows(text: str, separator: str) -> list[Row]:

@@ -170,7 +170,7 @@ class Preparation:
         training = _complete(training[[name for name in frame.columns if name not in dropped]], choices)
         fitted = {**dropped, **_fit_numbers(training, choices), **_fit_texts(training, choices)}
         preparation = cls(tuple(fitted[name] for name in frame.columns), choices)
-        preparation._refuse_double_outputs()
+        preparation._check_outputs()
         return preparation
 
     @classmethod
@@ -290,11 +290,10 @@ class Preparation:
         is_position = isinstance(feature, int) and feature < len(self.columns)
         return self.columns[feature].name if is_position else str(feature)  # type: ignore[index]
 
-    def _refuse_double_outputs(self) -> None:
+    def _check_outputs(self) -> None:
         if not self.outputs:
-            raise DataError(
-                f"No column is left to learn from: {name_some(self.dropped)} are left out; choose otherwise."
-            )
+            without = f" without {name_some(self.dropped)}; choose otherwise" if self.dropped else "; add columns"
+            raise DataError(f"No column is left to learn from{without}.")
         outputs = pd.Index(self.outputs, dtype=object)
         if not outputs.is_unique:
             double = outputs[outputs.duplicated()][0]

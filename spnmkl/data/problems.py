@@ -34,7 +34,8 @@ def problems(
     frame = frame if rows is None else frame.iloc[rows]
     numeric = list(numeric_columns(frame))
     text = frame.drop(columns=numeric)
-    notes = [*_unlabelled(dataset), *_missing(frame, set(numeric), choices)]
+    used = frame[numeric] if choices.categorical == "drop" else frame
+    notes = [*_unlabelled(dataset), *_missing(used, set(numeric), choices)]
     notes += [*_numbers(frame[numeric], choices), *_texts(text, choices)]
     return notes
 
@@ -79,7 +80,7 @@ def _filling(missing: pd.Series, numeric: set[str], choices: Choices) -> Iterato
         ("number", of_numbers, f"filled with the {choices.missing} of the training rows"),
         ("text", of_text, "a value of its own"),
     ):
-        if len(part) and not (what == "text" and choices.categorical == "drop"):
+        if len(part):
             columns = f"{counted(len(part), 'column')} ({name_some(list(part.index))})"
             yield f"{counted(int(part.sum()), what)} missing in {columns}: {how}."
 

@@ -99,7 +99,7 @@ def guess_options(name: str, data: bytes) -> ReadOptions:
         return guess(inner, data)[1]
     if kind == "excel":
         text, sheet, _ = formats.read_excel(inner, data, None)
-        return replace(guess_text(text, "utf-8"), separator=",", sheet=sheet)
+        return replace(guess_text(text, separator=","), sheet=sheet)
     return ReadOptions()
 
 
@@ -124,7 +124,7 @@ def _read(name: str, data: bytes, options: ReadOptions | None) -> Table:
 
 def _read_excel(name: str, data: bytes, options: ReadOptions | None) -> Table:
     text, sheet, sheets = formats.read_excel(name, data, options.sheet if options else None)
-    options = replace(options or guess_text(text, "utf-8"), separator=",", sheet=sheet)
+    options = replace(options or guess_text(text, separator=","), separator=",", sheet=sheet)
     notes = [f"Sheet {quoted(sheet)} of {name_some(sheets)} was read."] if len(sheets) > 1 else []
     return _finished(name, "excel", parse_text(name, text, options), options, notes, sheets)
 

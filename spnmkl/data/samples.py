@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 
-import spnmkl
 from spnmkl.data.dataset import Dataset
 from spnmkl.data.reading import read_file
 from spnmkl.data.words import quoted
@@ -51,7 +50,7 @@ def load_sample(name: str) -> Dataset:
 
 def _file(name: str) -> Path:
     """A file of ``sample_data``, which stands in the installed package or beside it in a checkout."""
-    package = Path(spnmkl.__file__).parent
+    package = Path(__file__).parents[1]
     for folder in (package / "_app" / "sample_data", package.parent / "sample_data"):
         if (folder / name).is_file():
             return folder / name

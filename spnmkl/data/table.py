@@ -31,7 +31,8 @@ def read_table(path: str | Path, text_columns: Collection[str] = ()) -> pd.DataF
         raise DataError(f"There is no file {str(path)!r}; check its name and folder.") from None
     except OSError as error:
         raise DataError(f"The file {path.name!r} cannot be read: {error.strerror or error}.") from None
-    options = replace(guess_options(path.name, data), header=True, transpose=False, text=tuple(text_columns))
+    guessed = guess_options(path.name, data)
+    options = replace(guessed, header=True, transpose=False, text=(*guessed.text, *text_columns))
     table = read_file(path.name, data, options)
     _refuse_made_up_names(table)
     return table.frame

@@ -48,13 +48,21 @@ def parse_text(name: str, text: str, options: ReadOptions) -> pd.DataFrame:
         raise DataError(f"The table {quoted(name)} has a header but no rows; add samples.")
     width = max(len(row) for _, row in beginning)
     check_shape(name, text.count("\n"), width)
-    text_columns = [k for k, title in enumerate(first) if title in options.text] if options.header else []
+    text_columns = _text_columns(first, beginning[-1][1], options)
     frame = _parse(name, text, options, above + options.header, width, text_columns)
     frame = _stripped(frame, text, options, text_columns)
     if not options.header:
         frame.columns = pd.Index([f"c{k + 1}" for k in range(width)])
         return frame
     return _titled(name, frame, first)
+
+
+def _text_columns(first: list[str], second: list[str], options: ReadOptions) -> list[int]:
+    """Where the columns stand that are to be kept as written; names of rows shift them."""
+    if not options.header or not options.text:
+        return []
+    kept, shift = set(options.text), len(second) == len(first) + 1 and bool(second[-1])
+    return [k + shift for k, title in enumerate(first) if title in kept]
 
 
 def _titled(name: str, frame: pd.DataFrame, titles: list[str]) -> pd.DataFrame:
@@ -169,5 +177,5 @@ def _writing(options: ReadOptions) -> list[str]:
     if options.encoding not in ("utf-8", "utf-8-sig"):
         notes.append(f"The text is encoded as {options.encoding}.")
     if not options.header:
-        notes.append("No header was found, so that the columns are called c1, c2 and so on.")
+        notes.append("There is no header, so that the columns are called c1, c2 and so on.")
     return notes

@@ -19,7 +19,6 @@ MAX_UNPACKED = 500 * 2**20
 MAX_COLUMNS = 100_000
 MAX_CELLS = 50_000_000
 
-FORMATS = "CSV, TSV, Excel (.xlsx), Parquet, ARFF or LIBSVM, or .npz or .mat with kernel matrices"
 _SUFFIXES: dict[str, Kind] = {
     ".arff": "arff",
     ".svm": "svmlight",
@@ -27,11 +26,11 @@ _SUFFIXES: dict[str, Kind] = {
     ".svmlight": "svmlight",
     ".mat": "mat",
 }
-_BINARY: dict[str, tuple[Kind, str]] = {
-    ".xlsx": ("excel", "an Excel workbook"),
-    ".xlsm": ("excel", "an Excel workbook"),
-    ".parquet": ("parquet", "a Parquet file"),
-    ".npz": ("npz", "an .npz archive"),
+_BINARY = {
+    ".xlsx": "an Excel workbook",
+    ".xlsm": "an Excel workbook",
+    ".parquet": "a Parquet file",
+    ".npz": "an .npz archive",
 }
 _LOOKED_AT = 10_000
 _SVMLIGHT = re.compile(rb"[-+]?[\d.,eE+-]+(\s+qid:\d+)?(\s+\d+:[-+\d.eE]+)+\s*(#.*)?")
@@ -128,7 +127,7 @@ def _kind(name: str, data: bytes) -> Kind:
         raise DataError(f"The file {quoted(name)} is in MATLAB's format 7.3; save it with save(..., '-v7').")
     if suffix in _BINARY:
         raise DataError(
-            f"The file {quoted(name)} is not {_BINARY[suffix][1]}, although it ends in {suffix}; save it again."
+            f"The file {quoted(name)} is not {_BINARY[suffix]}, although it ends in {suffix}; save it again."
         )
     if data[:10] == b"MATLAB 5.0":
         return "mat"

@@ -90,3 +90,44 @@ def test_refused_with_a_sentence(name: str, numeric: list[str], text: list[str],
     with pytest.raises(StructureError) as refused:
         fill_template(name, numeric, text)
     assert str(refused.value) == sentence
+
+
+def test_views_given_by_hand() -> None:
+    views = {"size": ["height", "width"], "gone": ["absent"]}
+    assert fill_template("flat", [*PLAIN, "age"], [], views).formula(latex=False) == "K = β_size K_size + β_age K_age"
+    nested = fill_template("hierarchy", [*PLAIN, "age"], [], views)
+    assert {nested.label(leaf) for leaf in nested.kernels} == {"size__height", "size__width", "age"}
+    with pytest.raises(StructureError) as refused:
+        fill_template("grouped", PLAIN, [], {})
+    assert str(refused.value) == (
+        "Template 'grouped' needs views, groups of columns that belong together, but there are none; make some, or use "
+        "flat."
+    )
+
+
+MANY = [f"g{k}" for k in range(20_000)]
+
+
+@pytest.mark.parametrize("views", [None, {"a": MANY[:9_000]}, {"a": MANY[:9_000], "b": MANY[9_000:]}])
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_many_columns_make_a_structure_that_can_be_drawn(name: str, views: dict[str, list[str]] | None) -> None:
+    if views is None and TEMPLATES[name].takes == "groups":
+        return
+    spn = fill_template(name, MANY, ["colour", "shape"], views)
+    spn.check()
+    assert len(spn.nodes) <= 200
+    assert {feature for leaf in spn.kernels for feature in spn.spec(leaf).features or ()} >= set(MANY)
+
+
+def test_widths_stand_for_many_columns() -> None:
+    spn = fill_template("flat", MANY[:40], ["colour"])
+    assert [spn.label(leaf) for leaf in spn.kernels] == ["wide", "medium", "narrow", "text"]
+    assert [dict(spn.spec(leaf).params).get("gamma") for leaf in spn.kernels] == [0.0025, 0.025, 0.25, None]
+
+
+@pytest.mark.parametrize("name", [name for name in TEMPLATES if name != "figure1"])
+def test_matrices_fill_templates_too(name: str) -> None:
+    spn = fill_template(name, matrices=["K1", "K2"])
+    spn.check()
+    assert {spn.spec(leaf).kernel for leaf in spn.kernels} == {"precomputed"}
+    assert {spn.label(leaf) for leaf in spn.kernels} <= {"K1", "K2"}

@@ -1,0 +1,191 @@
+"""Takes pictures of every page and state, in both themes and two sizes, of the app as it is in this checkout.
+
+``python scripts/screenshots.py FOLDER [STATE ...]`` writes ``FOLDER/<state>_<theme>_<width>.png``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Browser, Locator, Page, sync_playwright
+
+ROOT = Path(__file__).parents[1]
+SIZES = {"width": 1280, "height": 800}, {"width": 1920, "height": 1080}
+MESSY = "\ufeffPatient;Size;Weight;Colour;Diagnosis\n" + "".join(
+    f"P{k};1,{k + 50};{'NA' if k % 4 == 0 else f'7{k % 10},5'};{'red' if k % 3 else 'blue'};{'ill' if k % 2 else 'well'}\n"
+    for k in range(40)
+)
+
+
+@contextmanager
+def serving() -> Iterator[str]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}"]
+    server = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        while True:
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=2).close()
+                break
+            except OSError:
+                time.sleep(0.1)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.terminate()
+        server.wait(20)
+
+
+def settle(page: Page) -> None:
+    page.wait_for_timeout(400)
+    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
+    page.wait_for_timeout(400)
+
+
+def frame(page: Page) -> Locator:
+    return page.locator(".frame")
+
+
+def press(page: Page, *keys: str) -> None:
+    frame(page).focus()
+    for key in keys:
+        page.keyboard.press(key)
+        settle(page)
+
+
+def show_tab(page: Page, name: str) -> None:
+    page.get_by_role("tab", name=name).click()
+    settle(page)
+
+
+def figure_1(page: Page) -> None:
+    show_tab(page, "Templates")
+    page.locator(".st-key-use_figure1 button").click()
+    settle(page)
+    page.locator(".stMain").evaluate("main => main.scrollTo(0, 0)")
+
+
+def choose(page: Page, id: str) -> None:
+    place = frame(page).evaluate("(f, id) => f.spnCanvas.screenPosition(id)", id)
+    page.mouse.click(place["x"], place["y"])
+    settle(page)
+
+
+def faulty(page: Page) -> None:
+    figure_1(page)
+    choose(page, "k3")
+    press(page, "Delete")
+    show_tab(page, "Checks")
+
+
+def chosen_path(page: Page) -> None:
+    figure_1(page)
+    show_tab(page, "Paths")
+    page.get_by_test_id("stDataFrame").filter(visible=True).first.click(position={"x": 12, "y": 35 * 5 + 17})
+    settle(page)
+
+
+def path_dependent(page: Page) -> None:
+    chosen_path(page)
+    page.get_by_text("Path-dependent view").click()
+    settle(page)
+
+
+def below(page: Page, name: str) -> None:
+    show_tab(page, name)
+    page.get_by_role("tab", name=name).scroll_into_view_if_needed()
+    page.locator(".stMain").evaluate("main => main.scrollTo(0, 560)")
+    settle(page)
+
+
+def upload(page: Page, name: str, content: bytes) -> None:
+    page.locator("input[type=file]").first.set_input_files(
+        {"name": name, "mimeType": "text/csv", "buffer": content}  # type: ignore[arg-type]
+    )
+    settle(page)
+
+
+def messy(page: Page) -> None:
+    upload(page, "clinic export.csv", MESSY.encode())
+    page.get_by_text("40 rows × 5 columns").click()
+    settle(page)
+
+
+def sample(page: Page, name: str) -> None:
+    page.get_by_role("combobox", name="Sample").click()
+    page.get_by_role("option", name=name).click()
+    page.get_by_role("button", name="Load this sample").click()
+    settle(page)
+
+
+def clinic(page: Page, tab: str) -> None:
+    sample(page, "Clinic")
+    show_tab(page, tab)
+
+
+STATES: dict[str, tuple[str, Callable[[Page], object]]] = {
+    "design": ("", lambda page: None),
+    "design_empty": ("", lambda page: press(page, "Control+a", "Delete")),
+    "design_figure1": ("", figure_1),
+    "design_kernel": ("", lambda page: (figure_1(page), choose(page, "k3"))),
+    "design_product": ("", lambda page: (figure_1(page), choose(page, "p9"))),
+    "design_faulty": ("", faulty),
+    "design_checks": ("", lambda page: show_tab(page, "Checks")),
+    "design_path": ("", chosen_path),
+    "design_expanded": ("", path_dependent),
+    "design_formula": ("", lambda page: show_tab(page, "Formula")),
+    "design_templates": ("", lambda page: below(page, "Templates")),
+    "design_table": ("", lambda page: below(page, "Table")),
+    "design_exchange": ("", lambda page: below(page, "Import and export")),
+    "data": ("data", lambda page: None),
+    "data_upload": ("data", messy),
+    "data_broken": ("data", lambda page: upload(page, "broken.xlsx", b"PK\x03\x04")),
+    "data_columns": ("data", lambda page: clinic(page, "2 · Columns")),
+    "data_preparation": ("data", lambda page: clinic(page, "3 · Preparation")),
+}
+
+
+def take(browser: Browser, url: str, folder: Path, states: list[str]) -> None:
+    for size in SIZES:
+        for theme in ("light", "dark"):
+            context = browser.new_context(viewport=size, color_scheme=theme, reduced_motion="reduce")  # type: ignore[arg-type]
+            for state in states:
+                address, act = STATES[state]
+                page = context.new_page()
+                page.goto(f"{url}/{address}")
+                page.get_by_role("tab").first.wait_for()
+                settle(page)
+                act(page)
+                page.mouse.move(2, 2)
+                page.screenshot(path=folder / f"{state}_{theme}_{size['width']}.png")
+                page.close()
+            context.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Retake the pictures of every page and state.")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("states", nargs="*", default=[], metavar="STATE", help=f"of {', '.join(STATES)}; all if none")
+    given = parser.parse_args()
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if found is None:
+        sys.exit("The pictures are taken in Chromium, and none is installed here.")
+    given.folder.mkdir(parents=True, exist_ok=True)
+    with serving() as url, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        take(browser, url, given.folder, given.states or list(STATES))
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()

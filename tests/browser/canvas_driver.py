@@ -1,0 +1,187 @@
+"""Draws on the canvas as a person would, and reads what it shows.
+
+Nothing waits for Python between edits, as a person does not; `sent` does.
+"""
+
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Page, expect
+
+from spnmkl.structure import SPN
+
+ARROWS = {"ArrowUp": (0, -1), "ArrowDown": (0, 1), "ArrowLeft": (-1, 0), "ArrowRight": (1, 0)}
+
+
+def settled(page: Page) -> None:
+    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
+
+
+class Canvas:
+    """The drawing canvas of an open Design page."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.frame = page.locator(".frame")
+        self.frame.wait_for()
+        self.wait("canvas.revision && canvas.nodes.length === canvas.drawing.nodes.length")
+        self.page.wait_for_timeout(200)  # the first fit to the view
+        settled(page)
+
+    def look(self, expression: str) -> Any:
+        """A value of the canvas, which is called `canvas` in the expression."""
+        return self.frame.evaluate(f"frame => {{ const canvas = frame.spnCanvas; return {expression}; }}")
+
+    def wait(self, condition: str) -> None:
+        for _ in range(500):
+            if self.look(condition):
+                return
+            self.page.wait_for_timeout(20)
+        raise AssertionError(f"never true on the canvas: {condition}; it says {self.status!r}")
+
+    def sent(self) -> None:
+        """Python has taken the last edit and the page has been drawn again."""
+        self.wait("canvas.acknowledged === `${canvas.revision}/${canvas.sequence}`")
+        settled(self.page)
+
+    def command(self, key: str) -> None:
+        """A key that Python answers with a new revision."""
+        before = self.look("canvas.revision")
+        self.press(key)
+        self.renewed(before)
+
+    def renewed(self, before: str) -> None:
+        self.wait(f"canvas.revision !== {before!r}")
+        settled(self.page)
+
+    @property
+    def revision(self) -> str:
+        return str(self.look("canvas.revision"))
+
+    @property
+    def status(self) -> str:
+        return str(self.look("canvas.status.textContent"))
+
+    @property
+    def nodes(self) -> dict[str, dict[str, Any]]:
+        return {node["id"]: node for node in self.look("canvas.drawing.nodes")}
+
+    @property
+    def edges(self) -> list[tuple[str, str]]:
+        return [tuple(edge) for edge in self.look("canvas.drawing.edges")]
+
+    @property
+    def places(self) -> dict[str, tuple[float, float]]:
+        """Where the nodes truly stand on the canvas."""
+        found = self.look("canvas.nodes.getIds().map(id => canvas.network.body.nodes[id]).map(n => [n.id, n.x, n.y])")
+        return {id: (x, y) for id, x, y in found}
+
+    @property
+    def selected(self) -> list[str]:
+        return list(self.look("canvas.selected()"))
+
+    def tool(self, name: str) -> None:
+        self.frame.locator(f"button[data-act={name}]").click()
+
+    def at(self, id: str) -> tuple[float, float]:
+        self.frame.scroll_into_view_if_needed()
+        place = self.frame.evaluate("(frame, id) => frame.spnCanvas.screenPosition(id)", id)
+        return place["x"], place["y"]
+
+    def click(self, id: str) -> None:
+        self.page.mouse.click(*self.at(id))
+        self.wait(f"canvas.selected().includes({id!r})")
+        settled(self.page)
+
+    def draw(self, kind: str, x: float, y: float) -> str:
+        """A node placed by mouse, x and y in shares of the stage; returns its id."""
+        before = set(self.nodes)
+        stage = self.frame.locator(".stage").bounding_box()
+        assert stage
+        self.tool(kind)
+        self.page.mouse.click(stage["x"] + x * stage["width"], stage["y"] + y * stage["height"])
+        self.wait(f"canvas.drawing.nodes.length > {len(before)}")
+        (new,) = set(self.nodes) - before
+        return new
+
+    def drag(self, start: str, end: str) -> None:
+        """The mouse drawn from one node to another, whatever the mode."""
+        self.page.mouse.move(*self.at(start))
+        self.page.mouse.down()
+        self.page.mouse.move(*self.at(end), steps=5)
+        self.page.mouse.up()
+
+    def connect(self, parent: str, child: str) -> None:
+        """An edge by mouse, in Connect mode; the edges added may be two, with a product between."""
+        before = len(self.edges)
+        if self.look("canvas.mode") != "connect":
+            self.tool("connect")
+        self.drag(parent, child)
+        self.wait(f"canvas.drawing.edges.length > {before}")
+
+    def press(self, key: str) -> None:
+        self.frame.focus()
+        self.page.keyboard.press(key)
+
+    def type(self, key: str) -> str:
+        """A key that adds a node; returns the node that is selected then."""
+        before = self.look("canvas.sequence")
+        self.press(key)
+        self.wait(f"canvas.sequence > {before}")
+        (new,) = self.selected
+        return new
+
+    def walk_to(self, target: str) -> None:
+        """Arrow keys to a node: the fewest that lead there."""
+        nodes = self.nodes
+        ways: dict[str, list[str]] = {self.selected[0]: []}
+        queue = deque(ways)
+        while target not in ways:
+            here = queue.popleft()
+            for key, direction in ARROWS.items():
+                ahead = _next(nodes, here, *direction)
+                if ahead and ahead not in ways:
+                    ways[ahead] = [*ways[here], key]
+                    queue.append(ahead)
+        for key in ways[target]:
+            self.press(key)
+        assert self.selected == [target]
+
+    def empty(self) -> None:
+        """Everything deleted, by keyboard."""
+        self.press("Control+a")
+        self.press("Delete")
+        self.sent()
+        assert not self.nodes
+
+    def open(self, name: str) -> None:
+        """A tab of the panel or below the canvas."""
+        self.page.get_by_role("tab", name=name).click()
+
+    def use(self, template: str) -> None:
+        """A template replaces the drawing."""
+        before = self.revision
+        self.open("Templates")
+        self.page.locator(f".st-key-use_{template} button").click()
+        self.renewed(before)
+
+    def exported(self) -> SPN:
+        self.open("Import and export")
+        with self.page.expect_download() as download:
+            self.page.get_by_role("button", name="Structure (JSON)").click()
+        return SPN.from_json(Path(download.value.path()).read_bytes())
+
+    def refused(self, reason: str) -> None:
+        expect(self.frame.locator(".status")).to_contain_text(reason)
+        assert "refused" in (self.frame.get_attribute("class") or "")
+
+
+def _next(nodes: dict[str, dict[str, Any]], here: str, dx: int, dy: int) -> str | None:
+    """The node that an arrow key leads to: ahead, near, and rather straight on than aside."""
+    costs = {}
+    for id, node in nodes.items():
+        x, y = node["x"] - nodes[here]["x"], node["y"] - nodes[here]["y"]
+        if (along := x * dx + y * dy) > 5:
+            costs[id] = along + 2 * (abs(x * dy) + abs(y * dx))
+    return min(costs, key=costs.__getitem__, default=None)

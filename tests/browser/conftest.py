@@ -1,0 +1,120 @@
+"""One server and one browser for all browser tests; nothing may fail unseen or leave the machine."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from canvas_driver import Canvas, settled
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+ROOT = Path(__file__).parents[2]
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
+@pytest.fixture(scope="session")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("server") / "log"
+
+
+@pytest.fixture(scope="session")
+def url(log: Path) -> Iterator[str]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}"]
+    with log.open("w") as out:
+        server = subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=subprocess.STDOUT, env=dict(os.environ))
+    address = f"http://127.0.0.1:{port}"
+    try:
+        for _ in range(300):
+            assert server.poll() is None, f"The server ended: {log.read_text()}"
+            try:
+                urllib.request.urlopen(f"{address}/_stcore/health", timeout=2).close()
+                break
+            except OSError:
+                time.sleep(0.1)
+        yield address
+    finally:
+        server.terminate()
+        server.wait(20)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    found = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if found is None:
+        pytest.fail(f"The app is tested in Chromium, and none of {', '.join(BROWSERS)} is installed here.")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    """Shared, so that Streamlit's own files come from the cache; tabs have nothing else in common."""
+    context = browser.new_context(
+        viewport={"width": 1280, "height": 800}, reduced_motion="reduce", accept_downloads=True, color_scheme="light"
+    )
+    context.set_default_timeout(15_000)
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def tab(context: BrowserContext, url: str, log: Path) -> Iterator[Callable[[], Page]]:
+    """Opens tabs. Fails on a page error, a dialog, a request to elsewhere or a traceback in the server's log."""
+    wrong: list[str] = []
+    own = (url, url.replace("http", "ws"), "blob:", "data:")
+
+    def error(error: object) -> None:
+        wrong.append(f"page error: {getattr(error, 'error', error)}")
+
+    def request(request: object) -> None:
+        if not request.url.startswith(own):  # type: ignore[attr-defined]
+            wrong.append(f"request to {request.url}")  # type: ignore[attr-defined]
+
+    def dialog(dialog: object) -> None:
+        wrong.append(f"dialog: {dialog.message}")  # type: ignore[attr-defined]
+        dialog.dismiss()  # type: ignore[attr-defined]
+
+    listeners = {"weberror": error, "request": request, "dialog": dialog}
+    for event, listener in listeners.items():
+        context.on(event, listener)  # type: ignore[call-overload]
+    written = log.stat().st_size
+    yield context.new_page
+    for page in context.pages:
+        page.close()
+    for event, listener in listeners.items():
+        context.remove_listener(event, listener)
+    assert not wrong
+    said = log.read_bytes()[written:].decode()
+    assert "Traceback" not in said, said
+
+
+@pytest.fixture
+def page(tab: Callable[[], Page]) -> Page:
+    return tab()
+
+
+@pytest.fixture
+def canvas(page: Page, url: str) -> Canvas:
+    """The Design page, as it opens."""
+    page.goto(url)
+    return Canvas(page)
+
+
+@pytest.fixture
+def data(page: Page, url: str) -> Page:
+    """The Data page, as it opens."""
+    page.goto(f"{url}/data")
+    page.get_by_text("Try a sample").wait_for()
+    settled(page)
+    return page

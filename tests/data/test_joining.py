@@ -1,0 +1,140 @@
+"""Several tables over the same samples, and labels in a table of their own."""
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from spnmkl.data import Dataset, Table, attach_labels, join_views, read_file
+from spnmkl.errors import DataError
+
+
+def table(name: str, **columns: list[object]) -> Table:
+    return Table(name, pd.DataFrame(columns))
+
+
+def omics() -> list[Table]:
+    """Three tables of five to six samples, of which S2, S3 and S4 stand in all, in different orders."""
+    texts = {
+        "mrna.csv": "sample,TP53,BRCA1\nS1,1,2\nS2,3,4\nS3,5,6\nS4,7,8\nS5,9,10\n",
+        "mirna.tsv": "sample\tmir21\tTP53\nS4\t0.4\t40\nS3\t0.3\t30\nS2\t0.2\t20\nS6\t0.6\t60\nS2\t9\t9\n",
+        "protein.csv": "sample;HER2\nS2;0,2\nS3;0,3\nS4;0,4\nS1;0,1\nS7;0,7\n;0,8\n",
+    }
+    return [read_file(name, text.encode()) for name, text in texts.items()]
+
+
+def test_three_tables_joined_by_id() -> None:
+    joined = join_views(omics())
+    assert joined.frame.to_dict("list") == {
+        "sample": ["S2", "S3", "S4"],
+        "mrna__TP53": [3, 5, 7],
+        "BRCA1": [4, 6, 8],
+        "mir21": [0.2, 0.3, 0.4],
+        "mirna__TP53": [20, 30, 40],
+        "HER2": [0.2, 0.3, 0.4],
+    }
+    assert joined.views == {"mrna": ("mrna__TP53", "BRCA1"), "mirna": ("mir21", "mirna__TP53"), "protein": ("HER2",)}
+    assert joined.missing == {"mrna": ("S6", "S7"), "mirna": ("S1", "S5", "S7"), "protein": ("S5", "S6")}
+    assert joined.report.to_dict("list") == {
+        "table": ["mrna.csv", "mirna.tsv", "protein.csv"],
+        "rows": [5, 5, 6],
+        "matched": [3, 3, 3],
+        "unmatched": [2, 1, 2],
+        "repeated": [0, 1, 0],
+        "without id": [0, 0, 1],
+    }
+    assert joined.notes == (
+        "3 of 7 ids stand in all tables; the others were left out.",
+        "'mrna' lacks 2 ids: 'S6', 'S7'.",
+        "'mirna' lacks 3 ids: 'S1', 'S5', 'S7'.",
+        "'protein' lacks 2 ids: 'S5', 'S6'.",
+        "1 row of 'mirna.tsv' with an id that stands above already: left out.",
+        "1 row of 'protein.csv' without an id: left out.",
+    )
+
+
+def test_labels_from_a_file_of_their_own() -> None:
+    joined = join_views(omics())
+    labels = read_file("labels.csv", b"sample,subtype\nS4,basal\nS2,luminal\nS9,basal\n")
+    attached = attach_labels(joined.frame, labels)
+    assert attached.frame["subtype"].fillna("").tolist() == ["luminal", "", "basal"]
+    assert attached.notes == (
+        "1 row of 'labels.csv' not in the table: left out.",
+        "1 row of the table not in 'labels.csv': 'S3'.",
+    )
+    dataset = Dataset.guess("omics", attached.frame).with_views(joined.views)
+    assert (dataset.label, dataset.ignored, dataset.n_unlabelled) == ("subtype", ("sample",), 1)
+    assert dataset.labelled().y.tolist() == ["luminal", "basal"]
+
+
+def test_labels_row_by_row() -> None:
+    frame = pd.DataFrame({"x": [0.5, 1.5], "y": [3, 4]})
+    attached = attach_labels(frame, table("labels.csv", y=["u", "v"]))
+    assert attached.frame.to_dict("list") == {"x": [0.5, 1.5], "y": [3, 4], "labels__y": ["u", "v"]}
+    matrices = pd.DataFrame(index=pd.RangeIndex(2))
+    assert attach_labels(matrices, table("l.csv", id=["a", "b"], y=["u", "v"])).frame["y"].tolist() == ["u", "v"]
+
+
+def test_tables_joined_by_row_order() -> None:
+    a, b = table("a.csv", id=[1, 2], x=[1, 2], y=["u", "v"]), table("b.csv", id=[1, 2], x=[3, 4], y=["u", "v"])
+    joined = join_views([a, b], "rows")
+    assert list(joined.frame) == ["id", "y", "a__x", "b__x"]
+    assert joined.views == {"a": ("a__x",), "b": ("b__x",)} and not joined.notes
+    files = []
+    for scale in (1, 2):
+        file = io.BytesIO()
+        np.savez(file, K=scale * np.eye(2))
+        files.append(read_file(f"k{scale}.npz", file.getvalue()))
+    assert list(join_views([*files, a], "rows").matrices) == ["k1__K", "k2__K"]
+
+
+def test_ids_are_compared_as_text_and_may_have_other_names() -> None:
+    a, b = table("a.csv", Patient=["7", "8 ", "x"], u=[1, 2, 3]), table("b.csv", Code=[8.0, 7.0], v=[4, 5])
+    joined = join_views([a, b])
+    assert joined.frame.to_dict("list") == {"Patient": ["7", "8"], "u": [1, 2], "v": [5, 4]}
+
+
+def test_views_and_columns_of_the_same_name_stay_apart() -> None:
+    files = [table(f"{folder}/t.csv", id=["a", "b"], x=[1, k], t__x=[3, k]) for k, folder in enumerate("uv")]
+    joined = join_views(files)
+    assert joined.frame.columns.is_unique and joined.frame.shape == (2, 5)
+    assert set(joined.views) == {"t", "t (2)"} and all(len(columns) == 2 for columns in joined.views.values())
+
+
+REFUSED = [
+    (lambda: join_views([]), "There is no table to join; choose at least one file."),
+    (
+        lambda: join_views([table("a.csv", x=[1, 2]), table("b.csv", z=[1, 2, 3])], "rows"),
+        "Row by row, tables need the same number of rows, but 'a.csv' has 2 and 'b.csv' 3; join them by an id column.",
+    ),
+    (
+        lambda: join_views([table("a.csv", id=["a"], x=[1]), table("b.csv", id=["b"], z=[1])]),
+        "No id stands in all tables; they are such as 'a' in 'a.csv', 'b' in 'b.csv': choose another id column, or row "
+        "order.",
+    ),
+    (
+        lambda: join_views([table("a.csv", x=[0.5, 1.5]), table("b.csv", z=[1, 2])]),
+        "No column of ids is shared by 'a.csv', 'b.csv'; choose one, or join by row order.",
+    ),
+    (
+        lambda: join_views([table("a.csv", id=["a"]), table("b.csv", z=[1])], id_column="id"),
+        "There is no column 'id'; the columns are 'z'.",
+    ),
+    (
+        lambda: join_views([Table("k.npz", pd.DataFrame({"id": [1, 2]}), matrices={"K": np.eye(2)})]),
+        "The matrices in 'k.npz' have no ids; join by row order.",
+    ),
+    (
+        lambda: attach_labels(pd.DataFrame({"x": [1, 2, 3]}), table("l.csv", y=["u", "v"])),
+        "Row by row, tables need the same number of rows, but 'the table' has 3 and 'l.csv' 2; join them by an id "
+        "column.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("attempt", "sentence"), REFUSED)
+def test_refused_with_a_sentence(attempt: object, sentence: str) -> None:
+    with pytest.raises(DataError) as refused:
+        attempt()  # type: ignore[operator]
+    assert str(refused.value) == sentence
