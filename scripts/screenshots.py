@@ -21,7 +21,7 @@ from playwright.sync_api import Browser, Locator, Page, sync_playwright
 ROOT = Path(__file__).parents[1]
 SIZES = {"width": 1280, "height": 800}, {"width": 1920, "height": 1080}
 MESSY = "\ufeffPatient;Size;Weight;Colour;Diagnosis\n" + "".join(
-    f"P{k};1,{k + 50};{'NA' if k % 4 == 0 else f'7{k % 10},5'};{'red' if k % 3 else 'blue'};{'ill' if k % 2 else 'well'}\n"
+    f"P{k};1,{k + 50};{f'7{k % 10},5' if k % 4 else 'NA'};{('blue', 'red', 'green')[k % 3]};{('well', 'ill')[k % 2]}\n"
     for k in range(40)
 )
 

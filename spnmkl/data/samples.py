@@ -16,6 +16,7 @@ from spnmkl.data.words import quoted
 from spnmkl.errors import DataError
 from spnmkl.structure import SPN
 
+_PACKAGE = Path(__file__).parents[1]
 _DIGITS = 500
 
 
@@ -50,8 +51,7 @@ def load_sample(name: str) -> Dataset:
 
 def _file(name: str) -> Path:
     """A file of ``sample_data``, which stands in the installed package or beside it in a checkout."""
-    package = Path(__file__).parents[1]
-    for folder in (package / "_app" / "sample_data", package.parent / "sample_data"):
+    for folder in (_PACKAGE / "_app" / "sample_data", _PACKAGE.parent / "sample_data"):
         if (folder / name).is_file():
             return folder / name
     raise DataError(f"The sample file {name!r} is not installed; install spnmkl again.")

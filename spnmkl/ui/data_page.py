@@ -70,7 +70,7 @@ def choose_source(work: Workspace) -> None:
         names = list(SAMPLES)
         at = names.index(work.dataset.name) if work.dataset.name in names else 0
         name = st.selectbox("Sample", names, at, format_func=lambda n: SAMPLES[n].title, label_visibility="collapsed")
-        st.markdown(SAMPLES[name].card.partition("\n")[2])
+        st.markdown(SAMPLES[name].card)
         st.button("Load this sample", on_click=lambda: work.bring(load_sample(name)))
     with own, st.container(border=True):
         st.markdown("**Bring your own**", help="One table, or one file per view; labels may be in a file of their own.")

@@ -47,9 +47,11 @@ def workbench() -> None:
         with checks:
             show_checks(work, issues)
         with paths:
-            show_paths(work, issues)
+            expanded = show_paths(work, issues)
         with formula:
             show_formula(spn, issues)
+    if expanded:
+        show_expanded(spn)
     exchange(work, selected)
 
 
@@ -132,11 +134,12 @@ def verdicts_of(spn: SPN) -> dict[str, Prunable] | str:
         return str(error)
 
 
-def show_paths(work: Workspace, issues: list[Issue]) -> None:
+def show_paths(work: Workspace, issues: list[Issue]) -> bool:
+    """The list, with the chosen path's weight; whether the path-dependent view is asked for."""
     spn = work.drawing.spn
     if any(issue.severity == "error" for issue in issues):
         st.info("Paths appear here once the structure is valid.")
-        return
+        return False
     paths = list(spn.paths(MOST_PATHS))
     first = "" if spn.n_paths <= MOST_PATHS else f"The first {MOST_PATHS} of {count_text(spn.n_paths)}. "
     st.caption(f"{first}Choose a row to see the path in red on the canvas.")
@@ -161,7 +164,16 @@ def show_paths(work: Workspace, issues: list[Issue]) -> None:
         rerun()
     if chosen is not None:
         st.latex(f"g = {latex_g(chosen, spn)}")
-    if st.toggle("Path-dependent view", help="One product per path, as in the lower right of the paper's Figure 1."):
+    return st.toggle(
+        "Path-dependent view",
+        help="One product per path, as in the lower right of the paper's Figure 1; drawn below the canvas.",
+    )
+
+
+def show_expanded(spn: SPN) -> None:
+    """Across the page, because it is as wide as there are paths."""
+    with st.container(border=True, key="expanded"):
+        st.markdown("**Path-dependent view**")
         if spn.n_paths > MOST_EXPANDED:
             st.info(f"Shown for up to {MOST_EXPANDED} paths; this structure has {count_text(spn.n_paths)}.")
         else:

@@ -54,9 +54,9 @@ def choose_template(work: Workspace, selected: tuple[str, ...]) -> None:
         "selected kernel."
     )
     dark = st.context.theme.type == "dark"
-    columns = st.columns(4)
-    for k, template in enumerate(TEMPLATES.values()):
-        with columns[k % 4].container(border=True):
+    columns = [column for _ in range(0, len(TEMPLATES), 4) for column in st.columns(4)]
+    for column, template in zip(columns, TEMPLATES.values(), strict=False):
+        with column.container(border=True, height="stretch", key=f"template_{template.name}"):
             st.markdown(f"**{template.title}**", help=template.description)
             try:
                 filled = filled_template(template.name, work.dataset)
@@ -139,7 +139,9 @@ def structure_from_tables(spn: SPN, nodes: pd.DataFrame, edges: pd.DataFrame) ->
 
 
 def import_structure(work: Workspace) -> None:
-    given = st.file_uploader("Structure file (JSON)", type=["json"], key="structure_file")
+    given = st.file_uploader(
+        "Structure file (JSON)", type=["json"], key="structure_file", max_upload_size=MOST_IMPORT_BYTES // 10**6
+    )
     if given is None or st.session_state.get("structure_taken") == given.file_id:
         return
     if given.size > MOST_IMPORT_BYTES:

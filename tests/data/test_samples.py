@@ -118,7 +118,7 @@ def test_an_unknown_sample() -> None:
 def test_files_are_found_in_the_installed_package_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = tmp_path / "spnmkl"
     (package / "_app" / "sample_data").mkdir(parents=True)
-    monkeypatch.setattr(samples.spnmkl, "__file__", str(package / "__init__.py"))
+    monkeypatch.setattr(samples, "_PACKAGE", package)
     with pytest.raises(DataError) as refused:
         SAMPLES["known"].load()
     assert str(refused.value) == "The sample file 'known.csv' is not installed; install spnmkl again."

@@ -52,6 +52,7 @@ class Canvas {
     this.stage.addEventListener("pointerdown", (event) => this.selectArea(event), { ...on, capture: true });
     this.network.on("click", (p) => this.click(p));
     this.network.on("dragEnd", (p) => { if (p.nodes.length && this.mode === "select") this.moved(p.nodes); });
+    this.stage.addEventListener("pointerleave", () => this.hideTooltip(), on);
     for (const event of ["select", "dragStart"]) this.network.on(event, () => this.tellSelection());
     this.untouched = true; // until the first edit or zoom the drawing is kept in view while the page settles
     for (const event of ["zoom", "dragStart"]) this.network.on(event, () => { this.untouched = false; });
@@ -81,6 +82,7 @@ class Canvas {
       if (first) this.network.once("afterDrawing", () => this.fit());
       else if (data.fit) this.fit();
       if (data.message) this.say(data.message);
+      else if (first) this.say("Click a node to change it; S, P and K add one below it.");
     } else {
       this.show();
     }
@@ -88,6 +90,7 @@ class Canvas {
   }
 
   show() {
+    this.frame.classList.toggle("empty", !this.drawing.nodes.length);
     const ids = new Set(this.drawing.nodes.map((n) => n.id));
     const names = new Set(this.drawing.edges.map(edgeName));
     this.edges.remove(this.edges.getIds().filter((id) => !names.has(id)));
@@ -108,6 +111,10 @@ class Canvas {
     const box = document.createElement("div");
     box.textContent = this.look(n.id).title ?? n.id;
     return box;
+  }
+
+  hideTooltip() { // vis leaves it when the mouse leaves, or when its node is deleted
+    for (const box of this.stage.querySelectorAll(".vis-tooltip")) box.style.visibility = "hidden";
   }
 
   look(id) {
@@ -170,6 +177,7 @@ class Canvas {
 
   send(what) {
     this.untouched = false;
+    this.hideTooltip();
     this.sequence += 1;
     this.show();
     this.say(what);
