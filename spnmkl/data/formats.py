@@ -22,7 +22,7 @@ from spnmkl.data.unpacking import check_shape, check_unpacked, damaged
 from spnmkl.data.words import name_some, quoted
 from spnmkl.errors import DataError
 
-MAX_EXCEL_CELLS = 3_000_000
+MAX_EXCEL_CELLS = 2_000_000
 Arrays = dict[str, NDArray]
 
 

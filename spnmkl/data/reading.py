@@ -71,7 +71,7 @@ def read_file(name: str, data: bytes, options: ReadOptions | None = None) -> Tab
 
     CSV, TSV and other separated text, Excel, Parquet, ARFF and LIBSVM text, the text formats also with gzip; .npz and
     .mat with kernel matrices. The kind is seen from the content. At most 200 MB, unpacked 500 MB, 100,000 columns and
-    50 million values; 3 million cells of a workbook. Nothing in a file is executed.
+    50 million values; 2 million cells of a workbook. Nothing in a file is executed.
 
     Parameters
     ----------

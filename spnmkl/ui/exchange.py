@@ -21,6 +21,7 @@ from spnmkl.ui.store import Workspace
 from spnmkl.ui.words import plain
 
 MOST_IMPORT_BYTES = 5_000_000
+MOST_SKETCHED = 8  # kernels on a template's card
 
 
 def exchange(work: Workspace, selected: tuple[str, ...]) -> None:
@@ -38,6 +39,18 @@ def exchange(work: Workspace, selected: tuple[str, ...]) -> None:
 def filled_template(name: str, dataset: Dataset) -> SPN:
     """A template over the loaded data's views, columns and matrices."""
     return arranged(dataset.template(name))
+
+
+@lru_cache(maxsize=32)
+def sketched_template(name: str, dataset: Dataset) -> SPN:
+    """The same over so few columns that its shape can be seen on a card."""
+    filled = filled_template(name, dataset)
+    if len(filled.kernels) <= MOST_SKETCHED:
+        return filled
+    some = [column for columns in list(dataset.feature_views.values())[:3] for column in columns[:2]]
+    kept = some or dataset.features[:MOST_SKETCHED]
+    rest = [column for column in dataset.features if column not in kept]
+    return filled_template(name, dataset.with_ignored([*dataset.ignored, *rest]))
 
 
 @lru_cache(maxsize=64)
@@ -63,9 +76,10 @@ def choose_template(work: Workspace, selected: tuple[str, ...]) -> None:
             except SPNMKLError as error:
                 st.caption(plain(error))
                 continue
-            if len(filled.nodes) <= 120:
-                st.image(_preview(filled, dark), width="stretch")
-            st.caption(f"{len(filled.kernels)} kernels, {len(filled.products)} weights")
+            sketch = sketched_template(template.name, work.dataset)
+            if len(sketch.nodes) <= 120:
+                st.image(_preview(sketch, dark), width="stretch")
+            st.caption(f"{len(filled.kernels):,} kernels, {len(filled.products):,} weights")
             use, embed = st.columns(2)
             use.button("Use", key=f"use_{template.name}", on_click=_use, args=(work, filled, template.title))
             embed.button(
