@@ -22,6 +22,7 @@ _LOWEST, _HIGHEST = -0.8, 4.0  # of the relative step z
 _TRIALS, _SHRINK = 4, 0.35  # of the step-length test
 _PATIENCE = 4  # iterations between two looks at the pruned part
 _COLLAPSED = 0.05  # share of λ cᵀβ below which pruning a whole component is tried
+_FADED = 1e-3  # share below which growing back step by step would take too long: it is seeded anew
 _GONE = 1e-9  # of the largest weight: where p < 1, a falling weight below it is zero
 _STALLED = 8  # steps without progress before giving up
 
@@ -71,6 +72,7 @@ class _Newton:
         self.scale = trivial_objective(problem)
         self.best = np.inf
         self.damping = 1e-2
+        self.limits = np.full(problem.components.max() + 1, _COLLAPSED)
         self.since_look = 0
         self.near = False
         self.svm_share = 0.05  # of the gap (without a bound: of the residual), left to the SVM's own error
@@ -175,10 +177,11 @@ class _Newton:
         weight = problem.regularizer_slope(point.beta) / problem.p
         for k in np.flatnonzero(problem.homogeneous):
             part = problem.components == k
-            if weight[part].sum() > _COLLAPSED * weight.sum() or self.alone[part].all():
+            if weight[part].sum() > self.limits[k] * weight.sum() or self.alone[part].all():
                 continue  # what vanishes alone, Newton's own steps take to zero and back
             if gain[part].sum() > (1 + 1e-7) * cost[part].sum():
-                found.append((part, witness))
+                if weight[part].sum() < _FADED * weight.sum():
+                    found.append((part, witness))
             elif (D[part] < slope[part]).all() and (point.beta[part] > 0).any():
                 found.append((part, None))
         return found
@@ -191,6 +194,8 @@ class _Newton:
             trial = self.evaluate(np.where(gone, 0.0, point.beta))
             if trial.value <= point.value + point.svm_error:
                 result = trial
+            else:
+                self.limits[problem.components[gone]] *= 0.2  # too early: not again before it has shrunk further
         for part, direction in seeds:
             if direction is None:
                 continue

@@ -58,6 +58,7 @@ def attach() -> None:
                 STORE.put(sent, workspace(), session)
             else:
                 known.drawing.pushes += 1  # the canvas of the new page starts from what the server has
+                known.drawing.fit = True
                 st.session_state[_KEY] = known
     _tab(key="spnmkl_tab", data={"renew": renew}, on_token_change=lambda: None, height=1)
 

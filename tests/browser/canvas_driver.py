@@ -85,8 +85,16 @@ class Canvas:
         self.frame.locator(f"button[data-act={name}]").click()
 
     def at(self, id: str) -> tuple[float, float]:
+        """Where a node is on the screen, once the page no longer shifts."""
         self.frame.scroll_into_view_if_needed()
-        place = self.frame.evaluate("(frame, id) => frame.spnCanvas.screenPosition(id)", id)
+        before = None
+        while (place := self.frame.evaluate("(frame, id) => frame.spnCanvas.screenPosition(id)", id)) != before:
+            before = place
+            self.page.wait_for_timeout(20)
+        stage = self.frame.locator(".stage").bounding_box()
+        assert stage
+        assert 0 < place["x"] - stage["x"] < stage["width"], f"{id} is out of view"
+        assert 0 < place["y"] - stage["y"] < stage["height"], f"{id} is out of view"
         return place["x"], place["y"]
 
     def click(self, id: str) -> None:
