@@ -116,5 +116,6 @@ def data(page: Page, url: str) -> Page:
     """The Data page, as it opens."""
     page.goto(f"{url}/data")
     page.get_by_text("Try a sample").wait_for()
+    page.wait_for_timeout(300)  # the tab tells its token, which draws the page again
     settled(page)
     return page

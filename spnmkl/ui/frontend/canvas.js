@@ -4,6 +4,7 @@
 // replaces the drawing. Labels are drawn as text on a <canvas>: they are never markup.
 
 const INSTANCES = new WeakMap(); // parentElement lives as long as the mounted component
+const LATEST = new WeakMap(); // what Python sent last, which calls that waited for the library must not overtake
 const SIGN = { sum: "+", product: "×" };
 const PREFIX = { sum: "s", product: "p", kernel: "k" };
 const RADIUS = 17;
@@ -462,14 +463,15 @@ const cut = (text, length) => (text.length > length ? `${text.slice(0, length - 
 const count = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
 
 export default async function (component) {
-  const { parentElement: root, data } = component;
+  const root = component.parentElement;
+  LATEST.set(root, component);
   if (!INSTANCES.has(root)) {
     const vis = await visLibrary();
     if (!INSTANCES.has(root)) INSTANCES.set(root, new Canvas(root, vis));
   }
   const canvas = INSTANCES.get(root);
-  canvas.api = component;
-  canvas.update(data);
+  canvas.api = LATEST.get(root);
+  canvas.update(canvas.api.data);
   return () => {
     canvas.destroy();
     INSTANCES.delete(root);
