@@ -208,6 +208,8 @@ def checked_source(spn: SPN, kernels: Mapping[str, ArrayLike] | KernelSource, n:
             raise KernelError(
                 f"`kernels` must map every leaf to its matrix, but it is a {type(kernels).__name__}; pass a dict."
             )
+        if kernels.shape != (n, n):
+            raise DataError(f"y holds {n} labels, but the kernels are {kernels.shape[0]} × {kernels.shape[1]}.")
         return kernels
     checked: dict[int, tuple[ArrayLike, Floats]] = {}  # keeps what it has seen alive, so that no id comes twice
     matrices: dict[str, Floats] = {}
@@ -215,7 +217,7 @@ def checked_source(spn: SPN, kernels: Mapping[str, ArrayLike] | KernelSource, n:
         if leaf not in kernels:
             raise KernelError(
                 f"Kernel {leaf!r} has no matrix; expected one ({n}, {n}) matrix per leaf, found them for "
-                f"{sorted(kernels)}; add it to `kernels`."
+                f"{sorted(kernels, key=str)}; add it to `kernels`."
             )
         K = kernels[leaf]
         if not matrices and len(size := np.shape(K)) == 2 and size[0] == size[1] != n:

@@ -159,7 +159,7 @@ def predicted(solution: Solution, cross_kernels: Mapping[str, ArrayLike]) -> NDA
 def default_grid(spn: SPN, kernels: Mapping[str, ArrayLike] | KernelSource, y: ArrayLike, **settings: Any) -> Floats:
     if (powers(spn, compile_circuit(spn), settings.get("p")) != 1).any():
         return np.logspace(-2, 3, 11)
-    passed = {k: settings[k] for k in ("lam", "sample_weight", "class_weight", "n_threads") if k in settings}
+    passed = {k: settings[k] for k in ("lam", "p", "sample_weight", "class_weight", "n_threads") if k in settings}
     return C_min(spn, kernels, y, tol=1e-2, **passed) * np.logspace(0.1, 3, 12)
 
 

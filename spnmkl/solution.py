@@ -64,8 +64,8 @@ class Solution:
     intercept : b, a float, or one per class.
     objective, dual_bound, gap : P, D and (P − D)/P as `certify` recomputes them; D is −inf where no bound is known.
     kkt_residual : per product, 0 at a stationary point (see `certificate.kkt_residuals`).
-    status : "optimal" (gap ≤ tol), "stationary" (some p < 1, residual ≤ tol), "trivial" is never used for C ≤ C_min:
-        that is "optimal" with all β = 0; "iteration_limit", "interrupted", "stalled".
+    status : "optimal" (gap ≤ tol; with all β = 0 where C ≤ C_min), "stationary" (some p < 1, residual ≤ tol),
+        "iteration_limit", "interrupted", "stalled", or "hand-set" (`inspection.refit`).
     history : one record per outer iteration.
     pruned : product → iteration at which its weight became zero for good.
     witness_alpha, witness_beta : what proves the dual bound (α and β̃ of formulation, section 5).

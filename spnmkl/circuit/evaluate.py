@@ -263,6 +263,9 @@ class _Tiles:
 
     def __init__(self, source: KernelSource, circuit: Circuit, rows: slice, columns: slice) -> None:
         self.arrays = source.tiles(circuit.leaves, rows, columns)
+        for tile in self.arrays:  # read through raw addresses: anything else would be garbage, or worse
+            if tile.dtype != np.float64 or (tile.shape[1] > 1 and tile.strides[1] != _ITEM):
+                raise TypeError("A kernel source must give float64 tiles with contiguous rows.")
 
     def __enter__(self) -> tuple[Indices, Indices]:
         addresses = np.array([tile.ctypes.data for tile in self.arrays], dtype=np.int64)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from spnmkl.certificate import Dual, kkt_residuals, primal, relative_gap, search_dual
 from spnmkl.circuit.program import Floats
 from spnmkl.circuit.source import KernelSource
-from spnmkl.errors import ParameterError
+from spnmkl.errors import KernelError, ParameterError
 from spnmkl.problem import Power, Problem, build_problem
 from spnmkl.solution import Certificate, Record, Solution, certificate_of
 from spnmkl.solvers.iterate import Iterate
@@ -27,6 +27,7 @@ Callback = Callable[[Record], object]
 Solver = Callable[[Problem, Floats, float], Iterator[Iterate]]
 SOLVERS: dict[str, Solver] = {"newton": newton, "paper": paper}
 _UNEVEN_STARTS = 3
+_IMPOSSIBLE = -1e-6  # a gap below it, rounding aside, disproves the input
 DEFAULT_ITERATIONS = {"newton": 500, "paper": 2000}
 
 
@@ -115,6 +116,7 @@ def C_min(
     y: ArrayLike,
     *,
     lam: float = 1.0,
+    p: Power = None,
     sample_weight: ArrayLike | None = None,
     class_weight: Mapping[object, float] | str | None = None,
     tol: float = 1e-3,
@@ -129,11 +131,13 @@ def C_min(
         kernels,
         y,
         lam=lam,
-        p=1.0,
+        p=p,
         sample_weight=sample_weight,
         class_weight=class_weight,
         n_threads=n_threads,
     )
+    if (problem.p != 1).any():
+        raise ParameterError("C_min exists only where every p is 1; with other p any C gives weights above 0.")
     for bracket in smallest_C(problem):
         if bracket.high <= bracket.low * (1 + tol):
             break
@@ -235,6 +239,11 @@ class _Run:
             record = self.note(iterate)
             proceed = self.callback is None or self.callback(record) is not False
             if record.gap <= self.tol and self.certified().gap <= self.tol:
+                if self.certified().gap < _IMPOSSIBLE:
+                    raise KernelError(
+                        "The lower bound exceeds the objective, which is possible only if a kernel is not positive "
+                        "semidefinite; check the kernels, for example by their smallest eigenvalue."
+                    )
                 return "optimal"
             if not proceed:
                 return "interrupted"

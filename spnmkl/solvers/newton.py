@@ -150,7 +150,7 @@ class _Newton:
             return []
         alpha, witness, flows = balanced(point.alpha, problem.Y), self.inner(point.beta), slope.flows
         value = self.bound(alpha, witness, flows)
-        rounds = 0 if problem.linear else 10 if self.near else 0
+        rounds = 10 if self.near and not problem.linear else 0
         for _ in range(rounds):
             if self.gap <= self.tol:
                 break
@@ -219,7 +219,7 @@ class _Newton:
         step = self.newton_step(point, slope)
         length = 1.0
         for _ in range(_TRIALS):
-            trial = self.evaluate(self.moved(point, step, length, slope))
+            trial = self.evaluate(self.moved(point, step, length))
             slack = point.svm_error + 1e-13 * abs(point.value)
             if trial.value <= point.value + 1e-4 * length * step.predicted + slack:
                 self.damping = self.damping * 0.2 if length == 1.0 else min(100.0, 5 * self.damping + 1e-6)
@@ -292,7 +292,7 @@ class _Newton:
             H += half.T @ half
         return H
 
-    def moved(self, point: Point, step: _Step, length: float, slope: Slope) -> Floats:
+    def moved(self, point: Point, step: _Step, length: float) -> Floats:
         beta = point.beta + length * step.z * step.sigma
         beta[self.alone & (beta < 1e-14 * beta.max())] = 0.0
         if not self.problem.bounded:

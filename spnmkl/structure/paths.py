@@ -132,20 +132,22 @@ def count_layers(spn: SPN) -> int:
 
 
 def drawn_path(spn: SPN, path: Path) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
-    """The nodes and edges of the drawing that a path takes, from the root down."""
+    """The nodes and edges of the drawing that a path takes, from the root down.
+
+    The path is walked as `SPN.paths` walks it: the products of a layer come in the order in which they are met.
+    """
     nodes: dict[str, None] = {}
     edges: dict[tuple[str, str], None] = {}
-    reached = [(spn.root, 0 if spn.kind(spn.root) == "sum" else 1)]
-    seen = set(reached)
-    for node, layer in reached:
+    met = [0] * len(path.layers)
+    stack = [(spn.root, 0 if spn.kind(spn.root) == "sum" else 1)]
+    while stack:
+        node, layer = stack.pop()
         nodes[node] = None
-        is_sum = spn.kind(node) == "sum"
-        chosen = set(path.layers[layer]) if is_sum and layer < len(path.layers) else ()
-        for child in spn.children(node):
-            if not is_sum or child in chosen:
-                edges[node, child] = None
-                step = (child, layer + is_sum)
-                if step not in seen:
-                    seen.add(step)
-                    reached.append(step)
+        children = spn.children(node)
+        if spn.kind(node) == "product":
+            met[layer - 1] += 1
+        elif spn.kind(node) == "sum":
+            children, layer = (path.layers[layer][met[layer]],), layer + 1
+        edges.update(dict.fromkeys((node, child) for child in children))
+        stack.extend((child, layer) for child in reversed(children))
     return tuple(nodes), tuple(edges)

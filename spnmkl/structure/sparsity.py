@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from math import inf
+from numbers import Real
 from typing import TYPE_CHECKING, Literal
 
 import networkx as nx
@@ -66,7 +68,7 @@ def prunable(spn: SPN, p: float | Mapping[str, float] | str | None = None) -> di
         together = frozenset([v])
         if float(least[v]) < power[v] - _ROUNDING:
             together = largest(parts[v]) if everything is None else everything & parts[v]
-            if v in together:
+            if v in together and everything is not None:
                 smaller = [branch for branch in branches if len(branch) < len(together)]
                 together = next((b for b in smaller if largest(b) == b), _least(v, together, largest))
         verdicts[v] = _verdict(spn, v, power[v], together, parts[v])
@@ -124,5 +126,13 @@ def _powers(spn: SPN, p: float | Mapping[str, float] | str | None, least: Mappin
     if isinstance(p, str):
         raise ParameterError(f"p must be a number above 0, a mapping, 'sparse' or None, but it is {p!r}.")
     if isinstance(p, Mapping):
-        return {v: float(p.get(v, spn.p(v))) for v in spn.products}
-    return {v: spn.p(v) if p is None else float(p) for v in spn.products}
+        unknown = [v for v in p if v not in spn.products]
+        if unknown:
+            raise ParameterError(f"p names {unknown[0]!r}, which is not a product of the structure; remove it.")
+        values = {v: p.get(v, spn.p(v)) for v in spn.products}
+    else:
+        values = {v: spn.p(v) if p is None else p for v in spn.products}
+    for v, value in values.items():
+        if not (isinstance(value, Real) and 0 < value < inf):
+            raise ParameterError(f"p of product {v!r} must be a finite number above 0, but it is {value!r}; choose 1.")
+    return {v: float(value) for v, value in values.items()}
