@@ -263,15 +263,7 @@ def test_the_drawn_path_of_figure_1() -> None:
     agrees(templates.figure1())
 
 
-@pytest.mark.parametrize(
-    "shared",
-    [
-        0.0,
-        pytest.param(
-            0.3, marks=pytest.mark.xfail(strict=True, reason="a path forgets which sum took which shared product")
-        ),
-    ],
-)
+@pytest.mark.parametrize("shared", [0.0, 0.3])
 def test_the_drawn_path_is_the_induced_tree(shared: float) -> None:
     for seed in range(60):
         agrees(SPN.from_dict(random_structure(np.random.default_rng(seed), shared=shared)))
