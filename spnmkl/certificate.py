@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 
 from spnmkl.circuit.evaluate import apply_kernel, term_responses
 from spnmkl.circuit.measure import moved_flows
-from spnmkl.circuit.program import Floats
+from spnmkl.circuit.program import Circuit, Floats
 from spnmkl.problem import Problem
 
 _FLOOR = 1e-9  # of β̃ in its component: the bound needs β̃ > 0
@@ -61,10 +61,11 @@ def primal(problem: Problem, beta: Floats, alpha: Floats) -> Primal:
     return Primal(value, np.array([b for b, _ in fits]))
 
 
-def quadratic_flows(problem: Problem, alpha: Floats, beta: Floats) -> Floats:
-    """½ Σ_{m through t} g_m(β) q_m(α) for every term t: one pass over the kernels."""
-    A, W = alpha * problem.Y, problem.circuit.weights(beta)
-    R = term_responses(problem.circuit, W, problem.source, A, problem.n_threads)
+def quadratic_flows(problem: Problem, alpha: Floats, beta: Floats, circuit: Circuit | None = None) -> Floats:
+    """½ Σ_{m through t} g_m(β) q_m(α) for every term t, of a restricted circuit if given: one pass over the kernels."""
+    circuit = circuit or problem.circuit
+    A, W = alpha * problem.Y, circuit.weights(beta)
+    R = term_responses(circuit, W, problem.source, A, problem.n_threads)
     return W * np.einsum("tcn,cn->t", R, A) / 2
 
 

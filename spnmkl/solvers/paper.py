@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from spnmkl.certificate import Dual, quadratic_flows, relative_gap, search_dual
-from spnmkl.circuit.program import Floats
+from spnmkl.circuit.program import Circuit, Floats
 from spnmkl.problem import Problem
 from spnmkl.solvers.iterate import Iterate
 from spnmkl.solvers.workspace import Workspace
@@ -31,7 +31,8 @@ def paper(problem: Problem, beta: Floats, tol: float) -> Iterator[Iterate]:
         point = work.evaluate(beta, 0.02 * max(tol, min(distance, 0.05)) * min(best, problem.C.sum()))
         best = min(best, point.objective)
         alive = beta > 0
-        D = problem.circuit.X.T @ quadratic_flows(problem, point.alpha, beta)
+        circuit = work.active(alive)
+        D = circuit.X.T @ quadratic_flows(problem, point.alpha, beta, circuit)
         residual = np.abs(problem.regularizer_slope(beta) - D)[alive].max(initial=0.0)
         stationarity = max(float(residual), point.svm_error) / point.objective
         if problem.bounded and iteration % _BOUND_EVERY == 0:
@@ -45,25 +46,25 @@ def paper(problem: Problem, beta: Floats, tol: float) -> Iterator[Iterate]:
             point.objective,
             dual,
             stationarity,
-            work.active(alive).size,
+            circuit.size,
             work.evaluations,
         )
         if not problem.bounded and stationarity <= tol:
             return
-        beta, step = _beta_step(problem, point.alpha, beta, step)
+        beta, step = _beta_step(problem, circuit, point.alpha, beta, step)
         beta = _pruned(problem, beta, D)
         iteration += 1
 
 
-def _beta_step(problem: Problem, alpha: Floats, old: Floats, step: float) -> tuple[Floats, float]:
+def _beta_step(problem: Problem, circuit: Circuit, alpha: Floats, old: Floats, step: float) -> tuple[Floats, float]:
     """Projected gradient on R₁ + R₂ at fixed w, where R₁ has the weights (β_old²/β)^e (formulation, section 4)."""
     alive = old > 0
 
     def regularizer(beta: Floats) -> tuple[float, Floats]:
         moved = np.where(alive, old**2 / np.where(alive, beta, 1.0), 0.0)
-        flows = quadratic_flows(problem, alpha, moved)
-        value = flows[problem.circuit.operation_start[-2] :].sum() + problem.regularizer(beta)
-        slope = problem.regularizer_slope(beta) - problem.circuit.X.T @ flows
+        flows = quadratic_flows(problem, alpha, moved, circuit)
+        value = flows[circuit.operation_start[-2] :].sum() + problem.regularizer(beta)
+        slope = problem.regularizer_slope(beta) - circuit.X.T @ flows
         return float(value), np.where(alive, slope / np.where(alive, beta, 1.0), 0.0)
 
     beta, (value, gradient) = old, regularizer(old)

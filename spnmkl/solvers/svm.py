@@ -88,8 +88,12 @@ class SVMSolution:
     steps: int
 
 
-def solve_svm(K: Floats, y: Floats, C: Floats, alpha: Floats, gap: float, max_steps: int = 50_000_000) -> SVMSolution:
-    """Solve until primal − dual ≤ gap (absolute), starting from a feasible α, which is not changed."""
+def solve_svm(K: Floats, y: Floats, C: Floats, alpha: Floats, gap: float, max_steps: int | None = None) -> SVMSolution:
+    """Solve until primal − dual ≤ gap (absolute), starting from a feasible α, which is not changed.
+
+    By default it gives up after about 4·10⁹ kernel entries, some seconds; what is missing then shows in primal − dual.
+    """
+    max_steps = max(_CHUNK, 4_000_000_000 // len(y)) if max_steps is None else max_steps
     alpha = alpha.copy()
     zero, diagonal = np.zeros_like(C), np.ascontiguousarray(np.diagonal(K))
     steps, tol, refreshed = 0, 1e-2, False
