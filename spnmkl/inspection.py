@@ -30,6 +30,8 @@ Kernels = Mapping[str, ArrayLike]
 
 def heaviest_paths(solution: Solution, k: int = 10) -> list[WeightedPath]:
     """The k paths of largest g, without enumeration, each with g and its share g_m/Σg."""
+    if not isinstance(k, int) or k < 1:
+        raise ParameterError(f"k must be a whole number of at least 1, but it is {k!r}.")
     circuit = compile_circuit(solution.spn)
     return heaviest.heaviest_paths(circuit, np.array([solution.beta[v] for v in circuit.products]), k)
 
@@ -122,6 +124,9 @@ def sample_contributions(solution: Solution, cross_kernels: Kernels, paths: Sequ
     f_m(x) = g_m Σ_i α_i y_i K_m(x_i, x); summed over all paths, plus the intercept, it is the decision function.
     """
     A = solution.signed_alpha
+    if not paths:
+        rows = np.shape(next(iter(cross_kernels.values())))[0]
+        return np.zeros((0, rows) if len(A) == 1 else (0, rows, len(A)))
     pushes = np.array([path.g * (_path_kernel(path, cross_kernels) @ A.T) for path in paths])
     return pushes[..., 0] if len(A) == 1 else pushes
 

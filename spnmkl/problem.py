@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -113,6 +114,8 @@ class Problem:
 
     def beta_array(self, beta: Mapping[str, float]) -> Floats:
         """(V,) weights given by name: every product has one, finite and at least 0."""
+        if not isinstance(beta, Mapping):
+            raise ParameterError(f"Weights must be a mapping from product to number, but it is {beta!r}; pass a dict.")
         for v in beta:
             if v not in self.circuit.products:
                 raise ParameterError(
@@ -130,6 +133,7 @@ class Problem:
 
 
 _ROUNDING = 1e-12
+LARGEST = 1e100  # of C and λ
 Power = float | str | Mapping[str, float] | None
 
 
@@ -147,10 +151,9 @@ def build_problem(
 ) -> tuple[Problem, NDArray]:
     """Check everything a user gives, and pose the problem; also returns the classes."""
     for name, value in (("C", C), ("lam", lam)):
-        if not (isinstance(value, (int, float, np.number)) and np.isfinite(value) and value > 0):
-            raise ParameterError(
-                f"{name} must be a finite number above 0, but it is {value!r}; choose for example 1.0."
-            )
+        if not _is_positive(value):
+            shown = repr(value) if len(repr(value)) < 40 else f"{repr(value)[:20]}…"
+            raise ParameterError(f"{name} must be a finite number above 0, but it is {shown}; choose for example 1.0.")
     if not isinstance(spn, SPN):
         raise StructureError(f"The structure must be an SPN, but it is a {type(spn).__name__}; see SPN.from_dict.")
     spn.check()
@@ -176,6 +179,13 @@ def build_problem(
         n_threads=default_threads() if n_threads is None else int(n_threads),
     )
     return problem, classes
+
+
+def _is_positive(value: object) -> bool:
+    try:
+        return isinstance(value, Real) and 0 < float(value) <= LARGEST
+    except OverflowError:
+        return False
 
 
 def check_labels(y: ArrayLike) -> NDArray:
@@ -258,6 +268,10 @@ def sample_weights(
         counts = np.bincount(codes, minlength=len(classes))
         weight *= (n / (len(classes) * counts))[codes]
     elif class_weight is not None:
+        if not isinstance(class_weight, Mapping):
+            raise ParameterError(
+                f"class_weight must be 'balanced', a mapping from class to weight, or None, but it is {class_weight!r}."
+            )
         try:
             per_class = np.array([float(class_weight.get(c.item() if hasattr(c, "item") else c, 1.0)) for c in classes])
         except (TypeError, ValueError):

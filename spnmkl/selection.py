@@ -129,6 +129,11 @@ def cross_validate_C(
     grid = _grid(default_grid(spn, source, y, **settings) if C is None else C)
     splits = list(_splits(labels, folds, groups, random_state))
     weights = settings.pop("sample_weight", None)
+    if weights is not None and np.shape(weights) != labels.shape:
+        raise DataError(
+            f"sample_weight must hold one number per sample, {len(labels)} in all, but its shape is "
+            f"{np.shape(weights)}."
+        )
     scores = np.full((len(grid), len(splits)), np.nan)
     beta = {v: np.full_like(scores, np.nan) for v in spn.products}
     matrices = dict(zip(spn.kernels, source.tiles(spn.kernels, slice(None), slice(None)), strict=True))
