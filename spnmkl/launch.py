@@ -32,21 +32,3 @@ def run_app(options: Sequence[str] = ()) -> int:
     if os.name == "posix":
         os.execv(sys.executable, command)  # one process: whoever ends it ends the server
     return subprocess.run(command, check=False).returncode
-
-
-def warm_up() -> None:
-    """Compile the hot loops, or load them from the cache, on a problem of a few samples."""
-    import numpy as np
-
-    from spnmkl.solvers import solve
-    from spnmkl.structure import SPN, Kernel, Product, Sum
-
-    X = np.random.default_rng(0).normal(size=(12, 2))
-    K = X @ X.T + np.eye(12)
-    leaf = [Kernel("precomputed", id=f"k{i}") for i in range(5)]
-    three = Product(
-        *(Sum(Product(a), Product(b)) for a, b in ((leaf[0], leaf[1]), (leaf[1], leaf[2]), (leaf[2], leaf[3])))
-    )
-    spn = SPN(Sum(three, Product(leaf[4])))
-    solution = solve(spn, dict.fromkeys(spn.kernels, K), np.arange(12) % 2, C=10.0, n_threads=1)
-    solution.decision_function(dict.fromkeys(spn.kernels, K))

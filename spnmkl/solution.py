@@ -149,10 +149,6 @@ class Solution:
             source: KernelSource = _source(circuit.leaves, cross_kernels, self.alpha.shape[-1], "cross-kernel")
         else:
             source = cross_kernels
-        if source is None:
-            raise KernelError(
-                "Every weight is zero, so there is no kernel to evaluate; the decision is the intercept alone."
-            )
         F = apply_kernel(circuit, W, source, self.signed_alpha, n_threads or default_threads())
         F += np.atleast_1d(self.intercept)[:, None]
         return F[0] if len(F) == 1 else F.T

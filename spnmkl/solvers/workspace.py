@@ -41,7 +41,6 @@ class Slope:
     """
 
     circuit: Circuit
-    W: Floats
     responses: Floats
     quadratics: Floats
     flows: Floats
@@ -100,4 +99,4 @@ class Workspace:
         A, W = alpha * self.problem.Y, circuit.weights(beta)
         R = term_responses(circuit, W, self.problem.source, A, self.problem.n_threads)
         q = np.einsum("tcn,cn->t", R, A)
-        return Slope(circuit, W, R, q, W * q / 2)
+        return Slope(circuit, R, q, W * q / 2)
