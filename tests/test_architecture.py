@@ -25,6 +25,8 @@ ORDER = [
     {"estimator", "model_file", "inspection", "report"},
     {"data"},
     {"export"},
+    {"charts"},
+    {"runs"},
     {"ui"},
     {"cli", "launch", "quickstart", "__main__", "__init__"},
 ]

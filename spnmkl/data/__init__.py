@@ -9,7 +9,7 @@ from spnmkl.data.preparation import Choices, Preparation, refuse_missing
 from spnmkl.data.problems import problems
 from spnmkl.data.reading import Table, guess_options, read_file, read_files
 from spnmkl.data.samples import SAMPLES, Sample, load_sample
-from spnmkl.data.splitting import Split, split_rows
+from spnmkl.data.splitting import Split, SplitSettings, split_rows
 from spnmkl.data.summary import class_balance, summarize
 from spnmkl.data.table import drop_columns, read_table, split_label
 
@@ -22,6 +22,7 @@ __all__ = [
     "ReadOptions",
     "Sample",
     "Split",
+    "SplitSettings",
     "Table",
     "attach_labels",
     "class_balance",

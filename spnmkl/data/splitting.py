@@ -18,6 +18,14 @@ from spnmkl.errors import DataError
 _DRAWS = 100
 
 
+@dataclass(frozen=True)
+class SplitSettings:
+    """How to split: the share of rows held out, and the seed."""
+
+    test_share: float = 0.25
+    seed: int = 0
+
+
 @dataclass(frozen=True, eq=False)
 class Split:
     """Positions of rows, in order."""

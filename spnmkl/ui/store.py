@@ -6,18 +6,12 @@ import threading
 import time
 from dataclasses import dataclass, field
 
-from spnmkl.data import Choices, Dataset
+from spnmkl.data import Choices, Dataset, SplitSettings
 from spnmkl.structure import Path
 from spnmkl.ui.drawing import Drawing
 
 EXPIRY_SECONDS = 4 * 3600
 MAX_WORKSPACES = 200
-
-
-@dataclass(frozen=True)
-class SplitSettings:
-    test_share: float = 0.25
-    seed: int = 0
 
 
 @dataclass

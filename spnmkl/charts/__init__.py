@@ -1,0 +1,1 @@
+"""Charts in Altair, from plain tables."""
