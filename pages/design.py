@@ -1,10 +1,9 @@
 """Draw the structure."""
 
-import streamlit as st
-
 from spnmkl.ui.canvas import load_library
 from spnmkl.ui.design import workbench
+from spnmkl.ui.exchange import exchange
 
 load_library()
-st.markdown("#### Design — draw how the kernels are combined")
+exchange()
 workbench()

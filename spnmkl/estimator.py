@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -24,7 +24,7 @@ from spnmkl.circuit.evaluate import kernel_matrix
 from spnmkl.circuit.program import Floats
 from spnmkl.circuit.source import MatrixSource
 from spnmkl.errors import DataError, KernelError
-from spnmkl.kernels import fit_kernel, fit_kernels, restrict_kernels
+from spnmkl.kernels import FittedKernel, fit_kernel, fit_kernels, restrict_kernels
 from spnmkl.kernels.matrices import spread_rows
 from spnmkl.kernels.source import apply_cross
 from spnmkl.problem import Power, one_vs_rest, sample_weights
@@ -225,13 +225,46 @@ class SPNMKLClassifier(ClassifierMixin, BaseEstimator):
             callback=self.callback,
             n_threads=self.n_threads,
         )
-        self._learn(solution, rows, n_samples)
-        used = {leaf: fitted[leaf] for leaf in self._circuit.leaves}
-        self.kernels_ = restrict_kernels(used, solution.support)
+        self._adopt(solution, fitted, rows, n_samples)
         if self.probability:
             self.calibration_ = self._calibrate(source, weight)
         _warn_unless_converged(solution)
         return self
+
+    @classmethod
+    def from_solution(
+        cls,
+        solution: Solution,
+        fitted: Mapping[str, FittedKernel],
+        feature_names: Sequence[str] | None = None,
+        **settings: Any,
+    ) -> Self:
+        """The classifier that `fit` gives, from what `solve` found on kernels that `fit_kernels` computed.
+
+        Parameters
+        ----------
+        solution : Solution
+        fitted : mapping from leaf to FittedKernel
+        feature_names : sequence of str, optional
+            Names of the columns, which prediction then checks.
+        settings :
+            The other parameters of the classifier, as `solve` got them; no probabilities are calibrated.
+        """
+        model = cls(solution.spn, **settings)
+        model._validate_params()
+        model.n_features_in_ = next(iter(fitted.values())).X_ref.shape[1]
+        if feature_names is not None:
+            model.feature_names_in_ = np.array(feature_names, dtype=object)
+        n = len(solution.y)
+        model._adopt(solution, fitted, np.arange(n), n)
+        return model
+
+    def _adopt(
+        self, solution: Solution, fitted: Mapping[str, FittedKernel], rows: NDArray[np.intp], n_samples: int
+    ) -> None:
+        self._learn(solution, rows, n_samples)
+        used = {leaf: fitted[leaf] for leaf in self._circuit.leaves}
+        self.kernels_ = restrict_kernels(used, solution.support)
 
     def _learn(self, solution: Solution, rows: NDArray[np.intp], n_samples: int) -> None:
         """Set what was learned, but for the kernels; the solution is over `rows` of the samples."""

@@ -6,34 +6,37 @@ total; the share of anything else (a product, a sum, a kernel, a view) is that o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from spnmkl.certificate import best_intercept, kkt_residuals, relative_gap
+from spnmkl.certificate import best_intercept, kkt_residuals, quadratic_flows, relative_gap
 from spnmkl.circuit import heaviest
-from spnmkl.circuit.evaluate import apply_kernel, kernel_matrix
+from spnmkl.circuit.evaluate import apply_kernel, kernel_matrix, term_responses
 from spnmkl.circuit.heaviest import WeightedPath
-from spnmkl.circuit.program import Floats, compile_circuit
-from spnmkl.circuit.source import MatrixSource
-from spnmkl.errors import ParameterError
+from spnmkl.circuit.program import Circuit, Floats, lower
+from spnmkl.circuit.source import KernelSource, MatrixSource
+from spnmkl.errors import KernelError, ParameterError
+from spnmkl.kernels.matrices import row_blocks
 from spnmkl.problem import Problem
 from spnmkl.solution import Solution
 from spnmkl.solvers.workspace import Workspace
 from spnmkl.structure import SPN
+from spnmkl.structure.derivations import Derivations, Term
 from spnmkl.threads import single_threaded_blas
 
-Kernels = Mapping[str, ArrayLike]
+# A source is taken as it is; the matrices of a mapping are looked through for NaN each time.
+Kernels = Mapping[str, ArrayLike] | KernelSource
 
 
 def heaviest_paths(solution: Solution, k: int = 10) -> list[WeightedPath]:
     """The k paths of largest g, without enumeration, each with g and its share g_m/Σg."""
     if not isinstance(k, int) or k < 1:
         raise ParameterError(f"k must be a whole number of at least 1, but it is {k!r}.")
-    circuit = compile_circuit(solution.spn)
-    return heaviest.heaviest_paths(circuit, np.array([solution.beta[v] for v in circuit.products]), k)
+    return heaviest.heaviest_paths(solution.spn, solution.beta, k)
 
 
 @dataclass(frozen=True)
@@ -47,50 +50,87 @@ class Shares:
 
 def decision_shares(solution: Solution, kernels: Kernels) -> Shares:
     """How much of the decision every product, sum and kernel carries."""
-    carried = _Carried(solution, kernels)
-    spn = solution.spn
-    return Shares(
-        {v: carried.through([v]) for v in spn.products},
-        {v: carried.through([v]) for v in spn.sums},
-        {v: carried.through([v]) for v in spn.kernels},
-    )
+    return Carried(solution, kernels).shares()
 
 
 def view_shares(solution: Solution, kernels: Kernels, views: Mapping[str, Iterable[str]]) -> dict[str, float]:
     """How much of the decision passes through any kernel of a view (view → leaf ids)."""
-    carried = _Carried(solution, kernels)
+    carried = Carried(solution, kernels)
     return {view: carried.through(leaves) for view, leaves in views.items()}
 
 
-class _Carried:
-    """½ Σ g_m q_m with the paths through some nodes taken out."""
+def path_shares(solution: Solution, kernels: Kernels, paths: Sequence[WeightedPath]) -> Floats:
+    """g_m q_m / Σ g q for the given paths."""
+    return Carried(solution, kernels).by(paths)
+
+
+class Carried:
+    """What the paths carry, g_m q_m, known by its flows through the terms of the circuit: one pass over the kernels.
+
+    Asking for several shares of one object computes the flows once.
+    """
 
     def __init__(self, solution: Solution, kernels: Kernels) -> None:
-        self.solution = solution
+        self.spn = solution.spn
         self.problem = solution.problem(kernels)
-        self.A = np.atleast_2d(solution.alpha) * self.problem.Y
+        self.alpha = np.atleast_2d(solution.alpha)
         self.beta = self.problem.beta_array(solution.beta)
-        self.total = self.quadratic(self.beta)
-        self.known: dict[frozenset[str], float] = {}
+        self.circuit = self.problem.circuit.restricted(self.beta > 0)
+        self._place = {v: k for k, v in enumerate(self.spn.topological_order())}
 
-    def quadratic(self, beta: Floats) -> float:
-        circuit = self.problem.circuit.restricted(beta > 0)
-        if not circuit.n_terms:
-            return 0.0
-        F = apply_kernel(circuit, circuit.weights(beta), self.problem.source, self.A, self.problem.n_threads)
-        return float((F * self.A).sum())
+    @cached_property
+    def flows(self) -> Floats:
+        """(terms,) Σ g_m q_m over the paths through every term, as often as they take it."""
+        if not self.circuit.n_terms:
+            return np.zeros(0)
+        return 2 * quadratic_flows(self.problem, self.alpha, self.beta, self.circuit)
+
+    @cached_property
+    def total(self) -> float:
+        return float(self.flows[self.circuit.operation_start[-2] :].sum())
+
+    @cached_property
+    def _passing(self) -> dict[str, float]:
+        """Σ g_m q_m over the paths through every product, as often as they meet it."""
+        passing = dict.fromkeys(self.circuit.products, 0.0)
+        for t, flow in zip(self.circuit.terms, self.flows, strict=True):
+            for v, _ in self.circuit.derivations.terms[t].products:
+                passing[v] += flow
+        return passing
+
+    def shares(self) -> Shares:
+        kinds = (self.spn.products, self.spn.sums, self.spn.kernels)
+        return Shares(*({v: self.through([v]) for v in nodes} for nodes in kinds))
 
     def through(self, nodes: Iterable[str]) -> float:
-        blocked = products_through(self.solution.spn, nodes)
-        if blocked is None:
+        """The share of the paths that meet any of the nodes."""
+        products = products_through(self.spn, nodes)
+        if products is None:
             return 1.0
-        positive = frozenset(v for v in blocked if self.solution.beta[v] > 0)
-        if not positive or self.total <= 0:
+        alive = [self.beta[k] > 0 and v in products for k, v in enumerate(self.circuit.products)]
+        if not any(alive) or self.total <= 0:
             return 0.0
-        if positive not in self.known:
-            rest = np.where([v in positive for v in self.problem.circuit.products], 0.0, self.beta)
-            self.known[positive] = float(np.clip(1 - self.quadratic(rest) / self.total, 0.0, 1.0))
-        return self.known[positive]
+        if most_met(self.spn, products, self._place) <= 1:
+            share = sum(self._passing[v] for v in products) / self.total
+        else:
+            share = 1 - self._quadratic(np.where(alive, 0.0, self.beta)) / self.total
+        return float(np.clip(share, 0.0, 1.0))
+
+    def _quadratic(self, beta: Floats) -> float:
+        """Σ g_m q_m with the paths of weight 0 taken out: a pass of its own."""
+        circuit, A = self.circuit.restricted(beta > 0), self.alpha * self.problem.Y
+        if not circuit.n_terms:
+            return 0.0
+        F = apply_kernel(circuit, circuit.weights(beta), self.problem.source, A, self.problem.n_threads)
+        return float((F * A).sum())
+
+    def by(self, paths: Sequence[WeightedPath]) -> Floats:
+        """(paths,) the share of each."""
+        if not paths or self.total <= 0:
+            return np.zeros(len(paths))
+        g, A = np.array([path.g for path in paths]), self.alpha * self.problem.Y
+        R = term_responses(_listing(paths), g, self.problem.source, A, self.problem.n_threads)
+        return g * np.einsum("tcn,cn->t", R, A) / self.total
 
 
 def products_through(spn: SPN, nodes: Iterable[str]) -> set[str] | None:
@@ -109,52 +149,108 @@ def products_through(spn: SPN, nodes: Iterable[str]) -> set[str] | None:
     return products
 
 
-def path_shares(solution: Solution, kernels: Kernels, paths: Sequence[WeightedPath]) -> Floats:
-    """g_m q_m / Σ g q for the given paths."""
-    carried = _Carried(solution, kernels)
-    if carried.total <= 0:
-        return np.zeros(len(paths))
-    values = [path.g * float(((carried.A @ _path_kernel(path, kernels)) * carried.A).sum()) for path in paths]
-    return np.array(values) / carried.total
+def most_met(spn: SPN, nodes: Collection[str], place: Mapping[str, int]) -> int:
+    """The most often that one path meets any of the nodes; `place` is the topological order."""
+    above, waiting = set(nodes), list(nodes)
+    while waiting:
+        parents = set(spn.parents(waiting.pop())) - above
+        above |= parents
+        waiting += parents
+    met: dict[str, int] = {}
+    for v in sorted(above, key=place.__getitem__, reverse=True):
+        below = [met[child] for child in spn.children(v) if child in met]
+        met[v] = (v in nodes) + (max(below, default=0) if spn.kind(v) == "sum" else sum(below))
+    return met.get(spn.root, 0)
 
 
-def sample_contributions(solution: Solution, cross_kernels: Kernels, paths: Sequence[WeightedPath]) -> Floats:
+def _listing(paths: Sequence[WeightedPath]) -> Circuit:
+    """A circuit with one term per path."""
+    slots = {leaf: k for k, leaf in enumerate(dict.fromkeys(leaf for path in paths for leaf in path.leaves))}
+    terms = tuple(Term({}, (), tuple((slots[leaf], 0) for leaf in path.leaves)) for path in paths)
+    return lower(Derivations(tuple(slots), (terms,)), ())
+
+
+@single_threaded_blas()
+def sample_contributions(
+    solution: Solution, cross_kernels: Mapping[str, ArrayLike], paths: Sequence[WeightedPath]
+) -> Floats:
     """How much each path pushed each sample: (paths, rows), or (paths, rows, classes) for more than two classes.
 
     f_m(x) = g_m Σ_i α_i y_i K_m(x_i, x); summed over all paths, plus the intercept, it is the decision function.
     """
     A = solution.signed_alpha
-    if not paths:
-        rows = np.shape(next(iter(cross_kernels.values())))[0]
-        return np.zeros((0, rows) if len(A) == 1 else (0, rows, len(A)))
-    pushes = np.array([path.g * (_path_kernel(path, cross_kernels) @ A.T) for path in paths])
+    leaves = dict.fromkeys(leaf for path in paths for leaf in path.leaves)
+    cross = {leaf: np.asarray(_of_leaf(cross_kernels, leaf), dtype=float) for leaf in leaves or cross_kernels}
+    rows = len(next(iter(cross.values()), A[:0]))
+    for leaf, K in cross.items():
+        if K.shape != (rows, A.shape[1]):
+            raise KernelError(
+                f"The cross-kernel matrix of {leaf!r} has shape {K.shape}; expected {(rows, A.shape[1])}, new samples "
+                "by training samples, with the same rows for every leaf."
+            )
+    pushes = np.empty((len(paths), rows, len(A)))
+    for block in row_blocks(rows):
+        for m, path in enumerate(paths):
+            first, *others = (cross[leaf][block] for leaf in path.leaves)
+            for other in others:
+                first = first * other
+            pushes[m, block] = path.g * (first @ A.T)
     return pushes[..., 0] if len(A) == 1 else pushes
 
 
-def _path_kernel(path: WeightedPath, kernels: Kernels) -> Floats:
-    product = np.array(kernels[path.leaves[0]], dtype=float)
-    for leaf in path.leaves[1:]:
-        product *= kernels[leaf]
-    return product
+def _of_leaf(kernels: Mapping[str, ArrayLike], leaf: str) -> ArrayLike:
+    if leaf not in kernels:
+        raise KernelError(
+            f"Kernel {leaf!r} has no matrix; expected one for each leaf asked for, found them for "
+            f"{sorted(kernels, key=str)}; add it."
+        )
+    return kernels[leaf]
 
 
 def node_kernel(solution: Solution, kernels: Kernels, node: str) -> Floats:
     """(n, n): a leaf's own matrix; at a sum or a product, Σ g_m K_m over the paths through it; at the root, K(β)."""
     spn = solution.spn
     if spn.kind(node) == "kernel":
-        return np.array(kernels[node], dtype=float)
+        if isinstance(kernels, Mapping):
+            return np.array(_of_leaf(kernels, node), dtype=float)
+        return kernels.tiles([node], slice(None), slice(None))[0].copy()
     problem = solution.problem(kernels)
     beta = problem.beta_array(solution.beta)
-    K = _combined(problem, beta)
-    blocked = products_through(spn, [node])
-    if blocked is not None:
-        K -= _combined(problem, np.where([v in blocked for v in problem.circuit.products], 0.0, beta))
+    circuit = problem.circuit.restricted(beta > 0)
+    W, products = circuit.weights(beta), products_through(spn, [node])
+    if products is None:
+        return _combined(problem, circuit, W)
+    if most_met(spn, products, {v: k for k, v in enumerate(spn.topological_order())}) <= 1:
+        return _combined(problem, circuit, np.where(_only_through(circuit, products), W, 0.0))
+    K = _combined(problem, circuit, W)
+    K -= _combined(problem, circuit, circuit.weights(np.where([v in products for v in circuit.products], 0.0, beta)))
     return K
 
 
-def _combined(problem: Problem, beta: Floats) -> Floats:
-    circuit, out = problem.circuit, np.empty((problem.n, problem.n))
-    return kernel_matrix(circuit, circuit.weights(beta), problem.source, out, problem.n_threads)
+def _combined(problem: Problem, circuit: Circuit, W: Floats) -> Floats:
+    out = np.zeros((problem.n, problem.n))
+    return kernel_matrix(circuit, W, problem.source, out, problem.n_threads) if W.any() else out
+
+
+def _only_through(circuit: Circuit, products: Collection[str]) -> NDArray[np.bool_]:
+    """(terms,) those that are left of the paths through products of which no path meets two.
+
+    An operation that can lead to one of the products is then never used but on the way to it: there only the terms
+    on the way stay.
+    """
+    leads = np.zeros(len(circuit.leaves) + circuit.n_operations, dtype=bool)
+    keep = np.ones(circuit.n_terms, dtype=bool)
+    for k in range(circuit.n_operations):
+        span = slice(circuit.operation_start[k], circuit.operation_start[k + 1])
+        on_the_way = [
+            any(v in products for v, _ in circuit.derivations.terms[circuit.terms[t]].products)
+            or leads[circuit.arguments[circuit.term_start[t] : circuit.term_start[t + 1]]].any()
+            for t in range(span.start, span.stop)
+        ]
+        leads[len(circuit.leaves) + k] = any(on_the_way)
+        if any(on_the_way) or k == circuit.n_operations - 1:
+            keep[span] = on_the_way
+    return keep
 
 
 @single_threaded_blas()
@@ -208,7 +304,8 @@ def complexity_bound(solution: Solution, kernels: Kernels) -> ComplexityBound:
         )
     problem = solution.problem(kernels)
     circuit, beta = problem.circuit, problem.beta_array(solution.beta)
-    diagonals = {leaf: np.diagonal(np.asarray(kernels[leaf], dtype=float))[None] for leaf in circuit.leaves}
+    matrices = problem.source.tiles(circuit.leaves, slice(None), slice(None))
+    diagonals = {leaf: np.diagonal(K)[None] for leaf, K in zip(circuit.leaves, matrices, strict=True)}
     ones = np.ones((1, problem.n))
     A = float(apply_kernel(circuit, np.ones(circuit.n_terms), MatrixSource(diagonals), ones)[0, 0]) ** 0.5
     signed = solution.alpha * problem.Y[0]

@@ -15,6 +15,7 @@ from spnmkl.circuit.source import KernelSource, MatrixSource
 from spnmkl.errors import DataError, KernelError, ParameterError, StructureError
 from spnmkl.kernels.matrices import check_matrix
 from spnmkl.structure import SPN
+from spnmkl.structure.nodes import describe, name_list
 from spnmkl.threads import default_threads
 
 
@@ -272,8 +273,14 @@ def sample_weights(
             raise ParameterError(
                 f"class_weight must be 'balanced', a mapping from class to weight, or None, but it is {class_weight!r}."
             )
+        known = [c.item() if hasattr(c, "item") else c for c in classes]
+        unknown = [c for c in class_weight if c not in known]
+        if unknown:
+            raise ParameterError(
+                f"class_weight names {describe(unknown[0])}, but the classes are {name_list(known)}; remove it."
+            )
         try:
-            per_class = np.array([float(class_weight.get(c.item() if hasattr(c, "item") else c, 1.0)) for c in classes])
+            per_class = np.array([float(class_weight.get(c, 1.0)) for c in known])
         except (TypeError, ValueError):
             raise ParameterError("class_weight must hold numbers; replace what is none.") from None
         if not np.isfinite(per_class).all() or (per_class < 0).any():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,7 +15,8 @@ from spnmkl.circuit.source import KernelSource, MatrixSource
 from spnmkl.errors import DataError, ParameterError
 from spnmkl.problem import check_labels, checked_source, powers
 from spnmkl.solution import Solution
-from spnmkl.solvers import C_min, TrivialSolutionWarning, solve
+from spnmkl.solvers import C_min, solve
+from spnmkl.solvers.drive import check_callback
 from spnmkl.structure import SPN
 
 
@@ -100,6 +100,7 @@ def regularization_path(
     callback : called with a `PathPoint` after every C; returning False stops and keeps what is there.
     settings : passed to `solve`.
     """
+    check_callback(callback)
     source = checked_source(spn, kernels, len(check_labels(y)))
     grid = _grid(default_grid(spn, source, y, **settings) if C is None else C)
     solutions: list[Solution] = []
@@ -124,6 +125,7 @@ def cross_validate_C(
     **settings: Any,
 ) -> CrossValidation:
     """Accuracy of every C on held-out folds, stratified, and with whole groups held out where `groups` is given."""
+    check_callback(callback)
     labels = check_labels(y)
     source = checked_source(spn, kernels, len(labels))
     grid = _grid(default_grid(spn, source, y, **settings) if C is None else C)
@@ -140,7 +142,7 @@ def cross_validate_C(
     for fold, (train, test) in enumerate(splits):
         inside, across = MatrixSource(_blocks(matrices, train, train)), _blocks(matrices, test, train)
         fitted: Solution | None = None
-        local = settings if weights is None else settings | {"sample_weight": np.asarray(weights)[train]}
+        local = _fold_settings(settings, weights, labels, train)
         for k, value in enumerate(grid):
             fitted = _solve_next(spn, inside, labels[train], value, fitted, local)
             scores[k, fold] = (predicted(fitted, across) == labels[test]).mean()
@@ -177,13 +179,25 @@ def _grid(C: Iterable[float]) -> Floats:
     return grid
 
 
+def _fold_settings(
+    settings: dict[str, Any], weights: ArrayLike | None, labels: NDArray, train: NDArray
+) -> dict[str, Any]:
+    """The settings over the rows of one fold, which may lack a class where whole groups are held out."""
+    local = dict(settings)
+    if weights is not None:
+        local["sample_weight"] = np.asarray(weights)[train]
+    if isinstance(by_class := settings.get("class_weight"), Mapping):
+        lacking = set(labels.tolist()) - set(labels[train].tolist())
+        local["class_weight"] = {c: weight for c, weight in by_class.items() if c not in lacking}
+    return local
+
+
 def _solve_next(
     spn: SPN, source: KernelSource, y: ArrayLike, C: float, last: Solution | None, settings: dict[str, Any]
 ) -> Solution:
     start = last.beta if last is not None and any(last.beta.values()) else None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TrivialSolutionWarning)  # expected at the lower end of a grid
-        return solve(spn, source, y, C=C, start=start, **settings)
+    # Weights that are all zero are expected at the lower end of a grid.
+    return solve(spn, source, y, C=C, start=start, warn=False, **settings)
 
 
 def _splits(

@@ -149,7 +149,10 @@ class Solution:
             source: KernelSource = _source(circuit.leaves, cross_kernels, self.alpha.shape[-1], "cross-kernel")
         else:
             source = cross_kernels
-        F = apply_kernel(circuit, W, source, self.signed_alpha, n_threads or default_threads())
+        A = self.signed_alpha
+        if not source.shape[0]:
+            return np.empty(0 if len(A) == 1 else (0, len(A)))
+        F = apply_kernel(circuit, W, source, A, n_threads or default_threads())
         F += np.atleast_1d(self.intercept)[:, None]
         return F[0] if len(F) == 1 else F.T
 

@@ -16,10 +16,13 @@ from oracles import (
     path_weights,
     sign_rows,
 )
+from random_structures import random_structure
 from tolerances import BOUND, COMPILED, ROUNDING
 
-from spnmkl import ParameterError, Solution, TrivialSolutionWarning, solve
+from spnmkl import KernelError, ParameterError, Solution, TrivialSolutionWarning, inspection, solve
+from spnmkl.circuit.source import MatrixSource
 from spnmkl.inspection import (
+    Carried,
     complexity_bound,
     decision_shares,
     heaviest_paths,
@@ -98,6 +101,44 @@ def test_shares_of_views_are_those_of_the_paths_through_any_of_their_kernels(see
     assert (found["all"], found["none"]) == (pytest.approx(1), 0)
 
 
+@pytest.mark.parametrize("seed", range(30))
+def test_shares_and_kernels_of_nodes_at_any_weights(seed: int) -> None:
+    """Much sharing, some weights zero, any α: everything that does not need an optimum."""
+    rng = np.random.default_rng(seed)
+    case = case_of(random_structure(rng, shared=0.6, max_paths=40), seed, n=12, classes=2 + seed % 2)
+    solution = solve(*case.posed, tol=0.5, max_iter=1, warn=False)
+    beta = {v: b * (rng.random() < 0.8) for v, b in beta_of(case.structure, rng).items()}
+    solution = replace(solution, beta=beta, alpha=rng.uniform(0, 1, solution.alpha.shape))
+    g, met = path_weights(case.structure, beta), nodes_on_paths(case)
+    expected = carried(case, solution) if g.any() else np.zeros(len(g))
+    source = MatrixSource(case.kernels)
+    shares = decision_shares(solution, source)
+    every = shares.products | shares.sums | shares.kernels
+    del every[case.spn.root]
+    assert every == pytest.approx({v: through(case, expected, [v]) for v in every}, abs=ROUNDING)
+    pairs = {f"{a} {b}": (a, b) for a in case.spn.kernels for b in case.spn.kernels}
+    found = view_shares(solution, source, pairs)
+    assert found == pytest.approx({name: through(case, expected, pair) for name, pair in pairs.items()}, abs=ROUNDING)
+    for v in case.spn.products + case.spn.sums:
+        K = np.zeros((12, 12))
+        for gm, K_m, nodes in zip(g, path_kernels(case.structure, case.kernels), met, strict=True):
+            K += gm * K_m * (v in nodes)
+        atol = 10 * COMPILED * max(1.0, g.sum())
+        np.testing.assert_allclose(node_kernel(solution, source, v), K, atol=atol)
+
+
+def test_shares_of_one_object_take_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    passes = []
+    for name in ("quadratic_flows", "apply_kernel"):
+        known = getattr(inspection, name)
+        monkeypatch.setattr(inspection, name, lambda *args, known=known: passes.append(known) or known(*args))
+    case = case_of(FIGURE_1)
+    shares = Carried(solve(*case.posed), case.kernels)
+    assert shares.shares().kernels["K3"] > 0
+    assert shares.through(["K3", "K4"]) == pytest.approx(shares.through(["P9"]))
+    assert len(passes) == 1
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_contributions_add_up_to_the_decision(seed: int) -> None:
     case, solution = solved(seed)
@@ -129,6 +170,39 @@ def test_node_kernels_are_sums_over_the_paths_through_them(seed: int) -> None:
         np.testing.assert_allclose(node_kernel(solution, case.kernels, v), expected, atol=atol)
     leaf = case.spn.kernels[0]
     np.testing.assert_array_equal(node_kernel(solution, case.kernels, leaf), case.kernels[leaf])
+
+
+def test_what_needs_a_matrix_that_is_not_given() -> None:
+    case = case_of(FIGURE_1)
+    solution = solve(*case.posed)
+    few = {leaf: case.kernels[leaf] for leaf in ("K1", "K2")}
+    paths = [path for path in heaviest_paths(solution, 1000) if "K3" in path.leaves]
+    lacking = "Kernel 'K3' has no matrix; expected one for each leaf asked for, found them for ['K1', 'K2']; add it."
+    with pytest.raises(KernelError) as refused:
+        node_kernel(solution, few, "K3")
+    assert str(refused.value) == lacking
+    with pytest.raises(KernelError) as refused:
+        sample_contributions(solution, few, paths)
+    assert str(refused.value) == lacking
+    with pytest.raises(KernelError, match=r"^Kernel 'K3' has no kernel matrix"):
+        node_kernel(solution, few, "S0")
+
+
+def test_cross_kernels_of_another_shape() -> None:
+    case = case_of(FIGURE_1)
+    solution = solve(*case.posed)
+    with pytest.raises(KernelError, match=r"has shape \(30, 29\); expected \(30, 30\), new samples by training"):
+        sample_contributions(solution, {v: K[:, 1:] for v, K in case.kernels.items()}, heaviest_paths(solution))
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_no_rows_get_no_decision(classes: int) -> None:
+    case = case_of(FIGURE_1, classes=classes)
+    solution = solve(*case.posed)
+    none = {leaf: K[:0] for leaf, K in case.kernels.items()}
+    shape = (0,) if classes == 2 else (0, classes)
+    assert solution.decision_function(none).shape == shape
+    assert sample_contributions(solution, none, heaviest_paths(solution, 2)).shape == (2, *shape)
 
 
 def test_children_of_the_root_add_up() -> None:

@@ -1,1 +1,24 @@
 """Charts in Altair, from plain tables."""
+
+from spnmkl.charts.explanation import heatmap_chart
+from spnmkl.charts.files import to_html, to_png, to_svg
+from spnmkl.charts.results import class_balance_chart, confusion_chart, projection_chart, roc_chart
+from spnmkl.charts.selection import cv_chart, path_chart, stability_chart
+from spnmkl.charts.training import compare_convergence_chart, convergence_chart, weights_chart
+
+__all__ = [
+    "class_balance_chart",
+    "compare_convergence_chart",
+    "confusion_chart",
+    "convergence_chart",
+    "cv_chart",
+    "heatmap_chart",
+    "path_chart",
+    "projection_chart",
+    "roc_chart",
+    "stability_chart",
+    "to_html",
+    "to_png",
+    "to_svg",
+    "weights_chart",
+]

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import islice
 
-from spnmkl.circuit.program import Circuit, Floats
+import numpy as np
+
+from spnmkl.circuit.program import Circuit, lower
+from spnmkl.structure import SPN, Path
+from spnmkl.structure.derivations import derive
+from spnmkl.structure.nodes import FreshIds
 
 
 @dataclass(frozen=True)
@@ -17,18 +23,29 @@ class WeightedPath:
 
     Attributes
     ----------
-    leaves : the kernels it multiplies, with multiplicity.
-    layers : the products of every layer, with multiplicity.
-    exponents : e_mv of every product on it.
+    path : the path as `SPN.paths` lists it, in the order in which its nodes are visited.
     g : Π_v β_v^{e_mv}.
     share : g / Σ g over all paths.
     """
 
-    leaves: tuple[str, ...]
-    layers: tuple[tuple[str, ...], ...]
-    exponents: dict[str, Fraction]
+    path: Path
     g: float
     share: float
+
+    @property
+    def leaves(self) -> tuple[str, ...]:
+        """The kernels it multiplies, with multiplicity."""
+        return self.path.leaves
+
+    @property
+    def layers(self) -> tuple[tuple[str, ...], ...]:
+        """The products of every layer, with multiplicity."""
+        return self.path.layers
+
+    @property
+    def exponents(self) -> Mapping[str, Fraction]:
+        """e_mv of every product on it."""
+        return self.path.exponents
 
 
 @dataclass(frozen=True)
@@ -40,9 +57,11 @@ class _Partial:
     below: tuple[_Partial, ...]
 
 
-def heaviest_paths(circuit: Circuit, beta: Floats, k: int) -> list[WeightedPath]:
+def heaviest_paths(spn: SPN, beta: Mapping[str, float], k: int) -> list[WeightedPath]:
     """The k paths of largest g, heaviest first; paths with g = 0 are left out."""
-    W = circuit.weights(beta)
+    circuit, marks = _marked(spn)
+    weights = np.array([beta[v] for v in circuit.products])
+    W = circuit.weights(weights)
     best: list[list[_Partial]] = [[_Partial(1.0, -1, ())] for _ in circuit.leaves]
     for o in range(circuit.n_operations):
         streams = [
@@ -55,8 +74,24 @@ def heaviest_paths(circuit: Circuit, beta: Floats, k: int) -> list[WeightedPath]
             if W[t] > 0
         ]
         best.append(list(islice(heapq.merge(*streams, key=lambda partial: -partial.weight), k)))
-    total = circuit.path_weight_total(beta)
-    return [_path(circuit, partial, total) for partial in best[-1]]
+    total = circuit.path_weight_total(weights)
+    return [
+        WeightedPath(_path(circuit, partial, marks), partial.weight, partial.weight / total) for partial in best[-1]
+    ]
+
+
+@lru_cache(maxsize=4)
+def _marked(spn: SPN) -> tuple[Circuit, frozenset[str]]:
+    """The circuit of the drawing with one more leaf, a mark, as the first child of every product; the marks.
+
+    A term lists its products and its arguments, but not in which order a path visits the ones and the others. The
+    marks are arguments that stand where the products do.
+    """
+    drawing, fresh = spn.to_dict(), FreshIds(spn.nodes)
+    marks = {v: fresh.next("mark") for v in spn.products}
+    drawing["nodes"] += [{"id": mark, "kind": "kernel", "kernel": "precomputed"} for mark in marks.values()]
+    drawing["edges"] = [list(edge) for edge in marks.items()] + drawing["edges"]
+    return lower(derive(SPN.from_dict(drawing)), spn.products), frozenset(marks.values())
 
 
 def _scaled(w: float, t: int, arguments: list[list[_Partial]]) -> Iterator[_Partial]:
@@ -82,25 +117,32 @@ def _scaled(w: float, t: int, arguments: list[list[_Partial]]) -> Iterator[_Part
                 heapq.heappush(frontier, (-weight(nearby), nearby))
 
 
-def _path(circuit: Circuit, partial: _Partial, total: float) -> WeightedPath:
+def _path(circuit: Circuit, partial: _Partial, marks: frozenset[str]) -> Path:
     leaves: list[str] = []
     layers: dict[int, list[str]] = {}
-    exponents: dict[str, Fraction] = {}
-    stack = [(partial, 0)]
+    stack: list[tuple[_Partial | str, int]] = [(partial, 0)]
     while stack:
-        node, depth = stack.pop()
-        term = circuit.derivations.terms[circuit.terms[node.term]]
-        for v, e in term.exponents.items():
-            exponents[v] = exponents.get(v, Fraction(0)) + e
-        for v, layer in term.products:
-            layers.setdefault(depth + layer, []).append(v)
-        deeper = []
-        for (slot, below), inner in zip(term.arguments, node.below, strict=True):
-            if inner.term < 0:
-                leaves.append(circuit.derivations.leaves[slot])
-            else:
-                deeper.append((inner, depth + below))
-        stack.extend(reversed(deeper))
-    ordered = tuple(tuple(sorted(layers[layer])) for layer in sorted(layers))
-    share = partial.weight / total if total > 0 else 0.0
-    return WeightedPath(tuple(leaves), ordered, exponents, partial.weight, share)
+        item, layer = stack.pop()
+        if isinstance(item, _Partial):
+            stack.extend(reversed(list(_visited(circuit, item, layer, marks))))
+        elif layer:
+            layers.setdefault(layer, []).append(item)
+        else:
+            leaves.append(item)
+    return Path(tuple(leaves), tuple(tuple(layers[layer]) for layer in sorted(layers)))
+
+
+def _visited(
+    circuit: Circuit, partial: _Partial, above: int, marks: frozenset[str]
+) -> Iterator[tuple[_Partial | str, int]]:
+    """What the chosen term visits, in order: a product in its layer, a kernel in none, a derivation below so many."""
+    term = circuit.derivations.terms[partial.term]
+    products = iter(term.products)
+    for (slot, below), inner in zip(term.arguments, partial.below, strict=True):
+        if inner.term >= 0:
+            yield inner, above + below
+        elif (leaf := circuit.derivations.leaves[slot]) in marks:
+            v, layer = next(products)
+            yield v, above + layer
+        else:
+            yield leaf, 0

@@ -132,7 +132,8 @@ class _Filling:
 
     def seven_widths(self) -> list[Kernel]:
         numbers = self._numbers()
-        return [Kernel("rbf", gamma=width / len(numbers), features=numbers) for width in WIDTHS]
+        seen = numbers if self.text else None  # without text columns, all of them, which need not be named
+        return [Kernel("rbf", gamma=width / len(numbers), features=seen) for width in WIDTHS]
 
     def _in_view(self, view: str, members: list[str], separator: str = " ") -> list[Kernel]:
         if len(members) <= MOST_LEAVES:

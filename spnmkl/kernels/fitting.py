@@ -155,9 +155,14 @@ def fit_kernel(
 
 
 def fit_kernels(
-    spn: SPN, X: np.ndarray, feature_names: Sequence[str] | None = None
+    spn: SPN,
+    X: np.ndarray,
+    feature_names: Sequence[str] | None = None,
+    *,
+    leaves: Iterable[str] | None = None,
+    tick: Callable[[int, int], object] | None = None,
 ) -> tuple[dict[str, np.ndarray], dict[str, FittedKernel]]:
-    """Compute the training matrices of all leaves.
+    """Compute the training matrices of the leaves.
 
     Leaves with equal specifications get the same array object, and leaves that differ in parameters only
     share the distances or inner products that they start from.
@@ -167,6 +172,10 @@ def fit_kernels(
     spn : SPN
     X : ndarray of shape (n, n_features)
     feature_names : sequence of str, optional
+    leaves : iterable of str, optional
+        The leaves to compute; all by default.
+    tick : callable, optional
+        Called with how many matrices are done, and how many there will be, after each; it may raise to stop.
 
     Returns
     -------
@@ -174,7 +183,7 @@ def fit_kernels(
     fitted : dict from leaf id to FittedKernel
     """
     X = _check_rows(X, feature_names)
-    specs = {leaf: spn.spec(leaf) for leaf in spn.kernels}
+    specs = {leaf: spn.spec(leaf) for leaf in (spn.kernels if leaves is None else leaves)}
     available = DataColumns.of(feature_names, X.shape[1])
     names: dict[KernelSpec, str] = {}
     for leaf, spec in specs.items():
@@ -184,7 +193,10 @@ def fit_kernels(
     columns = {spec: available.resolve(spec.features) for spec in names}
     done: dict[KernelSpec, tuple[FittedKernel, np.ndarray]] = {}
     for group in _grouped(names, lambda spec: _base_key(spec.kernel, dict(spec.params), columns[spec])):
-        done.update(zip(group, _fit_group(group, names, columns[group[0]], X), strict=True))
+        for spec, result in zip(group, _fit_group(group, names, columns[group[0]], X), strict=True):
+            done[spec] = result
+            if tick is not None:
+                tick(len(done), len(names))
     fitted = {leaf: done[spec][0] for leaf, spec in specs.items()}
     return {leaf: done[spec][1] for leaf, spec in specs.items()}, fitted
 

@@ -21,6 +21,7 @@ from spnmkl.solvers.newton import newton
 from spnmkl.solvers.paper import paper
 from spnmkl.solvers.start import first_weights, fitting_weights, light_side, smallest_C, trivial_objective
 from spnmkl.structure import SPN
+from spnmkl.structure.nodes import describe
 from spnmkl.threads import single_threaded_blas
 
 Callback = Callable[[Record], object]
@@ -51,6 +52,7 @@ def solve(
     callback: Callback | None = None,
     start: Mapping[str, float] | None = None,
     n_threads: int | None = None,
+    warn: bool = True,
 ) -> Solution:
     """Learn the weights of a sum-product network together with the SVM.
 
@@ -69,6 +71,8 @@ def solve(
     callback : called with a `Record` after every outer iteration; returning False stops.
     start : weights to begin with, for example of a solution at a nearby C.
     n_threads : by default all cores.
+    warn : whether to warn where C is so small that all weights are zero. Python's own way to silence a warning would
+        silence it in all threads.
 
     Returns
     -------
@@ -80,6 +84,7 @@ def solve(
         raise ParameterError(f"tol must be a number between 0 and 1, but it is {tol!r}; choose for example 1e-3.")
     if max_iter is not None and (not isinstance(max_iter, (int, np.integer)) or max_iter < 1):
         raise ParameterError(f"max_iter must be a whole number of at least 1, but it is {max_iter!r}.")
+    check_callback(callback)
     with single_threaded_blas():
         problem, classes = build_problem(
             spn,
@@ -96,9 +101,16 @@ def solve(
         run = _Run(problem, tol, callback, DEFAULT_ITERATIONS[solver] if max_iter is None else int(max_iter))
         status = run.follow(_iterates(problem, solver, tol, begin))
         solution = run.solution(spn, np.array(y), classes, solver, status)
-    if run.best is not None and run.best.smallest_C is not None:
+    if warn and run.best is not None and run.best.smallest_C is not None:
         warnings.warn(_trivial_sentence(run.best.smallest_C), TrivialSolutionWarning, stacklevel=2)
     return solution
+
+
+def check_callback(callback: object) -> None:
+    if callback is not None and not callable(callback):
+        raise ParameterError(
+            f"callback must be a function that takes one argument, or None, but it is {describe(callback)}."
+        )
 
 
 def _trivial_sentence(multiple: float) -> str:

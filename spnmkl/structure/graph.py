@@ -6,11 +6,12 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from itertools import islice
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 
-from spnmkl.errors import StructureError
+from spnmkl.errors import ParameterError, StructureError
 from spnmkl.structure.expand import embed, expand
 from spnmkl.structure.formula import write_formula
 from spnmkl.structure.nodes import (
@@ -280,7 +281,7 @@ class SPN:
     def paths(self, limit: int | None = None) -> Iterator[Path]:
         """The paths one by one, at most `limit` of them; asking for the first of 10^30 costs nothing."""
         self.check()
-        return islice(iterate_paths(self), limit)
+        return islice(iterate_paths(self), None if limit is None else _whole(limit))
 
     def expanded(self, limit: int = 1000) -> SPN:
         """The path-dependent view: a sum over one product per path, labelled with the path's g.
@@ -288,7 +289,7 @@ class SPN:
         Each product stands over its own copies of the path's kernels. Refused above `limit` paths.
         """
         self.check()
-        return self._of(*expand(self, limit))
+        return self._of(*expand(self, _whole(limit)))
 
     def formula(self, latex: bool = True, limit: int = 300) -> str:
         """The drawing as a formula, with the raw weights β; cut with an ellipsis after `limit` nodes.
@@ -317,3 +318,9 @@ class SPN:
         kinds = {"sum": self.sums, "product": self.products, "kernel": self.kernels}
         counts = (f"{len(ids):,} {kind}{'s' * (len(ids) != 1)}" for kind, ids in kinds.items())
         return f"SPN({', '.join(counts)})"
+
+
+def _whole(limit: object) -> int:
+    if not isinstance(limit, Integral) or limit < 0:
+        raise ParameterError(f"limit must be a whole number of at least 0, but it is {limit!r}.")
+    return int(limit)

@@ -16,9 +16,8 @@ from spnmkl.structure import SPN, Issue, Path
 from spnmkl.structure.formula import symbols
 from spnmkl.structure.sparsity import Prunable, prunable
 from spnmkl.ui.canvas import receive, show_canvas
-from spnmkl.ui.exchange import exchange
 from spnmkl.ui.node_panel import node_panel
-from spnmkl.ui.session import fragment, rerun, workspace
+from spnmkl.ui.session import fragment, rerun, tabs, workspace
 from spnmkl.ui.store import Workspace
 from spnmkl.ui.words import plain
 
@@ -41,18 +40,17 @@ def workbench() -> None:
         selected = show_canvas(work.drawing, faulty=faulty, path=work.path)
         facts(spn, issues)
     with right:
-        node, checks, paths, formula = st.tabs(["Node", checks_title(issues), "Paths", "Formula"])
-        with node:
-            node_panel(work, selected)
-        with checks:
-            show_checks(work, issues)
-        with paths:
-            expanded = show_paths(work, issues)
-        with formula:
-            show_formula(spn, issues)
-    if expanded:
-        show_expanded(spn)
-    exchange(work, selected)
+        tabs(
+            "beside",
+            {
+                "Node": lambda: node_panel(work, selected),
+                "Checks": lambda: show_checks(work, issues),
+                "Paths": lambda: show_paths(work, issues),
+                "Formula": lambda: show_formula(spn, issues),
+            },
+        )
+    if work.expanded:
+        show_expanded(spn, issues)
 
 
 def all_issues(spn: SPN, work: Workspace) -> list[Issue]:
@@ -62,15 +60,12 @@ def all_issues(spn: SPN, work: Workspace) -> list[Issue]:
     return issues + [issue for issue in validate_kernels(spn, columns, len(columns)) if issue.code != "needs_matrix"]
 
 
-def checks_title(issues: list[Issue]) -> str:
-    errors = sum(issue.severity == "error" for issue in issues)
-    return f"Checks :red-badge[{errors}]" if errors else "Checks ✓"
-
-
 def facts(spn: SPN, issues: list[Issue]) -> None:
     """Paths, layers and weights in one line."""
-    if any(issue.severity == "error" for issue in issues):
-        st.caption(f"{len(spn.nodes)} nodes · not trainable yet, see Checks")
+    errors = [issue for issue in issues if issue.severity == "error"]
+    if errors:
+        more = f" And {len(errors) - 1} more, see Checks." if len(errors) > 1 else ""
+        st.caption(f":red-badge[Not trainable yet] {plain(errors[0].message)}{more}")
         return
     st.caption(
         f"**{count_text(spn.n_paths)}** paths · **{spn.n_layers}** layers · **{len(spn.products)}** weights β · "
@@ -134,12 +129,12 @@ def verdicts_of(spn: SPN) -> dict[str, Prunable] | str:
         return str(error)
 
 
-def show_paths(work: Workspace, issues: list[Issue]) -> bool:
-    """The list, with the chosen path's weight; whether the path-dependent view is asked for."""
+def show_paths(work: Workspace, issues: list[Issue]) -> None:
+    """The list, with the chosen path's weight, and the switch to the path-dependent view."""
     spn = work.drawing.spn
     if any(issue.severity == "error" for issue in issues):
         st.info("Paths appear here once the structure is valid.")
-        return False
+        return
     paths = list(spn.paths(MOST_PATHS))
     first = "" if spn.n_paths <= MOST_PATHS else f"The first {MOST_PATHS} of {count_text(spn.n_paths)}. "
     st.caption(f"{first}Choose a row to see the path in red on the canvas.")
@@ -155,6 +150,7 @@ def show_paths(work: Workspace, issues: list[Issue]) -> bool:
         height=240,
         on_select="rerun",
         selection_mode="single-row",
+        selection_default={"selection": {"rows": [paths.index(work.path)] if work.path in paths else []}},
         key=f"paths_{hash(spn)}",
     )
     rows = table.selection.rows
@@ -164,17 +160,23 @@ def show_paths(work: Workspace, issues: list[Issue]) -> bool:
         rerun()
     if chosen is not None:
         st.latex(f"g = {latex_g(chosen, spn)}")
-    return st.toggle(
+    expanded = st.toggle(
         "Path-dependent view",
+        work.expanded,
         help="One product per path, as in the lower right of the paper's Figure 1; drawn below the canvas.",
     )
+    if expanded != work.expanded:
+        work.expanded = expanded
+        rerun()
 
 
-def show_expanded(spn: SPN) -> None:
+def show_expanded(spn: SPN, issues: list[Issue]) -> None:
     """Across the page, because it is as wide as there are paths."""
     with st.container(border=True, key="expanded"):
         st.markdown("**Path-dependent view**")
-        if spn.n_paths > MOST_EXPANDED:
+        if any(issue.severity == "error" for issue in issues):
+            st.info("It appears here once the structure is valid.")
+        elif spn.n_paths > MOST_EXPANDED:
             st.info(f"Shown for up to {MOST_EXPANDED} paths; this structure has {count_text(spn.n_paths)}.")
         else:
             st.image(expanded_picture(spn, dark_theme()), width="stretch")

@@ -1,9 +1,10 @@
-"""Below the canvas: templates, the table editor, import and export."""
+"""Above the canvas: templates, the table editor, import and export, each in a dialog."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, NoReturn
 
 import pandas as pd
 import streamlit as st
@@ -16,7 +17,8 @@ from spnmkl.export.picture import to_png, to_svg
 from spnmkl.structure import SPN
 from spnmkl.structure.layout import arranged
 from spnmkl.structure.templates import TEMPLATES
-from spnmkl.ui.session import boundary, rerun
+from spnmkl.ui.canvas import selection
+from spnmkl.ui.session import close_dialog, dialog, open_dialog, opened_dialog, workspace
 from spnmkl.ui.store import Workspace
 from spnmkl.ui.words import plain
 
@@ -24,15 +26,21 @@ MOST_IMPORT_BYTES = 5_000_000
 MOST_SKETCHED = 8  # kernels on a template's card
 
 
-def exchange(work: Workspace, selected: tuple[str, ...]) -> None:
-    templates, table, files = st.tabs(["Templates", "Table", "Import and export"])
-    with templates, boundary():
-        choose_template(work, selected)
-    with table, boundary():
-        edit_table(work)
-    with files, boundary():
-        import_structure(work)
-        export_structure(work.drawing.spn)
+def exchange() -> None:
+    """The title and the buttons above the canvas. What they open is computed then, and not with every edit."""
+    work = workspace()
+    title, *places = st.columns([10, 3, 2, 3], vertical_alignment="center")
+    title.markdown("#### Design — draw how the kernels are combined")
+    for place, (name, (icon, _)) in zip(places, DIALOGS.items(), strict=True):
+        place.button(name, icon=icon, width="stretch", key=f"open_{name}", on_click=open_dialog, args=(name,))
+    if (name := opened_dialog()) in DIALOGS:
+        DIALOGS[name][1](work)
+
+
+@dialog("Open, save, share")
+def open_and_save(work: Workspace) -> None:
+    import_structure(work)
+    export_structure(work.drawing.spn)
 
 
 @lru_cache(maxsize=32)
@@ -58,13 +66,14 @@ def _preview(spn: SPN, dark: bool) -> str:
     return to_svg(spn, theme="dark" if dark else "light")
 
 
-def choose_template(work: Workspace, selected: tuple[str, ...]) -> None:
-    spn = work.drawing.spn
+@dialog("Start from a template")
+def choose_template(work: Workspace) -> None:
+    spn, selected = work.drawing.spn, selection(work.drawing)
     leaf = selected[0] if len(selected) == 1 and spn.kind(selected[0]) == "kernel" else None
     st.caption(
         f"Filled from **{len(work.dataset.views)} views** and **{len(work.dataset.features)} columns** of the loaded "
-        "data. *Use* replaces the drawing (Ctrl+Z brings it back); *Embed here* puts the template in the place of the "
-        "selected kernel."
+        "data. *Use* replaces the drawing (Ctrl+Z brings it back); *Embed* puts the template in the place of the "
+        "kernel that is selected on the canvas."
     )
     dark = st.context.theme.type == "dark"
     columns = [column for _ in range(0, len(TEMPLATES), 4) for column in st.columns(4)]
@@ -81,27 +90,27 @@ def choose_template(work: Workspace, selected: tuple[str, ...]) -> None:
                 st.image(_preview(sketch, dark), width="stretch")
             st.caption(f"{len(filled.kernels):,} kernels, {len(filled.products):,} weights")
             use, embed = st.columns(2)
-            use.button("Use", key=f"use_{template.name}", on_click=_use, args=(work, filled, template.title))
-            embed.button(
-                "Embed here",
+            if use.button("Use", key=f"use_{template.name}", type="primary"):
+                work.drawing.push(filled, f"{template.title}.", fit=True)
+                leave(work)
+            if embed.button(
+                "Embed",
                 key=f"embed_{template.name}",
                 disabled=leaf is None,
-                help=None if leaf else "Select one kernel on the canvas first.",
-                on_click=_embed,
-                args=(work, leaf, filled),
-            )
+                help=f"In the place of {leaf}." if leaf else "Select one kernel on the canvas first.",
+            ) and leaf:
+                work.drawing.push(arranged(spn.embed(leaf, filled)), f"Embedded in {leaf}.", fit=True)
+                leave(work)
 
 
-def _use(work: Workspace, filled: SPN, title: str) -> None:
+def leave(work: Workspace) -> NoReturn:
+    """Close the dialog and show the new drawing."""
     work.path = None
-    work.drawing.push(filled, f"{title}.", fit=True)
+    close_dialog()
+    st.rerun()
 
 
-def _embed(work: Workspace, leaf: str, filled: SPN) -> None:
-    grown = work.drawing.spn.embed(leaf, filled)
-    work.drawing.push(arranged(grown), f"Embedded in {leaf}.", fit=True)
-
-
+@dialog("The drawing as tables")
 def edit_table(work: Workspace) -> None:
     """The drawing as two tables: the same as the canvas, without a mouse."""
     spn, revision = work.drawing.spn, f"{work.drawing.revision}_{work.drawing.acknowledged}"
@@ -128,9 +137,8 @@ def edit_table(work: Workspace) -> None:
         key=f"edges_{revision}",
     )
     if st.button("Apply the tables"):
-        work.path = None
         work.drawing.push(structure_from_tables(spn, nodes, edges), "Applied the tables.")
-        rerun()
+        leave(work)
 
 
 def structure_from_tables(spn: SPN, nodes: pd.DataFrame, edges: pd.DataFrame) -> SPN:
@@ -154,17 +162,15 @@ def structure_from_tables(spn: SPN, nodes: pd.DataFrame, edges: pd.DataFrame) ->
 
 def import_structure(work: Workspace) -> None:
     given = st.file_uploader(
-        "Structure file (JSON)", type=["json"], key="structure_file", max_upload_size=MOST_IMPORT_BYTES // 10**6
+        "Open a structure file (JSON)", type=["json"], key="structure_file", max_upload_size=MOST_IMPORT_BYTES // 10**6
     )
-    if given is None or st.session_state.get("structure_taken") == given.file_id:
+    if given is None:
         return
     if given.size > MOST_IMPORT_BYTES:
         raise StructureError(f"{given.name} is larger than {MOST_IMPORT_BYTES // 10**6} MB; a structure file is not.")
     spn = SPN.from_json(given.getvalue())
-    st.session_state["structure_taken"] = given.file_id
-    work.path = None
     work.drawing.push(spn, "Opened the file.", fit=True)
-    rerun()
+    leave(work)
 
 
 def export_structure(spn: SPN) -> None:
@@ -176,3 +182,10 @@ def export_structure(spn: SPN) -> None:
     raster.download_button("Picture (PNG)", lambda: to_png(spn), "structure.png", "image/png")
     with st.expander("Copy as Python"):
         st.code(to_python(spn), language="python")
+
+
+DIALOGS: dict[str, tuple[str, Callable[[Workspace], None]]] = {
+    "Templates": (":material/dashboard:", choose_template),
+    "Table": (":material/table_rows:", edit_table),
+    "Open, save": (":material/folder_open:", open_and_save),
+}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
 from importlib.resources import files
@@ -24,6 +24,7 @@ from spnmkl.ui.store import STORE, Workspace
 from spnmkl.ui.words import plain
 
 _KEY = "spnmkl_workspace"
+_DIALOG = "spnmkl_dialog"
 _TOKEN = re.compile(r"[0-9a-f]{32}")
 _LOG = logging.getLogger("spnmkl")
 P = ParamSpec("P")
@@ -92,6 +93,14 @@ def boundary() -> Iterator[None]:
         st.error("Something went wrong here. Your drawing and your data are kept; try again, or reload the page.")
 
 
+def tabs(key: str, parts: Mapping[str, Callable[[], None]]) -> None:
+    """Tabs of which the open one alone is computed."""
+    for tab, part in zip(st.tabs(list(parts), key=key, on_change="rerun"), parts.values(), strict=True):
+        if tab.open:
+            with tab, boundary():
+                part()
+
+
 def fragment(part: Callable[P, None]) -> Callable[P, None]:
     """A Streamlit fragment inside the error boundary."""
 
@@ -102,3 +111,31 @@ def fragment(part: Callable[P, None]) -> Callable[P, None]:
             part(*args, **kwargs)
 
     return guarded
+
+
+def dialog(title: str) -> Callable[[Callable[P, None]], Callable[P, None]]:
+    """A wide Streamlit dialog inside the error boundary; `close_dialog` or the person closes it."""
+
+    def decorate(part: Callable[P, None]) -> Callable[P, None]:
+        @st.dialog(title, width="large", on_dismiss=close_dialog)
+        @wraps(part)
+        def guarded(*args: P.args, **kwargs: P.kwargs) -> None:
+            with boundary():
+                part(*args, **kwargs)
+
+        return guarded
+
+    return decorate
+
+
+def open_dialog(name: str) -> None:
+    st.session_state[_DIALOG] = name
+
+
+def close_dialog() -> None:
+    st.session_state.pop(_DIALOG, None)
+
+
+def opened_dialog() -> str | None:
+    """Which dialog is open: it stays so while the page is drawn anew for other reasons."""
+    return st.session_state.get(_DIALOG)

@@ -23,6 +23,7 @@ class Workspace:
     choices: Choices = field(default_factory=Choices)
     split: SplitSettings = field(default_factory=SplitSettings)
     path: Path | None = None
+    expanded: bool = False
 
     def bring(self, dataset: Dataset) -> None:
         """Other data; the drawing stays, its checks tell what no longer fits."""

@@ -71,3 +71,19 @@ def texts(at: AppTest) -> str:
     """All that the page says."""
     parts = (at.markdown, at.caption, at.info, at.success, at.warning, at.error)
     return "\n".join(str(element.value) for part in parts for element in part)
+
+
+def show(at: AppTest, name: str) -> AppTest:
+    """A tab beside the canvas."""
+    at.session_state["beside"] = name
+    return at.run()
+
+
+def dialog(at: AppTest, name: str) -> AppTest:
+    """Open a dialog of the Design page by its button."""
+    return at.button(key=f"open_{name}").click().run()
+
+
+def use_template(at: AppTest, name: str) -> AppTest:
+    dialog(at, "Templates").button(key=f"use_{name}").click().run()
+    return at

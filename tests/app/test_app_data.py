@@ -6,7 +6,7 @@ import io
 import numpy as np
 import pandas as pd
 import pytest
-from app_pages import fine, labelled, opened, texts, work
+from app_pages import fine, labelled, opened, texts, use_template, work
 from streamlit.testing.v1 import AppTest
 
 from spnmkl.data import SAMPLES
@@ -99,7 +99,7 @@ def test_three_tables_joined_by_id_and_labels_of_their_own(at: AppTest) -> None:
     expected = views["mirna"].set_index("sample").loc["S03"].to_numpy()
     np.testing.assert_allclose(first[list(columns)].to_numpy(float), expected)
     at.switch_page("pages/design.py").run()
-    at.button(key="use_grouped").click().run()
+    use_template(at, "grouped")
     fine(at)
 
 
@@ -112,7 +112,7 @@ def test_kernel_matrices(at: AppTest) -> None:
     use(at)
     assert set(work(at).dataset.matrices) == {"shape", "colour"}
     at.switch_page("pages/design.py").run()
-    at.button(key="use_flat").click().run()
+    use_template(at, "flat")
     fine(at)
 
 
@@ -125,7 +125,7 @@ def test_a_wide_gzipped_table_stays_usable(at: AppTest) -> None:
     assert all(len(shown.value) <= 500 for shown in at.dataframe)
     at.switch_page("pages/design.py").run()
     assert not at.exception
-    at.button(key="use_flat").click().run()
+    use_template(at, "flat")
     fine(at)
 
 
@@ -224,6 +224,6 @@ def test_hostile_column_names_everywhere() -> None:
         at.switch_page(f"pages/{part}.py").run()
         assert not at.exception
     at.switch_page("pages/design.py").run()
-    at.button(key="use_flat").click().run()
+    use_template(at, "flat")
     fine(at)
     assert "<script>" not in texts(at).replace("\\<script\\>", "")

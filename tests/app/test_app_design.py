@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from app_pages import bring, fine, labelled, opened, send, spn, texts, work
+from app_pages import bring, dialog, fine, labelled, opened, send, show, spn, texts, use_template, work
 from streamlit.testing.v1 import AppTest
 
 from spnmkl.data import SAMPLES, load_sample
@@ -28,11 +28,12 @@ def test_the_page_opens_on_a_valid_drawing_over_the_sample(at: AppTest) -> None:
     assert work(at).dataset.name == "breast_cancer"
     assert not spn(at).validate()
     assert f"**{spn(at).n_paths}** paths" in texts(at)
-    assert "valid and fits the data" in texts(at)
-    assert at.latex[0].value
+    assert "valid and fits the data" in texts(show(at, "Checks"))
+    assert show(at, "Formula").latex[0].value
 
 
 def test_an_edit_on_the_canvas_reaches_the_page(at: AppTest) -> None:
+    show(at, "Checks")
     send(at, nodes=[{"id": "k1", "kind": "kernel", "x": 0, "y": 0}], edges=[])
     assert spn(at).nodes == ("k1",)
     assert any("root" in error.value for error in at.error), "a lone kernel is no structure"
@@ -46,7 +47,7 @@ def test_an_empty_canvas_says_what_to_do(at: AppTest) -> None:
     assert not at.exception
     assert spn(at).nodes == ()
     assert "empty" in texts(at)
-    at.button(key="use_flat").click().run()
+    use_template(at, "flat")
     fine(at)
 
 
@@ -66,6 +67,7 @@ def test_a_strange_selection_selects_nothing(at: AppTest, selection: list[str]) 
 
 
 def test_every_repair_of_every_mistake(at: AppTest) -> None:
+    show(at, "Checks")
     mistakes = [
         {"nodes": [("s1", "sum"), ("k1", "kernel"), ("k2", "kernel")], "edges": [["s1", "k1"], ["s1", "k2"]]},
         {"nodes": [("p1", "product"), ("k1", "kernel"), ("k2", "kernel")], "edges": [["p1", "k1"]]},
@@ -149,14 +151,15 @@ def test_features_of_a_kernel(at: AppTest) -> None:
 def test_columns_that_the_data_do_not_have_are_named(at: AppTest) -> None:
     bring(at, load_sample("wine"), SPN(Product(Kernel("rbf", features=["<b>gone</b>"]))))
     assert not at.exception
-    assert any("gone" in error.value for error in at.error)
+    assert "gone" in texts(at)
+    assert any("gone" in error.value for error in show(at, "Checks").error)
 
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_every_template_validates_on_every_sample(at: AppTest, name: str) -> None:
     bring(at, load_sample(name))
     for template in TEMPLATES.values():
-        at.button(key=f"use_{template.name}").click().run()
+        use_template(at, template.name)
         fine(at)
         filled = spn(at)
         columns = work(at).dataset.features
@@ -168,7 +171,7 @@ def test_every_template_validates_on_every_sample(at: AppTest, name: str) -> Non
 
 def test_a_template_is_embedded_in_the_selected_kernel(at: AppTest) -> None:
     one_of_each(at)
-    assert at.button(key="embed_polynomial").disabled
+    assert dialog(at, "Templates").button(key="embed_polynomial").disabled
     send(at, select=["p1"])
     assert at.button(key="embed_polynomial").disabled
     send(at, select=["k1"])
@@ -183,6 +186,7 @@ def test_a_template_is_embedded_in_the_selected_kernel(at: AppTest) -> None:
 
 def test_choosing_a_path(at: AppTest) -> None:
     bring(at, load_sample("wine"), templates.figure1())
+    show(at, "Paths")
     (table,) = [frame for frame in at.dataframe if frame.key and frame.key.startswith("paths_")]
     assert len(table.value) == 8
     at.session_state[table.key] = {"selection": {"rows": [7], "columns": [], "cells": []}}
@@ -205,6 +209,7 @@ def edits(at: AppTest, which: str, **changes: object) -> None:
 def test_the_tables_draw_figure_1(at: AppTest) -> None:
     figure = templates.figure1()
     send(at, nodes=[], edges=[])
+    dialog(at, "Table")
     kept = ("id", "kind", "p", "kernel")
     nodes = [{key: node[key] for key in kept if key in node} for node in figure.to_dict()["nodes"]]
     edits(at, "nodes_", added_rows=nodes)
@@ -217,6 +222,7 @@ def test_the_tables_draw_figure_1(at: AppTest) -> None:
 
 def test_tables_that_make_no_structure_change_nothing(at: AppTest) -> None:
     before = spn(at)
+    dialog(at, "Table")
     edits(at, "edges_", added_rows=[{"parent": "s1", "child": "<script>nowhere</script>"}])
     labelled(at.button, "Apply the tables").click().run()
     assert not at.exception
@@ -242,6 +248,7 @@ BAD_FILES = {
 @pytest.mark.parametrize("content", BAD_FILES.values(), ids=BAD_FILES)
 def test_a_bad_structure_file_leaves_the_drawing_alone(at: AppTest, content: bytes) -> None:
     before = spn(at)
+    dialog(at, "Open, save")
     at.file_uploader(key="structure_file").set_value(("<script>.json", content, "application/json")).run()
     assert not at.exception
     assert len(at.error) == 1
@@ -252,21 +259,23 @@ def test_a_bad_structure_file_leaves_the_drawing_alone(at: AppTest, content: byt
 
 def test_import_takes_a_file_once(at: AppTest) -> None:
     given = templates.figure1()
+    dialog(at, "Open, save")
     at.file_uploader(key="structure_file").set_value(("figure.json", given.to_json().encode(), "text/json")).run()
     fine(at)
     assert [path.layers for path in spn(at).paths()] == [path.layers for path in given.paths()]
     assert spn(at).nodes == given.nodes
     send(at, nodes=[{"id": "p1", "kind": "product", "x": 0, "y": 0}], edges=[])
-    assert spn(at).nodes == ("p1",), "the file still lies in the uploader but is not opened again"
+    assert spn(at).nodes == ("p1",), "the file is not opened again"
 
 
 @pytest.mark.parametrize("label", ["Structure (JSON)", "Web page (offline)", "Picture (SVG)", "Picture (PNG)"])
 def test_everything_can_be_taken_along(at: AppTest, label: str) -> None:
-    assert labelled(at.download_button, label)
+    assert labelled(dialog(at, "Open, save").download_button, label)
 
 
 def test_copied_python_runs_as_it_is(at: AppTest) -> None:
     names: dict[str, object] = {}
+    dialog(at, "Open, save")
     exec(at.code[0].value, names)
     built = [value for value in names.values() if isinstance(value, SPN)]
     assert [path.layers for path in built[0].paths()] == [path.layers for path in spn(at).paths()]
@@ -285,6 +294,7 @@ def test_hostile_labels_are_shown_as_text(at: AppTest) -> None:
 def test_a_drawing_without_products_or_with_many_paths(at: AppTest) -> None:
     deep = SPN(Product(*(Sum(*(Product(Kernel("rbf", gamma=float(j + 1))) for j in range(4))) for _ in range(12))))
     fine(bring(at, load_sample("wine"), deep))
+    show(at, "Paths")
     at.toggle[0].set_value(True).run()
     fine(at)
     assert "first 100" in texts(at)
@@ -295,7 +305,7 @@ def test_the_error_of_a_page_is_an_apology(at: AppTest, monkeypatch: pytest.Monk
         raise ZeroDivisionError("secret")
 
     monkeypatch.setattr("spnmkl.ui.design.show_formula", broken)
-    at.run()
+    show(at, "Formula")
     assert not at.exception
     assert [error.value for error in at.error] == [
         "Something went wrong here. Your drawing and your data are kept; try again, or reload the page."

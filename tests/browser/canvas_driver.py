@@ -4,6 +4,8 @@ Nothing waits for Python between edits, as a person does not; `sent` does.
 """
 
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -164,21 +166,46 @@ class Canvas:
         assert not self.nodes
 
     def open(self, name: str) -> None:
-        """A tab of the panel or below the canvas."""
+        """A tab beside the canvas."""
         self.page.get_by_role("tab", name=name).click()
+        settled(self.page)
+
+    @contextmanager
+    def dialog(self, name: str) -> Iterator[None]:
+        """A dialog, by its button; closed in the end where it has not closed itself."""
+        self.page.get_by_role("button", name=name).click()
+        self.page.get_by_role("dialog").wait_for()
+        settled(self.page)
+        yield
+        if self.page.get_by_role("dialog").is_visible():
+            self.page.keyboard.press("Escape")
+            self.page.get_by_role("dialog").wait_for(state="hidden")
+            settled(self.page)
 
     def use(self, template: str) -> None:
         """A template replaces the drawing."""
         before = self.revision
-        self.open("Templates")
-        self.page.locator(f".st-key-use_{template} button").click()
-        self.renewed(before)
+        with self.dialog("Templates"):
+            self.page.locator(f".st-key-use_{template} button").click()
+            self.renewed(before)
+            self.page.get_by_role("dialog").wait_for(state="hidden")
 
     def exported(self) -> SPN:
-        self.open("Import and export")
-        with self.page.expect_download() as download:
-            self.page.get_by_role("button", name="Structure (JSON)").click()
-        return SPN.from_json(Path(download.value.path()).read_bytes())
+        with self.dialog("Open, save"):
+            with self.page.expect_download() as download:
+                self.page.get_by_role("button", name="Structure (JSON)").click()
+            content = Path(download.value.path()).read_bytes()
+        return SPN.from_json(content)
+
+    def opened(self, name: str, content: bytes) -> None:
+        """A structure file replaces the drawing."""
+        before = self.revision
+        with self.dialog("Open, save"):
+            self.page.locator("input[type=file]").first.set_input_files(
+                {"name": name, "mimeType": "text/plain", "buffer": content}  # type: ignore[arg-type]
+            )
+            self.renewed(before)
+            self.page.get_by_role("dialog").wait_for(state="hidden")
 
     def refused(self, reason: str) -> None:
         expect(self.frame.locator(".status")).to_contain_text(reason)

@@ -47,10 +47,7 @@ def test_template_edit_export_import(canvas: Canvas) -> None:
     assert any(edited.label(v) == "edited" for v in edited.nodes)
     canvas.use("flat")
     assert canvas.exported() != edited
-    canvas.open("Import and export")
-    before = canvas.revision
-    give(canvas.page, ("structure.json", edited.to_json().encode()))
-    canvas.renewed(before)
+    canvas.opened("structure.json", edited.to_json().encode())
     assert canvas.exported() == edited
 
 
@@ -68,7 +65,8 @@ def test_a_messy_table_is_read_used_and_drawn_over(data: Page) -> None:
     spn = canvas.exported()
     columns = {column for v in spn.kernels for column in spn.spec(v).features or ()}
     assert {"Größe", "Gewicht"} <= columns
-    expect(canvas.page.get_by_role("tab", name="Checks ✓")).to_be_visible()
+    canvas.open("Checks")
+    expect(canvas.page.get_by_text("valid and fits the data")).to_be_visible()
 
 
 def test_three_tables_are_joined_by_id(data: Page) -> None:
@@ -106,21 +104,20 @@ def test_broken_files_are_refused_and_the_data_stay(data: Page) -> None:
 def test_a_hostile_structure_stays_text_everywhere(canvas: Canvas) -> None:
     label = f"""{CODE}</script><script>alert(2)</script> "quoted" 🧬 {"x" * 10_000}"""
     hostile = SPN(Sum(Product(Kernel("rbf", label=label), label=label), Product(Kernel("linear", label="$x$ :red[y]"))))
-    canvas.open("Import and export")
-    before = canvas.revision
-    give(canvas.page, ("hostile.json", hostile.to_json().encode()))
-    canvas.renewed(before)
+    canvas.opened("hostile.json", hostile.to_json().encode())
     assert canvas.exported().label("k1") == label
     canvas.click("k1")
     expect(canvas.page.get_by_label("Label", exact=True)).to_have_value(label)
     canvas.page.mouse.move(*canvas.at("p1"))
     canvas.page.locator(".vis-tooltip").wait_for()
     assert CODE in canvas.page.locator(".vis-tooltip").inner_text()
-    for panel in ("Checks", "Paths", "Formula", "Templates", "Table", "Import and export"):
+    for panel in ("Checks", "Paths", "Formula"):
         canvas.open(panel)
-        settled(canvas.page)
-    assert canvas.page.locator("img[src=x]").count() == 0
-    with canvas.page.expect_download() as download:
+        assert canvas.page.locator("img[src=x]").count() == 0
+    for panel in ("Templates", "Table"):
+        with canvas.dialog(panel):
+            assert canvas.page.locator("img[src=x]").count() == 0
+    with canvas.dialog("Open, save"), canvas.page.expect_download() as download:
         canvas.page.get_by_role("button", name="Web page (offline)").click()
     exported = canvas.page.context.new_page()
     exported.set_content(download.value.path().read_text("utf-8"))
@@ -130,12 +127,11 @@ def test_a_hostile_structure_stays_text_everywhere(canvas: Canvas) -> None:
 
 def test_a_structure_file_that_is_none_changes_nothing(canvas: Canvas) -> None:
     before = canvas.nodes, canvas.edges
-    canvas.open("Import and export")
     nodes = [{"id": CODE, "kind": "kernel", "kernel": "rbf"}]
     bad = {"format": "spnmkl/structure", "version": 1, "nodes": nodes, "edges": [[CODE, "nowhere"]]}
-    give(canvas.page, (f"{CODE[:8]}.json", json.dumps(bad).encode()))
-    expect(canvas.page.get_by_test_id("stAlert").filter(has_text="nowhere")).to_be_visible()
-    settled(canvas.page)
+    with canvas.dialog("Open, save"):
+        give(canvas.page, (f"{CODE[:8]}.json", json.dumps(bad).encode()))
+        expect(canvas.page.get_by_test_id("stAlert").filter(has_text="nowhere")).to_be_visible()
     assert (canvas.nodes, canvas.edges) == before
 
 

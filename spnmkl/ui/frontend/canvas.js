@@ -31,6 +31,9 @@ class Canvas {
     this.from = null; // parent of an edge begun by keyboard
     this.drawing = { nodes: [], edges: [] };
     this.looks = {};
+    this.byId = new Map();
+    this.redPath = new Set();
+    this.widths = new Map();
     this.nodes = new vis.DataSet();
     this.edges = new vis.DataSet();
     this.events = new AbortController();
@@ -91,26 +94,38 @@ class Canvas {
   }
 
   show() {
+    // Tell vis of what changed alone: a drawing of hundreds of nodes is not built anew for one that moved.
     this.frame.classList.toggle("empty", !this.drawing.nodes.length);
-    const ids = new Set(this.drawing.nodes.map((n) => n.id));
-    const names = new Set(this.drawing.edges.map(edgeName));
-    this.edges.remove(this.edges.getIds().filter((id) => !names.has(id)));
-    this.nodes.remove(this.nodes.getIds().filter((id) => !ids.has(id)));
-    this.nodes.update(this.drawing.nodes.map((n) => ({
-      id: n.id, x: n.x, y: n.y, shape: "custom", label: n.id, title: this.tooltip(n),
-      ctxRenderer: (view) => this.drawNode(view, n.id),
-    })));
+    this.byId = new Map(this.drawing.nodes.map((n) => [n.id, n]));
+    this.redPath = new Set(this.looks.path?.nodes ?? []);
     const red = new Set((this.looks.path?.edges ?? []).map(edgeName));
-    this.edges.update(this.drawing.edges.map((edge) => {
+    const nodes = new Map(this.drawing.nodes.map((n) => [n.id, `${n.x} ${n.y} ${this.look(n.id).title ?? n.id}`]));
+    const edges = new Map(this.drawing.edges.map((edge) => {
       const marked = red.has(edgeName(edge));
-      const color = marked ? this.color.red : this.color.line;
-      return { id: edgeName(edge), from: edge[0], to: edge[1], width: marked ? 3 : 1.3, color: { color, highlight: this.color.primary, hover: this.color.primary } };
+      return [edgeName(edge), JSON.stringify({ width: marked ? 3 : 1.3, color: marked ? this.color.red : this.color.line, highlight: this.color.primary })];
     }));
+    const gone = (set, known) => set.remove(set.getIds().filter((id) => !known.has(id)));
+    gone(this.edges, edges);
+    gone(this.nodes, nodes);
+    const changed = (known, shown) => [...known].filter(([id, look]) => shown?.get(id) !== look).map(([id]) => id);
+    this.nodes.update(changed(nodes, this.shownNodes).map((id) => {
+      const { x, y } = this.byId.get(id);
+      return { id, x, y, shape: "custom", label: id, title: this.tooltip(id), ctxRenderer: (view) => this.drawNode(view, id) };
+    }));
+    this.edges.update(changed(edges, this.shownEdges).map((id) => {
+      const [from, to] = JSON.parse(id);
+      const { width, color, highlight } = JSON.parse(edges.get(id));
+      return { id, from, to, width, color: { color, highlight, hover: highlight } };
+    }));
+    [this.shownNodes, this.shownEdges] = [nodes, edges];
+    const looks = JSON.stringify([this.looks, this.color]);
+    if (looks !== this.shownLooks) this.network.redraw();
+    this.shownLooks = looks;
   }
 
-  tooltip(n) {
+  tooltip(id) {
     const box = document.createElement("div");
-    box.textContent = this.look(n.id).title ?? n.id;
+    box.textContent = this.look(id).title ?? id;
     return box;
   }
 
@@ -125,12 +140,11 @@ class Canvas {
   drawNode({ ctx, x, y, state }, id) {
     const n = this.node(id) ?? { id, kind: "kernel" }; // vis may draw a node once more that is being removed
     const look = this.look(id);
-    const marked = this.looks.path?.nodes?.includes(id);
+    const marked = this.redPath.has(id);
     const border = look.error || marked ? this.color.red : state.selected ? this.color.primary : state.hover ? this.color.text : this.color.border;
     const thick = state.selected || look.error || marked ? 3 : 1.4;
     const text = n.kind === "kernel" ? cut(look.text ?? n.id, 34) : SIGN[n.kind];
-    ctx.font = n.kind === "kernel" ? `14px ${this.color.face}` : `22px ${this.color.face}`;
-    const width = n.kind === "kernel" ? Math.max(52, ctx.measureText(text).width + 20) : 2 * RADIUS;
+    const width = n.kind === "kernel" ? Math.max(52, this.textWidth(ctx, text) + 20) : 2 * RADIUS;
     const height = n.kind === "kernel" ? 30 : 2 * RADIUS;
     return {
       drawNode: () => {
@@ -162,6 +176,12 @@ class Canvas {
       },
       nodeDimensions: { width, height },
     };
+  }
+
+  textWidth(ctx, text) {
+    ctx.font = `14px ${this.color.face}`;
+    if (!this.widths.has(text)) this.widths.set(text, ctx.measureText(text).width);
+    return this.widths.get(text);
   }
 
   readTheme() {
@@ -208,7 +228,7 @@ class Canvas {
 
   // Editing
 
-  node(id) { return this.drawing.nodes.find((n) => n.id === id); }
+  node(id) { return this.byId.get(id); }
   selected() { return this.network.getSelectedNodes(); }
 
   freshId(kind) {

@@ -1,0 +1,83 @@
+"""Charts as files, made without the internet."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from spnmkl.export.packages import optional
+
+WIDTH = 640
+FONT = "'Source Sans Pro', 'Segoe UI', 'Helvetica Neue', Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
+_TEXT, _LINE, _GRID = "#31333f", "#c4cad3", "#eceff3"
+_CONFIG = {
+    "background": "white",
+    "font": FONT,
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": _TEXT,
+        "titleColor": _TEXT,
+        "titleFontWeight": "normal",
+        "labelFontSize": 12,
+        "titleFontSize": 12.5,
+        "titlePadding": 8,
+        "gridColor": _GRID,
+        "domainColor": _LINE,
+        "tickColor": _LINE,
+    },
+    "legend": {
+        "labelColor": _TEXT,
+        "titleColor": _TEXT,
+        "titleFontWeight": "normal",
+        "labelFontSize": 12,
+        "titleFontSize": 12.5,
+    },
+    "text": {"fontSize": 12},
+}
+AnyChart = alt.Chart | alt.LayerChart
+
+
+def to_svg(chart: AnyChart, width: int = WIDTH) -> str:
+    """The chart as SVG on white; `width` is for a chart that has none of its own."""
+    return str(_converter().vegalite_to_svg(_spec(chart, width), config=_CONFIG, allowed_base_urls=[]))
+
+
+def to_png(chart: AnyChart, width: int = WIDTH, scale: float = 2.0) -> bytes:
+    """The chart in pixels, `scale` of them per unit."""
+    spec = _spec(chart, width)
+    return bytes(_converter().vegalite_to_png(spec, config=_CONFIG, allowed_base_urls=[], scale=scale))
+
+
+def to_html(chart: AnyChart, width: int = WIDTH) -> str:
+    """The chart as a page of its own with its tooltips, which needs no internet."""
+    spec = _spec(chart, width)
+    # The menu keeps what works offline; no link to an editor on the internet.
+    spec["usermeta"] = {"embedOptions": {"actions": {"export": True, "source": False, "editor": False}}}
+    # Any text may hold a tag that would end the script.
+    text = json.dumps(spec).replace("<", "\\u003c")
+    return str(_converter().vegalite_to_html(text, config=_CONFIG, bundle=True))
+
+
+def _converter() -> Any:
+    return optional("vl_convert", "vl-convert-python", "A chart as a file")
+
+
+def _spec(chart: AnyChart, width: int) -> dict[str, Any]:
+    spec = _inlined(chart).to_dict()
+    if "width" not in spec:
+        spec |= {"width": width, "autosize": {"type": "fit", "contains": "padding"}}  # as Streamlit does it
+    return spec
+
+
+def _inlined(chart: Any) -> Any:
+    """A copy that carries its tables itself: what Altair does with tables is a setting of the whole process, which
+    a page that is drawn at the same moment may have changed."""
+    copy = chart.copy(deep=False)
+    if isinstance(copy.data, pd.DataFrame):
+        copy.data = alt.Data(values=json.loads(copy.data.to_json(orient="records", double_precision=15)))
+    if isinstance(copy, alt.LayerChart):
+        copy.layer = [_inlined(inner) for inner in copy.layer]
+    return copy

@@ -1,0 +1,86 @@
+"""What all charts share: colours, the scale of classes and names, and tables short enough for a browser.
+
+Text that people wrote only ever stands in values, never in the name of a field, which Vega-Lite would parse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from spnmkl.structure.text import one_line, shortened
+
+# Told apart with any kind of colour vision, and seen on white as on the dark theme's background.
+COLOURS = ("#1f77c8", "#e58a00", "#0a9a70", "#d36aa8", "#b8341b", "#5fb4e8")
+DASHES = ([1, 0], [5, 3])
+SHAPES = ("circle", "triangle-up")
+GREY = "#9aa1ad"
+INK = "#767d8a"  # for text on either theme
+MOST_COLOURED = len(COLOURS) * len(DASHES)
+_LONGEST = 40
+
+
+def shown(text: object) -> str:
+    """Text that people wrote, on one line and not too long."""
+    return shortened(one_line(str(text)), _LONGEST)
+
+
+def unique_names(ids: Iterable[str], names: Mapping[str, str]) -> dict[str, str]:
+    """Id → what to call it; where two would have the same name, with the id."""
+    titles = {v: shown(names.get(v, v)) for v in ids}
+    counts = pd.Series(list(titles.values()), dtype=object).value_counts()
+    return {v: title if counts[title] == 1 else f"{title} ({shown(v)})" for v, title in titles.items()}
+
+
+def class_names(classes: Iterable[Hashable]) -> list[str]:
+    """Every class as it is shown, in its order and once."""
+    return list(dict.fromkeys(map(shown, classes)))
+
+
+def palette(domain: Sequence[str], title: str | None, **legend: Any) -> dict[str, Any]:
+    """Encodings of a nominal field `name` by colour and, past the sixth, by dashes."""
+    key: Any = alt.Legend(title=title, labelLimit=220, symbolType="stroke", **legend)
+    return {
+        "color": alt.Color("name:N", scale=colour_scale(domain), sort=list(domain), legend=key),
+        "strokeDash": alt.StrokeDash("name:N", scale=alt.Scale(domain=list(domain), range=_taken(DASHES, domain))),
+    }
+
+
+def colour_scale(domain: Sequence[str]) -> alt.Scale:
+    """The k-th of the domain has the k-th colour, in every chart."""
+    return alt.Scale(domain=list(domain), range=[COLOURS[k % len(COLOURS)] for k in range(len(domain))])
+
+
+def shape_scale(domain: Sequence[str]) -> alt.Scale:
+    return alt.Scale(domain=list(domain), range=_taken(SHAPES, domain))
+
+
+def _taken(looks: Sequence[Any], domain: Sequence[str]) -> list[Any]:
+    """Another look for every round of the colours."""
+    return [looks[k // len(COLOURS) % len(looks)] for k in range(len(domain))]
+
+
+def thinned(items: Sequence[Any], most: int) -> list[Any]:
+    """At most so many, evenly spread, with the first and the last."""
+    if len(items) <= most:
+        return list(items)
+    return [items[k] for k in np.unique(np.linspace(0, len(items) - 1, most).round().astype(int))]
+
+
+def heaviest(weights: Mapping[str, float], most: int) -> list[str]:
+    """The ids of the largest weights, heaviest first."""
+    return sorted(weights, key=lambda v: -weights[v])[:most]
+
+
+def rule(at: alt.XDatum | alt.YDatum, words: str, dash: Collection[int] = (4, 3)) -> alt.LayerChart:
+    """A dashed line across the chart at a value of the x or y axis, with words at its upper or left end."""
+    axis = "x" if isinstance(at, alt.XDatum) else "y"
+    base = alt.Chart(pd.DataFrame({"words": [words]}))
+    line = base.mark_rule(color=INK, strokeDash=list(dash)).encode(at, tooltip=alt.Tooltip("words:N", title="line"))
+    edge: dict[str, Any] = {"y" if axis == "x" else "x": alt.value(0)}
+    text = base.mark_text(color=INK, fontSize=12, align="left", dx=4, dy=8 if axis == "x" else -8)
+    return line + text.encode(at, text="words:N", **edge)

@@ -1,0 +1,179 @@
+"""Classes and answers: how many rows each class has, which were confused, and where the samples lie."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from spnmkl.charts.look import COLOURS, GREY, INK, class_names, colour_scale, palette, shape_scale, shown, thinned
+
+MOST_CURVE_POINTS = 250
+MOST_POINTS = 4000
+# Few to many; what is zero is left to the background.
+CELLS = ("#bcd8f2", "#0d4f93")
+_LEVEL_LETTERS = 60  # in all, that fit below a chart side by side
+
+
+def class_balance_chart(balance: pd.DataFrame) -> alt.LayerChart:
+    """Rows per class, as bars with their counts.
+
+    Parameters
+    ----------
+    balance : DataFrame
+        With `class`, `rows` and `share`, as `class_balance` gives it.
+    """
+    names = class_names(balance["class"])
+    order = [names[k] for k in np.argsort(-balance["rows"].to_numpy(), kind="stable")]
+    table = balance.assign(**{"class": [shown(name) for name in balance["class"]]})
+    bars = alt.Chart(table).encode(
+        x=alt.X("rows:Q", title="rows", axis=alt.Axis(tickMinStep=1, format=",d", tickCount=5)),
+        y=alt.Y("class:N", sort=order, title=None, axis=alt.Axis(labelLimit=180)),
+        tooltip=["class:N", alt.Tooltip("rows:Q", format=","), alt.Tooltip("share:Q", format=".1%")],
+    )
+    counts = bars.mark_text(align="left", dx=4, color=INK, fontSize=12).encode(text=alt.Text("rows:Q", format=","))
+    colour = alt.Color("class:N", scale=colour_scale(names), legend=None)
+    height = min(400, 30 * len(names) + 70)  # with the axis
+    return (bars.mark_bar(cornerRadiusEnd=2).encode(color=colour) + counts).properties(height=height)
+
+
+def confusion_chart(confusion: pd.DataFrame) -> alt.LayerChart:
+    """How often each true class (down) was given each answer (across), coloured by the share of the true class.
+
+    Parameters
+    ----------
+    confusion : DataFrame
+        Counts, true classes by answers, as `Scores.confusion`.
+    """
+    names = class_names(confusion.index)
+    counts = confusion.to_numpy()
+    share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    table = pd.DataFrame(
+        {
+            "true": np.repeat(names, len(names)),
+            "answer": np.tile(names, len(names)),
+            "rows": counts.ravel(),
+            "share": share.ravel(),
+        }
+    )
+    looks = {"labelLimit": 130, "grid": False, "domain": False, "ticks": False}
+    level = max(map(len, names)) * len(names) <= _LEVEL_LETTERS
+    across, down = alt.Axis(labelAngle=0 if level else -45, **looks), alt.Axis(**looks)
+    place = {
+        "x": alt.X("answer:N", sort=names, title="answer", axis=across, scale=alt.Scale(paddingInner=0.03)),
+        "y": alt.Y("true:N", sort=names, title="true class", axis=down, scale=alt.Scale(paddingInner=0.03)),
+        "tooltip": [
+            alt.Tooltip("true:N", title="true class"),
+            "answer:N",
+            alt.Tooltip("rows:Q", format=","),
+            alt.Tooltip("share:Q", title="of the class", format=".1%"),
+        ],
+    }
+    scale = alt.Scale(domain=[0, 1], range=list(CELLS))
+    some = alt.Chart(table[table["rows"] > 0]).mark_rect(cornerRadius=2)
+    base = alt.Chart(table)
+    ink = alt.when(alt.datum["rows"] == 0).then(alt.value(INK))
+    ink = ink.when(alt.datum["share"] > 0.5).then(alt.value("white")).otherwise(alt.value("#14253a"))
+    cells = some.encode(color=alt.Color("share:Q", scale=scale, legend=None), **place)
+    texts = base.mark_text(fontSize=13 if len(names) <= 12 else 10).encode(text="rows:Q", color=ink, **place)
+    return (cells + texts).properties(height=max(200, min(520, 42 * len(names) + 70)))
+
+
+def roc_chart(roc: pd.DataFrame, classes: Sequence[Hashable] | None = None) -> alt.LayerChart:
+    """True against false positive rate at every threshold; the dashed diagonal is guessing.
+
+    Parameters
+    ----------
+    roc : DataFrame
+        With `false positive rate`, `true positive rate` and `class`, as `Scores.roc` gives it.
+    classes : sequence, optional
+        All classes in order, so that each has the colour it has elsewhere.
+    """
+    found = list(dict.fromkeys(roc["class"]))
+    parts = [roc[roc["class"] == c].iloc[thinned(range(int((roc["class"] == c).sum())), MOST_CURVE_POINTS)] for c in found]
+    columns = {"false positive rate": "false", "true positive rate": "true", "class": "name"}
+    table = pd.concat([roc.iloc[:0], *parts]).rename(columns=columns).assign(name=lambda t: t["name"].map(shown))
+    axis = alt.Axis(format="~%", tickCount=5)
+    scale = alt.Scale(domain=[0, 1])
+    x = alt.X("false:Q", title="false positives, share of the other rows", scale=scale, axis=axis)
+    y = alt.Y("true:Q", title="true positives, share of the class", scale=scale, axis=axis)
+    guess = alt.Chart(pd.DataFrame({"false": [0.0, 1.0], "true": [0.0, 1.0]})).mark_line(
+        color=GREY, strokeDash=[4, 3], strokeWidth=1
+    )
+    curves = (
+        alt.Chart(table)
+        .mark_line(strokeWidth=2, interpolate="linear", point=alt.OverlayMarkDef(size=14))
+        .encode(
+            x=x,
+            y=y,
+            order=alt.Order("step:Q"),
+            tooltip=[
+                alt.Tooltip("name:N", title="class"),
+                alt.Tooltip("false:Q", title="false positives", format=".1%"),
+                alt.Tooltip("true:Q", title="true positives", format=".1%"),
+            ],
+            **palette(class_names(found if classes is None else classes), "class", values=class_names(found)),
+        )
+        .transform_window(step="row_number()")
+    )
+    return (guess.encode(x=x, y=y) + curves).properties(height=320)
+
+
+def projection_chart(table: pd.DataFrame, classes: Sequence[Hashable] | None = None) -> alt.LayerChart:
+    """Samples in the plane of the learned kernel's two leading components; wrong answers wear a ring.
+
+    Parameters
+    ----------
+    table : DataFrame
+        With `x`, `y`, `class`, `part` ("train" or "test") and `right`.
+    classes : sequence, optional
+        All classes in order, so that each has the colour it has elsewhere.
+    """
+    names = class_names(dict.fromkeys(table["class"]) if classes is None else classes)
+    table = _fewer(table)
+    points = pd.DataFrame(
+        {
+            "x": table["x"],
+            "y": table["y"],
+            "name": [shown(c) for c in table["class"]],
+            "part": table["part"],
+            "answer": np.where(table["right"], "right", "wrong"),
+        }
+    )
+    place = {
+        "x": alt.X("x:Q", title="first component of the learned kernel", axis=alt.Axis(grid=False)),
+        "y": alt.Y("y:Q", title="second component", axis=alt.Axis(grid=False)),
+        "tooltip": [
+            alt.Tooltip("name:N", title="class"),
+            "part:N",
+            "answer:N",
+            alt.Tooltip("x:Q", format=".3g"),
+            alt.Tooltip("y:Q", format=".3g"),
+        ],
+    }
+    faint = alt.Opacity("part:N", scale=alt.Scale(domain=["train", "test"], range=[0.3, 0.9]), title="rows")
+    spots = (
+        alt.Chart(points)
+        .mark_point(filled=True, size=40)
+        .encode(
+            color=alt.Color("name:N", scale=colour_scale(names), sort=names, title="class"),
+            shape=alt.Shape("name:N", scale=shape_scale(names), sort=names, title="class"),
+            opacity=faint,
+            **place,
+        )
+    )
+    ring = alt.Chart(points[points["answer"] == "wrong"]).mark_point(
+        filled=False, size=110, strokeWidth=1.6, color=COLOURS[4]
+    )
+    return (spots + ring.encode(**place)).properties(height=420)
+
+
+def _fewer(table: pd.DataFrame) -> pd.DataFrame:
+    """All wrong answers as far as possible, then as many of the others as a browser draws easily."""
+    if len(table) <= MOST_POINTS:
+        return table
+    wrong, right = np.flatnonzero(~table["right"]), np.flatnonzero(table["right"])
+    kept = thinned(wrong, MOST_POINTS // 2)
+    return table.iloc[np.sort([*kept, *thinned(right, MOST_POINTS - len(kept))])]

@@ -1,0 +1,159 @@
+"""Choosing C: accuracy over folds, how stable the weights are, and the regularisation path."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from spnmkl.charts.look import COLOURS, GREY, MOST_COLOURED, heaviest, palette, rule, unique_names
+from spnmkl.selection import CrossValidation, RegularizationPath
+
+MOST_SHOWN = 25
+MOST_GREY = 60
+
+
+def cv_chart(result: CrossValidation, chosen: float | None = None) -> alt.LayerChart:
+    """Accuracy on held-out folds against C, with one standard error to both sides and the chosen C marked.
+
+    Parameters
+    ----------
+    result : CrossValidation
+        Also one that is still going on.
+    chosen : float, optional
+        By default the best of the result.
+    """
+    done = ~np.isnan(result.mean)
+    mean, error = result.mean[done], np.nan_to_num(result.standard_error[done])
+    table = pd.DataFrame({"C": result.C[done], "mean": mean, "error": error})
+    table["low"], table["high"] = np.clip(mean - error, 0, 1), np.clip(mean + error, 0, 1)
+    table["folds"] = (~np.isnan(result.scores[done])).sum(axis=1)
+    base = alt.Chart(table).encode(
+        x=_along_C(),
+        tooltip=[
+            alt.Tooltip("C:Q", format=".4~g"),
+            alt.Tooltip("mean:Q", title="mean accuracy", format=".2%"),
+            alt.Tooltip("error:Q", title="standard error", format=".2%"),
+            alt.Tooltip("folds:Q", title="folds done"),
+        ],
+    )
+    y = alt.Y("mean:Q", title="accuracy on held-out folds", scale=alt.Scale(zero=False), axis=alt.Axis(format="~%"))
+    bars = base.mark_rule(color=COLOURS[0], strokeWidth=1.5).encode(y=alt.Y("low:Q", title=None), y2="high:Q")
+    lines = base.mark_line(color=COLOURS[0], point=alt.OverlayMarkDef(size=45, color=COLOURS[0])).encode(y=y)
+    chosen = result.best_C if chosen is None else chosen
+    return alt.layer(rule(alt.XDatum(chosen), f"C = {chosen:.3g}"), bars, lines).properties(height=280)
+
+
+def stability_chart(result: CrossValidation, names: Mapping[str, str], most: int = MOST_SHOWN) -> alt.LayerChart:
+    """The weight of every product in each fold at the best C, the mean as a bar; the heaviest products only."""
+    k = int(np.argmin(np.abs(result.C - result.best_C)))
+    done = ~np.isnan(result.scores[k])
+    folds = {v: weights[k][done] for v, weights in result.beta.items()}
+    mean = {v: float(weights.mean()) if len(weights) else 0.0 for v, weights in folds.items()}
+    order = heaviest(mean, most)
+    titles = unique_names(order, names)
+    points = pd.DataFrame(
+        [
+            {"name": titles[v], "fold": fold + 1, "value": float(weight)}
+            for v in order
+            for fold, weight in zip(np.flatnonzero(done).tolist(), folds[v], strict=True)
+        ],
+        columns=["name", "fold", "value"],
+    )
+    summary = pd.DataFrame(
+        {
+            "name": [titles[v] for v in order],
+            "mean": [mean[v] for v in order],
+            "kept": [int((folds[v] > 0).sum()) for v in order],
+            "folds": int(done.sum()),
+        }
+    )
+    y = alt.Y("name:N", sort=list(titles.values()), title=None, axis=alt.Axis(labelLimit=220, grid=True))
+    means = (
+        alt.Chart(summary)
+        .mark_tick(color=COLOURS[1], thickness=3, size=16, opacity=1)
+        .encode(
+            x=alt.X("mean:Q", title="weight β in each fold (points) and on average (bars)", axis=alt.Axis(tickCount=8)),
+            y=y,
+            tooltip=[
+                alt.Tooltip("name:N", title="weight"),
+                alt.Tooltip("mean:Q", format=".4g"),
+                alt.Tooltip("kept:Q", title="folds that keep it"),
+                alt.Tooltip("folds:Q", title="folds"),
+            ],
+        )
+    )
+    spots = (
+        alt.Chart(points)
+        .mark_point(color=COLOURS[0], filled=True, opacity=0.55, size=45)
+        .encode(
+            x=alt.X("value:Q"),
+            y=y,
+            tooltip=[alt.Tooltip("name:N", title="weight"), "fold:Q", alt.Tooltip("value:Q", title="β", format=".4g")],
+        )
+    )
+    return alt.layer(spots, means).properties(height=24 * len(order) + 70)
+
+
+def path_chart(
+    path: RegularizationPath, names: Mapping[str, str], chosen: float | None = None, C_min: float | None = None
+) -> alt.LayerChart:
+    """The weight of every product against C: the twelve heaviest in colour, to be picked in the legend.
+
+    Parameters
+    ----------
+    path : RegularizationPath
+    names : mapping from product to text
+    chosen : float, optional
+        The C in use, marked by a line.
+    C_min : float, optional
+        Below it every weight is zero.
+    """
+    largest = {v: float(weights.max()) for v, weights in path.beta.items()}
+    order = heaviest(largest, MOST_COLOURED + MOST_GREY)
+    titles = unique_names(order, names)
+    table = pd.DataFrame(
+        [
+            {"name": titles[v], "C": C, "value": weight}
+            for v in order
+            for C, weight in zip(path.C.tolist(), path.beta[v].tolist(), strict=True)
+        ]
+    )
+    coloured = [titles[v] for v in order[:MOST_COLOURED]]
+    y = alt.Y("value:Q", title="weight β", scale=alt.Scale(zero=True))
+    tooltip = [
+        alt.Tooltip("name:N", title="weight"),
+        alt.Tooltip("C:Q", format=".4~g"),
+        alt.Tooltip("value:Q", title="β", format=".4g"),
+    ]
+    picked = alt.selection_point(fields=["name"], bind="legend")
+    rest = alt.Chart(table[~table["name"].isin(coloured)]).mark_line(color=GREY, strokeWidth=1, opacity=0.5)
+    front = (
+        alt.Chart(table[table["name"].isin(coloured)])
+        .mark_line(point=alt.OverlayMarkDef(size=22), strokeWidth=2)
+        .encode(
+            x=_along_C(),
+            y=y,
+            tooltip=tooltip,
+            opacity=alt.when(picked).then(alt.value(1.0)).otherwise(alt.value(0.12)),
+            **palette(coloured, "weight (click to pick)"),
+        )
+        .add_params(picked)
+    )
+    layers: list[alt.Chart | alt.LayerChart] = [front]
+    if len(order) > len(coloured):
+        layers.insert(0, rest.encode(x=_along_C(), y=y, detail="name:N", tooltip=tooltip))
+    if chosen is not None:
+        layers.append(rule(alt.XDatum(chosen), f"C = {chosen:.3g}"))
+    if C_min is not None:
+        layers.append(rule(alt.XDatum(C_min), f"C_min = {C_min:.3g}", dash=(1, 3)))
+    return alt.layer(*layers).properties(height=320)
+
+
+def _along_C() -> alt.X:
+    axis = alt.Axis(format="~g", grid=False, tickCount=6)
+    return alt.X("C:Q", title="C (log scale)", scale=alt.Scale(type="log", nice=False), axis=axis)
+
+

@@ -1,0 +1,142 @@
+"""How a training went: objective and bound, gap, and the weights, iteration by iteration."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from spnmkl.charts.look import COLOURS, GREY, MOST_COLOURED, heaviest, palette, rule, shown, thinned, unique_names
+from spnmkl.solution import Record
+
+Along = Literal["iteration", "seconds"]
+BOUNDS = {"objective P": "objective", "lower bound D": "dual_bound"}
+MOST_RECORDS = 200
+MOST_GREY = 60
+_SMALLEST_GAP = 1e-8  # what is below is rounding, and would stretch the axis
+_TITLES = {"iteration": "iteration", "seconds": "time in seconds"}
+
+
+def convergence_chart(records: Sequence[Record], tol: float | None = None, by: Along = "iteration") -> alt.LayerChart:
+    """Objective and lower bound closing in on the optimum, and below them the relative gap on a log scale.
+
+    Parameters
+    ----------
+    records : sequence of Record
+        One for each outer iteration, as the callback of `solve` gets them.
+    tol : float, optional
+        The gap to reach, drawn as a dashed line.
+    by : {"iteration", "seconds"}
+    """
+    records = thinned(records, MOST_RECORDS)
+    parts = [_table(records, by, name, [getattr(r, key) for r in records]) for name, key in BOUNDS.items()]
+    # Two bands of one view, since Streamlit cannot fit charts above each other into a column.
+    upper = alt.Scale(zero=False, nice=False, range=_band(0.56, 0.02))
+    bounds = _lines(pd.concat(parts, ignore_index=True), by, list(BOUNDS), None, orient="top").encode(
+        y=alt.Y("value:Q", title="objective", scale=upper, axis=_left(tickCount=5))
+    )
+    gaps = _table(records, by, "gap", _gaps(records))
+    gap = _gap_lines(gaps, by, None, tol, range=_band(1.0, 0.66))
+    return alt.layer(bounds, gap).resolve_scale(y="independent").properties(height=400)
+
+
+def compare_convergence_chart(
+    runs: Mapping[str, Sequence[Record]], tol: float | None = None, by: Along = "seconds"
+) -> alt.LayerChart:
+    """The relative gaps of several trainings over each other; unlike objectives, gaps compare across settings."""
+    names = unique_names(runs, {})
+    parts = [_table(thin, by, names[run], _gaps(thin)) for run, thin in _thinned(runs).items()]
+    return _gap_lines(pd.concat(parts, ignore_index=True), by, list(names.values()), tol).properties(height=280)
+
+
+def weights_chart(records: Sequence[Record], names: Mapping[str, str], by: Along = "iteration") -> alt.LayerChart:
+    """The weight of every product over the training: the twelve heaviest in colour, others in grey.
+
+    Parameters
+    ----------
+    records : sequence of Record
+    names : mapping from product to text
+        What the products are called; one that is missing is called by its id.
+    """
+    records = thinned(records, MOST_RECORDS)
+    last = records[-1].beta if records else {}
+    order = heaviest(last, MOST_COLOURED + MOST_GREY)
+    titles = unique_names(order, names)
+    parts = [_table(records, by, titles[v], [r.beta.get(v, np.nan) for r in records]) for v in order]
+    table = pd.concat([_table([], by, "", []), *parts], ignore_index=True)
+    coloured = [titles[v] for v in order[:MOST_COLOURED]]
+    y = alt.Y("value:Q", title="weight β", scale=alt.Scale(zero=True))
+    front = table[table["name"].isin(coloured)]
+    rest = table[~table["name"].isin(coloured)]
+    chart = _lines(front, by, coloured, "weight").encode(y=y)
+    if len(rest):
+        grey = alt.Chart(rest).mark_line(color=GREY, strokeWidth=1, opacity=0.5)
+        chart = grey.encode(x=_along(by), y=y, detail="name:N", tooltip=_tooltip(by)) + chart
+    return alt.layer(chart).properties(height=300)
+
+
+def _thinned(runs: Mapping[str, Sequence[Record]]) -> dict[str, list[Record]]:
+    return {run: thinned(records, MOST_RECORDS) for run, records in runs.items()}
+
+
+def _table(records: Sequence[Record], by: Along, name: str, values: Sequence[float]) -> pd.DataFrame:
+    """One line of a chart, without what is not finite."""
+    table = pd.DataFrame(
+        {by: [getattr(r, by) for r in records], "name": shown(name), "value": np.asarray(values, dtype=float)}
+    )
+    return table[np.isfinite(table["value"])]
+
+
+def _gaps(records: Sequence[Record]) -> list[float]:
+    return [max(record.gap, _SMALLEST_GAP) for record in records]
+
+
+def _along(by: Along) -> alt.X:
+    if by == "seconds":
+        return alt.X("seconds:Q", title=_TITLES[by], axis=alt.Axis(grid=False, tickCount=6), scale=alt.Scale(zero=True))
+    axis = alt.Axis(grid=False, tickMinStep=1, tickCount=8, format="d")
+    return alt.X("iteration:Q", title=_TITLES[by], axis=axis, scale=alt.Scale(nice=False, zero=False))
+
+
+def _tooltip(by: Along, format: str = ".6g") -> list[alt.Tooltip]:
+    along = alt.Tooltip(f"{by}:Q", title=_TITLES[by], format="d" if by == "iteration" else ".2f")
+    return [alt.Tooltip("name:N", title="line"), along, alt.Tooltip("value:Q", format=format)]
+
+
+def _lines(table: pd.DataFrame, by: Along, domain: Sequence[str], title: str | None, **legend: str) -> alt.Chart:
+    """Lines with points to hover over, which are left out where they would touch."""
+    point = alt.OverlayMarkDef(size=22, filled=True) if table[by].nunique() <= 60 else False
+    mark = alt.Chart(table).mark_line(point=point, strokeWidth=2)
+    return mark.encode(x=_along(by), tooltip=_tooltip(by), **palette(domain, title, **legend))
+
+
+def _gap_lines(
+    table: pd.DataFrame, by: Along, names: Sequence[str] | None, tol: float | None, **scale: Any
+) -> alt.LayerChart:
+    """Gaps on a log scale; without names it is one line."""
+    values = [*table["value"], *([tol] if tol else [])] or [1.0]
+    low = math.floor(math.log10(min(values)))
+    high = max(math.ceil(math.log10(max(values))), low + 1)
+    logarithmic = alt.Scale(type="log", domain=[10.0**low, 10.0**high], nice=False, **scale)
+    # Whole powers of ten, so that every tick has a label that can be read.
+    axis = _left(values=[10.0**k for k in range(low, high + 1)], format="~%")
+    y = alt.Y("value:Q", title="relative gap", scale=logarithmic, axis=axis)
+    lines = _lines(table, by, names or ["gap"], "run").encode(y=y, tooltip=_tooltip(by, ".3~%"))
+    if names is None:
+        lines = lines.encode(color=alt.value(COLOURS[2]), strokeDash=alt.value([1, 0]))
+    if tol is None:
+        return alt.layer(lines)
+    return lines + rule(alt.YDatum(tol, scale=logarithmic), f"tolerance {100 * tol:.3g}%")
+
+
+def _band(bottom: float, top: float) -> list[alt.ExprRef]:
+    """A part of the height, as the range of a scale."""
+    return [alt.ExprRef(f"height * {share}") for share in (bottom, top)]
+
+
+def _left(**looks: Any) -> alt.Axis:
+    return alt.Axis(orient="left", offset=0, **looks)

@@ -1,0 +1,271 @@
+"""What a training will take: memory and time, counted before it starts."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from spnmkl.circuit.evaluate import kernel_matrix, term_responses
+from spnmkl.circuit.program import Circuit, compile_circuit
+from spnmkl.circuit.source import MatrixSource
+from spnmkl.data.words import counted
+from spnmkl.kernels.matrices import PSD_ROWS
+from spnmkl.problem import powers
+from spnmkl.runs.settings import Settings
+from spnmkl.solvers.drive import DEFAULT_ITERATIONS
+from spnmkl.solvers.svm import solve_svm
+from spnmkl.structure import SPN, Kernel, templates
+from spnmkl.threads import default_threads, single_threaded_blas
+
+_ITEM = 8  # bytes of a number
+_ROOM = 0.9  # of the free memory may be used
+_GRID = 12  # values of C in a cross-validation
+_KERNEL_OPERATIONS = 12  # per entry of a base kernel: its distance or inner product, its exponential, its checks
+_BLAS = 0.1  # time of one operation of a factorisation, as a share of one of the circuit's
+# Evaluations, one kernel and SVM each; where p < 1 several starts are compared; Algorithm 1 looks for steps in each.
+_EVALUATIONS = {"newton": (5, 40), "paper": (100, 10 * DEFAULT_ITERATIONS["paper"])}
+_STARTS = 6
+_STEPS = (0.3, 4.0)  # of the SVM per evaluation and row
+_FREE = (0.1, 1.0)  # share of the rows that are free support vectors
+
+
+@dataclass(frozen=True)
+class Size:
+    """What memory and time are counted from; `n` are the training rows, `matrices` the distinct base kernels."""
+
+    n: int
+    matrices: int
+    terms: int
+    multiplications: int
+    products: int
+    problems: int
+    folds: int
+    threads: int
+
+    @property
+    def memory(self) -> int:
+        """Bytes at the peak: the kernels, K(β) and a block of it to factorise, and one response per term and row."""
+        kernels = self.matrices * self.n**2
+        if self.folds:
+            kernels += round(kernels * (1 - 1 / self.folds))  # cut for a fold
+        working = max(2 * self.n**2, 3 * min(self.n, PSD_ROWS) ** 2)
+        responses = (self.threads + 2) * self.terms * self.problems * self.n
+        dense = (2 * self.terms + 3 * self.n) * self.products
+        return _ITEM * (kernels + working + responses + dense)
+
+    @property
+    def kernel_operations(self) -> int:
+        return _KERNEL_OPERATIONS * self.matrices * self.n**2
+
+    @property
+    def circuit_operations(self) -> int:
+        """Of one evaluation: K(β) forward, and backward the response of every term, on half of the entries."""
+        return (4 * self.multiplications + 2 * self.terms * self.problems) * self.n**2 // 2
+
+    def seconds(self, evaluations: float, steps: float, free: float, threads: int) -> float:
+        rates = _rates()
+        svm = self.problems * steps * self.n**2 * rates.svm_entry
+        factor = self.problems * (free * self.n) ** 3 / 3 * _BLAS * rates.operation
+        once = self.circuit_operations * rates.operation / threads + svm + factor
+        solves = self.folds * _GRID if self.folds else 1
+        return self.kernel_operations * rates.operation + solves * evaluations * once
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Memory at the peak, and seconds at the least and at the most that is likely."""
+
+    memory_bytes: int
+    seconds: tuple[float, float]
+    words: str
+    size: Size
+
+
+def estimate(spn: SPN, n: int, n_classes: int, settings: Settings, folds: int = 0) -> Estimate:
+    """What training a structure will take.
+
+    Parameters
+    ----------
+    spn : SPN
+        One that is valid.
+    n : int
+        Training rows.
+    n_classes : int
+    settings : Settings
+    folds : int
+        Those of a cross-validation over C; 0 for a single training.
+    """
+    circuit = compile_circuit(spn)
+    size = _size(spn, circuit, n, n_classes, folds)
+    low, high = _evaluations(spn, circuit, settings)
+    seconds = (
+        size.seconds(low, _STEPS[0], _FREE[0], size.threads),
+        size.seconds(high, _STEPS[1], _FREE[1], 1),
+    )
+    return Estimate(size.memory, seconds, f"about {memory_text(size.memory)} of memory and {time_text(*seconds)}", size)
+
+
+def _size(spn: SPN, circuit: Circuit, n: int, n_classes: int, folds: int) -> Size:
+    return Size(
+        n=n,
+        matrices=len({_matrix(spn, leaf) for leaf in spn.kernels}),
+        terms=circuit.n_terms,
+        multiplications=circuit.size,
+        products=len(circuit.products),
+        problems=1 if n_classes <= 2 else n_classes,
+        folds=folds,
+        threads=default_threads(),
+    )
+
+
+def _matrix(spn: SPN, leaf: str) -> object:
+    """Equal for leaves that share one matrix."""
+    spec = spn.spec(leaf)
+    return spn.label(leaf) if spec.kernel == "precomputed" else spec
+
+
+def _evaluations(spn: SPN, circuit: Circuit, settings: Settings) -> tuple[float, float]:
+    low, high = _EVALUATIONS[settings.solver]
+    finer = max(0.0, np.log10(1e-3 / settings.tol))
+    starts = _STARTS if (powers(spn, circuit, settings.p) < 1).any() else 1
+    least, most = low + finer, (high + 5 * finer) * starts
+    if settings.max_iter is not None:
+        each = high / DEFAULT_ITERATIONS[settings.solver] if settings.solver == "paper" else 5.0
+        least, most = min(least, settings.max_iter), min(most, each * settings.max_iter)
+    return least, most
+
+
+@dataclass(frozen=True)
+class _Rates:
+    """Seconds on this machine, on one thread."""
+
+    operation: float
+    svm_entry: float
+
+
+@cache
+def _rates() -> _Rates:
+    """Measured once, on a problem small enough to take milliseconds."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(256, 4))
+    K = np.exp(-((X[:, None] - X) ** 2).sum(axis=2))
+    circuit = compile_circuit(templates.product_of_sums({"A": [Kernel("rbf")] * 2, "B": [Kernel("linear")] * 2}))
+    source, W = MatrixSource(dict.fromkeys(circuit.leaves, K)), np.ones(circuit.n_terms)
+    y = np.where(rng.random(len(K)) < 0.5, 1.0, -1.0)
+    out = np.empty_like(K)
+    size = Size(len(K), 1, circuit.n_terms, circuit.size, 1, 1, 0, 1)
+
+    def circuit_once() -> None:
+        kernel_matrix(circuit, W, source, out)
+        term_responses(circuit, W, source, y[None])
+
+    fit = solve_svm(K, y, np.ones(len(K)), np.zeros(len(K)), 1e-3)
+    with single_threaded_blas():
+        operation = _fastest(circuit_once) / size.circuit_operations
+        entries = max(fit.steps, 1) * len(K)
+        svm = _fastest(lambda: solve_svm(K, y, np.ones(len(K)), np.zeros(len(K)), 1e-3)) / entries
+    return _Rates(operation, svm)
+
+
+def _fastest(work: Callable[[], object]) -> float:
+    """Of a few runs; the first may compile."""
+    work()
+    times = []
+    for _ in range(3):
+        started = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - started)
+    return min(times)
+
+
+def refusal(estimate: Estimate, available: int | None) -> str | None:
+    """Why a training cannot start, with what would fit; None if it can."""
+    if available is None or estimate.memory_bytes <= _ROOM * available:
+        return None
+    size, limit = estimate.size, _ROOM * available
+    advice = []
+    rows = _largest(lambda n: replace(size, n=n).memory <= limit, size.n)
+    if rows > 1:
+        advice.append(f"with {counted(size.matrices, 'kernel')} {counted(rows, 'training row')} would fit")
+    kernels = _largest(lambda k: replace(size, matrices=k).memory <= limit, size.matrices)
+    if kernels:
+        advice.append(f"with {counted(size.n, 'training row')} {counted(kernels, 'kernel')} would fit")
+    return (
+        f"This needs about {memory_text(estimate.memory_bytes)} of memory, but {memory_text(available)} are free: use "
+        f"fewer rows or fewer kernels; {' and '.join(advice) or 'nothing of this shape would fit'}."
+    )
+
+
+def _largest(fits: Callable[[int], bool], high: int) -> int:
+    """The largest number below `high` that fits, 0 if none does."""
+    low = 0
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
+
+
+def available_memory(root: str | os.PathLike[str] = "/") -> int | None:
+    """Bytes that this process may still use, by the machine and by its control groups; None where unknown."""
+    base = Path(root)
+    rooms = [*_machine_room(base), *_group_rooms(base)]
+    return max(0, min(rooms)) if rooms else None
+
+
+def _machine_room(root: Path) -> Iterator[int]:
+    for line in _read(root / "proc/meminfo").splitlines():
+        if line.startswith("MemAvailable:"):
+            yield int(line.split()[1]) * 1024
+
+
+def _group_rooms(root: Path) -> Iterator[int]:
+    """What each control group above this process leaves, cached files not counted as used (versions 1 and 2)."""
+    for line in _read(root / "proc/self/cgroup").splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controllers == "":
+            mount, names = root / "sys/fs/cgroup", ("memory.max", "memory.current", "inactive_file")
+        elif "memory" in controllers.split(","):
+            mount = root / "sys/fs/cgroup/memory"
+            names = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+        else:
+            continue
+        own = Path(path.lstrip("/"))
+        for group in (own, *own.parents):
+            yield from _room(mount / group, *names)
+
+
+def _room(group: Path, limit: str, usage: str, cached: str) -> Iterator[int]:
+    most, used = _read(group / limit).strip(), _read(group / usage).strip()
+    if most.isdecimal() and used.isdecimal():
+        stat = dict(line.split() for line in _read(group / "memory.stat").splitlines())
+        yield int(most) - int(used) + int(stat.get(cached, 0))
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text()
+    except OSError:
+        return ""
+
+
+def memory_text(n_bytes: float) -> str:
+    for unit in ("kB", "MB", "GB"):
+        n_bytes /= 1000
+        if n_bytes < 999.5 or unit == "GB":
+            break
+    return f"{n_bytes:.1f} {unit}" if n_bytes < 9.95 else f"{n_bytes:,.0f} {unit}"
+
+
+def time_text(low: float, high: float) -> str:
+    """Both ends in one unit, that of the longer."""
+    if high < 1:
+        return "less than a second"
+    unit, seconds = next((u, s) for u, s in (("h", 3600), ("min", 60), ("s", 1)) if high >= 2 * s or s == 1)
+    first, last = max(1, round(low / seconds)), max(1, round(high / seconds))
+    return f"{last:,} {unit}" if first == last else f"{first:,} to {last:,} {unit}"

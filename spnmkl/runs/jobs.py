@@ -1,0 +1,216 @@
+"""Work in the background: a few jobs at once, the others wait; whose owner is gone is stopped."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Generic, Self, TypeVar
+
+from spnmkl.errors import SPNMKLError
+from spnmkl.threads import default_threads
+
+T = TypeVar("T")
+
+GRACE_SECONDS = 60.0  # how long an owner may be away
+WATCH_SECONDS = 1.0  # between two looks at the owners
+MOST_AT_ONCE = max(2, default_threads())
+_LOG = logging.getLogger("spnmkl")
+_APOLOGY = "Something went wrong in this training. Your drawing and your data are kept; try again."
+_NO_MEMORY = "There is not enough memory; use fewer rows or kernels."
+
+
+class Stopped(Exception):
+    """Raised by `Job.tick` in work that was asked to stop."""
+
+
+def _always() -> bool:
+    return True
+
+
+class Job(Generic[T]):
+    """Work done in a thread of its own.
+
+    Parameters
+    ----------
+    work : callable
+        Gets the job: it should ask `stopping` now and then and hand back what it has, or call `tick`.
+    alive : callable
+        Whether somebody still wants the result; it is asked from another thread.
+
+    Attributes
+    ----------
+    state : str
+        "waiting", "running", "done", "failed", or "stopped" (asked to stop; there may be a result nevertheless).
+    result :
+        What the work returned, or None.
+    error : str or None
+        One sentence.
+    words : str
+        What is being done.
+    done, total : int
+        Progress; `total` is 0 where nothing is known.
+    records : list
+        What the work reported; it only grows, so that readers may copy it at any time.
+    """
+
+    def __init__(self, work: Callable[[Job[T]], T], alive: Callable[[], bool] = _always) -> None:
+        self._work: Callable[[Job[T]], T] | None = work
+        self._alive = alive
+        self._stop = threading.Event()
+        self._finished = threading.Event()
+        self._seen = time.monotonic()
+        self._began: float | None = None
+        self._ended: float | None = None
+        self.state = "waiting"
+        self.result: T | None = None
+        self.error: str | None = None
+        self.words = ""
+        self.done = self.total = 0
+        self.records: list[Any] = []
+
+    def start(self) -> Self:
+        self._seen = time.monotonic()
+        if self.stopping:
+            self._finish("stopped")
+        else:
+            _QUEUE.put(self)
+        return self
+
+    def stop(self) -> None:
+        """Ask the work to end; a job that waits ends at once."""
+        self._stop.set()
+        if _QUEUE.remove(self):
+            self._finish("stopped")
+
+    @property
+    def stopping(self) -> bool:
+        return self._stop.is_set()
+
+    @property
+    def finished(self) -> bool:
+        return self._finished.is_set()
+
+    @property
+    def seconds(self) -> float:
+        """For how long it has been running, or did."""
+        if self._began is None:
+            return 0.0
+        return (time.monotonic() if self._ended is None else self._ended) - self._began
+
+    def join(self, timeout: float | None = None) -> bool:
+        """Wait until it is finished; returns whether it is."""
+        return self._finished.wait(timeout)
+
+    def say(self, words: str) -> None:
+        self.words = words
+
+    def tick(self, words: str) -> None:
+        """Say what is done now, and end the work here if it was asked to stop."""
+        self.say(words)
+        if self.stopping:
+            raise Stopped
+
+    def progress(self, done: int, total: int) -> None:
+        self.done, self.total = done, total
+
+    def report(self, record: object) -> None:
+        self.records.append(record)
+
+    def _run(self) -> None:
+        assert self._work is not None
+        state = "failed"
+        try:
+            self.result = self._work(self)
+            state = "stopped" if self.stopping else "done"
+        except Stopped:
+            state = "stopped"
+        except SPNMKLError as error:
+            self.error = str(error)
+        except MemoryError:
+            self.error = _NO_MEMORY
+        except BaseException:
+            _LOG.exception("A job failed")
+            self.error = _APOLOGY
+        finally:
+            self._finish(state)
+            _QUEUE.release(self)
+
+    def _finish(self, state: str) -> None:
+        self._ended = time.monotonic()
+        self.state = state
+        self._work, self._alive = None, _always  # they may hold matrices, or a page
+        self._finished.set()
+
+    def _begin(self) -> None:
+        self._began = time.monotonic()
+        self.state = "running"
+        threading.Thread(target=self._run, name="spnmkl-job", daemon=True).start()
+
+    def _abandoned(self, now: float) -> bool:
+        if self._is_wanted():
+            self._seen = now
+        return now - self._seen > GRACE_SECONDS
+
+    def _is_wanted(self) -> bool:
+        try:
+            return self._alive()
+        except Exception:
+            _LOG.exception("Cannot tell whether a job is still wanted")
+            return False
+
+
+class _Queue:
+    """The jobs of this process: those that run, and those that wait for their turn."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: list[Job[Any]] = []
+        self._running: set[Job[Any]] = set()
+        self._watched = False
+
+    def put(self, job: Job[Any]) -> None:
+        with self._lock:
+            self._waiting.append(job)
+            self._fill()
+            if not self._watched:
+                self._watched = True
+                threading.Thread(target=self._watch, name="spnmkl-watch", daemon=True).start()
+
+    def remove(self, job: Job[Any]) -> bool:
+        """Take out a job that waits; whether it did."""
+        with self._lock:
+            if job not in self._waiting:
+                return False
+            self._waiting.remove(job)
+            return True
+
+    def release(self, job: Job[Any]) -> None:
+        with self._lock:
+            self._running.discard(job)
+            self._fill()
+
+    def _fill(self) -> None:
+        while self._waiting and len(self._running) < MOST_AT_ONCE:
+            job = self._waiting.pop(0)
+            self._running.add(job)
+            job._begin()
+
+    def _watch(self) -> None:
+        while self._look():
+            time.sleep(WATCH_SECONDS)
+
+    def _look(self) -> bool:
+        """Stop the jobs whose owner stays away; whether there is any job."""
+        with self._lock:
+            jobs = [*self._running, *self._waiting]
+            self._watched = bool(jobs)
+        now = time.monotonic()
+        for job in jobs:
+            if not job.stopping and job._abandoned(now):
+                job.stop()
+        return bool(jobs)
+
+
+_QUEUE = _Queue()

@@ -1,0 +1,256 @@
+"""From a drawing and loaded data to what a solver needs: kernels over the training rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from spnmkl.circuit.program import Floats
+from spnmkl.circuit.source import MatrixSource
+from spnmkl.data import Choices, Dataset, Preparation, Split, SplitSettings, split_rows
+from spnmkl.data.words import name_some, quoted
+from spnmkl.errors import DataError, KernelError
+from spnmkl.kernels import FittedKernel, check_matrix, cross_kernels, fit_kernels
+from spnmkl.structure import SPN
+from spnmkl.threads import single_threaded_blas
+
+Tick = Callable[[str], object]
+Rows = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A structure with everything that training it on a data set needs.
+
+    Attributes
+    ----------
+    spn : SPN
+        As drawn.
+    mapped : SPN
+        The same nodes over the columns that kernels see, which one-hot encoding renames.
+    split : SplitSettings
+    preparation : Preparation
+        Learned from the training rows.
+    X_train, X_test : DataFrame
+        What the kernels see; without columns where all leaves are given matrices.
+    y_train, y_test : ndarray
+    train, test : ndarray of int
+        Positions of the rows in the data set's frame.
+    groups : ndarray of int, or None
+        Which training rows belong together.
+    kernels : dict from leaf to ndarray of shape (n, n)
+        Leaves of equal specification share one array.
+    fitted : dict from leaf to FittedKernel
+        Without leaves that are given matrices.
+    matrices_test : dict from leaf to ndarray of shape (test rows, n)
+        For leaves that are given matrices.
+    views : dict from view to leaves
+        The leaves whose columns all lie in that view.
+    dataset_name, label : str
+    """
+
+    spn: SPN
+    mapped: SPN
+    split: SplitSettings
+    preparation: Preparation
+    X_train: pd.DataFrame
+    X_test: pd.DataFrame
+    y_train: NDArray
+    y_test: NDArray
+    train: Rows
+    test: Rows
+    groups: Rows | None
+    kernels: Mapping[str, Floats]
+    fitted: Mapping[str, FittedKernel]
+    matrices_test: Mapping[str, Floats]
+    views: Mapping[str, tuple[str, ...]]
+    dataset_name: str
+    label: str
+
+    @property
+    def n(self) -> int:
+        """How many rows there are to train on."""
+        return len(self.train)
+
+    @property
+    def choices(self) -> Choices:
+        return self.preparation.choices
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The columns that kernels see."""
+        return self.preparation.outputs
+
+    @cached_property
+    def classes(self) -> NDArray:
+        return np.unique(self.y_train)
+
+    @cached_property
+    def source(self) -> MatrixSource:
+        """The training kernels as solvers take them, which were checked when they were made."""
+        return MatrixSource(self.kernels)
+
+    @cached_property
+    def cross_test(self) -> dict[str, Floats]:
+        """Leaf → (test rows, n) kernel values."""
+        return self._cross(self.X_test) | dict(self.matrices_test)
+
+    @property
+    def nbytes(self) -> int:
+        """Of the matrices held."""
+        held = {id(K): K.nbytes for K in (*self.kernels.values(), *self.matrices_test.values())}
+        if "cross_test" in vars(self):
+            held |= {id(K): K.nbytes for K in self.cross_test.values()}
+        return sum(held.values())
+
+    def cross(self, rows: pd.DataFrame) -> dict[str, Floats]:
+        """Leaf → (rows, n) kernel values between new rows, as they stand in a table, and the training rows."""
+        given = [self.spn.label(leaf) for leaf in self.spn.kernels if leaf not in self.fitted]
+        if given:
+            raise KernelError(
+                f"New rows have no kernel values for the given matrices {name_some(given)}; use kernels over columns "
+                "to predict new rows."
+            )
+        return self._cross(self.preparation.transform(rows))
+
+    @single_threaded_blas()
+    def _cross(self, X: pd.DataFrame) -> dict[str, Floats]:
+        return cross_kernels(self.fitted, X.to_numpy()) if self.fitted else {}
+
+
+def prepare(spn: SPN, dataset: Dataset, choices: Choices, split: SplitSettings, tick: Tick | None = None) -> Prepared:
+    """Split the rows, learn the preparation and compute the kernels, from the training rows alone.
+
+    Parameters
+    ----------
+    spn : SPN
+        A leaf of kernel "precomputed" takes the data set's matrix of the leaf's label, as it is.
+    dataset : Dataset
+        Rows without a label are left out.
+    choices : Choices
+    split : SplitSettings
+        Rows that these choices cannot use are left out of both parts.
+    tick : callable, optional
+        Called with a word on what is done now; it may raise to stop.
+    """
+    say = tick or (lambda words: None)
+    say("preparing the columns")
+    spn.check()
+    computed = [leaf for leaf in spn.kernels if spn.spec(leaf).kernel != "precomputed"]
+    parts, y = _labelled_parts(dataset, split)
+    preparation = Preparation((), choices)
+    if computed:
+        features = dataset.frame[list(dataset.features)]
+        preparation = Preparation.fit(features, choices, parts.train)
+        preparation.check_structure(spn)
+        parts = _usable(parts, y, preparation, features)
+    mapped = preparation.mapped(spn)
+    X_train, X_test = (preparation.transform(dataset.frame.iloc[rows]) for rows in (parts.train, parts.test))
+    given, across = _given_matrices(spn, dataset, parts, say)
+    made, fitted = _computed_kernels(mapped, X_train, computed, say)
+    matrices = made | given
+    return Prepared(
+        spn=spn,
+        mapped=mapped,
+        split=split,
+        preparation=preparation,
+        X_train=X_train,
+        X_test=X_test,
+        y_train=y[parts.train],
+        y_test=y[parts.test],
+        train=parts.train,
+        test=parts.test,
+        groups=None if dataset.group is None else pd.factorize(dataset.frame[dataset.group].iloc[parts.train])[0],
+        kernels={leaf: matrices[leaf] for leaf in spn.kernels},
+        fitted=fitted,
+        matrices_test=across,
+        views=leaves_by_view(spn, dataset),
+        dataset_name=dataset.name,
+        label=str(dataset.label),
+    )
+
+
+def _labelled_parts(dataset: Dataset, split: SplitSettings) -> tuple[Split, NDArray]:
+    """Training and test rows by their position in the frame, and the class of every row of the frame (or none)."""
+    table = replace(dataset, matrices={})  # not to be cut with the rows
+    labelled = table.labelled()
+    parts = split_rows(labelled, split.test_share, split.seed)
+    rows = np.arange(len(dataset.frame))
+    y = labelled.y
+    if table.n_unlabelled:
+        rows = np.flatnonzero(dataset.frame[dataset.label].notna())
+        everywhere = np.empty(len(dataset.frame), dtype=y.dtype)
+        everywhere[rows] = y
+        y = everywhere
+    return Split(rows[parts.train], rows[parts.test]), y
+
+
+def _usable(parts: Split, y: NDArray, preparation: Preparation, features: pd.DataFrame) -> Split:
+    """Without the rows that cannot be transformed, where that was chosen; otherwise these are refused."""
+    if preparation.choices.missing != "drop rows":
+        return parts
+    usable = preparation.usable(features)
+    kept = Split(parts.train[usable[parts.train]], parts.test[usable[parts.test]])
+    lost = np.setdiff1d(y[parts.train], y[kept.train])
+    if len(lost) or not len(kept.test):
+        what = f"training row of class {quoted(lost[0])}" if len(lost) else "test row"
+        raise DataError(f"No {what} is without a missing value; fill missing values instead of leaving out rows.")
+    return kept
+
+
+@single_threaded_blas()
+def _computed_kernels(
+    spn: SPN, X: pd.DataFrame, leaves: Iterable[str], say: Tick
+) -> tuple[dict[str, Floats], dict[str, FittedKernel]]:
+    def tick(done: int, total: int) -> None:
+        say(f"kernels {done} of {total}")
+
+    if not leaves:
+        return {}, {}
+    return fit_kernels(spn, X.to_numpy(), tuple(X.columns), leaves=leaves, tick=tick)
+
+
+def _given_matrices(spn: SPN, dataset: Dataset, parts: Split, say: Tick) -> tuple[dict[str, Floats], dict[str, Floats]]:
+    """Training and test blocks of the matrices that leaves are named after, each cut once."""
+    named = {leaf: spn.label(leaf) for leaf in spn.kernels if spn.spec(leaf).kernel == "precomputed"}
+    names = list(dict.fromkeys(named.values()))
+    for name in names:
+        if name not in dataset.matrices:
+            there = f"there is only {name_some(list(dataset.matrices))}" if dataset.matrices else "there is none"
+            raise KernelError(
+                f"Leaf {quoted(name)} needs a kernel matrix of that name in the data, but {there}; load the matrix, "
+                "or name the leaf after it."
+            )
+    inside: dict[str, Floats] = {}
+    across: dict[str, Floats] = {}
+    for k, name in enumerate(names, 1):
+        say(f"matrices {k} of {len(names)}")
+        K = np.asarray(dataset.matrices[name])
+        inside[name] = check_matrix(K[np.ix_(parts.train, parts.train)], name)
+        across[name] = K[np.ix_(parts.test, parts.train)].astype(float, copy=False)
+    return {leaf: inside[name] for leaf, name in named.items()}, {leaf: across[name] for leaf, name in named.items()}
+
+
+def leaves_by_view(spn: SPN, dataset: Dataset) -> dict[str, tuple[str, ...]]:
+    """View → the leaves that see columns of that view only."""
+    columns = {leaf: _columns(spn, leaf, dataset) for leaf in spn.kernels}
+    views = {
+        view: tuple(leaf for leaf, seen in columns.items() if seen and seen <= set(members))
+        for view, members in dataset.feature_views.items()
+    }
+    return {view: leaves for view, leaves in views.items() if leaves}
+
+
+def _columns(spn: SPN, leaf: str, dataset: Dataset) -> set[str]:
+    spec = spn.spec(leaf)
+    if spec.kernel == "precomputed":
+        return set()
+    if spec.features is None:
+        return set(dataset.features)
+    known = dataset.features
+    return {known[f] if isinstance(f, int) and f < len(known) else str(f) for f in spec.features}
