@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from spnmkl.ui.serve import warm_up
 from spnmkl.ui.session import FRONTEND, attach, boundary
 
 st.set_page_config(page_title="spnmkl", page_icon=str(FRONTEND / "icon.png"), layout="wide")
@@ -13,6 +14,7 @@ page = st.navigation(
     position="top",
 )
 st.html(FRONTEND / "app.css")
+warm_up()
 attach()
 with boundary():
     page.run()

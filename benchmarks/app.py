@@ -6,22 +6,18 @@ browser; an edit counts as done when Python has taken it and the page that Pytho
 
 from __future__ import annotations
 
-import shutil
-import socket
 import statistics
-import subprocess
 import sys
 import time
-import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
 from spnmkl.structure import SPN, Kernel, Product, Sum
 
-ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
+from serving import browser_path, serving
+
 OPENINGS, EDITS = 5, 20
 READY = "f => f.spnCanvas?.revision && f.spnCanvas.nodes.length > 0"
 # Adds a kernel or moves a node, by turns, and waits for Python's answer and the next painted frame.
@@ -36,26 +32,6 @@ EDIT = """(frame, k) => new Promise(done => {
     };
     look();
 })"""
-
-
-@contextmanager
-def serving() -> Iterator[str]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}"]
-    server = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        while True:
-            try:
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=2).close()
-                break
-            except OSError:
-                time.sleep(0.1)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        server.terminate()
-        server.wait(20)
 
 
 def structure(n_nodes: int) -> SPN:
@@ -98,7 +74,8 @@ def edits(browser: Browser, url: str, n_nodes: int) -> list[float]:
     frame = ready(page)
     idle(page)
     revision = frame.evaluate("f => f.spnCanvas.revision")
-    page.get_by_role("tab", name="Import and export").click()
+    page.get_by_role("button", name="Open, save").click()
+    page.get_by_role("dialog").wait_for()
     content = structure(n_nodes).to_json().encode()
     page.locator("input[type=file]").first.set_input_files(
         {"name": "structure.json", "mimeType": "application/json", "buffer": content}
@@ -120,11 +97,8 @@ def row(what: str, seconds: list[float]) -> str:
 
 
 def main() -> None:
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if found is None:
-        sys.exit("The app is measured in Chromium, and none is installed here.")
     with serving() as url, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=browser_path(), args=["--no-sandbox"])
         opened = openings(browser, url)
         print("| | median | 95th percentile |\n|---|---|---|")
         print(row("opening to a usable canvas, the first visit", opened[:1]))

@@ -6,44 +6,17 @@
 from __future__ import annotations
 
 import argparse
-import shutil
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 from playwright.sync_api import Browser, Locator, Page, sync_playwright
+from serving import browser_path, serving
 
-ROOT = Path(__file__).parents[1]
 SIZES = {"width": 1280, "height": 800}, {"width": 1920, "height": 1080}
 MESSY = "\ufeffPatient;Size;Weight;Colour;Diagnosis\n" + "".join(
     f"P{k};1,{k + 50};{f'7{k % 10},5' if k % 4 else 'NA'};{('blue', 'red', 'green')[k % 3]};{('well', 'ill')[k % 2]}\n"
     for k in range(40)
 )
-
-
-@contextmanager
-def serving() -> Iterator[str]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}"]
-    server = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        while True:
-            try:
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=2).close()
-                break
-            except OSError:
-                time.sleep(0.1)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        server.terminate()
-        server.wait(20)
 
 
 def settle(page: Page) -> None:
@@ -68,11 +41,17 @@ def show_tab(page: Page, name: str) -> None:
     settle(page)
 
 
-def figure_1(page: Page) -> None:
-    show_tab(page, "Templates")
-    page.locator(".st-key-use_figure1 button").click()
+def dialog(page: Page, name: str) -> None:
+    page.get_by_role("button", name=name).click()
+    page.get_by_role("dialog").wait_for()
     settle(page)
-    page.locator(".stMain").evaluate("main => main.scrollTo(0, 0)")
+
+
+def figure_1(page: Page) -> None:
+    dialog(page, "Templates")
+    page.locator(".st-key-use_figure1 button").click()
+    page.get_by_role("dialog").wait_for(state="hidden")
+    settle(page)
 
 
 def choose(page: Page, id: str) -> None:
@@ -98,13 +77,6 @@ def chosen_path(page: Page) -> None:
 def path_dependent(page: Page) -> None:
     chosen_path(page)
     page.get_by_text("Path-dependent view").click()
-    settle(page)
-
-
-def below(page: Page, name: str) -> None:
-    show_tab(page, name)
-    page.get_by_role("tab", name=name).scroll_into_view_if_needed()
-    page.locator(".stMain").evaluate("main => main.scrollTo(0, 560)")
     settle(page)
 
 
@@ -144,9 +116,9 @@ STATES: dict[str, tuple[str, Callable[[Page], object]]] = {
     "design_path": ("", chosen_path),
     "design_expanded": ("", path_dependent),
     "design_formula": ("", lambda page: show_tab(page, "Formula")),
-    "design_templates": ("", lambda page: below(page, "Templates")),
-    "design_table": ("", lambda page: below(page, "Table")),
-    "design_exchange": ("", lambda page: below(page, "Import and export")),
+    "design_templates": ("", lambda page: dialog(page, "Templates")),
+    "design_table": ("", lambda page: dialog(page, "Table")),
+    "design_exchange": ("", lambda page: dialog(page, "Open, save")),
     "data": ("data", lambda page: None),
     "data_upload": ("data", messy),
     "data_broken": ("data", lambda page: upload(page, "broken.xlsx", b"PK\x03\x04")),
@@ -177,12 +149,9 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("states", nargs="*", default=[], metavar="STATE", help=f"of {', '.join(STATES)}; all if none")
     given = parser.parse_args()
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if found is None:
-        sys.exit("The pictures are taken in Chromium, and none is installed here.")
     given.folder.mkdir(parents=True, exist_ok=True)
     with serving() as url, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=browser_path(), args=["--no-sandbox"])
         take(browser, url, given.folder, given.states or list(STATES))
         browser.close()
 

@@ -23,11 +23,11 @@ def carried(name: str) -> Path:
 
 
 def run_app(options: Sequence[str] = ()) -> int:
-    """`streamlit run` on the carried app, with Streamlit's own options passed on; returns its exit code."""
+    """The server of the carried app, with Streamlit's own options passed on; returns its exit code."""
     if importlib.util.find_spec("streamlit") is None:
         raise SPNMKLError("The app needs Streamlit, which is not installed; run: pip install 'spnmkl[app]'.")
     app = carried("app.py")
-    command = [sys.executable, "-m", "streamlit", "run", str(app), *options]
+    command = [sys.executable, "-m", "spnmkl.ui.serve", str(app), *options]
     os.chdir(app.parent)  # where Streamlit reads .streamlit/config.toml
     if os.name == "posix":
         os.execv(sys.executable, command)  # one process: whoever ends it ends the server

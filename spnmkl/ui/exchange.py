@@ -93,12 +93,15 @@ def choose_template(work: Workspace) -> None:
             if use.button("Use", key=f"use_{template.name}", type="primary"):
                 work.drawing.push(filled, f"{template.title}.", fit=True)
                 leave(work)
-            if embed.button(
-                "Embed",
-                key=f"embed_{template.name}",
-                disabled=leaf is None,
-                help=f"In the place of {leaf}." if leaf else "Select one kernel on the canvas first.",
-            ) and leaf:
+            if (
+                embed.button(
+                    "Embed",
+                    key=f"embed_{template.name}",
+                    disabled=leaf is None,
+                    help=f"In the place of {leaf}." if leaf else "Select one kernel on the canvas first.",
+                )
+                and leaf
+            ):
                 work.drawing.push(arranged(spn.embed(leaf, filled)), f"Embedded in {leaf}.", fit=True)
                 leave(work)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import time
+import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
@@ -25,7 +26,8 @@ from spnmkl.ui.words import plain
 
 _KEY = "spnmkl_workspace"
 _DIALOG = "spnmkl_dialog"
-_TOKEN = re.compile(r"[0-9a-f]{32}")
+_TOKEN = "spnmkl_token"
+_TOKENS = re.compile(r"[0-9a-f]{32}")
 _LOG = logging.getLogger("spnmkl")
 P = ParamSpec("P")
 
@@ -38,36 +40,42 @@ def workspace() -> Workspace:
     if _KEY not in st.session_state:
         dataset = load_sample("breast_cancer")
         st.session_state[_KEY] = Workspace(Drawing(placed(opening_structure(dataset))), dataset)
-    STORE.touch(st.session_state.get("spnmkl_token", ""))
+    STORE.touch(st.session_state.get(_TOKEN, ""))
     return st.session_state[_KEY]
 
 
 def attach() -> None:
-    """Find the tab's workspace after a reload; keep two tabs apart even when one was duplicated from the other."""
-    sent = (st.session_state.get("spnmkl_tab") or {}).get("token")
-    renew = None
-    if isinstance(sent, str) and _TOKEN.fullmatch(sent) and st.session_state.get("spnmkl_token") != sent:
-        context = get_script_run_ctx()
-        session = context.session_id if context else ""
-        owner = STORE.owner(sent)
-        if owner not in (None, session) and _stays_open(str(owner)):
-            renew = sent
+    """Give a new tab its token, and a reloaded one the workspace it had.
+
+    A tab keeps its token in sessionStorage, which a reload leaves and a duplicated tab copies; the copy is renewed.
+    """
+    context = get_script_run_ctx()
+    session = context.session_id if context else ""
+    if _TOKEN not in st.session_state:
+        st.session_state[_TOKEN] = uuid.uuid4().hex
+        STORE.put(st.session_state[_TOKEN], workspace(), session)
+    had, renew = (st.session_state.get("spnmkl_tab") or {}).get("token"), None
+    if isinstance(had, str) and _TOKENS.fullmatch(had) and had != st.session_state[_TOKEN]:
+        known = None if _stays_open(STORE.owner(had)) else STORE.find(had, session)
+        if known is None:
+            renew = had
         else:
-            st.session_state["spnmkl_token"] = sent
-            known = STORE.find(sent, session)
-            if known is None:
-                STORE.put(sent, workspace(), session)
-            else:
-                known.drawing.pushes += 1  # the canvas of the new page starts from what the server has
-                known.drawing.fit = True
-                st.session_state[_KEY] = known
-    _tab(key="spnmkl_tab", data={"renew": renew}, on_token_change=lambda: None, height=1)
+            STORE.remove(st.session_state[_TOKEN])
+            st.session_state[_TOKEN], st.session_state[_KEY] = had, known
+            known.drawing.pushes += 1  # the canvas of the new page starts from what the server has
+            known.drawing.fit = True
+    _tab(
+        key="spnmkl_tab",
+        data={"token": st.session_state[_TOKEN], "renew": renew},
+        on_token_change=lambda: None,
+        height=1,
+    )
 
 
-def _stays_open(session: str) -> bool:
-    """Whether another tab is using the token; after a reload the old session takes a moment to close."""
+def _stays_open(session: str | None) -> bool:
+    """Whether another tab is using a token; after a reload the old session takes a moment to close."""
     for _ in range(10):
-        if not (exists() and get_instance().is_active_session(session)):
+        if session is None or not (exists() and get_instance().is_active_session(session)):
             return False
         time.sleep(0.1)
     return True

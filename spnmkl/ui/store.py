@@ -70,6 +70,10 @@ class Store:
             self._entries[token] = _Entry(workspace, session, time.monotonic())
             self._forget()
 
+    def remove(self, token: str) -> None:
+        with self._lock:
+            self._entries.pop(token, None)
+
     def _living(self, token: str) -> _Entry | None:
         entry = self._entries.get(token)
         return entry if entry and entry.used >= time.monotonic() - EXPIRY_SECONDS else None

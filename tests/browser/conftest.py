@@ -1,12 +1,6 @@
 """One server and one browser for all browser tests; nothing may fail unseen or leave the machine."""
 
-import os
-import shutil
-import socket
-import subprocess
 import sys
-import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,8 +8,8 @@ import pytest
 from canvas_driver import Canvas, settled
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
-ROOT = Path(__file__).parents[2]
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
+from serving import browser_path, serving
 
 
 @pytest.fixture(scope="session")
@@ -25,34 +19,16 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def url(log: Path) -> Iterator[str]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}"]
-    with log.open("w") as out:
-        server = subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=subprocess.STDOUT, env=dict(os.environ))
-    address = f"http://127.0.0.1:{port}"
-    try:
-        for _ in range(300):
-            assert server.poll() is None, f"The server ended: {log.read_text()}"
-            try:
-                urllib.request.urlopen(f"{address}/_stcore/health", timeout=2).close()
-                break
-            except OSError:
-                time.sleep(0.1)
+    with log.open("w") as out, serving(log=out) as address:
         yield address
-    finally:
-        server.terminate()
-        server.wait(20)
 
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if found is None:
-        pytest.fail(f"The app is tested in Chromium, and none of {', '.join(BROWSERS)} is installed here.")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        browser = playwright.chromium.launch(
+            executable_path=browser_path(), args=["--no-sandbox", "--disable-dev-shm-usage"]
+        )
         yield browser
         browser.close()
 
@@ -116,6 +92,5 @@ def data(page: Page, url: str) -> Page:
     """The Data page, as it opens."""
     page.goto(f"{url}/data")
     page.get_by_text("Try a sample").wait_for()
-    page.wait_for_timeout(300)  # the tab tells its token, which draws the page again
     settled(page)
     return page

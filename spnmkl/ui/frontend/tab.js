@@ -1,19 +1,14 @@
-// Tells Python which tab this is. sessionStorage belongs to one tab and survives its reload; a duplicated tab
-// starts with a copy of it, and is asked to renew its token.
+// Tells Python which tab this is. sessionStorage belongs to one tab and survives its reload. A new tab takes the token
+// that Python gives it, without a word; a reloaded one asks for its own; a duplicated one, whose storage is a copy, is
+// told to renew it.
 const KEY = "spnmkl.tab";
 let told = null;
 
-function fresh() {
-  const token = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
-  sessionStorage.setItem(KEY, token);
-  return token;
-}
-
 export default function ({ data, setStateValue }) {
-  let token = sessionStorage.getItem(KEY) ?? fresh();
-  if (data.renew === token) token = fresh();
-  if (token !== told) {
-    told = token;
-    setStateValue("token", token);
+  const kept = sessionStorage.getItem(KEY);
+  if (kept === null || kept === data.renew) sessionStorage.setItem(KEY, data.token);
+  else if (kept !== data.token && kept !== told) {
+    told = kept;
+    setStateValue("token", kept);
   }
 }

@@ -1,0 +1,53 @@
+"""The app of this checkout on a free port, and the Chromium to look at it with."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+PATIENCE_SECONDS = 60
+
+
+def browser_path() -> str:
+    found = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if found is None:
+        raise FileNotFoundError(f"The app is looked at in Chromium, and none of {', '.join(BROWSERS)} is installed.")
+    return found
+
+
+@contextmanager
+def serving(folder: Path = Path(__file__).parents[1], log: IO[str] | int = subprocess.DEVNULL) -> Iterator[str]:
+    """The address of a server that ends with the block."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "spnmkl", "app", f"--server.port={port}"]
+    server = subprocess.Popen(command, cwd=folder, stdout=log, stderr=subprocess.STDOUT)
+    try:
+        _wait(server, port)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.terminate()
+        server.wait(20)
+
+
+def _wait(server: subprocess.Popen[bytes], port: int) -> None:
+    until = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < until:
+        if server.poll() is not None:
+            raise RuntimeError(f"The server ended with code {server.returncode}.")
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=2).close()
+            return
+        except OSError:
+            time.sleep(0.1)
+    raise TimeoutError(f"The server did not answer within {PATIENCE_SECONDS} s.")
