@@ -1,6 +1,6 @@
 """Charts in Altair, from plain tables."""
 
-from spnmkl.charts.explanation import heatmap_chart
+from spnmkl.charts.explanation import heatmap_chart, pushes_chart, ranking_chart
 from spnmkl.charts.files import to_html, to_png, to_svg
 from spnmkl.charts.results import class_balance_chart, confusion_chart, projection_chart, roc_chart
 from spnmkl.charts.selection import cv_chart, path_chart, stability_chart
@@ -15,6 +15,8 @@ __all__ = [
     "heatmap_chart",
     "path_chart",
     "projection_chart",
+    "pushes_chart",
+    "ranking_chart",
     "roc_chart",
     "stability_chart",
     "to_html",

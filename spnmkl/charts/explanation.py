@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from spnmkl.charts.look import COLOURS, GREY, INK, class_names, shown
+from spnmkl.charts.look import COLOURS, GREY, INK, class_names, layered, shown, unique_names
 
 MOST_BARS = 30
 SIDE = 400
@@ -81,7 +81,92 @@ def heatmap_chart(image: ArrayLike, boundaries: Sequence[float], classes: Sequen
     above = beside.mark_text(color=INK, fontSize=12, limit=SIDE // max(len(edges), 1), dy=-9).encode(
         x=alt.X("middle:Q", scale=scale), y=alt.value(0), text="words:N"
     )
-    return alt.layer(matrix, frames, left, above).properties(width=SIDE, height=SIDE, autosize="pad")
+    return layered(matrix, frames, left, above, width=SIDE, height=SIDE, autosize="pad")
+
+
+def ranking_chart(ranking: pd.DataFrame, kind: str = "view", most: int = MOST_BARS) -> alt.LayerChart:
+    """Views or kernels by the share of the decision they carry (bars), with their share of all path weights (dots).
+
+    Parameters
+    ----------
+    ranking : DataFrame
+        With `kind`, `id`, `name`, `share of the decision`, `share of Σg`, and after a cross-validation
+        `spread over folds`, drawn to both sides of the dots, and `survival`.
+    kind : {"view", "kernel"}
+    """
+    table = ranking[ranking["kind"] == kind].head(most)
+    titles = unique_names(table["id"], dict(zip(table["id"], table["name"], strict=True)))
+    weight = table["share of Σg"].to_numpy(dtype=float)
+    bars = pd.DataFrame(
+        {"name": list(titles.values()), "share": table["share of the decision"].to_numpy(), "weight": weight}
+    )
+    tooltip = [
+        alt.Tooltip("name:N", title=kind),
+        alt.Tooltip("share:Q", title="share of the decision", format=".1%"),
+        alt.Tooltip("weight:Q", title="share of the path weights", format=".1%"),
+    ]
+    folds = "spread over folds" in table
+    if folds:
+        spread = np.nan_to_num(table["spread over folds"].to_numpy(dtype=float))
+        survival = table["survival"].to_numpy(dtype=float)
+        bars = bars.assign(low=np.clip(weight - spread, 0, 1), high=np.clip(weight + spread, 0, 1), survival=survival)
+        tooltip.append(alt.Tooltip("survival:Q", title="kept in, of the folds", format=".0%"))
+    title = "share of the decision (bars) and of the path weights (dots" + (", ± spread over folds)" if folds else ")")
+    base = alt.Chart(bars).encode(
+        y=alt.Y("name:N", sort=list(titles.values()), title=None, axis=alt.Axis(labelLimit=240)), tooltip=tooltip
+    )
+    x = alt.X("share:Q", title=title, scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="~%", tickCount=6))
+    layers = [base.mark_bar(color=COLOURS[0], opacity=0.75, cornerRadiusEnd=2).encode(x=x)]
+    if folds:
+        layers.append(base.mark_rule(color=COLOURS[1], strokeWidth=2).encode(x=alt.X("low:Q"), x2="high:Q"))
+    layers.append(base.mark_point(color=COLOURS[1], filled=True, size=60, opacity=1).encode(x=alt.X("weight:Q")))
+    return layered(*layers, height=26 * len(bars) + 70)
+
+
+def pushes_chart(
+    pushes: pd.DataFrame, classes: Sequence[Hashable], of: Hashable | None = None, most: int = MOST_BARS
+) -> alt.Chart:
+    """What pushed one sample towards a class (to the right) and away from it (to the left).
+
+    Parameters
+    ----------
+    pushes : DataFrame
+        With `what`, `class` and `push`, as `sample_paths` gives it; the pushes towards a class add up to its decision.
+    classes : sequence
+        All classes in order. With two, each bar has the colour of the class that it pushes to.
+    of : optional
+        The class to show, by default the last.
+    """
+    of = list(classes)[-1] if of is None else of
+    table = pushes[pushes["class"] == of].head(most)
+    whats = {str(k): what for k, what in enumerate(table["what"], 1)}
+    titles = list(unique_names(whats, whats).values())
+    names = class_names(classes)
+    k = names.index(shown(of))
+    away = names[1 - k] if len(names) == 2 else "away from it"
+    bars = pd.DataFrame({"what": titles, "push": table["push"].to_numpy(dtype=float)})
+    bars["side"] = np.where(bars["push"] > 0, names[k], away)
+    colours = [COLOURS[k % len(COLOURS)], COLOURS[1 - k] if len(names) == 2 else GREY]
+    return (
+        alt.Chart(bars)
+        .mark_bar(cornerRadiusEnd=2)
+        .encode(
+            x=alt.X("push:Q", title=f"push towards {names[k]}", axis=alt.Axis(tickCount=7)),
+            y=alt.Y("what:N", sort=titles, title=None, axis=alt.Axis(labelLimit=300)),
+            color=alt.Color(
+                "side:N",
+                scale=alt.Scale(domain=[names[k], away], range=colours),
+                title="pushes to",
+                legend=alt.Legend(orient="top"),
+            ),
+            tooltip=[
+                alt.Tooltip("what:N", title="path"),
+                alt.Tooltip("push:Q", format="+.4f"),
+                alt.Tooltip("side:N", title="to"),
+            ],
+        )
+        .properties(height=24 * len(bars) + 90)
+    )
 
 
 def _blocks(cells: NDArray[np.float64], edges: Sequence[float], names: Sequence[str]) -> pd.DataFrame:

@@ -19,7 +19,7 @@ COLOURS = ("#1f77c8", "#e58a00", "#0a9a70", "#d36aa8", "#b8341b", "#5fb4e8")
 DASHES = ([1, 0], [5, 3])
 SHAPES = ("circle", "triangle-up")
 GREY = "#9aa1ad"
-INK = "#767d8a"  # for text on either theme
+INK = "#7b828e"  # for text on either theme
 MOST_COLOURED = len(COLOURS) * len(DASHES)
 _LONGEST = 40
 
@@ -74,6 +74,11 @@ def thinned(items: Sequence[Any], most: int) -> list[Any]:
 def heaviest(weights: Mapping[str, float], most: int) -> list[str]:
     """The ids of the largest weights, heaviest first."""
     return sorted(weights, key=lambda v: -weights[v])[:most]
+
+
+def layered(*charts: alt.Chart | alt.LayerChart, **looks: Any) -> alt.LayerChart:
+    """Charts over each other, the first at the bottom."""
+    return alt.LayerChart(layer=list(charts)).properties(**looks)
 
 
 def rule(at: alt.XDatum | alt.YDatum, words: str, dash: Collection[int] = (4, 3)) -> alt.LayerChart:

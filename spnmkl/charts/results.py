@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from typing import Any
 
 import altair as alt
 import numpy as np
 import pandas as pd
 
-from spnmkl.charts.look import COLOURS, GREY, INK, class_names, colour_scale, palette, shape_scale, shown, thinned
+from spnmkl.charts.look import GREY, INK, class_names, colour_scale, layered, palette, shape_scale, shown, thinned
 
 MOST_CURVE_POINTS = 250
 MOST_POINTS = 4000
+RING = "#7a52d6"  # the colour of no class
 # Few to many; what is zero is left to the background.
 CELLS = ("#bcd8f2", "#0d4f93")
 _LEVEL_LETTERS = 60  # in all, that fit below a chart side by side
@@ -36,7 +38,7 @@ def class_balance_chart(balance: pd.DataFrame) -> alt.LayerChart:
     counts = bars.mark_text(align="left", dx=4, color=INK, fontSize=12).encode(text=alt.Text("rows:Q", format=","))
     colour = alt.Color("class:N", scale=colour_scale(names), legend=None)
     height = min(400, 30 * len(names) + 70)  # with the axis
-    return (bars.mark_bar(cornerRadiusEnd=2).encode(color=colour) + counts).properties(height=height)
+    return layered(bars.mark_bar(cornerRadiusEnd=2).encode(color=colour), counts, height=height)
 
 
 def confusion_chart(confusion: pd.DataFrame) -> alt.LayerChart:
@@ -58,7 +60,7 @@ def confusion_chart(confusion: pd.DataFrame) -> alt.LayerChart:
             "share": share.ravel(),
         }
     )
-    looks = {"labelLimit": 130, "grid": False, "domain": False, "ticks": False}
+    looks: dict[str, Any] = {"labelLimit": 130, "grid": False, "domain": False, "ticks": False}
     level = max(map(len, names)) * len(names) <= _LEVEL_LETTERS
     across, down = alt.Axis(labelAngle=0 if level else -45, **looks), alt.Axis(**looks)
     place = {
@@ -74,11 +76,11 @@ def confusion_chart(confusion: pd.DataFrame) -> alt.LayerChart:
     scale = alt.Scale(domain=[0, 1], range=list(CELLS))
     some = alt.Chart(table[table["rows"] > 0]).mark_rect(cornerRadius=2)
     base = alt.Chart(table)
-    ink = alt.when(alt.datum["rows"] == 0).then(alt.value(INK))
-    ink = ink.when(alt.datum["share"] > 0.5).then(alt.value("white")).otherwise(alt.value("#14253a"))
+    none, many = alt.when(alt.datum["rows"] == 0), alt.datum["share"] > 0.5
+    ink = none.then(alt.value(INK)).when(many).then(alt.value("white")).otherwise(alt.value("#14253a"))
     cells = some.encode(color=alt.Color("share:Q", scale=scale, legend=None), **place)
     texts = base.mark_text(fontSize=13 if len(names) <= 12 else 10).encode(text="rows:Q", color=ink, **place)
-    return (cells + texts).properties(height=max(200, min(520, 42 * len(names) + 70)))
+    return layered(cells, texts, height=max(200, min(520, 42 * len(names) + 70)))
 
 
 def roc_chart(roc: pd.DataFrame, classes: Sequence[Hashable] | None = None) -> alt.LayerChart:
@@ -92,9 +94,9 @@ def roc_chart(roc: pd.DataFrame, classes: Sequence[Hashable] | None = None) -> a
         All classes in order, so that each has the colour it has elsewhere.
     """
     found = list(dict.fromkeys(roc["class"]))
-    parts = [roc[roc["class"] == c].iloc[thinned(range(int((roc["class"] == c).sum())), MOST_CURVE_POINTS)] for c in found]
+    rows = [row for c in found for row in thinned(np.flatnonzero(roc["class"] == c).tolist(), MOST_CURVE_POINTS)]
     columns = {"false positive rate": "false", "true positive rate": "true", "class": "name"}
-    table = pd.concat([roc.iloc[:0], *parts]).rename(columns=columns).assign(name=lambda t: t["name"].map(shown))
+    table = roc.iloc[rows].rename(columns=columns).assign(name=lambda t: t["name"].map(shown))
     axis = alt.Axis(format="~%", tickCount=5)
     scale = alt.Scale(domain=[0, 1])
     x = alt.X("false:Q", title="false positives, share of the other rows", scale=scale, axis=axis)
@@ -118,7 +120,7 @@ def roc_chart(roc: pd.DataFrame, classes: Sequence[Hashable] | None = None) -> a
         )
         .transform_window(step="row_number()")
     )
-    return (guess.encode(x=x, y=y) + curves).properties(height=320)
+    return layered(guess.encode(x=x, y=y), curves, height=320)
 
 
 def projection_chart(table: pd.DataFrame, classes: Sequence[Hashable] | None = None) -> alt.LayerChart:
@@ -127,7 +129,7 @@ def projection_chart(table: pd.DataFrame, classes: Sequence[Hashable] | None = N
     Parameters
     ----------
     table : DataFrame
-        With `x`, `y`, `class`, `part` ("train" or "test") and `right`.
+        With `x`, `y`, `class`, `predicted`, `part` ("train" or "test"), `right` and `row`.
     classes : sequence, optional
         All classes in order, so that each has the colour it has elsewhere.
     """
@@ -139,16 +141,19 @@ def projection_chart(table: pd.DataFrame, classes: Sequence[Hashable] | None = N
             "y": table["y"],
             "name": [shown(c) for c in table["class"]],
             "part": table["part"],
-            "answer": np.where(table["right"], "right", "wrong"),
+            "answer": [shown(c) for c in table["predicted"]],
+            "right": table["right"],
+            "row": table["row"],
         }
     )
     place = {
-        "x": alt.X("x:Q", title="first component of the learned kernel", axis=alt.Axis(grid=False)),
-        "y": alt.Y("y:Q", title="second component", axis=alt.Axis(grid=False)),
+        "x": alt.X("x:Q", title="first component of the learned kernel", axis=alt.Axis(grid=False, tickCount=8)),
+        "y": alt.Y("y:Q", title="second component", axis=alt.Axis(grid=False, tickCount=8)),
         "tooltip": [
+            alt.Tooltip("row:Q", title="row of the table"),
+            alt.Tooltip("part:N", title="used to"),
             alt.Tooltip("name:N", title="class"),
-            "part:N",
-            "answer:N",
+            alt.Tooltip("answer:N"),
             alt.Tooltip("x:Q", format=".3g"),
             alt.Tooltip("y:Q", format=".3g"),
         ],
@@ -164,16 +169,16 @@ def projection_chart(table: pd.DataFrame, classes: Sequence[Hashable] | None = N
             **place,
         )
     )
-    ring = alt.Chart(points[points["answer"] == "wrong"]).mark_point(
-        filled=False, size=110, strokeWidth=1.6, color=COLOURS[4]
-    )
-    return (spots + ring.encode(**place)).properties(height=420)
+    wrong = alt.Chart(points[~points["right"]].assign(ring="wrong answer")).mark_point(filled=False, size=110)
+    ring = alt.Stroke("ring:N", scale=alt.Scale(domain=["wrong answer"], range=[RING]), title=None)
+    rings = wrong.encode(stroke=ring, strokeWidth=alt.value(1.8), shape=alt.value("circle"), **place)
+    return layered(spots, rings, height=420)
 
 
 def _fewer(table: pd.DataFrame) -> pd.DataFrame:
     """All wrong answers as far as possible, then as many of the others as a browser draws easily."""
     if len(table) <= MOST_POINTS:
         return table
-    wrong, right = np.flatnonzero(~table["right"]), np.flatnonzero(table["right"])
+    wrong, right = (np.flatnonzero(table["right"] == known).tolist() for known in (False, True))
     kept = thinned(wrong, MOST_POINTS // 2)
     return table.iloc[np.sort([*kept, *thinned(right, MOST_POINTS - len(kept))])]

@@ -8,7 +8,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from spnmkl.charts.look import COLOURS, GREY, MOST_COLOURED, heaviest, palette, rule, unique_names
+from spnmkl.charts.look import COLOURS, GREY, MOST_COLOURED, heaviest, layered, palette, rule, unique_names
 from spnmkl.selection import CrossValidation, RegularizationPath
 
 MOST_SHOWN = 25
@@ -43,7 +43,7 @@ def cv_chart(result: CrossValidation, chosen: float | None = None) -> alt.LayerC
     bars = base.mark_rule(color=COLOURS[0], strokeWidth=1.5).encode(y=alt.Y("low:Q", title=None), y2="high:Q")
     lines = base.mark_line(color=COLOURS[0], point=alt.OverlayMarkDef(size=45, color=COLOURS[0])).encode(y=y)
     chosen = result.best_C if chosen is None else chosen
-    return alt.layer(rule(alt.XDatum(chosen), f"C = {chosen:.3g}"), bars, lines).properties(height=280)
+    return layered(rule(alt.XDatum(chosen), f"C = {chosen:.3g}"), bars, lines, height=280)
 
 
 def stability_chart(result: CrossValidation, names: Mapping[str, str], most: int = MOST_SHOWN) -> alt.LayerChart:
@@ -94,7 +94,7 @@ def stability_chart(result: CrossValidation, names: Mapping[str, str], most: int
             tooltip=[alt.Tooltip("name:N", title="weight"), "fold:Q", alt.Tooltip("value:Q", title="β", format=".4g")],
         )
     )
-    return alt.layer(spots, means).properties(height=24 * len(order) + 70)
+    return layered(spots, means, height=24 * len(order) + 70)
 
 
 def path_chart(
@@ -149,11 +149,9 @@ def path_chart(
         layers.append(rule(alt.XDatum(chosen), f"C = {chosen:.3g}"))
     if C_min is not None:
         layers.append(rule(alt.XDatum(C_min), f"C_min = {C_min:.3g}", dash=(1, 3)))
-    return alt.layer(*layers).properties(height=320)
+    return layered(*layers, height=320)
 
 
 def _along_C() -> alt.X:
     axis = alt.Axis(format="~g", grid=False, tickCount=6)
     return alt.X("C:Q", title="C (log scale)", scale=alt.Scale(type="log", nice=False), axis=axis)
-
-

@@ -10,7 +10,18 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from spnmkl.charts.look import COLOURS, GREY, MOST_COLOURED, heaviest, palette, rule, shown, thinned, unique_names
+from spnmkl.charts.look import (
+    COLOURS,
+    GREY,
+    MOST_COLOURED,
+    heaviest,
+    layered,
+    palette,
+    rule,
+    shown,
+    thinned,
+    unique_names,
+)
 from spnmkl.solution import Record
 
 Along = Literal["iteration", "seconds"]
@@ -41,7 +52,7 @@ def convergence_chart(records: Sequence[Record], tol: float | None = None, by: A
     )
     gaps = _table(records, by, "gap", _gaps(records))
     gap = _gap_lines(gaps, by, None, tol, range=_band(1.0, 0.66))
-    return alt.layer(bounds, gap).resolve_scale(y="independent").properties(height=400)
+    return layered(bounds, gap, height=400).resolve_scale(y="independent")
 
 
 def compare_convergence_chart(
@@ -72,11 +83,11 @@ def weights_chart(records: Sequence[Record], names: Mapping[str, str], by: Along
     y = alt.Y("value:Q", title="weight β", scale=alt.Scale(zero=True))
     front = table[table["name"].isin(coloured)]
     rest = table[~table["name"].isin(coloured)]
-    chart = _lines(front, by, coloured, "weight").encode(y=y)
+    layers = [_lines(front, by, coloured, "weight").encode(y=y)]
     if len(rest):
         grey = alt.Chart(rest).mark_line(color=GREY, strokeWidth=1, opacity=0.5)
-        chart = grey.encode(x=_along(by), y=y, detail="name:N", tooltip=_tooltip(by)) + chart
-    return alt.layer(chart).properties(height=300)
+        layers.insert(0, grey.encode(x=_along(by), y=y, detail="name:N", tooltip=_tooltip(by)))
+    return layered(*layers, height=300)
 
 
 def _thinned(runs: Mapping[str, Sequence[Record]]) -> dict[str, list[Record]]:
@@ -129,8 +140,8 @@ def _gap_lines(
     if names is None:
         lines = lines.encode(color=alt.value(COLOURS[2]), strokeDash=alt.value([1, 0]))
     if tol is None:
-        return alt.layer(lines)
-    return lines + rule(alt.YDatum(tol, scale=logarithmic), f"tolerance {100 * tol:.3g}%")
+        return layered(lines)
+    return layered(lines, rule(alt.YDatum(tol, scale=logarithmic), f"tolerance {100 * tol:.3g}%"))
 
 
 def _band(bottom: float, top: float) -> list[alt.ExprRef]:

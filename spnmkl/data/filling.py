@@ -94,7 +94,7 @@ class _Filling:
     def one_kernel(self) -> Kernel:
         if self.matrices and not self.numeric:
             return _precomputed(self.matrices[0])
-        return Kernel("linear", features=self._numbers() if self.text or self.numeric else None)
+        return Kernel("linear", features=self._numbers() if self.text else None)
 
     def kernels(self, most: int) -> list[Kernel]:
         """One for each view, or for each column, or of several widths over all columns."""

@@ -6,7 +6,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from math import isfinite, sqrt
 
-from spnmkl.errors import ParameterError
+import numpy as np
+
+from spnmkl.circuit.program import compile_circuit
+from spnmkl.errors import ParameterError, StructureError
 from spnmkl.structure import SPN, Path
 from spnmkl.structure.layout import BOX_HEIGHT, RADIUS, box_width, layered
 from spnmkl.structure.nodes import Kind
@@ -140,6 +143,7 @@ def drawn(
     red, red_edges = marked(spn, highlight)
     gone = lost(spn, beta) if beta is not None else set()
     share = _shares(spn, beta or {})
+    flow = path_flows(spn, beta) if beta is not None else {}
     place = positions(spn)
     nodes: dict[str, NodeLook] = {}
     for v, (x, y) in place.items():
@@ -163,7 +167,9 @@ def drawn(
             faded=v in gone,
         )
     edges = {
-        (v, child): _edge(colours, (v, child) in red_edges, v in gone or child in gone, share.get(child))
+        (v, child): _edge(
+            colours, (v, child) in red_edges, v in gone or child in gone, flow.get(child if child in flow else v)
+        )
         for v in spn.nodes
         for child in spn.children(v)
     }
@@ -175,6 +181,22 @@ def _shares(spn: SPN, beta: Mapping[str, float]) -> dict[str, float]:
     known = {v: beta[v] for v in spn.products if v in beta and isfinite(beta[v])}
     largest = max(known.values(), default=0.0)
     return {v: max(0.0, weight) / largest if largest > 0 else 0.0 for v, weight in known.items()}
+
+
+def path_flows(spn: SPN, beta: Mapping[str, float]) -> dict[str, float]:
+    """Per product the weight of the paths through it, as a part of the weight of all; empty where none is known."""
+    try:
+        spn.check()
+        circuit = compile_circuit(spn)
+    except StructureError:
+        return {}
+    if not all(v in beta and isfinite(beta[v]) and beta[v] >= 0 for v in circuit.products):
+        return {}
+    flows = circuit.flows(circuit.weights(np.array([beta[v] for v in circuit.products])))
+    total = flows[circuit.operation_start[-2] :].sum()
+    # A path that meets a product in two places is counted twice, hence the bound.
+    through = np.minimum((circuit.X > 0).T @ flows / total, 1.0) if total > 0 else np.zeros(len(circuit.products))
+    return dict(zip(circuit.products, through.tolist(), strict=True))
 
 
 def _rise(spot: tuple[float, float], radius: float, tall: bool, neighbours: list[tuple[float, float]]) -> float:
@@ -208,7 +230,7 @@ def _edge(colours: Theme, red: bool, grey: bool, share: float | None) -> EdgeLoo
         return EdgeLook(colours.red, 3.0, True)
     if grey:
         return EdgeLook(colours.faded, 1.2, False)
-    return EdgeLook(colours.line, 1.5 if share is None else 1 + 2.5 * share, False)
+    return EdgeLook(colours.line, 1.5 if share is None else 1 + 4 * share, False)
 
 
 def mixed(light: str, heavy: str, share: float) -> str:

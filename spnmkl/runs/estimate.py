@@ -26,13 +26,14 @@ from spnmkl.threads import default_threads, single_threaded_blas
 _ITEM = 8  # bytes of a number
 _ROOM = 0.9  # of the free memory may be used
 _GRID = 12  # values of C in a cross-validation
-_KERNEL_OPERATIONS = 12  # per entry of a base kernel: its distance or inner product, its exponential, its checks
+_KERNEL_OPERATIONS = 25  # per entry of a base kernel: its distance or inner product, its exponential, its checks
 _BLAS = 0.1  # time of one operation of a factorisation, as a share of one of the circuit's
 # Evaluations, one kernel and SVM each; where p < 1 several starts are compared; Algorithm 1 looks for steps in each.
-_EVALUATIONS = {"newton": (5, 40), "paper": (100, 10 * DEFAULT_ITERATIONS["paper"])}
-_STARTS = 6
-_STEPS = (0.3, 4.0)  # of the SVM per evaluation and row
+_EVALUATIONS = {"newton": (3, 25), "paper": (100, 10 * DEFAULT_ITERATIONS["paper"])}
+_STARTS = 10
+_STEPS = (0.3, 20.0)  # of an SVM per row
 _FREE = (0.1, 1.0)  # share of the rows that are free support vectors
+_SCALES, _SAMPLE = 15, 500  # SVMs on a sample of the rows that find the scale to start from
 
 
 @dataclass(frozen=True)
@@ -60,21 +61,24 @@ class Size:
         return _ITEM * (kernels + working + responses + dense)
 
     @property
-    def kernel_operations(self) -> int:
-        return _KERNEL_OPERATIONS * self.matrices * self.n**2
+    def kernel_operations(self) -> float:
+        """To compute the base kernels, and to factorise a sample of each, which shows whether it is one."""
+        return self.matrices * (_KERNEL_OPERATIONS * self.n**2 + _BLAS * min(self.n, PSD_ROWS) ** 3 / 3)
 
     @property
-    def circuit_operations(self) -> int:
+    def circuit_operations(self) -> float:
         """Of one evaluation: K(β) forward, and backward the response of every term, on half of the entries."""
-        return (4 * self.multiplications + 2 * self.terms * self.problems) * self.n**2 // 2
+        return (4 * self.multiplications + 2 * self.terms * self.problems) * self.n**2 / 2
 
     def seconds(self, evaluations: float, steps: float, free: float, threads: int) -> float:
         rates = _rates()
-        svm = self.problems * steps * self.n**2 * rates.svm_entry
-        factor = self.problems * (free * self.n) ** 3 / 3 * _BLAS * rates.operation
-        once = self.circuit_operations * rates.operation / threads + svm + factor
+        factorisation = _BLAS * self.problems * (free * self.n) ** 3 / 3
+        circuit = (self.circuit_operations / threads + factorisation) * rates.operation
+        svm = self.problems * steps * rates.svm_entry
+        start = _SCALES * svm * min(self.n, _SAMPLE) ** 2
         solves = self.folds * _GRID if self.folds else 1
-        return self.kernel_operations * rates.operation + solves * evaluations * once
+        once = circuit + svm * self.n**2
+        return self.kernel_operations * rates.operation + start + solves * evaluations * once
 
 
 @dataclass(frozen=True)
@@ -136,8 +140,7 @@ def _evaluations(spn: SPN, circuit: Circuit, settings: Settings) -> tuple[float,
     starts = _STARTS if (powers(spn, circuit, settings.p) < 1).any() else 1
     least, most = low + finer, (high + 5 * finer) * starts
     if settings.max_iter is not None:
-        each = high / DEFAULT_ITERATIONS[settings.solver] if settings.solver == "paper" else 5.0
-        least, most = min(least, settings.max_iter), min(most, each * settings.max_iter)
+        least, most = min(least, settings.max_iter), min(most, 10.0 * settings.max_iter)
     return least, most
 
 
@@ -165,11 +168,12 @@ def _rates() -> _Rates:
         kernel_matrix(circuit, W, source, out)
         term_responses(circuit, W, source, y[None])
 
-    fit = solve_svm(K, y, np.ones(len(K)), np.zeros(len(K)), 1e-3)
+    def svm_once() -> int:
+        return solve_svm(K, y, np.full(len(K), 100.0), np.zeros(len(K)), 1.0).steps
+
     with single_threaded_blas():
         operation = _fastest(circuit_once) / size.circuit_operations
-        entries = max(fit.steps, 1) * len(K)
-        svm = _fastest(lambda: solve_svm(K, y, np.ones(len(K)), np.zeros(len(K)), 1e-3)) / entries
+        svm = _fastest(svm_once) / (max(svm_once(), 1) * len(K))
     return _Rates(operation, svm)
 
 
@@ -267,5 +271,5 @@ def time_text(low: float, high: float) -> str:
     if high < 1:
         return "less than a second"
     unit, seconds = next((u, s) for u, s in (("h", 3600), ("min", 60), ("s", 1)) if high >= 2 * s or s == 1)
-    first, last = max(1, round(low / seconds)), max(1, round(high / seconds))
-    return f"{last:,} {unit}" if first == last else f"{first:,} to {last:,} {unit}"
+    first, last = round(low / seconds), round(high / seconds)
+    return f"{first:,} to {last:,} {unit}" if 0 < first < last else f"up to {last:,} {unit}"

@@ -66,6 +66,14 @@ class Scores:
         """(n,) whether each answer is right."""
         return np.asarray(self.predicted == self.y)
 
+    @cached_property
+    def margin(self) -> Floats:
+        """(n,) by how much the decision for the true class exceeds that for any other; for two classes, ±f."""
+        if self.decision.ndim == 1:
+            return np.where(self.y == self.classes[1], self.decision, -self.decision)
+        true = self.classes == self.y[:, None]
+        return np.where(true, self.decision, -np.inf).max(axis=1) - np.where(true, -np.inf, self.decision).max(axis=1)
+
     @property
     def accuracy(self) -> float:
         return float(self.right.mean())

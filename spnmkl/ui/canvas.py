@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping
 from importlib.resources import files
 from typing import Any
 
 import streamlit as st
 
+from spnmkl.export.looks import NodeLook, drawn
 from spnmkl.export.text import kernel_text, weight_symbol
 from spnmkl.structure import SPN, Path
 from spnmkl.structure.layout import arranged
@@ -36,14 +38,11 @@ def load_library() -> None:
     _library(key="spnmkl_vis", height=1)
 
 
-def show_canvas(
-    drawing: Drawing, *, faulty: Collection[str] = (), path: Path | None = None, height: int = 520
-) -> tuple[str, ...]:
+def show_canvas(drawing: Drawing, *, faulty: Collection[str] = (), path: Path | None = None) -> tuple[str, ...]:
     """Take the canvas's edits into the drawing, show it, and return the selected nodes."""
     _canvas(
         key=KEY,
-        height=height,
-        data=_payload(drawing, faulty, path, height),
+        data=_payload(drawing, faulty, path),
         on_drawing_change=lambda: None,
         on_selection_change=lambda: None,
         on_command_change=lambda: _obey(drawing),
@@ -52,15 +51,61 @@ def show_canvas(
     return selection(drawing)
 
 
+def show_trained(
+    key: str, spn: SPN, beta: Mapping[str, float], *, said: str = "", path: Path | None = None
+) -> tuple[str, ...]:
+    """The drawing with its weights, to look at: sizes and colours by weight, what is pruned in grey."""
+    theme = "dark" if st.context.theme.type == "dark" else "light"
+    nodes, edges = drawn(spn, beta, theme=theme)
+    data = {
+        "revision": f"{hash(spn)}",
+        "readonly": True,
+        "message": said,
+        "nodes": [_place(spn, v) for v in nodes],
+        "edges": [list(edge) for edge in edges],
+        "looks": {
+            "nodes": {v: _trained_look(spn, v, look) for v, look in nodes.items()},
+            "edges": {_edge_name(edge): {"width": look.width, "color": look.colour} for edge, look in edges.items()},
+            "path": _red(spn, path),
+        },
+    }
+    _canvas(key=key, data=data, on_selection_change=lambda: None)
+    return chosen_nodes(key, spn)
+
+
+def chosen_nodes(key: str, spn: SPN) -> tuple[str, ...]:
+    """The nodes selected on a canvas that the structure knows."""
+    state = st.session_state.get(key)
+    chosen = state.get("selection") if isinstance(state, Mapping) else None
+    known = set(spn.nodes)
+    return tuple(v for v in chosen if isinstance(v, str) and v in known) if isinstance(chosen, list) else ()
+
+
+def _edge_name(edge: tuple[str, str]) -> str:
+    """As canvas.js names edges."""
+    return json.dumps(edge, ensure_ascii=False, separators=(",", ":"))
+
+
+def _trained_look(spn: SPN, v: str, look: NodeLook) -> dict[str, Any]:
+    shown = {"text": look.text, "title": look.title, "fill": look.fill, "border": look.border, "faded": look.faded}
+    if spn.kind(v) == "product":
+        title = f"{look.title}, β = {look.value or 0}"
+        shown |= {"weight": look.text, "value": look.value, "radius": look.width / 2, "title": title}
+    return shown
+
+
+def _red(spn: SPN, path: Path | None) -> dict[str, Any]:
+    nodes, edges = drawn_path(spn, path) if path is not None else ((), ())
+    return {"nodes": list(nodes), "edges": [list(edge) for edge in edges]}
+
+
 def receive(drawing: Drawing) -> bool:
     """Take what the canvas sent last."""
     return drawing.receive(_sent("drawing"))
 
 
 def selection(drawing: Drawing) -> tuple[str, ...]:
-    chosen = _sent("selection")
-    known = set(drawing.spn.nodes)
-    return tuple(v for v in chosen if isinstance(v, str) and v in known) if isinstance(chosen, list) else ()
+    return chosen_nodes(KEY, drawing.spn)
 
 
 def _sent(name: str) -> Any:
@@ -79,9 +124,8 @@ def _obey(drawing: Drawing) -> None:
         drawing.push(arranged(drawing.spn), "Arranged in layers.", fit=True)
 
 
-def _payload(drawing: Drawing, faulty: Collection[str], path: Path | None, height: int) -> dict[str, Any]:
+def _payload(drawing: Drawing, faulty: Collection[str], path: Path | None) -> dict[str, Any]:
     spn = drawing.spn
-    nodes, edges = drawn_path(spn, path) if path is not None else ((), ())
     return {
         "revision": drawing.revision,
         "acknowledged": drawing.acknowledged,
@@ -90,12 +134,11 @@ def _payload(drawing: Drawing, faulty: Collection[str], path: Path | None, heigh
         "select": list(drawing.select),
         "undo": bool(drawing.past),
         "redo": bool(drawing.future),
-        "height": height,
         "nodes": [_place(spn, v) for v in spn.nodes],
         "edges": [[v, child] for v in spn.nodes for child in spn.children(v)],
         "looks": {
             "nodes": {v: _look(spn, v, v in faulty) for v in spn.nodes},
-            "path": {"nodes": list(nodes), "edges": [list(edge) for edge in edges]},
+            "path": _red(spn, path),
         },
     }
 

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from spnmkl.charts import class_balance_chart
 from spnmkl.data import (
     SAMPLES,
     Choices,
@@ -26,7 +27,6 @@ from spnmkl.data import (
     summarize,
 )
 from spnmkl.errors import DataError, SPNMKLError
-from spnmkl.ui.charts import class_balance_chart
 from spnmkl.ui.session import boundary, fragment, rerun, workspace
 from spnmkl.ui.store import Workspace
 from spnmkl.ui.words import plain

@@ -51,14 +51,17 @@ def filled_template(name: str, dataset: Dataset) -> SPN:
 
 @lru_cache(maxsize=32)
 def sketched_template(name: str, dataset: Dataset) -> SPN:
-    """The same over so few columns that its shape can be seen on a card."""
+    """The same over a few columns and without names, so that its shape can be seen on a card."""
     filled = filled_template(name, dataset)
-    if len(filled.kernels) <= MOST_SKETCHED:
-        return filled
-    some = [column for columns in list(dataset.feature_views.values())[:3] for column in columns[:2]]
-    kept = some or dataset.features[:MOST_SKETCHED]
-    rest = [column for column in dataset.features if column not in kept]
-    return filled_template(name, dataset.with_ignored([*dataset.ignored, *rest]))
+    if len(filled.kernels) > MOST_SKETCHED:
+        some = [column for columns in list(dataset.feature_views.values())[:2] for column in columns[:3]]
+        kept = some or dataset.features[:MOST_SKETCHED]
+        rest = [column for column in dataset.features if column not in kept]
+        filled = filled_template(name, dataset.with_ignored([*dataset.ignored, *rest]))
+    described = filled.to_dict()
+    shown = ("id", "kind", "kernel", "p")
+    nodes = [{key: node[key] for key in shown if key in node} for node in described["nodes"]]
+    return arranged(SPN.from_dict({**described, "nodes": nodes}))
 
 
 @lru_cache(maxsize=64)

@@ -72,7 +72,11 @@ class Canvas {
 
   update(data) {
     this.readTheme();
-    this.frame.style.height = `${data.height}px`;
+    if (data.readonly && !this.readonly) { // a trained drawing: to look at and to choose nodes on
+      this.readonly = true;
+      this.frame.classList.add("readonly");
+      this.network.setOptions({ interaction: { dragNodes: false } });
+    }
     this.looks = data.looks;
     this.acknowledged = data.acknowledged;
     if (data.revision !== this.revision) {
@@ -86,11 +90,11 @@ class Canvas {
       if (first) this.network.once("afterDrawing", () => this.fit());
       else if (data.fit) this.fit();
       if (data.message) this.say(data.message);
-      else if (first) this.say("Click a node to change it; S, P and K add one below it.");
+      else if (first && !this.readonly) this.say("Click a node to change it; S, P and K add one below it.");
     } else {
       this.show();
     }
-    for (const act of ["undo", "redo"]) this.root.querySelector(`[data-act=${act}]`).disabled = !data[act];
+    if (!this.readonly) for (const act of ["undo", "redo"]) this.root.querySelector(`[data-act=${act}]`).disabled = !data[act];
   }
 
   show() {
@@ -102,7 +106,8 @@ class Canvas {
     const nodes = new Map(this.drawing.nodes.map((n) => [n.id, `${n.x} ${n.y} ${this.look(n.id).title ?? n.id}`]));
     const edges = new Map(this.drawing.edges.map((edge) => {
       const marked = red.has(edgeName(edge));
-      return [edgeName(edge), JSON.stringify({ width: marked ? 3 : 1.3, color: marked ? this.color.red : this.color.line, highlight: this.color.primary })];
+      const { width = 1.3, color = this.color.line } = this.looks.edges?.[edgeName(edge)] ?? {};
+      return [edgeName(edge), JSON.stringify({ width: marked ? Math.max(3, width) : width, color: marked ? this.color.red : color, highlight: this.color.primary })];
     }));
     const gone = (set, known) => set.remove(set.getIds().filter((id) => !known.has(id)));
     gone(this.edges, edges);
@@ -141,41 +146,48 @@ class Canvas {
     const n = this.node(id) ?? { id, kind: "kernel" }; // vis may draw a node once more that is being removed
     const look = this.look(id);
     const marked = this.redPath.has(id);
-    const border = look.error || marked ? this.color.red : state.selected ? this.color.primary : state.hover ? this.color.text : this.color.border;
+    const radius = look.radius ?? RADIUS;
+    const ink = look.faded ? look.border : this.color.ink;
+    const border = look.error || marked ? this.color.red : state.selected ? this.color.primary : state.hover ? this.color.text : look.border ?? this.color.border;
     const thick = state.selected || look.error || marked ? 3 : 1.4;
     const text = n.kind === "kernel" ? cut(look.text ?? n.id, 34) : SIGN[n.kind];
-    const width = n.kind === "kernel" ? Math.max(52, this.textWidth(ctx, text) + 20) : 2 * RADIUS;
-    const height = n.kind === "kernel" ? 30 : 2 * RADIUS;
+    const width = n.kind === "kernel" ? Math.max(52, this.textWidth(ctx, text) + 20) : 2 * radius;
+    const height = n.kind === "kernel" ? 30 : 2 * radius;
     return {
       drawNode: () => {
         ctx.save();
         ctx.beginPath();
         if (n.kind === "kernel") ctx.roundRect(x - width / 2, y - height / 2, width, height, 4);
-        else ctx.arc(x, y, RADIUS, 0, 2 * Math.PI);
-        ctx.fillStyle = this.color[n.kind];
+        else ctx.arc(x, y, radius, 0, 2 * Math.PI);
+        ctx.fillStyle = look.fill ?? this.color[n.kind];
         ctx.fill();
         ctx.lineWidth = thick;
         ctx.strokeStyle = border;
         ctx.stroke();
         if (id === this.from) { ctx.setLineDash([4, 3]); ctx.strokeStyle = this.color.primary; ctx.strokeRect(x - width / 2 - 5, y - height / 2 - 5, width + 10, height + 10); }
-        ctx.fillStyle = this.color.ink;
+        ctx.fillStyle = ink;
         ctx.textAlign = "center";
         ctx.textBaseline = "middle";
         ctx.font = n.kind === "kernel" ? `14px ${this.color.face}` : `22px ${this.color.face}`;
         ctx.fillText(text, x, y + 1);
-        if (look.weight) {
-          ctx.fillStyle = this.color.text;
-          ctx.font = `italic 14px ${this.color.face}`;
-          ctx.textAlign = "left";
-          ctx.lineWidth = 4;
-          ctx.strokeStyle = this.color.background;
-          ctx.strokeText(cut(look.weight, 18), x + RADIUS + 4, y + 5);
-          ctx.fillText(cut(look.weight, 18), x + RADIUS + 4, y + 5);
-        }
+        if (look.weight) this.drawBeside(ctx, x + radius + 4, y, look);
         ctx.restore();
       },
       nodeDimensions: { width, height },
     };
+  }
+
+  drawBeside(ctx, x, y, look) {
+    ctx.fillStyle = look.faded ? look.border : this.color.text;
+    ctx.textAlign = "left";
+    ctx.lineWidth = 4;
+    ctx.strokeStyle = this.color.background;
+    const lines = look.value ? [[`italic 14px ${this.color.face}`, look.weight, -4], [`12px ${this.color.face}`, look.value, 11]] : [[`italic 14px ${this.color.face}`, look.weight, 5]];
+    for (const [font, text, down] of lines) {
+      ctx.font = font;
+      ctx.strokeText(cut(text, 18), x, y + down);
+      ctx.fillText(cut(text, 18), x, y + down);
+    }
   }
 
   textWidth(ctx, text) {
@@ -197,6 +209,7 @@ class Canvas {
   // To Python
 
   send(what) {
+    if (this.readonly) return;
     this.untouched = false;
     this.hideTooltip();
     this.sequence += 1;
@@ -408,6 +421,7 @@ class Canvas {
   key(event) {
     const key = event.key.toLowerCase();
     const held = event.ctrlKey || event.metaKey;
+    if (this.readonly && !["f", "+", "-", "escape"].includes(key) && !key.startsWith("arrow") || this.readonly && event.shiftKey) return;
     const arrows = { arrowup: [0, -1], arrowdown: [0, 1], arrowleft: [-1, 0], arrowright: [1, 0] };
     const kinds = { s: "sum", p: "product", k: "kernel" };
     let used = true;

@@ -1,0 +1,175 @@
+"""A zip of JSON documents and plain arrays, and how to read one that anybody may have made.
+
+Nothing in it is executed, nothing is unpacked to a file of a name that it chooses, and all sizes are known to be
+bounded before memory is taken for them. What cannot be read is named in one sentence.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from spnmkl.data import unpacking
+from spnmkl.data.words import quoted
+from spnmkl.errors import DataError
+
+MOST_MEMBERS = 20_000
+MOST_JSON_BYTES = 50 * 2**20
+Shape = int | None
+
+
+class Writer:
+    """Collects the parts of an archive."""
+
+    def __init__(self) -> None:
+        self._buffer = io.BytesIO()
+        self._archive = zipfile.ZipFile(self._buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=4)
+
+    def data(self, member: str, data: bytes) -> None:
+        self._archive.writestr(member, data)
+
+    def json(self, member: str, document: dict[str, Any]) -> None:
+        self.data(member, json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1).encode())
+
+    def array(self, member: str, values: Any, dtype: type | None = None) -> None:
+        with self._archive.open(member, "w", force_zip64=True) as file:
+            npy.write_array(file, np.ascontiguousarray(values, dtype=dtype), version=(1, 0), allow_pickle=False)
+
+    def finished(self) -> bytes:
+        self._archive.close()
+        return self._buffer.getvalue()
+
+
+class Reader:
+    """The parts of an archive of which nothing is trusted."""
+
+    def __init__(self, name: str, data: bytes) -> None:
+        self.name = name
+        unpacking.check_bytes(name, data)
+        if data[:4] != b"PK\x03\x04":
+            raise self.foreign()
+        if data.count(b"PK\x01\x02") > MOST_MEMBERS:
+            raise DataError(f"The file {quoted(name)} holds more than {MOST_MEMBERS:,} parts, which no project does.")
+        members = unpacking.check_archive(name, data)
+        self._members = set(members)
+        if len(self._members) < len(members):
+            raise self.damaged("it holds two parts of one name")
+        self._archive = zipfile.ZipFile(io.BytesIO(data))
+        self._read: set[str] = set()
+
+    def foreign(self) -> DataError:
+        return DataError(f"The file {quoted(self.name)} is not a project of spnmkl; choose a file saved as a project.")
+
+    def damaged(self, reason: str) -> DataError:
+        return DataError(
+            f"The project file {quoted(self.name)} is damaged: {reason}; save the project again. Nothing was changed."
+        )
+
+    @contextmanager
+    def part(self, member: str) -> Iterator[None]:
+        """Whatever goes wrong inside is said of this part."""
+        try:
+            yield
+        except _Named:
+            raise
+        except MemoryError:
+            raise DataError(f"There is not enough memory to open {quoted(self.name)}.") from None
+        except Exception as error:  # whatever a malformed file may cause
+            reason = f"{error} is missing" if isinstance(error, KeyError) else " ".join(str(error).split())
+            raise _Named(str(self.damaged(f"{quoted(member)} cannot be read ({reason.rstrip('.')[:300]})"))) from None
+
+    def __contains__(self, member: str) -> bool:
+        return member in self._members
+
+    def data(self, member: str) -> bytes:
+        with self.part(member):
+            if member not in self._members:
+                raise ValueError("it is missing")
+            self._read.add(member)
+            try:
+                return self._archive.read(member)
+            except (zipfile.BadZipFile, EOFError, OSError, RuntimeError, NotImplementedError) as error:
+                raise ValueError("it is cut short, encrypted or overwritten") from error
+        raise AssertionError  # for the type checker: `part` swallows nothing
+
+    def json(self, member: str) -> dict[str, Any]:
+        with self.part(member):
+            if member in self and self._archive.getinfo(member).file_size > MOST_JSON_BYTES:
+                raise ValueError(f"it is larger than {MOST_JSON_BYTES >> 20} MB")
+            document = json.loads(self.data(member), parse_constant=_refuse_constant)
+            if not isinstance(document, dict):
+                raise ValueError("it is not a JSON object")
+            return document
+        raise AssertionError
+
+    def array(self, member: str, dtype: type | None, *shape: Shape) -> NDArray[Any]:
+        """An array of that type (None: numbers or text) and shape, in which None is any size."""
+        with self.part(member):
+            values = _array(self.data(member))
+            expected = tuple(have if want is None else want for have, want in zip(values.shape, shape, strict=False))
+            fits = dtype is None or values.dtype == dtype
+            if not fits or values.ndim != len(shape) or values.shape != expected:
+                wanted = ", ".join("any" if size is None else str(size) for size in shape)
+                kind = "any type" if dtype is None else dtype.__name__
+                raise ValueError(f"it is {values.dtype} of shape {values.shape}, not {kind} of shape ({wanted})")
+            return values
+        raise AssertionError
+
+    def floats(self, member: str, *shape: Shape, at_least: float = -math.inf) -> NDArray[np.float64]:
+        """Finite numbers."""
+        values = self.array(member, np.float64, *shape)
+        with self.part(member):
+            if not np.isfinite(values).all() or (values < at_least).any():
+                raise ValueError("it holds numbers that are not finite or out of range")
+        return values
+
+    def rows(self, member: str) -> NDArray[np.intp]:
+        """Positions in ascending order."""
+        values = self.array(member, np.int64, None)
+        with self.part(member):
+            if (np.diff(values) <= 0).any() or (values < 0).any():
+                raise ValueError("its positions are not in ascending order from 0")
+        return values.astype(np.intp)
+
+    def codes(self, member: str, n: int, below: int) -> NDArray[np.intp]:
+        values = self.array(member, np.int64, n)
+        with self.part(member):
+            if ((values < 0) | (values >= below)).any():
+                raise ValueError(f"it holds numbers that are not from 0 to {below - 1}")
+        return values.astype(np.intp)
+
+    def check_all_read(self) -> None:
+        """A part that nobody asked for was not written by us."""
+        others = sorted(self._members - self._read)
+        if others:
+            raise self.damaged(f"it holds {quoted(others[0])}, which no project has")
+
+
+class _Named(DataError):
+    """Says already which part is wrong."""
+
+
+def _array(data: bytes) -> NDArray[Any]:
+    stream = io.BytesIO(data)
+    if npy.read_magic(stream) != (1, 0):
+        raise ValueError("it is not an array of numbers or text")
+    shape, fortran_order, dtype = npy.read_array_header_1_0(stream)
+    if dtype.kind not in "biufU":
+        raise ValueError("it holds Python objects, which are never loaded since they could run code")
+    # Before numpy takes the memory that the header claims.
+    if fortran_order or dtype.itemsize * math.prod(shape) != len(data) - stream.tell():
+        raise ValueError("its header does not fit its data")
+    return np.frombuffer(data, dtype, offset=stream.tell()).reshape(shape).copy()
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"it holds {name} where a number should be")
