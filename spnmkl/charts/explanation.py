@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import struct
 import zlib
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 
 import altair as alt
 import numpy as np
@@ -20,7 +20,7 @@ SIDE = 400
 STOPS = ("#440154", "#46327e", "#365c8d", "#277f8e", "#1fa187", "#4ac16d", "#a0da39", "#fde725")
 
 
-def heatmap_chart(image: ArrayLike, boundaries: Sequence[float], classes: Sequence[Hashable]) -> alt.LayerChart:
+def heatmap_chart(image: ArrayLike, boundaries: Sequence[float], classes: Iterable[Hashable]) -> alt.LayerChart:
     """A kernel matrix sorted by class, with lines between the classes and the mean of every block on hover.
 
     The cells are one picture of indexed colours, not marks: a 300×300 matrix takes some 50 kB instead of 90,000 rows
@@ -124,7 +124,7 @@ def ranking_chart(ranking: pd.DataFrame, kind: str = "view", most: int = MOST_BA
 
 
 def pushes_chart(
-    pushes: pd.DataFrame, classes: Sequence[Hashable], of: Hashable | None = None, most: int = MOST_BARS
+    pushes: pd.DataFrame, classes: Iterable[Hashable], of: Hashable | None = None, most: int = MOST_BARS
 ) -> alt.Chart:
     """What pushed one sample towards a class (to the right) and away from it (to the left).
 
@@ -137,7 +137,8 @@ def pushes_chart(
     of : optional
         The class to show, by default the last.
     """
-    of = list(classes)[-1] if of is None else of
+    classes = list(classes)
+    of = classes[-1] if of is None else of
     table = pushes[pushes["class"] == of].head(most)
     whats = {str(k): what for k, what in enumerate(table["what"], 1)}
     titles = list(unique_names(whats, whats).values())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 import altair as alt
@@ -83,7 +83,7 @@ def confusion_chart(confusion: pd.DataFrame) -> alt.LayerChart:
     return layered(cells, texts, height=max(200, min(520, 42 * len(names) + 70)))
 
 
-def roc_chart(roc: pd.DataFrame, classes: Sequence[Hashable] | None = None) -> alt.LayerChart:
+def roc_chart(roc: pd.DataFrame, classes: Iterable[Hashable] | None = None) -> alt.LayerChart:
     """True against false positive rate at every threshold; the dashed diagonal is guessing.
 
     Parameters
@@ -123,7 +123,7 @@ def roc_chart(roc: pd.DataFrame, classes: Sequence[Hashable] | None = None) -> a
     return layered(guess.encode(x=x, y=y), curves, height=320)
 
 
-def projection_chart(table: pd.DataFrame, classes: Sequence[Hashable] | None = None) -> alt.LayerChart:
+def projection_chart(table: pd.DataFrame, classes: Iterable[Hashable] | None = None) -> alt.LayerChart:
     """Samples in the plane of the learned kernel's two leading components; wrong answers wear a ring.
 
     Parameters

@@ -100,7 +100,7 @@ def stability_chart(result: CrossValidation, names: Mapping[str, str], most: int
 def path_chart(
     path: RegularizationPath, names: Mapping[str, str], chosen: float | None = None, C_min: float | None = None
 ) -> alt.LayerChart:
-    """The weight of every product against C: the twelve heaviest in colour, to be picked in the legend.
+    """The weight of every product against C: the twelve heaviest in colour; a click in the legend picks one.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def path_chart(
             y=y,
             tooltip=tooltip,
             opacity=alt.when(picked).then(alt.value(1.0)).otherwise(alt.value(0.12)),
-            **palette(coloured, "weight (click to pick)"),
+            **palette(coloured, "weight"),
         )
         .add_params(picked)
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from importlib.resources import files
@@ -29,18 +29,6 @@ from spnmkl.runs.training import Run
 MOST_WEIGHTS = 60
 MOST_PATHS = 20
 WIDTH = 800
-_SHARE, _NUMBER, _TEXT = "{:.1%}", "{:.4g}", "{}"
-_FORMATS = {
-    "β": _NUMBER,
-    "p": "{:g}",
-    "g": _NUMBER,
-    "KKT residual": "{:.1e}",
-    "share of the decision": _SHARE,
-    "share of Σg": _SHARE,
-    "precision": _SHARE,
-    "recall": _SHARE,
-    "f1": _SHARE,
-}
 
 
 @dataclass(frozen=True)
@@ -95,7 +83,7 @@ def html_report(run: Run, prepared: Prepared, dataset: Dataset, shares: Carried 
         formula=run.spn.formula(latex=False),
         weights=_weights(run, prepared, shares),
         paths=_paths(run, prepared, shares),
-        classes=_table(run.test_scores.per_class.rename_axis("class").reset_index()),
+        classes=_classes(run),
         certificate=_certificate(run),
         settings=_settings(run),
         data=_data(run, dataset),
@@ -106,15 +94,19 @@ def html_report(run: Run, prepared: Prepared, dataset: Dataset, shares: Carried 
 
 
 def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:] + "."
+    return text[:1].upper() + text[1:].replace(" %", "\u00a0%") + "."  # a number and its sign stay on one line
+
+
+def _percent(share: float, digits: int = 1) -> str:
+    return f"{100 * share:.{digits}f}\u00a0%"
 
 
 def _tiles(run: Run) -> Iterator[tuple[str, str, str]]:
     """Title, number and remark of what one wants to know first."""
     solution, scores = run.solution, run.test_scores
     low, high = scores.interval
-    yield "Test accuracy", f"{scores.accuracy:.1%}", f"95 % interval {low:.0%} to {high:.0%}"
-    yield "Majority class", f"{scores.majority[1]:.1%}", f"right by always answering {str(scores.majority[0])[:40]!r}"
+    yield "Test accuracy", _percent(scores.accuracy), f"95\u00a0% interval {100 * low:.0f}–{_percent(high, 0)}"
+    yield "Majority class", _percent(scores.majority[1]), f"right by always answering {str(scores.majority[0])[:40]!r}"
     gap = f"{solution.gap:.1e}" if solution.gap < 1 else "none"
     yield "Relative gap", gap, "certified optimal" if solution.status == "optimal" else "not certified"
     kept = sum(weight > 0 for weight in solution.beta.values())
@@ -132,16 +124,37 @@ def _pruned(run: Run) -> str:
     return f"Weights that became zero, which takes their branches out: {gone}." + proof * (solution.status == "optimal")
 
 
+_FORMATS: dict[str, Callable[[Any], str]] = {
+    "β": "{:.4g}".format,
+    "p": "{:g}".format,
+    "g": "{:.4g}".format,
+    "KKT residual": "{:.1e}".format,
+    "share of the decision": _percent,
+    "share of Σg": _percent,
+    "precision": _percent,
+    "recall": _percent,
+    "f1": _percent,
+    "area under ROC": "{:.3f}".format,
+}
+
+
 def _table(frame: pd.DataFrame, most: int | None = None, faded: pd.Series | None = None) -> _Table:
     shown = frame if most is None else frame.head(most)
     numbers = [pd.api.types.is_numeric_dtype(dtype) for dtype in shown.dtypes]
     rows = [
-        ["–" if pd.isna(value) else _FORMATS.get(column, _TEXT).format(value) for column, value in zip(shown, row, strict=True)]
+        ["–" if pd.isna(value) else _FORMATS.get(column, str)(value) for column, value in zip(shown, row, strict=True)]
         for row in shown.itertuples(index=False, name=None)
     ]
     grey = [False] * len(shown) if faded is None else faded.head(len(shown)).tolist()
     note = f"The first {len(shown)} of {len(frame):,}." if len(shown) < len(frame) else ""
     return _Table([str(column) for column in shown], rows, numbers, grey, note)
+
+
+def _classes(run: Run) -> _Table:
+    table, auc = run.test_scores.per_class.rename_axis("class").reset_index(), run.test_scores.auc
+    if isinstance(auc, Mapping):
+        table.insert(4, "area under ROC", [auc[c] for c in table["class"]])
+    return _table(table.astype({"class": str}))
 
 
 def _weights(run: Run, prepared: Prepared, shares: Carried) -> _Table:
@@ -195,7 +208,8 @@ def _data(run: Run, dataset: Dataset) -> dict[str, str]:
     facts = {
         "Data": run.dataset_name,
         "Label": run.label,
-        "Rows": f"{run.n_train:,} to train on, {run.n_test:,} to test (share {run.split.test_share:g}, seed {run.split.seed})",
+        "Rows": f"{run.n_train:,} to train on, {run.n_test:,} to test",
+        "Split": f"a share of {run.split.test_share:g} for the test, seed {run.split.seed}",
         "Classes (training + test rows)": listed([f"{c} ({a:,} + {b:,})" for c, (a, b) in counts.items()], 20),
         "Columns used": f"{len(run.preparation.names):,}",
         "Views": listed(views, 12),
@@ -219,13 +233,18 @@ def _figures(run: Run, prepared: Prepared, shares: Carried) -> dict[str, list[_F
     solution, names, scores = run.solution, weight_names(run.spn), run.test_scores
     order, image = ranking(run, prepared, shares), kernel_image(run, prepared, run.spn.root)
     kinds = [kind for kind in ("view", "kernel") if (order["kind"] == kind).any()]
+    closing = "The objective and its lower bound, and the gap between them."
     training = [
-        _figure(charts.convergence_chart(solution.history, solution.tol), "The objective and its lower bound meet."),
+        _figure(
+            charts.convergence_chart(solution.history, solution.tol),
+            BOUNDS,
+        ),
         _figure(charts.weights_chart(solution.history, names), "The weights over the training."),
     ]
-    answers = [_figure(charts.confusion_chart(scores.confusion), "Answers on the test rows, by true class.")]
+    narrow = min(WIDTH, 200 + 110 * len(solution.classes))
+    answers = [_figure(charts.confusion_chart(scores.confusion), "Answers on the test rows, by true class.", narrow)]
     if len(roc := scores.roc()):
-        answers.append(_figure(charts.roc_chart(roc, solution.classes), f"ROC on the test rows; {_auc(run)}."))
+        answers.append(_figure(charts.roc_chart(roc, solution.classes), f"ROC on the test rows; {_auc(run)}.", 480))
     where = "Samples in the plane of the learned kernel's two leading components."
     answers.append(_figure(charts.projection_chart(projection(run, prepared), solution.classes), where))
     aligned = f"The learned kernel over the training rows; its alignment with the labels is {image.alignment:.2f}."
@@ -240,9 +259,7 @@ def _figures(run: Run, prepared: Prepared, shares: Carried) -> dict[str, list[_F
 
 def _auc(run: Run) -> str:
     auc = run.test_scores.auc
-    if isinstance(auc, Mapping):
-        return "area under each curve: " + listed([f"{c} {area:.3f}" for c, area in auc.items()], 12)
-    return f"area under the curve {auc:.3f}"
+    return "each class against the rest" if isinstance(auc, Mapping) else f"area under the curve {auc:.3f}"
 
 
 def _choosing(run: Run, names: Mapping[str, str]) -> Iterator[_Figure]:
@@ -254,7 +271,7 @@ def _choosing(run: Run, names: Mapping[str, str]) -> Iterator[_Figure]:
         yield _figure(charts.path_chart(run.path, names, run.settings.C), "The weights against C.")
 
 
-def _figure(chart: AnyChart, caption: str) -> _Figure:
+def _figure(chart: AnyChart, caption: str, width: int = WIDTH) -> _Figure:
     # As an image, a picture can neither run a script nor share the names of its parts with another.
-    data = base64.b64encode(charts.to_svg(chart, WIDTH).encode()).decode()
+    data = base64.b64encode(charts.to_svg(chart, width).encode()).decode()
     return _Figure(f"data:image/svg+xml;base64,{data}", caption)

@@ -74,6 +74,11 @@ def arranged(spn: SPN) -> SPN:
     )
 
 
+def unplaced(spn: SPN) -> SPN:
+    """The structure alone, wherever its nodes were drawn."""
+    return spn._of({v: dataclasses.replace(node, x=None, y=None) for v, node in spn._nodes.items()}, spn._children)
+
+
 def box_width(text: str) -> float:
     """The width of a kernel's box; in steps, so that texts of about one length get equal boxes."""
     return max(64.0, 16 * math.ceil((text_width(shortened(text, KERNEL_LENGTH)) + 16) / 16))

@@ -33,8 +33,9 @@ def exchange() -> None:
     title.markdown("#### Design — draw how the kernels are combined")
     for place, (name, (icon, _)) in zip(places, DIALOGS.items(), strict=True):
         place.button(name, icon=icon, width="stretch", key=f"open_{name}", on_click=open_dialog, args=(name,))
-    if (name := opened_dialog()) in DIALOGS:
-        DIALOGS[name][1](work)
+    shown = opened_dialog()
+    if shown in DIALOGS:
+        DIALOGS[shown][1](work)
 
 
 @dialog("Open, save, share")

@@ -144,6 +144,6 @@ def close_dialog() -> None:
     st.session_state.pop(_DIALOG, None)
 
 
-def opened_dialog() -> str | None:
+def opened_dialog() -> str:
     """Which dialog is open: it stays so while the page is drawn anew for other reasons."""
-    return st.session_state.get(_DIALOG)
+    return str(st.session_state.get(_DIALOG))

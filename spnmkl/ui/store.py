@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from spnmkl.data import Choices, Dataset, SplitSettings
 from spnmkl.structure import Path
+from spnmkl.ui.activity import Task, Trainer
 from spnmkl.ui.drawing import Drawing
 
 EXPIRY_SECONDS = 4 * 3600
@@ -24,6 +25,12 @@ class Workspace:
     split: SplitSettings = field(default_factory=SplitSettings)
     path: Path | None = None
     expanded: bool = False
+    trainer: Trainer = field(default_factory=Trainer)
+
+    @property
+    def task(self) -> Task:
+        """What would be trained now."""
+        return Task(self.drawing.spn, self.dataset, self.choices, self.split)
 
     def bring(self, dataset: Dataset) -> None:
         """Other data; the drawing stays, its checks tell what no longer fits."""

@@ -1,0 +1,218 @@
+"""What a tab trains: one activity at a time in the background, and the runs it left (no Streamlit here)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Any, Literal
+
+from spnmkl.data import Choices, Dataset, SplitSettings
+from spnmkl.runs.jobs import Job
+from spnmkl.runs.prepared import Prepared, prepare
+from spnmkl.runs.settings import Settings
+from spnmkl.runs.training import Run, choose_C, trace_C, train
+from spnmkl.selection import CrossValidation, PathPoint, RegularizationPath
+from spnmkl.solution import Record
+from spnmkl.solvers import C_min
+from spnmkl.structure import SPN
+from spnmkl.structure.layout import unplaced
+
+Kind = Literal["train", "choose", "trace", "look"]
+FOLDS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What is to be trained: the drawing, the data and what is done to them."""
+
+    spn: SPN
+    dataset: Dataset
+    choices: Choices
+    split: SplitSettings
+
+    def same(self, other: Task | None) -> bool:
+        return (
+            other is not None
+            and self.dataset is other.dataset
+            and (unplaced(self.spn), self.choices, self.split)
+            == (unplaced(other.spn), other.choices, other.split)
+        )
+
+
+@dataclass
+class Activity:
+    """A job with what it was started on."""
+
+    kind: Kind
+    job: Job[Any]
+    task: Task
+    settings: Settings
+
+
+@dataclass
+class Trainer:
+    """The activity of a tab and what came of earlier ones.
+
+    Attributes
+    ----------
+    activity : what runs now, or ran last and was not collected.
+    runs : every training of the visit, oldest first.
+    tasks : run's name → what it was trained on; missing for a run that was loaded without its data.
+    chosen : name of the run that the pages show; None for the last.
+    cross_validation, path : of `searched`, the task and settings they belong to.
+    smallest_C : of `smallest_C_of`.
+    """
+
+    settings: Settings = field(default_factory=Settings)
+    activity: Activity | None = None
+    runs: list[Run] = field(default_factory=list)
+    tasks: dict[str, Task] = field(default_factory=dict)
+    chosen: str | None = None
+    error: str | None = None
+    cross_validation: CrossValidation | None = None
+    path: RegularizationPath | None = None
+    searched: tuple[Task, Settings] | None = None
+    smallest_C: float | None = None
+    smallest_C_of: tuple[Task, Settings] | None = None
+    _prepared: tuple[Task, Prepared] | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def run(self) -> Run | None:
+        """The run that the pages show."""
+        named = {run.name: run for run in self.runs}
+        return named.get(self.chosen or "") or (self.runs[-1] if self.runs else None)
+
+    @property
+    def busy(self) -> bool:
+        return self.activity is not None and not self.activity.job.finished
+
+    def fresh_name(self) -> str:
+        taken = {run.name for run in self.runs}
+        return next(name for k in count(1) if (name := f"Run {k}") not in taken)
+
+    def prepared(self, task: Task, tick: Callable[[str], object] | None = None) -> Prepared:
+        """Kernels of a task; the last ones are kept."""
+        with self._lock:
+            if self._prepared is None or not self._prepared[0].same(task):
+                self._prepared = None  # free before others are computed
+                self._prepared = task, prepare(task.spn, task.dataset, task.choices, task.split, tick)
+            return self._prepared[1]
+
+    def holds(self, task: Task) -> bool:
+        return self._prepared is not None and self._prepared[0].same(task)
+
+    def start(self, kind: Kind, task: Task, settings: Settings, alive: Callable[[], bool]) -> Activity:
+        """Begin; an activity that still runs is asked to stop."""
+        if self.activity is not None:
+            self.activity.job.stop()
+        works: dict[Kind, Callable[[Job[Any]], Any]] = {
+            "train": lambda job: self._train(job, task, settings),
+            "choose": lambda job: self._choose(job, task, settings),
+            "trace": lambda job: self._trace(job, task, settings),
+            "look": lambda job: self._look(job, task, settings),
+        }
+        self.error = None
+        self.activity = Activity(kind, Job(works[kind], alive), task, settings)
+        self.activity.job.start()
+        return self.activity
+
+    def collect(self) -> Activity | None:
+        """Take the result of an activity that has ended; returns it once."""
+        activity = self.activity
+        if activity is None or not activity.job.finished:
+            return None
+        self.activity = None
+        self.error = activity.job.error
+        result = activity.job.result
+        if isinstance(result, Run):
+            name = self.fresh_name()
+            self.tasks[name], self.chosen = activity.task, None
+            self.runs.append(self._with_search(replace(result, name=name, spn=activity.task.spn), activity))
+        elif isinstance(result, CrossValidation | RegularizationPath):
+            self._keep(result, activity)
+        return activity
+
+    def search_fits(self, task: Task, settings: Settings) -> bool:
+        """Whether the cross-validation and the path belong to this task, whatever the C."""
+        if self.searched is None:
+            return False
+        searched_task, searched_settings = self.searched
+        return searched_task.same(task) and replace(searched_settings, C=settings.C) == settings
+
+    def _keep(self, result: CrossValidation | RegularizationPath, activity: Activity) -> None:
+        if not self.search_fits(activity.task, activity.settings):
+            self.cross_validation = self.path = None
+        self.searched = activity.task, activity.settings
+        if isinstance(result, CrossValidation):
+            self.cross_validation = result
+        else:
+            self.path = result
+        fits = [run for run in self.runs if self._belongs(run, activity)]
+        self.runs = [self._with_search(run, activity) if run in fits else run for run in self.runs]
+
+    def _belongs(self, run: Run, activity: Activity) -> bool:
+        return (
+            unplaced(run.spn) == unplaced(activity.task.spn)
+            and run.dataset_name == activity.task.dataset.name
+            and (run.choices, run.split) == (activity.task.choices, activity.task.split)
+            and replace(activity.settings, C=run.settings.C) == run.settings
+        )
+
+    def _with_search(self, run: Run, activity: Activity) -> Run:
+        if not self.search_fits(activity.task, activity.settings):
+            return run
+        return replace(run, cross_validation=self.cross_validation, path=self.path)
+
+    def _look(self, job: Job[Any], task: Task, settings: Settings) -> None:
+        """Compute the kernels and C_min ahead of a training."""
+        self._find_smallest_C(job, self.prepared(task, job.tick), task, settings)
+
+    def _train(self, job: Job[Any], task: Task, settings: Settings) -> Run:
+        prepared = self.prepared(task, job.tick)
+        job.tick("training")
+
+        def callback(record: Record) -> bool:
+            job.report(record)
+            job.say(f"iteration {record.iteration}")
+            return not job.stopping
+
+        return train(prepared, settings, callback)
+
+    def _choose(self, job: Job[Any], task: Task, settings: Settings) -> CrossValidation:
+        prepared = self.prepared(task, job.tick)
+        smallest = int(min((prepared.y_train == c).sum() for c in prepared.classes))
+        return choose_C(prepared, settings, max(2, min(FOLDS, smallest)), _following(job))
+
+    def _trace(self, job: Job[Any], task: Task, settings: Settings) -> RegularizationPath:
+        return trace_C(self.prepared(task, job.tick), settings, _following(job))
+
+    def _find_smallest_C(self, job: Job[Any], prepared: Prepared, task: Task, settings: Settings) -> None:
+        job.tick("finding the smallest useful C")
+        powers = {settings.p} if settings.p is not None else {task.spn.p(v) for v in task.spn.products}
+        if powers == {1.0}:
+            self.smallest_C = C_min(
+                prepared.mapped,
+                prepared.source,
+                prepared.y_train,
+                lam=settings.lam,
+                p=settings.p,
+                class_weight=settings.class_weight,
+                tol=1e-2,
+            )
+        else:
+            self.smallest_C = None
+        self.smallest_C_of = task, settings
+
+
+def _following(job: Job[Any]) -> Callable[[PathPoint], bool]:
+    def callback(point: PathPoint) -> bool:
+        job.progress(point.done, point.total)
+        fold = "" if point.fold is None else f"fold {point.fold + 1}, "
+        job.say(f"{fold}C = {point.C:.3g}")
+        job.report(point)
+        return not job.stopping
+
+    return callback

@@ -1,0 +1,205 @@
+"""Memory and time before a training: counted, and held against what one really takes."""
+
+import tracemalloc
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from spnmkl import SPN, Kernel, Product, Sum, templates
+from spnmkl.data import Choices, Dataset, SplitSettings, load_sample
+from spnmkl.runs.estimate import (
+    Estimate,
+    available_memory,
+    estimate,
+    memory_text,
+    refusal,
+    time_text,
+)
+from spnmkl.runs.prepared import prepare
+from spnmkl.runs.settings import Settings
+from spnmkl.runs.training import choose_C, train
+
+N, COLUMNS = 500, 6
+
+
+def dataset(n_classes: int, noisy: bool) -> Dataset:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2 * N, COLUMNS))
+    score = rng.random(2 * N) if noisy else np.sin(X[:, 0]) + X[:, 1]
+    codes = np.digitize(score, np.quantile(score, np.arange(1, n_classes) / n_classes))
+    frame = pd.DataFrame(X, columns=[f"x{k}" for k in range(COLUMNS)]).assign(y=[f"c{code}" for code in codes])
+    return Dataset("made", frame, "y")
+
+
+def leaf(column: int, width: float = 1.0) -> Kernel:
+    return Kernel("rbf", gamma=width, features=[f"x{column}"])
+
+
+FLAT = templates.flat([leaf(k % COLUMNS, 1.0 + k) for k in range(12)])
+PRODUCT = templates.product_of_sums(
+    {"A": [leaf(0), leaf(1), leaf(2)], "B": [leaf(3), leaf(4)], "C": [leaf(5), leaf(5, 9.0)]}
+)
+NARROW = templates.flat([leaf(0, 1e4), leaf(1, 1e4)])  # every row is a free support vector
+SHAPES = {
+    "twelve kernels": (FLAT, 2, False, 0),
+    "a product of sums": (PRODUCT, 2, False, 0),
+    "four classes": (PRODUCT, 4, False, 0),
+    "narrow kernels, no structure in the labels": (NARROW, 2, True, 0),
+    "cross-validation": (FLAT, 2, False, 4),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_the_peak_is_within_half_as_much_again(name: str) -> None:
+    spn, n_classes, noisy, folds = SHAPES[name]
+    data, settings = dataset(n_classes, noisy), Settings(tol=1e-2)
+    small = replace(data, frame=data.frame.iloc[:120])
+    train(prepare(spn, small, Choices(), SplitSettings(0.5)), settings)  # compiles
+    tracemalloc.start()
+    try:
+        known = prepare(spn, data, Choices(), SplitSettings(0.5))
+        if folds:
+            choose_C(known, settings, folds, C=[1.0])
+        else:
+            train(known, settings)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    expected = estimate(spn, known.n, n_classes, settings, folds).memory_bytes
+    assert peak / 1.5 <= expected <= 1.5 * peak
+
+
+def test_leaves_of_one_specification_count_once() -> None:
+    twins = SPN(Sum(Product(leaf(0)), Product(leaf(0))))
+    assert estimate(twins, N, 2, Settings()).size.matrices == 1
+    given = SPN(Sum(Product(Kernel("precomputed", label="a")), Product(Kernel("precomputed", label="b"))))
+    assert estimate(given, N, 2, Settings()).size.matrices == 2
+
+
+@pytest.mark.parametrize(
+    ("sample", "template"), [("breast_cancer", "flat"), ("wine", "grouped"), ("digits", "product_of_sums")]
+)
+def test_the_evaluations_of_a_training_lie_in_the_assumed_range(sample: str, template: str) -> None:
+    from spnmkl.circuit.program import compile_circuit
+    from spnmkl.runs.estimate import _evaluations
+
+    data, settings = load_sample(sample), Settings()
+    spn = data.template(template)
+    run = train(prepare(spn, data, Choices(), SplitSettings()), settings)
+    low, high = _evaluations(spn, compile_circuit(spn), settings)
+    assert low <= run.solution.history[-1].evaluations <= high
+
+
+def seconds(n: int = 2000, spn: SPN = FLAT, n_classes: int = 2, folds: int = 0, **settings: object) -> np.ndarray:
+    return np.array(estimate(spn, n, n_classes, Settings(**settings), folds).seconds)  # type: ignore[arg-type]
+
+
+def test_more_work_takes_longer() -> None:
+    base = seconds()
+    assert 0 < base[0] < base[1]
+    assert (seconds(n=4000) >= 3 * base).all()
+    assert (seconds(n_classes=5) > base).all()
+    assert (seconds(folds=5) > 10 * base).all()
+    assert (seconds(tol=1e-6) > base).all()
+    assert (seconds(solver="paper") > base).all()
+    assert seconds(p="sparse", spn=PRODUCT)[1] > seconds(spn=PRODUCT)[1]
+    assert seconds(max_iter=1)[1] < base[1]
+    assert (seconds(spn=templates.flat([leaf(0, 1.0 + k) for k in range(40)])) > base).all()
+
+
+def test_a_refusal_tells_what_would_fit() -> None:
+    big = estimate(FLAT, 20_000, 2, Settings())
+    free = 8 * 10**9
+    sentence = refusal(big, free)
+    assert sentence is not None
+    rows, kernels = 8_000, 0
+    assert sentence.startswith(
+        "This needs about 45 GB of memory, but 8.0 GB are free: use fewer rows or fewer kernels;"
+    )
+    rows = int(sentence.split("12 kernels ")[1].split()[0].replace(",", ""))
+    assert refusal(estimate(FLAT, rows, 2, Settings()), free) is None
+    assert refusal(estimate(FLAT, rows + 1, 2, Settings()), free) is not None
+    kernels = int(sentence.split("20,000 training rows ")[1].split()[0]) if "20,000 training rows " in sentence else 0
+    assert replace(big.size, matrices=kernels + 1).memory > 0.9 * free >= replace(
+        big.size, matrices=kernels
+    ).memory or (not kernels)
+
+
+def test_where_fewer_kernels_would_do_it_says_how_many() -> None:
+    size = estimate(FLAT, 10_000, 2, Settings())
+    sentence = refusal(size, 6 * 10**9)
+    assert sentence is not None
+    assert "with 10,000 training rows 4 kernels would fit" in sentence
+
+
+def test_no_refusal_where_it_fits_or_nothing_is_known() -> None:
+    small = estimate(FLAT, 100, 2, Settings())
+    assert refusal(small, 10**9) is None
+    assert refusal(estimate(FLAT, 10**6, 2, Settings()), None) is None
+
+
+def test_the_words() -> None:
+    assert estimate(NARROW, 30, 2, Settings()).words.endswith("of memory and less than a second")
+    assert [memory_text(b) for b in (20_000, 3_140_000, 999_600_000, 12.3e9)] == ["20 kB", "3.1 MB", "1.0 GB", "12 GB"]
+    assert time_text(0.1, 7) == "up to 7 s"
+    assert time_text(3, 40) == "3 to 40 s"
+    assert time_text(20, 400) == "up to 7 min"
+    assert time_text(7200, 36000) == "2 to 10 h"
+    assert isinstance(estimate(NARROW, 30, 2, Settings()), Estimate)
+
+
+def written(root: Path, files: dict[str, object]) -> Path:
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(str(text))
+    return root
+
+
+MEMINFO = {"proc/meminfo": "MemTotal: 2000 kB\nMemFree: 1 kB\nMemAvailable:    1000 kB\n"}
+
+
+def test_memory_of_the_machine(tmp_path: Path) -> None:
+    assert available_memory(written(tmp_path, MEMINFO)) == 1000 * 1024
+
+
+def test_memory_is_unknown_where_nothing_tells_it(tmp_path: Path) -> None:
+    assert available_memory(tmp_path) is None
+
+
+def test_the_tightest_control_group_counts(tmp_path: Path) -> None:
+    group = "sys/fs/cgroup/app"
+    root = written(
+        tmp_path,
+        MEMINFO
+        | {
+            "proc/self/cgroup": "0::/app/inner\n",
+            f"{group}/memory.max": 500_000,
+            f"{group}/memory.current": 300_000,
+            f"{group}/memory.stat": "anon 200000\ninactive_file 50000\n",
+            f"{group}/inner/memory.max": "max",
+            f"{group}/inner/memory.current": 100_000,
+        },
+    )
+    assert available_memory(root) == 250_000
+
+
+def test_control_groups_of_the_first_version(tmp_path: Path) -> None:
+    root = written(
+        tmp_path,
+        MEMINFO
+        | {
+            "proc/self/cgroup": "5:cpu,cpuacct:/\n4:memory:/not/visible/here\n0::/\n",
+            "sys/fs/cgroup/memory/memory.limit_in_bytes": 400_000,
+            "sys/fs/cgroup/memory/memory.usage_in_bytes": 450_000,
+            "sys/fs/cgroup/memory/memory.stat": "total_inactive_file 0\n",
+        },
+    )
+    assert available_memory(root) == 0
+
+
+def test_this_machine_has_some() -> None:
+    found = available_memory()
+    assert found is None or found > 10**7
