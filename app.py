@@ -10,6 +10,7 @@ page = st.navigation(
     [
         st.Page("pages/data.py", title="Data", icon=":material/table:"),
         st.Page("pages/design.py", title="Design", icon=":material/account_tree:", default=True),
+        st.Page("pages/train.py", title="Train", icon=":material/model_training:"),
     ],
     position="top",
 )

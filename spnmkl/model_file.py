@@ -61,6 +61,8 @@ def save_model(model: SPNMKLClassifier, path: str | os.PathLike[str], extra: Map
     target = Path(path)
     if not target.parent.is_dir():
         raise ModelFileError(f"The folder {str(target.parent)!r} does not exist; make it, or choose another.")
+    if target.is_dir():
+        raise ModelFileError(f"{str(target)!r} is a folder; name a file.")
     part = target.with_name(target.name + ".part")
     try:
         with zipfile.ZipFile(part, "w", zipfile.ZIP_STORED) as archive:
@@ -69,10 +71,6 @@ def save_model(model: SPNMKLClassifier, path: str | os.PathLike[str], extra: Map
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                     npy.write_array(member, np.ascontiguousarray(values), version=(1, 0), allow_pickle=False)
         os.replace(part, target)
-    except OSError as error:
-        raise ModelFileError(
-            f"The model cannot be saved as {target.name!r}: {error.strerror or error}; choose another file."
-        ) from error
     finally:
         part.unlink(missing_ok=True)
 

@@ -200,6 +200,16 @@ TABLE: dict[str, tuple[Callable[[], dict[str, Any]], type[SPNMKLError], str]] = 
         ParameterError,
         "class_weight must hold finite numbers of at least 0; replace the others.",
     ),
+    "class_weight of an unknown class": (
+        lambda: {"class_weight": {0: 2.0, "malign": 1.0}},
+        ParameterError,
+        "class_weight names 'malign' (text), but the classes are 0, 1; remove it.",
+    ),
+    "a number as callback": (
+        lambda: {"callback": 3},
+        ParameterError,
+        "callback must be a function that takes one argument, or None, but it is 3 (int).",
+    ),
     "an empty structure": (
         lambda: {"spn": SPN.from_dict({"format": "spnmkl/structure", "version": 1, "nodes": [], "edges": []})},
         StructureError,

@@ -117,6 +117,15 @@ def test_groups_are_never_split() -> None:
         assert {groups[i] for i in fold}.isdisjoint({groups[i] for i in set(range(60)) - fold})
 
 
+def test_a_fold_may_lack_a_class_that_has_a_weight() -> None:
+    case = learnable(classes=3)
+    groups = np.where(case.y == 2, 0, 1 + np.arange(60) % 5)
+    found = cross_validate_C(*case.posed, [1.0], folds=3, groups=groups, class_weight={0: 2.0, 2: 0.5})
+    assert np.isfinite(found.scores).all()
+    with pytest.raises(ParameterError, match="class_weight names 7"):
+        cross_validate_C(*case.posed, [1.0], folds=3, class_weight={7: 2.0})
+
+
 def test_folds_are_reproducible_and_can_be_shuffled() -> None:
     case = learnable()
     first, again, other = (

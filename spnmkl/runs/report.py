@@ -237,7 +237,7 @@ def _figures(run: Run, prepared: Prepared, shares: Carried) -> dict[str, list[_F
     training = [
         _figure(
             charts.convergence_chart(solution.history, solution.tol),
-            BOUNDS,
+            closing,
         ),
         _figure(charts.weights_chart(solution.history, names), "The weights over the training."),
     ]

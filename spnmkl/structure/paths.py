@@ -122,13 +122,18 @@ def _bounded_product(factors: list[int]) -> int:
 
 def count_layers(spn: SPN) -> int:
     """The most sums above any product, with one above a product root."""
+    return max(product_layers(spn).values(), default=0)
+
+
+def product_layers(spn: SPN) -> dict[str, int]:
+    """Product → the most sums above it on any way from the root, with one above a product root."""
     root = spn.root
     above = dict.fromkeys(spn.nodes, 0)
     above[root] = 0 if spn.kind(root) == "sum" else 1
     for v in spn.topological_order():
         for child in spn.children(v):
             above[child] = max(above[child], above[v] + (spn.kind(v) == "sum"))
-    return max((above[v] for v in spn.products), default=0)
+    return {v: above[v] for v in spn.products}
 
 
 def drawn_path(spn: SPN, path: Path) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:

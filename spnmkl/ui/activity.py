@@ -36,8 +36,7 @@ class Task:
         return (
             other is not None
             and self.dataset is other.dataset
-            and (unplaced(self.spn), self.choices, self.split)
-            == (unplaced(other.spn), other.choices, other.split)
+            and (unplaced(self.spn), self.choices, self.split) == (unplaced(other.spn), other.choices, other.split)
         )
 
 
@@ -105,8 +104,8 @@ class Trainer:
         return self._prepared is not None and self._prepared[0].same(task)
 
     def start(self, kind: Kind, task: Task, settings: Settings, alive: Callable[[], bool]) -> Activity:
-        """Begin; an activity that still runs is asked to stop."""
-        if self.activity is not None:
+        """Begin; an activity that still runs is asked to stop, unless it computes the kernels that are needed."""
+        if self.activity is not None and not (self.activity.kind == "look" and self.activity.task.same(task)):
             self.activity.job.stop()
         works: dict[Kind, Callable[[Job[Any]], Any]] = {
             "train": lambda job: self._train(job, task, settings),

@@ -52,9 +52,9 @@ def show_canvas(drawing: Drawing, *, faulty: Collection[str] = (), path: Path | 
 
 
 def show_trained(
-    key: str, spn: SPN, beta: Mapping[str, float], *, said: str = "", path: Path | None = None
+    key: str, spn: SPN, beta: Mapping[str, float] | None, *, said: str = "", path: Path | None = None
 ) -> tuple[str, ...]:
-    """The drawing with its weights, to look at: sizes and colours by weight, what is pruned in grey."""
+    """The drawing to look at; with weights, sizes and colours are by weight and what is pruned is grey."""
     theme = "dark" if st.context.theme.type == "dark" else "light"
     nodes, edges = drawn(spn, beta, theme=theme)
     data = {
@@ -89,7 +89,7 @@ def _edge_name(edge: tuple[str, str]) -> str:
 def _trained_look(spn: SPN, v: str, look: NodeLook) -> dict[str, Any]:
     shown = {"text": look.text, "title": look.title, "fill": look.fill, "border": look.border, "faded": look.faded}
     if spn.kind(v) == "product":
-        title = f"{look.title}, β = {look.value or 0}"
+        title = f"{look.title}, β = {look.value}" if look.value else look.title
         shown |= {"weight": look.text, "value": look.value, "radius": look.width / 2, "title": title}
     return shown
 

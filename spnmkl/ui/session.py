@@ -72,6 +72,17 @@ def attach() -> None:
     )
 
 
+def presence() -> Callable[[], bool]:
+    """Whether this tab is still open, to be asked from any thread; a reload keeps it open."""
+    token = str(st.session_state.get(_TOKEN))
+
+    def here() -> bool:
+        owner = STORE.owner(token)
+        return not exists() or (owner is not None and get_instance().is_active_session(owner))
+
+    return here
+
+
 def _stays_open(session: str | None) -> bool:
     """Whether another tab is using a token; after a reload the old session takes a moment to close."""
     for _ in range(10):

@@ -201,6 +201,17 @@ def test_what_cannot_be_saved_is_refused_and_leaves_the_file_alone(extra, senten
     assert path.read_text() == "precious" and list(tmp_path.iterdir()) == [path]
 
 
+def test_a_folder_that_does_not_exist_is_refused(tmp_path):
+    model = SPNMKLClassifier(MIXED).fit(X, y)
+    with pytest.raises(ModelFileError) as refused:
+        model.save(tmp_path / "missing" / "model.spnmkl")
+    folder = str(tmp_path / "missing")
+    assert str(refused.value) == f"The folder {folder!r} does not exist; make it, or choose another."
+    with pytest.raises(ModelFileError, match="is a folder; name a file"):
+        model.save(tmp_path)
+    assert list(tmp_path.parent.glob("*.part")) == list(tmp_path.iterdir()) == []
+
+
 def test_labels_that_json_cannot_hold_are_refused(tmp_path):
     model = SPNMKLClassifier(MIXED).fit(X, y)
     model.classes_ = np.array(["2020-01-01", "2020-01-02"], dtype="datetime64[D]")

@@ -1,0 +1,57 @@
+"""How a training ended, in plain sentences."""
+
+from __future__ import annotations
+
+import math
+
+from spnmkl.data.words import counted
+from spnmkl.export.text import weight_symbol
+from spnmkl.runs.training import Run
+from spnmkl.solution import Solution
+
+MOST_NAMED = 6
+PRUNED_MEANS = "What they lead to adds nothing that the others do not give already; the proof covers them too."
+
+
+def ending(solution: Solution) -> str:
+    """What is proved, as a person would say it."""
+    gap = percent(solution.gap)
+    if solution.status == "optimal" and not any(solution.beta.values()):
+        return "Certified optimal, and every weight is zero: at this C it pays to learn nothing. Choose a larger C."
+    if solution.status == "optimal":
+        return f"Certified optimal to {gap}: no weights at all can reach an objective lower by more than that."
+    if solution.status == "stationary":
+        return (
+            "Stationary, not certified: with p below 1 the problem is not convex, and there may be better weights. "
+            f"The optimality conditions hold to {max(solution.kkt_residual.values()):.1e}."
+        )
+    how = {
+        "interrupted": f"Stopped after {counted(len(solution.history), 'iteration')}",
+        "iteration_limit": f"Ended at the limit of {counted(len(solution.history), 'iteration')}",
+        "stalled": "No further progress was possible",
+        "hand-set": "Weights set by hand",
+    }.get(solution.status, solution.status)
+    if not math.isfinite(solution.gap):
+        return f"{how}; nothing is known of how far the optimum is."
+    return f"{how}; the best weights so far are kept, and the optimum is at most {gap} lower."
+
+
+def pruning(run: Run) -> str:
+    """Which weights became zero, when, and what that means."""
+    pruned, total = run.solution.pruned, len(run.solution.beta)
+    if not pruned:
+        return f"None of the {counted(total, 'weight')} was pruned."
+    named = [f"{weight_symbol(run.spn, v)} (iteration {k})" for v, k in list(pruned.items())[:MOST_NAMED]]
+    more = f" and {len(pruned) - MOST_NAMED} more" if len(pruned) > MOST_NAMED else ""
+    return f"{len(pruned)} of {counted(total, 'weight')} pruned: {', '.join(named)}{more}. {PRUNED_MEANS}"
+
+
+def effort(run: Run) -> str:
+    history = run.solution.history
+    fits = history[-1].evaluations if history else 0
+    return f"{run.seconds:.2g} s, {counted(len(history), 'iteration')}, {counted(fits, 'SVM fit')}"
+
+
+def percent(share: float) -> str:
+    """Two digits that count: 0.031 %."""
+    return f"{100 * share:.2g} %" if share >= 1e-6 else "0.0001 %"

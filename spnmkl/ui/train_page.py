@@ -1,0 +1,274 @@
+"""The Train page: one button and one slider, or all settings; the training live; and how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+import os
+from typing import Any
+
+import streamlit as st
+
+from spnmkl.charts import convergence_chart, cv_chart, path_chart, stability_chart, weights_chart
+from spnmkl.data import split_rows
+from spnmkl.errors import SPNMKLError
+from spnmkl.export.text import weight_symbol
+from spnmkl.runs.estimate import available_memory, estimate, refusal
+from spnmkl.runs.training import Run
+from spnmkl.runs.words import effort, ending, percent, pruning
+from spnmkl.solution import Record
+from spnmkl.structure import SPN
+from spnmkl.ui.activity import Activity, Kind, Trainer
+from spnmkl.ui.canvas import show_trained
+from spnmkl.ui.design import all_issues
+from spnmkl.ui.session import boundary, presence, tabs, workspace
+from spnmkl.ui.store import Workspace
+from spnmkl.ui.train_settings import choose_C, fitting, more_settings
+from spnmkl.ui.words import plain
+
+REFRESH_SECONDS = 0.6
+QUICK_BYTES = 500_000_000  # kernels up to this size are computed as soon as the page is opened
+DOING = {"train": "Training", "choose": "Cross-validation", "trace": "Tracing the weights over C", "look": "Preparing"}
+
+
+def train_page() -> None:
+    work = workspace()
+    title, onwards = st.columns([4, 1], vertical_alignment="center")
+    title.markdown("#### Train — learn the weights")
+    if os.path.exists("pages/inspect.py"): onwards.page_link("pages/inspect.py", label="Next: what was learned", icon=":material/arrow_forward:")
+    if not ready(work):
+        return
+    work.trainer.collect()
+    left, right = st.columns([5, 12], gap="medium")
+    with left, boundary():
+        controls(work)
+    with right:
+        st.fragment(watch, run_every=REFRESH_SECONDS if work.trainer.busy else None)()
+
+
+def ready(work: Workspace) -> bool:
+    """Whether there is something to train; else what is missing, and where to mend it."""
+    errors = [issue for issue in all_issues(work.drawing.spn, work) if issue.severity == "error"]
+    if errors:
+        st.warning(f"The drawing cannot be trained yet. {plain(errors[0].message)}")
+        st.page_link("pages/design.py", label="Mend it in Design", icon=":material/account_tree:")
+        return False
+    try:
+        split_rows(work.dataset.labelled(), work.split.test_share, work.split.seed)
+    except SPNMKLError as error:
+        st.warning(f"The data cannot be trained on yet. {plain(error)}")
+        st.page_link("pages/data.py", label="Mend it in Data", icon=":material/table:")
+        return False
+    return True
+
+
+def controls(work: Workspace) -> None:
+    trainer, dataset = work.trainer, work.dataset.labelled()
+    rows = round(len(dataset.frame) * (1 - work.split.test_share))
+    trainer.settings = fitting(trainer.settings, work.drawing.spn, dataset.classes)
+    weights = len(work.drawing.spn.products)
+    st.caption(f"**{plain(dataset.name[:60])}** · about {rows:,} rows to train on · {weights:,} weights")
+    expected = estimate(work.drawing.spn, rows, len(dataset.classes), trainer.settings)
+    refused = refusal(expected, available_memory())
+    activity = trainer.activity
+    if activity is not None and trainer.busy and activity.kind != "look":
+        st.button("Stop", icon=":material/stop_circle:", type="primary", width="stretch", on_click=activity.job.stop)
+    else:
+        st.button(
+            "Train",
+            icon=":material/play_arrow:",
+            type="primary",
+            width="stretch",
+            disabled=refused is not None,
+            on_click=begin,
+            args=(work, "train", presence()),
+        )
+    if refused:
+        st.error(plain(refused))
+    else:
+        st.caption(f"This takes {expected.words}.")
+    choose_C(trainer, smallest_C(work))
+    with st.expander("All settings", icon=":material/tune:"):
+        more_settings(trainer, work.drawing.spn, dataset.classes)
+    search(work, refused is not None)
+    if refused is None and expected.memory_bytes < QUICK_BYTES and not (trainer.busy or trainer.error):
+        look_ahead(work)
+
+
+def search(work: Workspace, refused: bool) -> None:
+    """Choosing C, and how the weights depend on it."""
+    trainer = work.trainer
+    disabled = refused or (trainer.busy and trainer.activity is not None and trainer.activity.kind != "look")
+    cross, trace = st.columns(2)
+    cross.button(
+        "Choose C",
+        width="stretch",
+        disabled=disabled,
+        on_click=begin,
+        args=(work, "choose", presence()),
+        help="Cross-validation on the training rows: accuracy for a dozen values of C, and how stable the weights are. "
+        "Whole groups are held out where the data have a group column.",
+    )
+    trace.button(
+        "β against C",
+        width="stretch",
+        disabled=disabled,
+        on_click=begin,
+        args=(work, "trace", presence()),
+        help="The regularisation path: every weight over a dozen values of C.",
+    )
+    found = trainer.cross_validation
+    if found is not None and trainer.search_fits(work.task, trainer.settings) and found.best_C != trainer.settings.C:
+        st.button(
+            f"Take the best C, {found.best_C:.3g}",
+            icon=":material/check:",
+            width="stretch",
+            on_click=take_C,
+            args=(trainer, found.best_C),
+        )
+
+
+def take_C(trainer: Trainer, C: float) -> None:
+    trainer.settings = replace(trainer.settings, C=C)
+
+
+def begin(work: Workspace, kind: Kind, here: Any) -> None:
+    work.trainer.start(kind, work.task, work.trainer.settings, here)
+
+
+def look_ahead(work: Workspace) -> None:
+    """Compute kernels and C_min before they are asked for, once per task and settings."""
+    trainer, known = work.trainer, work.trainer.smallest_C_of
+    if known is None or not known[0].same(work.task) or replace(known[1], C=trainer.settings.C) != trainer.settings:
+        trainer.start("look", work.task, trainer.settings, presence())
+        st.rerun()
+
+
+def smallest_C(work: Workspace) -> float | None:
+    known = work.trainer.smallest_C_of
+    if known is None or not known[0].same(work.task):
+        return None
+    return work.trainer.smallest_C if replace(known[1], C=work.trainer.settings.C) == work.trainer.settings else None
+
+
+def watch() -> None:
+    """What happens now, or came out last."""
+    with boundary():
+        work = workspace()
+        trainer = work.trainer
+        if trainer.activity is not None and trainer.activity.job.finished:
+            st.rerun()
+        activity = trainer.activity
+        if activity is not None and activity.kind != "look":
+            progress(activity)
+        elif trainer.error:
+            st.error(plain(trainer.error))
+        shown = activity if activity is not None and activity.kind == "train" else None
+        run = None if shown else trainer.run
+        if run is not None and activity is None:
+            outcome(run)
+        elif activity is None or activity.kind == "look":
+            st.info("Press **Train**: the weights of the drawing are learned together with the classifier.")
+        show_parts(work, shown, run)
+
+
+def progress(activity: Activity) -> None:
+    job = activity.job
+    words = "waiting for another training to end" if job.state == "waiting" else job.words
+    said = f"{DOING[activity.kind]}: {words} · {job.seconds:.1f} s"
+    records = list(job.records)
+    if activity.kind == "train":
+        said += f" · gap {percent(records[-1].gap)}" if records and records[-1].gap < 1e6 else ""
+        st.info(said + (" · stopping" if job.stopping else ""), icon=":material/progress_activity:")
+    else:
+        st.progress(job.done / job.total if job.total else 0.0, said + (" · stopping" if job.stopping else ""))
+
+
+def outcome(run: Run) -> None:
+    """The end, in words."""
+    show = st.success if run.solution.status == "optimal" and any(run.solution.beta.values()) else st.warning
+    show(f"**{run.name}.** {ending(run.solution)}")
+    test, train, weights = st.columns(3)
+    low, high = run.test_scores.interval
+    test.metric(
+        f"right of {run.n_test:,} test rows",
+        f"{run.test_scores.accuracy:.1%}",
+        help=f"95 % interval {low:.0%} to {high:.0%}. {plain(run.test_scores.sentence())}",
+    )
+    majority, share = run.test_scores.majority
+    test.caption(f"{low:.0%} to {high:.0%} · always {plain(str(majority)[:30])!r}: {share:.0%}")
+    train.metric(f"right of {run.n_train:,} training rows", f"{run.train_scores.accuracy:.1%}")
+    train.caption(effort(run))
+    pruned = len(run.solution.pruned)
+    weights.metric("weights pruned", f"{pruned} of {len(run.solution.beta)}")
+    weights.caption(plain(pruning(run)) if pruned else "Every branch has its part in the decision.")
+
+
+def show_parts(work: Workspace, activity: Activity | None, run: Run | None) -> None:
+    """The drawing and the curves, of what trains now or of the run shown."""
+    records: Sequence[Record] = list(activity.job.records) if activity else run.solution.history if run else ()
+    spn = activity.task.spn if activity else run.spn if run else work.drawing.spn
+    beta = records[-1].beta if activity and records else run.solution.beta if run else None
+    tol = activity.settings.tol if activity else run.settings.tol if run else None
+    parts = {
+        "Drawing": lambda: drawing(spn, beta),
+        "Convergence": lambda: curves(records, tol),
+        "Weights": lambda: trajectories(records, names(spn)),
+        "Choice of C": lambda: choice_of_C(work),
+        "β against C": lambda: weights_over_C(work),
+    }
+    tabs("watched", parts)
+
+
+def names(spn: SPN) -> dict[str, str]:
+    """What a weight is called in a legend: with the kernel it weighs, where that is one."""
+    found = {}
+    for v in spn.products:
+        leaves = [spn.label(child) for child in spn.children(v) if spn.kind(child) == "kernel"]
+        found[v] = f"{weight_symbol(spn, v)} {'∘'.join(leaves)}".strip()
+    return found
+
+
+def drawing(spn: SPN, beta: Mapping[str, float] | None) -> None:
+    show_trained("spnmkl_live", spn, beta)
+    if beta is not None:
+        st.caption("Larger and darker: heavier. Thicker lines: more of the path weights. Grey: pruned.")
+
+
+def curves(records: Sequence[Record], tol: float | None) -> None:
+    if not records:
+        st.caption("The objective and its lower bound appear here while they close in on each other.")
+        return
+    st.altair_chart(convergence_chart(records, tol), width="stretch")
+    st.caption("The optimum lies between the two curves. The gap is their relative distance, recomputed from the data.")
+
+
+def trajectories(records: Sequence[Record], called: Mapping[str, str]) -> None:
+    if not records:
+        st.caption("The weights appear here, iteration by iteration.")
+        return
+    st.altair_chart(weights_chart(records, called), width="stretch")
+
+
+def choice_of_C(work: Workspace) -> None:
+    trainer = work.trainer
+    found = trainer.cross_validation if trainer.search_fits(work.task, trainer.settings) else None
+    if found is None:
+        st.caption("*Choose C* tries a dozen values on held-out folds and shows here how accurate each is.")
+        return
+    left, right = st.columns(2)
+    left.altair_chart(cv_chart(found, trainer.settings.C), width="stretch")
+    left.caption(
+        f"Best: C = {found.best_C:.3g}, {found.mean.max():.1%} right on held-out rows. Bars: one standard error."
+    )
+    right.altair_chart(stability_chart(found, names(work.drawing.spn)), width="stretch")
+    right.caption("Every weight in each fold at the best C: close together means stable.")
+
+
+def weights_over_C(work: Workspace) -> None:
+    trainer = work.trainer
+    found = trainer.path if trainer.search_fits(work.task, trainer.settings) else None
+    if found is None:
+        st.caption("*β against C* solves for a dozen values of C and shows here how every weight comes and goes.")
+        return
+    st.altair_chart(path_chart(found, names(work.drawing.spn), trainer.settings.C, smallest_C(work)), width="stretch")

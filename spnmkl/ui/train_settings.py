@@ -1,0 +1,179 @@
+"""The settings of a training: one slider for everybody, the rest for who wants it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from numpy.typing import NDArray
+
+from spnmkl.errors import ParameterError
+from spnmkl.export.text import weight_symbol
+from spnmkl.problem import Power
+from spnmkl.runs.settings import Settings
+from spnmkl.structure import SPN
+from spnmkl.structure.paths import product_layers
+from spnmkl.ui.activity import Trainer
+from spnmkl.ui.words import plain
+
+STEPS_OF_C = tuple(float(f"{10 ** (k / 4):.2g}") for k in range(-12, 17))
+POWERS = {
+    "drawn": "as drawn",
+    "one": "one for all",
+    "layer": "one per layer",
+    "product": "one per product",
+    "sparse": "sparse: the smallest exponents",
+}
+SOLVERS = {"newton": "second order (fast)", "paper": "Algorithm 1 of the paper (slow, for teaching)"}
+CLASS_WEIGHTS = {"equal": "all samples alike", "balanced": "balanced: rare classes count more", "own": "by hand"}
+
+
+def fitting(settings: Settings, spn: SPN, classes: NDArray) -> Settings:
+    """Without exponents of products, or weights of classes, that are no longer there."""
+    if isinstance(settings.p, Mapping) and settings.p.keys() != set(spn.products):
+        settings = replace(settings, p=None)
+    if isinstance(settings.class_weight, Mapping) and settings.class_weight.keys() != set(classes.tolist()):
+        settings = replace(settings, class_weight=None)
+    return settings
+
+
+def choose_C(trainer: Trainer, smallest: float | None) -> None:
+    """The one slider. C_min is marked where it is known."""
+    steps = sorted({*STEPS_OF_C, trainer.settings.C})
+    C = st.select_slider(
+        "C: how much an error costs",
+        steps,
+        trainer.settings.C,
+        format_func=lambda value: f"{value:.3g}" + (" (all weights zero)" if smallest and value <= smallest else ""),
+        key=f"C_{trainer.settings.C}",
+        help="Small: a simple, smooth answer with few weights. Large: the training rows are fitted closely. "
+        "*Choose C* finds a good one.",
+    )
+    if smallest is not None:
+        st.caption(f"Useful above C_min = {smallest:.3g}: at or below it every weight is zero.")
+    _change(trainer, C=C)
+
+
+def more_settings(trainer: Trainer, spn: SPN, classes: NDArray) -> None:
+    settings = trainer.settings
+    C = st.number_input("C, exactly", 1e-6, 1e9, settings.C, format="%.6g", key=f"exact_C_{settings.C}")
+    lam = st.number_input(
+        "λ",
+        1e-9,
+        1e9,
+        settings.lam,
+        format="%.6g",
+        key="lam",
+        help="Weight of the regulariser. Where all p are equal it only rescales C.",
+    )
+    p = _powers(settings, spn)
+    solver = st.selectbox(
+        "Solver", list(SOLVERS), list(SOLVERS).index(settings.solver), format_func=SOLVERS.__getitem__, key="solver"
+    )
+    tol = st.select_slider(
+        "Gap to prove",
+        sorted({1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, settings.tol}, reverse=True),
+        settings.tol,
+        format_func=lambda t: f"{100 * t:.4g} %",
+        key="tol",
+        help="Training ends when the objective is proved to be within this of the optimum.",
+    )
+    limited = st.checkbox("Limit the iterations", settings.max_iter is not None, key="limited")
+    most = st.number_input("At most", 1, 100_000, settings.max_iter or 100, key="max_iter") if limited else None
+    _change(
+        trainer,
+        C=C,
+        lam=lam,
+        p=p,
+        solver=solver,
+        tol=tol,
+        max_iter=most,
+        class_weight=_class_weights(settings, classes),
+    )
+
+
+def _powers(settings: Settings, spn: SPN) -> Power:
+    """p as the drawing says, or otherwise."""
+    now = _way(settings.p)
+    way = st.selectbox(
+        "p, the exponents of β",
+        list(POWERS),
+        list(POWERS).index(now),
+        format_func=POWERS.__getitem__,
+        key="p_way",
+        help="1: whole branches can be pruned, and the result is certified. Above 1: all weights stay. Below 1: "
+        "sparser, but only a stationary point is found.",
+    )
+    given: Mapping[str, float] = settings.p if isinstance(settings.p, Mapping) else {}
+    drawn = {v: given.get(v, spn.p(v)) for v in spn.products}
+    if way == "one":
+        value = settings.p if isinstance(settings.p, float) else 1.0
+        return st.number_input("p", 0.01, 100.0, value, 0.25, key="p_all")
+    if way == "layer":
+        layers = product_layers(spn)
+        first = {layer: next(drawn[v] for v in drawn if layers[v] == layer) for layer in sorted(set(layers.values()))}
+        chosen = {
+            layer: st.number_input(f"p of layer {layer}", 0.01, 100.0, value, 0.25, key=f"p_layer_{layer}")
+            for layer, value in first.items()
+        }
+        return {v: chosen[layers[v]] for v in drawn}
+    if way == "product":
+        table = pd.DataFrame(
+            {"weight": [weight_symbol(spn, v) for v in drawn], "p": list(drawn.values())}, index=list(drawn)
+        )
+        edited = st.data_editor(
+            table,
+            hide_index=True,
+            disabled=["weight"],
+            key="p_table",
+            column_config={"p": st.column_config.NumberColumn(min_value=0.01, max_value=100.0, required=True)},
+        )
+        return {v: float(value) for v, value in edited["p"].items()}
+    return "sparse" if way == "sparse" else None
+
+
+def _way(p: Power) -> str:
+    if p is None or p == "sparse":
+        return p or "drawn"
+    if isinstance(p, Mapping):
+        return st.session_state.get("p_way", "product")
+    return "one"
+
+
+def _class_weights(settings: Settings, classes: NDArray) -> Mapping[Any, float] | str | None:
+    now = settings.class_weight
+    way = st.selectbox(
+        "Classes",
+        list(CLASS_WEIGHTS),
+        list(CLASS_WEIGHTS).index("equal" if now is None else "balanced" if now == "balanced" else "own"),
+        format_func=CLASS_WEIGHTS.__getitem__,
+        key="class_way",
+    )
+    if way != "own":
+        return None if way == "equal" else "balanced"
+    known = now if isinstance(now, Mapping) else {}
+    labels = [label.item() if isinstance(label, np.generic) else label for label in classes]
+    edited = st.data_editor(
+        pd.DataFrame({"class": [str(label) for label in labels], "weight": [known.get(c, 1.0) for c in labels]}),
+        hide_index=True,
+        disabled=["class"],
+        key="class_table",
+        column_config={"weight": st.column_config.NumberColumn(min_value=0.0, required=True)},
+    )
+    return dict(zip(labels, edited["weight"].astype(float), strict=True))
+
+
+def _change(trainer: Trainer, **values: Any) -> None:
+    """Take what the widgets say; the page is drawn anew where that is something else."""
+    try:
+        changed = replace(trainer.settings, **values)
+    except ParameterError as error:
+        st.error(plain(error))
+        return
+    if changed != trainer.settings:
+        trainer.settings = changed
+        st.rerun()
