@@ -28,6 +28,7 @@ class Problem:
     Y : (classes, n) labels ±1; one row for two classes, one-vs-rest otherwise.
     C : (n,) C_i = C · weight_i.
     p : (V,) exponents of the regulariser.
+    stop : asked now and then; once it is true, SVMs end where they are, which is feasible.
     """
 
     circuit: Circuit
@@ -37,6 +38,7 @@ class Problem:
     lam: float
     p: Floats
     n_threads: int = 1
+    stop: Callable[[], bool] | None = None
 
     @property
     def n(self) -> int:

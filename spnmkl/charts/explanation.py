@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from spnmkl.charts.look import COLOURS, GREY, INK, class_names, layered, shown, unique_names
+from spnmkl.charts.look import COLOURS, GREY, INK, class_names, layered, unique_names
 
 MOST_BARS = 30
 SIDE = 400
@@ -50,7 +50,7 @@ def heatmap_chart(image: ArrayLike, boundaries: Sequence[float], classes: Iterab
             url="url:N",
         )
     )
-    blocks = _blocks(cells, [0, *boundaries], class_names(classes))
+    blocks = _blocks(cells, [0, *boundaries], list(class_names(classes).values()))
     frames = (
         alt.Chart(blocks)
         .mark_rect(fillOpacity=0, stroke="white", strokeWidth=1)
@@ -142,8 +142,8 @@ def pushes_chart(
     table = pushes[pushes["class"] == of].head(most)
     whats = {str(k): what for k, what in enumerate(table["what"], 1)}
     titles = list(unique_names(whats, whats).values())
-    names = class_names(classes)
-    k = names.index(shown(of))
+    names = list(class_names(classes).values())
+    k = classes.index(of)
     away = names[1 - k] if len(names) == 2 else "away from it"
     bars = pd.DataFrame({"what": titles, "push": table["push"].to_numpy(dtype=float)})
     bars["side"] = np.where(bars["push"] > 0, names[k], away)

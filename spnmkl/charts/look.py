@@ -5,6 +5,7 @@ Text that people wrote only ever stands in values, never in the name of a field,
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -29,16 +30,29 @@ def shown(text: object) -> str:
     return shortened(one_line(str(text)), _LONGEST)
 
 
+def distinct(texts: Iterable[object]) -> list[str]:
+    """Each text as it is shown, with a number where it would be shown like another."""
+    found: dict[str, None] = {}
+    for text in map(shown, texts):
+        name, k = text, 1
+        while name in found:
+            name, k = f"{text} ({k + 1})", k + 1
+        found[name] = None
+    return list(found)
+
+
 def unique_names(ids: Iterable[str], names: Mapping[str, str]) -> dict[str, str]:
     """Id → what to call it; where two would have the same name, with the id."""
     titles = {v: shown(names.get(v, v)) for v in ids}
-    counts = pd.Series(list(titles.values()), dtype=object).value_counts()
-    return {v: title if counts[title] == 1 else f"{title} ({shown(v)})" for v, title in titles.items()}
+    counts = Counter(titles.values())
+    named = [title if counts[title] == 1 else f"{title} ({v})" for v, title in titles.items()]
+    return dict(zip(titles, distinct(named), strict=True))
 
 
-def class_names(classes: Iterable[Hashable]) -> list[str]:
-    """Every class as it is shown, in its order and once."""
-    return list(dict.fromkeys(map(shown, classes)))
+def class_names(classes: Iterable[Hashable]) -> dict[Hashable, str]:
+    """Class → how it is shown, in the order of the classes."""
+    known = list(dict.fromkeys(classes))
+    return dict(zip(known, distinct(known), strict=True))
 
 
 def palette(domain: Sequence[str], title: str | None, **legend: Any) -> dict[str, Any]:

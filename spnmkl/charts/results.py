@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from itertools import chain
 from typing import Any
 
 import altair as alt
 import numpy as np
 import pandas as pd
 
-from spnmkl.charts.look import GREY, INK, class_names, colour_scale, layered, palette, shape_scale, shown, thinned
+from spnmkl.charts.look import GREY, INK, class_names, colour_scale, distinct, layered, palette, shape_scale, thinned
 
 MOST_CURVE_POINTS = 250
 MOST_POINTS = 4000
@@ -27,9 +28,9 @@ def class_balance_chart(balance: pd.DataFrame) -> alt.LayerChart:
     balance : DataFrame
         With `class`, `rows` and `share`, as `class_balance` gives it.
     """
-    names = class_names(balance["class"])
+    names = distinct(balance["class"])
     order = [names[k] for k in np.argsort(-balance["rows"].to_numpy(), kind="stable")]
-    table = balance.assign(**{"class": [shown(name) for name in balance["class"]]})
+    table = balance.assign(**{"class": names})
     room = alt.Scale(domain=[0, 1.1 * int(table["rows"].max())], nice=False)  # for the counts
     bars = alt.Chart(table).encode(
         x=alt.X("rows:Q", title="rows", axis=alt.Axis(tickMinStep=1, format=",d", tickCount=5), scale=room),
@@ -50,7 +51,7 @@ def confusion_chart(confusion: pd.DataFrame) -> alt.LayerChart:
     confusion : DataFrame
         Counts, true classes by answers, as `Scores.confusion`.
     """
-    names = class_names(confusion.index)
+    names = distinct(confusion.index)
     counts = confusion.to_numpy()
     share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     table = pd.DataFrame(
@@ -95,9 +96,10 @@ def roc_chart(roc: pd.DataFrame, classes: Iterable[Hashable] | None = None) -> a
         All classes in order, so that each has the colour it has elsewhere.
     """
     found = list(dict.fromkeys(roc["class"]))
+    names = class_names(found if classes is None else classes)
     rows = [row for c in found for row in thinned(np.flatnonzero(roc["class"] == c).tolist(), MOST_CURVE_POINTS)]
     columns = {"false positive rate": "false", "true positive rate": "true", "class": "name"}
-    table = roc.iloc[rows].rename(columns=columns).assign(name=lambda t: t["name"].map(shown))
+    table = roc.iloc[rows].rename(columns=columns).assign(name=lambda t: [names[c] for c in t["name"]])
     axis = alt.Axis(format="~%", tickCount=5)
     scale = alt.Scale(domain=[0, 1])
     x = alt.X("false:Q", title="false positives, share of the other rows", scale=scale, axis=axis)
@@ -117,7 +119,7 @@ def roc_chart(roc: pd.DataFrame, classes: Iterable[Hashable] | None = None) -> a
                 alt.Tooltip("false:Q", title="false positives", format=".1%"),
                 alt.Tooltip("true:Q", title="true positives", format=".1%"),
             ],
-            **palette(class_names(found if classes is None else classes), "class", values=class_names(found)),
+            **palette(list(names.values()), "class", values=[names[c] for c in found]),
         )
         .transform_window(step="row_number()")
     )
@@ -134,15 +136,16 @@ def projection_chart(table: pd.DataFrame, classes: Iterable[Hashable] | None = N
     classes : sequence, optional
         All classes in order, so that each has the colour it has elsewhere.
     """
-    names = class_names(dict.fromkeys(table["class"]) if classes is None else classes)
+    names = class_names(chain(table["class"], table["predicted"]) if classes is None else classes)
+    domain = list(names.values())
     table = _fewer(table)
     points = pd.DataFrame(
         {
             "x": table["x"],
             "y": table["y"],
-            "name": [shown(c) for c in table["class"]],
+            "name": [names[c] for c in table["class"]],
             "part": table["part"],
-            "answer": [shown(c) for c in table["predicted"]],
+            "answer": [names[c] for c in table["predicted"]],
             "right": table["right"],
             "row": table["row"],
         }
@@ -164,8 +167,8 @@ def projection_chart(table: pd.DataFrame, classes: Iterable[Hashable] | None = N
         alt.Chart(points)
         .mark_point(filled=True, size=40)
         .encode(
-            color=alt.Color("name:N", scale=colour_scale(names), sort=names, title="class"),
-            shape=alt.Shape("name:N", scale=shape_scale(names), sort=names, title="class"),
+            color=alt.Color("name:N", scale=colour_scale(domain), sort=domain, title="class"),
+            shape=alt.Shape("name:N", scale=shape_scale(domain), sort=domain, title="class"),
             opacity=faint,
             **place,
         )

@@ -18,7 +18,6 @@ from spnmkl.charts.look import (
     layered,
     palette,
     rule,
-    shown,
     thinned,
     unique_names,
 )
@@ -97,7 +96,7 @@ def _thinned(runs: Mapping[str, Sequence[Record]]) -> dict[str, list[Record]]:
 def _table(records: Sequence[Record], by: Along, name: str, values: Sequence[float]) -> pd.DataFrame:
     """One line of a chart, without what is not finite."""
     table = pd.DataFrame(
-        {by: [getattr(r, by) for r in records], "name": shown(name), "value": np.asarray(values, dtype=float)}
+        {by: [getattr(r, by) for r in records], "name": name, "value": np.asarray(values, dtype=float)}
     )
     return table[np.isfinite(table["value"])]
 

@@ -19,12 +19,13 @@ from spnmkl.errors import SPNMKLError
 from spnmkl.export import to_svg
 from spnmkl.export.packages import optional
 from spnmkl.inspection import Carried
-from spnmkl.report import certificate_sentence, count_text
+from spnmkl.report import count_text
 from spnmkl.runs.explain import carried, paths_table, ranking, weight_names, weights_table
 from spnmkl.runs.kernel_views import kernel_image, projection
 from spnmkl.runs.prepared import Prepared
 from spnmkl.runs.reproduction import reproduction_code
 from spnmkl.runs.training import Run
+from spnmkl.runs.words import ending, pruning
 
 MOST_WEIGHTS = 60
 MOST_PATHS = 20
@@ -74,10 +75,10 @@ def html_report(run: Run, prepared: Prepared, dataset: Dataset, shares: Carried 
         version=__version__,
         today=date.today().isoformat(),
         certified=solution.status == "optimal",
-        verdict=_sentence(certificate_sentence(solution)),
-        test=_sentence(run.test_scores.sentence()),
-        train=_sentence(run.train_scores.sentence("training")),
-        pruned=_pruned(run),
+        verdict=_tied(ending(solution)),
+        test=_tied(run.test_scores.sentence() + "."),
+        train=_tied(run.train_scores.sentence("training") + "."),
+        pruned=_tied(pruning(run)),
         tiles=list(_tiles(run)),
         picture=jinja2.utils.markupsafe.Markup(to_svg(run.spn, beta=solution.beta)),
         formula=run.spn.formula(latex=False),
@@ -93,8 +94,9 @@ def html_report(run: Run, prepared: Prepared, dataset: Dataset, shares: Carried 
     )
 
 
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:].replace(" %", "\u00a0%") + "."  # a number and its sign stay on one line
+def _tied(text: str) -> str:
+    """A number and its sign stay on one line."""
+    return text.replace(" %", "\u00a0%")
 
 
 def _percent(share: float, digits: int = 1) -> str:
@@ -113,15 +115,6 @@ def _tiles(run: Run) -> Iterator[tuple[str, str, str]]:
     yield "Weights kept", f"{kept} of {len(solution.beta)}", f"{counted(len(solution.beta) - kept, 'weight')} at zero"
     rounds = counted(len(solution.history), "iteration")
     yield "Time", f"{run.seconds:.2g} s", f"{rounds} on {counted(run.n_train, 'row')}"
-
-
-def _pruned(run: Run) -> str:
-    solution, name = run.solution, weight_names(run.spn)
-    if not solution.pruned:
-        return "No weight became zero: every branch of the drawing takes part."
-    gone = listed([f"{name[v]} (iteration {k})" for v, k in solution.pruned.items()], 12)
-    proof = " The bound that certifies the optimum includes them, so that the pruning is proved with it."
-    return f"Weights that became zero, which takes their branches out: {gone}." + proof * (solution.status == "optimal")
 
 
 _FORMATS: dict[str, Callable[[Any], str]] = {

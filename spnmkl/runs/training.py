@@ -85,6 +85,7 @@ def train(
     settings: Settings,
     callback: Callable[[Record], object] | None = None,
     n_threads: int | None = None,
+    stop: Callable[[], bool] | None = None,
 ) -> Run:
     """Learn the weights, and score them on the rows held out.
 
@@ -96,6 +97,8 @@ def train(
         Called with a `Record` after every iteration; returning False stops and keeps the best weights so far.
     n_threads : int, optional
         By default all cores.
+    stop : callable, optional
+        Asked more often than the callback is called; true ends the training as soon as possible.
     """
     started = time.perf_counter()
     solution = solve(
@@ -106,6 +109,7 @@ def train(
         callback=callback,
         n_threads=n_threads,
         warn=False,
+        stop=stop,
     )
     seconds = time.perf_counter() - started
     model = _model(prepared, settings, solution)
@@ -150,6 +154,7 @@ def choose_C(
     callback: Progress | None = None,
     C: Sequence[float] | None = None,
     n_threads: int | None = None,
+    stop: Callable[[], bool] | None = None,
 ) -> CrossValidation:
     """Accuracy of every C on held-out folds of the training rows; whole groups are held out where there are any.
 
@@ -165,7 +170,7 @@ def choose_C(
         groups=prepared.groups,
         random_state=prepared.split.seed,
         callback=callback,
-        **_but_C(settings, n_threads),
+        **_but_C(settings, n_threads, stop),
     )
 
 
@@ -175,14 +180,15 @@ def trace_C(
     callback: Progress | None = None,
     C: Sequence[float] | None = None,
     n_threads: int | None = None,
+    stop: Callable[[], bool] | None = None,
 ) -> RegularizationPath:
     """Solutions over a grid of C on all training rows."""
     return regularization_path(
-        prepared.mapped, prepared.source, prepared.y_train, C, callback=callback, **_but_C(settings, n_threads)
+        prepared.mapped, prepared.source, prepared.y_train, C, callback=callback, **_but_C(settings, n_threads, stop)
     )
 
 
-def _but_C(settings: Settings, n_threads: int | None) -> dict[str, object]:
-    options = settings.solver_options() | {"n_threads": n_threads}
+def _but_C(settings: Settings, n_threads: int | None, stop: Callable[[], bool] | None) -> dict[str, object]:
+    options = settings.solver_options() | {"n_threads": n_threads, "stop": stop}
     del options["C"]
     return options

@@ -53,6 +53,7 @@ def solve(
     start: Mapping[str, float] | None = None,
     n_threads: int | None = None,
     warn: bool = True,
+    stop: Callable[[], bool] | None = None,
 ) -> Solution:
     """Learn the weights of a sum-product network together with the SVM.
 
@@ -73,6 +74,8 @@ def solve(
     n_threads : by default all cores.
     warn : whether to warn where C is so small that all weights are zero. Python's own way to silence a warning would
         silence it in all threads.
+    stop : asked between iterations and within them; once it is true the solver ends as soon as it can, with the best
+        weights so far and status "interrupted".
 
     Returns
     -------
@@ -97,6 +100,7 @@ def solve(
             class_weight=class_weight,
             n_threads=n_threads,
         )
+        problem = replace(problem, stop=stop)
         begin = None if start is None else problem.beta_array(start)
         run = _Run(problem, tol, callback, DEFAULT_ITERATIONS[solver] if max_iter is None else int(max_iter))
         status = run.follow(_iterates(problem, solver, tol, begin))
@@ -250,6 +254,7 @@ class _Run:
         for iterate in iterates:
             record = self.note(iterate)
             proceed = self.callback is None or self.callback(record) is not False
+            proceed &= self.problem.stop is None or not self.problem.stop()
             if record.gap <= self.tol and self.certified().gap <= self.tol:
                 if self.certified().gap < _IMPOSSIBLE:
                     raise KernelError(

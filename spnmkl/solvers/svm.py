@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +11,8 @@ from numba import njit
 from spnmkl.certificate import best_intercept
 from spnmkl.circuit.program import Floats
 
-_CHUNK = 200_000
+_CHUNK = 200_000  # steps between two looks at the gap
+_CHUNK_ENTRIES = 200_000_000  # kernel entries between them, a fraction of a second
 
 
 @njit(nogil=True, cache=True)
@@ -88,26 +90,36 @@ class SVMSolution:
     steps: int
 
 
-def solve_svm(K: Floats, y: Floats, C: Floats, alpha: Floats, gap: float, max_steps: int | None = None) -> SVMSolution:
+def solve_svm(
+    K: Floats,
+    y: Floats,
+    C: Floats,
+    alpha: Floats,
+    gap: float,
+    max_steps: int | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> SVMSolution:
     """Solve until primal − dual ≤ gap (absolute), starting from a feasible α, which is not changed.
 
-    By default it gives up after about 4·10⁹ kernel entries, some seconds; what is missing then shows in primal − dual.
+    By default it gives up after about 4·10⁹ kernel entries, some seconds, and whenever `stop` says so; what is missing
+    then shows in primal − dual.
     """
+    chunk = min(_CHUNK, max(1000, _CHUNK_ENTRIES // len(y)))
     max_steps = max(_CHUNK, 4_000_000_000 // len(y)) if max_steps is None else max_steps
     alpha = alpha.copy()
     zero, diagonal = np.zeros_like(C), np.ascontiguousarray(np.diagonal(K))
     steps, tol, refreshed = 0, 1e-2, False
     G = y * (K @ (alpha * y)) - 1.0
     while True:
-        taken, violation = _smo(K, diagonal, y, zero, C, alpha, G, tol, _CHUNK)
+        taken, violation = _smo(K, diagonal, y, zero, C, alpha, G, tol, chunk)
         steps += taken
         f = y * (G + 1.0)
         intercept, loss = best_intercept(f, y, C)
         quadratic = float((alpha * y) @ f)
         dual, primal = alpha.sum() - quadratic / 2, quadratic / 2 + loss
-        if primal - dual <= gap or steps >= max_steps:
+        if primal - dual <= gap or steps >= max_steps or (stop is not None and stop()):
             return SVMSolution(alpha, intercept, dual, primal, steps)
-        if taken < _CHUNK:
+        if taken < chunk:
             # Rounding in G grows with the steps: before giving up, form it anew once.
             if violation <= 1e-13 * max(1.0, np.abs(G).max()) or tol < 1e-14:
                 if refreshed:

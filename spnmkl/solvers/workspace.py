@@ -77,7 +77,7 @@ class Workspace:
         each = svm_gap / len(problem.Y)
 
         def one(c: int):  # type: ignore[no-untyped-def]
-            return solve_svm(self.K, problem.Y[c], problem.C, self.alpha[c], each)
+            return solve_svm(self.K, problem.Y[c], problem.C, self.alpha[c], each, stop=problem.stop)
 
         classes = range(len(problem.Y))
         if problem.n_threads == 1 or len(classes) == 1:

@@ -178,15 +178,15 @@ class Trainer:
             job.say(f"iteration {record.iteration}")
             return not job.stopping
 
-        return train(prepared, settings, callback)
+        return train(prepared, settings, callback, stop=lambda: job.stopping)
 
     def _choose(self, job: Job[Any], task: Task, settings: Settings) -> CrossValidation:
         prepared = self.prepared(task, job.tick)
         smallest = int(min((prepared.y_train == c).sum() for c in prepared.classes))
-        return choose_C(prepared, settings, max(2, min(FOLDS, smallest)), _following(job))
+        return choose_C(prepared, settings, max(2, min(FOLDS, smallest)), _following(job), stop=lambda: job.stopping)
 
     def _trace(self, job: Job[Any], task: Task, settings: Settings) -> RegularizationPath:
-        return trace_C(self.prepared(task, job.tick), settings, _following(job))
+        return trace_C(self.prepared(task, job.tick), settings, _following(job), stop=lambda: job.stopping)
 
     def _find_smallest_C(self, job: Job[Any], prepared: Prepared, task: Task, settings: Settings) -> None:
         job.tick("finding the smallest useful C")

@@ -187,21 +187,15 @@ def progress(activity: Activity) -> None:
 def outcome(run: Run) -> None:
     """The end, in words."""
     show = st.success if run.solution.status == "optimal" and any(run.solution.beta.values()) else st.warning
-    show(f"**{run.name}.** {ending(run.solution)}")
-    test, train, weights = st.columns(3)
+    show(f"**{plain(run.name)}.** {ending(run.solution)}")
     low, high = run.test_scores.interval
-    test.metric(
-        f"right of {run.n_test:,} test rows",
-        f"{run.test_scores.accuracy:.1%}",
-        help=f"95 % interval {low:.0%} to {high:.0%}. {plain(run.test_scores.sentence())}",
-    )
     majority, share = run.test_scores.majority
-    test.caption(f"{low:.0%} to {high:.0%} · always {plain(str(majority)[:30])!r}: {share:.0%}")
-    train.metric(f"right of {run.n_train:,} training rows", f"{run.train_scores.accuracy:.1%}")
-    train.caption(effort(run))
-    pruned = len(run.solution.pruned)
-    weights.metric("weights pruned", f"{pruned} of {len(run.solution.beta)}")
-    weights.caption(plain(pruning(run)) if pruned else "Every branch has its part in the decision.")
+    st.markdown(
+        f"**{run.test_scores.accuracy:.1%}** of {run.n_test:,} test rows right (95 % interval {low:.0%} to {high:.0%}; "
+        f"always answering *{plain(str(majority)[:30])}* gives {share:.0%}) · **{run.train_scores.accuracy:.1%}** of "
+        f"{run.n_train:,} training rows · {effort(run)}"
+    )
+    st.caption(plain(pruning(run)))
 
 
 def show_parts(work: Workspace, activity: Activity | None, run: Run | None) -> None:

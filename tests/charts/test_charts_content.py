@@ -213,3 +213,11 @@ def test_colours_are_seen_on_both_themes(background: str) -> None:
 
     assert min(map(contrast, look.COLOURS)) > 2.2
     assert contrast(look.INK) > 3.5
+
+
+def test_classes_that_look_alike_stay_apart() -> None:
+    names = ("x" * 60 + "1" + "y" * 60, "x" * 60 + "2" + "y" * 60)
+    assert len(set(look.distinct(names))) == 2
+    for chart in (charts.class_balance_chart(balance(names)), charts.confusion_chart(confusion(names))):
+        assert max(table.iloc[:, 0].nunique() for table in tables(chart)) == 2
+    assert look.distinct(["a", "a", "a (2)"]) == ["a", "a (2)", "a (2) (2)"]

@@ -69,6 +69,16 @@ def test_an_interrupted_solution_is_usable(solver: str, p: float) -> None:
 
 
 @solvers
+@pytest.mark.parametrize("p", [1.0, 2.0, 0.5])
+def test_stopping_ends_within_an_iteration(solver: str, p: float) -> None:
+    case, asked = case_of(FIGURE_1), []
+    solution = solve(*case.posed, solver=solver, p=p, tol=1e-8, stop=lambda: asked.append(1) or len(asked) > 3)
+    assert solution.status == "interrupted"
+    assert len(solution.history) < len(asked), "it is asked more often than there are iterations"
+    check_usable(solution, case)
+
+
+@solvers
 @pytest.mark.parametrize("p", [1.0, 0.5])
 def test_the_iteration_limit(solver: str, p: float) -> None:
     case = case_of(FIGURE_1)

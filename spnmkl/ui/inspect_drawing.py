@@ -1,0 +1,182 @@
+"""The trained drawing: how it ended, iteration by iteration, and the numbers of a chosen node."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from spnmkl.export.looks import THEMES, lost, mixed, path_flows
+from spnmkl.report import certificate_sentence
+from spnmkl.runs.explain import children_text, weight_names
+from spnmkl.runs.training import Run
+from spnmkl.solution import Record, Solution
+from spnmkl.ui.canvas import show_trained
+from spnmkl.ui.inspected import SHARE_HELP, WEIGHT_HELP, Inspected, node_names, percent
+from spnmkl.ui.words import plain
+
+CANVAS = "inspect_drawing"
+RESULT = "result"
+MOST_NAMED = 12
+
+
+def drawing_tab(seen: Inspected) -> None:
+    run = seen.run
+    left, right = st.columns([13, 6], gap="medium")
+    with left:
+        picture = st.container()
+        record = replay(run)
+        with picture:
+            selected = show_trained(CANVAS, run.spn, record.beta if record else run.solution.beta)
+            legend(record.beta if record else run.solution.beta)
+    with right:
+        ending(run)
+        if selected:
+            node_numbers(seen, selected[0])
+        else:
+            st.caption("Click a node to see its numbers; hover over nodes and edges for the most important.")
+
+
+def replay(run: Run) -> Record | None:
+    """The iteration to be shown; None for the result."""
+    history = run.solution.history
+    if not history:
+        return None
+    at = st.select_slider(
+        "Iteration",
+        [*range(1, len(history) + 1), RESULT],
+        RESULT,
+        key=f"replay_{run.name}",
+        help="Replay the training on the drawing. The result is the best of all iterations.",
+    )
+    if not isinstance(at, int) or at > len(history):
+        shown = f"The result after {len(history)} iterations"
+        numbers = run.solution.objective, run.solution.gap, sum(b <= 0 for b in run.solution.beta.values())
+        record = None
+    else:
+        record = history[at - 1]
+        shown, numbers = f"Iteration {at} of {len(history)}", (record.objective, record.gap, len(record.pruned))
+    objective, gap, pruned = numbers
+    st.caption(f"{shown}: objective **{objective:.5g}** · gap **{gap_text(gap)}** · pruned **{pruned}**")
+    return record
+
+
+def gap_text(gap: float) -> str:
+    return f"{100 * gap:.2g} %" if gap < 1 else "not known" if gap == float("inf") else "above 100 %"
+
+
+def legend(beta: dict[str, float]) -> None:
+    colours = THEMES["dark" if st.context.theme.type == "dark" else "light"]
+    largest = max(beta.values(), default=0.0)
+    dots = "".join(
+        _dot(8 + 14 * share**0.5, mixed(colours.light, colours.heavy, share), colours.border["product"])
+        for share in (0.0, 0.3, 1.0)
+    )
+    lines = "".join(
+        f'<span style="display:inline-block;width:16px;height:{width}px;background:{colours.line}"></span>'
+        for width in (1, 3, 5)
+    )
+    parts = (
+        (dots, f"weight β, from 0 to {largest:.3g}"),
+        (lines, "part of all path weights Σg"),
+        (_dot(14, "transparent", colours.faded), "pruned: takes no part"),
+    )
+    st.html(
+        '<div style="display:flex;flex-wrap:wrap;gap:2px 22px;font-size:13px;opacity:.85">'
+        + "".join(f'<span style="display:inline-flex;align-items:center;gap:5px">{a}{b}</span>' for a, b in parts)
+        + "</div>"
+    )
+
+
+def _dot(size: float, fill: str, border: str) -> str:
+    return (
+        f'<span style="display:inline-block;width:{size:.0f}px;height:{size:.0f}px;border-radius:50%;'
+        f'background:{fill};border:1.4px solid {border};box-sizing:border-box"></span>'
+    )
+
+
+def ending(run: Run) -> None:
+    """How the training ended, how good it is, and what was pruned."""
+    show = st.success if run.solution.status == "optimal" and any(run.solution.beta.values()) else st.warning
+    show(plain(verdict(run.solution)))
+    st.markdown(plain(run.test_scores.sentence()) + ".")
+    st.markdown(plain(pruned_sentence(run)))
+
+
+def verdict(solution: Solution) -> str:
+    if solution.status == "optimal" and any(solution.beta.values()):
+        return (
+            f"Certified optimal to {gap_text(solution.gap)}: no other weights could lower the objective by more than "
+            "that."
+        )
+    text = certificate_sentence(solution)
+    return text[:1].upper() + text[1:] + "."
+
+
+def pruned_sentence(run: Run) -> str:
+    solution, name = run.solution, weight_names(run.spn)
+    zero = [v for v, weight in solution.beta.items() if weight <= 0]
+    if not zero:
+        return "No weight became zero: every branch of the drawing takes part."
+    when = [
+        f"{name[v]} at iteration {solution.pruned[v]}" if v in solution.pruned else name[v] for v in zero[:MOST_NAMED]
+    ]
+    more = f" and {len(zero) - MOST_NAMED} more" if len(zero) > MOST_NAMED else ""
+    gone = len(lost(run.spn, solution.beta))
+    proof = " The proof of the optimum includes it." if solution.status == "optimal" else ""
+    return (
+        f"Pruned: {', '.join(when)}{more}. A weight of zero takes its branch out of the decision: {gone} of "
+        f"{len(run.spn.nodes)} nodes are grey.{proof}"
+    )
+
+
+def node_numbers(seen: Inspected, node: str) -> None:
+    """The numbers of a node, under its name."""
+    run, kind = seen.run, seen.run.spn.kind(node)
+    st.markdown(f"**{plain(node_names(run.spn)[node])}** · {kind} {plain(node)}")
+    if kind == "product":
+        rows = product_rows(seen, node)
+    else:
+        adds = children_text(run.spn, node, weight_names(run.spn)) if kind == "sum" else ""
+        rows = {"adds": (adds.replace(" ∘ ", " + "), "")} if adds else {}
+        rows["share of the decision"] = (percent(decision_share(seen, node)), SHARE_HELP)
+    lines = "".join(f"| {plain(key)} | {plain(value)} |\n" for key, (value, _) in rows.items())
+    st.markdown("| | |\n|---|---|\n" + lines, help="  \n".join(f"{key}: {h}" for key, (_, h) in rows.items() if h))
+    st.caption(plain(fate(run, node)))
+
+
+def product_rows(seen: Inspected, node: str) -> dict[str, tuple[str, str]]:
+    run = seen.run
+    solution, spn = run.solution, run.spn
+    return {
+        "multiplies": (children_text(spn, node, weight_names(spn)), ""),
+        "weight β": (f"{solution.beta[node]:.4g}", ""),
+        "exponent p": (f"{solution.p[node]:g}", "how its weight is penalised, λ c β to the power of p"),
+        "part of Σg": (percent(path_flows(spn, solution.beta).get(node, float("nan"))), WEIGHT_HELP),
+        "share of the decision": (percent(decision_share(seen, node)), SHARE_HELP),
+        "KKT residual": (
+            f"{solution.kkt_residual[node]:.1e}",
+            "0 where no change of this weight would lower the objective",
+        ),
+    }
+
+
+def decision_share(seen: Inspected, node: str) -> float:
+    if not seen.has_data:
+        return float("nan")
+    learned = seen.learned()
+    kind = seen.run.spn.kind(node)
+    if kind == "sum":
+        return seen.once(("share", node), lambda prepared: _through(seen.run, prepared, node))
+    table = learned.weights if kind == "product" else learned.ranking[learned.ranking["kind"] == "kernel"]
+    return float(table.set_index("id")["share of the decision"][node])
+
+
+def fate(run: Run, node: str) -> str:
+    """What became of a node, and what that means."""
+    solution = run.solution
+    if node not in lost(run.spn, solution.beta):
+        return "Takes part in the decision."
+    if run.spn.kind(node) != "product" or solution.beta[node] > 0:
+        return "Takes no part: every path through it meets a weight that is zero."
+    when = f" at iteration {solution.pruned[node]}" if node in solution.pruned else ""
+    proved = " That is proved with the optimum, not an accident of the search." if solution.status == "optimal" else ""
+    return f"Pruned{when}: its weight is zero, so that no path through it takes part in the decision.{proved}"

@@ -1,0 +1,80 @@
+"""The Inspect page: what a run learned, how good it is, and why it may be believed."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from spnmkl.runs.training import Run
+from spnmkl.ui.activity import Trainer
+from spnmkl.ui.inspect_drawing import drawing_tab
+from spnmkl.ui.inspect_kernels import kernels_tab
+from spnmkl.ui.inspect_proof import proof_tab
+from spnmkl.ui.inspect_samples import samples_tab
+from spnmkl.ui.inspect_weights import matters_tab, weights_tab
+from spnmkl.ui.inspect_what_if import what_if_tab
+from spnmkl.ui.inspected import Inspected, percent
+from spnmkl.ui.session import fragment, tabs, workspace
+
+CHOICE = "inspect_run"
+
+
+@fragment
+def inspect_page() -> None:
+    trainer = workspace().trainer
+    trainer.collect()
+    title, choice = st.columns([3, 2], vertical_alignment="center")
+    title.markdown("#### Inspect — what was learned")
+    run = trainer.run
+    if run is None:
+        nothing_yet(trainer)
+        return
+    with choice:
+        choose_run(trainer, run)
+    seen = Inspected(run, trainer)
+    tabs(
+        "inspect",
+        {
+            "Drawing": lambda: drawing_tab(seen),
+            "Weights and paths": lambda: weights_tab(seen),
+            "What matters": lambda: matters_tab(seen),
+            "Kernels": lambda: kernels_tab(seen),
+            "Samples": lambda: samples_tab(seen),
+            "What if": lambda: what_if_tab(seen),
+            "Proof": lambda: proof_tab(seen),
+        },
+    )
+
+
+def nothing_yet(trainer: Trainer) -> None:
+    with st.container(border=True, horizontal_alignment="center", gap="small"):
+        if trainer.busy:
+            st.markdown("**A training is going on.** Once it has ended, what it learned is shown here.")
+            st.page_link("pages/train.py", label="Watch it", icon=":material/arrow_forward:")
+            _wait_for(trainer)
+        else:
+            st.markdown("**Nothing is trained yet.** Train the drawing; what it learned is shown here.")
+            st.page_link("pages/train.py", label="Train it", icon=":material/arrow_forward:")
+
+
+@st.fragment(run_every=1.0)
+def _wait_for(trainer: Trainer) -> None:
+    if not trainer.busy:
+        st.rerun()
+
+
+def choose_run(trainer: Trainer, run: Run) -> None:
+    """Which run the pages show, where there are several."""
+    titles = {r.name: title(r) for r in trainer.runs}
+    if len(titles) == 1:
+        st.markdown(f":small[{title(run)}]", text_alignment="right")
+        return
+
+    def take() -> None:
+        trainer.chosen = st.session_state[CHOICE]
+
+    st.session_state[CHOICE] = run.name
+    st.selectbox("Run", titles, format_func=titles.get, key=CHOICE, on_change=take, label_visibility="collapsed")
+
+
+def title(run: Run) -> str:
+    return f"{run.name} · {run.dataset_name} · C = {run.settings.C:g} · {percent(run.test_scores.accuracy)} on test"
