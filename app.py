@@ -11,6 +11,7 @@ page = st.navigation(
         st.Page("pages/data.py", title="Data", icon=":material/table:"),
         st.Page("pages/design.py", title="Design", icon=":material/account_tree:", default=True),
         st.Page("pages/train.py", title="Train", icon=":material/model_training:"),
+        st.Page("pages/inspect.py", title="Inspect", icon=":material/insights:"),
     ],
     position="top",
 )

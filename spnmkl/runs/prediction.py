@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -95,12 +95,15 @@ class Predictor:
         """
         needed, here = set(self.preparation.names), set(frame.columns)
         lacking = [name for name in self.preparation.names if name not in here]
-        others = [name for name in frame.columns if name not in needed]
-        alike = _alike(lacking, others)
+        others = [name for name in frame.columns if name not in needed and name != self.label]
+        label = [] if self.label is None or self.label in here else [self.label]
+        alike = _alike([*lacking, *label], others)
         if accept and alike:
             return self.match(frame.rename(columns={found: name for name, found in alike.items()}))
-        ids = [name for name in others if name != self.label and _identifies(frame[name])][:MOST_IDS]
-        ignored = [name for name in others if name != self.label and name not in ids and name not in alike.values()]
+        taken = set(alike.values())
+        others = [name for name in others if name not in taken]
+        ids = list(islice((name for name in others if _identifies(frame[name])), MOST_IDS))
+        ignored = [name for name in others if name not in ids]
         return Match(frame, tuple(lacking), alike, tuple(ignored), tuple(ids))
 
     def predict(self, match: Match, tick: Tick | None = None) -> Predictions:
@@ -113,34 +116,32 @@ class Predictor:
             Called with the rows done and all; it may raise to stop.
         """
         match.check()
-        decision, usable = self._decisions(match.frame, tick or (lambda done, total: None))
-        values = decision[usable]
-        chosen = (values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
-        predicted = self.model.classes_[chosen]
-        columns: dict[str, Any] = {name: match.frame[name].to_numpy() for name in match.ids}
-        columns.setdefault("row", np.arange(1, len(match.frame) + 1))
+        frame = match.frame
+        decision, usable = self._decisions(frame, tick or (lambda done, total: None))
+        values, classes = decision[usable], self.model.classes_
+        predicted = classes[(values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)]
+        columns: dict[str, Any] = {"row": np.arange(1, len(frame) + 1)} | {name: frame[name] for name in match.ids}
         columns["prediction"] = predicted if usable.all() else _spread(predicted, usable)
         columns |= dict(zip(self.score_names, decision.reshape(len(decision), -1).T, strict=True))
-        notes = [_without_values(match.frame, self.preparation, usable)]
-        scores = None
-        if self.label in match.frame.columns:
-            truth = as_text(match.frame[self.label])
-            columns[TRUE] = truth.to_numpy(dtype=object, na_value=None)
-            scores, note = self._scored(truth, decision, usable)
-            notes.append(note)
-            if scores is not None:
-                right = np.full(len(usable), None, dtype=object)
-                right[self._known(truth) & usable] = scores.right
-                columns[RIGHT] = right
-        first = ["row", *match.ids] if "row" not in match.ids else match.ids
-        table = pd.DataFrame({name: columns[name] for name in dict.fromkeys([*first, *columns])})
-        return Predictions(table, scores, predicted, tuple(filter(None, notes)))
+        notes, scores = [_without_values(frame, self.preparation, usable)], None
+        if self.label in frame.columns:
+            truth = as_text(frame[self.label])
+            codes = pd.Index([str(c) for c in classes]).get_indexer(truth.astype(object))
+            columns[TRUE] = truth
+            notes.append(_foreign(truth[(codes < 0) & truth.notna()]))
+            rows = (codes >= 0) & usable
+            if rows.any():
+                scores = score(classes[codes[rows]], decision[rows], classes)
+                columns[RIGHT] = _spread(scores.right, rows)
+        table = pd.DataFrame({name: np.asarray(values) for name, values in columns.items()})
+        return Predictions(table, scores, _balance(predicted, classes), tuple(filter(None, notes)))
 
     def _decisions(self, frame: pd.DataFrame, tick: Tick) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Decision values, NaN where a row has missing values that training does not fill; and the other rows."""
-        frame = frame[list(self.preparation.names)]
-        # As text before it is cut: whether a number is written with a decimal point depends on the whole column.
-        frame = frame.assign(**{name: as_text(frame[name]) for name in self.preparation.text})
+        frame = frame[list(self.preparation.names)].copy(deep=False)
+        for name in self.preparation.text:
+            # Before the rows are cut: whether a number has a decimal point depends on the whole column.
+            frame[name] = as_text(frame[name])
         n, usable = len(frame), self.preparation.usable(frame)
         decision = np.full((n, len(self.score_names)), np.nan)
         for start in range(0, n, PIECE_ROWS):
@@ -151,28 +152,6 @@ class Predictor:
                 decision[rows] = self.model.decision_function(X).reshape(len(rows), -1)
         tick(n, n)
         return decision[:, 0] if decision.shape[1] == 1 else decision, usable
-
-    @cached_property
-    def _by_text(self) -> dict[str, int]:
-        return {str(c): k for k, c in enumerate(self.model.classes_)}
-
-    def _known(self, truth: pd.Series) -> NDArray[np.bool_]:
-        return truth.isin(list(self._by_text)).to_numpy(dtype=bool)
-
-    def _scored(
-        self, truth: pd.Series, decision: NDArray[np.float64], usable: NDArray[np.bool_]
-    ) -> tuple[Scores | None, str]:
-        known = self._known(truth)
-        foreign = truth[truth.notna() & ~known]
-        note = ""
-        if len(foreign):
-            rows = counted(len(foreign), "row")
-            note = f"{rows} of a class that training did not have, such as {quoted(foreign.iloc[0])}, not counted."
-        rows = known & usable
-        if not rows.any():
-            return None, note
-        y = self.model.classes_[[self._by_text[text] for text in truth[rows]]]
-        return score(y, decision[rows], self.model.classes_), note
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +164,7 @@ class Match:
     lacking : tuple of str
         Columns of training that are not there.
     alike : dict
-        Of these, column of training → a column that differs in case, spaces or signs only.
+        Of these, or the label → a column that differs in case, spaces or signs only.
     ignored : tuple of str
         Columns that the model does not know.
     ids : tuple of str
@@ -225,22 +204,16 @@ class Predictions:
         Row by row: its number, what identifies it, prediction, scores, and the true label if it is there.
     scores : Scores or None
         Against the true labels, where there are any.
-    predicted : ndarray
-        Of the rows that could be predicted.
+    balance : DataFrame
+        `class`, `rows` and `share` of every answer.
     notes : tuple of str
         Rows that were left out, and why.
     """
 
     table: pd.DataFrame
     scores: Scores | None
-    predicted: NDArray
+    balance: pd.DataFrame
     notes: tuple[str, ...]
-
-    @property
-    def balance(self) -> pd.DataFrame:
-        """`class`, `rows` and `share` of every answer."""
-        classes, rows = np.unique(self.predicted, return_counts=True)
-        return pd.DataFrame({"class": classes.astype(str), "rows": rows, "share": rows / max(rows.sum(), 1)})
 
 
 def _stored_preparation(model: SPNMKLClassifier, name: str) -> Preparation:
@@ -289,6 +262,18 @@ def _spread(values: NDArray, where: NDArray[np.bool_]) -> NDArray:
     spread = np.full(len(where), None, dtype=object)
     spread[where] = values
     return spread
+
+
+def _balance(predicted: NDArray, classes: NDArray) -> pd.DataFrame:
+    rows = (predicted == classes[:, None]).sum(axis=1)
+    return pd.DataFrame({"class": classes.astype(str), "rows": rows, "share": rows / max(len(predicted), 1)})
+
+
+def _foreign(labels: pd.Series) -> str:
+    if not len(labels):
+        return ""
+    rows = counted(len(labels), "row")
+    return f"{rows} of a class that training did not have, such as {quoted(labels.iloc[0])}: not counted."
 
 
 def _without_values(frame: pd.DataFrame, preparation: Preparation, usable: NDArray[np.bool_]) -> str:

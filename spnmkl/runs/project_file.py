@@ -206,7 +206,6 @@ def _read_data(reader: Reader, use: DataUse) -> Dataset:
     matrices = {name: reader.floats(f"matrices/{k}.npy", use.n_rows, use.n_rows) for k, name in enumerate(use.matrices)}
     with reader.part(_DOCUMENT):
         return Dataset(use.name, frame, use.label, use.ignored, use.views, use.group, matrices)
-    raise AssertionError
 
 
 def _read_use(stored: Mapping[str, Any]) -> DataUse:

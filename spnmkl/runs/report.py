@@ -25,7 +25,7 @@ from spnmkl.runs.kernel_views import kernel_image, projection
 from spnmkl.runs.prepared import Prepared
 from spnmkl.runs.reproduction import reproduction_code
 from spnmkl.runs.training import Run
-from spnmkl.runs.words import ending, pruning
+from spnmkl.runs.words import ending, percent, pruning
 
 MOST_WEIGHTS = 60
 MOST_PATHS = 20
@@ -107,9 +107,13 @@ def _tiles(run: Run) -> Iterator[tuple[str, str, str]]:
     """Title, number and remark of what one wants to know first."""
     solution, scores = run.solution, run.test_scores
     low, high = scores.interval
-    yield "Test accuracy", _percent(scores.accuracy), f"95\u00a0% interval {100 * low:.0f}–{_percent(high, 0)}"
+    yield (
+        "Test accuracy",
+        _percent(scores.accuracy),
+        f"95\u00a0% interval {100 * low:.0f}\u2060–\u2060{_percent(high, 0)}",
+    )
     yield "Majority class", _percent(scores.majority[1]), f"right by always answering {str(scores.majority[0])[:40]!r}"
-    gap = f"{solution.gap:.1e}" if solution.gap < 1 else "none"
+    gap = _tied(percent(solution.gap)) if solution.gap < 1 else "none"
     yield "Relative gap", gap, "certified optimal" if solution.status == "optimal" else "not certified"
     kept = sum(weight > 0 for weight in solution.beta.values())
     yield "Weights kept", f"{kept} of {len(solution.beta)}", f"{counted(len(solution.beta) - kept, 'weight')} at zero"

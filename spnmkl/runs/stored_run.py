@@ -106,7 +106,6 @@ def read_run(reader: Reader, folder: str) -> Run:
             cross_validation=_read_cross_validation(reader, folder, mapped),
             path=_read_path(reader, folder, document["path_points"], solution),
         )
-    raise AssertionError
 
 
 def text(value: object) -> str:
@@ -142,7 +141,6 @@ def _read_model(reader: Reader, member: str) -> SPNMKLClassifier | None:
         file = Path(folder) / MODEL
         file.write_bytes(data)
         return load_model(file)
-    raise AssertionError
 
 
 def _read_views(spn: SPN, stored: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
@@ -220,7 +218,6 @@ def _read_solution(reader: Reader, folder: str, spn: SPN, classes: NDArray, y: N
             witness_alpha=witness[0] if binary else witness,
             **known,
         )
-    raise AssertionError
 
 
 def _read_history(reader: Reader, folder: str, products: tuple[str, ...]) -> tuple[Record, ...]:

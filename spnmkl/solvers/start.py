@@ -42,7 +42,7 @@ def smallest_C(problem: Problem, max_rounds: int = 400) -> Iterator[Bracket]:
         kernel_matrix(problem.circuit, problem.circuit.weights(beta), problem.source, K, problem.n_threads)
         a = np.array([least_norm(K, y, low, s, start, 1e-8) for y, low, start in zip(Y, lower, a, strict=True)])
         flows = quadratic_flows(problem, a, beta)
-        D = problem.circuit.X.T @ flows
+        D = np.maximum(problem.circuit.X.T @ flows, 0.0)  # a constant kernel's may round to less
         value = D.sum() / (c * beta).sum()
         if value > lowest:
             lowest, best = value, beta

@@ -8,7 +8,11 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, Literal
 
+from spnmkl.circuit.program import compile_circuit
 from spnmkl.data import Choices, Dataset, SplitSettings
+from spnmkl.errors import ParameterError
+from spnmkl.runs.comparison import was_trained_on
+from spnmkl.problem import powers
 from spnmkl.runs.jobs import Job
 from spnmkl.runs.prepared import Prepared, prepare
 from spnmkl.runs.settings import Settings
@@ -18,9 +22,11 @@ from spnmkl.solution import Record
 from spnmkl.solvers import C_min
 from spnmkl.structure import SPN
 from spnmkl.structure.layout import unplaced
+from spnmkl.structure.text import one_line
 
 Kind = Literal["train", "choose", "trace", "look"]
 FOLDS = 5
+MOST_LETTERS = 60  # of a run's name
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +97,29 @@ class Trainer:
     def fresh_name(self) -> str:
         taken = {run.name for run in self.runs}
         return next(name for k in count(1) if (name := f"Run {k}") not in taken)
+
+    def rename(self, name: str, new: str) -> None:
+        """Call a run otherwise."""
+        new = one_line(new)[:MOST_LETTERS]
+        if not new or any(run.name == new for run in self.runs if run.name != name):
+            reason = f"another run is called {new!r}" if new else "a name has one letter or more"
+            raise ParameterError(f"{name!r} cannot be renamed: {reason}; choose another name.")
+        self.runs = [replace(run, name=new) if run.name == name else run for run in self.runs]
+        if name in self.tasks:
+            self.tasks[new] = self.tasks.pop(name)
+        self.chosen = new if self.chosen == name else self.chosen
+
+    def remove(self, name: str) -> None:
+        """Forget a run; where it was shown, the last one is."""
+        self.runs = [run for run in self.runs if run.name != name]
+        self.tasks.pop(name, None)
+        self.chosen = None if self.chosen == name else self.chosen
+
+    def attach(self, dataset: Dataset) -> None:
+        """Give runs that came without their data these, where they are the ones."""
+        for run in self.runs:
+            if run.name not in self.tasks and was_trained_on(run, dataset):
+                self.tasks[run.name] = Task(run.spn, dataset, run.choices, run.split)
 
     def prepared(self, task: Task, tick: Callable[[str], object] | None = None) -> Prepared:
         """Kernels of a task; the last ones are kept."""
@@ -190,8 +219,7 @@ class Trainer:
 
     def _find_smallest_C(self, job: Job[Any], prepared: Prepared, task: Task, settings: Settings) -> None:
         job.tick("finding the smallest useful C")
-        powers = {settings.p} if settings.p is not None else {task.spn.p(v) for v in task.spn.products}
-        if powers == {1.0}:
+        if (powers(prepared.mapped, compile_circuit(prepared.mapped), settings.p) == 1).all():
             self.smallest_C = C_min(
                 prepared.mapped,
                 prepared.source,

@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from spnmkl.export.looks import NodeLook, drawn
+from spnmkl.export.looks import EdgeLook, NodeLook, drawn, path_flows
 from spnmkl.export.text import kernel_text, weight_symbol
 from spnmkl.structure import SPN, Path
 from spnmkl.structure.layout import arranged
@@ -57,15 +57,18 @@ def show_trained(
     """The drawing to look at; with weights, sizes and colours are by weight and what is pruned is grey."""
     theme = "dark" if st.context.theme.type == "dark" else "light"
     nodes, edges = drawn(spn, beta, theme=theme)
+    through = path_flows(spn, beta) if beta is not None else {}
     data = {
         "revision": f"{hash(spn)}",
         "readonly": True,
         "message": said,
+        "fit": True,
+        "select": list(chosen_nodes(key, spn)),
         "nodes": [_place(spn, v) for v in nodes],
         "edges": [list(edge) for edge in edges],
         "looks": {
-            "nodes": {v: _trained_look(spn, v, look) for v, look in nodes.items()},
-            "edges": {_edge_name(edge): {"width": look.width, "color": look.colour} for edge, look in edges.items()},
+            "nodes": {v: _trained_look(spn, v, look, through.get(v)) for v, look in nodes.items()},
+            "edges": {_edge_name(edge): _trained_edge(edge, look, through) for edge, look in edges.items()},
             "path": _red(spn, path),
         },
     }
@@ -86,12 +89,25 @@ def _edge_name(edge: tuple[str, str]) -> str:
     return json.dumps(edge, ensure_ascii=False, separators=(",", ":"))
 
 
-def _trained_look(spn: SPN, v: str, look: NodeLook) -> dict[str, Any]:
-    shown = {"text": look.text, "title": look.title, "fill": look.fill, "border": look.border, "faded": look.faded}
+def _trained_look(spn: SPN, v: str, look: NodeLook, through: float | None) -> dict[str, Any]:
+    shown: dict[str, Any] = {"text": look.text, "title": look.title, "fill": look.fill, "border": look.border}
     if spn.kind(v) == "product":
-        title = f"{look.title}, β = {look.value}" if look.value else look.title
-        shown |= {"weight": look.text, "value": look.value, "radius": look.width / 2, "title": title}
+        shown |= {"weight": look.text, "value": look.value, "radius": look.width / 2, "rise": look.rise}
+        shown["title"] += f", β = {look.value}" if look.value else ""
+        shown["title"] += "" if through is None else f", {_part(through)}"
+    if look.faded:
+        shown |= {"ink": look.ink, "title": shown["title"] + ", pruned"}
     return shown
+
+
+def _trained_edge(edge: tuple[str, str], look: EdgeLook, through: Mapping[str, float]) -> dict[str, Any]:
+    share = through.get(edge[1], through.get(edge[0]))
+    title = {} if share is None else {"title": _part(share)}
+    return {"width": look.width, "color": look.colour} | title
+
+
+def _part(share: float) -> str:
+    return f"{100 * share:.3g} % of the path weights"
 
 
 def _red(spn: SPN, path: Path | None) -> dict[str, Any]:

@@ -29,8 +29,9 @@ MOST_SKETCHED = 8  # kernels on a template's card
 def exchange() -> None:
     """The title and the buttons above the canvas. What they open is computed then, and not with every edit."""
     work = workspace()
-    title, *places = st.columns([10, 3, 2, 3], vertical_alignment="center")
-    title.markdown("#### Design — draw how the kernels are combined")
+    title, *places, onwards = st.columns([7, 3, 2.4, 3, 2.6], vertical_alignment="center")
+    title.markdown("#### Design — draw the combination")
+    onwards.page_link("pages/train.py", label="Next: train", icon=":material/arrow_forward:")
     for place, (name, (icon, _)) in zip(places, DIALOGS.items(), strict=True):
         place.button(name, icon=icon, width="stretch", key=f"open_{name}", on_click=open_dialog, args=(name,))
     shown = opened_dialog()

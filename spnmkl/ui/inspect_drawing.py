@@ -5,17 +5,16 @@ from __future__ import annotations
 import streamlit as st
 
 from spnmkl.export.looks import THEMES, lost, mixed, path_flows
-from spnmkl.report import certificate_sentence
-from spnmkl.runs.explain import children_text, weight_names
+from spnmkl.runs.explain import carried, children_text, weight_names
 from spnmkl.runs.training import Run
-from spnmkl.solution import Record, Solution
+from spnmkl.runs.words import ending, percent, pruning
+from spnmkl.solution import Record
 from spnmkl.ui.canvas import show_trained
-from spnmkl.ui.inspected import SHARE_HELP, WEIGHT_HELP, Inspected, node_names, percent
+from spnmkl.ui.inspected import SHARE_HELP, WEIGHT_HELP, Inspected, node_names, sentence, share_text
 from spnmkl.ui.words import plain
 
 CANVAS = "inspect_drawing"
 RESULT = "result"
-MOST_NAMED = 12
 
 
 def drawing_tab(seen: Inspected) -> None:
@@ -28,7 +27,7 @@ def drawing_tab(seen: Inspected) -> None:
             selected = show_trained(CANVAS, run.spn, record.beta if record else run.solution.beta)
             legend(record.beta if record else run.solution.beta)
     with right:
-        ending(run)
+        how_it_ended(run)
         if selected:
             node_numbers(seen, selected[0])
         else:
@@ -60,7 +59,7 @@ def replay(run: Run) -> Record | None:
 
 
 def gap_text(gap: float) -> str:
-    return f"{100 * gap:.2g} %" if gap < 1 else "not known" if gap == float("inf") else "above 100 %"
+    return percent(gap) if gap < 1 else "not known"
 
 
 def legend(beta: dict[str, float]) -> None:
@@ -75,9 +74,9 @@ def legend(beta: dict[str, float]) -> None:
         for width in (1, 3, 5)
     )
     parts = (
-        (dots, f"weight β, from 0 to {largest:.3g}"),
-        (lines, "part of all path weights Σg"),
-        (_dot(14, "transparent", colours.faded), "pruned: takes no part"),
+        (dots, f"products: weight β, 0 to {largest:.3g}"),
+        (lines, "edges: part of the path weights Σg"),
+        (_dot(14, "transparent", colours.faded), "grey: pruned, takes no part"),
     )
     st.html(
         '<div style="display:flex;flex-wrap:wrap;gap:2px 22px;font-size:13px;opacity:.85">'
@@ -93,39 +92,12 @@ def _dot(size: float, fill: str, border: str) -> str:
     )
 
 
-def ending(run: Run) -> None:
-    """How the training ended, how good it is, and what was pruned."""
+def how_it_ended(run: Run) -> None:
+    """What is proved, how good it is, and what was pruned."""
     show = st.success if run.solution.status == "optimal" and any(run.solution.beta.values()) else st.warning
-    show(plain(verdict(run.solution)))
-    st.markdown(plain(run.test_scores.sentence()) + ".")
-    st.markdown(plain(pruned_sentence(run)))
-
-
-def verdict(solution: Solution) -> str:
-    if solution.status == "optimal" and any(solution.beta.values()):
-        return (
-            f"Certified optimal to {gap_text(solution.gap)}: no other weights could lower the objective by more than "
-            "that."
-        )
-    text = certificate_sentence(solution)
-    return text[:1].upper() + text[1:] + "."
-
-
-def pruned_sentence(run: Run) -> str:
-    solution, name = run.solution, weight_names(run.spn)
-    zero = [v for v, weight in solution.beta.items() if weight <= 0]
-    if not zero:
-        return "No weight became zero: every branch of the drawing takes part."
-    when = [
-        f"{name[v]} at iteration {solution.pruned[v]}" if v in solution.pruned else name[v] for v in zero[:MOST_NAMED]
-    ]
-    more = f" and {len(zero) - MOST_NAMED} more" if len(zero) > MOST_NAMED else ""
-    gone = len(lost(run.spn, solution.beta))
-    proof = " The proof of the optimum includes it." if solution.status == "optimal" else ""
-    return (
-        f"Pruned: {', '.join(when)}{more}. A weight of zero takes its branch out of the decision: {gone} of "
-        f"{len(run.spn.nodes)} nodes are grey.{proof}"
-    )
+    show(sentence(ending(run.solution)))
+    st.markdown(sentence(run.test_scores.sentence()) + ".")
+    st.markdown(plain(pruning(run)))
 
 
 def node_numbers(seen: Inspected, node: str) -> None:
@@ -135,9 +107,7 @@ def node_numbers(seen: Inspected, node: str) -> None:
     if kind == "product":
         rows = product_rows(seen, node)
     else:
-        adds = children_text(run.spn, node, weight_names(run.spn)) if kind == "sum" else ""
-        rows = {"adds": (adds.replace(" ∘ ", " + "), "")} if adds else {}
-        rows["share of the decision"] = (percent(decision_share(seen, node)), SHARE_HELP)
+        rows = {"share of the decision": (share_text(decision_share(seen, node)), SHARE_HELP)}
     lines = "".join(f"| {plain(key)} | {plain(value)} |\n" for key, (value, _) in rows.items())
     st.markdown("| | |\n|---|---|\n" + lines, help="  \n".join(f"{key}: {h}" for key, (_, h) in rows.items() if h))
     st.caption(plain(fate(run, node)))
@@ -150,8 +120,8 @@ def product_rows(seen: Inspected, node: str) -> dict[str, tuple[str, str]]:
         "multiplies": (children_text(spn, node, weight_names(spn)), ""),
         "weight β": (f"{solution.beta[node]:.4g}", ""),
         "exponent p": (f"{solution.p[node]:g}", "how its weight is penalised, λ c β to the power of p"),
-        "part of Σg": (percent(path_flows(spn, solution.beta).get(node, float("nan"))), WEIGHT_HELP),
-        "share of the decision": (percent(decision_share(seen, node)), SHARE_HELP),
+        "part of Σg": (share_text(path_flows(spn, solution.beta).get(node, float("nan"))), WEIGHT_HELP),
+        "share of the decision": (share_text(decision_share(seen, node)), SHARE_HELP),
         "KKT residual": (
             f"{solution.kkt_residual[node]:.1e}",
             "0 where no change of this weight would lower the objective",
@@ -162,10 +132,9 @@ def product_rows(seen: Inspected, node: str) -> dict[str, tuple[str, str]]:
 def decision_share(seen: Inspected, node: str) -> float:
     if not seen.has_data:
         return float("nan")
-    learned = seen.learned()
-    kind = seen.run.spn.kind(node)
+    learned, kind = seen.learned(), seen.run.spn.kind(node)
     if kind == "sum":
-        return seen.once(("share", node), lambda prepared: _through(seen.run, prepared, node))
+        return seen.once(("share", node), lambda prepared: carried(seen.run, prepared).through([node]))
     table = learned.weights if kind == "product" else learned.ranking[learned.ranking["kind"] == "kernel"]
     return float(table.set_index("id")["share of the decision"][node])
 

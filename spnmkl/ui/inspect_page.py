@@ -12,7 +12,7 @@ from spnmkl.ui.inspect_proof import proof_tab
 from spnmkl.ui.inspect_samples import samples_tab
 from spnmkl.ui.inspect_weights import matters_tab, weights_tab
 from spnmkl.ui.inspect_what_if import what_if_tab
-from spnmkl.ui.inspected import Inspected, percent
+from spnmkl.ui.inspected import Inspected, share_text
 from spnmkl.ui.session import fragment, tabs, workspace
 
 CHOICE = "inspect_run"
@@ -73,8 +73,10 @@ def choose_run(trainer: Trainer, run: Run) -> None:
         trainer.chosen = st.session_state[CHOICE]
 
     st.session_state[CHOICE] = run.name
-    st.selectbox("Run", titles, format_func=titles.get, key=CHOICE, on_change=take, label_visibility="collapsed")
+    st.selectbox(
+        "Run", list(titles), format_func=titles.__getitem__, key=CHOICE, on_change=take, label_visibility="collapsed"
+    )
 
 
 def title(run: Run) -> str:
-    return f"{run.name} · {run.dataset_name} · C = {run.settings.C:g} · {percent(run.test_scores.accuracy)} on test"
+    return f"{run.name} · {run.dataset_name} · C = {run.settings.C:g} · {share_text(run.test_scores.accuracy)} on test"

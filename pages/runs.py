@@ -1,0 +1,5 @@
+"""Compare runs, and keep them."""
+
+from spnmkl.ui.runs_page import runs_page
+
+runs_page()

@@ -1,0 +1,223 @@
+"""Runs beside each other: what they were asked to do, what they learned and how good it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from spnmkl.data import Dataset, Preparation, split_rows
+from spnmkl.data.words import counted, listed
+from spnmkl.errors import SPNMKLError
+from spnmkl.runs.explain import children_text, weight_names
+from spnmkl.runs.training import Run
+from spnmkl.structure import SPN
+from spnmkl.structure.layout import unplaced
+
+ENDINGS = {
+    "optimal": "certified optimal",
+    "stationary": "stationary, not certified",
+    "iteration_limit": "at the limit of iterations",
+    "stalled": "no further progress",
+    "interrupted": "stopped",
+}
+
+
+def runs_table(runs: Sequence[Run]) -> pd.DataFrame:
+    """One row per run, with what one compares at first."""
+    return pd.DataFrame(
+        {
+            "run": [run.name for run in runs],
+            "data": [run.dataset_name for run in runs],
+            "structure": [structure_text(run.spn) for run in runs],
+            "C": [run.settings.C for run in runs],
+            "p": [powers_text(run) for run in runs],
+            "solver": [run.solution.solver for run in runs],
+            "ended": [ending_text(run) for run in runs],
+            "gap": [run.solution.gap if np.isfinite(run.solution.gap) else None for run in runs],
+            "training": [run.train_scores.accuracy for run in runs],
+            "test": [run.test_scores.accuracy for run in runs],
+            "pruned": [f"{_n_zero(run)} of {len(run.solution.beta):,}" for run in runs],
+            "seconds": [run.seconds for run in runs],
+        }
+    )
+
+
+def ending_text(run: Run) -> str:
+    """How it ended, in two or three words."""
+    if run.solution.status == "optimal" and not any(run.solution.beta.values()):
+        return "certified, all weights zero"
+    return ENDINGS.get(run.solution.status, run.solution.status)
+
+
+def structure_text(spn: SPN) -> str:
+    return f"{len(spn.kernels):,} kernels, {len(spn.products):,} weights"
+
+
+def powers_text(run: Run) -> str:
+    """The p that was used, from the smallest to the largest where they differ."""
+    low, high = min(run.solution.p.values()), max(run.solution.p.values())
+    return f"{low:g}" if low == high else f"{low:.3g}–{high:.3g}"
+
+
+def _n_zero(run: Run) -> int:
+    return sum(weight <= 0 for weight in run.solution.beta.values())
+
+
+def settings_table(runs: Sequence[Run], everything: bool = False) -> pd.DataFrame:
+    """What the runs were asked to do, one column each: the rows in which they differ, or all."""
+    described = [_described(run, letter) for run, letter in zip(runs, _letters(runs), strict=True)]
+    table = pd.DataFrame(
+        {run.name: list(values.values()) for run, values in zip(runs, described, strict=True)}, list(described[0])
+    )
+    return table if everything else table[table.nunique(axis=1) > 1]
+
+
+def _letters(runs: Sequence[Run]) -> list[str]:
+    """The same letter for drawings that differ in places alone."""
+    distinct: dict[SPN, str] = {}
+    return [distinct.setdefault(unplaced(run.spn), _letter(len(distinct))) for run in runs]
+
+
+def _letter(k: int) -> str:
+    return chr(ord("A") + k) if k < 26 else f"#{k + 1}"
+
+
+def _described(run: Run, letter: str) -> dict[str, str]:
+    settings, choices = run.settings, run.choices
+    return {
+        "data": run.dataset_name,
+        "label": run.label,
+        "columns used": f"{len(run.preparation.names):,}",
+        "numbers": choices.numeric,
+        "missing values": choices.missing,
+        "categories": choices.categorical,
+        "rows": f"{run.n_train:,} to train, {run.n_test:,} to test",
+        "test share": f"{run.split.test_share:.0%}",
+        "seed of the split": str(run.split.seed),
+        "structure": f"{letter}: {structure_text(run.spn)}",
+        "C": f"{settings.C:.6g}",
+        "λ": f"{settings.lam:g}",
+        "p": ("as drawn: " if settings.p is None else "") + powers_text(run),
+        "solver": settings.solver,
+        "tolerance": f"{settings.tol:g}",
+        "most iterations": "the solver's own" if settings.max_iter is None else f"{settings.max_iter:,}",
+        "class weights": _class_weights(settings.class_weight),
+    }
+
+
+def _class_weights(weights: Mapping[Any, float] | str | None) -> str:
+    if weights is None:
+        return "none"
+    return weights if isinstance(weights, str) else listed([f"{c}: {w:g}" for c, w in weights.items()], 10)
+
+
+def weights_beside(runs: Sequence[Run]) -> pd.DataFrame:
+    """The weights of all runs, one column each, heaviest first; missing where a run has no such weight.
+
+    A weight is the same in two runs if its product has the same name and multiplies the same kernels directly.
+    """
+    rows: dict[object, dict[str, Any]] = {}
+    columns = [f"β of {run.name}" for run in runs]
+    for run, column in zip(runs, columns, strict=True):
+        names = weight_names(run.spn)
+        for v in run.spn.products:
+            first = {"weight": names[v], "multiplies": children_text(run.spn, v, names)}
+            rows.setdefault(_product(run.spn, v), first)[column] = run.solution.beta[v]
+    order = sorted(rows.values(), key=lambda row: -max(row.get(column, 0.0) for column in columns))
+    return pd.DataFrame(order, columns=["weight", "multiplies", *columns])
+
+
+def _product(spn: SPN, v: str) -> object:
+    return v, frozenset(spn.spec(child) for child in spn.children(v) if spn.kind(child) == "kernel")
+
+
+def only_here(spn: SPN, others: Sequence[SPN]) -> frozenset[str]:
+    """Nodes that some other drawing has not, or has otherwise; and both ends of an edge that it has not."""
+    found: set[str] = set()
+    for other in others:
+        there = set(other.nodes)
+        same = {v for v in spn.nodes if v in there and _meaning(spn, v) == _meaning(other, v)}
+        found |= set(spn.nodes) - same
+        for v in same:
+            added = [child for child in spn.children(v) if child in same and child not in other.children(v)]
+            found |= {v, *added} if added else set()
+    return frozenset(found)
+
+
+def _meaning(spn: SPN, v: str) -> tuple[object, ...]:
+    kind = spn.kind(v)
+    return kind, spn.label(v), spn.spec(v) if kind == "kernel" else spn.p(v) if kind == "product" else None
+
+
+def scores_table(runs: Sequence[Run]) -> pd.DataFrame:
+    """Accuracy on the rows held out, with Wilson's 95 % interval, beside the majority class and the training rows."""
+    tests = [run.test_scores for run in runs]
+    return pd.DataFrame(
+        {
+            "run": [run.name for run in runs],
+            "test": [scores.accuracy for scores in tests],
+            "low": [scores.interval[0] for scores in tests],
+            "high": [scores.interval[1] for scores in tests],
+            "majority": [scores.majority[1] for scores in tests],
+            "rows": [scores.n for scores in tests],
+            "AUC": [_mean_auc(scores.auc) for scores in tests],
+            "training": [run.train_scores.accuracy for run in runs],
+        }
+    )
+
+
+def _mean_auc(auc: float | Mapping[Any, float]) -> float:
+    return float(np.mean(list(auc.values()))) if isinstance(auc, Mapping) else auc
+
+
+def same_test(one: Run, other: Run) -> bool:
+    """Whether both were tested on the same rows."""
+    return (
+        one.dataset_name == other.dataset_name
+        and one.label == other.label
+        and np.array_equal(one.test, other.test)
+        and np.array_equal(one.test_scores.y, other.test_scores.y)
+    )
+
+
+def agreement(one: Run, other: Run) -> str:
+    """Where the answers of two runs on the same test rows differ, in a sentence."""
+    a, b = one.test_scores.right, other.test_scores.right
+    return (
+        f"Of {counted(len(a), 'test row')}, both are right on {int((a & b).sum()):,} and both wrong on "
+        f"{int((~a & ~b).sum()):,}; only {one.name} is right on {int((a & ~b).sum()):,}, only {other.name} on "
+        f"{int((~a & b).sum()):,}."
+    )
+
+
+def was_trained_on(run: Run, dataset: Dataset) -> bool:
+    """Whether these are the data of a run: the same split, labels, columns and matrices."""
+    try:
+        return dataset.label == run.label and _same_rows(run, dataset) and _same_matrices(run, dataset)
+    except SPNMKLError:
+        return False
+
+
+def _same_rows(run: Run, dataset: Dataset) -> bool:
+    labelled = replace(dataset, matrices={}).labelled()
+    parts = split_rows(labelled, run.split.test_share, run.split.seed)
+    rows = np.flatnonzero(dataset.frame[dataset.label].notna())
+    train, y = rows[parts.train], labelled.y[parts.train]
+    if run.preparation.columns:
+        features = dataset.frame[list(dataset.features)]
+        # Means and scales of the training rows: other values would give others.
+        if Preparation.fit(features, run.choices, train) != run.preparation:
+            return False
+        if run.choices.missing == "drop rows":
+            usable = run.preparation.usable(features)[train]
+            train, y = train[usable], y[usable]
+    return np.array_equal(train, run.train) and np.array_equal(y, run.solution.y)
+
+
+def _same_matrices(run: Run, dataset: Dataset) -> bool:
+    given = [leaf for leaf in run.spn.kernels if run.spn.spec(leaf).kernel == "precomputed"]
+    return all(run.spn.label(leaf) in dataset.matrices for leaf in given)

@@ -1,0 +1,84 @@
+"""Kernel matrices to look at, and how well each one agrees with the labels."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from spnmkl.charts import heatmap_chart
+from spnmkl.data.words import counted
+from spnmkl.kernels.matrices import alignment
+from spnmkl.runs.kernel_views import KernelImage, kernel_image
+from spnmkl.runs.prepared import Prepared
+from spnmkl.structure import SPN
+from spnmkl.ui.inspected import Inspected, missing_data, node_names, share_column
+
+CELLS = 250
+ALIGNMENT_HELP = (
+    "Centred alignment: 1 for a kernel that is high within classes and low between them, near 0 for one that has "
+    "nothing to do with the labels."
+)
+
+
+def kernels_tab(seen: Inspected) -> None:
+    if not seen.has_data:
+        missing_data(seen.run, "Kernel matrices")
+        return
+    run, names = seen.run, kernel_titles(seen.run.spn)
+    left, right = st.columns([9, 11], gap="large")
+    with left:
+        node = st.selectbox("Kernel", names, format_func=names.__getitem__, key=f"inspect_kernel_{run.name}")
+        image = picture_of(seen, node)
+        st.markdown(f"Alignment with the labels **{image.alignment:.3f}**", help=ALIGNMENT_HELP)
+        st.caption(meaning(run.spn, node))
+        show_alignments(seen)
+    with right:
+        st.altair_chart(heatmap_chart(image.cells, image.boundaries, image.classes), width="content")
+        st.caption(
+            f"{counted(run.n_train, 'training row')}, sorted by class. Bright blocks on the diagonal and dark ones "
+            "beside it: the kernel tells the classes apart. Hover over a block for its mean."
+        )
+
+
+def kernel_titles(spn: SPN) -> dict[str, str]:
+    """The learned kernel, then leaves, then what lies between."""
+    names = node_names(spn)
+    leaves = {v: f"kernel · {names[v]}" for v in spn.kernels}
+    inner = {v: f"{spn.kind(v)} · {names[v]}" for v in spn.nodes if v != spn.root and spn.kind(v) != "kernel"}
+    return {spn.root: "the learned kernel K(β)"} | leaves | inner
+
+
+def meaning(spn: SPN, node: str) -> str:
+    if node == spn.root:
+        return "The kernel that is predicted with: Σ g K over all paths."
+    if spn.kind(node) == "kernel":
+        return "The kernel as it is, without a weight."
+    return "Σ g K over the paths through this node: what it adds to the learned kernel."
+
+
+def picture_of(seen: Inspected, node: str) -> KernelImage:
+    cells = max(CELLS, len(seen.run.solution.classes))
+    return seen.once(("image", node), lambda prepared: kernel_image(seen.run, prepared, node, cells))
+
+
+def show_alignments(seen: Inspected) -> None:
+    """All kernels as they are, beside the one that was made of them."""
+    st.dataframe(
+        seen.once("alignments", lambda prepared: alignments(seen, prepared)),
+        hide_index=True,
+        height=330,
+        column_config={
+            "alignment": st.column_config.NumberColumn(format="%.3f", help=ALIGNMENT_HELP),
+            "share of the decision": share_column(),
+        },
+    )
+
+
+def alignments(seen: Inspected, prepared: Prepared) -> pd.DataFrame:
+    spn, names = seen.run.spn, node_names(seen.run.spn)
+    ranking = seen.learned().ranking
+    share = ranking[ranking["kind"] == "kernel"].set_index("id")["share of the decision"]
+    rows = [(names[v], alignment(prepared.kernels[v], prepared.y_train), share[v]) for v in spn.kernels]
+    rows.append(("the learned kernel K(β)", picture_of(seen, spn.root).alignment, 1.0))
+    table = pd.DataFrame(rows, columns=["kernel", "alignment", "share of the decision"])
+    return table.sort_values("alignment", ascending=False, ignore_index=True)

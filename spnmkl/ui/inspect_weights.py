@@ -1,0 +1,154 @@
+"""Tables of weights and paths beside the drawing, and what carries the decision."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from spnmkl.charts import ranking_chart
+from spnmkl.report import count_text
+from spnmkl.structure import Path
+from spnmkl.ui.canvas import show_trained
+from spnmkl.ui.inspected import (
+    MOST_PATHS,
+    SHARE_HELP,
+    WEIGHT_HELP,
+    Inspected,
+    Learned,
+    download,
+    missing_data,
+    row,
+    share_column,
+)
+
+KINDS = {"view": "Views", "kernel": "Kernels"}
+TABLES = "Paths", "Weights"
+HEIGHT = 430
+RESIDUAL_HELP = "0 where no change of this weight would lower the objective."
+
+
+def weights_tab(seen: Inspected) -> None:
+    run, learned = seen.run, seen.learned()
+    left, right = st.columns([13, 9], gap="medium")
+    with left:
+        with row():
+            which = st.segmented_control(
+                "Table", TABLES, default=TABLES[0], required=True, key="inspect_table", label_visibility="collapsed"
+            )
+            table = learned.weights if which == "Weights" else learned.paths
+            download(table, run, which.lower())
+        path = None
+        if which == "Weights":
+            show_weights(learned)
+        else:
+            path = choose_path(seen, learned)
+    with right:
+        show_trained("inspect_paths", run.spn, run.solution.beta, path=path)
+        if not seen.has_data:
+            missing_data(run, "Shares of the decision")
+
+
+def choose_path(seen: Inspected, learned: Learned) -> Path | None:
+    """The table of the heaviest paths; the chosen one is drawn in red."""
+    table = st.dataframe(
+        known(learned.paths),
+        hide_index=True,
+        height=HEIGHT,
+        on_select="rerun",
+        selection_mode="single-row",
+        key=f"inspect_paths_of_{seen.run.name}",
+        column_config={
+            "g": st.column_config.NumberColumn(format="%.4g"),
+            "share of Σg": share_column(WEIGHT_HELP, width=110),
+            "share of the decision": share_column(width=145),
+        },
+    )
+    number, left = count_text(seen.run.spn.n_paths), len(learned.paths)
+    which = (
+        f"The {left} heaviest of {number} paths."
+        if left == MOST_PATHS
+        else f"{left} of {number} paths weigh more than 0."
+    )
+    st.caption(
+        f"{which} Choose a row to see the path in red.",
+        help="A path takes one child at every sum and all children at every product. It multiplies the kernels that it "
+        "reaches; its weight g is made of the weights β on its way.",
+    )
+    rows = [k for k in table.selection.rows if k < left]
+    return learned.path_list[rows[0]].path if rows else None
+
+
+def show_weights(learned: Learned) -> None:
+    st.dataframe(
+        known(learned.weights),
+        hide_index=True,
+        height=HEIGHT,
+        placeholder="",
+        column_order=["weight", "multiplies", "β", "share of the decision", "p", "pruned at iteration", "KKT residual"],
+        column_config={
+            "β": st.column_config.NumberColumn(format="%.4g"),
+            "p": st.column_config.NumberColumn(format="%g"),
+            "share of the decision": share_column(width=145),
+            "pruned at iteration": st.column_config.NumberColumn("pruned", help="At which iteration it became zero."),
+            "KKT residual": st.column_config.NumberColumn(format="%.1e", help=RESIDUAL_HELP),
+        },
+    )
+    st.caption("One weight for every product; a weight of zero takes all paths through it out.")
+
+
+def known(table: pd.DataFrame) -> pd.DataFrame:
+    """Without the columns that nothing is known of."""
+    return table.dropna(axis="columns", how="all") if len(table) else table
+
+
+def matters_tab(seen: Inspected) -> None:
+    """Views and kernels by what they carry, with how stable that is."""
+    run, ranking = seen.run, seen.learned().ranking
+    if not seen.has_data:
+        missing_data(run, "Shares of the decision")
+    kinds = [kind for kind in KINDS if (ranking["kind"] == kind).any()]
+    with row():
+        kind = st.segmented_control(
+            "What",
+            kinds,
+            default=kinds[0],
+            format_func=KINDS.__getitem__,
+            required=True,
+            key="inspect_kind",
+            label_visibility="collapsed",
+        )
+        download(ranking, run, "ranking")
+    left, right = st.columns([11, 9], gap="large")
+    with left:
+        st.altair_chart(ranking_chart(ranking, kind), width="stretch")
+        if run.cross_validation is None:
+            hint_of_folds()
+    with right:
+        show_ranking(ranking[ranking["kind"] == kind])
+
+
+def hint_of_folds() -> None:
+    st.caption(
+        "How much this varies from sample to sample is not known yet. “Choose C” on the Train page trains on several "
+        "folds; then the spread, and how often each one survives, stand here."
+    )
+    st.page_link("pages/train.py", label="Choose C", icon=":material/arrow_forward:")
+
+
+def show_ranking(table: pd.DataFrame) -> None:
+    def share(title: str, help: str) -> Any:
+        return st.column_config.NumberColumn(title, format="percent", help=help)
+
+    st.dataframe(
+        known(table).drop(columns=["kind", "id"]),
+        hide_index=True,
+        height=min(520, 38 + 35 * len(table)),
+        column_config={
+            "share of the decision": share("of the decision", SHARE_HELP),
+            "share of Σg": share("of Σg", WEIGHT_HELP),
+            "spread over folds": share("± over folds", "Standard deviation of the share of Σg over the folds."),
+            "survival": share("survives", "In how many of the folds the weights left a path through it."),
+        },
+    )

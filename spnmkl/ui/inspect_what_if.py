@@ -1,0 +1,101 @@
+"""What if a weight were another: accuracy and objective against the optimum."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from spnmkl.data.words import counted
+from spnmkl.runs.explain import weight_names
+from spnmkl.runs.scores import Scores
+from spnmkl.runs.training import Run
+from spnmkl.runs.what_if import what_if
+from spnmkl.ui.canvas import show_trained
+from spnmkl.ui.inspected import Inspected, missing_data, share_text, weight_titles
+from spnmkl.ui.words import plain
+
+REACH = 3.0  # times the largest weight
+SLIDER, TYPED = "what_if_slider", "what_if_typed"
+
+
+def what_if_tab(seen: Inspected) -> None:
+    run = seen.run
+    if not seen.has_data:
+        missing_data(run, "What other weights would do")
+        return
+    left, right = st.columns([2, 3], gap="large")
+    with left:
+        move_weight(run)
+        compare(seen, moved_weights(run))
+    with right:
+        show_trained("inspect_what_if", run.spn, run.solution.beta | moved_weights(run))
+
+
+def moved_weights(run: Run) -> dict[str, float]:
+    """The weights of a run that were set by hand; they stay so when the page is left."""
+    kept: dict[str, dict[str, float]] = st.session_state.setdefault("what_if_moved", {})
+    return kept.setdefault(run.name, {})
+
+
+def move_weight(run: Run) -> None:
+    """Choose one weight and set it, by hand or by number."""
+    moved, learned, titles = moved_weights(run), run.solution.beta, weight_titles(run.spn)
+    for v in set(moved) - set(learned):
+        del moved[v]
+    heaviest = sorted(learned, key=lambda v: -learned[v])
+    product = st.selectbox("Weight", heaviest, format_func=titles.__getitem__, key=f"what_if_weight_{run.name}")
+
+    def take(widget: str) -> None:
+        moved[product] = float(st.session_state[widget])
+
+    largest = max(learned.values(), default=0.0) or 1.0
+    value = moved.get(product, learned[product])
+    st.session_state[SLIDER], st.session_state[TYPED] = min(value, REACH * largest), value
+    slider, typed = st.columns([5, 3], vertical_alignment="bottom")
+    slider.slider(
+        "β", 0.0, REACH * largest, step=largest / 100, format="%.3g", key=SLIDER, on_change=take, args=(SLIDER,)
+    )
+    typed.number_input(
+        "β typed",
+        0.0,
+        step=largest / 10,
+        format="%.4f",
+        key=TYPED,
+        on_change=take,
+        args=(TYPED,),
+        label_visibility="collapsed",
+    )
+    st.button("Back to the optimum", on_click=moved.clear, disabled=not moved, icon=":material/undo:")
+
+
+def compare(seen: Inspected, moved: dict[str, float]) -> None:
+    """What the moved weights give, beside what was learned."""
+    run = seen.run
+    key = "what if", tuple(sorted(moved.items()))
+    solution, test, train = seen.once(key, lambda prepared: what_if(run, prepared, dict(moved)))
+    optimum = run.solution.objective
+    rise = solution.objective / optimum - 1 if optimum > 0 else 0.0
+    first, second, third = st.columns(3)
+    first.metric(
+        "Objective",
+        f"{solution.objective:.5g}",
+        f"{100 * rise:+.2f} %" if moved else None,
+        delta_color="inverse",
+        help="What training makes as small as it can: complexity, price of the weights, and errors on training rows.",
+    )
+    second.metric("Test accuracy", share_text(test.accuracy), _points(test, run.test_scores) if moved else None)
+    third.metric("Training accuracy", share_text(train.accuracy), _points(train, run.train_scores) if moved else None)
+    if not moved:
+        st.caption("These are the learned weights. Move one: the SVM is solved anew and compared with the optimum.")
+        return
+    name = weight_names(run.spn)
+    changes = [f"{name[v]} from {run.solution.beta[v]:.4g} to {beta:.4g}" for v, beta in moved.items()]
+    better = " A better test score does not make the objective wrong: it was found by looking at the test rows."
+    st.caption(
+        f"{counted(len(moved), 'weight')} moved: {plain(', '.join(changes))}. The SVM is solved anew at these weights; "
+        f"arrows compare with what training found.{better * (test.accuracy > run.test_scores.accuracy)}"
+    )
+
+
+def _points(new: Scores, old: Scores) -> str:
+    """The change in share_textage points."""
+    return f"{100 * (new.accuracy - old.accuracy):+.1f}"

@@ -1,0 +1,284 @@
+"""The Predict page: a trained model, or one from a file, and what it says of new rows."""
+
+from __future__ import annotations
+
+import re
+
+import pandas as pd
+import streamlit as st
+from streamlit.elements.lib.column_types import ColumnConfig
+
+from spnmkl.charts import class_balance_chart
+from spnmkl.data import Table
+from spnmkl.data.words import counted, listed, name_some
+from spnmkl.runs.comparison import ending_text
+from spnmkl.runs.prediction import PIECE_ROWS, RIGHT, Match, Predictions, Predictor
+from spnmkl.runs.stored_run import model_bytes
+from spnmkl.runs.training import Run
+from spnmkl.ui.data_page import FORMATS, corrected
+from spnmkl.ui.session import boundary, fragment, rerun, workspace
+from spnmkl.ui.store import Workspace
+from spnmkl.ui.words import plain
+
+MOST_SHOWN = 1_000
+CHOICE, MODEL_FILE, ROWS_FILE = "predict_choice", "predict_model", "predict_rows"
+PLACE = 1_000  # the number of the file among those whose reading can be corrected
+
+
+@fragment
+def predict_page() -> None:
+    work = workspace()
+    work.trainer.collect()
+    title, onwards = st.columns([4, 1], vertical_alignment="center")
+    title.markdown("#### Predict — classes of new rows")
+    onwards.page_link("pages/runs.py", label="Next: compare runs", icon=":material/arrow_forward:")
+    left, right = st.columns([2, 3], gap="medium")
+    with left, st.container(border=True, height="stretch"), boundary():
+        predictor = choose_model(work)
+    with right, st.container(border=True, height="stretch"):
+        st.markdown("**New rows**", help="A table with the columns that the model was trained on, one sample per row.")
+        if predictor is None:
+            st.caption("Rows can be brought here once there is a model.")
+            return
+        with boundary():
+            bring_rows(work, predictor)
+    if work.predicting.rows is not None:
+        answers(work, predictor, work.predicting.rows)
+
+
+def choose_model(work: Workspace) -> Predictor | None:
+    """The run that the pages show, another one, or a model from a file."""
+    predicting, runs = work.predicting, work.trainer.runs
+    st.markdown("**Model**")
+    chosen = pick(work) if runs or predicting.loaded else None
+    if chosen is None and not runs:
+        st.markdown("Nothing is trained yet. Train the drawing, or load a model that was saved before.")
+        st.page_link("pages/train.py", label="Train the drawing", icon=":material/arrow_forward:")
+    if isinstance(chosen, Run):
+        predictor = Predictor.of_run(chosen)
+        if predictor is None:
+            st.info(
+                f"**{plain(chosen.name)}** learned from given kernel matrices. Rows of a table have no kernel values "
+                "with its training samples, so that it cannot predict them; train kernels over columns for that."
+            )
+    else:
+        predictor = chosen
+    if predictor is not None:
+        describe(predictor, chosen if isinstance(chosen, Run) else None)
+    load_model_file(work, expanded=predictor is None)
+    return predictor
+
+
+def pick(work: Workspace) -> Run | Predictor | None:
+    trainer, predicting = work.trainer, work.predicting
+    options: list[Run | Predictor] = [*reversed(trainer.runs), *([predicting.loaded] if predicting.loaded else [])]
+    shown = trainer.run
+    if predicting.loaded and (predicting.from_file or shown is None):
+        at = len(options) - 1
+    else:
+        at = next(k for k, option in enumerate(options) if isinstance(option, Run) and option is shown)
+
+    def take() -> None:
+        option = options[st.session_state[CHOICE]]
+        predicting.from_file = isinstance(option, Predictor)
+        if isinstance(option, Run):
+            trainer.chosen = option.name
+
+    st.session_state[CHOICE] = at
+    st.selectbox(
+        "Model",
+        range(len(options)),
+        format_func=lambda k: title(options[k]) if k < len(options) else "",
+        key=CHOICE,
+        on_change=take,
+        label_visibility="collapsed",
+    )
+    return options[at]
+
+
+def title(option: Run | Predictor) -> str:
+    if isinstance(option, Predictor):
+        return f"from the file {option.name}"
+    return f"{option.name} · {option.dataset_name} · {option.test_scores.accuracy:.1%} on test"
+
+
+def describe(predictor: Predictor, run: Run | None) -> None:
+    model = predictor.model
+    classes = listed([plain(str(c)[:40]) for c in model.classes_], 6)
+    ended = f" · {ending_text(run)}" if run else ""
+    st.caption(
+        f"Tells apart: {classes}  \n{counted(len(predictor.preparation.names), 'column')} needed · "
+        f"{counted(len(model.support_), 'support vector')}{ended}"
+    )
+    st.download_button(
+        "Download this model",
+        lambda: model_bytes(model),
+        f"{slug(predictor.name)}.spnmkl",
+        "application/octet-stream",
+        icon=":material/download:",
+        on_click="ignore",
+        help="One file without any code in it. Load it here, with `spnmkl predict`, or with `SPNMKLClassifier.load`. "
+        "It holds the support vectors, which are rows of the training data.",
+    )
+
+
+def load_model_file(work: Workspace, expanded: bool) -> None:
+    with st.expander("Load a model file", expanded, icon=":material/upload_file:"), boundary():
+        file = st.file_uploader(
+            "A file that *Download this model* or `spnmkl fit` wrote", key=MODEL_FILE, label_visibility="visible"
+        )
+        if file is not None and work.predicting.load(file.file_id, file.name, file.getvalue()):
+            rerun()
+
+
+def bring_rows(work: Workspace, predictor: Predictor) -> None:
+    predicting = work.predicting
+
+    key = f"{ROWS_FILE}_{predicting.uploads}"
+
+    def cleared() -> None:
+        if st.session_state[key] is None:
+            predicting.take(None)
+
+    file = st.file_uploader(
+        "A table: CSV, TSV, Excel, Parquet, ARFF or LIBSVM, also gzipped",
+        type=FORMATS,
+        key=key,
+        on_change=cleared,
+    )
+    offers(work, predictor)
+    if file is None:
+        return
+    with st.spinner("Reading the rows"):
+        table = predicting.read(predictor, file.file_id, file.name, file.getvalue())
+    size = f"{len(table.frame):,} rows × {table.frame.shape[1]:,} columns"
+    with st.expander(f"{plain(file.name[:80])}: {size}. Read wrongly?"):
+        table = corrected(PLACE, table, file.name, file.getvalue())
+        for note in table.notes:
+            st.caption(plain(note))
+    predicting.take(table)
+
+
+def offers(work: Workspace, predictor: Predictor) -> None:
+    """The columns that are needed, a table to fill, and rows at hand to try it with."""
+    names = list(predictor.preparation.names)
+    columns, empty, test = st.columns([1, 1, 1])
+    with columns.popover("Columns needed", width="stretch"):
+        kinds = set(predictor.preparation.text)
+        known = {"column": names, "holds": ["text" if name in kinds else "numbers" for name in names]}
+        st.dataframe(pd.DataFrame(known), hide_index=True, height=300)
+    empty.download_button(
+        "Empty table",
+        lambda: pd.DataFrame(columns=names).to_csv(index=False),
+        "new rows.csv",
+        "text/csv",
+        on_click="ignore",
+        width="stretch",
+        help="A CSV file with the names of the columns, to be filled.",
+    )
+    run, task = work.trainer.run, work.trainer.tasks.get(work.trainer.run.name) if work.trainer.run else None
+    if run is not None and task is not None and not work.predicting.from_file:
+        frame = task.dataset.frame
+        test.button(
+            "Try the test rows",
+            width="stretch",
+            on_click=lambda: take_test_rows(work, run, frame),
+            help=f"The {run.n_test:,} rows of {plain(run.dataset_name[:60])} that this run has not learned from.",
+        )
+
+
+def take_test_rows(work: Workspace, run: Run, frame: pd.DataFrame) -> None:
+    work.predicting.uploads += 1  # an uploader without the file that it has
+    rows = frame.iloc[run.test].reset_index(drop=True)
+    work.predicting.take(Table(f"Test rows of {run.dataset_name}", rows))
+
+
+def answers(work: Workspace, predictor: Predictor, rows: Table) -> None:
+    """How the columns fit, and what the model says."""
+    predicting = work.predicting
+    match = predictor.match(rows.frame, predicting.accepted)
+    st.markdown(f"**{plain(rows.name[:80])}** · {counted(len(rows.frame), 'row')}")
+    fit = how_columns_fit(match, predictor)
+    if match.alike:
+        offer_alike(work, match)
+    if match.lacking:
+        return
+    with boundary():
+        bar = st.progress(0.0, "Predicting") if len(rows.frame) > PIECE_ROWS else None
+
+        def tick(done: int, total: int) -> None:
+            if bar is not None:
+                bar.progress(done / total, f"{done:,} of {total:,} rows")
+
+        predictions = predicting.predict(predictor, match, tick)
+        if bar is not None:
+            bar.empty()
+        show(predictions, predictor, fit)
+
+
+def how_columns_fit(match: Match, predictor: Predictor) -> str:
+    if match.lacking:
+        st.error(plain(match.lacking_sentence))
+        return ""
+    parts = [f"All {counted(len(predictor.preparation.names), 'column')} of training found."]
+    if match.ignored:
+        parts.append(f"Ignored: {name_some(match.ignored, 5)}.")
+    return " ".join(parts)
+
+
+def offer_alike(work: Workspace, match: Match) -> None:
+    def accept() -> None:
+        work.predicting.accepted = True
+
+    pairs = pd.DataFrame({"in the file": list(match.alike.values()), "in training": list(match.alike)})
+    st.dataframe(pairs, hide_index=True, height=min(38 + 35 * len(pairs), 220))
+    what = "it" if len(pairs) == 1 else f"these {len(pairs):,}"
+    st.button(f"Take {what} for the same", type="primary", on_click=accept)
+
+
+def show(predictions: Predictions, predictor: Predictor, fit: str) -> None:
+    left, right = st.columns([2, 5], gap="medium")
+    with left:
+        scores = predictions.scores
+        if scores is not None:
+            st.metric(f"right of {counted(scores.n, 'row')} with a label", f"{scores.accuracy:.1%}")
+            st.caption(plain(scores.sentence("labelled")) + ".")
+        for note in predictions.notes:
+            st.warning(plain(note))
+        st.caption(plain(fit))
+        if predictions.balance["rows"].any():
+            st.altair_chart(class_balance_chart(predictions.balance), width="stretch")
+    with right:
+        table = predictions.table
+        st.dataframe(table.head(MOST_SHOWN), hide_index=True, height=380, column_config=looks(predictor))
+        said, save = st.columns([3, 2], vertical_alignment="center")
+        first = f"The first {MOST_SHOWN:,} of {len(table):,} rows. " if len(table) > MOST_SHOWN else ""
+        said.caption(first + meaning(predictor))
+        save.download_button(
+            "Download the predictions (CSV)",
+            lambda: table.to_csv(index=False),
+            "predictions.csv",
+            "text/csv",
+            icon=":material/download:",
+            type="primary",
+            on_click="ignore",
+            width="stretch",
+        )
+
+
+def looks(predictor: Predictor) -> dict[str, ColumnConfig]:
+    helped = "The decision value: how far on its side of the boundary a row lies. It is no probability."
+    scores = {name: st.column_config.NumberColumn(format="%.4f", help=helped) for name in predictor.score_names}
+    return {**scores, "row": st.column_config.NumberColumn(width="small"), RIGHT: st.column_config.CheckboxColumn()}
+
+
+def meaning(predictor: Predictor) -> str:
+    classes = predictor.model.classes_
+    if len(classes) > 2:
+        return "The class of the largest score is the prediction."
+    return f"A positive score means {plain(str(classes[1])[:40])}; the farther from 0, the clearer."
+
+
+def slug(name: str) -> str:
+    """A name for a file."""
+    return re.sub(r"[^\w.-]+", "_", name.removesuffix(".spnmkl"))[:60].strip("._") or "model"

@@ -1,0 +1,171 @@
+"""The Runs page: every training of the visit, what to do with one, and several side by side."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from spnmkl.errors import DataError
+from spnmkl.runs.comparison import runs_table
+from spnmkl.runs.report import html_report
+from spnmkl.runs.stored_run import model_bytes
+from spnmkl.runs.training import Run
+from spnmkl.ui.activity import MOST_LETTERS, Trainer
+from spnmkl.ui.comparing import side_by_side
+from spnmkl.ui.predict_page import slug
+from spnmkl.ui.project import project_dialog
+from spnmkl.ui.session import boundary, fragment, open_dialog, opened_dialog, rerun, workspace
+from spnmkl.ui.store import Workspace
+from spnmkl.ui.words import plain
+
+CHOICE, TABLE = "runs_choice", "runs_table"
+PROJECT = "Project"
+HIGHEST = 8  # rows of the table before it scrolls
+
+
+def runs_page() -> None:
+    work = workspace()
+    title, project = st.columns([4, 1], vertical_alignment="center")
+    title.markdown("#### Runs — compare and keep what was trained")
+    project.button(
+        "Save or open a project",
+        icon=":material/folder_zip:",
+        width="stretch",
+        key="open_project",
+        on_click=open_dialog,
+        args=(PROJECT,),
+        help="The drawing, the data, the choices and all runs in one file.",
+    )
+    if opened_dialog() == PROJECT:
+        project_dialog(work)
+    all_runs()
+
+
+@fragment
+def all_runs() -> None:
+    work = workspace()
+    trainer = work.trainer
+    trainer.collect()
+    if work.missing is not None:
+        st.warning(plain(work.missing.missing_sentence), icon=":material/database_off:")
+        st.page_link("pages/data.py", label="Load the data", icon=":material/arrow_forward:")
+    run = trainer.run
+    if run is None:
+        nothing_yet(trainer)
+        return
+    chosen = table_of_runs(trainer)
+    one_run(work, run)
+    st.divider()
+    if len(chosen) >= 2:
+        side_by_side(chosen)
+    elif len(trainer.runs) >= 2:
+        st.info("Tick two runs or more in the table to see them side by side.")
+    else:
+        st.info("Train again with another drawing or other settings, and the two can be compared here.")
+        st.page_link("pages/train.py", label="Train again", icon=":material/arrow_forward:")
+
+
+def nothing_yet(trainer: Trainer) -> None:
+    with st.container(border=True, horizontal_alignment="center", gap="small"):
+        if trainer.busy:
+            st.markdown("**A training is going on.** Once it has ended, it is listed here.")
+            st.page_link("pages/train.py", label="Watch it", icon=":material/arrow_forward:")
+        else:
+            st.markdown("**Nothing is trained yet.** Every training of this visit is kept and listed here.")
+            st.page_link("pages/train.py", label="Train the drawing", icon=":material/arrow_forward:")
+
+
+def table_of_runs(trainer: Trainer) -> list[Run]:
+    """All runs, newest last; returns those that are ticked."""
+    runs = trainer.runs
+    names = [run.name for run in runs]
+    percent = st.column_config.NumberColumn
+    state = st.dataframe(
+        runs_table(runs),
+        hide_index=True,
+        height=38 + 35 * min(len(runs), HIGHEST),
+        on_select="rerun",
+        selection_mode="multi-row",
+        selection_default={"selection": {"rows": list(range(len(runs)))[-2:]}},
+        key=f"{TABLE}_{hash(tuple(names))}",
+        column_config={
+            "C": st.column_config.NumberColumn(format="%.4g", help="Weight of the loss."),
+            "p": st.column_config.TextColumn(help="Exponent of the weights in the regulariser: small p, few weights."),
+            "ended": st.column_config.TextColumn(width="medium"),
+            "gap": st.column_config.NumberColumn(
+                format="scientific", help="How far the objective may be above the optimum, relatively: (P − D)/P."
+            ),
+            "training": percent(format="percent", help="Share of the training rows that are answered rightly."),
+            "test": percent(format="percent", help="Share of the rows held out that are answered rightly."),
+            "pruned": st.column_config.TextColumn(help="Weights that became zero, of all."),
+            "seconds": st.column_config.NumberColumn(format="%.2f", help="Of solving, without the kernels."),
+        },
+    )
+    return [runs[k] for k in state["selection"]["rows"] if k < len(runs)]
+
+
+def one_run(work: Workspace, run: Run) -> None:
+    """Choose a run for all pages; rename it, take it along, remove it."""
+    trainer = work.trainer
+    choice, inspect, rename, report, model, remove = st.columns([4, 3, 2, 3, 3, 2], vertical_alignment="bottom")
+
+    def take() -> None:
+        trainer.chosen = st.session_state[CHOICE]
+
+    st.session_state[CHOICE] = run.name
+    names = [run.name for run in trainer.runs]
+    choice.selectbox("The run that the pages show", names, key=CHOICE, on_change=take)
+    with inspect:
+        st.page_link("pages/inspect.py", label="Look into it", icon=":material/insights:", width="stretch")
+    with rename.popover("Rename", width="stretch"):
+        rename_run(trainer, run)
+    with report:
+        offer_report(work, run)
+    with model:
+        st.download_button(
+            "Model",
+            lambda: model_bytes(run.model) if run.model else b"",
+            f"{slug(run.name)}.spnmkl",
+            "application/octet-stream",
+            icon=":material/download:",
+            disabled=run.model is None,
+            on_click="ignore",
+            width="stretch",
+            help="To predict new rows, here or elsewhere."
+            if run.model
+            else "A run over given kernel matrices has no model for new rows.",
+        )
+    with remove.popover("Remove", width="stretch"):
+        st.markdown(f"**{plain(run.name)}** will be forgotten.")
+        st.button("Remove it", type="primary", key="remove_run", on_click=trainer.remove, args=(run.name,))
+
+
+def rename_run(trainer: Trainer, run: Run) -> None:
+    with st.form("rename", border=False), boundary():
+        new = st.text_input("New name", run.name, max_chars=MOST_LETTERS)
+        if st.form_submit_button("Rename it", type="primary") and new != run.name:
+            trainer.rename(run.name, new)
+            rerun()
+
+
+def offer_report(work: Workspace, run: Run) -> None:
+    trainer, task = work.trainer, work.trainer.tasks.get(run.name)
+
+    def written() -> str:
+        if task is None:
+            raise DataError(f"The data of {run.name!r} are not loaded.")
+        return html_report(run, trainer.prepared(task), task.dataset)
+
+    st.download_button(
+        "Report (HTML)",
+        written,
+        f"{slug(run.name)}.html",
+        "text/html",
+        icon=":material/description:",
+        disabled=task is None,
+        on_click="ignore",
+        width="stretch",
+        help="One page to send to a colleague, which opens offline: the structure, the proof, the weights, plots, and "
+        "code to reproduce it. It takes some seconds."
+        if task
+        else f"Load the data {plain(run.dataset_name[:60])!r} on the page Data first.",
+    )

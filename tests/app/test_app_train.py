@@ -1,0 +1,213 @@
+"""The Train page without a browser: what it asks for, what it starts, how it says what came out."""
+
+import numpy as np
+import pytest
+from app_pages import bring, fine, labelled, opened, texts, work
+from streamlit.testing.v1 import AppTest
+
+from spnmkl import SPNMKLClassifier
+from spnmkl.data import Dataset, Preparation, load_sample, split_rows
+from spnmkl.structure import SPN, Kernel, Product, Sum, templates
+from spnmkl.ui.activity import Kind
+
+
+@pytest.fixture
+def at() -> AppTest:
+    at = opened("train")
+    finish(at)
+    return at
+
+
+def finish(at: AppTest) -> AppTest:
+    """Wait for what runs in the background, then draw the page."""
+    for _ in range(5):
+        activity = work(at).trainer.activity
+        if activity is None:
+            break
+        assert activity.job.join(60)
+        at.run()
+    return at
+
+
+def press(at: AppTest, label: str) -> AppTest:
+    return finish(labelled(at.button, label).click().run())
+
+
+def tab(at: AppTest, name: str) -> AppTest:
+    at.session_state["watched"] = name
+    return at.run()
+
+
+def test_the_page_waits_for_one_click(at: AppTest) -> None:
+    fine(at)
+    assert "Press **Train**" in texts(at)
+    assert "Useful above C_min" in texts(at)
+    assert "of memory" in texts(at)
+    assert not work(at).trainer.runs
+
+
+def test_one_click_ends_certified_and_prunes_a_branch(at: AppTest) -> None:
+    fine(press(at, "Train"))
+    (run,) = work(at).trainer.runs
+    assert run.solution.status == "optimal"
+    assert run.solution.pruned
+    assert "Certified optimal to" in at.success[0].value
+    assert "pruned" in texts(at)
+    assert "Press **Train**" not in texts(at)
+
+
+def test_the_numbers_are_the_library_s(at: AppTest) -> None:
+    labelled(at.select_slider, "C: how much an error costs").set_value(3.2).run()
+    press(at, "Train")
+    (run,) = work(at).trainer.runs
+    dataset, drawn = load_sample("breast_cancer"), work(at).drawing.spn
+    rows = split_rows(dataset, 0.25, 0)
+    features = dataset.frame[list(dataset.features)]
+    preparation = Preparation.fit(features, rows=rows.train)
+    X, y = preparation.transform(features), dataset.y
+    model = SPNMKLClassifier(drawn, C=3.2).fit(X.iloc[rows.train], y[rows.train])
+    assert run.settings.C == 3.2
+    assert run.solution.beta == pytest.approx(model.beta_, rel=1e-9)
+    assert run.solution.gap == pytest.approx(model.gap_, rel=1e-6)
+    accuracy = float(np.mean(model.predict(X.iloc[rows.test]) == y[rows.test]))
+    assert f"**{accuracy:.1%}** of {len(rows.test)} test rows right" in texts(at)
+
+
+def test_a_trivial_training_says_what_to_do(at: AppTest) -> None:
+    labelled(at.select_slider, "C: how much an error costs").set_value(0.01).run()
+    press(at, "Train")
+    assert "every weight is zero" in at.warning[0].value
+    assert "Choose a larger C" in at.warning[0].value
+
+
+def test_choosing_C_and_taking_it(at: AppTest) -> None:
+    bring(at, load_sample("wine"), SPN(Sum(Product(Kernel("rbf")), Product(Kernel("linear")))))
+    finish(at)
+    fine(press(at, "Choose C"))
+    found = work(at).trainer.cross_validation
+    assert found is not None
+    fine(tab(at, "Choice of C"))
+    assert f"Best: C = {found.best_C:.3g}" in texts(at)
+    labelled(at.button, f"Take the best C, {found.best_C:.3g}").click().run()
+    assert work(at).trainer.settings.C == found.best_C
+    press(at, "Train")
+    assert work(at).trainer.runs[-1].cross_validation is found
+    labelled(at.button, "β against C").click().run()
+    finish(at)
+    fine(tab(at, "β against C"))
+    assert work(at).trainer.runs[-1].path is work(at).trainer.path
+
+
+def test_another_drawing_forgets_the_choice(at: AppTest) -> None:
+    bring(at, load_sample("wine"), SPN(Product(Kernel("rbf"))))
+    finish(at)
+    press(at, "Choose C")
+    bring(at, load_sample("wine"), SPN(Sum(Product(Kernel("rbf")), Product(Kernel("linear")))))
+    finish(at)
+    fine(tab(at, "Choice of C"))
+    assert "Best: C" not in texts(at)
+
+
+@pytest.mark.parametrize("name", ["Drawing", "Convergence", "Weights", "Choice of C", "β against C"])
+def test_every_part_before_and_after_a_training(at: AppTest, name: str) -> None:
+    fine(tab(at, name))
+    fine(press(at, "Train"))
+
+
+def test_all_settings(at: AppTest) -> None:
+    bring(at, load_sample("wine"), templates.figure1())
+    finish(at)
+    labelled(at.number_input, "λ").set_value(0.5).run()
+    labelled(at.selectbox, "Solver").set_value("paper").run()
+    labelled(at.selectbox, "Classes").set_value("balanced").run()
+    labelled(at.select_slider, "Gap to prove").set_value(1e-2).run()
+    labelled(at.checkbox, "Limit the iterations").set_value(True).run()
+    labelled(at.number_input, "At most").set_value(7).run()
+    labelled(at.number_input, "C, exactly").set_value(2.5).run()
+    fine(finish(at))
+    settings = work(at).trainer.settings
+    assert (settings.C, settings.lam, settings.solver, settings.tol) == (2.5, 0.5, "paper", 1e-2)
+    assert (settings.max_iter, settings.class_weight) == (7, "balanced")
+    press(at, "Train")
+    assert len(work(at).trainer.runs[-1].solution.history) <= 7
+
+
+def test_exponents_for_all_by_layer_and_sparse(at: AppTest) -> None:
+    bring(at, load_sample("wine"), templates.figure1())
+    finish(at)
+    way = "p, the exponents of β"
+    labelled(at.selectbox, way).set_value("one").run()
+    labelled(at.number_input, "p").set_value(2.0).run()
+    assert work(at).trainer.settings.p == 2.0
+    labelled(at.selectbox, way).set_value("layer").run()
+    labelled(at.number_input, "p of layer 1").set_value(1.5).run()
+    powers = work(at).trainer.settings.p
+    assert powers == {v: 1.5 if v in ("p8", "p9") else 1.0 for v in templates.figure1().products}
+    labelled(at.selectbox, way).set_value("sparse").run()
+    assert work(at).trainer.settings.p == "sparse"
+    labelled(at.selectbox, way).set_value("drawn").run()
+    assert work(at).trainer.settings.p is None
+    fine(finish(at))
+
+
+def test_exponents_of_products_that_are_gone_are_forgotten(at: AppTest) -> None:
+    bring(at, load_sample("wine"), templates.figure1())
+    finish(at)
+    labelled(at.selectbox, "p, the exponents of β").set_value("product").run()
+    assert work(at).trainer.settings.p == dict.fromkeys(templates.figure1().products, 1.0)
+    bring(at, load_sample("wine"), SPN(Product(Kernel("rbf"))))
+    fine(press(finish(at), "Train"))
+
+
+def test_a_drawing_that_cannot_be_trained_leads_to_design(at: AppTest) -> None:
+    bring(at, load_sample("wine"), SPN(Kernel("rbf")))
+    assert not at.exception
+    assert "cannot be trained yet" in at.warning[0].value
+    assert not [button for button in at.button if button.label == "Train"]
+
+
+def test_data_without_a_label_lead_to_data(at: AppTest) -> None:
+    bring(at, Dataset("unlabelled", load_sample("wine").frame), SPN(Product(Kernel("rbf"))))
+    assert not at.exception
+    assert "label" in at.warning[0].value
+
+
+def test_what_does_not_fit_into_memory_is_refused(at: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spnmkl.ui.train_page.available_memory", lambda: 1_000_000)
+    at.run()
+    assert labelled(at.button, "Train").disabled
+    assert "would fit" in at.error[0].value
+
+
+def test_an_error_while_training_is_one_sentence(at: AppTest) -> None:
+    frame = load_sample("wine").frame.copy()
+    frame.iloc[3, 2] = np.nan
+    bring(at, Dataset("holes", frame, load_sample("wine").label), SPN(Product(Kernel("rbf"))))
+    finish(at)
+    assert "missing" in at.error[0].value.lower()
+    assert not at.exception
+
+
+@pytest.mark.parametrize("kind", ["train", "choose", "trace"])
+def test_stopping(at: AppTest, kind: Kind) -> None:
+    bring(at, load_sample("digits"), load_sample("digits").template("grouped"))
+    trainer = work(at).trainer
+    activity = trainer.start(kind, work(at).task, trainer.settings, lambda: True)
+    at.run()
+    labelled(at.button, "Stop").click().run()
+    assert activity.job.join(60)
+    assert activity.job.state == "stopped", activity.job.error
+    fine(finish(at))
+
+
+def test_the_same_drawing_elsewhere_is_not_computed_again(at: AppTest) -> None:
+    press(at, "Train")
+    trainer = work(at).trainer
+    before = trainer.prepared(work(at).task)
+    described = work(at).drawing.spn.to_dict()
+    described["nodes"][0]["x"] += 50
+    work(at).drawing.push(SPN.from_dict(described))
+    finish(at.run())
+    assert trainer.prepared(work(at).task) is before
+    press(at, "Train")
+    assert trainer.runs[-1].spn == work(at).drawing.spn, "the run is shown as it was drawn"
