@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from spnmkl.structure import SPN, Kernel, Product, Sum
+from spnmkl.structure.layout import arranged
 
 FOLDER = Path(__file__).parent
 Floats = NDArray[np.float64]
@@ -25,9 +26,27 @@ def true_structure() -> SPN:
     return SPN(Product(left, right))
 
 
-def known() -> pd.DataFrame:
+def question() -> SPN:
+    """Four branches, of which the first made the labels: which one does training find?"""
+
+    def added(names: list[str]) -> Sum:
+        return Sum(*(Product(Kernel("rbf", gamma=1.0, features=[name], label=name)) for name in names))
+
+    return arranged(
+        SPN(
+            Sum(
+                Product(added(LEFT[:2]), added(RIGHT[:2]), label="true"),
+                Product(added(LEFT[2:]), added(RIGHT[2:]), label="noise"),
+                Product(added(LEFT), label="left"),
+                Product(added(RIGHT), label="right"),
+            )
+        )
+    )
+
+
+def known(seed: int = 5) -> pd.DataFrame:
     """Labels drawn from the true structure: the sign of a random function whose covariance is its kernel."""
-    rng = np.random.default_rng(5)
+    rng = np.random.default_rng(seed)
     X = rng.uniform(-1.7, 1.7, size=(450, 8)).round(3)
     K = [np.exp(-((X[:, [j]] - X[:, j]) ** 2)) for j in range(8)]
     covariance = (K[0] + K[1]) * (K[4] + K[5])
@@ -116,6 +135,7 @@ def clinic() -> pd.DataFrame:
 def main() -> None:
     known().to_csv(FOLDER / "known.csv", index=False)
     (FOLDER / "known.json").write_text(true_structure().to_json(indent=1) + "\n", encoding="utf-8")
+    (FOLDER / "known_drawing.json").write_text(question().to_json(indent=1) + "\n", encoding="utf-8")
     omics().to_csv(FOLDER / "omics.csv", index=False)
     clinic().to_csv(FOLDER / "clinic.csv", index=False)
 

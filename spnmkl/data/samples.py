@@ -38,6 +38,11 @@ class Sample:
         return _file(f"{self.name}.md").read_text(encoding="utf-8").partition("\n")[2].strip()
 
     @property
+    def drawing(self) -> SPN | None:
+        """A structure to try on it, where one tells something."""
+        return SPN.from_json(_file(f"{self.name}_drawing.json").read_bytes()) if self.known else None
+
+    @property
     def truth(self) -> SPN | None:
         return SPN.from_json(_file(f"{self.name}.json").read_bytes()) if self.known else None
 

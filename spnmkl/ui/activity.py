@@ -11,8 +11,8 @@ from typing import Any, Literal
 from spnmkl.circuit.program import compile_circuit
 from spnmkl.data import Choices, Dataset, SplitSettings
 from spnmkl.errors import ParameterError
-from spnmkl.runs.comparison import was_trained_on
 from spnmkl.problem import powers
+from spnmkl.runs.comparison import was_trained_on
 from spnmkl.runs.jobs import Job
 from spnmkl.runs.prepared import Prepared, prepare
 from spnmkl.runs.settings import Settings

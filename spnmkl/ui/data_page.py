@@ -72,6 +72,11 @@ def choose_source(work: Workspace) -> None:
         name = st.selectbox("Sample", names, at, format_func=lambda n: SAMPLES[n].title, label_visibility="collapsed")
         st.markdown(SAMPLES[name].card)
         st.button("Load this sample", on_click=lambda: work.bring(load_sample(name)))
+        drawing = SAMPLES[name].drawing
+        if drawing is not None and st.button("Load it with a drawing to try"):
+            work.bring(load_sample(name))
+            work.drawing.push(drawing, "A drawing to try: press Train.", fit=True)
+            st.switch_page("pages/train.py")
     with own, st.container(border=True):
         st.markdown("**Bring your own**", help="One table, or one file per view; labels may be in a file of their own.")
         files = st.file_uploader(

@@ -53,18 +53,17 @@ def show_certificate(seen: Inspected) -> None:
 
 def lemma(run: Run) -> str:
     """Sections 5 and 6 of the formulation in a few sentences."""
-    solution = run.solution
-    bound = (
-        "**Why it is a proof.** What the paths carry, F(β) = ½ Σ g(β) q, is concave and homogeneous of degree one: "
-        "its tangent at any point lies above it everywhere (Lemma 1 of the paper makes the problem convex). Put "
-        "in place of F, the tangent gives a lower bound D in closed form, so that the optimum lies between D and P. "
-        "Pruned weights are part of the bound."
-    )
-    if min(solution.p.values(), default=1.0) >= 1 or math.isfinite(solution.dual_bound):
-        return bound
+    if not math.isfinite(run.solution.dual_bound):
+        return (
+            "**Why there is no proof.** With some exponent p < 1 the problem is not convex and may have several "
+            "optima. What is known is how nearly no small change of a weight helps: the KKT residuals."
+        )
+    convex = "β" if min(run.solution.p.values()) >= 1 else "the powers of β that are penalised"
     return (
-        "**Why there is no proof.** With some exponent p < 1 the problem is not convex and may have several optima. "
-        "What is known is that no small change of a weight improves the objective: the KKT residuals say how nearly."
+        "**Why it is a proof.** The weight g of a path is a geometric mean of weights β, whose exponents add up to 1. "
+        f"Hence the problem is convex in {convex} (Lemma 1), and F(β) = ½ Σ g(β) q lies below its tangent at any "
+        "point. With the tangent in the place of F the dual has a closed form, D: the optimum lies between D and P. "
+        "Pruned weights are part of the bound, so that the pruning is proved with it."
     )
 
 

@@ -196,7 +196,8 @@ def show_sample(seen: Inspected) -> None:
     st.markdown(f"A {used} row of class **{plain(true)}**, answered **{plain(answer)}**: {right}.")
     if scores.decision.ndim == 1:
         of = scores.classes[1]
-    st.altair_chart(pushes_chart(pushes, scores.classes, of), width="stretch")
+    bars = int((pushes["class"] == of).sum())
+    st.altair_chart(pushes_chart(pushes, scores.classes, of).properties(height=30 * bars + 110), width="stretch")
     st.caption(f"The bars add up to the decision, {decision:+.3f}: {sign_words(scores, of)}.")
 
 

@@ -55,7 +55,7 @@ def choose_path(seen: Inspected, learned: Learned) -> Path | None:
     table = st.dataframe(
         known(learned.paths),
         hide_index=True,
-        height=HEIGHT,
+        height=min(HEIGHT, 38 + 35 * len(learned.paths)),
         on_select="rerun",
         selection_mode="single-row",
         key=f"inspect_paths_of_{seen.run.name}",
@@ -84,7 +84,7 @@ def show_weights(learned: Learned) -> None:
     st.dataframe(
         known(learned.weights),
         hide_index=True,
-        height=HEIGHT,
+        height=min(HEIGHT, 38 + 35 * len(learned.weights)),
         placeholder="",
         column_order=["weight", "multiplies", "β", "share of the decision", "p", "pruned at iteration", "KKT residual"],
         column_config={
@@ -108,33 +108,28 @@ def matters_tab(seen: Inspected) -> None:
     run, ranking = seen.run, seen.learned().ranking
     if not seen.has_data:
         missing_data(run, "Shares of the decision")
-    kinds = [kind for kind in KINDS if (ranking["kind"] == kind).any()]
     with row():
-        kind = st.segmented_control(
-            "What",
-            kinds,
-            default=kinds[0],
-            format_func=KINDS.__getitem__,
-            required=True,
-            key="inspect_kind",
-            label_visibility="collapsed",
-        )
+        st.markdown("How much of the decision passes through each, and how much of the path weights.", width="content")
         download(ranking, run, "ranking")
-    left, right = st.columns([11, 9], gap="large")
-    with left:
-        st.altair_chart(ranking_chart(ranking, kind), width="stretch")
-        if run.cross_validation is None:
-            hint_of_folds()
-    with right:
-        show_ranking(ranking[ranking["kind"] == kind])
+    if run.cross_validation is None:
+        hint_of_folds()
+    for kind, title in KINDS.items():
+        if (ranking["kind"] == kind).any():
+            st.markdown(f"**{title}**")
+            left, right = st.columns([11, 9], gap="large")
+            left.altair_chart(ranking_chart(ranking, kind), width="stretch")
+            with right:
+                show_ranking(ranking[ranking["kind"] == kind])
 
 
 def hint_of_folds() -> None:
-    st.caption(
-        "How much this varies from sample to sample is not known yet. “Choose C” on the Train page trains on several "
-        "folds; then the spread, and how often each one survives, stand here."
-    )
-    st.page_link("pages/train.py", label="Choose C", icon=":material/arrow_forward:")
+    with row():
+        st.caption(
+            "How much this varies from sample to sample is not known yet: choose C by cross-validation, and the spread "
+            "over the folds and how often each one survives stand here too.",
+            width="content",
+        )
+        st.page_link("pages/train.py", label="Choose C", icon=":material/arrow_forward:")
 
 
 def show_ranking(table: pd.DataFrame) -> None:

@@ -51,8 +51,8 @@ def choose_model(work: Workspace) -> Predictor | None:
     predicting, runs = work.predicting, work.trainer.runs
     st.markdown("**Model**")
     chosen = pick(work) if runs or predicting.loaded else None
-    if chosen is None and not runs:
-        st.markdown("Nothing is trained yet. Train the drawing, or load a model that was saved before.")
+    if chosen is None:
+        st.markdown("**Nothing is trained yet.** Train the drawing, or load a model that was saved before.")
         st.page_link("pages/train.py", label="Train the drawing", icon=":material/arrow_forward:")
     if isinstance(chosen, Run):
         predictor = Predictor.of_run(chosen)
@@ -63,9 +63,16 @@ def choose_model(work: Workspace) -> Predictor | None:
             )
     else:
         predictor = chosen
+    if chosen is None:
+        load_model_file(work)
+        return None
     if predictor is not None:
         describe(predictor, chosen if isinstance(chosen, Run) else None)
-    load_model_file(work, expanded=predictor is None)
+    save, load = st.columns(2)
+    with save:
+        offer_model(predictor)
+    with load.popover("Load a model", icon=":material/upload:", width="stretch"):
+        load_model_file(work)
     return predictor
 
 
@@ -110,23 +117,26 @@ def describe(predictor: Predictor, run: Run | None) -> None:
         f"Tells apart: {classes}  \n{counted(len(predictor.preparation.names), 'column')} needed · "
         f"{counted(len(model.support_), 'support vector')}{ended}"
     )
+
+
+def offer_model(predictor: Predictor | None) -> None:
     st.download_button(
-        "Download this model",
-        lambda: model_bytes(model),
-        f"{slug(predictor.name)}.spnmkl",
+        "Download it",
+        lambda: model_bytes(predictor.model) if predictor else b"",
+        f"{slug(predictor.name if predictor else '')}.spnmkl",
         "application/octet-stream",
         icon=":material/download:",
+        disabled=predictor is None,
         on_click="ignore",
+        width="stretch",
         help="One file without any code in it. Load it here, with `spnmkl predict`, or with `SPNMKLClassifier.load`. "
         "It holds the support vectors, which are rows of the training data.",
     )
 
 
-def load_model_file(work: Workspace, expanded: bool) -> None:
-    with st.expander("Load a model file", expanded, icon=":material/upload_file:"), boundary():
-        file = st.file_uploader(
-            "A file that *Download this model* or `spnmkl fit` wrote", key=MODEL_FILE, label_visibility="visible"
-        )
+def load_model_file(work: Workspace) -> None:
+    with boundary():
+        file = st.file_uploader("A model file, as downloaded here or written by `spnmkl fit`", key=MODEL_FILE)
         if file is not None and work.predicting.load(file.file_id, file.name, file.getvalue()):
             rerun()
 
@@ -197,8 +207,7 @@ def answers(work: Workspace, predictor: Predictor, rows: Table) -> None:
     """How the columns fit, and what the model says."""
     predicting = work.predicting
     match = predictor.match(rows.frame, predicting.accepted)
-    st.markdown(f"**{plain(rows.name[:80])}** · {counted(len(rows.frame), 'row')}")
-    fit = how_columns_fit(match, predictor)
+    how_columns_fit(match, predictor, rows)
     if match.alike:
         offer_alike(work, match)
     if match.lacking:
@@ -213,17 +222,17 @@ def answers(work: Workspace, predictor: Predictor, rows: Table) -> None:
         predictions = predicting.predict(predictor, match, tick)
         if bar is not None:
             bar.empty()
-        show(predictions, predictor, fit)
+        show(predictions, predictor)
 
 
-def how_columns_fit(match: Match, predictor: Predictor) -> str:
+def how_columns_fit(match: Match, predictor: Predictor, rows: Table) -> None:
+    what = f"**{plain(rows.name[:80])}** · {counted(len(rows.frame), 'row')}"
     if match.lacking:
+        st.markdown(what)
         st.error(plain(match.lacking_sentence))
-        return ""
-    parts = [f"All {counted(len(predictor.preparation.names), 'column')} of training found."]
-    if match.ignored:
-        parts.append(f"Ignored: {name_some(match.ignored, 5)}.")
-    return " ".join(parts)
+        return
+    ignored = f" · ignored: {plain(name_some(match.ignored, 5))}" if match.ignored else ""
+    st.markdown(f"{what} · all {counted(len(predictor.preparation.names), 'column')} of training found{ignored}")
 
 
 def offer_alike(work: Workspace, match: Match) -> None:
@@ -236,16 +245,16 @@ def offer_alike(work: Workspace, match: Match) -> None:
     st.button(f"Take {what} for the same", type="primary", on_click=accept)
 
 
-def show(predictions: Predictions, predictor: Predictor, fit: str) -> None:
+def show(predictions: Predictions, predictor: Predictor) -> None:
     left, right = st.columns([2, 5], gap="medium")
     with left:
         scores = predictions.scores
         if scores is not None:
-            st.metric(f"right of {counted(scores.n, 'row')} with a label", f"{scores.accuracy:.1%}")
-            st.caption(plain(scores.sentence("labelled")) + ".")
+            accuracy, _, worth = scores.sentence("labelled").partition(" of ")
+            st.metric("right of the rows with a label", accuracy)
+            st.caption(plain(f"Of {worth}."))
         for note in predictions.notes:
             st.warning(plain(note))
-        st.caption(plain(fit))
         if predictions.balance["rows"].any():
             st.altair_chart(class_balance_chart(predictions.balance), width="stretch")
     with right:

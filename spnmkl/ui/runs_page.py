@@ -54,7 +54,6 @@ def all_runs() -> None:
         return
     chosen = table_of_runs(trainer)
     one_run(work, run)
-    st.divider()
     if len(chosen) >= 2:
         side_by_side(chosen)
     elif len(trainer.runs) >= 2:
@@ -67,10 +66,12 @@ def all_runs() -> None:
 def nothing_yet(trainer: Trainer) -> None:
     with st.container(border=True, horizontal_alignment="center", gap="small"):
         if trainer.busy:
-            st.markdown("**A training is going on.** Once it has ended, it is listed here.")
+            st.markdown("**A training is going on.** Once it has ended, it is listed here.", width="content")
             st.page_link("pages/train.py", label="Watch it", icon=":material/arrow_forward:")
         else:
-            st.markdown("**Nothing is trained yet.** Every training of this visit is kept and listed here.")
+            st.markdown(
+                "**Nothing is trained yet.** Every training of this visit is kept and listed here.", width="content"
+            )
             st.page_link("pages/train.py", label="Train the drawing", icon=":material/arrow_forward:")
 
 
@@ -85,14 +86,13 @@ def table_of_runs(trainer: Trainer) -> list[Run]:
         height=38 + 35 * min(len(runs), HIGHEST),
         on_select="rerun",
         selection_mode="multi-row",
-        selection_default={"selection": {"rows": list(range(len(runs)))[-2:]}},
+        selection_default={"selection": {"rows": list(range(len(runs)))[-2:] if len(runs) > 1 else []}},
         key=f"{TABLE}_{hash(tuple(names))}",
         column_config={
             "C": st.column_config.NumberColumn(format="%.4g", help="Weight of the loss."),
             "p": st.column_config.TextColumn(help="Exponent of the weights in the regulariser: small p, few weights."),
-            "ended": st.column_config.TextColumn(width="medium"),
             "gap": st.column_config.NumberColumn(
-                format="scientific", help="How far the objective may be above the optimum, relatively: (P − D)/P."
+                format="%.1e", help="How far the objective may be above the optimum, relatively: (P − D)/P."
             ),
             "training": percent(format="percent", help="Share of the training rows that are answered rightly."),
             "test": percent(format="percent", help="Share of the rows held out that are answered rightly."),
@@ -115,7 +115,8 @@ def one_run(work: Workspace, run: Run) -> None:
     names = [run.name for run in trainer.runs]
     choice.selectbox("The run that the pages show", names, key=CHOICE, on_change=take)
     with inspect:
-        st.page_link("pages/inspect.py", label="Look into it", icon=":material/insights:", width="stretch")
+        if st.button("Look into it", icon=":material/insights:", width="stretch"):
+            st.switch_page("pages/inspect.py")
     with rename.popover("Rename", width="stretch"):
         rename_run(trainer, run)
     with report:

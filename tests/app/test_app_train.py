@@ -89,7 +89,7 @@ def test_choosing_C_and_taking_it(at: AppTest) -> None:
     fine(tab(at, "Choice of C"))
     assert f"Best: C = {found.best_C:.3g}" in texts(at)
     labelled(at.button, f"Take the best C, {found.best_C:.3g}").click().run()
-    assert work(at).trainer.settings.C == found.best_C
+    assert found.best_C == work(at).trainer.settings.C
     press(at, "Train")
     assert work(at).trainer.runs[-1].cross_validation is found
     labelled(at.button, "β against C").click().run()
