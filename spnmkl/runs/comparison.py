@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -156,12 +156,14 @@ def _meaning(spn: SPN, v: str) -> tuple[object, ...]:
 def scores_table(runs: Sequence[Run]) -> pd.DataFrame:
     """Accuracy on the rows held out, with Wilson's 95 % interval, beside the majority class and the training rows."""
     tests = [run.test_scores for run in runs]
+    intervals = [scores.interval for scores in tests]
     return pd.DataFrame(
         {
             "run": [run.name for run in runs],
             "test": [scores.accuracy for scores in tests],
-            "low": [scores.interval[0] for scores in tests],
-            "high": [scores.interval[1] for scores in tests],
+            "95 % interval": [f"{100 * low:.1f}–{100 * high:.1f} %" for low, high in intervals],
+            "low": [low for low, _ in intervals],
+            "high": [high for _, high in intervals],
             "majority": [scores.majority[1] for scores in tests],
             "rows": [scores.n for scores in tests],
             "AUC": [_mean_auc(scores.auc) for scores in tests],
@@ -204,18 +206,27 @@ def was_trained_on(run: Run, dataset: Dataset) -> bool:
 
 def _same_rows(run: Run, dataset: Dataset) -> bool:
     labelled = replace(dataset, matrices={}).labelled()
+    if not len(labelled.frame):
+        return False
     parts = split_rows(labelled, run.split.test_share, run.split.seed)
     rows = np.flatnonzero(dataset.frame[dataset.label].notna())
     train, y = rows[parts.train], labelled.y[parts.train]
     if run.preparation.columns:
         features = dataset.frame[list(dataset.features)]
-        # Means and scales of the training rows: other values would give others.
-        if Preparation.fit(features, run.choices, train) != run.preparation:
+        if not _same_preparation(Preparation.fit(features, run.choices, train), run.preparation):
             return False
         if run.choices.missing == "drop rows":
             usable = run.preparation.usable(features)[train]
             train, y = train[usable], y[usable]
     return np.array_equal(train, run.train) and np.array_equal(y, run.solution.y)
+
+
+def _same_preparation(one: Preparation, other: Preparation) -> bool:
+    """Whether means, scales and categories are the same up to rounding: other values would give others."""
+    a, b = ([asdict(column) for column in preparation.columns] for preparation in (one, other))
+    numbers = [[x for column in columns for x in column.values() if isinstance(x, float)] for columns in (a, b)]
+    others = [[{k: x for k, x in c.items() if not isinstance(x, float)} for c in columns] for columns in (a, b)]
+    return others[0] == others[1] and np.allclose(numbers[0], numbers[1], rtol=1e-9)
 
 
 def _same_matrices(run: Run, dataset: Dataset) -> bool:

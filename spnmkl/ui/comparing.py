@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import cast
+from xml.etree import ElementTree as ET
 
 import streamlit as st
 
@@ -15,12 +16,13 @@ from spnmkl.export.picture import to_svg
 from spnmkl.runs.comparison import agreement, only_here, same_test, scores_table, settings_table, weights_beside
 from spnmkl.runs.training import Run
 from spnmkl.structure import SPN
-from spnmkl.structure.layout import unplaced
 from spnmkl.ui.session import tabs
 from spnmkl.ui.words import plain
 
 BESIDE = 3  # pictures in a row
 MOST_DRAWN = 9
+MOST_MARKED = 2 / 3  # of the nodes; with more in red, nothing stands out
+WIDEST = 3.0  # width by height of a picture that has room beside others
 
 
 def side_by_side(runs: Sequence[Run]) -> None:
@@ -37,25 +39,35 @@ def side_by_side(runs: Sequence[Run]) -> None:
 
 
 def structures(runs: Sequence[Run]) -> None:
-    same = len({unplaced(run.spn) for run in runs}) == 1
-    said = "All have the same structure. " if same else "Red: what is not in all of them. "
-    st.caption(said + "Larger and darker: heavier. Thicker lines: more of the path weights. Grey: pruned.")
-    if len(runs) > MOST_DRAWN:
-        st.caption(f"The first {MOST_DRAWN} of {len(runs)}.")
     drawn = runs[:MOST_DRAWN]
-    wide = min(BESIDE, len(drawn))
-    places = [place for _ in range(0, len(drawn), wide) for place in st.columns(wide)]
+    marks = {run.name: only_here(run.spn, [other.spn for other in drawn if other is not run]) for run in drawn}
+    said = "All have the same structure. "
+    if any(marks.values()):
+        said = "Red: what is not in all of them. "
+        if all(len(marks[run.name]) > MOST_MARKED * len(run.spn.nodes) for run in drawn):
+            marks = dict.fromkeys(marks, frozenset())
+            said = "They have hardly a node in common. "
+    more = f" The first {MOST_DRAWN} of {len(runs)} runs." if len(runs) > MOST_DRAWN else ""
+    st.caption(f"{said}Larger and darker: heavier. Thicker lines: more of the path weights. Grey: pruned.{more}")
     theme = "dark" if st.context.theme.type == "dark" else "light"
-    for place, run in zip(places, drawn, strict=False):
-        with place.container(border=True, height="stretch", key=f"compared_{runs.index(run)}"):
+    pictures = [picture(run.spn, tuple(run.solution.beta.items()), marks[run.name], theme) for run in drawn]
+    wide = min(BESIDE, len(drawn)) if max(map(shape, pictures)) < WIDEST else 1
+    places = [place for _ in range(0, len(drawn), wide) for place in st.columns(wide)]
+    for k, (place, run, svg) in enumerate(zip(places, drawn, pictures, strict=False)):
+        with place.container(border=True, height="stretch", key=f"compared_{k}"):
             st.markdown(f"**{plain(run.name)}**")
-            marked = only_here(run.spn, [other.spn for other in runs if other is not run])
-            st.image(picture(run.spn, tuple(run.solution.beta.items()), marked, theme), width="stretch")
+            st.image(svg, width="stretch")
 
 
 @lru_cache(maxsize=64)
 def picture(spn: SPN, beta: tuple[tuple[str, float], ...], marked: frozenset[str], theme: str) -> str:
     return to_svg(spn, beta=dict(beta), highlight=marked, theme=theme)
+
+
+def shape(svg: str) -> float:
+    """Width by height."""
+    root = ET.fromstring(svg)
+    return float(root.attrib["width"]) / float(root.attrib["height"])
 
 
 def settings(runs: Sequence[Run]) -> None:
@@ -90,16 +102,16 @@ def convergence(runs: Sequence[Run]) -> None:
 
 def scores(runs: Sequence[Run]) -> None:
     table = scores_table(runs)
-    left, right = st.columns([1, 1], gap="medium")
+    left, right = st.columns([2, 3], gap="medium")
     left.altair_chart(intervals_chart(table), width="stretch")
-    shares = ("test", "low", "high", "majority", "training")
-    titles = {"test": "test accuracy", "low": "95 % from", "high": "to", "majority": "majority class"}
-    columns = {name: st.column_config.NumberColumn(titles.get(name), format="percent") for name in shares}
+    shares = {"test": "test accuracy", "majority": "majority class", "training": "training"}
+    table[list(shares)] *= 100
+    columns = {name: st.column_config.NumberColumn(title, format="%.1f %%") for name, title in shares.items()}
     columns["rows"] = st.column_config.NumberColumn("test rows", format="localized")
     columns["AUC"] = st.column_config.NumberColumn(
         format="%.3f", help="Area under the ROC curve; with several classes the mean of each against the rest."
     )
-    right.dataframe(table, hide_index=True, height="content", column_config=columns)
+    right.dataframe(table.drop(columns=["low", "high"]), hide_index=True, height="content", column_config=columns)
     if not all(same_test(runs[0], run) for run in runs[1:]):
         right.warning("They were tested on different rows, so that their accuracies are not quite comparable.")
     elif len(runs) == 2:

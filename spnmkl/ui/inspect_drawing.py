@@ -10,7 +10,7 @@ from spnmkl.runs.training import Run
 from spnmkl.runs.words import ending, percent, pruning
 from spnmkl.solution import Record
 from spnmkl.ui.canvas import show_trained
-from spnmkl.ui.inspected import SHARE_HELP, WEIGHT_HELP, Inspected, node_names, sentence, share_text
+from spnmkl.ui.inspected import RESIDUAL_HELP, SHARE_HELP, WEIGHT_HELP, Inspected, node_names, sentence, share_text
 from spnmkl.ui.words import plain
 
 CANVAS = "inspect_drawing"
@@ -27,10 +27,13 @@ def drawing_tab(seen: Inspected) -> None:
             selected = show_trained(CANVAS, run.spn, record.beta if record else run.solution.beta)
             legend(record.beta if record else run.solution.beta)
     with right:
-        how_it_ended(run)
+        verdict(run)
         if selected:
-            node_numbers(seen, selected[0])
-        else:
+            with st.container(border=True, gap="xsmall"):
+                node_numbers(seen, selected[0], record)
+        st.markdown(sentence(run.test_scores.sentence()) + ".")
+        st.markdown(plain(pruning(run)))
+        if not selected:
             st.caption("Click a node to see its numbers; hover over nodes and edges for the most important.")
 
 
@@ -79,8 +82,12 @@ def legend(beta: dict[str, float]) -> None:
         (_dot(14, "transparent", colours.faded), "grey: pruned, takes no part"),
     )
     st.html(
-        '<div style="display:flex;flex-wrap:wrap;gap:2px 22px;font-size:13px;opacity:.85">'
-        + "".join(f'<span style="display:inline-flex;align-items:center;gap:5px">{a}{b}</span>' for a, b in parts)
+        '<div style="display:flex;flex-wrap:wrap;gap:2px 22px;font-size:13px">'
+        + "".join(
+            f'<span style="display:inline-flex;align-items:center;gap:5px">{a}'
+            f'<span style="opacity:.8">{b}</span></span>'
+            for a, b in parts
+        )
         + "</div>"
     )
 
@@ -92,41 +99,31 @@ def _dot(size: float, fill: str, border: str) -> str:
     )
 
 
-def how_it_ended(run: Run) -> None:
-    """What is proved, how good it is, and what was pruned."""
+def verdict(run: Run) -> None:
     show = st.success if run.solution.status == "optimal" and any(run.solution.beta.values()) else st.warning
     show(sentence(ending(run.solution)))
-    st.markdown(sentence(run.test_scores.sentence()) + ".")
-    st.markdown(plain(pruning(run)))
 
 
-def node_numbers(seen: Inspected, node: str) -> None:
+def node_numbers(seen: Inspected, node: str, record: Record | None) -> None:
     """The numbers of a node, under its name."""
     run, kind = seen.run, seen.run.spn.kind(node)
     st.markdown(f"**{plain(node_names(run.spn)[node])}** · {kind} {plain(node)}")
     if kind == "product":
-        rows = product_rows(seen, node)
-    else:
-        rows = {"share of the decision": (share_text(decision_share(seen, node)), SHARE_HELP)}
-    lines = "".join(f"| {plain(key)} | {plain(value)} |\n" for key, (value, _) in rows.items())
-    st.markdown("| | |\n|---|---|\n" + lines, help="  \n".join(f"{key}: {h}" for key, (_, h) in rows.items() if h))
+        weight_numbers(run, node, record)
+    share = decision_share(seen, node)
+    st.markdown(f"share of the decision **{share_text(share)}**", help=SHARE_HELP)
     st.caption(plain(fate(run, node)))
 
 
-def product_rows(seen: Inspected, node: str) -> dict[str, tuple[str, str]]:
-    run = seen.run
+def weight_numbers(run: Run, node: str, record: Record | None) -> None:
     solution, spn = run.solution, run.spn
-    return {
-        "multiplies": (children_text(spn, node, weight_names(spn)), ""),
-        "weight β": (f"{solution.beta[node]:.4g}", ""),
-        "exponent p": (f"{solution.p[node]:g}", "how its weight is penalised, λ c β to the power of p"),
-        "part of Σg": (share_text(path_flows(spn, solution.beta).get(node, float("nan"))), WEIGHT_HELP),
-        "share of the decision": (share_text(decision_share(seen, node)), SHARE_HELP),
-        "KKT residual": (
-            f"{solution.kkt_residual[node]:.1e}",
-            "0 where no change of this weight would lower the objective",
-        ),
-    }
+    st.markdown(f"multiplies {plain(children_text(spn, node, weight_names(spn)))}")
+    then = f" (at iteration {record.iteration}: {record.beta[node]:.4g})" if record else ""
+    st.markdown(f"weight β **{solution.beta[node]:.4g}**{then}")
+    st.markdown(f"exponent p **{solution.p[node]:g}**", help="Its weight costs λ c β to the power of p.")
+    part = path_flows(spn, solution.beta).get(node, float("nan"))
+    st.markdown(f"part of the path weights **{share_text(part)}**", help=WEIGHT_HELP)
+    st.markdown(f"KKT residual **{solution.kkt_residual[node]:.1e}**", help=RESIDUAL_HELP)
 
 
 def decision_share(seen: Inspected, node: str) -> float:

@@ -14,6 +14,7 @@ from spnmkl.structure import SPN
 from spnmkl.ui.inspected import Inspected, missing_data, node_names, share_column
 
 CELLS = 250
+LEARNED = "the learned kernel K(β)"
 ALIGNMENT_HELP = (
     "Centred alignment: 1 for a kernel that is high within classes and low between them, near 0 for one that has "
     "nothing to do with the labels."
@@ -45,7 +46,7 @@ def kernel_titles(spn: SPN) -> dict[str, str]:
     names = node_names(spn)
     leaves = {v: f"kernel · {names[v]}" for v in spn.kernels}
     inner = {v: f"{spn.kind(v)} · {names[v]}" for v in spn.nodes if v != spn.root and spn.kind(v) != "kernel"}
-    return {spn.root: "the learned kernel K(β)"} | leaves | inner
+    return {spn.root: LEARNED} | leaves | inner
 
 
 def meaning(spn: SPN, node: str) -> str:
@@ -79,6 +80,6 @@ def alignments(seen: Inspected, prepared: Prepared) -> pd.DataFrame:
     ranking = seen.learned().ranking
     share = ranking[ranking["kind"] == "kernel"].set_index("id")["share of the decision"]
     rows = [(names[v], alignment(prepared.kernels[v], prepared.y_train), share[v]) for v in spn.kernels]
-    rows.append(("the learned kernel K(β)", picture_of(seen, spn.root).alignment, 1.0))
-    table = pd.DataFrame(rows, columns=["kernel", "alignment", "share of the decision"])
-    return table.sort_values("alignment", ascending=False, ignore_index=True)
+    rows.sort(key=lambda found: -found[1])
+    learned = (LEARNED, picture_of(seen, spn.root).alignment, 1.0)
+    return pd.DataFrame([learned, *rows], columns=["kernel", "alignment", "share of the decision"])

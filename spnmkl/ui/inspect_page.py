@@ -22,8 +22,9 @@ CHOICE = "inspect_run"
 def inspect_page() -> None:
     trainer = workspace().trainer
     trainer.collect()
-    title, choice = st.columns([3, 2], vertical_alignment="center")
-    title.markdown("#### Inspect — what was learned")
+    heading, choice, onwards = st.columns([5, 6, 3], vertical_alignment="center")
+    heading.markdown("#### Inspect — what was learned")
+    onwards.page_link("pages/predict.py", label="Next: predict new rows", icon=":material/arrow_forward:")
     run = trainer.run
     if run is None:
         nothing_yet(trainer)

@@ -12,7 +12,7 @@ from spnmkl.runs.explain import weight_names
 from spnmkl.runs.training import Run
 from spnmkl.runs.words import ending
 from spnmkl.solution import Certificate
-from spnmkl.ui.inspected import Inspected, download, missing_data, row, sentence
+from spnmkl.ui.inspected import Inspected, download, missing_data, sentence
 from spnmkl.ui.words import plain
 
 
@@ -61,7 +61,7 @@ def lemma(run: Run) -> str:
     convex = "β" if min(run.solution.p.values()) >= 1 else "the powers of β that are penalised"
     return (
         "**Why it is a proof.** The weight g of a path is a geometric mean of weights β, whose exponents add up to 1. "
-        f"Hence the problem is convex in {convex} (Lemma 1), and F(β) = ½ Σ g(β) q lies below its tangent at any "
+        f"Hence the problem is convex in {convex} (Lemma 1), and F(β) = ½ Σ g(β) q lies below its tangent at any "
         "point. With the tangent in the place of F the dual has a closed form, D: the optimum lies between D and P. "
         "Pruned weights are part of the bound, so that the pruning is proved with it."
     )
@@ -81,9 +81,7 @@ def show_residuals(run: Run) -> None:
             "KKT residual": [solution.kkt_residual[v] for v in order],
         }
     )
-    with row():
-        st.markdown("**KKT residual of every weight**", width="content")
-        download(table, run, "residuals")
+    st.markdown("**KKT residual of every weight**")
     st.dataframe(
         table,
         hide_index=True,
@@ -97,6 +95,7 @@ def show_residuals(run: Run) -> None:
         "By how much the objective would change, relative to itself, per relative change of the weight; at an optimum "
         "it is 0. For a weight of zero: how much its branch could still gain by coming back."
     )
+    download(table, run, "residuals")
 
 
 def show_bound(seen: Inspected) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from typing import Any
 
 import altair as alt
 import numpy as np
@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from spnmkl.charts import confusion_chart, projection_chart, pushes_chart, roc_chart
-from spnmkl.charts.look import shown
+from spnmkl.charts.look import GREY, shown
 from spnmkl.runs.explain import Part, sample_paths, wrong_samples
 from spnmkl.runs.kernel_views import projection
 from spnmkl.runs.scores import Scores
@@ -20,6 +20,7 @@ from spnmkl.ui.words import plain
 
 PARTS: dict[Part, str] = {"test": "Test rows", "train": "Training rows"}
 MOST_PUSHES = 12
+CHART_HEIGHT, MAP_HEIGHT = 360, 600
 
 
 def samples_tab(seen: Inspected) -> None:
@@ -38,18 +39,21 @@ def samples_tab(seen: Inspected) -> None:
         st.markdown(sentence(scores.sentence("test" if part == "test" else "training")) + ".", width="content")
     left, right = st.columns(2, gap="large")
     with left:
-        st.altair_chart(confusion_chart(scores.confusion), width="stretch")
-        show_wrong(run, part)
+        st.markdown("**Answers by true class**")
+        st.altair_chart(confusion_chart(scores.confusion).properties(height=CHART_HEIGHT), width="stretch")
     with right:
         show_report(scores)
-    if not seen.has_data:
-        missing_data(run, "The map of the samples, and what pushed one of them,")
-        return
     left, right = st.columns(2, gap="large")
-    with left:
-        show_map(seen)
+    with right:
+        show_wrong(run, part)
+    if not seen.has_data:
+        with left:
+            missing_data(run, "The map of the samples, and what pushed one of them,")
+        return
     with right:
         show_sample(seen)
+    with left:
+        show_map(seen)
 
 
 def scores_of(run: Run, part: Part) -> Scores:
@@ -63,6 +67,7 @@ def show_report(scores: Scores) -> None:
         "Report",
         ["ROC curve", "Per class"],
         default="ROC curve" if binary else "Per class",
+        required=True,
         key=f"inspect_report_{binary}",
         label_visibility="collapsed",
     )
@@ -109,9 +114,7 @@ def show_wrong(run: Run, part: Part) -> None:
         if rows:
             st.session_state[row_key(run)] = int(table["row"].iloc[rows[0]])
 
-    with row():
-        st.markdown(f"**Wrong answers: {len(table):,} of {scores_of(run, part).n:,}**", width="content")
-        download(table, run, f"wrong_{part}")
+    st.markdown(f"**Wrong answers: {len(table):,} of {scores_of(run, part).n:,}**")
     if not len(table):
         return
     st.dataframe(
@@ -129,6 +132,9 @@ def show_wrong(run: Run, part: Part) -> None:
             ),
         },
     )
+    with row():
+        st.caption("Choose a row to explain it.", width="content")
+        download(table, run, f"wrong_{part}")
 
 
 def show_map(seen: Inspected) -> None:
@@ -145,7 +151,8 @@ def show_map(seen: Inspected) -> None:
         "to explain it.",
     )
     table = seen.once("projection", lambda prepared: projection(seen.run, prepared))
-    chart = projection_chart(table, seen.run.solution.classes)
+    chart = projection_chart(table, seen.run.solution.classes).properties(height=MAP_HEIGHT)
+    chart = chart.configure_legend(symbolBaseFillColor=GREY)
     clicked = alt.selection_point(name="sample", fields=["row"], toggle=False)
     st.altair_chart(chart.add_params(clicked), width="stretch", on_select=explain, key=key)
 
@@ -157,54 +164,48 @@ def row_key(run: Run) -> str:
 def show_sample(seen: Inspected) -> None:
     """Which paths pushed one sample which way."""
     run = seen.run
-    st.markdown("**One sample: what pushed it**")
+    st.markdown(
+        "**One sample: what pushed it**",
+        help="Choose a wrong answer above, click a point of the map, or type the number of a row.",
+    )
     if row_key(run) not in st.session_state:
-        st.session_state[row_key(run)] = int(first_row(run))
-    number = int(
-        st.number_input(
-            "Row of the table",
-            1,
-            step=1,
-            key=row_key(run),
-            help="Choose a wrong answer, click a point of the map, or type.",
-        )
-    )
-    place = placed_in(run, number)
+        st.session_state[row_key(run)] = first_row(run)
+    number, towards = st.columns(2)
+    chosen = int(number.number_input("Row of the table", 1, step=1, key=row_key(run)))
+    place = placed_in(run, chosen)
     if place is None:
-        st.caption(f"Row {number:,} took no part in this run, neither to train nor to test; choose another.")
+        st.caption(f"Row {chosen:,} took no part in this run, neither to train nor to test; choose another.")
         return
-    part, position = place
-    scores = scores_of(run, part)
+    scores, position = scores_of(run, place[0]), place[1]
     true, answer = scores.y[position], scores.predicted[position]
-    of = answer
-    if scores.decision.ndim == 2:
-        of = st.selectbox(
-            "Pushes towards",
-            list(scores.classes),
-            int(np.flatnonzero(scores.classes == answer)[0]),
-            format_func=shown,
-            key=f"inspect_class_{run.name}_{number}",
-        )
-    pushes = seen.once(
-        ("pushes", part, position), lambda prepared: sample_paths(run, prepared, part, position, MOST_PUSHES)
-    )
-    decision = (
-        scores.decision[position] if scores.decision.ndim == 1 else scores.decision[position][scores.classes == of][0]
-    )
-    right = "right" if true == answer else "wrong"
-    used = "test" if part == "test" else "training"
-    st.markdown(f"A {used} row of class **{plain(true)}**, answered **{plain(answer)}**: {right}.")
+    used, right = "test" if place[0] == "test" else "training", "right" if true == answer else "wrong"
     if scores.decision.ndim == 1:
-        of = scores.classes[1]
-    bars = int((pushes["class"] == of).sum())
-    st.altair_chart(pushes_chart(pushes, scores.classes, of).properties(height=30 * bars + 110), width="stretch")
-    st.caption(f"The bars add up to the decision, {decision:+.3f}: {sign_words(scores, of)}.")
+        of, decision = scores.classes[1], scores.decision[position]
+    else:
+        at = int(np.flatnonzero(scores.classes == answer)[0])
+        key = f"inspect_class_{run.name}_{chosen}"
+        of = towards.selectbox("Pushes towards", list(scores.classes), at, format_func=shown, key=key)
+        decision = scores.decision[position][scores.classes == of][0]
+    st.markdown(f"A {used} row of class **{plain(shown(true))}**, answered **{plain(shown(answer))}**: {right}.")
+    show_pushes(seen, *place, of)
+    st.caption(f"The bars add up to the decision, {decision:+.3f}. ".replace("-", "−") + answer_rule(scores))
 
 
-def sign_words(scores: Scores, of: object) -> str:
+def show_pushes(seen: Inspected, part: Part, position: int, of: Any) -> None:
+    pushes = seen.once(
+        ("pushes", part, position), lambda prepared: sample_paths(seen.run, prepared, part, position, MOST_PUSHES)
+    )
+    bars = pushes[pushes["class"] == of].sort_values("push", key=abs, ascending=False, kind="stable")
+    bars = bars.sort_values("kind", key=lambda kinds: kinds != "path", kind="stable")
+    chart = pushes_chart(bars, seen.run.solution.classes, of).properties(height=30 * len(bars) + 110)
+    st.altair_chart(chart, width="stretch")
+
+
+def answer_rule(scores: Scores) -> str:
     if scores.decision.ndim == 2:
-        return "the class of the largest decision is the answer"
-    return f"above 0 the answer is {plain(scores.classes[1])}, below it {plain(scores.classes[0])}"
+        return "The class of the largest decision is the answer."
+    low, high = (plain(shown(c)) for c in scores.classes)
+    return f"Above 0 the answer is {high}, below it {low}."
 
 
 def first_row(run: Run) -> int:
@@ -214,8 +215,7 @@ def first_row(run: Run) -> int:
 
 
 def placed_in(run: Run, row: int) -> tuple[Part, int] | None:
-    for part in get_args(Part):
-        found = np.flatnonzero((run.test if part == "test" else run.train) == row - 1)
-        if len(found):
-            return part, int(found[0])
-    return None
+    """The part of a row of the user's table, and its position there."""
+    parts: tuple[tuple[Part, Any], ...] = (("test", run.test), ("train", run.train))
+    found = [(part, int(at)) for part, rows in parts for at in np.flatnonzero(rows == row - 1)]
+    return found[0] if found else None

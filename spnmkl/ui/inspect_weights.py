@@ -8,11 +8,13 @@ import pandas as pd
 import streamlit as st
 
 from spnmkl.charts import ranking_chart
+from spnmkl.charts.look import unique_names
 from spnmkl.report import count_text
 from spnmkl.structure import Path
 from spnmkl.ui.canvas import show_trained
 from spnmkl.ui.inspected import (
     MOST_PATHS,
+    RESIDUAL_HELP,
     SHARE_HELP,
     WEIGHT_HELP,
     Inspected,
@@ -26,22 +28,18 @@ from spnmkl.ui.inspected import (
 KINDS = {"view": "Views", "kernel": "Kernels"}
 TABLES = "Paths", "Weights"
 HEIGHT = 430
-RESIDUAL_HELP = "0 where no change of this weight would lower the objective."
 
 
 def weights_tab(seen: Inspected) -> None:
     run, learned = seen.run, seen.learned()
     left, right = st.columns([13, 9], gap="medium")
     with left:
-        with row():
-            which = st.segmented_control(
-                "Table", TABLES, default=TABLES[0], required=True, key="inspect_table", label_visibility="collapsed"
-            )
-            table = learned.weights if which == "Weights" else learned.paths
-            download(table, run, which.lower())
+        which = st.segmented_control(
+            "Table", TABLES, default=TABLES[0], required=True, key="inspect_table", label_visibility="collapsed"
+        )
         path = None
         if which == "Weights":
-            show_weights(learned)
+            show_weights(seen, learned)
         else:
             path = choose_path(seen, learned)
     with right:
@@ -60,6 +58,7 @@ def choose_path(seen: Inspected, learned: Learned) -> Path | None:
         selection_mode="single-row",
         key=f"inspect_paths_of_{seen.run.name}",
         column_config={
+            "kernels": st.column_config.TextColumn(width=185),
             "g": st.column_config.NumberColumn(format="%.4g"),
             "share of Σg": share_column(WEIGHT_HELP, width=110),
             "share of the decision": share_column(width=145),
@@ -71,16 +70,19 @@ def choose_path(seen: Inspected, learned: Learned) -> Path | None:
         if left == MOST_PATHS
         else f"{left} of {number} paths weigh more than 0."
     )
-    st.caption(
-        f"{which} Choose a row to see the path in red.",
-        help="A path takes one child at every sum and all children at every product. It multiplies the kernels that it "
-        "reaches; its weight g is made of the weights β on its way.",
-    )
+    with row():
+        st.caption(
+            f"{which} Choose a row to see the path in red.",
+            help="A path takes one child at every sum and all children at every product. It multiplies the kernels "
+            "that it reaches; its weight g is made of the weights β on its way.",
+            width="content",
+        )
+        download(learned.paths, seen.run, "paths")
     rows = [k for k in table.selection.rows if k < left]
     return learned.path_list[rows[0]].path if rows else None
 
 
-def show_weights(learned: Learned) -> None:
+def show_weights(seen: Inspected, learned: Learned) -> None:
     st.dataframe(
         known(learned.weights),
         hide_index=True,
@@ -95,7 +97,9 @@ def show_weights(learned: Learned) -> None:
             "KKT residual": st.column_config.NumberColumn(format="%.1e", help=RESIDUAL_HELP),
         },
     )
-    st.caption("One weight for every product; a weight of zero takes all paths through it out.")
+    with row():
+        st.caption("One weight for every product; a weight of zero takes all paths through it out.", width="content")
+        download(learned.weights, seen.run, "weights")
 
 
 def known(table: pd.DataFrame) -> pd.DataFrame:
@@ -136,8 +140,9 @@ def show_ranking(table: pd.DataFrame) -> None:
     def share(title: str, help: str) -> Any:
         return st.column_config.NumberColumn(title, format="percent", help=help)
 
+    names = unique_names(table["id"], dict(zip(table["id"], table["name"], strict=True)))
     st.dataframe(
-        known(table).drop(columns=["kind", "id"]),
+        known(table).assign(name=list(names.values())).drop(columns=["kind", "id"]),
         hide_index=True,
         height=min(520, 38 + 35 * len(table)),
         column_config={

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from spnmkl.data.words import counted
 from spnmkl.runs.explain import weight_names
@@ -82,8 +85,8 @@ def compare(seen: Inspected, moved: dict[str, float]) -> None:
         delta_color="inverse",
         help="What training makes as small as it can: complexity, price of the weights, and errors on training rows.",
     )
-    second.metric("Test accuracy", share_text(test.accuracy), _points(test, run.test_scores) if moved else None)
-    third.metric("Training accuracy", share_text(train.accuracy), _points(train, run.train_scores) if moved else None)
+    _accuracy(second, "Test accuracy", test, run.test_scores, bool(moved))
+    _accuracy(third, "Training accuracy", train, run.train_scores, bool(moved))
     if not moved:
         st.caption("These are the learned weights. Move one: the SVM is solved anew and compared with the optimum.")
         return
@@ -96,6 +99,9 @@ def compare(seen: Inspected, moved: dict[str, float]) -> None:
     )
 
 
-def _points(new: Scores, old: Scores) -> str:
-    """The change in share_textage points."""
-    return f"{100 * (new.accuracy - old.accuracy):+.1f}"
+def _accuracy(place: DeltaGenerator, title: str, new: Scores, old: Scores, compared: bool) -> None:
+    """An accuracy, with its change in percentage points."""
+    change = 100 * (new.accuracy - old.accuracy)
+    words = f"{change:+.1f} points" if change else "the same"
+    looks: dict[str, Any] = {} if change else {"delta_color": "off", "delta_arrow": "off"}
+    place.metric(title, share_text(new.accuracy), words if compared else None, **looks)

@@ -92,7 +92,10 @@ class Learned:
         kernels: Any = prepared  # the tables ask for it only where they are not given the shares
         shares = _NoShares() if prepared is None else carried(run, prepared)
         paths, path_list = paths_table(run, kernels, MOST_PATHS, shares)
-        return cls(weights_table(run, kernels, shares), paths, path_list, ranking(run, kernels, shares))
+        ranks = ranking(run, kernels, shares)
+        if prepared is None:
+            ranks = ranks.sort_values(["kind", "share of Σg"], ascending=False, kind="stable", ignore_index=True)
+        return cls(weights_table(run, kernels, shares), paths, path_list, ranks)
 
 
 class _NoShares(Carried):
@@ -109,12 +112,13 @@ class _NoShares(Carried):
 
 
 def missing_data(run: Run, what: str) -> None:
-    """Say what cannot be shown of a run that came without its data."""
+    """Say what cannot be shown of a run that came without its data, and how it can."""
     st.info(
-        f"{what} cannot be shown: {plain(run.name)} was loaded without its data ({plain(run.dataset_name)}). Its "
-        "drawing, weights and scores are here all the same.",
+        f"{what} cannot be shown: {plain(run.name)} came without its data, {plain(run.dataset_name)}. Load them, and "
+        "they can.",
         icon=":material/database_off:",
     )
+    st.page_link("pages/data.py", label="Load the data", icon=":material/arrow_forward:")
 
 
 @lru_cache(maxsize=64)
@@ -171,6 +175,7 @@ SHARE_HELP = (
     "The decision is a sum over paths. The share of a path is its part of the decision's squared length, g q over the "
     "total; the share of a node is that of all paths through it, so that shares of nodes on one path overlap."
 )
+RESIDUAL_HELP = "0 where no change of this weight would lower the objective."
 WEIGHT_HELP = "The weight of the paths, g, as a part of all path weights Σg; it does not look at the data."
 
 

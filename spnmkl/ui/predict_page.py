@@ -71,7 +71,9 @@ def choose_model(work: Workspace) -> Predictor | None:
     save, load = st.columns(2)
     with save:
         offer_model(predictor)
-    with load.popover("Load a model", icon=":material/upload:", width="stretch"):
+    # Another label is another popover, so that it closes once a model is loaded.
+    again = "Load another" if work.predicting.loaded else "Load a model"
+    with load.popover(again, icon=":material/upload:", width="stretch"):
         load_model_file(work)
     return predictor
 
@@ -172,10 +174,12 @@ def bring_rows(work: Workspace, predictor: Predictor) -> None:
 def offers(work: Workspace, predictor: Predictor) -> None:
     """The columns that are needed, a table to fill, and rows at hand to try it with."""
     names = list(predictor.preparation.names)
-    columns, empty, test = st.columns([1, 1, 1])
+    run = None if work.predicting.from_file else work.trainer.run
+    task = work.trainer.tasks.get(run.name) if run else None
+    columns, empty, *test = st.columns(3 if task else 2)
     with columns.popover("Columns needed", width="stretch"):
-        kinds = set(predictor.preparation.text)
-        known = {"column": names, "holds": ["text" if name in kinds else "numbers" for name in names]}
+        text = set(predictor.preparation.text)
+        known = {"column": names, "holds": ["text" if name in text else "numbers" for name in names]}
         st.dataframe(pd.DataFrame(known), hide_index=True, height=300)
     empty.download_button(
         "Empty table",
@@ -186,13 +190,13 @@ def offers(work: Workspace, predictor: Predictor) -> None:
         width="stretch",
         help="A CSV file with the names of the columns, to be filled.",
     )
-    run, task = work.trainer.run, work.trainer.tasks.get(work.trainer.run.name) if work.trainer.run else None
-    if run is not None and task is not None and not work.predicting.from_file:
-        frame = task.dataset.frame
-        test.button(
+    for place in test:
+        assert run is not None and task is not None
+        place.button(
             "Try the test rows",
             width="stretch",
-            on_click=lambda: take_test_rows(work, run, frame),
+            on_click=take_test_rows,
+            args=(work, run, task.dataset.frame),
             help=f"The {run.n_test:,} rows of {plain(run.dataset_name[:60])} that this run has not learned from.",
         )
 
@@ -207,7 +211,9 @@ def answers(work: Workspace, predictor: Predictor, rows: Table) -> None:
     """How the columns fit, and what the model says."""
     predicting = work.predicting
     match = predictor.match(rows.frame, predicting.accepted)
-    how_columns_fit(match, predictor, rows)
+    said, save = st.columns([3, 1], vertical_alignment="center")
+    with said:
+        how_columns_fit(match, predictor, rows)
     if match.alike:
         offer_alike(work, match)
     if match.lacking:
@@ -222,6 +228,8 @@ def answers(work: Workspace, predictor: Predictor, rows: Table) -> None:
         predictions = predicting.predict(predictor, match, tick)
         if bar is not None:
             bar.empty()
+        with save:
+            offer_predictions(predictions.table)
         show(predictions, predictor)
 
 
@@ -240,9 +248,10 @@ def offer_alike(work: Workspace, match: Match) -> None:
         work.predicting.accepted = True
 
     pairs = pd.DataFrame({"in the file": list(match.alike.values()), "in training": list(match.alike)})
-    st.dataframe(pairs, hide_index=True, height=min(38 + 35 * len(pairs), 220))
+    table, button = st.columns([3, 1])
+    table.dataframe(pairs, hide_index=True, height=min(38 + 35 * len(pairs), 213))
     what = "it" if len(pairs) == 1 else f"these {len(pairs):,}"
-    st.button(f"Take {what} for the same", type="primary", on_click=accept)
+    button.button(f"Take {what} for the same", type="primary", width="stretch", on_click=accept)
 
 
 def show(predictions: Predictions, predictor: Predictor) -> None:
@@ -260,19 +269,21 @@ def show(predictions: Predictions, predictor: Predictor) -> None:
     with right:
         table = predictions.table
         st.dataframe(table.head(MOST_SHOWN), hide_index=True, height=380, column_config=looks(predictor))
-        said, save = st.columns([3, 2], vertical_alignment="center")
         first = f"The first {MOST_SHOWN:,} of {len(table):,} rows. " if len(table) > MOST_SHOWN else ""
-        said.caption(first + meaning(predictor))
-        save.download_button(
-            "Download the predictions (CSV)",
-            lambda: table.to_csv(index=False),
-            "predictions.csv",
-            "text/csv",
-            icon=":material/download:",
-            type="primary",
-            on_click="ignore",
-            width="stretch",
-        )
+        st.caption(first + meaning(predictor))
+
+
+def offer_predictions(table: pd.DataFrame) -> None:
+    st.download_button(
+        "Download (CSV)",
+        lambda: table.to_csv(index=False),
+        "predictions.csv",
+        "text/csv",
+        icon=":material/download:",
+        type="primary",
+        on_click="ignore",
+        width="stretch",
+    )
 
 
 def looks(predictor: Predictor) -> dict[str, ColumnConfig]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
-import numpy as np
-import pandas as pd
 import streamlit as st
 
 from spnmkl.data import SAMPLES, Dataset, load_sample
 from spnmkl.data.words import counted, quoted
 from spnmkl.errors import DataError
+from spnmkl.runs.comparison import was_trained_on
 from spnmkl.runs.project_file import DataUse, Project, load_project, save_project
 from spnmkl.runs.training import Run
 from spnmkl.structure.text import one_line
@@ -32,16 +32,17 @@ def project_dialog(work: Workspace) -> None:
 
 def save(work: Workspace) -> None:
     dataset, runs = work.dataset, work.trainer.runs
-    absent = work.missing is not None and not len(dataset.frame)
+    absent = not_here(work)
+    name = (absent or dataset).name
     st.markdown(f"The drawing, what the columns are for, all choices and {counted(len(runs), 'run')} in one file.")
     with_data = st.checkbox(
-        f"With the data: {plain(dataset.name[:60])}, {counted(len(dataset.frame), 'row')}",
-        value=not absent,
-        disabled=absent,
+        f"With the data: {plain(name[:60])}, " + ("not loaded" if absent else counted(len(dataset.frame), "row")),
+        value=absent is None,
+        disabled=absent is not None,
         help="Without them the file is small, and opens where the same data are loaded again. Models hold their "
         "support vectors, which are rows of the training data, either way.",
     )
-    others = sorted({run.dataset_name for run in runs if run.dataset_name != dataset.name})
+    others = sorted({run.dataset_name for run in runs if run.dataset_name != name})
     if others:
         st.caption(f"Runs of other data ({plain(', '.join(others)[:200])}) are kept without these data.")
     with st.spinner("Packing the project"):
@@ -49,7 +50,7 @@ def save(work: Workspace) -> None:
     st.download_button(
         f"Save the project ({len(data) / 2**20:.1f} MB)",
         data,
-        f"{slug(dataset.name)}.project.zip",
+        f"{slug(name)}.project.zip",
         "application/zip",
         icon=":material/download:",
         type="primary",
@@ -57,18 +58,14 @@ def save(work: Workspace) -> None:
     )
 
 
+def not_here(work: Workspace) -> DataUse | None:
+    """The data that the drawing and the runs are about, where they were never loaded."""
+    return None if work.brought else work.missing
+
+
 def packed(work: Workspace, with_data: bool) -> bytes:
-    absent = work.missing if not len(work.dataset.frame) else None
-    trainer = work.trainer
-    return save_project(
-        work.drawing.spn,
-        absent or work.dataset,
-        work.choices,
-        work.split,
-        trainer.settings,
-        trainer.runs,
-        with_data and absent is None,
-    )
+    data, settings = not_here(work) or work.dataset, work.trainer.settings
+    return save_project(work.drawing.spn, data, work.choices, work.split, settings, work.trainer.runs, with_data)
 
 
 def open_file(work: Workspace) -> None:
@@ -80,7 +77,8 @@ def open_file(work: Workspace) -> None:
         with st.spinner("Opening the project"):
             project = load_project(file.getvalue(), file.name)
         st.markdown(f"**{plain(file.name[:80])}** holds {contents(project)}.")
-        st.warning(f"Opening it replaces {replaced_words(work)}.", icon=":material/warning:")
+        ends = " It also ends the training that is going on." if work.trainer.busy else ""
+        st.warning(f"Opening it replaces {replaced_words(work, project)}.{ends}", icon=":material/warning:")
         if st.button("Replace them", type="primary"):
             open_project(work, project)
             close_dialog()
@@ -89,53 +87,64 @@ def open_file(work: Workspace) -> None:
 
 def contents(project: Project) -> str:
     data = project.data
-    without = "" if project.dataset is not None else ", without the rows themselves"
+    without = "" if project.dataset is not None else ", but not the rows themselves"
     return (
-        f"a drawing of {counted(len(project.spn.nodes), 'node')}, {counted(len(project.runs), 'run')}, and the data "
-        f"{plain(quoted(data.name))} ({counted(data.n_rows, 'row')}{without})"
+        f"a drawing of {counted(len(project.spn.nodes), 'node')}, {counted(len(project.runs), 'run')}, and the use of "
+        f"the data {plain(quoted(data.name))} with {counted(data.n_rows, 'row')}{without}"
     )
 
 
-def replaced_words(work: Workspace) -> str:
+def replaced_words(work: Workspace, project: Project) -> str:
     """What opening a project takes away."""
-    dataset, runs = work.dataset, len(work.trainer.runs)
-    busy = ", ends the training that is going on," if work.trainer.busy else ""
-    return (
-        f"the drawing of {counted(len(work.drawing.spn.nodes), 'node')}, the data {plain(quoted(dataset.name))} with "
-        f"{counted(len(dataset.frame), 'row')}, their choices{busy} and {counted(runs, 'run')} of this tab"
-    )
+    runs = work.trainer.runs
+    parts = [f"the drawing of {counted(len(work.drawing.spn.nodes), 'node')}"]
+    if project.dataset is not None:
+        parts.append(f"the data {plain(quoted(work.dataset.name))} with {counted(len(work.dataset.frame), 'row')}")
+    parts.append("the choices of the pages Data and Train")
+    parts.append(f"{counted(len(runs), 'run')} of this tab" if runs else "the runs, of which there is none yet")
+    return ", ".join(parts[:-1]) + f" and {parts[-1]}"
 
 
 def open_project(work: Workspace, project: Project) -> None:
     """Put a project in the place of what the tab has; whatever can fail does so before anything is changed."""
-    dataset, missing = found_data(project, work)
+    dataset = project.dataset or same_data(work, project)
     trainer = Trainer(settings=project.settings, runs=named_apart(project.runs))
-    trainer.attach(dataset)
+    trainer.attach(dataset or work.dataset)
     spn = placed(project.spn)
     if work.trainer.activity is not None:
         work.trainer.activity.job.stop()
     work.trainer, work.predicting = trainer, Predicting()
-    work.dataset, work.missing = dataset, missing
+    work.dataset = dataset or work.dataset
+    work.missing, work.brought = (project.data, False) if dataset is None else (None, True)
     work.choices, work.split = project.choices, project.split
     work.path, work.expanded = None, False
     work.drawing.push(spn, "Opened the project.", fit=True)
 
 
-def found_data(project: Project, work: Workspace) -> tuple[Dataset, DataUse | None]:
-    """The data of a project: its own, else the same data at hand, else the columns without a row."""
-    if project.dataset is not None:
-        return project.dataset, None
+def same_data(work: Workspace, project: Project) -> Dataset | None:
+    """The data of a project that came without them, where they are at hand."""
     use = project.data
-    at_hand = [work.dataset, *([load_sample(use.name)] if use.name in SAMPLES else [])]
-    for dataset in at_hand:
+    for dataset in (work.dataset, *([load_sample(use.name)] if use.name in SAMPLES else [])):
+        with suppress(DataError):
+            used = use.applied(dataset)
+            if dataset.name == use.name or any(was_trained_on(run, used) for run in project.runs):
+                return used
+    return None
+
+
+def missing_data(work: Workspace) -> None:
+    """Say which data an opened project lacks."""
+    use = work.missing
+    if use is None:
+        return
+    said = use.missing_sentence
+    if work.brought:
         try:
-            if dataset.name == use.name:
-                return use.applied(dataset), None
-        except DataError:
-            continue
-    frame = pd.DataFrame(np.empty((0, len(use.columns))), columns=pd.Index(use.columns, dtype=object))
-    matrices = {name: np.empty((0, 0)) for name in use.matrices}
-    return Dataset(use.name, frame, use.label, use.ignored, use.views, use.group, matrices), use
+            use.applied(work.dataset)
+        except DataError as error:
+            said = f"{said} {error}"
+    st.warning(plain(said), icon=":material/database_off:")
+    st.page_link("pages/data.py", label="Load the data", icon=":material/arrow_forward:")
 
 
 def named_apart(runs: tuple[Run, ...]) -> list[Run]:

@@ -12,7 +12,7 @@ from spnmkl.runs.training import Run
 from spnmkl.ui.activity import MOST_LETTERS, Trainer
 from spnmkl.ui.comparing import side_by_side
 from spnmkl.ui.predict_page import slug
-from spnmkl.ui.project import project_dialog
+from spnmkl.ui.project import missing_data, project_dialog
 from spnmkl.ui.session import boundary, fragment, open_dialog, opened_dialog, rerun, workspace
 from spnmkl.ui.store import Workspace
 from spnmkl.ui.words import plain
@@ -45,9 +45,7 @@ def all_runs() -> None:
     work = workspace()
     trainer = work.trainer
     trainer.collect()
-    if work.missing is not None:
-        st.warning(plain(work.missing.missing_sentence), icon=":material/database_off:")
-        st.page_link("pages/data.py", label="Load the data", icon=":material/arrow_forward:")
+    missing_data(work)
     run = trainer.run
     if run is None:
         nothing_yet(trainer)
@@ -79,9 +77,10 @@ def table_of_runs(trainer: Trainer) -> list[Run]:
     """All runs, newest last; returns those that are ticked."""
     runs = trainer.runs
     names = [run.name for run in runs]
-    percent = st.column_config.NumberColumn
+    table = runs_table(runs)
+    table[["training", "test"]] *= 100
     state = st.dataframe(
-        runs_table(runs),
+        table,
         hide_index=True,
         height=38 + 35 * min(len(runs), HIGHEST),
         on_select="rerun",
@@ -94,8 +93,8 @@ def table_of_runs(trainer: Trainer) -> list[Run]:
             "gap": st.column_config.NumberColumn(
                 format="%.1e", help="How far the objective may be above the optimum, relatively: (P − D)/P."
             ),
-            "training": percent(format="percent", help="Share of the training rows that are answered rightly."),
-            "test": percent(format="percent", help="Share of the rows held out that are answered rightly."),
+            "training": st.column_config.NumberColumn(format="%.1f %%", help="Training rows answered rightly."),
+            "test": st.column_config.NumberColumn(format="%.1f %%", help="Rows held out that are answered rightly."),
             "pruned": st.column_config.TextColumn(help="Weights that became zero, of all."),
             "seconds": st.column_config.NumberColumn(format="%.2f", help="Of solving, without the kernels."),
         },

@@ -21,7 +21,10 @@ MAX_WORKSPACES = 200
 
 @dataclass
 class Workspace:
-    """Everything one tab works on; `missing` tells which data an opened project came without."""
+    """Everything one tab works on.
+
+    `missing` tells which data an opened project came without, `brought` whether data were loaded since.
+    """
 
     drawing: Drawing
     dataset: Dataset
@@ -32,6 +35,7 @@ class Workspace:
     trainer: Trainer = field(default_factory=Trainer)
     predicting: Predicting = field(default_factory=Predicting)
     missing: DataUse | None = None
+    brought: bool = True
 
     @property
     def task(self) -> Task:
@@ -43,7 +47,7 @@ class Workspace:
         if self.missing is not None:
             with suppress(DataError):  # these are other data
                 dataset, self.missing = self.missing.applied(dataset), None
-        self.dataset = dataset
+        self.dataset, self.brought = dataset, True
         self.trainer.attach(dataset)
 
 

@@ -17,12 +17,12 @@ from spnmkl.runs.training import Run
 from spnmkl.runs.words import effort, ending, percent, pruning
 from spnmkl.solution import Record
 from spnmkl.structure import SPN
-from spnmkl.ui.activity import Activity, Kind, Trainer
+from spnmkl.ui.activity import Activity, Kind
 from spnmkl.ui.canvas import show_trained
 from spnmkl.ui.design import all_issues
 from spnmkl.ui.session import boundary, presence, tabs, workspace
 from spnmkl.ui.store import Workspace
-from spnmkl.ui.train_settings import choose_C, fitting, more_settings
+from spnmkl.ui.train_settings import choose_C, fitting, more_settings, take_C
 from spnmkl.ui.words import plain
 
 REFRESH_SECONDS = 0.6
@@ -86,8 +86,9 @@ def controls(work: Workspace) -> None:
         st.error(plain(refused))
     else:
         st.caption(f"This takes {expected.words}.")
-    choose_C(trainer, smallest_C(work))
-    with st.expander("All settings", icon=":material/tune:"):
+    known = looked_ahead(work)
+    choose_C(trainer, trainer.smallest_C if known else None, known or expected.memory_bytes >= QUICK_BYTES)
+    with st.expander("All settings", icon=":material/tune:", key="all_settings"):
         more_settings(trainer, work.drawing.spn, dataset.classes)
     search(work, refused is not None)
     if refused is None and expected.memory_bytes < QUICK_BYTES and not (trainer.busy or trainer.error):
@@ -127,27 +128,23 @@ def search(work: Workspace, refused: bool) -> None:
         )
 
 
-def take_C(trainer: Trainer, C: float) -> None:
-    trainer.settings = replace(trainer.settings, C=C)
-
-
 def begin(work: Workspace, kind: Kind, here: Any) -> None:
     work.trainer.start(kind, work.task, work.trainer.settings, here)
 
 
 def look_ahead(work: Workspace) -> None:
     """Compute kernels and C_min before they are asked for, once per task and settings."""
-    trainer, known = work.trainer, work.trainer.smallest_C_of
-    if known is None or not known[0].same(work.task) or replace(known[1], C=trainer.settings.C) != trainer.settings:
-        trainer.start("look", work.task, trainer.settings, presence())
+    if not looked_ahead(work):
+        work.trainer.start("look", work.task, work.trainer.settings, presence())
         st.rerun()
 
 
-def smallest_C(work: Workspace) -> float | None:
-    known = work.trainer.smallest_C_of
-    if known is None or not known[0].same(work.task):
-        return None
-    return work.trainer.smallest_C if replace(known[1], C=work.trainer.settings.C) == work.trainer.settings else None
+def looked_ahead(work: Workspace) -> bool:
+    """Whether C_min is known, or known not to exist, for what would be trained now at some C."""
+    trainer, known = work.trainer, work.trainer.smallest_C_of
+    return (
+        known is not None and known[0].same(work.task) and replace(known[1], C=trainer.settings.C) == trainer.settings
+    )
 
 
 def watch() -> None:
@@ -264,4 +261,9 @@ def weights_over_C(work: Workspace) -> None:
     if found is None:
         st.caption("*β against C* solves for a dozen values of C and shows here how every weight comes and goes.")
         return
-    st.altair_chart(path_chart(found, names(work.drawing.spn), trainer.settings.C, smallest_C(work)), width="stretch")
+    st.altair_chart(
+        path_chart(
+            found, names(work.drawing.spn), trainer.settings.C, trainer.smallest_C if looked_ahead(work) else None
+        ),
+        width="stretch",
+    )

@@ -41,26 +41,45 @@ def fitting(settings: Settings, spn: SPN, classes: NDArray) -> Settings:
     return settings
 
 
-def choose_C(trainer: Trainer, smallest: float | None) -> None:
-    """The one slider. C_min is marked where it is known."""
-    steps = sorted({*STEPS_OF_C, trainer.settings.C})
-    C = st.select_slider(
+def choose_C(trainer: Trainer, smallest: float | None, known: bool) -> None:
+    """The one slider. C_min is marked where there is one and it is known."""
+    _show_C("C", trainer)
+    st.select_slider(
         "C: how much an error costs",
-        steps,
-        trainer.settings.C,
+        sorted({*STEPS_OF_C, trainer.settings.C}),
         format_func=lambda value: f"{value:.3g}" + (" (all weights zero)" if smallest and value <= smallest else ""),
-        key=f"C_{trainer.settings.C}",
+        key="C",
+        on_change=lambda: take_C(trainer, st.session_state["C"]),
         help="Small: a simple, smooth answer with few weights. Large: the training rows are fitted closely. "
         "*Choose C* finds a good one.",
     )
     if smallest is not None:
         st.caption(f"Useful above C_min = {smallest:.3g}: at or below it every weight is zero.")
-    _change(trainer, C=C)
+    else:
+        st.caption("Any C is useful: there is a C_min only where every p is 1." if known else "Looking for C_min …")
+
+
+def _show_C(key: str, trainer: Trainer) -> None:
+    """Put a C that was set elsewhere into a widget; one that was set here must not come back while it is moved on."""
+    if st.session_state.get(key) != trainer.settings.C:
+        st.session_state[key] = trainer.settings.C
+
+
+def take_C(trainer: Trainer, C: float) -> None:
+    trainer.settings = replace(trainer.settings, C=C)
 
 
 def more_settings(trainer: Trainer, spn: SPN, classes: NDArray) -> None:
     settings = trainer.settings
-    C = st.number_input("C, exactly", 1e-6, 1e9, settings.C, format="%.6g", key=f"exact_C_{settings.C}")
+    _show_C("exact_C", trainer)
+    st.number_input(
+        "C, exactly",
+        1e-6,
+        1e9,
+        format="%.6g",
+        key="exact_C",
+        on_change=lambda: take_C(trainer, st.session_state["exact_C"]),
+    )
     lam = st.number_input(
         "λ",
         1e-9,
@@ -86,7 +105,6 @@ def more_settings(trainer: Trainer, spn: SPN, classes: NDArray) -> None:
     most = st.number_input("At most", 1, 100_000, settings.max_iter or 100, key="max_iter") if limited else None
     _change(
         trainer,
-        C=C,
         lam=lam,
         p=p,
         solver=solver,

@@ -8,6 +8,7 @@ const LATEST = new WeakMap(); // what Python sent last, which calls that waited 
 const SIGN = { sum: "+", product: "×" };
 const PREFIX = { sum: "s", product: "p", kernel: "k" };
 const RADIUS = 17;
+const FAR = 0.3; // the scale below which a trained drawing shows nodes and edges larger than they are
 const LEVEL = 90; // vertical distance of a node added below another
 
 async function visLibrary() {
@@ -34,6 +35,7 @@ class Canvas {
     this.byId = new Map();
     this.redPath = new Set();
     this.widths = new Map();
+    this.grown = 1;
     this.nodes = new vis.DataSet();
     this.edges = new vis.DataSet();
     this.events = new AbortController();
@@ -60,6 +62,7 @@ class Canvas {
     for (const event of ["select", "dragStart"]) this.network.on(event, () => this.tellSelection());
     this.untouched = true; // until the first edit or zoom the drawing is kept in view while the page settles
     for (const event of ["zoom", "dragStart"]) this.network.on(event, () => { this.untouched = false; });
+    this.network.on("zoom", () => this.keepVisible());
     this.resize = new ResizeObserver(() => requestAnimationFrame(() => {
       if (this.gone) return;
       this.network.redraw();
@@ -107,7 +110,7 @@ class Canvas {
     const edges = new Map(this.drawing.edges.map((edge) => {
       const marked = red.has(edgeName(edge));
       const { width = 1.3, color = this.color.line, title } = this.looks.edges?.[edgeName(edge)] ?? {};
-      return [edgeName(edge), JSON.stringify({ width: marked ? Math.max(3, width) : width, color: marked ? this.color.red : color, highlight: this.color.primary, title })];
+      return [edgeName(edge), JSON.stringify({ width: this.grown * (marked ? Math.max(this.grown > 1 ? 6 : 3, width) : width), color: marked ? this.color.red : color, highlight: this.color.primary, title })];
     }));
     const gone = (set, known) => set.remove(set.getIds().filter((id) => !known.has(id)));
     gone(this.edges, edges);
@@ -140,7 +143,7 @@ class Canvas {
     const n = this.node(id) ?? { id, kind: "kernel" }; // vis may draw a node once more that is being removed
     const look = this.look(id);
     const marked = this.redPath.has(id);
-    const radius = look.radius ?? RADIUS;
+    const radius = this.grown * (look.radius ?? RADIUS);
     const ink = look.ink ?? this.color.ink;
     const border = look.error || marked ? this.color.red : state.selected ? this.color.primary : state.hover ? this.color.text : look.border ?? this.color.border;
     const thick = state.selected || look.error || marked ? 3 : 1.4;
@@ -155,14 +158,14 @@ class Canvas {
         else ctx.arc(x, y, radius, 0, 2 * Math.PI);
         ctx.fillStyle = look.fill ?? this.color[n.kind];
         ctx.fill();
-        ctx.lineWidth = thick;
+        ctx.lineWidth = thick * this.grown;
         ctx.strokeStyle = border;
         ctx.stroke();
         if (id === this.from) { ctx.setLineDash([4, 3]); ctx.strokeStyle = this.color.primary; ctx.strokeRect(x - width / 2 - 5, y - height / 2 - 5, width + 10, height + 10); }
         ctx.fillStyle = ink;
         ctx.textAlign = "center";
         ctx.textBaseline = "middle";
-        ctx.font = n.kind === "kernel" ? `14px ${this.color.face}` : `22px ${this.color.face}`;
+        ctx.font = n.kind === "kernel" ? `14px ${this.color.face}` : `${22 * this.grown}px ${this.color.face}`;
         ctx.fillText(text, x, y + 1);
         if (look.weight) this.drawBeside(ctx, x + radius + 4, y - (look.rise ?? 0), look);
         ctx.restore();
@@ -458,8 +461,15 @@ class Canvas {
     this.network.redraw();
   }
 
-  fit() { this.network.fit({ maxZoomLevel: 1.15 }); }
-  zoom(factor) { this.network.moveTo({ scale: this.network.getScale() * factor }); }
+  fit() { this.network.fit({ maxZoomLevel: 1.15 }); this.keepVisible(); }
+  zoom(factor) { this.network.moveTo({ scale: this.network.getScale() * factor }); this.keepVisible(); }
+
+  keepVisible() { // weights and paths of a wide drawing can be told from afar
+    const grown = this.readonly ? Math.max(1, Math.round(4 * FAR / this.network.getScale()) / 4) : 1;
+    if (grown === this.grown) return;
+    this.grown = grown;
+    this.show();
+  }
 
   say(text) {
     this.frame.classList.remove("refused");

@@ -1,0 +1,221 @@
+"""The Predict page without a browser: models, rows that fit and rows that do not, and the library's numbers."""
+
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from app_pages import bring, fine, labelled, opened, texts, work
+from streamlit.elements.widgets import button
+from streamlit.testing.v1 import AppTest
+
+from spnmkl import SPN, Kernel, Product, SPNMKLClassifier, Sum
+from spnmkl.cli import main
+from spnmkl.data import Dataset, load_sample
+from spnmkl.runs import prediction
+from spnmkl.runs.settings import Settings
+from spnmkl.ui.activity import Trainer
+
+Downloads = dict[str, bytes]
+
+
+@pytest.fixture
+def downloads(monkeypatch: pytest.MonkeyPatch) -> Downloads:
+    """What the download buttons of the last run of the page would give, by file name."""
+    kept: Downloads = {}
+    marshall = button.marshall_file
+
+    def keep(coordinates: str, data: object, *more: object, **named: object) -> object:
+        content = data() if callable(data) else data
+        kept[str(named.get("file_name", more[-1]))] = content.encode() if isinstance(content, str) else content
+        return marshall(coordinates, data, *more, **named)
+
+    monkeypatch.setattr(button, "marshall_file", keep)
+    return kept
+
+
+def train(trainer: Trainer, at: AppTest, **settings: float) -> None:
+    trainer.start("train", work(at).task, Settings(**settings), lambda: True).job.join(60)
+    trainer.collect()
+
+
+@pytest.fixture
+def at() -> AppTest:
+    """A page with one run on wine."""
+    at = opened("predict")
+    bring(at, load_sample("wine"), load_sample("wine").template("flat"))
+    train(work(at).trainer, at)
+    return fine(at.run())
+
+
+def give_rows(at: AppTest, name: str, content: bytes) -> AppTest:
+    key = f"predict_rows_{work(at).predicting.uploads}"
+    return at.file_uploader(key=key).set_value((name, content, "text/csv")).run()
+
+
+def give_model(at: AppTest, name: str, content: bytes) -> AppTest:
+    return at.file_uploader(key="predict_model").set_value((name, content, "application/octet-stream")).run()
+
+
+def csv(frame: pd.DataFrame) -> bytes:
+    return frame.to_csv(index=False).encode()
+
+
+def predictions(at: AppTest) -> pd.DataFrame:
+    (found,) = [table.value for table in at.dataframe if "prediction" in table.value]
+    return found
+
+
+def test_without_a_training_the_page_leads_to_one() -> None:
+    at = opened("predict")
+    assert "Nothing is trained yet" in texts(at)
+    assert [link.page for link in at.get("page_link")][-1] == "train"
+    assert not [uploader for uploader in at.get("file_uploader") if "rows" in uploader.key]
+
+
+def test_predictions_equal_the_library_and_the_command_line(
+    at: AppTest, downloads: Downloads, tmp_path: Path
+) -> None:
+    new = load_sample("wine").frame.sample(50, random_state=1).assign(bottle=[f"b{k}" for k in range(50)])
+    fine(give_rows(at, "new.csv", csv(new)))
+    got = pd.read_csv(StringIO(downloads["predictions.csv"].decode()))
+    assert got["bottle"].tolist() == new["bottle"].tolist()
+
+    (tmp_path / "m.spnmkl").write_bytes(downloads["Run_1.spnmkl"])
+    (tmp_path / "new.csv").write_bytes(csv(new))
+    out = tmp_path / "out.csv"
+    assert main(["predict", str(tmp_path / "m.spnmkl"), str(tmp_path / "new.csv"), "--scores", "--out", str(out)]) == 0
+    told = pd.read_csv(out)
+    assert got["prediction"].tolist() == told["prediction"].tolist()
+    scores = list(told)[1:]
+    np.testing.assert_allclose(got[scores], told[scores], atol=1e-12)
+
+    run = work(at).trainer.run
+    assert run is not None
+    X = run.preparation.transform(load_sample("wine").frame)
+    y = load_sample("wine").y
+    model = SPNMKLClassifier(run.spn).fit(X.iloc[run.train], y[run.train])
+    np.testing.assert_allclose(got[scores], model.decision_function(X.loc[new.index]), atol=1e-9)
+    assert got["prediction"].tolist() == model.predict(X.loc[new.index]).tolist()
+    accuracy = np.mean(model.predict(X.loc[new.index]) == y[new.index])
+    assert at.metric[0].value == f"{100 * accuracy:.1f} %"
+    assert got["right"].mean() == accuracy
+
+
+def test_without_labels_there_is_no_accuracy(at: AppTest) -> None:
+    fine(give_rows(at, "new.csv", csv(load_sample("wine").frame.drop(columns="cultivar"))))
+    assert not at.metric
+    assert len(predictions(at)) == 178
+    assert "all 13 columns of training found" in texts(at)
+
+
+def test_columns_that_do_not_fit_are_named(at: AppTest) -> None:
+    give_rows(at, "new.csv", csv(load_sample("wine").frame.drop(columns=["ash", "hue"]).assign(**{"<b>x</b>": 1})))
+    (error,) = at.error
+    assert "lacks 2 columns of training" in error.value
+    assert "'ash', 'hue'" in error.value
+    assert "<b>" not in error.value
+    assert not [table for table in at.dataframe if "prediction" in table.value]
+    fine(give_rows(at, "right.csv", csv(load_sample("wine").frame)))
+    assert len(predictions(at)) == 178
+
+
+def test_names_that_are_nearly_right_are_offered(at: AppTest) -> None:
+    wrong = load_sample("wine").frame.rename(columns={"ash": "ASH", "hue": " Hue "})
+    give_rows(at, "new.csv", csv(wrong))
+    assert "'ASH', which may be 'ash'" in at.error[0].value
+    labelled(at.button, "Take these 2 for the same").click().run()
+    fine(at)
+    expected = predictions(at)
+    fine(give_rows(at, "right.csv", csv(load_sample("wine").frame)))
+    pd.testing.assert_frame_equal(predictions(at), expected)
+
+
+def test_the_test_rows_give_the_accuracy_of_the_run(at: AppTest) -> None:
+    labelled(at.button, "Try the test rows").click().run()
+    fine(at)
+    run = work(at).trainer.run
+    assert run is not None
+    assert len(predictions(at)) == run.n_test
+    assert at.metric[0].value == f"{100 * run.test_scores.accuracy:.1f} %"
+
+
+def test_predictions_survive_another_page(at: AppTest) -> None:
+    fine(give_rows(at, "new.csv", csv(load_sample("wine").frame.iloc[:20])))
+    before = predictions(at)
+    at.switch_page("pages/data.py").run()
+    fine(at.switch_page("pages/predict.py").run())
+    pd.testing.assert_frame_equal(predictions(at), before)
+
+
+def test_many_rows_are_predicted_in_pieces(at: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps: list[int] = []
+    decide = SPNMKLClassifier.decision_function
+    monkeypatch.setattr(
+        SPNMKLClassifier, "decision_function", lambda self, X: (steps.append(len(X)), decide(self, X))[1]
+    )
+    many = pd.concat([load_sample("wine").frame] * 30, ignore_index=True)
+    fine(give_rows(at, "many.csv", csv(many)))
+    assert steps == [prediction.PIECE_ROWS, prediction.PIECE_ROWS, len(many) - 2 * prediction.PIECE_ROWS]
+    assert len(predictions(at)) == 1000
+    assert "The first 1,000 of 5,340 rows" in texts(at)
+    fine(at.run())
+    assert len(steps) == 3, "nothing is predicted twice"
+
+
+def test_a_model_file_is_used_beside_the_runs(at: AppTest, downloads: Downloads) -> None:
+    fine(at.run())
+    saved = downloads["Run_1.spnmkl"]
+    train(work(at).trainer, at, C=0.01)
+    fine(give_rows(at.run(), "new.csv", csv(load_sample("wine").frame)))
+    second = predictions(at)
+    fine(give_model(at, "old <i>model</i>.spnmkl", saved))
+    assert work(at).predicting.from_file
+    first = predictions(at)
+    assert not np.allclose(first.filter(like="score"), second.filter(like="score"))
+    assert at.selectbox(key="predict_choice").value == 2
+
+    at.selectbox(key="predict_choice").set_value(1).run()
+    fine(at)
+    assert work(at).trainer.run is work(at).trainer.runs[0], "the pages show the run that was chosen"
+    pd.testing.assert_frame_equal(predictions(at), first)
+
+
+@pytest.mark.parametrize("content", [b"", b"no model", b"PK\x03\x04 no zip"])
+def test_a_bad_model_file_changes_nothing(at: AppTest, content: bytes) -> None:
+    fine(give_rows(at, "new.csv", csv(load_sample("wine").frame)))
+    before = predictions(at)
+    give_model(at, "bad.spnmkl", content)
+    assert len(at.error) == 1
+    assert "'bad.spnmkl'" in at.error[0].value.replace("\\", "")
+    assert work(at).predicting.loaded is None
+    pd.testing.assert_frame_equal(predictions(at), before)
+
+
+def test_a_model_file_alone_is_enough(at: AppTest, downloads: Downloads) -> None:
+    fine(at.run())
+    saved = downloads["Run_1.spnmkl"]
+    fresh = opened("predict")
+    fine(give_model(fresh, "model.spnmkl", saved))
+    fine(give_rows(fresh, "new.csv", csv(load_sample("wine").frame.iloc[:30])))
+    assert len(predictions(fresh)) == 30
+
+
+def test_given_matrices_cannot_predict_rows() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 2)), np.array(["a", "b"] * 20)
+    X[y == "b"] += 2
+    dataset = Dataset("given", pd.DataFrame({"label": y}), "label", matrices={"both": X @ X.T})
+    at = opened("predict")
+    bring(at, dataset, SPN(Sum(Product(Kernel("precomputed", label="both")))))
+    train(work(at).trainer, at)
+    fine(at.run())
+    assert "given kernel matrices" in texts(at)
+    assert not [uploader for uploader in at.get("file_uploader") if "rows" in uploader.key]
+
+
+def test_rows_that_are_no_table_are_refused(at: AppTest) -> None:
+    give_rows(at, "new.parquet", b"PAR1 no parquet")
+    assert len(at.error) == 1
+    assert work(at).predicting.rows is None

@@ -1,0 +1,118 @@
+"""Training in a real browser: one click to a proof, stopping, reloading, two visitors."""
+
+import re
+from collections.abc import Callable
+
+from canvas_driver import Canvas, settled
+from playwright.sync_api import Page, expect
+
+LONG = 60_000
+FADED = "canvas.drawing.nodes.filter(n => canvas.look(n.id).title.endsWith('pruned')).length"
+
+
+def train_page(page: Page, url: str) -> Page:
+    page.goto(f"{url}/train")
+    train_button(page).wait_for()
+    page.get_by_text("Useful above C_min").wait_for()
+    settled(page)
+    return page
+
+
+def train_button(page: Page):  # type: ignore[no-untyped-def]
+    return page.get_by_role("button", name="Train", exact=True)
+
+
+def wait_for_ending(page: Page, words: str = "Certified optimal") -> str:
+    alert = page.get_by_test_id("stAlert").filter(has_text=words)
+    alert.wait_for(timeout=LONG)
+    settled(page)
+    return alert.inner_text()
+
+
+def slow(page: Page) -> None:
+    """Settings under which a training takes minutes: the paper's algorithm to a tiny gap."""
+    page.get_by_text("All settings").click()
+    page.get_by_role("combobox", name="Solver").scroll_into_view_if_needed()
+    page.wait_for_timeout(400)  # it unfolds
+    page.get_by_role("combobox", name="Solver").click()
+    page.get_by_role("option", name="Algorithm 1").click()
+    settled(page)
+    gap = page.get_by_role("slider", name="Gap to prove")
+    gap.focus()
+    for _ in range(5):
+        gap.press("ArrowRight")
+    settled(page)
+    expect(page.get_by_text("0.0001 %")).to_be_visible()
+
+
+def test_open_train_inspect(canvas: Canvas) -> None:
+    page = canvas.page
+    page.get_by_role("link", name="Next: train").click()
+    train_button(page).click()
+    wait_for_ending(page)
+    live = Canvas(page)
+    live.wait(f"{FADED} >= 1")  # at least one branch is grey
+    faded = live.look(FADED)
+    page.get_by_role("link", name="Next: what was learned").click()
+    expect(page.get_by_text("Inspect — ")).to_be_visible()
+    trained = Canvas(page)
+    trained.wait(f"{FADED} === {faded}")
+
+
+def test_a_long_training_is_stopped_and_its_result_used(page: Page, url: str) -> None:
+    train_page(page, url)
+    slow(page)
+    train_button(page).click()
+    page.get_by_role("button", name="Stop").wait_for()
+    expect(page.get_by_text(re.compile(r"iteration \d+"))).to_be_visible(timeout=LONG)
+    page.get_by_role("button", name="Stop").click()
+    assert "the best weights so far are kept" in wait_for_ending(page, "Stopped after")
+    train_button(page).wait_for()
+
+
+def test_reload_and_page_switch_in_the_middle_of_a_training(page: Page, url: str) -> None:
+    train_page(page, url)
+    slow(page)
+    train_button(page).click()
+    page.get_by_role("button", name="Stop").wait_for()
+    page.get_by_role("link", name="Data").click()
+    page.get_by_text("Try a sample").wait_for()
+    page.get_by_role("link", name="Train").click()
+    page.get_by_role("button", name="Stop").wait_for()
+    page.reload()
+    page.get_by_role("button", name="Stop").wait_for()
+    iteration = page.get_by_text(re.compile(r"iteration \d+"))
+    iteration.wait_for(timeout=LONG)
+    page.get_by_role("button", name="Stop").click()
+    wait_for_ending(page, "Stopped after")
+
+
+def test_two_visitors_get_their_own_results(tab: Callable[[], Page], url: str) -> None:
+    first, second = train_page(tab(), url), train_page(tab(), url)
+    slider = second.get_by_role("slider", name="C: how much an error costs")
+    slider.focus()
+    for _ in range(8):
+        slider.press("ArrowLeft")
+    settled(second)
+    expect(second.get_by_text("C: how much an error costs")).to_be_visible()
+    settled(first)
+    for page in (first, second):
+        train_button(page).click()
+    said = [wait_for_ending(page, "ertified optimal") for page in (first, second)]
+    assert all("Run 1" in words for words in said)
+    assert said[0] != said[1]
+    assert "every weight is zero" not in said[0]
+    assert "every weight is zero" in said[1]
+
+
+def test_choose_C_by_cross_validation(page: Page, url: str) -> None:
+    train_page(page, url)
+    page.get_by_role("button", name="Choose C").click()
+    take = page.get_by_role("button", name="Take the best C")
+    take.wait_for(timeout=LONG)
+    page.get_by_role("tab", name="Choice of C").click()
+    expect(page.get_by_text("Best: C =")).to_be_visible()
+    take.click()
+    settled(page)
+    train_button(page).click()
+    wait_for_ending(page)

@@ -1,0 +1,231 @@
+"""New rows through a model: columns by name, the library's numbers, and clear words for what does not fit."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from spnmkl import SPNMKLClassifier
+from spnmkl.cli import main
+from spnmkl.data import Choices, Dataset, SplitSettings, load_sample
+from spnmkl.errors import SPNMKLError
+from spnmkl.runs import prediction
+from spnmkl.runs.prediction import Predictor
+from spnmkl.runs.prepared import prepare
+from spnmkl.runs.settings import Settings
+from spnmkl.runs.stored_run import model_bytes
+from spnmkl.runs.training import Run, train
+
+SPLIT = SplitSettings(0.3, 3)
+
+
+def trained(dataset: Dataset, choices: Choices | None = None) -> Run:
+    return train(prepare(dataset.template("flat"), dataset, choices or Choices(missing="mean"), SPLIT), Settings())
+
+
+@pytest.fixture(scope="module")
+def wine() -> Run:
+    return trained(load_sample("wine"))
+
+
+@pytest.fixture(scope="module")
+def clinic() -> Run:
+    """Text columns, gaps and an id."""
+    return trained(load_sample("clinic"))
+
+
+@pytest.fixture(scope="module")
+def cancer() -> Run:
+    return trained(load_sample("breast_cancer"), Choices())
+
+
+def predictor(run: Run) -> Predictor:
+    found = Predictor.of_run(run)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("sample", ["wine", "clinic", "breast_cancer"])
+def test_the_numbers_are_those_of_the_command_line_and_of_the_classifier(
+    sample: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    run: Run = request.getfixturevalue({"breast_cancer": "cancer"}.get(sample, sample))
+    new = load_sample(sample).frame.iloc[run.test]
+    content = new.to_csv(index=False).encode()
+    (tmp_path / "new.csv").write_bytes(content)
+    (tmp_path / "m.spnmkl").write_bytes(model_bytes(predictor(run).model))
+    arguments = ["predict", str(tmp_path / "m.spnmkl"), str(tmp_path / "new.csv"), "--scores"]
+    assert main([*arguments, "--out", str(tmp_path / "out.csv")]) == 0
+    expected = pd.read_csv(tmp_path / "out.csv")
+
+    ours = predictor(run)
+    found = ours.predict(ours.match(ours.read("new.csv", content).frame))
+    assert found.table["prediction"].astype(str).tolist() == expected["prediction"].astype(str).tolist()
+    np.testing.assert_allclose(found.table[ours.score_names], expected.drop(columns="prediction"), atol=1e-12)
+
+    model = SPNMKLClassifier.load(tmp_path / "m.spnmkl")
+    X = run.preparation.transform(new)
+    np.testing.assert_allclose(
+        found.table[ours.score_names].to_numpy().squeeze(), model.decision_function(X), atol=1e-12
+    )
+    assert found.scores is not None
+    assert found.scores.accuracy == run.test_scores.accuracy
+    assert found.table["right"].tolist() == run.test_scores.right.tolist()
+
+
+def test_pieces_change_nothing(cancer: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, frame = predictor(cancer), load_sample("breast_cancer").frame
+    whole = ours.predict(ours.match(frame)).table
+    monkeypatch.setattr(prediction, "PIECE_ROWS", 100)
+    said: list[tuple[int, int]] = []
+    pieces = ours.predict(ours.match(frame), lambda done, total: said.append((done, total))).table
+    pd.testing.assert_frame_equal(whole, pieces, rtol=1e-12)
+    assert said == [(0, 569), (100, 569), (200, 569), (300, 569), (400, 569), (500, 569), (569, 569)]
+
+
+def test_codes_written_as_numbers_stay_text() -> None:
+    """A column of codes like 01 is text in training; in a file of few rows it looks like a number."""
+    rng = np.random.default_rng(0)
+    codes = rng.choice(["01", "02", "x3"], 60)
+    frame = pd.DataFrame({"code": codes, "label": np.where(codes == "01", "a", "b")})
+    run = trained(Dataset("coded", frame, "label"))
+    ours = predictor(run)
+    table = ours.read("new.csv", b"code\n01\n02\n01\n")
+    assert ours.predict(ours.match(table.frame)).table["prediction"].tolist() == ["a", "b", "a"]
+    halves = pd.DataFrame({"code": pd.array(["01", "x3"] * 2, dtype=object)})
+    assert ours.predict(ours.match(halves)).table["prediction"].tolist() == ["a", "b"] * 2
+
+
+def test_a_table_is_read_so_that_its_columns_are_found(wine: Run) -> None:
+    """One row of numbers under names that look like numbers too, and samples that stand in columns."""
+    ours, frame = predictor(wine), load_sample("wine").frame.drop(columns="cultivar").iloc[:4]
+    turned = frame.T.to_csv(header=[f"Sample{k}" for k in range(4)]).encode()
+    assert not ours.match(ours.read("turned.csv", turned).frame).lacking
+    one = frame.iloc[:1].to_csv(index=False).encode()
+    assert not ours.match(ours.read("one.csv", one).frame).lacking
+
+
+def test_columns_that_are_missing_ignored_or_nearly_right(wine: Run) -> None:
+    ours, frame = predictor(wine), load_sample("wine").frame
+    match = ours.match(frame.drop(columns=["ash", "hue"]).assign(extra=1.0, note="n"))
+    assert match.lacking == ("ash", "hue")
+    assert match.ignored == ("extra", "note")
+    assert "lacks 2 columns of training: 'ash', 'hue'" in match.lacking_sentence
+    with pytest.raises(SPNMKLError, match="'ash', 'hue'"):
+        ours.predict(match)
+
+    near = frame.rename(columns={"ash": " Ash", "malic_acid": "Malic Acid", "cultivar": "Cultivar"})
+    match = ours.match(near)
+    assert match.alike == {"malic_acid": "Malic Acid", "ash": " Ash", "cultivar": "Cultivar"}
+    assert match.lacking == ("malic_acid", "ash")
+    assert "'Malic Acid', which may be 'malic_acid'" in match.lacking_sentence
+    accepted = ours.match(near, accept=True)
+    assert not accepted.lacking
+    pd.testing.assert_frame_equal(ours.predict(accepted).table, ours.predict(ours.match(frame)).table)
+
+    doubtful = frame.drop(columns="ash").assign(Ash=1.0, **{"A S H": 2.0})
+    assert not ours.match(doubtful).alike, "two columns could be meant"
+
+
+def test_what_identifies_a_row_stays_beside_it(wine: Run) -> None:
+    ours = predictor(wine)
+    frame = load_sample("wine").frame.iloc[:5].assign(bottle=list("abcde"), Sample_ID=range(5), shelf=1)
+    match = ours.match(frame)
+    assert match.ids == ("bottle", "Sample_ID")
+    assert match.ignored == ("shelf",)
+    table = ours.predict(match).table
+    assert list(table)[:4] == ["row", "bottle", "Sample_ID", "prediction"]
+    assert table["bottle"].tolist() == list("abcde")
+
+
+def test_rows_with_gaps_get_no_answer_unless_training_fills_them(cancer: Run, wine: Run) -> None:
+    frame = load_sample("breast_cancer").frame.iloc[:6].copy()
+    frame.loc[frame.index[[1, 4]], "mean area"] = np.nan
+    ours = predictor(cancer)
+    found = ours.predict(ours.match(frame))
+    assert found.table["prediction"].isna().tolist() == [False, True, False, False, True, False]
+    assert found.table["score"].isna().tolist() == [False, True, False, False, True, False]
+    assert found.scores is not None
+    assert found.scores.n == 4
+    assert found.notes[0].startswith("2 rows without a prediction, for missing values in 'mean area'")
+    assert found.balance["rows"].sum() == 4
+
+    filled = load_sample("wine").frame.iloc[:3].copy()
+    filled.loc[filled.index[0], "ash"] = np.nan
+    assert not predictor(wine).predict(predictor(wine).match(filled)).table["prediction"].isna().any()
+
+
+def test_labels_that_are_missing_or_foreign_are_not_counted(wine: Run) -> None:
+    frame = load_sample("wine").frame.iloc[:6].copy()
+    frame["cultivar"] = frame["cultivar"].astype(object)
+    frame.loc[frame.index[0], "cultivar"] = None
+    frame.loc[frame.index[1], "cultivar"] = "Merlot"
+    ours = predictor(wine)
+    found = ours.predict(ours.match(frame))
+    assert found.scores is not None
+    assert found.scores.n == 4
+    assert found.notes == ("1 row of a class that training did not have, such as 'Merlot': not counted.",)
+    nothing = ours.predict(ours.match(frame.drop(columns="cultivar")))
+    assert nothing.scores is None
+    assert "right" not in nothing.table
+
+
+def test_whole_numbers_as_classes() -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=60), "label": rng.integers(0, 2, 60) + 1})
+    frame["x"] += 3 * frame["label"]
+    ours = predictor(trained(Dataset("numbers", frame, "label")))
+    found = ours.predict(ours.match(frame.assign(label=frame["label"].astype(float))))
+    assert found.table["prediction"].dtype.kind == "i"
+    assert found.scores is not None
+    assert found.scores.n == 60
+
+
+def _without(model: SPNMKLClassifier, folder: Path, **extra: object) -> bytes:
+    file = folder / "other.spnmkl"
+    model.save(file, extra=extra)
+    return file.read_bytes()
+
+
+def test_a_model_of_the_library_alone(cancer: Run, tmp_path: Path) -> None:
+    """Without a preparation its columns are taken as they are."""
+    X = load_sample("breast_cancer").frame[["mean area", "mean texture"]]
+    y = load_sample("breast_cancer").y
+    model = SPNMKLClassifier().fit(X / X.std(), y)
+    model.save(tmp_path / "m.spnmkl")
+    ours = Predictor.from_file("m.spnmkl", (tmp_path / "m.spnmkl").read_bytes())
+    found = ours.predict(ours.match(X / X.std()))
+    np.testing.assert_allclose(found.table["score"], model.decision_function(X / X.std()), atol=1e-12)
+    nameless = SPNMKLClassifier().fit(X.to_numpy() / X.std().to_numpy(), y)
+    nameless.save(tmp_path / "n.spnmkl")
+    with pytest.raises(SPNMKLError, match="columns without names"):
+        Predictor.from_file("n.spnmkl", (tmp_path / "n.spnmkl").read_bytes())
+
+
+BAD: dict[str, Callable[[SPNMKLClassifier, Path], bytes]] = {
+    "nothing": lambda model, folder: b"",
+    "text": lambda model, folder: b"hello",
+    "cut": lambda model, folder: model_bytes(model)[:2000],
+    "other columns": lambda model, folder: _without(
+        model, folder, preparation={"version": 1, "choices": {}, "columns": []}
+    ),
+    "no preparation": lambda model, folder: _without(model, folder, preparation=[1, 2]),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+@pytest.mark.parametrize("name", ["m.spnmkl", "../../etc/passwd", "..", "a/b\\c:<script>.spnmkl", "x" * 300])
+def test_a_bad_model_file_is_refused_in_a_sentence(cancer: Run, kind: str, name: str, tmp_path: Path) -> None:
+    data = BAD[kind](predictor(cancer).model, tmp_path)
+    with pytest.raises(SPNMKLError) as refused:
+        Predictor.from_file(name, data)
+    assert "\n" not in str(refused.value)
+    assert str(refused.value).endswith(".")
+
+
+def test_an_empty_table_is_refused(wine: Run) -> None:
+    ours = predictor(wine)
+    with pytest.raises(SPNMKLError, match="no row"):
+        ours.predict(ours.match(load_sample("wine").frame.iloc[:0]))
