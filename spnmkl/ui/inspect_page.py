@@ -14,6 +14,7 @@ from spnmkl.ui.inspect_weights import matters_tab, weights_tab
 from spnmkl.ui.inspect_what_if import what_if_tab
 from spnmkl.ui.inspected import Inspected, share_text
 from spnmkl.ui.session import fragment, tabs, workspace
+from spnmkl.ui.words import plain
 
 CHOICE = "inspect_run"
 
@@ -67,7 +68,7 @@ def choose_run(trainer: Trainer, run: Run) -> None:
     """Which run the pages show, where there are several."""
     titles = {r.name: title(r) for r in trainer.runs}
     if len(titles) == 1:
-        st.markdown(f":small[{title(run)}]", text_alignment="right")
+        st.markdown(f":small[{plain(title(run))}]", text_alignment="right")
         return
 
     def take() -> None:

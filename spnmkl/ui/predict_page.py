@@ -11,6 +11,7 @@ from streamlit.elements.lib.column_types import ColumnConfig
 from spnmkl.charts import class_balance_chart
 from spnmkl.data import Table
 from spnmkl.data.words import counted, listed, name_some
+from spnmkl.errors import SPNMKLError
 from spnmkl.runs.comparison import ending_text
 from spnmkl.runs.prediction import PIECE_ROWS, RIGHT, Match, Predictions, Predictor
 from spnmkl.runs.stored_run import model_bytes
@@ -161,8 +162,12 @@ def bring_rows(work: Workspace, predictor: Predictor) -> None:
     offers(work, predictor)
     if file is None:
         return
-    with st.spinner("Reading the rows"):
-        table = predicting.read(predictor, file.file_id, file.name, file.getvalue())
+    try:
+        with st.spinner("Reading the rows"):
+            table = predicting.read(predictor, file.file_id, file.name, file.getvalue())
+    except SPNMKLError:
+        predicting.take(None)  # answers about an earlier file would be taken for those about this one
+        raise
     size = f"{len(table.frame):,} rows × {table.frame.shape[1]:,} columns"
     with st.expander(f"{plain(file.name[:80])}: {size}. Read wrongly?"):
         table = corrected(PLACE, table, file.name, file.getvalue())

@@ -74,9 +74,7 @@ def test_without_a_training_the_page_leads_to_one() -> None:
     assert not [uploader for uploader in at.get("file_uploader") if "rows" in uploader.key]
 
 
-def test_predictions_equal_the_library_and_the_command_line(
-    at: AppTest, downloads: Downloads, tmp_path: Path
-) -> None:
+def test_predictions_equal_the_library_and_the_command_line(at: AppTest, downloads: Downloads, tmp_path: Path) -> None:
     new = load_sample("wine").frame.sample(50, random_state=1).assign(bottle=[f"b{k}" for k in range(50)])
     fine(give_rows(at, "new.csv", csv(new)))
     got = pd.read_csv(StringIO(downloads["predictions.csv"].decode()))
@@ -216,6 +214,7 @@ def test_given_matrices_cannot_predict_rows() -> None:
 
 
 def test_rows_that_are_no_table_are_refused(at: AppTest) -> None:
+    fine(give_rows(at, "new.csv", csv(load_sample("wine").frame)))
     give_rows(at, "new.parquet", b"PAR1 no parquet")
     assert len(at.error) == 1
     assert work(at).predicting.rows is None

@@ -32,8 +32,8 @@ def wait_for_ending(page: Page, words: str = "Certified optimal") -> str:
 def slow(page: Page) -> None:
     """Settings under which a training takes minutes: the paper's algorithm to a tiny gap."""
     page.get_by_text("All settings").click()
-    page.get_by_role("combobox", name="Solver").scroll_into_view_if_needed()
     page.wait_for_timeout(400)  # it unfolds
+    page.locator(".stMain").evaluate("main => main.scrollTo(0, 400)")
     page.get_by_role("combobox", name="Solver").click()
     page.get_by_role("option", name="Algorithm 1").click()
     settled(page)

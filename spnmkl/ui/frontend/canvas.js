@@ -58,7 +58,7 @@ class Canvas {
     this.stage.addEventListener("pointerdown", (event) => this.selectArea(event), { ...on, capture: true });
     this.network.on("click", (p) => this.click(p));
     this.network.on("dragEnd", (p) => { if (p.nodes.length && this.mode === "select") this.moved(p.nodes); });
-    this.stage.addEventListener("pointerleave", () => this.hideTooltip(), on);
+    this.stage.addEventListener("pointerleave", () => { this.hideTooltip(); if (this.readonly) this.unhover(); }, on);
     for (const event of ["select", "dragStart"]) this.network.on(event, () => this.tellSelection());
     this.untouched = true; // until the first edit or zoom the drawing is kept in view while the page settles
     for (const event of ["zoom", "dragStart"]) this.network.on(event, () => { this.untouched = false; });
@@ -133,6 +133,11 @@ class Canvas {
 
   hideTooltip() { // vis leaves it when the mouse leaves, or when its node is deleted
     for (const box of this.stage.querySelectorAll(".vis-tooltip")) box.style.visibility = "hidden";
+  }
+
+  unhover() { // vis leaves this too
+    for (const part of [this.network.body.nodes, this.network.body.edges]) for (const drawn of Object.values(part)) drawn.hover = false;
+    this.network.redraw();
   }
 
   look(id) {
