@@ -96,13 +96,12 @@ def contents(project: Project) -> str:
 
 def replaced_words(work: Workspace, project: Project) -> str:
     """What opening a project takes away."""
-    runs = work.trainer.runs
     parts = [f"the drawing of {counted(len(work.drawing.spn.nodes), 'node')}"]
     if project.dataset is not None:
         parts.append(f"the data {plain(quoted(work.dataset.name))} with {counted(len(work.dataset.frame), 'row')}")
-    parts.append("the choices of the pages Data and Train")
-    parts.append(f"{counted(len(runs), 'run')} of this tab" if runs else "the runs, of which there is none yet")
-    return ", ".join(parts[:-1]) + f" and {parts[-1]}"
+    if work.trainer.runs:
+        parts.append(f"{counted(len(work.trainer.runs), 'run')} of this tab")
+    return ", ".join(parts) + " and the choices on the pages Data and Train"
 
 
 def open_project(work: Workspace, project: Project) -> None:

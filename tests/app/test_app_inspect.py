@@ -1,0 +1,348 @@
+"""The Inspect page without a browser: every tab, against the library and against sums over listed paths."""
+
+import json
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from app_pages import fine, labelled, opened, texts, work
+from sklearn.metrics import confusion_matrix, roc_auc_score
+from streamlit.testing.v1 import AppTest
+
+from spnmkl import SPNMKLClassifier
+from spnmkl.data import Choices, Dataset, SplitSettings, load_sample
+from spnmkl.inspection import complexity_bound
+from spnmkl.kernels.matrices import alignment
+from spnmkl.runs.prepared import Prepared, prepare
+from spnmkl.runs.settings import Settings
+from spnmkl.runs.training import Run, choose_C, train
+from spnmkl.structure import SPN, Kernel, Product, Sum
+from spnmkl.ui.activity import Task
+from spnmkl.ui.drawing import placed
+from spnmkl.ui.opening import opening_structure
+
+TABS = "Drawing", "Weights and paths", "What matters", "Kernels", "Samples", "What if", "Proof"
+
+
+@cache
+def trained(sample: str = "breast_cancer", settings: Settings | None = None) -> tuple[Task, Prepared, Run]:
+    """The opening structure on a sample, trained once for all tests."""
+    dataset = load_sample(sample)
+    return training(placed(opening_structure(dataset)), dataset, settings or Settings())
+
+
+def training(spn: SPN, dataset: Dataset, settings: Settings) -> tuple[Task, Prepared, Run]:
+    task = Task(spn, dataset, Choices(), SplitSettings())
+    prepared = prepare(task.spn, dataset, task.choices, task.split)
+    return task, prepared, replace(train(prepared, settings), name="Run 1")
+
+
+def shown(task: Task | None, run: Run, prepared: Prepared | None = None, tab: str = "Drawing") -> AppTest:
+    """The page of a run, as if it had been trained in this visit."""
+    at = opened("inspect")
+    trainer = work(at).trainer
+    trainer.runs = [run]
+    if task is not None:
+        trainer.tasks[run.name] = task
+        trainer._prepared = None if prepared is None else (task, prepared)
+    return fine(show(at, tab))
+
+
+def show(at: AppTest, tab: str) -> AppTest:
+    at.session_state["inspect"] = tab
+    return at.run()
+
+
+def usual(tab: str) -> AppTest:
+    task, prepared, run = trained()
+    return shown(task, run, prepared, tab)
+
+
+def drawing(at: AppTest, key: str) -> dict[str, Any]:
+    """What a canvas was sent."""
+    (found,) = [element for element in at.get("bidi_component") if element.proto.id.endswith(key)]
+    return json.loads(found.proto.json)
+
+
+def charts(at: AppTest) -> int:
+    return len(at.get("vega_lite_chart"))
+
+
+def path_contributions(run: Run, prepared: Prepared, spn: SPN, alpha: Any) -> dict[tuple[str, ...], float]:
+    """Leaves → g q of every listed path: what it carries of the decision, without a circuit."""
+    signed = alpha * np.where(prepared.y_train == run.solution.classes[1], 1.0, -1.0)
+    found = {}
+    for path in spn.paths():
+        K = np.prod([prepared.kernels[leaf] for leaf in path.leaves], axis=0)
+        g = np.prod([run.solution.beta[v] ** float(e) for v, e in path.exponents.items()])
+        found[path.leaves] = float(g * (signed @ K @ signed))
+    return found
+
+
+def test_without_a_run_the_page_leads_to_train() -> None:
+    at = opened("inspect")
+    assert "Nothing is trained yet" in texts(at)
+    assert "train" in [link.proto.page for link in at.get("page_link")]
+    assert not at.get("bidi_component")[1:]
+
+
+def test_a_training_that_has_ended_is_collected() -> None:
+    at = opened("inspect")
+    here = work(at)
+    assert here.trainer.start("train", here.task, Settings(), lambda: True).job.join(60)
+    fine(at.run())
+    assert [run.name for run in here.trainer.runs] == ["Run 1"]
+    assert "Certified optimal" in texts(at)
+
+
+@pytest.mark.parametrize("tab", TABS)
+@pytest.mark.parametrize("sample", ["breast_cancer", "wine"])
+def test_every_tab_is_drawn(sample: str, tab: str) -> None:
+    task, prepared, run = trained(sample)
+    shown(task, run, prepared, tab)
+
+
+@pytest.mark.parametrize("tab", TABS)
+def test_a_run_without_its_data_shows_what_it_can(tab: str) -> None:
+    _, _, run = trained()
+    at = shown(None, run, tab=tab)
+    if tab not in ("Drawing",):
+        assert "without its data" in texts(at)
+
+
+def test_the_numbers_are_the_library_s() -> None:
+    task, prepared, run = trained()
+    model = SPNMKLClassifier(task.spn).fit(prepared.X_train, prepared.y_train)
+    at = usual("Drawing")
+    looks = drawing(at, "inspect_drawing")["looks"]["nodes"]
+    assert {v: looks[v]["value"] for v in task.spn.products} == {v: f"{b:.3g}" for v, b in model.beta_.items()}
+    assert f"Certified optimal to {100 * model.gap_:.2g}" in at.success[0].value
+    accuracy = np.mean(model.predict(prepared.X_test) == prepared.y_test)
+    assert f"{100 * accuracy:.1f}\u00a0% of {len(prepared.test)} test rows right" in texts(at)
+
+    show(at, "Weights and paths")
+    paths = at.dataframe[0].value
+    carries = path_contributions(run, prepared, task.spn, model.solution_.alpha)
+    expected = sorted((value / sum(carries.values()) for value in carries.values()), reverse=True)
+    assert sorted(paths["share of the decision"], reverse=True) == pytest.approx(expected[: len(paths)], abs=1e-7)
+    at.session_state["inspect_table"] = "Weights"
+    weights = at.run().dataframe[0].value
+    assert dict(zip(weights["id"], weights["β"], strict=True)) == pytest.approx(model.beta_, rel=1e-9)
+    share = weights.set_index("id")["share of the decision"]
+    through_p4 = sum(value for leaves, value in carries.items() if len(leaves) == 2)
+    assert share["p4"] == pytest.approx(through_p4 / sum(carries.values()), abs=1e-7)
+
+    show(at, "Proof")
+    certificate = at.dataframe[0].value
+    assert list(certificate.columns[1:]) == ["as trained", "computed anew"]
+    assert (certificate["as trained"] == certificate["computed anew"]).all()
+    assert certificate["computed anew"][2] == f"{100 * model.gap_:.8g} %"
+
+
+def test_the_slider_replays_the_training() -> None:
+    at = usual("Drawing")
+    _, _, run = trained()
+    first, at_first = run.solution.history[0], labelled(at.select_slider, "Iteration").set_value(1).run()
+    looks = drawing(fine(at_first), "inspect_drawing")["looks"]["nodes"]
+    assert looks["p1"]["value"] == f"{first.beta['p1']:.3g}"
+    assert "pruned" not in looks["p1"]["title"]
+    assert f"Iteration 1 of {len(run.solution.history)}: objective **{first.objective:.5g}**" in texts(at)
+    labelled(at.select_slider, "Iteration").set_value("result").run()
+    assert "pruned" in drawing(at, "inspect_drawing")["looks"]["nodes"]["p1"]["title"]
+
+
+def test_the_drawing_has_the_places_of_the_design() -> None:
+    task, _, _ = trained()
+    nodes = drawing(usual("Drawing"), "inspect_drawing")["nodes"]
+    assert {n["id"]: (n["x"], n["y"]) for n in nodes} == {v: task.spn.position(v) for v in task.spn.nodes}
+
+
+def test_a_chosen_node_tells_its_numbers() -> None:
+    at = usual("Drawing")
+    _, _, run = trained()
+    at.session_state["inspect_drawing"] = {"selection": ["p1"]}
+    fine(at.run())
+    assert f"Pruned at iteration {run.solution.pruned['p1']}" in texts(at)
+    at.session_state["inspect_drawing"] = {"selection": ["p4"]}
+    said = texts(at.run())
+    assert f"weight β **{run.solution.beta['p4']:.4g}**" in said
+    assert f"KKT residual **{run.solution.kkt_residual['p4']:.1e}**" in said
+    at.session_state["inspect_drawing"] = {"selection": ["s2"]}
+    share_of_branch = next(line for line in texts(at.run()).splitlines() if "share of the decision" in line)
+    assert share_of_branch in said  # all that p4 carries goes through each of its sums
+    at.session_state["inspect_drawing"] = {"selection": ["k1", "nonsense"]}
+    assert "every path through it meets a weight that is zero" in texts(fine(at.run()))
+
+
+def test_a_chosen_path_is_red() -> None:
+    at = usual("Weights and paths")
+    assert not drawing(at, "inspect_paths")["looks"]["path"]["nodes"]
+    kernels = list(at.dataframe[0].value["kernels"])
+    row = kernels.index("rbf · mean ∘ linear · worst")
+    at.session_state["inspect_paths_of_Run 1"] = {"selection": {"rows": [row], "columns": [], "cells": []}}
+    red = drawing(fine(at.run()), "inspect_paths")["looks"]["path"]["nodes"]
+    assert set(red) == {"s1", "p4", "s2", "p5", "k4", "s3", "p8", "k7"}
+
+
+def test_what_matters_hints_at_the_folds_until_there_are_some() -> None:
+    at = usual("What matters")
+    assert "choose C by cross-validation" in texts(at)
+    assert "survival" not in at.dataframe[0].value
+    task, prepared, run = trained()
+    validated = replace(run, cross_validation=choose_C(prepared, run.settings, 3, C=[0.3, 1.0]))
+    at = shown(task, validated, prepared, "What matters")
+    assert "choose C by cross-validation" not in texts(at)
+    views = at.dataframe[0].value.set_index("name")
+    assert views["survival"].between(0, 1).all()
+    assert views["share of the decision"].is_monotonic_decreasing
+    assert charts(at) == 2
+
+
+def test_kernels_are_shown_by_name_with_their_alignment() -> None:
+    at = usual("Kernels")
+    task, prepared, _ = trained()
+    box = labelled(at.selectbox, "Kernel")
+    assert box.options[0] == "the learned kernel K(β)"
+    assert "kernel · linear · worst" in box.options
+    box.select("k7").run()
+    expected = alignment(prepared.kernels["k7"], prepared.y_train)
+    assert f"Alignment with the labels **{expected:.3f}**" in texts(fine(at))
+    table = at.dataframe[0].value.set_index("kernel")
+    assert table["alignment"]["linear · worst"] == pytest.approx(expected)
+    for option in ("p4", "s2", "k1"):
+        fine(labelled(at.selectbox, "Kernel").select(option).run())
+    assert len(table) == len(task.spn.kernels) + 1
+
+
+@pytest.mark.parametrize("sample", ["breast_cancer", "wine"])
+def test_the_samples_tab_counts_right(sample: str) -> None:
+    task, prepared, run = trained(sample)
+    at = shown(task, run, prepared, "Samples")
+    at.session_state["inspect_part"] = "train"
+    fine(at.run())
+    decision = run.solution.decision_function(prepared.source)
+    wrong = int(np.sum(run.train_scores.predicted != prepared.y_train))
+    assert f"Wrong answers: {wrong} of {len(prepared.train)}" in texts(at)
+    if decision.ndim == 1:
+        auc = roc_auc_score(prepared.y_train == run.solution.classes[1], decision)
+        assert f"Area under the curve {auc:.3f}" in texts(at)
+    at.session_state[f"inspect_report_{decision.ndim == 1}"] = "Per class"
+    report = fine(at.run()).dataframe[0].value
+    counts = confusion_matrix(prepared.y_train, run.train_scores.predicted)
+    assert list(report["recall"]) == pytest.approx(np.diagonal(counts) / counts.sum(axis=1))
+    assert ("area under ROC" in report) == (decision.ndim == 2)
+
+
+def test_a_wrong_answer_is_explained_when_it_is_chosen() -> None:
+    at = usual("Samples")
+    _, prepared, run = trained()
+    wrong = at.dataframe[0].value
+    assert set(wrong["row"] - 1) == set(prepared.test[run.test_scores.predicted != prepared.y_test])
+    number = int(wrong["row"].iloc[1])
+    labelled(at.number_input, "Row of the table").set_value(number).run()
+    decision = run.test_scores.decision[list(prepared.test).index(number - 1)]
+    assert f"add up to the decision, {decision:+.3f}".replace("-", "−") in texts(fine(at))
+    assert ": wrong." in texts(at)
+    labelled(at.number_input, "Row of the table").set_value(10**6).run()
+    assert "took no part" in texts(fine(at))
+
+
+def test_pushes_of_many_classes_are_told_apart() -> None:
+    task, prepared, run = trained("wine")
+    at = shown(task, run, prepared, "Samples")
+    towards = labelled(at.selectbox, "Pushes towards")
+    row = int(labelled(at.number_input, "Row of the table").value) - 1
+    other = next(k for k, c in enumerate(run.solution.classes) if c != towards.value)
+    towards.select_index(other).run()
+    (position,) = np.flatnonzero(prepared.test == row)
+    said = f"add up to the decision, {run.test_scores.decision[position, other]:+.3f}"
+    assert said.replace("-", "−") in texts(fine(at))
+
+
+def test_moving_a_weight_and_going_back() -> None:
+    task, prepared, run = trained()
+    at = usual("What if")
+    assert [metric.value for metric in at.metric][0] == f"{run.solution.objective:.5g}"
+    assert not at.metric[0].delta
+    labelled(at.number_input, "β typed").set_value(0.0).run()
+    fine(at)
+    heaviest = max(run.solution.beta, key=lambda v: run.solution.beta[v])
+    assert labelled(at.slider, "β").value == 0.0
+    assert drawing(at, "inspect_what_if")["looks"]["nodes"][heaviest]["value"] == "0"
+    # Without its heaviest branch the drawing is another problem, whose SVM at fixed weights no solver has to find.
+    objective = float(at.metric[0].value)
+    assert objective > run.solution.objective
+    assert at.metric[0].delta == f"{100 * (objective / run.solution.objective - 1):+.2f} %"
+    labelled(at.selectbox, "Weight").select("p4").run()
+    labelled(at.slider, "β").set_value(labelled(at.slider, "β").max).run()
+    assert "2 weights moved" in texts(fine(at))
+    labelled(at.button, "Back to the optimum").click().run()
+    assert at.metric[0].value == f"{run.solution.objective:.5g}"
+    assert labelled(at.button, "Back to the optimum").disabled
+
+
+def test_theorem_2_is_for_two_classes() -> None:
+    _, prepared, run = trained()
+    bound = complexity_bound(run.solution, prepared.source)
+    at = usual("Proof")
+    assert f"= {bound.value:.4g}" in at.get("markdown")[0].value or f"= {bound.value:.4g}" in at.latex[0].value
+    assert "no guarantee" in texts(at)
+    task, prepared, run = trained("wine")
+    assert "this run has 3" in texts(shown(task, run, prepared, "Proof"))
+
+
+def test_runs_are_chosen_at_the_top() -> None:
+    task, prepared, run = trained()
+    other_task, _, other = trained("wine")
+    at = shown(task, run, prepared)
+    trainer = work(at).trainer
+    trainer.runs.append(replace(other, name="<b>Run</b> *2*"))
+    trainer.tasks["<b>Run</b> *2*"] = other_task
+    assert labelled(fine(at.run()).selectbox, "Run").value == "<b>Run</b> *2*"  # the last one
+    labelled(at.selectbox, "Run").select("Run 1").run()
+    assert trainer.chosen == "Run 1"
+    assert f"of {len(run.test)} test rows" in texts(fine(at))
+    for tab in TABS:
+        fine(show(at, tab))
+
+
+@pytest.mark.parametrize("tab", TABS)
+@pytest.mark.parametrize("settings", [Settings(C=1e-4), Settings(p=0.5), Settings(max_iter=1)], ids=str)
+def test_other_endings(settings: Settings, tab: str) -> None:
+    """No weight left; no bound known; stopped early."""
+    task, prepared, run = trained("wine", settings)
+    assert run.solution.status != "optimal" or not any(run.solution.beta.values())
+    at = shown(task, run, prepared, tab)
+    if tab == "Drawing":
+        assert at.warning
+
+
+def test_given_matrices_are_inspected_too() -> None:
+    dataset = load_sample("wine")
+    X = dataset.frame[list(dataset.features)].to_numpy(dtype=float)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    given = {"one <i>": X[:, :5] @ X[:, :5].T, "two": X @ X.T}
+    spn = placed(SPN(Sum(*(Product(Kernel("precomputed", label=name)) for name in given))))
+    task, prepared, run = training(spn, replace(dataset, matrices=given), Settings())
+    assert run.model is None
+    for tab in TABS:
+        shown(task, run, prepared, tab)
+
+
+def test_findings_hold_no_kernels() -> None:
+    from spnmkl.ui.inspected import _findings
+
+    task, prepared, run = trained()
+    for tab in TABS:
+        shown(task, run, prepared, tab)
+    sizes = [array.nbytes for found in _findings(run).values() for array in _arrays(found)]
+    assert sizes
+    assert max(sizes) < prepared.n**2 * 8
+    assert not any(isinstance(found, Prepared) for found in _findings(run).values())
+
+
+def _arrays(found: Any) -> list[np.ndarray]:
+    parts = vars(found).values() if hasattr(found, "__dict__") else [found]
+    return [part for part in parts if isinstance(part, np.ndarray)]
