@@ -1,24 +1,34 @@
-"""How long until the canvas can be used, and from an edit through Python to the screen; prints a Markdown table.
+"""How long the app takes: opening, edits, pages, and a training that is watched; prints two Markdown tables.
 
 Run it from a checkout with Chromium installed: ``python benchmarks/app.py``. The page is a real one in a real
-browser; an edit counts as done when Python has taken it and the page that Python drew in answer is painted.
+browser; an edit counts as done when Python has taken it and the page that Python drew in answer is painted; a page
+when it is drawn and Python rests. A training that is watched is compared with the same one without any page, by turns.
 """
 
 from __future__ import annotations
 
+import re
 import statistics
 import sys
 import time
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
-from spnmkl.structure import SPN, Kernel, Product, Sum
+from spnmkl.data import Choices, Dataset, SplitSettings
+from spnmkl.runs.prepared import prepare
+from spnmkl.runs.settings import Settings
+from spnmkl.runs.training import train
+from spnmkl.structure import SPN, Kernel, Product, Sum, templates
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
 from serving import browser_path, serving
 
-OPENINGS, EDITS = 5, 20
+OPENINGS, EDITS, SWITCHES, TRAININGS = 5, 40, 5, 3
+ROWS = 2667  # of which 2,000 are trained on
+PAGES = ("Data", "Design", "Train", "Inspect", "Runs")
 READY = "f => f.spnCanvas?.revision && f.spnCanvas.nodes.length > 0"
 # Adds a kernel or moves a node, by turns, and waits for Python's answer and the next painted frame.
 EDIT = """(frame, k) => new Promise(done => {
@@ -68,27 +78,118 @@ def openings(browser: Browser, url: str) -> list[float]:
     return seconds
 
 
-def edits(browser: Browser, url: str, n_nodes: int) -> list[float]:
-    page = browser.new_page(viewport={"width": 1280, "height": 800})
-    page.goto(url)
+def open_structure(page: Page, spn: SPN) -> Locator:
+    """On the Design page."""
+    page.get_by_role("link", name="Design").click()
     frame = ready(page)
     idle(page)
     revision = frame.evaluate("f => f.spnCanvas.revision")
     page.get_by_role("button", name="Open, save").click()
     page.get_by_role("dialog").wait_for()
-    content = structure(n_nodes).to_json().encode()
     page.locator("input[type=file]").first.set_input_files(
-        {"name": "structure.json", "mimeType": "application/json", "buffer": content}
+        {"name": "structure.json", "mimeType": "application/json", "buffer": spn.to_json().encode()}
     )
     while frame.evaluate("f => f.spnCanvas.revision") == revision:
         page.wait_for_timeout(10)
     idle(page)
+    return frame
+
+
+def edits(browser: Browser, url: str, n_nodes: int) -> list[float]:
+    page = browser.new_page(viewport={"width": 1280, "height": 800})
+    page.goto(url)
+    frame = open_structure(page, structure(n_nodes))
     seconds = []
     for k in range(EDITS + 1):
-        seconds.append(frame.evaluate(EDIT, k) / 1000)
+        seconds.append(frame.evaluate(EDIT, k % n_nodes) / 1000)
         idle(page)
     page.close()
     return seconds[1:]
+
+
+def table(n: int) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 30))
+    f = X[:, 0] * X[:, 1] + X[:, 2] + np.sin(2 * X[:, 3]) + 0.5 * rng.normal(size=n)
+    return pd.DataFrame(X.round(3), columns=[f"x{j}" for j in range(30)]).assign(label=np.where(f > 0, "yes", "no"))
+
+
+def many_kernels() -> SPN:
+    widths = [Kernel("rbf", gamma=10.0**k) for k in np.linspace(-3, 0, 10).round(2)]
+    powers = [Kernel("polynomial", degree=d) for d in (1, 2, 3)]
+    groups = [Kernel("rbf", features=[f"x{j}", f"x{j + 1}"]) for j in range(0, 24, 2)]
+    return templates.flat([*widths, *powers, *groups])
+
+
+def upload(page: Page, data: pd.DataFrame) -> None:
+    page.get_by_role("link", name="Data").click()
+    page.get_by_text("Try a sample").wait_for()
+    page.locator("input[type=file]").first.set_input_files(
+        {"name": "table.csv", "mimeType": "text/csv", "buffer": data.to_csv(index=False).encode()}
+    )
+    page.get_by_role("button", name="Use these data").click()
+    page.get_by_text(f"{len(data):,} rows · ").first.wait_for()
+    idle(page)
+
+
+def press_train(page: Page) -> float:
+    """Train and watch; the seconds that the page says solving took."""
+    page.get_by_role("link", name="Train", exact=True).click()
+    button = page.get_by_role("button", name="Train", exact=True)
+    button.wait_for(timeout=120_000)
+    page.wait_for_timeout(3000)  # small kernels are computed ahead
+    idle(page)
+    before = page.get_by_text(re.compile(r"^Run \d+\.")).all_inner_texts()
+    button.click()
+    while (said := page.get_by_text(re.compile(r"^Run \d+\.")).all_inner_texts()) in ([], before):
+        page.wait_for_timeout(50)
+    idle(page)
+    found = re.search(r"([\d.]+) s, \d+ iteration", page.locator(".stMain").inner_text())
+    assert found, said
+    return float(found[1])
+
+
+def watched(browser: Browser, url: str) -> tuple[list[float], list[float], dict[str, list[float]]]:
+    """Seconds of trainings with and without a page, and of every page over the same 2,000 rows."""
+    data, spn = table(ROWS), many_kernels()
+    page = browser.new_page(viewport={"width": 1280, "height": 800})
+    page.goto(url)
+    ready(page)
+    upload(page, data)
+    open_structure(page, spn)
+    prepared = prepare(spn, Dataset.guess("table.csv", data), Choices(), SplitSettings())
+    train(prepared, Settings())
+    with_page, without = [], []
+    for _ in range(TRAININGS):
+        with_page.append(press_train(page))
+        without.append(train(prepared, Settings()).seconds)
+    drawn = pages(page)
+    page.close()
+    return with_page, without, drawn
+
+
+def pages(page: Page) -> dict[str, list[float]]:
+    """Seconds from the click on a page's name until it is drawn and Python rests."""
+    seconds: dict[str, list[float]] = {name: [] for name in PAGES}
+    for _ in range(SWITCHES):
+        for name in PAGES:
+            start = time.perf_counter()
+            page.get_by_role("link", name=name, exact=True).click()
+            page.get_by_text(f"{name} — ").wait_for()
+            page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
+            seconds[name].append(time.perf_counter() - start)
+            idle(page)
+    return seconds
+
+
+def pages_of(browser: Browser, url: str, n_nodes: int) -> dict[str, list[float]]:
+    page = browser.new_page(viewport={"width": 1280, "height": 800})
+    page.goto(url)
+    open_structure(page, structure(n_nodes))
+    press_train(page)
+    drawn = pages(page)
+    page.close()
+    return drawn
 
 
 def row(what: str, seconds: list[float]) -> str:
@@ -105,6 +206,15 @@ def main() -> None:
         print(row("opening to a usable canvas, later visits", opened[1:]))
         for n_nodes in (20, 200):
             print(row(f"edit → Python → screen, {n_nodes} nodes", edits(browser, url, n_nodes)))
+        drawn = {f"{n} nodes": pages_of(browser, url, n) for n in (20, 200)}
+        with_page, without, drawn["2,000 rows, 25 kernels"] = watched(browser, url)
+        for what, seconds in drawn.items():
+            for name in PAGES:
+                print(row(f"the page {name}, {what}", seconds[name]))
+        slow, fast = statistics.median(with_page), statistics.median(without)
+        print(
+            f"\nA training of {fast:.2f} s (2,000 rows, 25 kernels) takes {slow:.2f} s when watched: {slow / fast:.2f}"
+        )
         browser.close()
 
 

@@ -49,7 +49,7 @@ def pruning(run: Run) -> str:
 def effort(run: Run) -> str:
     history = run.solution.history
     fits = history[-1].evaluations if history else 0
-    return f"{run.seconds:.2g} s, {counted(len(history), 'iteration')}, {counted(fits, 'SVM fit')}"
+    return f"{run.seconds:.3g} s, {counted(len(history), 'iteration')}, {counted(fits, 'SVM fit')}"
 
 
 def percent(share: float) -> str:

@@ -46,6 +46,8 @@ def all_runs() -> None:
     trainer = work.trainer
     trainer.collect()
     missing_data(work)
+    if going_on(trainer):
+        wait()
     run = trainer.run
     if run is None:
         nothing_yet(trainer)
@@ -61,16 +63,25 @@ def all_runs() -> None:
         st.page_link("pages/train.py", label="Train again", icon=":material/arrow_forward:")
 
 
+def going_on(trainer: Trainer) -> bool:
+    return trainer.busy and trainer.activity is not None and trainer.activity.kind == "train"
+
+
+@st.fragment(run_every=1.0)
+def wait() -> None:
+    """List a training once it has ended."""
+    if going_on(workspace().trainer):
+        st.info("A training is going on; it is listed here once it has ended.", icon=":material/progress_activity:")
+    else:
+        st.rerun()
+
+
 def nothing_yet(trainer: Trainer) -> None:
     with st.container(border=True, horizontal_alignment="center", gap="small"):
-        if trainer.busy:
-            st.markdown("**A training is going on.** Once it has ended, it is listed here.", width="content")
-            st.page_link("pages/train.py", label="Watch it", icon=":material/arrow_forward:")
-        else:
-            st.markdown(
-                "**Nothing is trained yet.** Every training of this visit is kept and listed here.", width="content"
-            )
-            st.page_link("pages/train.py", label="Train the drawing", icon=":material/arrow_forward:")
+        said = "**Nothing is trained yet.** Every training of this visit is kept and listed here."
+        st.markdown(said, width="content")
+        label = "Watch the training" if going_on(trainer) else "Train the drawing"
+        st.page_link("pages/train.py", label=label, icon=":material/arrow_forward:")
 
 
 def table_of_runs(trainer: Trainer) -> list[Run]:

@@ -86,8 +86,12 @@ def controls(work: Workspace) -> None:
         st.error(plain(refused))
     else:
         st.caption(f"This takes {expected.words}.")
-    known = looked_ahead(work)
-    choose_C(trainer, trainer.smallest_C if known else None, known or expected.memory_bytes >= QUICK_BYTES)
+    if looked_ahead(work):
+        choose_C(trainer, trainer.smallest_C, "Any C is useful: there is a C_min only where every p is 1.")
+    elif expected.memory_bytes < QUICK_BYTES:
+        choose_C(trainer, None, "Looking for C_min …")
+    else:
+        choose_C(trainer, None, "C_min is not looked for at this size. Below it every weight is zero.")
     with st.expander("All settings", icon=":material/tune:", key="all_settings"):
         more_settings(trainer, work.drawing.spn, dataset.classes)
     search(work, refused is not None)

@@ -41,8 +41,8 @@ def fitting(settings: Settings, spn: SPN, classes: NDArray) -> Settings:
     return settings
 
 
-def choose_C(trainer: Trainer, smallest: float | None, known: bool) -> None:
-    """The one slider. C_min is marked where there is one and it is known."""
+def choose_C(trainer: Trainer, smallest: float | None, otherwise: str) -> None:
+    """The one slider. C_min is marked where there is one and it is known; else it is said why not."""
     _show_C("C", trainer)
     st.select_slider(
         "C: how much an error costs",
@@ -56,7 +56,7 @@ def choose_C(trainer: Trainer, smallest: float | None, known: bool) -> None:
     if smallest is not None:
         st.caption(f"Useful above C_min = {smallest:.3g}: at or below it every weight is zero.")
     else:
-        st.caption("Any C is useful: there is a C_min only where every p is 1." if known else "Looking for C_min …")
+        st.caption(otherwise)
 
 
 def _show_C(key: str, trainer: Trainer) -> None:
