@@ -30,7 +30,8 @@ def question() -> SPN:
     """Four branches, of which the first made the labels: which one does training find?"""
 
     def added(names: list[str]) -> Sum:
-        return Sum(*(Product(Kernel("rbf", gamma=1.0, features=[name], label=name)) for name in names))
+        leaves = [Kernel("rbf", gamma=1.0, features=[name], label=name.partition("__")[2]) for name in names]
+        return Sum(*map(Product, leaves))
 
     return arranged(
         SPN(

@@ -25,11 +25,11 @@ def inspect_page() -> None:
     trainer.collect()
     heading, choice, onwards = st.columns([5, 6, 3], vertical_alignment="center")
     heading.markdown("#### Inspect — what was learned")
-    onwards.page_link("pages/predict.py", label="Next: predict new rows", icon=":material/arrow_forward:")
     run = trainer.run
     if run is None:
         nothing_yet(trainer)
         return
+    onwards.page_link("pages/predict.py", label="Next: predict new rows", icon=":material/arrow_forward:")
     with choice:
         choose_run(trainer, run)
     seen = Inspected(run, trainer)
@@ -48,14 +48,15 @@ def inspect_page() -> None:
 
 
 def nothing_yet(trainer: Trainer) -> None:
-    with st.container(border=True, horizontal_alignment="center", gap="small"):
-        if trainer.busy:
-            st.markdown("**A training is going on.** Once it has ended, what it learned is shown here.")
-            st.page_link("pages/train.py", label="Watch it", icon=":material/arrow_forward:")
+    training = trainer.busy and trainer.activity is not None and trainer.activity.kind == "train"
+    with st.container(border=True, horizontal_alignment="center"):
+        if training:
+            said, label = "**A training is going on.** Once it has ended, what it learned is shown here.", "Watch it"
             _wait_for(trainer)
         else:
-            st.markdown("**Nothing is trained yet.** Train the drawing; what it learned is shown here.")
-            st.page_link("pages/train.py", label="Train it", icon=":material/arrow_forward:")
+            said, label = "**Nothing is trained yet.** Train the drawing; what it learned is shown here.", "Train it"
+        st.markdown(said, text_alignment="center")
+        st.page_link("pages/train.py", label=label, icon=":material/arrow_forward:")
 
 
 @st.fragment(run_every=1.0)

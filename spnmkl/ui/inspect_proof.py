@@ -91,9 +91,11 @@ def show_residuals(run: Run) -> None:
             "KKT residual": st.column_config.NumberColumn(format="%.1e"),
         },
     )
+    bounded = math.isfinite(solution.dual_bound)
+    zero = "how much its branch could still gain by coming back" if bounded else "not known here, and shown as 0"
     st.caption(
         "By how much the objective would change, relative to itself, per relative change of the weight; at an optimum "
-        "it is 0. For a weight of zero: how much its branch could still gain by coming back."
+        f"it is 0. For a weight of zero: {zero}."
     )
     download(table, run, "residuals")
 

@@ -466,7 +466,12 @@ class Canvas {
     this.network.redraw();
   }
 
-  fit() { this.network.fit({ maxZoomLevel: 1.15 }); this.keepVisible(); }
+  fit() {
+    this.network.fit({ maxZoomLevel: 1.15 });
+    if (this.readonly) this.network.moveTo({ scale: 0.95 * this.network.getScale() });
+    this.keepVisible();
+  }
+
   zoom(factor) { this.network.moveTo({ scale: this.network.getScale() * factor }); this.keepVisible(); }
 
   keepVisible() { // weights and paths of a wide drawing can be told from afar
