@@ -11,6 +11,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Locator, Page, sync_playwright
 from serving import browser_path, serving
+from sklearn.datasets import load_breast_cancer
 
 SIZES = {"width": 1280, "height": 800}, {"width": 1920, "height": 1080}
 MESSY = "\ufeffPatient;Size;Weight;Colour;Diagnosis\n" + "".join(
@@ -105,6 +106,68 @@ def clinic(page: Page, tab: str) -> None:
     show_tab(page, tab)
 
 
+def train(page: Page) -> None:
+    page.get_by_role("button", name="Train", exact=True).wait_for()
+    page.get_by_text("Useful above C_min").wait_for()
+    settle(page)
+    page.get_by_role("button", name="Train", exact=True).click()
+    page.get_by_text("Certified optimal").first.wait_for()
+    settle(page)
+
+
+def trained(page: Page, *tabs: str) -> None:
+    train(page)
+    for tab in tabs:
+        show_tab(page, tab)
+
+
+def search(page: Page, button: str) -> None:
+    train(page)
+    page.get_by_role("button", name=button, exact=True).click()
+    page.get_by_role("button", name=button, exact=True).and_(page.locator(":enabled")).wait_for(timeout=60_000)
+    settle(page)
+
+
+def known(page: Page) -> None:
+    page.get_by_role("link", name="Data").click()
+    page.get_by_role("combobox", name="Sample").click()
+    page.get_by_role("option", name="Known structure").click()
+    page.get_by_role("button", name="Load it with a drawing to try").click()
+    train(page)
+
+
+def elsewhere(page: Page, name: str, *tabs: str) -> None:
+    """Train, then look at another page."""
+    train(page)
+    page.get_by_role("link", name=name, exact=True).click()
+    page.get_by_text(f"{name} — ").wait_for()
+    settle(page)
+    for tab in tabs:
+        show_tab(page, tab)
+
+
+def predicted(page: Page) -> None:
+    elsewhere(page, "Predict")
+    data = load_breast_cancer(as_frame=True)
+    rows = data.frame.drop(columns="target").iloc[:25]
+    page.locator("input[type=file]").last.set_input_files(
+        {"name": "new patients.csv", "mimeType": "text/csv", "buffer": rows.to_csv(index=False).encode()}
+    )
+    settle(page)
+
+
+def two_runs(page: Page) -> None:
+    train(page)
+    slider = page.get_by_role("slider", name="C: how much an error costs")
+    for _ in range(4):
+        slider.press("ArrowRight")
+        settle(page)
+    page.get_by_role("button", name="Train", exact=True).click()
+    page.get_by_text("Run 2.").wait_for()
+    page.get_by_role("link", name="Runs", exact=True).click()
+    settle(page)
+
+
 STATES: dict[str, tuple[str, Callable[[Page], object]]] = {
     "design": ("", lambda page: None),
     "design_empty": ("", lambda page: press(page, "Control+a", "Delete")),
@@ -124,22 +187,42 @@ STATES: dict[str, tuple[str, Callable[[Page], object]]] = {
     "data_broken": ("data", lambda page: upload(page, "broken.xlsx", b"PK\x03\x04")),
     "data_columns": ("data", lambda page: clinic(page, "2 · Columns")),
     "data_preparation": ("data", lambda page: clinic(page, "3 · Preparation")),
+    "train_before": ("train", lambda page: page.get_by_text("Useful above C_min").wait_for()),
+    "train": ("train", train),
+    "train_known": ("train", known),
+    "train_convergence": ("train", lambda page: trained(page, "Convergence")),
+    "train_weights": ("train", lambda page: trained(page, "Weights")),
+    "train_settings": ("train", lambda page: page.get_by_text("All settings").click()),
+    "train_choice": ("train", lambda page: (search(page, "Choose C"), show_tab(page, "Choice of C"))),
+    "train_path": ("train", lambda page: (search(page, "β against C"), show_tab(page, "β against C"))),
+    "inspect_empty": ("inspect", lambda page: None),
+    "inspect": ("train", lambda page: elsewhere(page, "Inspect")),
+    "inspect_weights": ("train", lambda page: elsewhere(page, "Inspect", "Weights and paths")),
+    "inspect_matters": ("train", lambda page: elsewhere(page, "Inspect", "What matters")),
+    "inspect_kernels": ("train", lambda page: elsewhere(page, "Inspect", "Kernels")),
+    "inspect_samples": ("train", lambda page: elsewhere(page, "Inspect", "Samples")),
+    "inspect_what_if": ("train", lambda page: elsewhere(page, "Inspect", "What if")),
+    "inspect_proof": ("train", lambda page: elsewhere(page, "Inspect", "Proof")),
+    "predict_empty": ("predict", lambda page: None),
+    "predict": ("train", predicted),
+    "runs_empty": ("runs", lambda page: None),
+    "runs": ("train", two_runs),
 }
 
 
-def take(browser: Browser, url: str, folder: Path, states: list[str]) -> None:
-    for size in SIZES:
-        for theme in ("light", "dark"):
+def take(browser: Browser, url: str, given: argparse.Namespace) -> None:
+    for size in (size for size in SIZES if size["width"] in given.widths):
+        for theme in given.themes:
             context = browser.new_context(viewport=size, color_scheme=theme, reduced_motion="reduce")  # type: ignore[arg-type]
-            for state in states:
+            for state in given.states or STATES:
                 address, act = STATES[state]
                 page = context.new_page()
                 page.goto(f"{url}/{address}")
-                page.get_by_role("tab").first.wait_for()
+                page.get_by_text(" — ").first.wait_for()
                 settle(page)
                 act(page)
                 page.mouse.move(2, 2)
-                page.screenshot(path=folder / f"{state}_{theme}_{size['width']}.png")
+                page.screenshot(path=given.folder / f"{state}_{theme}_{size['width']}.png")
                 page.close()
             context.close()
 
@@ -147,12 +230,14 @@ def take(browser: Browser, url: str, folder: Path, states: list[str]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Retake the pictures of every page and state.")
     parser.add_argument("folder", type=Path)
+    parser.add_argument("--themes", nargs="*", default=["light", "dark"], choices=["light", "dark"])
+    parser.add_argument("--widths", nargs="*", type=int, default=[size["width"] for size in SIZES])
     parser.add_argument("states", nargs="*", default=[], metavar="STATE", help=f"of {', '.join(STATES)}; all if none")
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
     with serving() as url, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=browser_path(), args=["--no-sandbox"])
-        take(browser, url, given.folder, given.states or list(STATES))
+        take(browser, url, given)
         browser.close()
 
 

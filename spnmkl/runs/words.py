@@ -10,7 +10,8 @@ from spnmkl.runs.training import Run
 from spnmkl.solution import Solution
 
 MOST_NAMED = 6
-PRUNED_MEANS = "What they lead to adds nothing that the others do not give already; the proof covers them too."
+PRUNED_MEANS = "What they lead to adds nothing that the others do not give already"
+PROVED = "; the proof covers them too."
 
 
 def ending(solution: Solution) -> str:
@@ -43,7 +44,11 @@ def pruning(run: Run) -> str:
         return f"None of the {counted(total, 'weight')} was pruned."
     named = [f"{weight_symbol(run.spn, v)} (iteration {k})" for v, k in list(pruned.items())[:MOST_NAMED]]
     more = f" and {len(pruned) - MOST_NAMED} more" if len(pruned) > MOST_NAMED else ""
-    return f"{len(pruned)} of {counted(total, 'weight')} pruned: {', '.join(named)}{more}. {PRUNED_MEANS}"
+    return f"{len(pruned)} of {counted(total, 'weight')} pruned: {', '.join(named)}{more}. {pruned_means(run.solution)}"
+
+
+def pruned_means(solution: Solution) -> str:
+    return PRUNED_MEANS + (PROVED if solution.status == "optimal" else ", as far as training got.")
 
 
 def effort(run: Run) -> str:

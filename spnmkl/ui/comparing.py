@@ -56,7 +56,7 @@ def structures(runs: Sequence[Run]) -> None:
     for k, (place, run, svg) in enumerate(zip(places, drawn, pictures, strict=False)):
         with place.container(border=True, height="stretch", key=f"compared_{k}"):
             st.markdown(f"**{plain(run.name)}**")
-            st.image(svg, width="stretch")
+            st.image(svg, width="content")
 
 
 @lru_cache(maxsize=64)

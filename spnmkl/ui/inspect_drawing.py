@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from spnmkl.data.words import counted
 from spnmkl.export.looks import THEMES, lost, mixed, path_flows
 from spnmkl.runs.explain import carried, children_text, weight_names
 from spnmkl.runs.training import Run
@@ -50,7 +51,7 @@ def replay(run: Run) -> Record | None:
         help="Replay the training on the drawing. The result is the best of all iterations.",
     )
     if not isinstance(at, int) or at > len(history):
-        shown = f"The result after {len(history)} iterations"
+        shown = f"The result after {counted(len(history), 'iteration')}"
         numbers = run.solution.objective, run.solution.gap, sum(b <= 0 for b in run.solution.beta.values())
         record = None
     else:

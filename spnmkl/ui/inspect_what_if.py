@@ -16,7 +16,7 @@ from spnmkl.ui.canvas import show_trained
 from spnmkl.ui.inspected import Inspected, missing_data, share_text, weight_titles
 from spnmkl.ui.words import plain
 
-REACH = 3.0  # times the largest weight
+REACH, TYPED_REACH = 3.0, 1000.0  # times the largest weight
 SLIDER, TYPED = "what_if_slider", "what_if_typed"
 
 
@@ -51,7 +51,7 @@ def move_weight(run: Run) -> None:
         moved[product] = float(st.session_state[widget])
 
     largest = max(learned.values(), default=0.0) or 1.0
-    value = moved.get(product, learned[product])
+    value = min(moved.get(product, learned[product]), TYPED_REACH * largest)
     st.session_state[SLIDER], st.session_state[TYPED] = min(value, REACH * largest), value
     slider, typed = st.columns([5, 3], vertical_alignment="bottom")
     slider.slider(
@@ -60,6 +60,7 @@ def move_weight(run: Run) -> None:
     typed.number_input(
         "β typed",
         0.0,
+        TYPED_REACH * largest,
         step=largest / 10,
         format="%.4f",
         key=TYPED,

@@ -72,9 +72,7 @@ def choose_model(work: Workspace) -> Predictor | None:
     save, load = st.columns(2)
     with save:
         offer_model(predictor)
-    # Another label is another popover, so that it closes once a model is loaded.
-    again = "Load another" if work.predicting.loaded else "Load a model"
-    with load.popover(again, icon=":material/upload:", width="stretch"):
+    with load.popover("Load a model", icon=":material/upload:", width="stretch"):
         load_model_file(work)
     return predictor
 
@@ -216,13 +214,17 @@ def answers(work: Workspace, predictor: Predictor, rows: Table) -> None:
     """How the columns fit, and what the model says."""
     predicting = work.predicting
     match = predictor.match(rows.frame, predicting.accepted)
-    said, save = st.columns([3, 1], vertical_alignment="center")
-    with said:
-        how_columns_fit(match, predictor, rows)
+    what = f"**{plain(rows.name[:80])}** · {counted(len(rows.frame), 'row')}"
+    if match.lacking:
+        st.markdown(what)
+        st.error(plain(match.lacking_sentence))
     if match.alike:
         offer_alike(work, match)
     if match.lacking:
         return
+    said, save = st.columns([3, 1], vertical_alignment="center")
+    ignored = f" · ignored: {plain(name_some(match.ignored, 5))}" if match.ignored else ""
+    said.markdown(f"{what} · all {counted(len(predictor.preparation.names), 'column')} of training found{ignored}")
     with boundary():
         bar = st.progress(0.0, "Predicting") if len(rows.frame) > PIECE_ROWS else None
 
@@ -236,16 +238,6 @@ def answers(work: Workspace, predictor: Predictor, rows: Table) -> None:
         with save:
             offer_predictions(predictions.table)
         show(predictions, predictor)
-
-
-def how_columns_fit(match: Match, predictor: Predictor, rows: Table) -> None:
-    what = f"**{plain(rows.name[:80])}** · {counted(len(rows.frame), 'row')}"
-    if match.lacking:
-        st.markdown(what)
-        st.error(plain(match.lacking_sentence))
-        return
-    ignored = f" · ignored: {plain(name_some(match.ignored, 5))}" if match.ignored else ""
-    st.markdown(f"{what} · all {counted(len(predictor.preparation.names), 'column')} of training found{ignored}")
 
 
 def offer_alike(work: Workspace, match: Match) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import streamlit as st
 
 from spnmkl.errors import DataError
@@ -99,6 +100,7 @@ def table_of_runs(trainer: Trainer) -> list[Run]:
         selection_default={"selection": {"rows": list(range(len(runs)))[-2:] if len(runs) > 1 else []}},
         key=f"{TABLE}_{hash(tuple(names))}",
         column_config={
+            **{name: st.column_config.TextColumn(width=_width(table[name])) for name in ("run", "data")},
             "C": st.column_config.NumberColumn(format="%.4g", help="Weight of the loss."),
             "p": st.column_config.TextColumn(help="Exponent of the weights in the regulariser: small p, few weights."),
             "gap": st.column_config.NumberColumn(
@@ -111,6 +113,11 @@ def table_of_runs(trainer: Trainer) -> list[Run]:
         },
     )
     return [runs[k] for k in state["selection"]["rows"] if k < len(runs)]
+
+
+def _width(names: pd.Series) -> int | None:
+    """Long names must not push the numbers off the page."""
+    return 150 if names.str.len().max() > 18 else None
 
 
 def one_run(work: Workspace, run: Run) -> None:

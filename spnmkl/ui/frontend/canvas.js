@@ -148,7 +148,8 @@ class Canvas {
     const n = this.node(id) ?? { id, kind: "kernel" }; // vis may draw a node once more that is being removed
     const look = this.look(id);
     const marked = this.redPath.has(id);
-    const radius = this.grown * (look.radius ?? RADIUS);
+    const grown = look.ink ? 1 : this.grown; // what is pruned must not cover what is not
+    const radius = grown * (look.radius ?? RADIUS);
     const ink = look.ink ?? this.color.ink;
     const border = look.error || marked ? this.color.red : state.selected ? this.color.primary : state.hover ? this.color.text : look.border ?? this.color.border;
     const thick = state.selected || look.error || marked ? 3 : 1.4;
@@ -163,14 +164,14 @@ class Canvas {
         else ctx.arc(x, y, radius, 0, 2 * Math.PI);
         ctx.fillStyle = look.fill ?? this.color[n.kind];
         ctx.fill();
-        ctx.lineWidth = thick * this.grown;
+        ctx.lineWidth = thick * grown;
         ctx.strokeStyle = border;
         ctx.stroke();
         if (id === this.from) { ctx.setLineDash([4, 3]); ctx.strokeStyle = this.color.primary; ctx.strokeRect(x - width / 2 - 5, y - height / 2 - 5, width + 10, height + 10); }
         ctx.fillStyle = ink;
         ctx.textAlign = "center";
         ctx.textBaseline = "middle";
-        ctx.font = n.kind === "kernel" ? `14px ${this.color.face}` : `${22 * this.grown}px ${this.color.face}`;
+        ctx.font = n.kind === "kernel" ? `14px ${this.color.face}` : `${22 * grown}px ${this.color.face}`;
         ctx.fillText(text, x, y + 1);
         if (look.weight) this.drawBeside(ctx, x + radius + 4, y - (look.rise ?? 0), look);
         ctx.restore();
@@ -466,9 +467,18 @@ class Canvas {
     this.network.redraw();
   }
 
-  fit() {
-    this.network.fit({ maxZoomLevel: 1.15 });
-    if (this.readonly) this.network.moveTo({ scale: 0.95 * this.network.getScale() });
+  fit() { // vis leaves wide margins, which a small page cannot spare
+    const ctx = this.stage.querySelector("canvas").getContext("2d");
+    const boxes = this.drawing.nodes.map((n) => {
+      const half = n.kind === "kernel" ? this.textWidth(ctx, cut(this.look(n.id).text ?? n.id, 34)) / 2 + 10 : RADIUS + 6;
+      return { left: n.x - half, right: n.x + half + (this.look(n.id).weight ? 34 : 0), top: n.y - RADIUS - 6, bottom: n.y + RADIUS + 6 };
+    });
+    const { clientWidth: width, clientHeight: height } = this.stage;
+    if (!boxes.length || !width || !height) return;
+    const [left, top] = ["left", "top"].map((side) => Math.min(...boxes.map((b) => b[side])));
+    const [right, bottom] = ["right", "bottom"].map((side) => Math.max(...boxes.map((b) => b[side])));
+    const scale = Math.min((width - 24) / (right - left), (height - 24) / (bottom - top), 1.15);
+    this.network.moveTo({ position: { x: (left + right) / 2, y: (top + bottom) / 2 }, scale });
     this.keepVisible();
   }
 
