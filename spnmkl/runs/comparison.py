@@ -211,14 +211,15 @@ def _same_rows(run: Run, dataset: Dataset) -> bool:
     parts = split_rows(labelled, run.split.test_share, run.split.seed)
     rows = np.flatnonzero(dataset.frame[dataset.label].notna())
     train, y = rows[parts.train], labelled.y[parts.train]
-    if run.preparation.columns:
-        features = dataset.frame[list(dataset.features)]
-        if not _same_preparation(Preparation.fit(features, run.choices, train), run.preparation):
-            return False
-        if run.choices.missing == "drop rows":
-            usable = run.preparation.usable(features)[train]
-            train, y = train[usable], y[usable]
-    return np.array_equal(train, run.train) and np.array_equal(y, run.solution.y)
+    features = dataset.frame[list(dataset.features)]
+    kept = np.ones(len(train), dtype=bool)
+    if run.preparation.columns and run.choices.missing == "drop rows":
+        kept = run.preparation.usable(features)[train]
+    if not (np.array_equal(train[kept], run.train) and np.array_equal(y[kept], run.solution.y)):
+        return False
+    if not run.preparation.columns:
+        return True
+    return _same_preparation(Preparation.fit(features, run.choices, train), run.preparation)
 
 
 def _same_preparation(one: Preparation, other: Preparation) -> bool:

@@ -81,6 +81,7 @@ class Trainer:
     searched: tuple[Task, Settings] | None = None
     smallest_C: float | None = None
     smallest_C_of: tuple[Task, Settings] | None = None
+    _gone: set[str] = field(default_factory=set)
     _prepared: tuple[Task, Prepared] | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -95,7 +96,8 @@ class Trainer:
         return self.activity is not None and not self.activity.job.finished
 
     def fresh_name(self) -> str:
-        taken = {run.name for run in self.runs}
+        """Of no run that is or was there, since pages remember by name what was done with a run."""
+        taken = {run.name for run in self.runs} | self._gone
         return next(name for k in count(1) if (name := f"Run {k}") not in taken)
 
     def rename(self, name: str, new: str) -> None:
@@ -105,6 +107,7 @@ class Trainer:
             reason = f"another run is called {new!r}" if new else "a name has one letter or more"
             raise ParameterError(f"{name!r} cannot be renamed: {reason}; choose another name.")
         self.runs = [replace(run, name=new) if run.name == name else run for run in self.runs]
+        self._gone.add(name)
         if name in self.tasks:
             self.tasks[new] = self.tasks.pop(name)
         self.chosen = new if self.chosen == name else self.chosen
@@ -113,6 +116,7 @@ class Trainer:
         """Forget a run; where it was shown, the last one is."""
         self.runs = [run for run in self.runs if run.name != name]
         self.tasks.pop(name, None)
+        self._gone.add(name)
         self.chosen = None if self.chosen == name else self.chosen
 
     def attach(self, dataset: Dataset) -> None:

@@ -80,7 +80,9 @@ def open_file(work: Workspace) -> None:
         ends = " It also ends the training that is going on." if work.trainer.busy else ""
         st.warning(f"Opening it replaces {replaced_words(work, project)}.{ends}", icon=":material/warning:")
         if st.button("Replace them", type="primary"):
-            open_project(work, project)
+            with st.spinner("Opening the project"):
+                open_project(work, project)
+            st.session_state.pop("what_if_moved", None)  # weights set by hand in runs that are gone
             close_dialog()
             st.rerun()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
+from spnmkl.data.words import quoted
 from spnmkl.errors import DataError
 from spnmkl.runs.comparison import runs_table
 from spnmkl.runs.report import html_report
@@ -185,5 +186,5 @@ def offer_report(work: Workspace, run: Run) -> None:
         help="One page to send to a colleague, which opens offline: the structure, the proof, the weights, plots, and "
         "code to reproduce it. It takes some seconds."
         if task
-        else f"Load the data {plain(run.dataset_name[:60])!r} on the page Data first.",
+        else f"Load the data {plain(quoted(run.dataset_name))} on the page Data first.",
     )

@@ -1,5 +1,6 @@
 """The Runs page without a browser: the table, one run, several side by side, reports and whole projects."""
 
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
@@ -14,10 +15,11 @@ from test_app_predict import Downloads, downloads, train
 from spnmkl import SPN, Kernel, Product, Sum
 from spnmkl.data import Choices, Dataset, SplitSettings, load_sample
 from spnmkl.errors import ParameterError
+from spnmkl.runs.jobs import Job
 from spnmkl.runs.project_file import load_project, save_project
 from spnmkl.runs.settings import Settings
 from spnmkl.runs.training import Run
-from spnmkl.ui.activity import Trainer
+from spnmkl.ui.activity import Activity, Trainer
 from spnmkl.ui.project import open_project, packed
 
 __all__ = ["downloads"]
@@ -81,6 +83,19 @@ def test_a_finished_training_is_listed() -> None:
     fine(at.run())
     assert at.dataframe[0].value["run"].tolist() == ["Run 1"]
     assert "Train again" in [link.label for link in at.get("page_link")]
+
+
+def test_a_training_that_is_going_on_is_told(at: AppTest) -> None:
+    end = threading.Event()
+    job = Job(lambda job: end.wait(30)).start()
+    work(at).trainer.activity = Activity("train", job, work(at).task, Settings())
+    fine(at.run())
+    assert "A training is going on" in texts(at)
+    assert len(at.dataframe[0].value) == 2
+    end.set()
+    assert job.join(30)
+    fine(at.run())
+    assert "A training is going on" not in texts(at)
 
 
 def test_the_table_shows_every_run(at: AppTest) -> None:
@@ -345,4 +360,4 @@ def test_a_trainer_keeps_names_and_tasks_together() -> None:
     trainer.remove("Run 1")
     assert [run.name for run in trainer.runs] == ["best"] == list(trainer.tasks)
     assert trainer.chosen == "best"
-    assert trainer.fresh_name() == "Run 1"
+    assert trainer.fresh_name() == "Run 3", "a name is not given twice"

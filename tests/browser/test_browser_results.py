@@ -1,0 +1,126 @@
+"""From a drawing to predictions in a real browser, and what is taken along: model, report, project."""
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from canvas_driver import Canvas, settled
+from playwright.sync_api import Page, expect
+from test_browser_training import train_button, wait_for_ending
+
+from spnmkl import SPNMKLClassifier
+from spnmkl.data import Preparation
+
+
+def flowers(n: int, seed: int) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(rng.normal(size=(n, 3)).round(3), columns=["petal", "sepal", "leaf"])
+    return frame.assign(kind=np.where(frame["petal"] * frame["sepal"] > 0, "iris", "rose"))
+
+
+def go(page: Page, name: str) -> None:
+    page.get_by_role("link", name=name, exact=True).click()
+    page.get_by_text(f"{name} — ").wait_for()
+    settled(page)
+
+
+def give(page: Page, place: str, name: str, content: bytes) -> None:
+    page.locator(f".st-key-{place} input[type=file]").set_input_files(
+        {"name": name, "mimeType": "text/csv", "buffer": content}  # type: ignore[arg-type]
+    )
+    settled(page)
+
+
+def taken(page: Page, button: str) -> bytes:
+    """What a button downloads."""
+    with page.expect_download() as download:
+        page.get_by_role("button", name=button).first.click()
+    return Path(download.value.path()).read_bytes()
+
+
+def predictions(page: Page, rows: pd.DataFrame) -> pd.DataFrame:
+    page.locator("[class*=st-key-predict_rows] input[type=file]").set_input_files(
+        {"name": "new.csv", "mimeType": "text/csv", "buffer": rows.to_csv(index=False).encode()}  # type: ignore[arg-type]
+    )
+    page.get_by_role("button", name="Download (CSV)").wait_for()
+    settled(page)
+    return pd.read_csv(io.BytesIO(taken(page, "Download (CSV)")))
+
+
+def trained(page: Page, url: str) -> Page:
+    page.goto(f"{url}/train")
+    train_button(page).click()
+    wait_for_ending(page)
+    return page
+
+
+def test_draw_upload_train_predict_download(data: Page, tab: Callable[[], Page], url: str, tmp_path: Path) -> None:
+    give(data, "data_files", "flowers.csv", flowers(160, 0).to_csv(index=False).encode())
+    data.get_by_role("button", name="Use these data").click()
+    expect(data.get_by_text("160 rows · 4 columns")).to_be_visible()
+    go(data, "Design")
+    canvas = Canvas(data)
+    canvas.empty()
+    root = canvas.draw("sum", 0.5, 0.1)
+    for x in (0.3, 0.7):
+        canvas.connect(root, canvas.draw("kernel", x, 0.8))
+    drawn = canvas.exported()
+    go(data, "Train")
+    train_button(data).click()
+    wait_for_ending(data)
+    go(data, "Predict")
+    new = flowers(40, 1)
+    found = predictions(data, new.drop(columns="kind"))
+    saved = tmp_path / "flowers.spnmkl"
+    saved.write_bytes(taken(data, "Download it"))
+    model = SPNMKLClassifier.load(saved)
+    assert [path.layers for path in model.spn_.paths()] == [path.layers for path in drawn.paths()]
+    X = Preparation.from_dict(model.extra_["preparation"]).transform(new)
+    assert found["prediction"].tolist() == model.predict(X).tolist()
+    np.testing.assert_allclose(found["score"], model.decision_function(X), rtol=1e-6)
+    assert (found["prediction"] == new["kind"]).mean() > 0.65
+    other = tab()
+    other.goto(f"{url}/predict")
+    other.get_by_role("button", name="Load a model").click()
+    give(other, "predict_model", "flowers.spnmkl", saved.read_bytes())
+    expect(other.get_by_text("iris").first).to_be_visible()
+    other.keyboard.press("Escape")
+    assert predictions(other, new.drop(columns="kind"))["prediction"].tolist() == found["prediction"].tolist()
+
+
+def test_a_report_opens_offline(page: Page, tab: Callable[[], Page], url: str) -> None:
+    go(trained(page, url), "Runs")
+    content = taken(page, "Report (HTML)").decode()
+    report = tab()
+    requests: list[str] = []
+    report.on("request", lambda request: requests.append(request.url))
+    report.set_content(content)
+    expect(report.get_by_text("Certified optimal").first).to_be_visible()
+    report.locator("img, svg").first.wait_for()
+    assert not [address for address in requests if not address.startswith("data:")]
+
+
+def test_a_project_is_saved_and_opened_in_another_tab(page: Page, tab: Callable[[], Page], url: str) -> None:
+    go(trained(page, url), "Runs")
+    page.get_by_role("button", name="Save or open a project").click()
+    page.get_by_role("dialog").wait_for()
+    settled(page)
+    content = taken(page, "Save the project")
+    other = tab()
+    other.goto(f"{url}/runs")
+    other.get_by_role("button", name="Save or open a project").click()
+    dialog = other.get_by_role("dialog")
+    dialog.wait_for()
+    dialog.get_by_role("tab", name="Open").click()
+    settled(other)
+    chooser = dialog.locator("input[type=file]").first
+    chooser.set_input_files({"name": "bad.zip", "mimeType": "application/zip", "buffer": content[:-200]})
+    expect(dialog.get_by_test_id("stAlert").first).to_be_visible()
+    chooser.set_input_files({"name": "good.zip", "mimeType": "application/zip", "buffer": content})
+    dialog.get_by_role("button", name="Replace them").click()
+    expect(dialog).to_be_hidden()
+    expect(other.get_by_role("button", name="Report (HTML)")).to_be_visible()
+    go(other, "Inspect")
+    expect(other.get_by_text("Certified optimal").first).to_be_visible()
