@@ -83,10 +83,11 @@ def test_draw_upload_train_predict_download(data: Page, tab: Callable[[], Page],
     assert (found["prediction"] == new["kind"]).mean() > 0.65
     other = tab()
     other.goto(f"{url}/predict")
-    other.get_by_role("button", name="Load a model").click()
+    other.get_by_text("Nothing is trained yet").wait_for()
+    settled(other)
     give(other, "predict_model", "flowers.spnmkl", saved.read_bytes())
     expect(other.get_by_text("iris").first).to_be_visible()
-    other.keyboard.press("Escape")
+    settled(other)
     assert predictions(other, new.drop(columns="kind"))["prediction"].tolist() == found["prediction"].tolist()
 
 
