@@ -49,6 +49,7 @@ from spnmkl.kernels import validate_kernels
 from spnmkl.launch import run_app
 from spnmkl.model_file import load_model, save_model
 from spnmkl.report import accuracy_sentence, certificate_sentence, count_text, inspection_lines, summary, weight_lines
+from spnmkl.runs.prediction import stored_preparation
 from spnmkl.solution import Record
 from spnmkl.solvers import SOLVERS
 from spnmkl.structure import SPN, Issue
@@ -145,7 +146,7 @@ def _note_identifiers(text: pd.DataFrame) -> None:
 def _predict(args: argparse.Namespace) -> int:
     out = None if args.out is None else _target(args.out, args.data, args.model)
     model = load_model(args.model)
-    preparation = stored_preparation(model)
+    preparation = stored_preparation(model, Path(args.model).name)
     X = preparation.transform(read_table(args.data, text_columns=preparation.text))
     table = pd.DataFrame({"prediction": model.predict(X)})
     if args.scores:
@@ -225,17 +226,6 @@ def _read_spn(path: Path) -> SPN:
         raise StructureError(f"There is no file {str(path)!r}; check its name and folder.") from None
     except StructureError as error:
         raise StructureError(f"{path.name}: {error}") from None
-
-
-def stored_preparation(model: SPNMKLClassifier) -> Preparation:
-    """The preparation saved with a model; without one, the columns as they are."""
-    stored = model.extra_.get("preparation")
-    if stored is not None:
-        return Preparation.from_dict(stored)
-    names = getattr(model, "feature_names_in_", None)
-    if names is None:
-        raise DataError("The model was trained on columns without names; load it in Python with load_model instead.")
-    return Preparation.unchanged(names)
 
 
 def all_issues(spn: SPN) -> list[Issue]:

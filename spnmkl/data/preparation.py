@@ -374,7 +374,9 @@ def _numbers(frame: pd.DataFrame) -> Floats:
     """Columns of numbers or true/false as float64, with nan where they are missing."""
     words = [name for name, dtype in frame.dtypes.items() if not is_numeric_dtype(dtype)]
     if words:
-        frame = frame.assign(**{name: _parsed(frame[name]) for name in words})
+        frame = frame.copy(deep=False)
+        for name in words:
+            frame[name] = _parsed(frame[name])
     X = frame.to_numpy(dtype=np.float64, na_value=np.nan)
     large = (np.abs(X) > LARGEST).any(axis=0)
     if large.any():

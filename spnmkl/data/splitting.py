@@ -51,6 +51,8 @@ def split_rows(dataset: Dataset, test_share: float = 0.25, seed: int = 0, group:
         raise DataError(f"The share of test rows must be between 0 and 1, but it is {test_share:g}.")
     y, group = dataset.y, group or dataset.group
     classes, counts = np.unique(y, return_counts=True)
+    if not len(y):
+        raise DataError(f"No row has a label in column {quoted(dataset.label)}; choose another column, or fill it in.")
     if counts.min() < 2:
         raise DataError(
             f"Class {quoted(classes[counts.argmin()])} has 1 row, but two are needed, to train on and to test on; add "

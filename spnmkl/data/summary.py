@@ -62,7 +62,8 @@ def _views(dataset: Dataset) -> list[str]:
 def _numbers(frame: pd.DataFrame) -> pd.DataFrame:
     X = frame.to_numpy(dtype=np.float64, na_value=np.nan)
     low, high = (
-        bound(np.where(np.isnan(X), worst, X), axis=0) for bound, worst in ((np.min, np.inf), (np.max, -np.inf))
+        bound(np.where(np.isnan(X), worst, X), axis=0, initial=worst)
+        for bound, worst in ((np.min, np.inf), (np.max, -np.inf))
     )
     S = np.sort(X, axis=0)  # nan last
     count = (~np.isnan(X)).sum(axis=0)
@@ -86,7 +87,10 @@ def _numbers(frame: pd.DataFrame) -> pd.DataFrame:
 def _histograms(X: NDArray[np.float64]) -> NDArray[np.int64]:
     """(columns, 10) counts over equal intervals of the finite values."""
     finite = np.isfinite(X)
-    low, high = np.where(finite, X, np.inf).min(axis=0), np.where(finite, X, -np.inf).max(axis=0)
+    low, high = (
+        np.where(finite, X, np.inf).min(axis=0, initial=np.inf),
+        np.where(finite, X, -np.inf).max(axis=0, initial=-np.inf),
+    )
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
         bins = np.nan_to_num((X / 2 - low / 2) / (high / 2 - low / 2) * BARS).clip(0, BARS - 1).astype(np.int64)
     bins += BARS * np.arange(X.shape[1])

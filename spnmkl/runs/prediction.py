@@ -62,7 +62,7 @@ class Predictor:
             file.write_bytes(data)
             model = load_model(file)
         label = model.extra_.get("label")
-        return cls(name, model, _stored_preparation(model, name), label if isinstance(label, str) else None)
+        return cls(name, model, stored_preparation(model, name), label if isinstance(label, str) else None)
 
     @property
     def score_names(self) -> list[str]:
@@ -216,7 +216,7 @@ class Predictions:
     notes: tuple[str, ...]
 
 
-def _stored_preparation(model: SPNMKLClassifier, name: str) -> Preparation:
+def stored_preparation(model: SPNMKLClassifier, name: str) -> Preparation:
     """What was saved with the model; without it, the columns as they are."""
     names = getattr(model, "feature_names_in_", None)
     stored = model.extra_.get("preparation")

@@ -27,6 +27,7 @@ from spnmkl.data import (
     summarize,
 )
 from spnmkl.errors import DataError, SPNMKLError
+from spnmkl.ui.project import missing_data
 from spnmkl.ui.session import boundary, fragment, rerun, workspace
 from spnmkl.ui.store import Workspace
 from spnmkl.ui.words import plain
@@ -53,6 +54,7 @@ CATEGORICAL_WORDS = {
 @fragment
 def data_page() -> None:
     work = workspace()
+    missing_data(work, here=True)
     source, columns, preparation = st.tabs(["1 · Source", "2 · Columns", "3 · Preparation"])
     with source, boundary():
         choose_source(work)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -35,8 +36,8 @@ def what_if_tab(seen: Inspected) -> None:
 
 def moved_weights(run: Run) -> dict[str, float]:
     """The weights of a run that were set by hand; they stay so when the page is left."""
-    kept: dict[str, dict[str, float]] = st.session_state.setdefault("what_if_moved", {})
-    return kept.setdefault(run.name, {})
+    kept: WeakKeyDictionary[Run, dict[str, float]] = st.session_state.setdefault("what_if_moved", WeakKeyDictionary())
+    return kept.setdefault(run, {})
 
 
 def move_weight(run: Run) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pandas as pd
 import streamlit as st
 from streamlit.elements.lib.column_types import ColumnConfig
@@ -19,7 +17,7 @@ from spnmkl.runs.training import Run
 from spnmkl.ui.data_page import FORMATS, corrected
 from spnmkl.ui.session import boundary, fragment, rerun, workspace
 from spnmkl.ui.store import Workspace
-from spnmkl.ui.words import plain
+from spnmkl.ui.words import plain, slug
 
 MOST_SHOWN = 1_000
 CHOICE, MODEL_FILE, ROWS_FILE = "predict_choice", "predict_model", "predict_rows"
@@ -294,8 +292,3 @@ def meaning(predictor: Predictor) -> str:
     if len(classes) > 2:
         return "The class of the largest score is the prediction."
     return f"A positive score means {plain(str(classes[1])[:40])}; the farther from 0, the clearer."
-
-
-def slug(name: str) -> str:
-    """A name for a file."""
-    return re.sub(r"[^\w.-]+", "_", name.removesuffix(".spnmkl"))[:60].strip("._") or "model"

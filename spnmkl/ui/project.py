@@ -16,11 +16,10 @@ from spnmkl.runs.training import Run
 from spnmkl.structure.text import one_line
 from spnmkl.ui.activity import MOST_LETTERS, Trainer
 from spnmkl.ui.drawing import placed
-from spnmkl.ui.predict_page import slug
 from spnmkl.ui.predicting import Predicting
 from spnmkl.ui.session import boundary, close_dialog, dialog, tabs
 from spnmkl.ui.store import Workspace
-from spnmkl.ui.words import plain
+from spnmkl.ui.words import plain, slug
 
 FILE = "project_file"
 
@@ -82,7 +81,6 @@ def open_file(work: Workspace) -> None:
         if st.button("Replace them", type="primary"):
             with st.spinner("Opening the project"):
                 open_project(work, project)
-            st.session_state.pop("what_if_moved", None)  # weights set by hand in runs that are gone
             close_dialog()
             st.rerun()
 
@@ -133,8 +131,8 @@ def same_data(work: Workspace, project: Project) -> Dataset | None:
     return None
 
 
-def missing_data(work: Workspace) -> None:
-    """Say which data an opened project lacks."""
+def missing_data(work: Workspace, here: bool = False) -> None:
+    """Say which data an opened project lacks; `here` is where they can be loaded."""
     use = work.missing
     if use is None:
         return
@@ -145,7 +143,8 @@ def missing_data(work: Workspace) -> None:
         except DataError as error:
             said = f"{said} {error}"
     st.warning(plain(said), icon=":material/database_off:")
-    st.page_link("pages/data.py", label="Load the data", icon=":material/arrow_forward:")
+    if not here:
+        st.page_link("pages/data.py", label="Load the data", icon=":material/arrow_forward:")
 
 
 def named_apart(runs: tuple[Run, ...]) -> list[Run]:

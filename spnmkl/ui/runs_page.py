@@ -13,11 +13,10 @@ from spnmkl.runs.stored_run import model_bytes
 from spnmkl.runs.training import Run
 from spnmkl.ui.activity import MOST_LETTERS, Trainer
 from spnmkl.ui.comparing import side_by_side
-from spnmkl.ui.predict_page import slug
 from spnmkl.ui.project import missing_data, project_dialog
 from spnmkl.ui.session import boundary, fragment, open_dialog, opened_dialog, rerun, workspace
 from spnmkl.ui.store import Workspace
-from spnmkl.ui.words import plain
+from spnmkl.ui.words import plain, slug
 
 CHOICE, TABLE = "runs_choice", "runs_table"
 PROJECT = "Project"

@@ -18,6 +18,7 @@ import spnmkl
 from spnmkl import SPN, Kernel, Product, Sum, cli, quickstart
 from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.model_file import load_model, save_model
+from spnmkl.runs.prediction import stored_preparation
 from spnmkl.structure.templates import TEMPLATES
 
 Run = Callable[..., tuple[int, str, str]]
@@ -80,7 +81,7 @@ def test_predict_agrees_with_the_library(run: Run, folder: Path) -> None:
     code, out, err = run("predict", "m.spnmkl", "new.tsv", "--scores")
     table = pd.read_csv(io.StringIO(out))
     model = load_model("m.spnmkl")
-    X = cli.stored_preparation(model).transform(frame)
+    X = stored_preparation(model, "model").transform(frame)
     assert code == 0 and err == "" and list(table) == ["prediction", "score"]
     assert table["prediction"].tolist() == model.predict(X).tolist()
     np.testing.assert_allclose(table["score"], model.decision_function(X))
@@ -140,7 +141,8 @@ def test_a_model_saved_without_preparation_takes_columns_as_they_are(run: Run) -
     assert run("predict", "m.spnmkl", "data.csv") == (
         2,
         "",
-        "spnmkl: The model was trained on columns without names; load it in Python with load_model instead.\n",
+        "spnmkl: The model 'm.spnmkl' was trained on columns without names, so that none can be found in a table; load it "
+        "in Python with load_model instead.\n",
     )
 
 
