@@ -141,8 +141,8 @@ def test_a_model_saved_without_preparation_takes_columns_as_they_are(run: Run) -
     assert run("predict", "m.spnmkl", "data.csv") == (
         2,
         "",
-        "spnmkl: The model 'm.spnmkl' was trained on columns without names, so that none can be found in a table; load it "
-        "in Python with load_model instead.\n",
+        "spnmkl: The model 'm.spnmkl' was trained on columns without names, so that none can be found in a table; "
+        "load it in Python with load_model instead.\n",
     )
 
 
