@@ -28,8 +28,8 @@ def node_panel(work: Workspace, selected: tuple[str, ...]) -> None:
         hint = f"{len(selected)} nodes are selected." if selected else "Select a node to see and change it."
         st.info(hint, icon=":material/ads_click:")
         st.markdown(
-            "The drawing says how sources are combined into one classifier. A **box** is a kernel: how alike two samples "
-            "are in some columns. **×** multiplies what is below it, with a weight β; **+** adds. *Train* learns the "
+            "The drawing says how sources are combined into one classifier. A **box** is a kernel: how alike two "
+            "samples are in some columns. **×** multiplies what is below it, with a weight β; **+** adds. *Train* learns the "
             "weights and shows what can go.\n"
             "- **S**, **P**, **K** add a sum, product or kernel below the selected node\n"
             "- drag in **Connect** mode from parent to child\n"
@@ -37,7 +37,7 @@ def node_panel(work: Workspace, selected: tuple[str, ...]) -> None:
         )
         return
     (v,) = selected
-    st.markdown(f"**{spn.kind(v).capitalize()}** `{v}`", help=KIND_WORDS[spn.kind(v)])
+    st.markdown(f"**{spn.kind(v).capitalize()}** {plain(v)}", help=KIND_WORDS[spn.kind(v)])
     changes: dict[str, Any] = {"label": _label(spn, v)}
     if spn.kind(v) == "product":
         changes["p"] = _power(spn, v)
