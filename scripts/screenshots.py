@@ -124,7 +124,8 @@ def trained(page: Page, *tabs: str) -> None:
 def search(page: Page, button: str) -> None:
     train(page)
     page.get_by_role("button", name=button, exact=True).click()
-    page.get_by_role("button", name=button, exact=True).and_(page.locator(":enabled")).wait_for(timeout=60_000)
+    page.get_by_role("button", name="Stop").wait_for()
+    page.get_by_role("button", name="Stop").wait_for(state="hidden", timeout=60_000)
     settle(page)
 
 

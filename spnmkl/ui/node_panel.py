@@ -29,8 +29,8 @@ def node_panel(work: Workspace, selected: tuple[str, ...]) -> None:
         st.info(hint, icon=":material/ads_click:")
         st.markdown(
             "The drawing says how sources are combined into one classifier. A **box** is a kernel: how alike two "
-            "samples are in some columns. **×** multiplies what is below it, with a weight β; **+** adds. *Train* learns the "
-            "weights and shows what can go.\n"
+            "samples are in some columns. **×** multiplies what is below it, with a weight β; **+** adds. *Train* "
+            "learns the weights and shows what can go.\n"
             "- **S**, **P**, **K** add a sum, product or kernel below the selected node\n"
             "- drag in **Connect** mode from parent to child\n"
             "- arrow keys walk, **Shift** and drag selects an area, **Del** deletes, **Ctrl+Z** undoes"
