@@ -7,13 +7,16 @@ from functools import lru_cache
 import pandas as pd
 import streamlit as st
 
+from spnmkl.circuit.heaviest import WeightedPath
 from spnmkl.errors import SPNMKLError
 from spnmkl.export.picture import to_svg
 from spnmkl.export.text import weight_symbol
+from spnmkl.inspection import heaviest_paths
 from spnmkl.kernels import validate_kernels
 from spnmkl.report import count_text
 from spnmkl.structure import SPN, Issue, Path
 from spnmkl.structure.formula import symbols
+from spnmkl.structure.layout import unplaced
 from spnmkl.structure.sparsity import Prunable, prunable
 from spnmkl.ui.canvas import receive, show_canvas
 from spnmkl.ui.node_panel import node_panel
@@ -135,14 +138,21 @@ def show_paths(work: Workspace, issues: list[Issue]) -> None:
     if any(issue.severity == "error" for issue in issues):
         st.info("Paths appear here once the structure is valid.")
         return
-    paths = list(spn.paths(MOST_PATHS))
-    first = "" if spn.n_paths <= MOST_PATHS else f"The first {MOST_PATHS} of {count_text(spn.n_paths)}. "
-    st.caption(f"{first}Choose a row to see the path in red on the canvas.")
+    weighed = heaviest_of(work)
+    if weighed and st.toggle(f"Heaviest first, by {plain(weighed[0])}", key="heaviest_first"):
+        paths = [path.path for path in weighed[1]]
+        listed = "heaviest"
+        values = {"weight g": [path.g for path in weighed[1]]}
+    else:
+        paths, listed, values = list(spn.paths(MOST_PATHS)), "first", {}
+    some = "" if spn.n_paths <= MOST_PATHS else f"The {listed} {MOST_PATHS} of {count_text(spn.n_paths)}. "
+    st.caption(f"{some}Choose a row to see the path in red on the canvas.")
     weights = {v: weight_symbol(spn, v) for v in spn.products}
     table = st.dataframe(
         pd.DataFrame(
             {
                 "kernels": ["∘".join(spn.label(leaf) for leaf in path.leaves) for path in paths],
+                **values,
                 "g": [unicode_g(path, weights) for path in paths],
             }
         ),
@@ -151,7 +161,7 @@ def show_paths(work: Workspace, issues: list[Issue]) -> None:
         on_select="rerun",
         selection_mode="single-row",
         selection_default={"selection": {"rows": [paths.index(work.path)] if work.path in paths else []}},
-        key=f"paths_{hash(spn)}",
+        key=f"paths_{hash(spn)}_{listed}",
     )
     rows = table.selection.rows
     chosen = paths[rows[0]] if rows else None
@@ -168,6 +178,14 @@ def show_paths(work: Workspace, issues: list[Issue]) -> None:
     if expanded != work.expanded:
         work.expanded = expanded
         rerun()
+
+
+def heaviest_of(work: Workspace) -> tuple[str, list[WeightedPath]] | None:
+    """The heaviest paths by the run that the pages show, where that is of this very structure."""
+    run = work.trainer.run
+    if run is None or unplaced(run.spn) != unplaced(work.drawing.spn):
+        return None
+    return run.name, heaviest_paths(run.solution, MOST_PATHS)
 
 
 def show_expanded(spn: SPN, issues: list[Issue]) -> None:

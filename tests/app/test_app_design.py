@@ -7,6 +7,7 @@ from app_pages import bring, dialog, fine, labelled, opened, send, show, spn, te
 from streamlit.testing.v1 import AppTest
 
 from spnmkl.data import SAMPLES, load_sample
+from spnmkl.inspection import heaviest_paths
 from spnmkl.kernels import validate_kernels
 from spnmkl.structure import SPN, Kernel, Product, Sum, templates
 from spnmkl.structure.templates import TEMPLATES
@@ -199,6 +200,24 @@ def test_choosing_a_path(at: AppTest) -> None:
     fine(at)
     send(at, nodes=[{"id": "k1", "kind": "kernel", "x": 0, "y": 0}], edges=[])
     assert work(at).path is None, "an edit forgets a path that may be gone"
+
+
+def test_the_heaviest_paths_once_there_is_a_training(at: AppTest) -> None:
+    show(at, "Paths")
+    assert not [toggle for toggle in at.toggle if toggle.label.startswith("Heaviest")]
+    trainer = work(at).trainer
+    assert trainer.start("train", work(at).task, trainer.settings, lambda: True).job.join(60)
+    trainer.collect()
+    assert trainer.run is not None
+    labelled(at.run().toggle, "Heaviest first, by Run 1").set_value(True).run()
+    fine(at)
+    (table,) = [frame for frame in at.dataframe if frame.key and frame.key.startswith("paths_")]
+    heaviest = heaviest_paths(trainer.run.solution, 100)
+    assert table.value["weight g"].tolist() == [path.g for path in heaviest]
+    at.session_state[table.key] = {"selection": {"rows": [0], "columns": [], "cells": []}}
+    fine(at.run())
+    assert work(at).path == heaviest[0].path
+    assert heaviest[0].path in list(spn(at).paths())
 
 
 def edits(at: AppTest, which: str, **changes: object) -> None:
