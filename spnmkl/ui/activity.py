@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -26,6 +27,7 @@ from spnmkl.structure.text import one_line
 
 Kind = Literal["train", "choose", "trace", "look"]
 FOLDS = 5
+KEPT_BYTES = 2_000_000_000  # of kernels that tabs keep at hand
 MOST_LETTERS = 60  # of a run's name
 
 
@@ -128,13 +130,17 @@ class Trainer:
     def prepared(self, task: Task, tick: Callable[[str], object] | None = None) -> Prepared:
         """Kernels of a task; the last ones are kept."""
         with self._lock:
-            if self._prepared is None or not self._prepared[0].same(task):
+            kept = self._prepared
+            if kept is None or not kept[0].same(task):
                 self._prepared = None  # free before others are computed
-                self._prepared = task, prepare(task.spn, task.dataset, task.choices, task.split, tick)
-            return self._prepared[1]
+                kept = task, prepare(task.spn, task.dataset, task.choices, task.split, tick)
+                self._prepared = kept
+                _SHELF.put(self)
+            return kept[1]
 
     def holds(self, task: Task) -> bool:
-        return self._prepared is not None and self._prepared[0].same(task)
+        kept = self._prepared
+        return kept is not None and kept[0].same(task)
 
     def start(self, kind: Kind, task: Task, settings: Settings, alive: Callable[[], bool]) -> Activity:
         """Begin; an activity that still runs is asked to stop, unless it computes the kernels that are needed."""
@@ -236,6 +242,32 @@ class Trainer:
         else:
             self.smallest_C = None
         self.smallest_C_of = task, settings
+
+
+class _Shelf:
+    """Which trainers keep kernels: those of all tabs together stay within a bound, the oldest go first."""
+
+    def __init__(self) -> None:
+        self._trainers: list[weakref.ref[Trainer]] = []
+        self._lock = threading.Lock()
+
+    def put(self, newest: Trainer) -> None:
+        with self._lock:
+            others = [trainer for ref in self._trainers if (trainer := ref()) is not None and trainer is not newest]
+            held = sum(_held(trainer) for trainer in (*others, newest))
+            while others and held > KEPT_BYTES:
+                oldest = others.pop(0)
+                held -= _held(oldest)
+                oldest._prepared = None
+            self._trainers = [weakref.ref(trainer) for trainer in (*others, newest)]
+
+
+def _held(trainer: Trainer) -> int:
+    kept = trainer._prepared
+    return 0 if kept is None else kept[1].nbytes
+
+
+_SHELF = _Shelf()
 
 
 def _following(job: Job[Any]) -> Callable[[PathPoint], bool]:
