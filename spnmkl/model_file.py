@@ -29,10 +29,12 @@ from spnmkl.structure import SPN, KernelSpec
 
 FORMAT = "spnmkl/model"
 VERSION = 1
+MOST_JSON_BYTES = 50 * 2**20
+STATUSES = ("optimal", "stationary", "iteration_limit", "interrupted", "stalled", "hand-set")
+HISTORY = ("objective", "dual_bound", "gap", "circuit_size", "evaluations", "seconds")
 
 _DOCUMENT = "model.json"
 _REFERENCE = "$array"  # {"$array": name} stands for an array in what a caller adds
-_HISTORY = ("objective", "dual_bound", "gap", "circuit_size", "evaluations", "seconds")
 _KERNEL_ARRAYS = ("rows", "scale", "means")
 _LABELS = {"str", "object", "bool", "float16", "float32", "float64"} | {
     f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)
@@ -172,7 +174,7 @@ def _arrays(model: SPNMKLClassifier) -> Arrays:
         "witness_alpha": np.atleast_2d(solution.witness_alpha),
         "intercept": model.intercept_,
         "C": solution.C,
-        "history": np.array([[getattr(record, key) for key in _HISTORY] for record in solution.history], float),
+        "history": np.array([[getattr(record, key) for key in HISTORY] for record in solution.history], float),
         "history_beta": np.array([list(record.beta.values()) for record in solution.history]),
     }
     for name in ("p", "witness_beta", "kkt_residual"):
@@ -218,13 +220,15 @@ def _read(file: BinaryIO, name: str) -> tuple[Document, Arrays]:
         stored = all(member.compress_type == zipfile.ZIP_STORED for member in members)
         if not stored or sum(member.file_size for member in members) > os.fstat(file.fileno()).st_size:
             raise ValueError("its parts are compressed or overlap, which save_model never writes")
+        if archive.getinfo(_DOCUMENT).file_size > MOST_JSON_BYTES:
+            raise ValueError(f"{_DOCUMENT!r} is larger than {MOST_JSON_BYTES >> 20} MB")
         text = archive.read(_DOCUMENT)
         arrays = {
-            member.filename.removesuffix(".npy"): _read_array(archive, member)
+            member.filename.removesuffix(".npy"): _member(archive, member)
             for member in members
             if member.filename.endswith(".npy")
         }
-    document = json.loads(text, parse_constant=_refuse_constant, object_hook=lambda d: _dereferenced(d, arrays))
+    document = json.loads(text, parse_constant=refuse_constant, object_hook=lambda d: _dereferenced(d, arrays))
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise foreign
     if document.get("version") != VERSION:
@@ -235,22 +239,31 @@ def _read(file: BinaryIO, name: str) -> tuple[Document, Arrays]:
     return document, arrays
 
 
-def _read_array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
-    data = archive.read(member)
+def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
+    try:
+        return read_array(archive.read(member))
+    except ValueError as error:
+        raise ValueError(f"{member.filename!r} cannot be read ({error})") from error
+
+
+def read_array(data: bytes) -> np.ndarray:
+    """The array of a .npy file that we wrote; anything else is a ValueError."""
     stream = io.BytesIO(data)
     try:
-        assert npy.read_magic(stream) == (1, 0)
+        version = npy.read_magic(stream)
         shape, fortran_order, dtype = npy.read_array_header_1_0(stream)
     except Exception as error:
-        raise ValueError(f"{member.filename!r} has no header of an array") from error
-    # Before numpy allocates what the header claims.
+        raise ValueError("it has no header of an array") from error
+    if dtype.kind not in "biufU":
+        raise ValueError("it holds Python objects, which are never loaded since they could run code")
+    # Before numpy takes the memory that the header claims.
     size = dtype.itemsize * math.prod(shape)
-    if dtype.kind not in "biufU" or fortran_order or size != len(data) - stream.tell():
-        raise ValueError(f"the header of {member.filename!r} does not fit its data")
+    if version != (1, 0) or fortran_order or size != len(data) - stream.tell():
+        raise ValueError("its header does not fit its data")
     return np.frombuffer(data, dtype, offset=stream.tell()).reshape(shape).copy()
 
 
-def _refuse_constant(name: str) -> NoReturn:
+def refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"it holds {name} where a number should be")
 
 
@@ -309,6 +322,8 @@ class _Reader:
         beta = {v: float(document["beta"][v]) for v in self.spn.products}
         if not all(0 <= weight < math.inf for weight in beta.values()):
             raise ValueError("beta holds a weight that is not a finite number of at least 0")
+        if document["status"] not in STATUSES:
+            raise ValueError("the status is unknown")
         certificate = document["certificate"]
         return Solution(
             spn=self.spn,
@@ -320,7 +335,7 @@ class _Reader:
             dual_bound=_number(certificate["dual_bound"], -math.inf),
             gap=_number(certificate["gap"], math.inf),
             kkt_residual=self.per_product("kkt_residual", finite=False),
-            status=str(document["status"]),
+            status=document["status"],
             history=self.history(),
             pruned={v: int(iteration) for v, iteration in document["pruned"].items()},
             y=self.classes[self.integers("labels", n, below=len(self.classes))],
@@ -334,10 +349,10 @@ class _Reader:
         )
 
     def history(self) -> tuple[Record, ...]:
-        rows = self.floats("history", None, len(_HISTORY), finite=False)
+        rows = self.floats("history", None, len(HISTORY), finite=False)
         weights = self.floats("history_beta", len(rows), len(self.spn.products))
         return tuple(
-            self.record(k, dict(zip(_HISTORY, row.tolist(), strict=True)), beta)
+            self.record(k, dict(zip(HISTORY, row.tolist(), strict=True)), beta)
             for k, (row, beta) in enumerate(zip(rows, weights, strict=True), 1)
         )
 

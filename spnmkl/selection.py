@@ -105,7 +105,10 @@ def regularization_path(
     grid = _grid(default_grid(spn, source, y, **settings) if C is None else C)
     solutions: list[Solution] = []
     for value in grid:
-        solutions.append(_solve_next(spn, source, y, value, solutions[-1] if solutions else None, settings))
+        solution = _solve_next(spn, source, y, value, solutions[-1] if solutions else None, settings)
+        if solution.status == "interrupted" and solutions:
+            break  # no point of the path
+        solutions.append(solution)
         point = PathPoint(len(solutions), len(grid), value, solutions[-1])
         if callback is not None and callback(point) is False:
             break
@@ -145,6 +148,8 @@ def cross_validate_C(
         local = _fold_settings(settings, weights, labels, train)
         for k, value in enumerate(grid):
             fitted = _solve_next(spn, inside, labels[train], value, fitted, local)
+            if fitted.status == "interrupted":
+                return _cross_validation(grid, scores, beta)
             scores[k, fold] = (predicted(fitted, across) == labels[test]).mean()
             for v, b in fitted.beta.items():
                 beta[v][k, fold] = b

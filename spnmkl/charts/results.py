@@ -31,7 +31,7 @@ def class_balance_chart(balance: pd.DataFrame) -> alt.LayerChart:
     names = distinct(balance["class"])
     order = [names[k] for k in np.argsort(-balance["rows"].to_numpy(), kind="stable")]
     table = balance.assign(**{"class": names})
-    room = alt.Scale(domain=[0, 1.1 * int(table["rows"].max())], nice=False)  # for the counts
+    room = alt.Scale(domain=[0, 1.1 * max(table["rows"], default=0)], nice=False)  # for the counts
     bars = alt.Chart(table).encode(
         x=alt.X("rows:Q", title="rows", axis=alt.Axis(tickMinStep=1, format=",d", tickCount=5), scale=room),
         y=alt.Y("class:N", sort=order, title=None, axis=alt.Axis(labelLimit=180)),

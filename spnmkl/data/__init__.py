@@ -7,7 +7,7 @@ from spnmkl.data.joining import Joined, attach_labels, join_views
 from spnmkl.data.options import ReadOptions
 from spnmkl.data.preparation import Choices, Preparation, refuse_missing
 from spnmkl.data.problems import problems
-from spnmkl.data.reading import Table, guess_options, read_file, read_files
+from spnmkl.data.reading import Table, guess_options, read_file
 from spnmkl.data.samples import SAMPLES, Sample, load_sample
 from spnmkl.data.splitting import Split, SplitSettings, split_rows
 from spnmkl.data.summary import class_balance, summarize
@@ -36,7 +36,6 @@ __all__ = [
     "load_sample",
     "problems",
     "read_file",
-    "read_files",
     "read_table",
     "refuse_missing",
     "split_label",

@@ -23,6 +23,8 @@ from spnmkl.data.words import name_some, quoted
 from spnmkl.errors import DataError
 
 MAX_EXCEL_CELLS = 2_000_000
+_LETTER_BYTES = 4  # that a letter takes while text is put together and parsed
+_BATCH_ROWS = 1024
 Arrays = dict[str, NDArray]
 
 
@@ -49,9 +51,11 @@ def read_excel(name: str, data: bytes, sheet: str | None) -> tuple[str, str, tup
 
 def _sheet_rows(name: str, sheet: Any) -> list[list[object]]:
     sheet.reset_dimensions()  # which a file may state wrongly
-    rows, cells = [], 0
+    rows, cells, letters = [], 0, 0
     for row in sheet.iter_rows(values_only=True):
         cells += 1 + len(row)
+        letters += sum(len(str(value)) for value in row if value is not None)  # cells may share one long text
+        check_unpacked(name, _LETTER_BYTES * letters)
         if cells > MAX_EXCEL_CELLS:
             raise DataError(
                 f"The workbook {quoted(name)} has more than {MAX_EXCEL_CELLS:,} cells; save the sheet as CSV."
@@ -79,17 +83,38 @@ def read_parquet(name: str, data: bytes) -> tuple[pd.DataFrame, list[str]]:
         metadata = file.metadata
         check_shape(name, metadata.num_rows, metadata.num_columns)
         check_unpacked(name, sum(metadata.row_group(k).total_byte_size for k in range(metadata.num_row_groups)))
-        frame = file.read().to_pandas()
+        nested = {field.name for field in file.schema_arrow if field.type.num_fields}
+        columns = [column for column in file.schema_arrow.names if column not in nested]
+        _check_parquet(name, data, file, set(columns))
+        frame = file.read(columns if nested else None).to_pandas()
     except (DataError, MemoryError):
         raise
     except Exception:
         raise damaged(name) from None
     if not isinstance(frame.index, pd.RangeIndex):
         frame = frame.reset_index()
-    return _plain(frame.copy())
+    return _plain(frame.copy(), sorted(nested))
 
 
-def _plain(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+def _check_parquet(name: str, data: bytes, file: Any, columns: set[str]) -> None:
+    """Bound what the columns take once decoded: a value that stands in many rows is stored once."""
+    leaves = [file.schema.column(k) for k in range(file.metadata.num_columns)]
+    check_unpacked(name, file.metadata.num_rows * sum(max(8, leaf.length) for leaf in leaves))
+    texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY" and leaf.logical_type.type != "DECIMAL"]
+    size = 0
+    # As codes of different values, of which the lengths are added up; never decoded.
+    coded = _library("pyarrow.parquet", name).ParquetFile(io.BytesIO(data), read_dictionary=texts)
+    for batch in coded.iter_batches(_BATCH_ROWS, columns=[text for text in texts if text in columns]):
+        size += sum(_decoded_bytes(column) for column in batch.columns)
+        check_unpacked(name, size)
+
+
+def _decoded_bytes(column: Any) -> int:
+    compute = import_module("pyarrow.compute")
+    return compute.sum(compute.binary_length(column.dictionary).take(column.indices)).as_py() or 0
+
+
+def _plain(frame: pd.DataFrame, unread: list[str]) -> tuple[pd.DataFrame, list[str]]:
     """Numbers, true/false and text only, and notes on what was left out."""
     others = [k for k, kind in enumerate(frame.dtypes) if not is_numeric_dtype(kind) or is_complex_dtype(kind)]
     plain = {k: _plain_column(frame.iloc[:, k]) for k in others}
@@ -97,8 +122,8 @@ def _plain(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
         if values is not None:
             frame.isetitem(k, values)
     left_out = [k for k, values in plain.items() if values is None]
-    names = name_some([str(frame.columns[k]) for k in left_out])
-    notes = [f"Columns that hold neither numbers nor text were left out: {names}."] if left_out else []
+    names = [*unread, *(str(frame.columns[k]) for k in left_out)]
+    notes = [f"Columns that hold neither numbers nor text were left out: {name_some(names)}."] if names else []
     return frame.iloc[:, np.setdiff1d(np.arange(frame.shape[1]), left_out)], notes
 
 
@@ -221,6 +246,7 @@ def kernel_matrices(name: str, arrays: Arrays) -> tuple[Arrays, pd.DataFrame, li
             f"The file {quoted(name)} holds no square matrix of numbers; save kernel matrices of n × n, each under "
             "its name."
         )
+    check_unpacked(name, sum(8 * K.size for K in matrices.values()))
     first, n = next(iter(sizes.items()))
     for key, size in sizes.items():
         if size != n:

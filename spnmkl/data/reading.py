@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 import pandas as pd
@@ -85,11 +84,6 @@ def read_file(name: str, data: bytes, options: ReadOptions | None = None) -> Tab
         return _read(name, data, options)
     except MemoryError:
         raise DataError(f"There is not enough memory to read {quoted(name)}; leave out rows or columns.") from None
-
-
-def read_files(files: Iterable[tuple[str, bytes]]) -> list[Table]:
-    """Several files, each as `read_file` does it."""
-    return [read_file(name, data) for name, data in files]
 
 
 def guess_options(name: str, data: bytes) -> ReadOptions:

@@ -29,9 +29,6 @@ class Sample:
     make: Callable[[], Dataset]
     known: bool = False
 
-    def load(self) -> Dataset:
-        return self.make()
-
     @property
     def card(self) -> str:
         """What the data are, in markdown, without the title."""
@@ -51,7 +48,7 @@ def load_sample(name: str) -> Dataset:
     """The sample of that name; see `SAMPLES`."""
     if name not in SAMPLES:
         raise DataError(f"There is no sample {quoted(name)}; choose one of {', '.join(SAMPLES)}.")
-    return SAMPLES[name].load()
+    return SAMPLES[name].make()
 
 
 def _file(name: str) -> Path:

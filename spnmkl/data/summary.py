@@ -27,7 +27,7 @@ def summarize(dataset: Dataset) -> pd.DataFrame:
     numeric = list(numeric_columns(frame))
     text = frame.columns.difference(numeric, sort=False)
     parts = [_numbers(frame[numeric]), _texts(frame[list(text)])]
-    summary = pd.concat([part for part in parts if len(part)]).loc[list(frame.columns)]
+    summary = pd.concat([part for part in parts if len(part)] or parts).loc[list(frame.columns)]
     summary.insert(0, "column", list(frame.columns))
     summary.insert(1, "role", _roles(dataset))
     summary.insert(2, "view", _views(dataset))

@@ -11,7 +11,7 @@ import json
 import math
 import zipfile
 import zlib
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.lib import format as npy
@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from spnmkl.data import unpacking
 from spnmkl.data.words import quoted
 from spnmkl.errors import DataError
+from spnmkl.model_file import MOST_JSON_BYTES, read_array, refuse_constant
 
 MOST_MEMBERS = 20_000
-MOST_JSON_BYTES = 50 * 2**20
 Shape = int | None
 
 
@@ -96,7 +96,7 @@ class Reader:
         with self.part(member):
             if member in self and self._archive.getinfo(member).file_size > MOST_JSON_BYTES:
                 raise ValueError(f"it is larger than {MOST_JSON_BYTES >> 20} MB")
-            document = json.loads(self.data(member), parse_constant=_refuse_constant)
+            document = json.loads(self.data(member), parse_constant=refuse_constant)
             if not isinstance(document, dict):
                 raise ValueError("it is not a JSON object")
             return document
@@ -104,7 +104,7 @@ class Reader:
     def array(self, member: str, dtype: type | None, *shape: Shape) -> NDArray[Any]:
         """An array of that type (None: numbers or text) and shape, in which None is any size."""
         with self.part(member):
-            values = _array(self.data(member))
+            values = read_array(self.data(member))
             expected = tuple(have if want is None else want for have, want in zip(values.shape, shape, strict=False))
             fits = dtype is None or values.dtype == dtype
             if not fits or values.ndim != len(shape) or values.shape != expected:
@@ -162,20 +162,3 @@ class _Part:
             reason = f"{error} is missing" if isinstance(error, KeyError) else " ".join(str(error).split())
             wrong = f"{quoted(self._member)} cannot be read ({reason.rstrip('.')[:300]})"
             raise _Named(str(self._reader.damaged(wrong))) from None
-
-
-def _array(data: bytes) -> NDArray[Any]:
-    stream = io.BytesIO(data)
-    if npy.read_magic(stream) != (1, 0):
-        raise ValueError("it is not an array of numbers or text")
-    shape, fortran_order, dtype = npy.read_array_header_1_0(stream)
-    if dtype.kind not in "biufU":
-        raise ValueError("it holds Python objects, which are never loaded since they could run code")
-    # Before numpy takes the memory that the header claims.
-    if fortran_order or dtype.itemsize * math.prod(shape) != len(data) - stream.tell():
-        raise ValueError("its header does not fit its data")
-    return np.frombuffer(data, dtype, offset=stream.tell()).reshape(shape).copy()
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"it holds {name} where a number should be")

@@ -13,6 +13,7 @@ from spnmkl.data import Dataset, Preparation, split_rows
 from spnmkl.data.words import counted, listed
 from spnmkl.errors import SPNMKLError
 from spnmkl.runs.explain import children_text, weight_names
+from spnmkl.runs.prepared import prepare
 from spnmkl.runs.training import Run
 from spnmkl.structure import SPN
 from spnmkl.structure.layout import unplaced
@@ -231,5 +232,9 @@ def _same_preparation(one: Preparation, other: Preparation) -> bool:
 
 
 def _same_matrices(run: Run, dataset: Dataset) -> bool:
-    given = [leaf for leaf in run.spn.kernels if run.spn.spec(leaf).kernel == "precomputed"]
-    return all(run.spn.label(leaf) in dataset.matrices for leaf in given)
+    """Whether the given matrices bring back the objective, which is a function of them."""
+    if all(run.spn.spec(leaf).kernel != "precomputed" for leaf in run.spn.kernels):
+        return True
+    prepared = prepare(run.spn, dataset, run.choices, run.split)
+    found = run.solution.certify(prepared.source).objective
+    return bool(np.isclose(found, run.solution.objective, rtol=1e-6))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -26,6 +27,7 @@ from spnmkl.runs.prepared import Prepared
 from spnmkl.runs.reproduction import reproduction_code
 from spnmkl.runs.training import Run
 from spnmkl.runs.words import ending, percent, pruning
+from spnmkl.solution import Solution
 
 MOST_WEIGHTS = 60
 MOST_PATHS = 20
@@ -85,6 +87,7 @@ def html_report(run: Run, prepared: Prepared, dataset: Dataset, shares: Carried 
         weights=_weights(run, prepared, shares),
         paths=_paths(run, prepared, shares),
         classes=_classes(run),
+        bound=_bound_note(run.solution),
         certificate=_certificate(run),
         settings=_settings(run),
         data=_data(run, dataset),
@@ -92,6 +95,12 @@ def html_report(run: Run, prepared: Prepared, dataset: Dataset, shares: Carried 
         code=reproduction_code(run, dataset),
         **_figures(run, prepared, shares),
     )
+
+
+def _bound_note(solution: Solution) -> str:
+    if math.isfinite(solution.dual_bound):
+        return "The optimum lies between D and P, both recomputed from the kernels at the end, whatever the solver did."
+    return "P is recomputed from the kernels. No bound is known: with p below 1 the problem is not convex."
 
 
 def _tied(text: str) -> str:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from spnmkl.data import Choices, Preparation, SplitSettings
 from spnmkl.estimator import SPNMKLClassifier
-from spnmkl.model_file import load_model, save_model
+from spnmkl.model_file import HISTORY, STATUSES, load_model, save_model
 from spnmkl.runs.archive import Reader, Writer
 from spnmkl.runs.scores import score
 from spnmkl.runs.settings import Settings
@@ -22,10 +22,8 @@ from spnmkl.solution import Record, Solution
 from spnmkl.structure import SPN
 
 MODEL = "model.spnmkl"
-_STATUSES = ("optimal", "stationary", "iteration_limit", "interrupted", "stalled", "hand-set")
 _NUMBERS = ("objective", "dual_bound", "gap", "lam", "tol")
 _PER_PRODUCT = ("beta", "p", "witness_beta", "kkt_residual")
-_HISTORY = ("objective", "dual_bound", "gap", "circuit_size", "evaluations", "seconds")
 
 
 def write_run(writer: Writer, folder: str, run: Run) -> None:
@@ -175,7 +173,7 @@ def _write_solution(writer: Writer, folder: str, solution: Solution) -> None:
         "witness": np.atleast_2d(solution.witness_alpha),
         "intercept": np.atleast_1d(solution.intercept),
         "C": solution.C,
-        "history": np.reshape([[getattr(r, name) for name in _HISTORY] for r in solution.history], (-1, len(_HISTORY))),
+        "history": np.reshape([[getattr(r, name) for name in HISTORY] for r in solution.history], (-1, len(HISTORY))),
         "weights": np.reshape([[r.beta[v] for v in products] for r in solution.history], (-1, len(products))),
     }
     for name, values in arrays.items():
@@ -201,7 +199,7 @@ def _read_solution(reader: Reader, folder: str, spn: SPN, classes: NDArray, y: N
     intercept = reader.floats(f"{folder}/intercept.npy", n_problems)
     binary = n_problems == 1
     with reader.part(f"{folder}/solution.json"):
-        if document["status"] not in _STATUSES:
+        if document["status"] not in STATUSES:
             raise ValueError("the status is unknown")
         pruned = {v: int(iteration) for v, iteration in document["pruned"].items() if v in products}
         return Solution(
@@ -221,11 +219,11 @@ def _read_solution(reader: Reader, folder: str, spn: SPN, classes: NDArray, y: N
 
 
 def _read_history(reader: Reader, folder: str, products: tuple[str, ...]) -> tuple[Record, ...]:
-    rows = reader.array(f"{folder}/history.npy", np.float64, None, len(_HISTORY))
+    rows = reader.array(f"{folder}/history.npy", np.float64, None, len(HISTORY))
     weights = reader.floats(f"{folder}/weights.npy", len(rows), len(products), at_least=0.0)
     records = []
     for k, (row, values) in enumerate(zip(rows.tolist(), weights.tolist(), strict=True), 1):
-        stored: dict[str, Any] = dict(zip(_HISTORY, row, strict=True))
+        stored: dict[str, Any] = dict(zip(HISTORY, row, strict=True))
         stored |= {name: int(stored[name]) for name in ("circuit_size", "evaluations")}
         beta = dict(zip(products, values, strict=True))
         records.append(Record(iteration=k, beta=beta, pruned=tuple(v for v in products if beta[v] <= 0), **stored))

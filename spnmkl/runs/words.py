@@ -48,6 +48,8 @@ def pruning(run: Run) -> str:
 
 
 def pruned_means(solution: Solution) -> str:
+    if not any(solution.beta.values()):
+        return "At this C nothing is worth its weight."
     return PRUNED_MEANS + (PROVED if solution.status == "optimal" else ", as far as training got.")
 
 
@@ -55,6 +57,11 @@ def effort(run: Run) -> str:
     history = run.solution.history
     fits = history[-1].evaluations if history else 0
     return f"{run.seconds:.3g} s, {counted(len(history), 'iteration')}, {counted(fits, 'SVM fit')}"
+
+
+def share_right(share: float) -> str:
+    """One decimal, and 100.0 only for all."""
+    return f"{100 * (share if share == 1 else min(share, 0.999)):.1f} %"
 
 
 def percent(share: float) -> str:

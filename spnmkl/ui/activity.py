@@ -9,9 +9,11 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, Literal
 
+import numpy as np
+
 from spnmkl.circuit.program import compile_circuit
 from spnmkl.data import Choices, Dataset, SplitSettings
-from spnmkl.errors import ParameterError
+from spnmkl.errors import DataError, ParameterError
 from spnmkl.problem import powers
 from spnmkl.runs.comparison import was_trained_on
 from spnmkl.runs.jobs import Job
@@ -78,6 +80,7 @@ class Trainer:
     tasks: dict[str, Task] = field(default_factory=dict)
     chosen: str | None = None
     error: str | None = None
+    error_of: Task | None = None
     cross_validation: CrossValidation | None = None
     path: RegularizationPath | None = None
     searched: tuple[Task, Settings] | None = None
@@ -144,6 +147,7 @@ class Trainer:
 
     def start(self, kind: Kind, task: Task, settings: Settings, alive: Callable[[], bool]) -> Activity:
         """Begin; an activity that still runs is asked to stop, unless it computes the kernels that are needed."""
+        self.collect()
         if self.activity is not None and not (self.activity.kind == "look" and self.activity.task.same(task)):
             self.activity.job.stop()
         works: dict[Kind, Callable[[Job[Any]], Any]] = {
@@ -163,7 +167,7 @@ class Trainer:
         if activity is None or not activity.job.finished:
             return None
         self.activity = None
-        self.error = activity.job.error
+        self.error, self.error_of = activity.job.error, activity.task
         result = activity.job.result
         if isinstance(result, Run):
             name = self.fresh_name()
@@ -192,12 +196,9 @@ class Trainer:
         self.runs = [self._with_search(run, activity) if run in fits else run for run in self.runs]
 
     def _belongs(self, run: Run, activity: Activity) -> bool:
-        return (
-            unplaced(run.spn) == unplaced(activity.task.spn)
-            and run.dataset_name == activity.task.dataset.name
-            and (run.choices, run.split) == (activity.task.choices, activity.task.split)
-            and replace(activity.settings, C=run.settings.C) == run.settings
-        )
+        task = self.tasks.get(run.name)
+        same = task is not None and task.same(activity.task)
+        return same and replace(activity.settings, C=run.settings.C) == run.settings
 
     def _with_search(self, run: Run, activity: Activity) -> Run:
         if not self.search_fits(activity.task, activity.settings):
@@ -219,13 +220,14 @@ class Trainer:
 
         return train(prepared, settings, callback, stop=lambda: job.stopping)
 
-    def _choose(self, job: Job[Any], task: Task, settings: Settings) -> CrossValidation:
+    def _choose(self, job: Job[Any], task: Task, settings: Settings) -> CrossValidation | None:
         prepared = self.prepared(task, job.tick)
-        smallest = int(min((prepared.y_train == c).sum() for c in prepared.classes))
-        return choose_C(prepared, settings, max(2, min(FOLDS, smallest)), _following(job), stop=lambda: job.stopping)
+        found = choose_C(prepared, settings, _folds(prepared), _following(job), stop=lambda: job.stopping)
+        return found if np.isfinite(found.mean).any() else None
 
-    def _trace(self, job: Job[Any], task: Task, settings: Settings) -> RegularizationPath:
-        return trace_C(self.prepared(task, job.tick), settings, _following(job), stop=lambda: job.stopping)
+    def _trace(self, job: Job[Any], task: Task, settings: Settings) -> RegularizationPath | None:
+        path = trace_C(self.prepared(task, job.tick), settings, _following(job), stop=lambda: job.stopping)
+        return path if path.solutions[0].status != "interrupted" else None
 
     def _find_smallest_C(self, job: Job[Any], prepared: Prepared, task: Task, settings: Settings) -> None:
         job.tick("finding the smallest useful C")
@@ -244,6 +246,26 @@ class Trainer:
         self.smallest_C_of = task, settings
 
 
+def _folds(prepared: Prepared) -> int:
+    """As many as the smallest class and the number of groups allow."""
+    rows = min(int((prepared.y_train == c).sum()) for c in prepared.classes)
+    groups = len(np.unique(prepared.groups)) if prepared.groups is not None else FOLDS
+    if min(rows, groups) < 2:
+        what = "class with one training row" if rows < 2 else "group to train on"
+        raise DataError(f"C cannot be chosen by cross-validation, because there is a {what} only; set C by hand.")
+    return min(FOLDS, rows, groups)
+
+
+def kept_bytes() -> int:
+    """Of kernels that tabs keep at hand, and that can be had back."""
+    return _SHELF.held()
+
+
+def free_kernels() -> None:
+    """Forget the kernels that tabs keep at hand."""
+    _SHELF.clear()
+
+
 class _Shelf:
     """Which trainers keep kernels: those of all tabs together stay within a bound, the oldest go first."""
 
@@ -260,6 +282,16 @@ class _Shelf:
                 held -= _held(oldest)
                 oldest._prepared = None
             self._trainers = [weakref.ref(trainer) for trainer in (*others, newest)]
+
+    def held(self) -> int:
+        return sum(_held(trainer) for ref in self._trainers if (trainer := ref()) is not None)
+
+    def clear(self) -> None:
+        with self._lock:
+            for ref in self._trainers:
+                if (trainer := ref()) is not None:
+                    trainer._prepared = None
+            self._trainers = []
 
 
 def _held(trainer: Trainer) -> int:

@@ -145,7 +145,7 @@ def show_paths(work: Workspace, issues: list[Issue]) -> None:
         values = {"weight g": [path.g for path in weighed[1]]}
     else:
         paths, listed, values = list(spn.paths(MOST_PATHS)), "first", {}
-    some = "" if spn.n_paths <= MOST_PATHS else f"The {listed} {MOST_PATHS} of {count_text(spn.n_paths)}. "
+    some = "" if len(paths) == spn.n_paths else f"The {listed} {len(paths)} of {count_text(spn.n_paths)}. "
     st.caption(f"{some}Choose a row to see the path in red on the canvas.")
     weights = {v: weight_symbol(spn, v) for v in spn.products}
     table = st.dataframe(

@@ -63,7 +63,8 @@ def lemma(run: Run) -> str:
         "**Why it is a proof.** The weight g of a path is a geometric mean of weights β, whose exponents add up to 1. "
         f"Hence the problem is convex in {convex} (Lemma 1), and F(β) = ½ Σ g(β) q lies below its tangent at any "
         "point. With the tangent in the place of F the dual has a closed form, D: the optimum lies between D and P. "
-        "Pruned weights are part of the bound, so that the pruning is proved with it."
+        "Pruned weights are part of the bound"
+        + (", so that the pruning is proved with it." if run.solution.status == "optimal" else " too.")
     )
 
 

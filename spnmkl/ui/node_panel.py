@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
@@ -13,6 +14,7 @@ from spnmkl.ui.session import rerun
 from spnmkl.ui.store import Workspace
 from spnmkl.ui.words import plain
 
+_SAME = object()  # not changed by the person
 MOST_MATCHES = 200  # columns offered at a time, whatever the table's width
 KIND_WORDS = {
     "sum": "Adds its children.",
@@ -38,12 +40,13 @@ def node_panel(work: Workspace, selected: tuple[str, ...]) -> None:
         return
     (v,) = selected
     st.markdown(f"**{spn.kind(v).capitalize()}** {plain(v)}", help=KIND_WORDS[spn.kind(v)])
-    changes: dict[str, Any] = {"label": _label(spn, v)}
+    changes = _label(spn, v)
     if spn.kind(v) == "product":
-        changes["p"] = _power(spn, v)
+        changes |= _power(spn, v)
     if spn.kind(v) == "kernel":
         changes |= _kernel(work, v)
-    _apply(work, v, changes)
+    if changes:
+        _apply(work, v, changes)
 
 
 def _apply(work: Workspace, v: str, changes: dict[str, Any]) -> None:
@@ -64,32 +67,38 @@ def _key(work: Workspace, v: str, what: str) -> str:
     return f"node_{work.drawing.revision}_{v}_{what}"
 
 
-def _label(spn: SPN, v: str) -> str | None:
+def _label(spn: SPN, v: str) -> dict[str, Any]:
     shown = "" if spn.label(v) == v else spn.label(v)
     longest = max(200, len(shown))  # a file may bring a longer one, which must not be cut by looking at it
-    return st.text_input("Label", shown, max_chars=longest, placeholder=v, key=f"label_{v}_{shown}") or None
+    label = st.text_input("Label", shown, max_chars=longest, placeholder=v, key=f"label_{v}_{shown}")
+    return {} if label == shown else {"label": label or None}
 
 
-def _power(spn: SPN, v: str) -> float:
-    return st.number_input(
+def _power(spn: SPN, v: str) -> dict[str, Any]:
+    drawn = float(spn.p(v))
+    p = st.number_input(
         "p",
-        min_value=0.01,
-        max_value=100.0,
-        value=float(spn.p(v)),
+        min_value=min(0.01, drawn),
+        max_value=max(100.0, drawn),
+        value=drawn,
         step=0.25,
-        key=f"p_{v}_{spn.p(v)}",
+        key=f"p_{v}_{drawn}",
         help="Exponent of β in the regulariser. 1: whole branches can be pruned. Above 1: nothing is pruned. Below 1: "
         "sparser, but no longer certified.",
     )
+    return {} if p == drawn else {"p": p}
 
 
 def _kernel(work: Workspace, v: str) -> dict[str, Any]:
+    """What the person changed; what stands there otherwise stays as it is, also where no widget could have made it."""
     spec = work.drawing.spn.spec(v)
     names = sorted({*kernel_names(), spec.kernel})
     kernel = st.selectbox("Kernel", names, names.index(spec.kernel), key=_key(work, v, "kernel"))
-    given = dict(spec.params) if kernel == spec.kernel else {}
+    if kernel != spec.kernel:
+        return {"kernel": kernel, "params": None}
+    given = dict(spec.params)
     schema = kernel_schema(kernel) if kernel in kernel_names() else ()
-    params = {q.name: value for q in schema if (value := _parameter(work, v, q, given.get(q.name))) is not None}
+    edited = {q.name: value for q in schema if (value := _parameter(work, v, q, given.get(q.name))) is not _SAME}
     features = _features(work, v)
     normalizations = list(dict.fromkeys([*NORMALIZATIONS, spec.normalize]))
     normalize = st.selectbox(
@@ -100,50 +109,59 @@ def _kernel(work: Workspace, v: str) -> dict[str, Any]:
         help="\n\n".join(f"**{name.replace('_', ' ')}**: {text}" for name, text in NORMALIZATIONS.items()),
         key=_key(work, v, "normalize"),
     )
-    return {"kernel": kernel, "params": params or None, "features": features, "normalize": normalize}
+    changes: dict[str, Any] = {"params": {**given, **edited}} if edited else {}
+    changes |= {} if features is _SAME else {"features": features}
+    return changes | ({} if normalize == spec.normalize else {"normalize": normalize})
 
 
 def _parameter(work: Workspace, v: str, q: Parameter, given: Any) -> Any:
-    """One field; None while it stands at its default and was never set."""
-    current = q.default if given is None else given
+    """One field: the new value, or _SAME."""
+    current, moved = q.default if given is None else given, False
     key = _key(work, v, q.name)
     if q.type in ("choice", "float_or_choice"):
         options = [*q.choices, *(["a number"] if q.type == "float_or_choice" else [])]
         at = options.index(current) if current in options else len(options) - 1
         chosen = st.selectbox(q.name, options, at, help=q.help, key=f"{key}_word")
+        moved = chosen != options[at]
         if chosen != "a number":
-            return None if given is None and chosen == q.default else chosen
-        current = current if not isinstance(current, str) else 1.0
+            return chosen if moved else _SAME
     number = int if q.type == "int" else float
+    start = number(next(x for x in (current, q.default, 1) if isinstance(x, int | float)))
     value = st.number_input(
         "value" if q.type == "float_or_choice" else q.name,
-        min_value=None if q.minimum is None else number(q.minimum),
-        max_value=None if q.maximum is None else number(q.maximum),
-        value=number(current),
+        min_value=None if q.minimum is None else min(number(q.minimum), start),
+        max_value=None if q.maximum is None else max(number(q.maximum), start),
+        value=start,
         format=None if q.type == "int" else "%.4g",
         help=q.help,
         key=key,
     )
-    return None if given is None and value == q.default else value
+    return value if moved or value != start else _SAME
 
 
-def _features(work: Workspace, v: str) -> list[int | str] | None:
-    """All columns, one view, or columns chosen by hand (offered by search, however wide the table)."""
+def _features(work: Workspace, v: str) -> Any:
+    """All columns, one view, or columns chosen by hand (offered by search, however wide the table); or _SAME."""
     features, dataset = work.drawing.spn.spec(v).features, work.dataset
     views = {name: list(columns) for name, columns in dataset.views.items()}
     ways = ["all columns", *(f"view {name}" for name in views), "chosen columns"]
     current = _way(features, views)
     way = st.selectbox("Columns", ways, ways.index(current), key=_key(work, v, "way"))
-    if way == "all columns":
-        return None
     if way != "chosen columns":
-        return list(views[way.removeprefix("view ")])
+        chosen_view = None if way == "all columns" else list(views[way.removeprefix("view ")])
+        return _SAME if way == current else chosen_view
     search = st.text_input("Find columns", key=_key(work, v, "search"), placeholder="part of a name")
-    chosen = [str(f) for f in features or ()]
+    chosen = [_column(f, dataset.features) for f in features or ()]
     matches = [name for name in dataset.features if search.lower() in name.lower()][:MOST_MATCHES]
     options = list(dict.fromkeys([*chosen, *matches]))
     picked = st.multiselect("Chosen columns", options, chosen, key=_key(work, v, "columns"))
-    return [*picked] or [*(features or options[:1])] or None
+    if not picked and way != current:
+        picked = options[:1]
+    return _SAME if picked == chosen or not picked else picked
+
+
+def _column(feature: int | str, names: Sequence[str]) -> str:
+    """A column by its name, also where it is counted."""
+    return names[feature] if isinstance(feature, int) and 0 <= feature < len(names) else str(feature)
 
 
 def _way(features: tuple[int | str, ...] | None, views: dict[str, list[str]]) -> str:

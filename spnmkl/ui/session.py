@@ -40,8 +40,16 @@ def workspace() -> Workspace:
     if _KEY not in st.session_state:
         dataset = load_sample("breast_cancer")
         st.session_state[_KEY] = Workspace(Drawing(placed(opening_structure(dataset))), dataset)
-    STORE.touch(st.session_state.get(_TOKEN, ""))
+    token = st.session_state.get(_TOKEN)
+    if token is not None and STORE.owner(token) is None:  # new, or forgotten while the tab stood open
+        STORE.put(token, st.session_state[_KEY], _session())
+    STORE.touch(token or "")
     return st.session_state[_KEY]
+
+
+def _session() -> str:
+    context = get_script_run_ctx()
+    return context.session_id if context else ""
 
 
 def attach() -> None:
@@ -49,14 +57,16 @@ def attach() -> None:
 
     A tab keeps its token in sessionStorage, which a reload leaves and a duplicated tab copies; the copy is renewed.
     """
-    context = get_script_run_ctx()
-    session = context.session_id if context else ""
     if _TOKEN not in st.session_state:
         st.session_state[_TOKEN] = uuid.uuid4().hex
-        STORE.put(st.session_state[_TOKEN], workspace(), session)
-    had, renew = (st.session_state.get("spnmkl_tab") or {}).get("token"), None
+        workspace()
+    kept, renew = (st.session_state.get("spnmkl_tab") or {}).get("kept"), None
+    kept = kept if isinstance(kept, Mapping) else {}
+    had = kept.get("token")
     if isinstance(had, str) and _TOKENS.fullmatch(had) and had != st.session_state[_TOKEN]:
-        known = None if _stays_open(STORE.owner(had)) else STORE.find(had, session)
+        # A reload is one for sure; the server may not have noticed yet that the old connection is gone.
+        taken = kept.get("reloaded") is not True and _stays_open(STORE.owner(had))
+        known = None if taken else STORE.find(had, _session())
         if known is None:
             renew = had
         else:
@@ -67,7 +77,7 @@ def attach() -> None:
     _tab(
         key="spnmkl_tab",
         data={"token": st.session_state[_TOKEN], "renew": renew},
-        on_token_change=lambda: None,
+        on_kept_change=lambda: None,
         height=1,
     )
 

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from spnmkl.charts import convergence_chart, cv_chart, path_chart, stability_chart, weights_chart
-from spnmkl.data import split_rows
+from spnmkl.data import Dataset, split_rows
 from spnmkl.errors import SPNMKLError
 from spnmkl.export.text import weight_symbol
 from spnmkl.runs.estimate import available_memory, estimate, refusal
 from spnmkl.runs.training import Run
-from spnmkl.runs.words import effort, ending, percent, pruning
+from spnmkl.runs.words import effort, ending, percent, pruning, share_right
 from spnmkl.solution import Record
 from spnmkl.structure import SPN
-from spnmkl.ui.activity import Activity, Kind
+from spnmkl.ui.activity import FOLDS, Activity, Kind, free_kernels, kept_bytes
 from spnmkl.ui.canvas import show_trained
 from spnmkl.ui.design import all_issues
 from spnmkl.ui.session import boundary, presence, tabs, workspace
@@ -53,7 +55,7 @@ def ready(work: Workspace) -> bool:
         st.page_link("pages/design.py", label="Mend it in Design", icon=":material/account_tree:")
         return False
     try:
-        split_rows(work.dataset.labelled(), work.split.test_share, work.split.seed)
+        split_rows(labelled(work), work.split.test_share, work.split.seed)
     except SPNMKLError as error:
         st.warning(f"The data cannot be trained on yet. {plain(error)}")
         st.page_link("pages/data.py", label="Mend it in Data", icon=":material/table:")
@@ -61,14 +63,22 @@ def ready(work: Workspace) -> bool:
     return True
 
 
+def labelled(work: Workspace) -> Dataset:
+    """The rows that have a class, without the matrices, which would be cut with them."""
+    return replace(work.dataset, matrices={}).labelled()
+
+
 def controls(work: Workspace) -> None:
-    trainer, dataset = work.trainer, work.dataset.labelled()
+    trainer, dataset = work.trainer, labelled(work)
     rows = round(len(dataset.frame) * (1 - work.split.test_share))
     trainer.settings = fitting(trainer.settings, work.drawing.spn, dataset.classes)
     weights = len(work.drawing.spn.products)
     st.caption(f"**{plain(dataset.name[:60])}** · about {rows:,} rows to train on · {weights:,} weights")
     expected = estimate(work.drawing.spn, rows, len(dataset.classes), trainer.settings)
-    refused = refusal(expected, available_memory())
+    free = available_memory()
+    room = None if free is None else free + kept_bytes()
+    refused = refusal(expected, room)
+    crossed = refusal(estimate(work.drawing.spn, rows, len(dataset.classes), trainer.settings, FOLDS), room)
     activity = trainer.activity
     if activity is not None and trainer.busy and activity.kind != "look":
         st.button("Stop", icon=":material/stop_circle:", type="primary", width="stretch", on_click=activity.job.stop)
@@ -94,29 +104,36 @@ def controls(work: Workspace) -> None:
         choose_C(trainer, None, "C_min is not looked for at this size. Below it every weight is zero.")
     with st.expander("All settings", icon=":material/tune:", key="all_settings"):
         more_settings(trainer, work.drawing.spn, dataset.classes)
-    search(work, refused is not None)
-    if refused is None and expected.memory_bytes < QUICK_BYTES and not (trainer.busy or trainer.error):
+    search(work, refused, crossed)
+    if refused is None and expected.memory_bytes < QUICK_BYTES and trainer.activity is None and not error(work):
         look_ahead(work)
 
 
-def search(work: Workspace, refused: bool) -> None:
+def error(work: Workspace) -> str | None:
+    """What went wrong last, if it was with what would be trained now."""
+    trainer = work.trainer
+    return trainer.error if trainer.error_of is not None and trainer.error_of.same(work.task) else None
+
+
+def search(work: Workspace, refused: str | None, crossed: str | None) -> None:
     """Choosing C, and how the weights depend on it."""
     trainer = work.trainer
-    disabled = refused or (trainer.busy and trainer.activity is not None and trainer.activity.kind != "look")
+    busy = trainer.busy and trainer.activity is not None and trainer.activity.kind != "look"
     cross, trace = st.columns(2)
     cross.button(
         "Choose C",
         width="stretch",
-        disabled=disabled,
+        disabled=busy or crossed is not None,
         on_click=begin,
         args=(work, "choose", presence()),
         help="Cross-validation on the training rows: accuracy for a dozen values of C, and how stable the weights are. "
-        "Whole groups are held out where the data have a group column.",
+        "Whole groups are held out where the data have a group column."
+        + (f"\n\n{plain(crossed)}" if crossed and not refused else ""),
     )
     trace.button(
         "β against C",
         width="stretch",
-        disabled=disabled,
+        disabled=busy or refused is not None,
         on_click=begin,
         args=(work, "trace", presence()),
         help="The regularisation path: every weight over a dozen values of C.",
@@ -133,6 +150,9 @@ def search(work: Workspace, refused: bool) -> None:
 
 
 def begin(work: Workspace, kind: Kind, here: Any) -> None:
+    free = available_memory()
+    if free is not None and not work.trainer.holds(work.task) and free < kept_bytes():
+        free_kernels()
     work.trainer.start(kind, work.task, work.trainer.settings, here)
 
 
@@ -161,8 +181,8 @@ def watch() -> None:
         activity = trainer.activity
         if activity is not None and activity.kind != "look":
             progress(activity)
-        elif trainer.error:
-            st.error(plain(trainer.error))
+        elif said := error(work):
+            st.error(plain(said))
         shown = activity if activity is not None and activity.kind == "train" else None
         run = None if shown else trainer.run
         if run is not None and activity is None:
@@ -187,12 +207,13 @@ def progress(activity: Activity) -> None:
 def outcome(run: Run) -> None:
     """The end, in words."""
     show = st.success if run.solution.status == "optimal" and any(run.solution.beta.values()) else st.warning
-    show(f"**{plain(run.name)}.** {ending(run.solution)}")
-    low, high = run.test_scores.interval
-    majority, share = run.test_scores.majority
+    show(f"**{plain(run.name)}.** {plain(ending(run.solution))}")
+    test, train = run.test_scores, run.train_scores
+    low, high = test.interval
+    majority, share = test.majority
     st.markdown(
-        f"**{run.test_scores.accuracy:.1%}** of {run.n_test:,} test rows right (95 % interval {low:.0%} to {high:.0%}; "
-        f"always answering *{plain(str(majority)[:30])}* gives {share:.0%}) · **{run.train_scores.accuracy:.1%}** of "
+        f"**{share_right(test.accuracy)}** of {run.n_test:,} test rows right (95 % interval {low:.0%} to {high:.0%}; "
+        f"always answering *{plain(str(majority)[:30])}* gives {share:.0%}) · **{share_right(train.accuracy)}** of "
         f"{run.n_train:,} training rows · {effort(run)}"
     )
     st.caption(plain(pruning(run)))
@@ -234,7 +255,10 @@ def curves(records: Sequence[Record], tol: float | None) -> None:
         st.caption("The objective and its lower bound appear here while they close in on each other.")
         return
     st.altair_chart(convergence_chart(records, tol), width="stretch")
-    st.caption("The optimum lies between the two curves. The gap is their relative distance, recomputed from the data.")
+    if math.isfinite(records[-1].dual_bound):
+        st.caption("The optimum lies between the curves. The gap is their relative distance, recomputed from the data.")
+    else:
+        st.caption("No bound on the optimum is known: with p below 1 the problem is not convex.")
 
 
 def trajectories(records: Sequence[Record], called: Mapping[str, str]) -> None:
@@ -252,9 +276,10 @@ def choice_of_C(work: Workspace) -> None:
         return
     left, right = st.columns(2)
     left.altair_chart(cv_chart(found, trainer.settings.C), width="stretch")
-    left.caption(
-        f"Best: C = {found.best_C:.3g}, {found.mean.max():.1%} right on held-out rows. Bars: one standard error."
-    )
+    done, total = int(np.isfinite(found.scores).sum()), found.scores.size
+    stopped = f" Stopped after {done} of {total} trainings." if done < total else ""
+    best = share_right(float(np.nanmax(found.mean)))
+    left.caption(f"Best: C = {found.best_C:.3g}, {best} right. Bars: one standard error.{stopped}")
     right.altair_chart(stability_chart(found, names(work.drawing.spn)), width="stretch")
     right.caption("Every weight in each fold at the best C: close together means stable.")
 

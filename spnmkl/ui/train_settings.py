@@ -74,16 +74,16 @@ def more_settings(trainer: Trainer, spn: SPN, classes: NDArray) -> None:
     _show_C("exact_C", trainer)
     st.number_input(
         "C, exactly",
-        1e-6,
-        1e9,
+        min(1e-6, settings.C),
+        max(1e9, settings.C),
         format="%.6g",
         key="exact_C",
         on_change=lambda: take_C(trainer, st.session_state["exact_C"]),
     )
     lam = st.number_input(
         "λ",
-        1e-9,
-        1e9,
+        min(1e-9, settings.lam),
+        max(1e9, settings.lam),
         settings.lam,
         format="%.6g",
         key="lam",
@@ -130,14 +130,11 @@ def _powers(settings: Settings, spn: SPN) -> Power:
     drawn = {v: given.get(v, spn.p(v)) for v in spn.products}
     if way == "one":
         value = settings.p if isinstance(settings.p, float) else 1.0
-        return st.number_input("p", 0.01, 100.0, value, 0.25, key="p_all")
+        return st.number_input("p", min(0.01, value), max(100.0, value), value, 0.25, key="p_all")
     if way == "layer":
         layers = product_layers(spn)
         first = {layer: next(drawn[v] for v in drawn if layers[v] == layer) for layer in sorted(set(layers.values()))}
-        chosen = {
-            layer: st.number_input(f"p of layer {layer}", 0.01, 100.0, value, 0.25, key=f"p_layer_{layer}")
-            for layer, value in first.items()
-        }
+        chosen = {layer: _power_of_layer(layer, value) for layer, value in first.items()}
         return {v: chosen[layers[v]] for v in drawn}
     if way == "product":
         table = pd.DataFrame(
@@ -148,10 +145,15 @@ def _powers(settings: Settings, spn: SPN) -> Power:
             hide_index=True,
             disabled=["weight"],
             key="p_table",
-            column_config={"p": st.column_config.NumberColumn(min_value=0.01, max_value=100.0, required=True)},
+            column_config={"p": st.column_config.NumberColumn(min_value=1e-6, required=True)},
         )
         return {v: float(value) for v, value in edited["p"].items()}
     return "sparse" if way == "sparse" else None
+
+
+def _power_of_layer(layer: int, value: float) -> float:
+    name = f"p of layer {layer}"
+    return st.number_input(name, min(0.01, value), max(100.0, value), value, 0.25, key=f"p_layer_{layer}")
 
 
 def _way(p: Power) -> str:

@@ -149,6 +149,36 @@ def test_features_of_a_kernel(at: AppTest) -> None:
     assert spn(at).spec("k1").features is None
 
 
+@pytest.mark.parametrize(
+    "leaf",
+    [
+        Kernel("rbf", features=[0, 1]),
+        Kernel("rbf", gamma="foo"),
+        Kernel("rbf", gamma=-1.0),
+        Kernel("polynomial", degree=2.5),
+        Kernel("polynomial", degree=0),
+        Kernel("rbf", wonder=3.0),
+    ],
+    ids=lambda leaf: str(leaf.spec.params or leaf.spec.features),
+)
+def test_looking_at_a_kernel_changes_nothing(at: AppTest, leaf: Kernel) -> None:
+    bring(at, load_sample("wine"), SPN(Sum(Product(leaf), Product(Kernel("linear"), p=150.0))))
+    before = spn(at)
+    for v in ("k1", "p2"):
+        send(at, select=[v])
+        assert "went wrong" not in texts(at)
+        assert spn(at) == before
+
+
+def test_columns_by_position_are_shown_by_name(at: AppTest) -> None:
+    bring(at, load_sample("wine"), SPN(Product(Kernel("rbf", features=[0, 1]))))
+    send(at, select=["k1"])
+    first, second, third = work(at).dataset.features[:3]
+    assert labelled(at.multiselect, "Chosen columns").value == [first, second]
+    labelled(at.multiselect, "Chosen columns").set_value([first, third]).run()
+    assert spn(at).spec("k1").features == (first, third)
+
+
 def test_columns_that_the_data_do_not_have_are_named(at: AppTest) -> None:
     bring(at, load_sample("wine"), SPN(Product(Kernel("rbf", features=["<b>gone</b>"]))))
     assert not at.exception

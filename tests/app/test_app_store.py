@@ -3,12 +3,13 @@
 import threading
 
 import pytest
+from app_pages import opened, work
 
 from spnmkl.data import Dataset, load_sample
 from spnmkl.structure import SPN, Kernel, Product
 from spnmkl.ui import store as store_module
 from spnmkl.ui.drawing import Drawing
-from spnmkl.ui.store import EXPIRY_SECONDS, MAX_WORKSPACES, Store, Workspace
+from spnmkl.ui.store import EXPIRY_SECONDS, MAX_WORKSPACES, STORE, Store, Workspace
 
 WINE = load_sample("wine")
 
@@ -102,3 +103,12 @@ def test_many_threads_lose_nothing() -> None:
     for thread in threads:
         thread.join()
     assert all(store.find(token, "") is space for token, space in spaces.items())
+
+
+def test_a_tab_that_was_forgotten_while_open_is_known_again() -> None:
+    at = opened()
+    token = at.session_state["spnmkl_token"]
+    assert STORE.find(token, "") is work(at)
+    STORE.remove(token)
+    at.run()
+    assert STORE.find(token, "") is work(at)

@@ -1,5 +1,8 @@
 """The Train page without a browser: what it asks for, what it starts, how it says what came out."""
 
+import time
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from app_pages import bring, fine, labelled, opened, texts, work
@@ -70,7 +73,7 @@ def test_the_numbers_are_the_library_s(at: AppTest) -> None:
     assert run.solution.beta == pytest.approx(model.beta_, rel=1e-9)
     assert run.solution.gap == pytest.approx(model.gap_, rel=1e-6)
     accuracy = float(np.mean(model.predict(X.iloc[rows.test]) == y[rows.test]))
-    assert f"**{accuracy:.1%}** of {len(rows.test)} test rows right" in texts(at)
+    assert f"**{100 * accuracy:.1f} %** of {len(rows.test)} test rows right" in texts(at)
 
 
 def test_a_trivial_training_says_what_to_do(at: AppTest) -> None:
@@ -174,6 +177,7 @@ def test_data_without_a_label_lead_to_data(at: AppTest) -> None:
 
 def test_what_does_not_fit_into_memory_is_refused(at: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("spnmkl.ui.train_page.available_memory", lambda: 1_000_000)
+    monkeypatch.setattr("spnmkl.ui.train_page.kept_bytes", lambda: 0)
     at.run()
     assert labelled(at.button, "Train").disabled
     assert "would fit" in at.error[0].value
@@ -186,6 +190,60 @@ def test_an_error_while_training_is_one_sentence(at: AppTest) -> None:
     finish(at)
     assert "missing" in at.error[0].value.lower()
     assert not at.exception
+
+
+def test_an_error_goes_with_its_cause(at: AppTest) -> None:
+    bring(at, load_sample("clinic"), SPN(Product(Kernel("rbf", features=["body__bmi"]))))
+    finish(at)
+    assert "missing" in at.error[0].value.lower()
+    work(at).choices = replace(work(at).choices, missing="mean")
+    fine(finish(at.run()))
+    fine(press(at, "Train"))
+
+
+def test_a_stopped_search_says_how_far_it_came(at: AppTest) -> None:
+    bring(at, load_sample("wine"), SPN(Sum(Product(Kernel("rbf")), Product(Kernel("linear")))))
+    finish(at)
+    trainer = work(at).trainer
+    activity = trainer.start("choose", work(at).task, trainer.settings, lambda: True)
+    while len(activity.job.records) < 3 and not activity.job.finished:
+        time.sleep(0.005)
+    activity.job.stop()
+    assert activity.job.join(60)
+    fine(tab(finish(at), "Choice of C"))
+    found = trainer.cross_validation
+    assert found is not None and np.isnan(found.scores).any()
+    assert f"Stopped after {np.isfinite(found.scores).sum()} of 60" in texts(at)
+    assert "nan" not in texts(at)
+
+
+def test_few_groups_make_few_folds(at: AppTest) -> None:
+    frame = load_sample("wine").frame.assign(batch=lambda t: np.arange(len(t)) % 4)
+    dataset = Dataset("grouped", frame, load_sample("wine").label, group="batch")
+    bring(at, dataset, SPN(Product(Kernel("rbf", features=list(dataset.features)))))
+    finish(at)
+    fine(press(at, "Choose C"))
+    found = work(at).trainer.cross_validation
+    assert found is not None and found.scores.shape[1] == 3, "three groups are left to train on"
+
+
+def test_a_search_belongs_to_its_own_data(at: AppTest) -> None:
+    wine, spn = load_sample("wine"), SPN(Sum(Product(Kernel("rbf")), Product(Kernel("linear"))))
+    for k in range(2):
+        rows = wine.take(np.random.default_rng(k).permutation(len(wine.frame))[:120])
+        finish(bring(at, replace(rows, name="data.csv"), spn))
+        press(at, "Train" if k == 0 else "Choose C")
+    assert work(at).trainer.runs[0].cross_validation is None
+
+
+def test_kernels_in_memory_do_not_count_against_a_training(at: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    press(at, "Train")
+    held = work(at).trainer.prepared(work(at).task).nbytes
+    monkeypatch.setattr("spnmkl.ui.train_page.available_memory", lambda: 6_000_000)
+    monkeypatch.setattr("spnmkl.ui.train_page.kept_bytes", lambda: 20_000_000)
+    assert held > 6_000_000
+    at.run()
+    assert not labelled(at.button, "Train").disabled
 
 
 @pytest.mark.parametrize("kind", ["train", "choose", "trace"])

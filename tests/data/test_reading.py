@@ -13,7 +13,7 @@ import pytest
 from scipy.io import savemat
 from sklearn.datasets import dump_svmlight_file
 
-from spnmkl.data import Dataset, ReadOptions, guess_options, problems, read_file, read_files, summarize
+from spnmkl.data import Dataset, ReadOptions, guess_options, problems, read_file, summarize
 from spnmkl.errors import DataError
 
 MESSY = "\ufeffname;größe;farbe;art\r\nA;1,5;rot;ja\r\nB;NA;?;nein\r\nC;-2,5e1;grün;ja\r\nD;0,25;;nein\r\n"
@@ -203,7 +203,7 @@ def test_kernel_matrices(kind: str) -> None:
 
 
 def test_settings_say_what_can_be_corrected() -> None:
-    tables = read_files([("a.csv", b"x,y\n1,2\n"), ("b.svm", b"1 1:2\n")])
+    tables = [read_file("a.csv", b"x,y\n1,2\n"), read_file("b.svm", b"1 1:2\n")]
     assert tables[0].settings == ("separator", "decimal", "encoding", "header", "missing", "transpose")
     assert tables[1].settings == ()
     assert [table.view for table in (*tables, read_file("mrna.csv.gz", gzip.compress(b"x,y\n1,2\n")))] == [

@@ -120,7 +120,7 @@ def test_files_are_found_in_the_installed_package_first(tmp_path: Path, monkeypa
     (package / "_app" / "sample_data").mkdir(parents=True)
     monkeypatch.setattr(samples, "_PACKAGE", package)
     with pytest.raises(DataError) as refused:
-        SAMPLES["known"].load()
+        SAMPLES["known"].make()
     assert str(refused.value) == "The sample file 'known.csv' is not installed; install spnmkl again."
     (package / "_app" / "sample_data" / "known.md").write_text("# T\n\nfound\n")
     assert SAMPLES["known"].card == "found"

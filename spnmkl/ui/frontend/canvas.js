@@ -248,7 +248,7 @@ class Canvas {
   selected() { return this.network.getSelectedNodes(); }
 
   freshId(kind) {
-    const taken = this.drawing.nodes.map((n) => n.id).concat(this.looks.reserved ?? []).filter((id) => id.startsWith(PREFIX[kind])).map((id) => Number(id.slice(1))).filter(Number.isInteger);
+    const taken = this.drawing.nodes.map((n) => n.id).filter((id) => id.startsWith(PREFIX[kind])).map((id) => Number(id.slice(1))).filter(Number.isInteger);
     return PREFIX[kind] + (Math.max(0, ...taken) + 1);
   }
 

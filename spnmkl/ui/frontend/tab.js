@@ -9,6 +9,7 @@ export default function ({ data, setStateValue }) {
   if (kept === null || kept === data.renew) sessionStorage.setItem(KEY, data.token);
   else if (kept !== data.token && kept !== told) {
     told = kept;
-    setStateValue("token", kept);
+    const reloaded = performance.getEntriesByType("navigation")[0]?.type === "reload";
+    setStateValue("kept", { token: kept, reloaded });
   }
 }
