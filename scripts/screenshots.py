@@ -124,8 +124,9 @@ def trained(page: Page, *tabs: str) -> None:
 def search(page: Page, button: str) -> None:
     train(page)
     page.get_by_role("button", name=button, exact=True).click()
-    page.get_by_role("button", name="Stop").wait_for()
-    page.get_by_role("button", name="Stop").wait_for(state="hidden", timeout=60_000)
+    stop = page.get_by_test_id("stMainBlockContainer").get_by_role("button", name="Stop")
+    stop.wait_for()
+    stop.wait_for(state="hidden", timeout=60_000)
     settle(page)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any
 
 import pandas as pd
 import streamlit as st
+from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from spnmkl.charts import class_balance_chart
 from spnmkl.data import (
@@ -26,7 +27,9 @@ from spnmkl.data import (
     split_rows,
     summarize,
 )
+from spnmkl.data.text_table import unique_names
 from spnmkl.errors import DataError, SPNMKLError
+from spnmkl.ui.keeping import kept_with_dataset
 from spnmkl.ui.project import missing_data
 from spnmkl.ui.session import boundary, fragment, rerun, workspace
 from spnmkl.ui.store import Workspace
@@ -34,6 +37,7 @@ from spnmkl.ui.words import plain
 
 FORMATS = ["csv", "tsv", "txt", "gz", "xlsx", "parquet", "arff", "svmlight", "libsvm", "npz", "mat"]
 MOST_SHOWN_COLUMNS = 50
+TABLES = "read_tables"
 MOST_OFFERED = 500
 SEPARATORS = {",": "comma ,", ";": "semicolon ;", "\t": "tab", "|": "bar |", " ": "spaces"}
 NUMERIC_WORDS = {"standardize": "standardise (mean 0, deviation 1)", "as is": "leave as they are"}
@@ -85,18 +89,20 @@ def choose_source(work: Workspace) -> None:
             "Tables or kernel matrices", type=FORMATS, accept_multiple_files=True, key="data_files"
         )
         st.caption("CSV, TSV, Excel, Parquet, ARFF, LIBSVM, also gzipped; .npz or .mat with kernel matrices.")
+        forget_others(files)
         if files:
-            uploaded(work, [(file.name, file.getvalue()) for file in files])
+            uploaded(work, files)
 
 
-def uploaded(work: Workspace, files: list[tuple[str, bytes]]) -> None:
+def uploaded(work: Workspace, files: list[UploadedFile]) -> None:
     """Show how the files were read, let the guesses be corrected, and load the result."""
     tables: list[Table] = []
-    for k, (name, content) in enumerate(files):
+    for file in files:
         with boundary():
-            table = guessed(name, content)
-            with st.expander(f"{plain(name[:80])}: {len(table.frame):,} rows × {table.frame.shape[1]:,} columns"):
-                table = corrected(k, table, name, content)
+            table = read_once(file)
+            size = f"{len(table.frame):,} rows × {table.frame.shape[1]:,} columns"
+            with st.expander(f"{plain(file.name[:80])}: {size}"):
+                table = corrected(table, file)
                 for note in table.notes:
                     st.caption(plain(note))
             tables.append(table)
@@ -106,25 +112,30 @@ def uploaded(work: Workspace, files: list[tuple[str, bytes]]) -> None:
         joined(tables) if len(tables) > 1 else Joined(tables[0].frame, {}, pd.DataFrame(), matrices=tables[0].matrices)
     )
     if found is not None and st.button("Use these data", type="primary"):
-        name = files[0][0] if len(files) == 1 else f"{len(files)} files"
+        name = files[0].name if len(files) == 1 else f"{len(files)} files"
         dataset = Dataset.guess(name, found.frame, found.matrices)
         work.bring(dataset.with_views(found.views) if found.views else dataset)
         st.rerun()
 
 
-@lru_cache(maxsize=8)
-def guessed(name: str, content: bytes) -> Table:
-    return read_file(name, content)
+def read_once(file: UploadedFile, options: ReadOptions | None = None) -> Table:
+    """A file as it is guessed, or as it was corrected last; kept by this tab alone."""
+    kept, place = st.session_state.setdefault(TABLES, {}), (file.file_id, options is None)
+    if place not in kept or kept[place][0] != options:
+        kept[place] = options, read_file(file.name, file.getvalue(), options)
+    return kept[place][1]
 
 
-@lru_cache(maxsize=8)
-def read_as(name: str, content: bytes, options: ReadOptions) -> Table:
-    return read_file(name, content, options)
+def forget_others(files: Sequence[UploadedFile]) -> None:
+    """Let go of the tables of all files but these."""
+    kept, ids = st.session_state.setdefault(TABLES, {}), {file.file_id for file in files}
+    for place in [place for place in kept if place[0] not in ids]:
+        del kept[place]
 
 
-def corrected(k: int, table: Table, name: str, content: bytes) -> Table:
+def corrected(table: Table, file: UploadedFile) -> Table:
     """The same file read by other options, if the person changes a guess."""
-    options, fields = table.options, st.columns(3)
+    options, fields, k = table.options, st.columns(3), file.file_id
     if "separator" in table.settings:
         known = list(dict.fromkeys([*SEPARATORS, options.separator]))
         separator = fields[0].selectbox(
@@ -151,14 +162,14 @@ def corrected(k: int, table: Table, name: str, content: bytes) -> Table:
         options = replace(options, transpose=turned)
     if set(options.missing) == set(table.options.missing):
         options = replace(options, missing=table.options.missing)
-    return table if options == table.options else read_as(name, content, options)
+    return table if options == table.options else read_once(file, options)
 
 
 def joined(tables: list[Table]) -> Joined | None:
     """Several files: one view each, joined by an id column or by row order; one may hold the labels."""
-    names = [table.name for table in tables]
-    labels = st.selectbox("Labels are", ["in one of the views", *names], key="labels_in")
-    views = [table for table in tables if table.name != labels]
+    named = dict(zip(unique_names(table.name for table in tables)[0], tables, strict=True))
+    labels = named.get(st.selectbox("Labels are", ["in one of the views", *named], key="labels_in"))
+    views = [table for table in tables if table is not labels]
     by_id = st.radio("Rows belong together by", ["an id column", "their order"], horizontal=True) == "an id column"
     found = (
         join_views(views, "id" if by_id else "rows")
@@ -167,9 +178,8 @@ def joined(tables: list[Table]) -> Joined | None:
             views[0].frame, {views[0].view: tuple(views[0].frame.columns)}, pd.DataFrame(), matrices=views[0].matrices
         )
     )
-    if labels != "in one of the views":
-        table = next(table for table in tables if table.name == labels)
-        labelled = attach_labels(found.frame, table)
+    if labels is not None:
+        labelled = attach_labels(found.frame, labels)
         found = replace(found, frame=labelled.frame, notes=(*found.notes, *labelled.notes))
     if len(found.report):
         st.dataframe(found.report, hide_index=True)
@@ -196,7 +206,11 @@ def choose_columns(work: Workspace) -> None:
         label_and_group(work)
         if dataset.label is not None:
             with boundary():
-                st.altair_chart(class_balance_chart(class_balance(dataset)), width="stretch")
+                balance = class_balance(dataset)
+                if len(balance):
+                    st.altair_chart(class_balance_chart(balance), width="stretch")
+                else:
+                    st.caption("No row has a label.")
     with right:
         choose_views(work)
     st.markdown("**Columns**")
@@ -211,9 +225,7 @@ def choose_columns(work: Workspace) -> None:
         st.caption(f"The first {MOST_OFFERED} of {len(table):,} columns.")
 
 
-@lru_cache(maxsize=8)
-def summary_of(dataset: Dataset) -> pd.DataFrame:
-    return summarize(dataset)
+summary_of = kept_with_dataset(summarize)
 
 
 def label_and_group(work: Workspace) -> None:
@@ -301,7 +313,8 @@ def choose_preparation(work: Workspace) -> None:
         seed = st.number_input("Seed of the split", 0, 10**6, settings.seed)
         work.split = replace(settings, test_share=share, seed=int(seed))
         try:
-            parts = split_rows(work.dataset.labelled(), share, int(seed))
+            # Without matrices, which would be cut with the rows.
+            parts = split_rows(replace(work.dataset, matrices={}).labelled(), share, int(seed))
         except SPNMKLError as error:
             st.warning(plain(error))
         else:

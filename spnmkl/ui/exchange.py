@@ -18,6 +18,7 @@ from spnmkl.structure import SPN
 from spnmkl.structure.layout import arranged
 from spnmkl.structure.templates import TEMPLATES
 from spnmkl.ui.canvas import selection
+from spnmkl.ui.keeping import kept_with_dataset
 from spnmkl.ui.session import close_dialog, dialog, open_dialog, opened_dialog, workspace
 from spnmkl.ui.store import Workspace
 from spnmkl.ui.words import plain
@@ -45,21 +46,21 @@ def open_and_save(work: Workspace) -> None:
     export_structure(work.drawing.spn)
 
 
-@lru_cache(maxsize=32)
-def filled_template(name: str, dataset: Dataset) -> SPN:
+@kept_with_dataset
+def filled_template(dataset: Dataset, name: str) -> SPN:
     """A template over the loaded data's views, columns and matrices."""
     return arranged(dataset.template(name))
 
 
-@lru_cache(maxsize=32)
-def sketched_template(name: str, dataset: Dataset) -> SPN:
+@kept_with_dataset
+def sketched_template(dataset: Dataset, name: str) -> SPN:
     """The same over a few columns and without names, so that its shape can be seen on a card."""
-    filled = filled_template(name, dataset)
+    filled = filled_template(dataset, name)
     if len(filled.kernels) > MOST_SKETCHED:
         some = [column for columns in list(dataset.feature_views.values())[:2] for column in columns[:3]]
         kept = some or dataset.features[:MOST_SKETCHED]
         rest = [column for column in dataset.features if column not in kept]
-        filled = filled_template(name, dataset.with_ignored([*dataset.ignored, *rest]))
+        filled = filled_template(dataset.with_ignored([*dataset.ignored, *rest]), name)
     described = filled.to_dict()
     shown = ("id", "kind", "kernel", "p")
     nodes = [{key: node[key] for key in shown if key in node} for node in described["nodes"]]
@@ -86,11 +87,11 @@ def choose_template(work: Workspace) -> None:
         with column.container(border=True, height="stretch", key=f"template_{template.name}"):
             st.markdown(f"**{template.title}**", help=template.description)
             try:
-                filled = filled_template(template.name, work.dataset)
+                filled = filled_template(work.dataset, template.name)
             except SPNMKLError as error:
                 st.caption(plain(error))
                 continue
-            sketch = sketched_template(template.name, work.dataset)
+            sketch = sketched_template(work.dataset, template.name)
             if len(sketch.nodes) <= 120:
                 st.image(_preview(sketch, dark), width="stretch")
             st.caption(f"{len(filled.kernels):,} kernels, {len(filled.products):,} weights")
@@ -103,7 +104,7 @@ def choose_template(work: Workspace) -> None:
                     "Embed",
                     key=f"embed_{template.name}",
                     disabled=leaf is None,
-                    help=f"In the place of {leaf}." if leaf else "Select one kernel on the canvas first.",
+                    help=f"In the place of {plain(leaf)}." if leaf else "Select one kernel on the canvas first.",
                 )
                 and leaf
             ):
@@ -150,22 +151,37 @@ def edit_table(work: Workspace) -> None:
 
 
 def structure_from_tables(spn: SPN, nodes: pd.DataFrame, edges: pd.DataFrame) -> SPN:
-    known = {node["id"]: node for node in spn.to_dict()["nodes"]}
+    """What the tables say; a row is known by its index, which the editor keeps, so that an id can be changed."""
+    drawn = spn.to_dict()
+    known: dict[Any, dict[str, Any]] = dict(enumerate(drawn["nodes"]))
     described: list[dict[str, Any]] = []
-    for row in nodes.to_dict("records"):
+    renamed: dict[str, str] = {}
+    for index, row in nodes.to_dict("index").items():
         given = {key: value for key, value in row.items() if not pd.isna(value) and value != ""}
         if not given:
             continue
         kind = given.get("kind")
         allowed = {"id", "kind", "label"} | ({"p"} if kind == "product" else {"kernel"} if kind == "kernel" else set())
-        before = known.get(str(given.get("id")), {})
+        before = known.get(index, {})
+        if before and "id" in given:
+            renamed[before["id"]] = str(given["id"])
         kept = before if before.get("kind") == kind and before.get("kernel") == given.get("kernel") else {}
-        place = {key: before[key] for key in ("x", "y") if key in before}
+        place: dict[str, Any] = {key: before[key] for key in ("x", "y") if key in before}
         described.append({**place, **kept, **{key: value for key, value in given.items() if key in allowed}})
         if "label" not in given:
             described[-1].pop("label", None)
-    pairs = [[str(a), str(b)] for a, b in edges.itertuples(index=False) if not (pd.isna(a) or pd.isna(b))]
+    pairs = _pairs(edges, dict(enumerate(drawn["edges"])), renamed)
     return SPN.from_dict({"format": "spnmkl/structure", "version": 1, "nodes": described, "edges": pairs})
+
+
+def _pairs(edges: pd.DataFrame, known: dict[Any, list[str]], renamed: dict[str, str]) -> list[list[str]]:
+    """Ends that were left alone follow a node to its new id."""
+    pairs = []
+    for index, *ends in edges.itertuples():
+        if not pd.isna(ends).any():
+            same = zip(map(str, ends), known.get(index, ("", "")), strict=True)
+            pairs.append([renamed.get(end, end) if end == before else end for end, before in same])
+    return pairs
 
 
 def import_structure(work: Workspace) -> None:

@@ -14,14 +14,13 @@ from spnmkl.runs.comparison import ending_text
 from spnmkl.runs.prediction import PIECE_ROWS, RIGHT, Match, Predictions, Predictor
 from spnmkl.runs.stored_run import model_bytes
 from spnmkl.runs.training import Run
-from spnmkl.ui.data_page import FORMATS, corrected
+from spnmkl.ui.data_page import FORMATS, corrected, forget_others
 from spnmkl.ui.session import boundary, fragment, rerun, workspace
 from spnmkl.ui.store import Workspace
 from spnmkl.ui.words import plain, slug
 
 MOST_SHOWN = 1_000
 CHOICE, MODEL_FILE, ROWS_FILE = "predict_choice", "predict_model", "predict_rows"
-PLACE = 1_000  # the number of the file among those whose reading can be corrected
 
 
 @fragment
@@ -111,7 +110,7 @@ def title(option: Run | Predictor) -> str:
 def describe(predictor: Predictor, run: Run | None) -> None:
     model = predictor.model
     classes = listed([plain(str(c)[:40]) for c in model.classes_], 6)
-    ended = f" · {ending_text(run)}" if run else ""
+    ended = f" · {plain(ending_text(run))}" if run else ""
     st.caption(
         f"Tells apart: {classes}  \n{counted(len(predictor.preparation.names), 'column')} needed · "
         f"{counted(len(model.support_), 'support vector')}{ended}"
@@ -156,6 +155,7 @@ def bring_rows(work: Workspace, predictor: Predictor) -> None:
         on_change=cleared,
     )
     offers(work, predictor)
+    forget_others([file] if file else [])
     if file is None:
         return
     try:
@@ -166,7 +166,7 @@ def bring_rows(work: Workspace, predictor: Predictor) -> None:
         raise
     size = f"{len(table.frame):,} rows × {table.frame.shape[1]:,} columns"
     with st.expander(f"{plain(file.name[:80])}: {size}. Read wrongly?"):
-        table = corrected(PLACE, table, file.name, file.getvalue())
+        table = corrected(table, file)
         for note in table.notes:
             st.caption(plain(note))
     predicting.take(table)

@@ -1,15 +1,17 @@
 """The Data page without a browser: samples, uploads, columns, views, preparation."""
 
+import gc
 import gzip
 import io
+from weakref import ref
 
 import numpy as np
 import pandas as pd
 import pytest
-from app_pages import fine, labelled, opened, texts, use_template, work
+from app_pages import bring, fine, labelled, opened, texts, use_template, work
 from streamlit.testing.v1 import AppTest
 
-from spnmkl.data import SAMPLES
+from spnmkl.data import SAMPLES, Dataset
 
 MESSY = (
     "\ufeffPatient;Größe;Gewicht;<script>alert(1)</script>;Diagnose\r\n"
@@ -127,6 +129,76 @@ def test_a_wide_gzipped_table_stays_usable(at: AppTest) -> None:
     assert not at.exception
     use_template(at, "flat")
     fine(at)
+
+
+def remove(at: AppTest, position: int) -> AppTest:
+    """Take one of the files away by its cross; the others stay the files they were."""
+    uploader = at.file_uploader(key="data_files")
+    uploader._files = [file for k, file in enumerate(uploader._get_files_to_register()) if k != position]
+    return at.run()
+
+
+def test_corrections_stay_with_their_file(at: AppTest) -> None:
+    upload(at, ("a.csv", b"a;y\n1;u\n2;v\n3;u\n"), ("b.csv", b"b,y\n1,u\n2,v\n3,u\n"))
+    second = next(box for box in at.selectbox if box.label == "Separator" and box.value == ",")
+    head = [box for box in at.checkbox if box.label == "The first row holds names"]
+    head[0].set_value(False).run()
+    use(fine(remove(at, 0)))
+    assert labelled(at.selectbox, "Separator").value == second.value
+    assert list(work(at).dataset.frame) == ["b", "y"]
+
+
+def test_two_files_of_one_name(at: AppTest) -> None:
+    first, second = b"id,x\nS1,1\nS2,2\nS3,3\n", b"id,y\nS1,u\nS2,v\nS3,u\n"
+    fine(upload(at, ("t.csv", first), ("t.csv", second)))
+    assert labelled(at.selectbox, "Labels are").options == ["in one of the views", "t.csv", "t.csv (2)"]
+    for position, label in enumerate(["t.csv", "t.csv (2)"]):
+        labelled(at.selectbox, "Labels are").set_value(label).run()
+        assert not at.exception
+        kept = [table.frame for _, table in at.session_state["read_tables"].values()]
+        assert len(kept) == 2 and position < 2
+    use(at)
+    assert work(at).dataset.label == "y"
+
+
+def test_nothing_of_a_file_stays_when_it_or_its_tab_is_gone(at: AppTest) -> None:
+    upload(at, ("t.csv", b"x,y\n1,u\n2,v\n3,u\n"))
+    labelled(at.checkbox, "The first row holds names").set_value(False).run()
+    use(at)
+    kept = [ref(table) for _, table in at.session_state["read_tables"].values()]
+    kept.append(ref(work(at).dataset))
+    assert len(kept) == 3
+    remove(at, 0)
+    labelled(at.button, "Load this sample").click().run()
+    gc.collect()
+    assert [reference() for reference in kept] == [None] * 3
+
+
+def test_kernel_matrices_without_any_column(at: AppTest) -> None:
+    stored = io.BytesIO()
+    np.savez(stored, K=np.eye(4))
+    use(fine(upload(at, ("k.npz", stored.getvalue()))))
+    assert work(at).dataset.frame.shape == (4, 0)
+
+
+def test_a_label_without_any_value(at: AppTest) -> None:
+    use(fine(upload(at, ("t.csv", b"a,b,c\n1,,u\n2,,v\n3,,u\n"))))
+    labelled(at.selectbox, "Label: the column with the classes").set_value("b").run()
+    assert not at.error and "No row has a label." in texts(at)
+
+
+def test_the_page_cuts_no_matrix(at: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    cut: list[int] = []
+    take = Dataset.take
+
+    def counting(dataset: Dataset, rows: np.ndarray) -> Dataset:
+        cut.append(len(dataset.matrices))
+        return take(dataset, rows)
+
+    monkeypatch.setattr(Dataset, "take", counting)
+    table = pd.DataFrame({"y": ["u", "v"] * 5 + [None, None]})
+    fine(bring(at, Dataset("k", table, "y", matrices={"K": np.eye(12)})))
+    assert cut and not any(cut)
 
 
 BROKEN = {

@@ -229,6 +229,27 @@ def test_another_kernel_in_the_table_drops_the_parameters_of_the_old_one() -> No
     assert (changed.spec("k1").kernel, changed.spec("k1").params) == ("linear", ())
 
 
+def test_another_id_in_the_table_keeps_the_node_and_its_edges() -> None:
+    spn = placed(SPN(Sum(Product(Kernel("rbf", ["a", "b"], gamma=0.5)), Product(Kernel("linear")))))
+    nodes, edges = tables(spn)
+    new = {"k1": "colour", "s1": "top", "p1": "p2", "p2": "p1"}
+    nodes["id"] = nodes["id"].replace(new)
+    changed = structure_from_tables(spn, nodes, edges)
+    assert changed.nodes == ("top", "p2", "colour", "p1", "k2")
+    assert changed.spec("colour") == spn.spec("k1")
+    assert changed.position("colour") == spn.position("k1")
+    assert [changed.children(v) for v in ("top", "p2", "p1")] == [("p2", "p1"), ("colour",), ("k2",)]
+
+
+def test_edges_that_were_changed_are_taken_as_written() -> None:
+    nodes, edges = tables(small())
+    nodes["id"] = nodes["id"].replace({"k1": "k2", "k2": "k1"})
+    edges.loc[edges["child"] == "k1", "child"] = "k2"
+    edges.loc[len(edges)] = ["p2", "k2"]
+    changed = structure_from_tables(small(), nodes, edges)
+    assert (changed.children("p1"), changed.children("p2")) == (("k2",), ("k1", "k2"))
+
+
 def test_tables_that_describe_nothing_are_refused() -> None:
     nodes, edges = tables(small())
     edges.loc[len(edges)] = ["s1", "p77"]

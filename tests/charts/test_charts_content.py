@@ -215,6 +215,11 @@ def test_colours_are_seen_on_both_themes(background: str) -> None:
     assert contrast(look.INK) > 3.5
 
 
+def test_a_balance_of_no_class() -> None:
+    empty = pd.DataFrame({"class": [], "rows": [], "share": []})
+    assert all(table.empty for table in tables(charts.class_balance_chart(empty)))
+
+
 def test_classes_that_look_alike_stay_apart() -> None:
     names = ("x" * 60 + "1" + "y" * 60, "x" * 60 + "2" + "y" * 60)
     assert len(set(look.distinct(names))) == 2

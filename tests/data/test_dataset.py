@@ -74,6 +74,13 @@ def test_rows_without_a_label_can_be_left_out() -> None:
     assert class_balance(dataset).to_dict("list") == {"class": ["no", "yes"], "rows": [20, 10], "share": [2 / 3, 1 / 3]}
 
 
+def test_a_summary_without_columns_or_labels() -> None:
+    matrices = Dataset("k", pd.DataFrame(index=range(3)), matrices={"K": np.eye(3)})
+    assert len(summarize(matrices)) == 0
+    assert list(summarize(matrices)) == list(summarize(Dataset("clinic", clinic())))
+    assert len(class_balance(Dataset("d", pd.DataFrame({"y": [np.nan, np.nan]}), "y"))) == 0
+
+
 REFUSED = [
     (lambda: Dataset("d", clinic(), "outcom"), "There is no column 'outcom'; the closest name is 'outcome'."),
     (

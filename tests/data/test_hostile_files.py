@@ -5,9 +5,11 @@ import io
 import pickle
 import struct
 import time
+import tracemalloc
 import zipfile
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 import openpyxl
@@ -44,9 +46,9 @@ def mat(**arrays: np.ndarray) -> bytes:
     return file.getvalue()
 
 
-def parquet() -> bytes:
+def parquet(**columns: Any) -> bytes:
     file = io.BytesIO()
-    pd.DataFrame({"a": [1, 2]}).to_parquet(file)
+    pd.DataFrame(columns or {"a": [1, 2]}).to_parquet(file)
     return file.getvalue()
 
 
@@ -221,13 +223,22 @@ def test_refused_with_one_sentence(
         ("t.xlsx", zipped("xl/workbook.xml", b"0" * 6 * ONE_MB)),
         ("k.npz", zipped("K.npy", b"0" * 6 * ONE_MB)),
         ("k.mat", mat(K=np.zeros((600, 600)), L=np.zeros((600, 600)))),
+        ("k.npz", npz(K=np.zeros((900, 900), dtype=np.uint8))),
+        ("t.xlsx", xlsx(["a"], *[["x" * 20_000]] * 100)),
+        ("t.parquet", parquet(a=["x" * 10_000, "y"] * 1100)),
+        ("t.parquet", parquet(a=pd.Categorical(["x" * 10_000, "y"] * 1100))),
     ],
 )
 def test_bombs_of_every_kind(name: str, content: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unpacking, "MAX_UNPACKED", 5 * ONE_MB)
+    assert len(content) < 6 * ONE_MB
+    tracemalloc.start()
     with pytest.raises(DataError) as refused:
         read_file(name, content)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
     assert str(refused.value) == f"The file {name!r} unpacks to more than 5 MB; make it smaller."
+    assert peak < 10 * ONE_MB
 
 
 @pytest.mark.parametrize(

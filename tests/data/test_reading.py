@@ -167,6 +167,13 @@ def test_parquet_of_other_types() -> None:
     assert table.notes[0] == "Columns that hold neither numbers nor text were left out: 'l'."
 
 
+def test_parquet_with_lists_and_records_and_gaps() -> None:
+    frame = pd.DataFrame({"x": [{"y": 1}, None], "s": ["u", None], "e": pd.Series([None, None], dtype="str")})
+    table = read_file("t.parquet", bytes_of(frame.assign(l=[["a"], []]), "parquet"))
+    assert list(table.frame) == ["s", "e"] and table.frame["s"].isna().tolist() == [False, True]
+    assert table.notes[0] == "Columns that hold neither numbers nor text were left out: 'l', 'x'."
+
+
 def test_arff() -> None:
     text = "% comment\n@relation r\n@attribute 'a b' numeric\n@attribute c {x,'y z'}\n@data\n1,x\n?,'y z'\n"
     frame = read_file("t.arff", text.encode()).frame

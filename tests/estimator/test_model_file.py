@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from spnmkl import ModelFileError, TrivialSolutionWarning, __version__
+from spnmkl import ModelFileError, TrivialSolutionWarning, __version__, model_file
 from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.kernels import NORMALIZATIONS, Parameter, kernel_names, register_kernel, registry
 from spnmkl.model_file import load_model, save_model
@@ -281,7 +281,7 @@ DAMAGED = {
     "too few rows": (array("X_ref", lambda a: a[:5]), "holds numbers that are not from 0 to 4"),
     "wrong type": (array("alpha", lambda a: a.astype(np.float32)), "the array 'alpha' is float32"),
     "text": (array("C", lambda a: a.astype(str)), "the array 'C' is <U32"),
-    "objects": (array("C", lambda a: a.astype(object)), "the header of 'C.npy' does not fit its data"),
+    "objects": (array("C", lambda a: a.astype(object)), "'C.npy' cannot be read (it holds Python objects"),
     "negative alpha": (array("alpha", filled(-1.0)), "the array 'alpha' holds values below 0"),
     "row out of range": (array("rows", filled(60)), "the array 'rows' holds numbers that are not from 0 to 59"),
     "negative row": (array("kernel0_rows", filled(-1)), "the array 'kernel0_rows' holds numbers that are not from 0"),
@@ -310,13 +310,14 @@ DAMAGED = {
     "nested deeply": (lambda members: {"model.json": b"[" * 10**6}, "maximum recursion depth exceeded"),
     "header beyond the data": (
         lambda members: {"C.npy": npy(np.zeros(3)).replace(b"(3,), }" + b" " * 11, b"(300000000000,), }")},
-        "the header of 'C.npy' does not fit its data",
+        "'C.npy' cannot be read (its header does not fit its data)",
     ),
     "header of another kind": (
         lambda members: {"C.npy": npy(np.zeros(3)).replace(b"(3,)", b"exit")},
-        "'C.npy' has no header of an array",
+        "'C.npy' cannot be read (it has no header of an array)",
     ),
-    "not an array": (lambda members: {"C.npy": pickle.dumps(print)}, "'C.npy' has no header of an array"),
+    "not an array": (lambda members: {"C.npy": pickle.dumps(print)}, "'C.npy' cannot be read (it has no header"),
+    "unknown status": (put("**bold**", "status"), "the status is unknown"),
 }
 
 
@@ -397,3 +398,10 @@ def test_compressed_files_are_refused(good, tmp_path):
 
 def test_absent_files_are_refused(tmp_path):
     assert refusal(tmp_path / "nothing") == "The model file 'nothing' cannot be read: No such file or directory."
+
+
+def test_a_large_document_is_refused_before_it_is_parsed(good, tmp_path, monkeypatch):
+    monkeypatch.setattr(model_file, "MOST_JSON_BYTES", 2**20)
+    path = written({**good, "model.json": b"[" + b"[]," * 2**19 + b"[]]"}, tmp_path / "model.spnmkl")
+    with pytest.raises(ModelFileError, match="'model.json' is larger than 1 MB"):
+        load_model(path)
