@@ -230,7 +230,7 @@ def test_another_kernel_in_the_table_drops_the_parameters_of_the_old_one() -> No
 
 
 def test_another_id_in_the_table_keeps_the_node_and_its_edges() -> None:
-    spn = placed(SPN(Sum(Product(Kernel("rbf", ["a", "b"], gamma=0.5)), Product(Kernel("linear")))))
+    spn = placed(SPN(Sum(Product(Kernel("rbf", features=["a", "b"], gamma=0.5)), Product(Kernel("linear")))))
     nodes, edges = tables(spn)
     new = {"k1": "colour", "s1": "top", "p1": "p2", "p2": "p1"}
     nodes["id"] = nodes["id"].replace(new)

@@ -180,6 +180,20 @@ def test_a_model_file_is_used_beside_the_runs(at: AppTest, downloads: Downloads)
     pd.testing.assert_frame_equal(predictions(at), first)
 
 
+def test_another_file_of_rows_is_read_in_its_own_way(at: AppTest) -> None:
+    rows = load_sample("wine").frame.iloc[:20]
+    fine(give_rows(at, "new.csv", rows.to_csv(index=False, sep=";").encode()))
+    assert labelled(at.selectbox, "Separator").value == ";"
+    fine(give_rows(at, "new.csv", csv(rows)))
+    assert labelled(at.selectbox, "Separator").value == ","
+    assert len(predictions(at)) == 20
+
+
+def test_how_a_run_ended_is_shown_as_text(at: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spnmkl.ui.predict_page.ending_text", lambda run: "[here](https://example.org)")
+    assert "\\[here\\]\\(https" in texts(at.run())
+
+
 @pytest.mark.parametrize("content", [b"", b"no model", b"PK\x03\x04 no zip"])
 def test_a_bad_model_file_changes_nothing(at: AppTest, content: bytes) -> None:
     fine(give_rows(at, "new.csv", csv(load_sample("wine").frame)))

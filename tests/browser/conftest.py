@@ -12,7 +12,6 @@ from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 from serving import browser_path, serving
 
-
 DISCONNECTED = re.compile(r"Exception in ASGI application\n.*?WebSocketDisconnected: Cannot call[^\n]*\n", re.DOTALL)
 
 
