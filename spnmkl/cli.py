@@ -37,6 +37,7 @@ from spnmkl.data import (
     Preparation,
     drop_columns,
     fill_template,
+    identifiers,
     is_numeric,
     read_table,
     refuse_missing,
@@ -103,13 +104,13 @@ def _app(args: argparse.Namespace) -> int:
 def _fit(args: argparse.Namespace) -> int:
     out = _target(args.out, args.data)
     features, y = split_label(read_table(args.data), args.label, args.ignore)
+    features = _without_identifiers(features, args.keep)
     if args.impute is None:
         refuse_missing(features, "fill them, drop them, or choose impute='mean' (--impute mean)")
     choices = Choices("standardize" if args.standardize else "as is", "mean" if args.impute else "refuse")
     preparation = Preparation.fit(features, choices)
     spn = read_structure(args.structure, preparation.numeric, preparation.text)
     preparation.check_structure(spn)
-    _note_identifiers(features[list(preparation.text)])
     X = preparation.transform(features)
     started = time.perf_counter()
     progress = Progress(sys.stderr, args.progress or (sys.stderr.isatty() and not args.quiet))
@@ -137,10 +138,12 @@ def _fit(args: argparse.Namespace) -> int:
     return EXIT_CODES[model.status_]
 
 
-def _note_identifiers(text: pd.DataFrame) -> None:
-    for name in text:
-        if text[name].nunique() == len(text):
-            print(f"spnmkl: Text column {name!r} is different in every row; better --ignore it.", file=sys.stderr)
+def _without_identifiers(features: pd.DataFrame, keep: Sequence[str]) -> pd.DataFrame:
+    """Leave out columns that only tell rows apart, as the app does, and say so."""
+    left_out = [name for name in identifiers(features) if name not in keep]
+    for name in left_out:
+        print(f"spnmkl: Column {name!r} only tells rows apart and is left out; --keep it to use it.", file=sys.stderr)
+    return features.drop(columns=left_out)
 
 
 def _predict(args: argparse.Namespace) -> int:
@@ -244,6 +247,7 @@ def _column_kinds(args: argparse.Namespace) -> tuple[list[str], list[str]]:
     if args.columns is None:
         return [], []
     frame = drop_columns(read_table(args.columns), [*([args.label] if args.label else []), *args.ignore])
+    frame = frame.drop(columns=identifiers(frame))
     numeric = [name for name in frame if is_numeric(frame[name])]
     return numeric, [name for name in frame if name not in numeric]
 
@@ -393,6 +397,7 @@ def _fit_arguments(fit: argparse.ArgumentParser) -> None:
     fit.add_argument("--no-standardize", dest="standardize", action="store_false", help="leave numbers as they are")
     fit.add_argument("--impute", choices=["mean"], help="fill missing values instead of refusing them")
     fit.add_argument("--ignore", nargs="+", default=[], metavar="COLUMN", help="columns to leave out")
+    fit.add_argument("--keep", nargs="+", default=[], metavar="COLUMN", help="columns to use though they look like ids")
     fit.add_argument("--threads", type=int, help="default: all cores")
     fit.add_argument("--progress", action="store_true", help="show progress although stderr is no terminal")
     fit.add_argument("--quiet", action="store_true", help="print nothing but errors and warnings")

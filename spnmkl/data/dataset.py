@@ -75,7 +75,7 @@ class Dataset:
         """A dataset whose label, group, identifiers and views are what the columns look like."""
         label = guess_label(frame)
         group = _guess_group(frame, label)
-        ignored = tuple(c for c in _identifiers(frame) if c not in (label, group))
+        ignored = tuple(c for c in identifiers(frame) if c not in (label, group))
         dataset = cls(name, frame, label, ignored, {}, group, matrices or {})
         return dataset.views_by_prefix()
 
@@ -177,7 +177,7 @@ def _guess_group(frame: pd.DataFrame, label: str | None) -> str | None:
     return None
 
 
-def _identifiers(frame: pd.DataFrame) -> list[str]:
+def identifiers(frame: pd.DataFrame) -> list[str]:
     """Columns that tell rows apart and nothing else, and empty ones."""
     empty = frame.isna().all()
     return [

@@ -24,7 +24,7 @@ from spnmkl.errors import DataError
 
 MAX_EXCEL_CELLS = 2_000_000
 _LETTER_BYTES = 4  # that a letter takes while text is put together and parsed
-_BATCH_ROWS = 1024
+_BATCH_ROWS = 2**16
 Arrays = dict[str, NDArray]
 
 

@@ -42,6 +42,7 @@ def workbench() -> None:
         faulty = {v for issue in issues if issue.severity == "error" for v in issue.nodes}
         selected = show_canvas(work.drawing, faulty=faulty, path=work.path)
         facts(spn, issues)
+        offer_redraw(work)
     with right:
         tabs(
             "beside",
@@ -76,6 +77,13 @@ def facts(spn: SPN, issues: list[Issue]) -> None:
         help="A path takes one child at every sum and all children at every product; its kernel is the product of the "
         "kernels it reaches. Layers are counted by the sums above a product.",
     )
+
+
+def offer_redraw(work: Workspace) -> None:
+    """A way out where the drawing was made for other data."""
+    if work.foreign:
+        st.warning("This drawing was made for other data: the loaded ones have none of its columns.")
+        st.button("Take a drawing for these data", type="primary", on_click=work.redraw)
 
 
 def show_checks(work: Workspace, issues: list[Issue]) -> None:

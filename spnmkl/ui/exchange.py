@@ -32,7 +32,8 @@ def exchange() -> None:
     work = workspace()
     title, *places, onwards = st.columns([7, 3, 2.4, 3, 2.6], vertical_alignment="center")
     title.markdown("#### Design — draw the combination")
-    onwards.page_link("pages/train.py", label="Next: train", icon=":material/arrow_forward:")
+    if onwards.button("Next: train", type="primary", icon=":material/arrow_forward:", width="stretch"):
+        st.switch_page("pages/train.py")
     for place, (name, (icon, _)) in zip(places, DIALOGS.items(), strict=True):
         place.button(name, icon=icon, width="stretch", key=f"open_{name}", on_click=open_dialog, args=(name,))
     shown = opened_dialog()

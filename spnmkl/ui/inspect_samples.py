@@ -11,6 +11,7 @@ import streamlit as st
 
 from spnmkl.charts import confusion_chart, projection_chart, pushes_chart, roc_chart
 from spnmkl.charts.look import GREY, shown
+from spnmkl.data import Dataset
 from spnmkl.runs.explain import Part, sample_paths, wrong_samples
 from spnmkl.runs.kernel_views import projection
 from spnmkl.runs.scores import Scores
@@ -45,7 +46,8 @@ def samples_tab(seen: Inspected) -> None:
         show_report(scores)
     left, right = st.columns(2, gap="large")
     with right:
-        show_wrong(run, part)
+        task = seen.trainer.tasks.get(run.name)
+        show_wrong(run, part, task.dataset if task else None)
     if not seen.has_data:
         with left:
             missing_data(run, "The map of the samples, and what pushed one of them,")
@@ -103,10 +105,13 @@ def per_class(scores: Scores) -> pd.DataFrame:
     return table.astype({"class": str})
 
 
-def show_wrong(run: Run, part: Part) -> None:
-    """The wrong answers; choosing one explains it."""
+def show_wrong(run: Run, part: Part, dataset: Dataset | None) -> None:
+    """The wrong answers, with what identifies them; choosing one explains it."""
     table = wrong_samples(run)
     table = table[table["part"] == part].drop(columns=["part", "position"])
+    if dataset is not None:
+        for name in list(dataset.ignored)[:1]:
+            table.insert(1, f"{name} ", dataset.frame[name].iloc[table["row"] - 1].astype(str).to_numpy())
     key = f"inspect_wrong_{part}_{run.name}"
 
     def explain() -> None:

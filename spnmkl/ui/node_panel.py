@@ -142,7 +142,7 @@ def _parameter(work: Workspace, v: str, q: Parameter, given: Any) -> Any:
 def _features(work: Workspace, v: str) -> Any:
     """All columns, one view, or columns chosen by hand (offered by search, however wide the table); or _SAME."""
     features, dataset = work.drawing.spn.spec(v).features, work.dataset
-    views = {name: list(columns) for name, columns in dataset.views.items()}
+    views = {name: list(columns) for name, columns in dataset.feature_views.items()}
     ways = ["all columns", *(f"view {name}" for name in views), "chosen columns"]
     current = _way(features, views)
     way = st.selectbox("Columns", ways, ways.index(current), key=_key(work, v, "way"))

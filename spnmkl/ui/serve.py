@@ -31,6 +31,8 @@ def _train_a_little() -> None:
             solution = solve(spn, kernels, y, C=10.0)
             solution.decision_function(kernels)
             solution.certify(kernels)
+    except RuntimeError:
+        pass  # the server ended meanwhile
     except Exception:
         logging.getLogger("spnmkl").exception("Warming up failed")
 

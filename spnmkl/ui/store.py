@@ -10,9 +10,12 @@ from dataclasses import dataclass, field
 from spnmkl.data import Choices, Dataset, SplitSettings
 from spnmkl.errors import DataError
 from spnmkl.runs.project_file import DataUse
+from spnmkl.runs.settings import Settings
 from spnmkl.structure import Path
+from spnmkl.structure.layout import unplaced
 from spnmkl.ui.activity import Task, Trainer
 from spnmkl.ui.drawing import Drawing
+from spnmkl.ui.opening import opening_structure
 from spnmkl.ui.predicting import Predicting
 
 EXPIRY_SECONDS = 4 * 3600
@@ -43,12 +46,31 @@ class Workspace:
         return Task(self.drawing.spn, self.dataset, self.choices, self.split)
 
     def bring(self, dataset: Dataset) -> None:
-        """Other data; the drawing stays, its checks tell what no longer fits."""
+        """Other data. What was chosen for the old ones is forgotten; a drawing stays if the person made it."""
         if self.missing is not None:
             with suppress(DataError):  # these are other data
                 dataset, self.missing = self.missing.applied(dataset), None
+                self.dataset, self.brought = dataset, True
+                self.trainer.attach(dataset)
+                return
+        untouched = unplaced(self.drawing.spn) == unplaced(opening_structure(self.dataset))
         self.dataset, self.brought = dataset, True
+        self.choices, self.split, self.trainer.settings = Choices(), SplitSettings(), Settings()
         self.trainer.attach(dataset)
+        if untouched:
+            self.redraw()
+
+    def redraw(self) -> None:
+        """A drawing over the loaded data in the place of this one; undo brings it back."""
+        self.path = None
+        self.drawing.push(opening_structure(self.dataset), "A drawing for these data.", fit=True)
+
+    @property
+    def foreign(self) -> bool:
+        """Whether the drawing names columns and the data have none of them."""
+        spn, known = self.drawing.spn, set(self.dataset.features)
+        named = {f for v in spn.kernels for f in spn.spec(v).features or () if isinstance(f, str)}
+        return bool(named) and not named & known
 
 
 @dataclass

@@ -15,13 +15,14 @@ from spnmkl.data import Dataset, split_rows
 from spnmkl.errors import SPNMKLError
 from spnmkl.export.text import weight_symbol
 from spnmkl.runs.estimate import available_memory, estimate, refusal
+from spnmkl.runs.settings import Settings
 from spnmkl.runs.training import Run
 from spnmkl.runs.words import effort, ending, percent, pruning, share_right
 from spnmkl.solution import Record
 from spnmkl.structure import SPN
 from spnmkl.ui.activity import FOLDS, Activity, Kind, free_kernels, kept_bytes
 from spnmkl.ui.canvas import show_trained
-from spnmkl.ui.design import all_issues
+from spnmkl.ui.design import all_issues, offer_redraw
 from spnmkl.ui.session import boundary, presence, tabs, workspace
 from spnmkl.ui.store import Workspace
 from spnmkl.ui.train_settings import choose_C, fitting, more_settings, take_C
@@ -29,6 +30,7 @@ from spnmkl.ui.words import plain
 
 REFRESH_SECONDS = 0.6
 QUICK_BYTES = 500_000_000  # kernels up to this size are computed as soon as the page is opened
+OPENS: dict[Kind, str] = {"choose": "Choice of C", "trace": "β against C"}  # the tab where the result stands
 DOING = {"train": "Training", "choose": "Cross-validation", "trace": "Tracing the weights over C", "look": "Preparing"}
 
 
@@ -51,6 +53,9 @@ def ready(work: Workspace) -> bool:
     """Whether there is something to train; else what is missing, and where to mend it."""
     errors = [issue for issue in all_issues(work.drawing.spn, work) if issue.severity == "error"]
     if errors:
+        if work.foreign:
+            offer_redraw(work)
+            return False
         st.warning(f"The drawing cannot be trained yet. {plain(errors[0].message)}")
         st.page_link("pages/design.py", label="Mend it in Design", icon=":material/account_tree:")
         return False
@@ -60,7 +65,19 @@ def ready(work: Workspace) -> bool:
         st.warning(f"The data cannot be trained on yet. {plain(error)}")
         st.page_link("pages/data.py", label="Mend it in Data", icon=":material/table:")
         return False
+    if lacks_values(work):
+        st.warning("Some values are missing. Choose in Data, under *3 · Preparation*, to fill them or leave them out.")
+        st.page_link("pages/data.py", label="Choose in Data", icon=":material/table:")
+        return False
     return True
+
+
+def lacks_values(work: Workspace) -> bool:
+    """Whether values are missing, columns are used, and nobody has said what to do about it."""
+    spn, dataset = work.drawing.spn, work.dataset
+    if work.choices.missing != "refuse" or all(spn.spec(v).kernel == "precomputed" for v in spn.kernels):
+        return False
+    return bool(dataset.frame[list(dataset.features)].isna().to_numpy().any())
 
 
 def labelled(work: Workspace) -> Dataset:
@@ -154,6 +171,8 @@ def begin(work: Workspace, kind: Kind, here: Any) -> None:
     if free is not None and not work.trainer.holds(work.task) and free < kept_bytes():
         free_kernels()
     work.trainer.start(kind, work.task, work.trainer.settings, here)
+    if kind in OPENS:
+        st.session_state["watched"] = OPENS[kind]
 
 
 def look_ahead(work: Workspace) -> None:
@@ -184,12 +203,19 @@ def watch() -> None:
         elif said := error(work):
             st.error(plain(said))
         shown = activity if activity is not None and activity.kind == "train" else None
-        run = None if shown else trainer.run
-        if run is not None and activity is None:
-            outcome(run)
+        run = None if shown else current_run(work)
+        if run is not None and (activity is None or activity.kind == "look"):
+            outcome(run, trainer.settings)
         elif activity is None or activity.kind == "look":
             st.info("Press **Train**: the weights of the drawing are learned together with the classifier.")
         show_parts(work, shown, run)
+
+
+def current_run(work: Workspace) -> Run | None:
+    """The run that the pages show, if it is of this drawing and these data."""
+    run = work.trainer.run
+    task = work.trainer.tasks.get(run.name) if run else None
+    return run if task is not None and task.same(work.task) else None
 
 
 def progress(activity: Activity) -> None:
@@ -204,7 +230,7 @@ def progress(activity: Activity) -> None:
         st.progress(job.done / job.total if job.total else 0.0, said + (" · stopping" if job.stopping else ""))
 
 
-def outcome(run: Run) -> None:
+def outcome(run: Run, settings: Settings) -> None:
     """The end, in words."""
     show = st.success if run.solution.status == "optimal" and any(run.solution.beta.values()) else st.warning
     show(f"**{plain(run.name)}.** {plain(ending(run.solution))}")
@@ -216,7 +242,8 @@ def outcome(run: Run) -> None:
         f"always answering *{plain(str(majority)[:30])}* gives {share:.0%}) · **{share_right(train.accuracy)}** of "
         f"{run.n_train:,} training rows · {effort(run)}"
     )
-    st.caption(plain(pruning(run)))
+    changed = "" if run.settings == settings else " **The settings have changed since: press Train.**"
+    st.caption(f"{plain(pruning(run))} C = {run.settings.C:.3g}.{changed}")
 
 
 def show_parts(work: Workspace, activity: Activity | None, run: Run | None) -> None:

@@ -140,7 +140,7 @@ def remove(at: AppTest, position: int) -> AppTest:
 
 def test_corrections_stay_with_their_file(at: AppTest) -> None:
     upload(at, ("a.csv", b"a;y\n1;u\n2;v\n3;u\n"), ("b.csv", b"b,y\n1,u\n2,v\n3,u\n"))
-    first = [box for box in at.checkbox if box.label == "The first row holds names"][0]
+    first = next(box for box in at.checkbox if box.label == "The first row holds names")
     first.set_value(False).run()
     use(fine(remove(at, 0)))
     assert labelled(at.selectbox, "Separator").value == ","

@@ -183,21 +183,41 @@ def test_what_does_not_fit_into_memory_is_refused(at: AppTest, monkeypatch: pyte
     assert "would fit" in at.error[0].value
 
 
-def test_an_error_while_training_is_one_sentence(at: AppTest) -> None:
-    frame = load_sample("wine").frame.copy()
-    frame.iloc[3, 2] = np.nan
-    bring(at, Dataset("holes", frame, load_sample("wine").label), SPN(Product(Kernel("rbf"))))
-    finish(at)
-    assert "missing" in at.error[0].value.lower()
-    assert not at.exception
+def test_missing_values_lead_to_the_choice(at: AppTest) -> None:
+    finish(bring(at, load_sample("clinic"), SPN(Product(Kernel("rbf", features=["body__bmi"])))))
+    assert "Some values are missing" in at.warning[0].value
+    work(at).choices = replace(work(at).choices, missing="mean")
+    fine(finish(at.run()))
+    fine(press(at, "Train"))
 
 
 def test_an_error_goes_with_its_cause(at: AppTest) -> None:
-    bring(at, load_sample("clinic"), SPN(Product(Kernel("rbf", features=["body__bmi"]))))
-    finish(at)
-    assert "missing" in at.error[0].value.lower()
-    work(at).choices = replace(work(at).choices, missing="mean")
+    finish(bring(at, load_sample("wine"), SPN(Product(Kernel("chi2")))))
+    assert "needs values of 0 or more" in at.error[0].value
+    assert not at.exception
+    work(at).choices = replace(work(at).choices, numeric="as is")
     fine(finish(at.run()))
+    fine(press(at, "Train"))
+
+
+def test_another_drawing_or_other_settings_are_told_from_the_run_s(at: AppTest) -> None:
+    press(at, "Train")
+    assert "have changed since" not in texts(at)
+    labelled(at.select_slider, "C: how much an error costs").set_value(10.0).run()
+    assert "The settings have changed since" in texts(finish(at))
+    finish(bring(at, load_sample("wine"), SPN(Product(Kernel("rbf")))))
+    assert "Press **Train**" in texts(at)
+    assert not at.success
+
+
+def test_other_data_bring_their_own_drawing(at: AppTest) -> None:
+    finish(bring(at, load_sample("wine")))
+    fine(at)
+    assert work(at).trainer.settings.C == 1.0
+    work(at).drawing.push(SPN(Product(Kernel("rbf", features=["alcohol"]))))
+    finish(bring(at, load_sample("omics")))
+    assert "made for other data" in at.warning[0].value, "a drawing of one's own is not thrown away"
+    fine(finish(labelled(at.button, "Take a drawing for these data").click().run()))
     fine(press(at, "Train"))
 
 

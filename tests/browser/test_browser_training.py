@@ -51,7 +51,7 @@ def slow(page: Page) -> None:
 
 def test_open_train_inspect(canvas: Canvas) -> None:
     page = canvas.page
-    page.get_by_role("link", name="Next: train").click()
+    page.get_by_role("button", name="Next: train").click()
     train_button(page).click()
     wait_for_ending(page)
     live = Canvas(page)

@@ -117,11 +117,18 @@ def test_codes_with_leading_zeros_stay_text(run: Run) -> None:
     assert alone["prediction"].tolist() == all_rows["prediction"][frame["colour"] == "01"].tolist()
 
 
-def test_identifiers_are_noted(run: Run) -> None:
-    samples().assign(id=[f"row {k}" for k in range(60)]).to_csv("data.csv", index=False)
+def test_identifiers_are_left_out_unless_they_are_kept(run: Run) -> None:
+    samples().assign(id=[f"row {k}" for k in range(60)], patient_id=range(60)).to_csv("data.csv", index=False)
     code, _, err = run(*FIT)
     assert code == 0
-    assert err == "spnmkl: Text column 'id' is different in every row; better --ignore it.\n"
+    assert err == "".join(
+        f"spnmkl: Column {name!r} only tells rows apart and is left out; --keep it to use it.\n"
+        for name in ("id", "patient_id")
+    )
+    assert not {"id", "patient_id"} & set(load_model("m.spnmkl").feature_names_in_)
+    code, _, err = run(*FIT, "--keep", "patient_id")
+    assert code == 0 and "'patient_id'" not in err
+    assert "patient_id" in load_model("m.spnmkl").feature_names_in_
 
 
 def test_structure_from_a_file(run: Run) -> None:
