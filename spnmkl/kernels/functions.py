@@ -65,7 +65,8 @@ def _city_block(X: np.ndarray, Z: np.ndarray) -> np.ndarray:
 
 
 def _chi2_distance(X: np.ndarray, Z: np.ndarray) -> np.ndarray:
-    values = additive_chi2_kernel(X, Z)
+    # scikit-learn's loop wants arrays that could be written to; those of a data frame often cannot.
+    values = additive_chi2_kernel(np.require(X, requirements="W"), np.require(Z, requirements="W"))
     return np.negative(values, out=values)
 
 

@@ -228,3 +228,13 @@ def test_parameters_say_what_they_accept():
     kind = Parameter("kind", "choice", "soft", choices=("soft", "hard"))
     assert kind.expected() == "'soft' or 'hard'" and kind.accepts("hard") and not kind.accepts(1)
     assert Parameter("any", "float", 0.0).expected() == "a number"
+
+
+@pytest.mark.parametrize("name", COMPUTED)
+def test_arrays_that_cannot_be_written_to_will_do(name: str) -> None:
+    X = np.random.default_rng(0).uniform(0.1, 1.0, (6, 3))
+    expected = fit_kernel(KernelSpec(name), X)[1]
+    X.setflags(write=False)
+    fitted, K = fit_kernel(KernelSpec(name), X)
+    np.testing.assert_array_equal(K, expected)
+    np.testing.assert_allclose(cross_kernels({"k": fitted}, X)["k"], K, atol=1e-12)
