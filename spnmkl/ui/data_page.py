@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
+from numpy.typing import NDArray
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from spnmkl.charts import class_balance_chart
@@ -190,7 +191,7 @@ def joined(tables: list[Table]) -> Joined | None:
 
 def preview(dataset: Dataset) -> None:
     frame = dataset.frame
-    st.markdown(f"**{plain(dataset.name[:100])}** · {len(frame):,} rows · {frame.shape[1]:,} columns")
+    st.markdown(f"Loaded: **{plain(dataset.name[:100])}** · {len(frame):,} rows · {frame.shape[1]:,} columns")
     if dataset.matrices:
         st.caption(f"{len(dataset.matrices)} kernel matrices: {plain(', '.join(list(dataset.matrices)[:10]))}")
     shown = frame.iloc[:100, :MOST_SHOWN_COLUMNS]
@@ -270,8 +271,11 @@ def choose_views(work: Workspace) -> None:
     prefix, separator = st.columns([2, 1], vertical_alignment="bottom")
     mark = separator.text_input("Separator", "__", max_chars=5)
     if prefix.button("Views from the beginnings of the names", disabled=not mark):
-        work.dataset = dataset.views_by_prefix(mark)
-        rerun()
+        found = dataset.views_by_prefix(mark)
+        if found.views:
+            work.dataset = found
+            rerun()
+        st.warning(f"No two names begin alike before {plain(mark)}; try another separator, such as \\_ or a point.")
     if dataset.views:
         st.dataframe(
             pd.DataFrame(
@@ -319,7 +323,8 @@ def choose_preparation(work: Workspace) -> None:
             st.warning(plain(error))
         else:
             how = f", whole groups of {plain(work.dataset.group)}" if work.dataset.group else ", stratified by class"
-            st.caption(f"{len(parts.train):,} rows to train on, {len(parts.test):,} to test{how}.")
+            train, test = (usable(work, rows) for rows in (parts.train, parts.test))
+            st.caption(f"{train:,} rows to train on, {test:,} to test{how}.")
     st.markdown("**What will happen before training**")
     try:
         notes = problems(work.dataset, work.choices)
@@ -331,6 +336,14 @@ def choose_preparation(work: Workspace) -> None:
     st.caption(
         "Means, scales, fill values and categories are taken from the training rows only and travel with the model."
     )
+
+
+def usable(work: Workspace, rows: NDArray) -> int:
+    """How many of these rows are left where those with missing values are not used."""
+    if work.choices.missing != "drop rows":
+        return len(rows)
+    labelled = replace(work.dataset, matrices={}).labelled()
+    return int(labelled.frame[list(labelled.features)].iloc[rows].notna().all(axis=1).sum())
 
 
 def _choice(title: str, words: dict[str, str], current: str) -> Any:

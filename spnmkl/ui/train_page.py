@@ -22,6 +22,7 @@ from spnmkl.solution import Record
 from spnmkl.structure import SPN
 from spnmkl.ui.activity import FOLDS, Activity, Kind, free_kernels, kept_bytes
 from spnmkl.ui.canvas import show_trained
+from spnmkl.ui.data_page import usable
 from spnmkl.ui.design import all_issues, offer_redraw
 from spnmkl.ui.session import boundary, presence, tabs, workspace
 from spnmkl.ui.store import Workspace
@@ -87,10 +88,10 @@ def labelled(work: Workspace) -> Dataset:
 
 def controls(work: Workspace) -> None:
     trainer, dataset = work.trainer, labelled(work)
-    rows = round(len(dataset.frame) * (1 - work.split.test_share))
+    rows = usable(work, split_rows(dataset, work.split.test_share, work.split.seed).train)
     trainer.settings = fitting(trainer.settings, work.drawing.spn, dataset.classes)
     weights = len(work.drawing.spn.products)
-    st.caption(f"**{plain(dataset.name[:60])}** · about {rows:,} rows to train on · {weights:,} weights")
+    st.caption(f"**{plain(dataset.name[:60])}** · {rows:,} rows to train on · {weights:,} weights")
     expected = estimate(work.drawing.spn, rows, len(dataset.classes), trainer.settings)
     free = available_memory()
     room = None if free is None else free + kept_bytes()

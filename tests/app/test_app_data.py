@@ -3,6 +3,7 @@
 import gc
 import gzip
 import io
+from dataclasses import replace
 from weakref import ref
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from app_pages import bring, fine, labelled, opened, texts, use_template, work
 from streamlit.testing.v1 import AppTest
 
-from spnmkl.data import SAMPLES, Dataset
+from spnmkl.data import SAMPLES, Dataset, load_sample, split_rows
 
 MESSY = (
     "\ufeffPatient;Größe;Gewicht;<script>alert(1)</script>;Diagnose\r\n"
@@ -295,3 +296,24 @@ def test_hostile_column_names_everywhere() -> None:
     use_template(at, "flat")
     fine(at)
     assert "<script>" not in texts(at).replace("\\<script\\>", "")
+
+
+def test_rows_that_are_left_out_are_not_counted(at: AppTest) -> None:
+    dataset = load_sample("clinic")
+    bring(at, dataset)
+    complete = dataset.frame[list(dataset.features)].notna().all(axis=1)
+    work(at).choices = replace(work(at).choices, missing="drop rows")
+    at.run()
+    parts = split_rows(dataset, 0.25, 0)
+    train, test = (int(complete.iloc[rows].sum()) for rows in (parts.train, parts.test))
+    assert f"{train} rows to train on, {test} to test" in texts(at)
+    assert train < len(parts.train)
+
+
+def test_names_without_the_separator_make_no_views_and_it_is_said(at: AppTest) -> None:
+    bring(at, load_sample("wine"))
+    before = work(at).dataset.views
+    labelled(at.text_input, "Separator").set_value("@").run()
+    labelled(at.button, "Views from the beginnings of the names").click().run()
+    assert "try another separator" in texts(at)
+    assert work(at).dataset.views == before
