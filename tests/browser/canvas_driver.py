@@ -178,7 +178,7 @@ class Canvas:
         settled(self.page)
         yield
         if self.page.get_by_role("dialog").is_visible():
-            self.page.keyboard.press("Escape")
+            self.page.get_by_role("dialog").get_by_role("button", name="Close").click()
             self.page.get_by_role("dialog").wait_for(state="hidden")
             settled(self.page)
 
