@@ -15,7 +15,7 @@ from spnmkl.structure import SPN, Path
 from spnmkl.structure.layout import arranged
 from spnmkl.structure.paths import drawn_path
 from spnmkl.ui.drawing import Drawing
-from spnmkl.ui.session import FRONTEND
+from spnmkl.ui.session import FRONTEND, theme
 
 KEY = "spnmkl_canvas"
 
@@ -55,8 +55,7 @@ def show_trained(
     key: str, spn: SPN, beta: Mapping[str, float] | None, *, said: str = "", path: Path | None = None
 ) -> tuple[str, ...]:
     """The drawing to look at; with weights, sizes and colours are by weight and what is pruned is grey."""
-    theme = "dark" if st.context.theme.type == "dark" else "light"
-    nodes, edges = drawn(spn, beta, theme=theme)
+    nodes, edges = drawn(spn, beta, theme=theme())
     through = path_flows(spn, beta) if beta is not None else {}
     data = {
         "revision": f"{hash(spn)}",

@@ -16,7 +16,7 @@ from spnmkl.export.picture import to_svg
 from spnmkl.runs.comparison import agreement, only_here, same_test, scores_table, settings_table, weights_beside
 from spnmkl.runs.training import Run
 from spnmkl.structure import SPN
-from spnmkl.ui.session import tabs
+from spnmkl.ui.session import tabs, theme
 from spnmkl.ui.words import plain
 
 BESIDE = 3  # pictures in a row
@@ -49,8 +49,7 @@ def structures(runs: Sequence[Run]) -> None:
             said = "They have hardly a node in common. "
     more = f" The first {MOST_DRAWN} of {len(runs)} runs." if len(runs) > MOST_DRAWN else ""
     st.caption(f"{said}Larger and darker: heavier. Thicker lines: more of the path weights. Grey: pruned.{more}")
-    theme = "dark" if st.context.theme.type == "dark" else "light"
-    pictures = [picture(run.spn, tuple(run.solution.beta.items()), marks[run.name], theme) for run in drawn]
+    pictures = [picture(run.spn, tuple(run.solution.beta.items()), marks[run.name], theme()) for run in drawn]
     wide = min(BESIDE, len(drawn)) if max(map(shape, pictures)) < WIDEST else 1
     places = [place for _ in range(0, len(drawn), wide) for place in st.columns(wide)]
     for k, (place, run, svg) in enumerate(zip(places, drawn, pictures, strict=False)):

@@ -20,7 +20,7 @@ from spnmkl.structure.layout import unplaced
 from spnmkl.structure.sparsity import Prunable, prunable
 from spnmkl.ui.canvas import receive, show_canvas
 from spnmkl.ui.node_panel import node_panel
-from spnmkl.ui.session import fragment, rerun, tabs, workspace
+from spnmkl.ui.session import fragment, rerun, tabs, theme, workspace
 from spnmkl.ui.store import Workspace
 from spnmkl.ui.words import plain
 
@@ -205,16 +205,12 @@ def show_expanded(spn: SPN, issues: list[Issue]) -> None:
         elif spn.n_paths > MOST_EXPANDED:
             st.info(f"Shown for up to {MOST_EXPANDED} paths; this structure has {count_text(spn.n_paths)}.")
         else:
-            st.image(expanded_picture(spn, dark_theme()), width="stretch")
+            st.image(expanded_picture(spn, theme()), width="stretch")
 
 
 @lru_cache(maxsize=32)
-def expanded_picture(spn: SPN, dark: bool) -> str:
-    return to_svg(spn.expanded(), theme="dark" if dark else "light")
-
-
-def dark_theme() -> bool:
-    return st.context.theme.type == "dark"
+def expanded_picture(spn: SPN, theme: str) -> str:
+    return to_svg(spn.expanded(), theme=theme)
 
 
 def unicode_g(path: Path, weights: dict[str, str]) -> str:

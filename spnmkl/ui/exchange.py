@@ -19,7 +19,7 @@ from spnmkl.structure.layout import arranged
 from spnmkl.structure.templates import TEMPLATES
 from spnmkl.ui.canvas import selection
 from spnmkl.ui.keeping import kept_with_dataset
-from spnmkl.ui.session import close_dialog, dialog, open_dialog, opened_dialog, workspace
+from spnmkl.ui.session import close_dialog, dialog, open_dialog, opened_dialog, theme, workspace
 from spnmkl.ui.store import Workspace
 from spnmkl.ui.words import plain
 
@@ -69,8 +69,8 @@ def sketched_template(dataset: Dataset, name: str) -> SPN:
 
 
 @lru_cache(maxsize=64)
-def _preview(spn: SPN, dark: bool) -> str:
-    return to_svg(spn, theme="dark" if dark else "light")
+def _preview(spn: SPN, theme: str) -> str:
+    return to_svg(spn, theme=theme)
 
 
 @dialog("Start from a template")
@@ -82,7 +82,6 @@ def choose_template(work: Workspace) -> None:
         "data. *Use* replaces the drawing (Ctrl+Z brings it back); *Embed* puts the template in the place of the "
         "kernel that is selected on the canvas."
     )
-    dark = st.context.theme.type == "dark"
     columns = [column for _ in range(0, len(TEMPLATES), 4) for column in st.columns(4)]
     for column, template in zip(columns, TEMPLATES.values(), strict=False):
         with column.container(border=True, height="stretch", key=f"template_{template.name}"):
@@ -94,7 +93,7 @@ def choose_template(work: Workspace) -> None:
                 continue
             sketch = sketched_template(work.dataset, template.name)
             if len(sketch.nodes) <= 120:
-                st.image(_preview(sketch, dark), width="stretch")
+                st.image(_preview(sketch, theme()), width="stretch")
             st.caption(f"{len(filled.kernels):,} kernels, {len(filled.products):,} weights")
             use, embed = st.columns(2)
             if use.button("Use", key=f"use_{template.name}", type="primary"):

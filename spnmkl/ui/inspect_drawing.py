@@ -12,6 +12,7 @@ from spnmkl.runs.words import ending, percent, pruning
 from spnmkl.solution import Record
 from spnmkl.ui.canvas import show_trained
 from spnmkl.ui.inspected import RESIDUAL_HELP, SHARE_HELP, WEIGHT_HELP, Inspected, node_names, sentence, share_text
+from spnmkl.ui.session import theme
 from spnmkl.ui.words import plain
 
 CANVAS = "inspect_drawing"
@@ -67,7 +68,7 @@ def gap_text(gap: float) -> str:
 
 
 def legend(beta: dict[str, float]) -> None:
-    colours = THEMES["dark" if st.context.theme.type == "dark" else "light"]
+    colours = THEMES[theme()]
     largest = max(beta.values(), default=0.0)
     dots = "".join(
         _dot(8 + 14 * share**0.5, mixed(colours.light, colours.heavy, share), colours.border["product"])

@@ -102,6 +102,11 @@ def _stays_open(session: str | None) -> bool:
     return True
 
 
+def theme() -> str:
+    """The one that the page is shown in, "light" or "dark"."""
+    return "dark" if st.context.theme.type == "dark" else "light"
+
+
 def rerun() -> NoReturn:
     """Draw the fragment anew, or the page where all of it is being drawn."""
     try:
