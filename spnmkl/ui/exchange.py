@@ -17,7 +17,7 @@ from spnmkl.export.picture import to_png, to_svg
 from spnmkl.structure import SPN
 from spnmkl.structure.layout import arranged
 from spnmkl.structure.templates import TEMPLATES
-from spnmkl.ui.canvas import selection
+from spnmkl.ui.canvas import receive, selection
 from spnmkl.ui.keeping import kept_with_dataset
 from spnmkl.ui.session import close_dialog, dialog, open_dialog, opened_dialog, theme, workspace
 from spnmkl.ui.store import Workspace
@@ -30,6 +30,8 @@ MOST_SKETCHED = 8  # kernels on a template's card
 def exchange() -> None:
     """The title and the buttons above the canvas. What they open is computed then, and not with every edit."""
     work = workspace()
+    if receive(work.drawing):  # an edit that came with the click
+        work.path = None
     title, *places, onwards = st.columns([7, 3, 2.4, 3, 2.6], vertical_alignment="center")
     title.markdown("#### Design — draw the combination")
     if onwards.button("Next: train", type="primary", icon=":material/arrow_forward:", width="stretch"):

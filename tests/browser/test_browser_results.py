@@ -66,6 +66,7 @@ def test_draw_upload_train_predict_download(data: Page, tab: Callable[[], Page],
     root = canvas.draw("sum", 0.5, 0.1)
     for x in (0.3, 0.7):
         canvas.connect(root, canvas.draw("kernel", x, 0.8))
+    canvas.sent()
     drawn = canvas.exported()
     go(data, "Train")
     train_button(data).click()
