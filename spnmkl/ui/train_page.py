@@ -29,7 +29,7 @@ from spnmkl.ui.store import Workspace
 from spnmkl.ui.train_settings import choose_C, fitting, more_settings, take_C
 from spnmkl.ui.words import plain
 
-REFRESH_SECONDS = 0.6
+REFRESH_SECONDS = 1.0
 QUICK_BYTES = 500_000_000  # kernels up to this size are computed as soon as the page is opened
 OPENS: dict[Kind, str] = {"choose": "Choice of C", "trace": "β against C"}  # the tab where the result stands
 DOING = {"train": "Training", "choose": "Cross-validation", "trace": "Tracing the weights over C", "look": "Preparing"}
