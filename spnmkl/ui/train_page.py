@@ -20,7 +20,7 @@ from spnmkl.runs.training import Run
 from spnmkl.runs.words import effort, ending, percent, pruning, share_right
 from spnmkl.solution import Record
 from spnmkl.structure import SPN
-from spnmkl.ui.activity import FOLDS, Activity, Kind, free_kernels, kept_bytes
+from spnmkl.ui.activity import FOLDS, Activity, Kind, Trainer, free_kernels, kept_bytes
 from spnmkl.ui.canvas import show_trained
 from spnmkl.ui.data_page import usable
 from spnmkl.ui.design import all_issues, offer_redraw
@@ -29,7 +29,8 @@ from spnmkl.ui.store import Workspace
 from spnmkl.ui.train_settings import choose_C, fitting, more_settings, take_C
 from spnmkl.ui.words import plain
 
-REFRESH_SECONDS = 1.0
+REFRESHES = (1.0, 2.5)  # seconds between two looks at an activity: a young one, an old one
+OLD_SECONDS = 3.0
 QUICK_BYTES = 500_000_000  # kernels up to this size are computed as soon as the page is opened
 OPENS: dict[Kind, str] = {"choose": "Choice of C", "trace": "β against C"}  # the tab where the result stands
 DOING = {"train": "Training", "choose": "Cross-validation", "trace": "Tracing the weights over C", "look": "Preparing"}
@@ -47,7 +48,8 @@ def train_page() -> None:
     with left, boundary():
         controls(work)
     with right:
-        st.fragment(watch, run_every=REFRESH_SECONDS if work.trainer.busy else None)()
+        refresh = refreshing(work.trainer)
+        st.fragment(watch, run_every=refresh)(refresh)
 
 
 def ready(work: Workspace) -> bool:
@@ -191,12 +193,19 @@ def looked_ahead(work: Workspace) -> bool:
     )
 
 
-def watch() -> None:
+def refreshing(trainer: Trainer) -> float | None:
+    """Seconds between two looks; fewer looks at what takes long, since drawing takes from the solver's cores."""
+    if trainer.activity is None or not trainer.busy:
+        return None
+    return REFRESHES[trainer.activity.job.seconds > OLD_SECONDS]
+
+
+def watch(refresh: float | None) -> None:
     """What happens now, or came out last."""
     with boundary():
         work = workspace()
         trainer = work.trainer
-        if trainer.activity is not None and trainer.activity.job.finished:
+        if refreshing(trainer) != refresh:
             st.rerun()
         activity = trainer.activity
         if activity is not None and activity.kind != "look":
