@@ -13,8 +13,9 @@ from playwright.sync_api import Browser, Locator, Page, sync_playwright
 from serving import browser_path, serving
 from sklearn.datasets import load_breast_cancer
 
-SIZES = {"width": 1280, "height": 800}, {"width": 1920, "height": 1080}
-MESSY = "\ufeffPatient;Size;Weight;Colour;Diagnosis\n" + "".join(
+SIZES = {"width": 1024, "height": 768}, {"width": 1280, "height": 800}, {"width": 1920, "height": 1080}
+USUAL_WIDTHS = [1280, 1920]
+MESSY = "\ufeff# Clinic north\n# exported on Monday\nPatient;Size;Weight;Colour;Diagnosis\n" + "".join(
     f"P{k};1,{k + 50};{f'7{k % 10},5' if k % 4 else 'NA'};{('blue', 'red', 'green')[k % 3]};{('well', 'ill')[k % 2]}\n"
     for k in range(40)
 )
@@ -84,6 +85,19 @@ def path_dependent(page: Page) -> None:
 def upload(page: Page, name: str, content: bytes) -> None:
     page.locator("input[type=file]").first.set_input_files(
         {"name": name, "mimeType": "text/csv", "buffer": content}  # type: ignore[arg-type]
+    )
+    settle(page)
+
+
+def joined(page: Page) -> None:
+    names = {"blood.csv": ("id", "iron", "sugar"), "scan.csv": ("id", "width", "length", "label")}
+    rows = [(f"P{k}", k % 7, k % 5, "ab"[k % 2]) for k in range(60)]
+    files = {
+        name: "\n".join(",".join(map(str, row)) for row in (titles, *(row[: len(titles)] for row in rows)))
+        for name, titles in names.items()
+    }
+    page.locator("input[type=file]").first.set_input_files(
+        [{"name": name, "mimeType": "text/csv", "buffer": text.encode()} for name, text in files.items()]
     )
     settle(page)
 
@@ -186,6 +200,7 @@ STATES: dict[str, tuple[str, Callable[[Page], object]]] = {
     "design_exchange": ("", lambda page: dialog(page, "Open, save")),
     "data": ("data", lambda page: None),
     "data_upload": ("data", messy),
+    "data_joined": ("data", joined),
     "data_broken": ("data", lambda page: upload(page, "broken.xlsx", b"PK\x03\x04")),
     "data_columns": ("data", lambda page: clinic(page, "2 · Columns")),
     "data_preparation": ("data", lambda page: clinic(page, "3 · Preparation")),
@@ -233,7 +248,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Retake the pictures of every page and state.")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--themes", nargs="*", default=["light", "dark"], choices=["light", "dark"])
-    parser.add_argument("--widths", nargs="*", type=int, default=[size["width"] for size in SIZES])
+    parser.add_argument("--widths", nargs="*", type=int, default=USUAL_WIDTHS)
     parser.add_argument("states", nargs="*", default=[], metavar="STATE", help=f"of {', '.join(STATES)}; all if none")
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)

@@ -43,6 +43,7 @@ from spnmkl.data import (
     refuse_missing,
     split_label,
 )
+from spnmkl.data.words import counted
 from spnmkl.errors import DataError, ParameterError, SPNMKLError, StructureError
 from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.inspection import heaviest_paths
@@ -58,7 +59,13 @@ from spnmkl.structure.templates import TEMPLATES
 
 EXIT_CODES = {"optimal": 0, "stationary": 3, "iteration_limit": 4, "stalled": 4, "interrupted": 5}
 BAD_INPUT, ABORTED = 2, 130
-EXIT_HELP = "exit codes:" + (__doc__ or "").partition("found.")[2]
+FIT_EXITS = "exit codes:" + (__doc__ or "").partition("found.")[2]
+OTHER_EXITS = """exit codes:
+
+    0    done
+    2    bad input or usage: one sentence on stderr; for validate also errors found
+    130  interrupted by Ctrl-C; no file is half written
+"""
 MOST_WEIGHTS = 30
 
 
@@ -103,7 +110,7 @@ def _app(args: argparse.Namespace) -> int:
 
 def _fit(args: argparse.Namespace) -> int:
     out = _target(args.out, args.data)
-    features, y = split_label(read_table(args.data), args.label, args.ignore)
+    features, y = split_label(read_table(args.data, skip=args.skip_lines), args.label, args.ignore)
     features = _without_identifiers(features, args.keep)
     if args.impute is None:
         refuse_missing(features, "fill them, drop them, or choose impute='mean' (--impute mean)")
@@ -134,7 +141,7 @@ def _fit(args: argparse.Namespace) -> int:
         print(certificate_sentence(solution))
         print(accuracy_sentence("training accuracy", model.predict(X), y))
         print("\n".join(weight_lines(solution, MOST_WEIGHTS)))
-        print(f"{len(solution.history)} iterations in {time.perf_counter() - started:.1f} s, saved as {out}")
+        print(f"{counted(len(solution.history), 'iteration')} in {time.perf_counter() - started:.1f} s, saved as {out}")
     return EXIT_CODES[model.status_]
 
 
@@ -150,7 +157,7 @@ def _predict(args: argparse.Namespace) -> int:
     out = None if args.out is None else _target(args.out, args.data, args.model)
     model = load_model(args.model)
     preparation = stored_preparation(model, Path(args.model).name)
-    X = preparation.transform(read_table(args.data, text_columns=preparation.text))
+    X = preparation.transform(read_table(args.data, preparation.text, args.skip_lines))
     table = pd.DataFrame({"prediction": model.predict(X)})
     if args.scores:
         scores = model.decision_function(X)
@@ -189,7 +196,7 @@ def _validate(args: argparse.Namespace) -> int:
         print(f"repaired structure saved as {out}; errors left: {left}")
     if any(issue.severity == "error" for issue in issues):
         return BAD_INPUT
-    print(f"valid: {spn!r}, {count_text(spn.n_paths)} paths, {spn.n_layers} layers")
+    print(f"valid: {spn!r}, {count_text(spn.n_paths)} paths, {counted(spn.n_layers, 'layer')}")
     return 0
 
 
@@ -246,7 +253,8 @@ def all_issues(spn: SPN) -> list[Issue]:
 def _column_kinds(args: argparse.Namespace) -> tuple[list[str], list[str]]:
     if args.columns is None:
         return [], []
-    frame = drop_columns(read_table(args.columns), [*([args.label] if args.label else []), *args.ignore])
+    table = read_table(args.columns, skip=args.skip_lines)
+    frame = drop_columns(table, [*([args.label] if args.label else []), *args.ignore])
     frame = frame.drop(columns=identifiers(frame))
     numeric = [name for name in frame if is_numeric(frame[name])]
     return numeric, [name for name in frame if name not in numeric]
@@ -352,8 +360,9 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     def command(name: str, run: Callable[[argparse.Namespace], int], help: str) -> argparse.ArgumentParser:
+        exits = FIT_EXITS if run is _fit else OTHER_EXITS
         sub = commands.add_parser(
-            name, help=help, description=help, epilog=EXIT_HELP, formatter_class=argparse.RawDescriptionHelpFormatter
+            name, help=help, description=help, epilog=exits, formatter_class=argparse.RawDescriptionHelpFormatter
         )
         sub.set_defaults(run=run)
         return sub
@@ -365,6 +374,7 @@ def _parser() -> argparse.ArgumentParser:
     predict.add_argument("data", help="table with the columns of training")
     predict.add_argument("--out", help="where to write the predictions; default: standard output")
     predict.add_argument("--scores", action="store_true", help="add the decision function's values")
+    _reading_arguments(predict)
     inspect = command("inspect", _inspect, "show what a model learned and what is proved")
     inspect.add_argument("model", help="a file that fit has written")
     inspect.add_argument("--paths", type=_natural, default=10, metavar="N", help="how many heaviest paths; default 10")
@@ -378,12 +388,23 @@ def _parser() -> argparse.ArgumentParser:
     template.add_argument("--columns", metavar="DATA", help="table whose columns fill it; view__feature makes groups")
     template.add_argument("--label", help="the column that holds the classes")
     template.add_argument("--ignore", nargs="+", default=[], metavar="COLUMN", help="columns to leave out")
+    _reading_arguments(template)
     template.add_argument("--out", help="where to write the structure; default: standard output")
     return parser
 
 
+def _reading_arguments(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--skip-lines",
+        type=_natural,
+        metavar="N",
+        help="lines above the table's header; default: those that begin with #",
+    )
+
+
 def _fit_arguments(fit: argparse.ArgumentParser) -> None:
     fit.add_argument("data", help="table with a header: CSV, TSV, Excel, Parquet, ARFF or LIBSVM")
+    _reading_arguments(fit)
     fit.add_argument("--label", required=True, help="the column that holds the classes")
     fit.add_argument("--out", required=True, help="where to write the model")
     fit.add_argument("--structure", default="flat", help="a structure file (.json) or a template's name; default flat")

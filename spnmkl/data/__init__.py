@@ -3,7 +3,7 @@
 from spnmkl.data.columns import is_numeric
 from spnmkl.data.dataset import Dataset, guess_label, identifiers
 from spnmkl.data.filling import fill_template, group_by_prefix
-from spnmkl.data.joining import Joined, attach_labels, join_views
+from spnmkl.data.joining import Joined, Joining, attach_labels, join_files, join_views
 from spnmkl.data.options import ReadOptions
 from spnmkl.data.preparation import Choices, Preparation, refuse_missing
 from spnmkl.data.problems import problems
@@ -18,6 +18,7 @@ __all__ = [
     "Choices",
     "Dataset",
     "Joined",
+    "Joining",
     "Preparation",
     "ReadOptions",
     "Sample",
@@ -33,6 +34,7 @@ __all__ = [
     "guess_options",
     "identifiers",
     "is_numeric",
+    "join_files",
     "join_views",
     "load_sample",
     "problems",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -21,6 +21,24 @@ from spnmkl.data.words import counted, name_some, quoted
 from spnmkl.errors import DataError
 
 How = Literal["id", "rows"]
+
+
+@dataclass(frozen=True)
+class Joining:
+    """How several files belong together.
+
+    Parameters
+    ----------
+    how : {"id", "rows"}
+    id_column : str, optional
+        Its name in all files; guessed when None.
+    labels : int, optional
+        Which of the files holds the labels, where that is a file of its own.
+    """
+
+    how: How = "id"
+    id_column: str | None = None
+    labels: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +67,21 @@ class Joined:
     missing: dict[str, tuple[str, ...]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     matrices: dict[str, NDArray] = field(default_factory=dict)
+
+
+def join_files(tables: Sequence[Table], joining: Joining) -> Joined:
+    """One table from the files that somebody chose: a single one as it is, several by `join_views` with labels."""
+    views = [table for k, table in enumerate(tables) if k != joining.labels]
+    if len(views) == 1:
+        (only,) = views
+        named = {only.view: tuple(only.frame.columns)} if len(tables) > 1 else {}
+        found = Joined(only.frame, named, pd.DataFrame(), matrices=only.matrices)
+    else:
+        found = join_views(views, joining.how, joining.id_column)
+    if joining.labels is None:
+        return found
+    labelled = attach_labels(found.frame, tables[joining.labels], joining.id_column)
+    return replace(found, frame=labelled.frame, notes=(*found.notes, *labelled.notes))
 
 
 def join_views(tables: Sequence[Table], how: How = "id", id_column: str | None = None) -> Joined:
@@ -228,7 +261,9 @@ def _id_columns(frames: Sequence[pd.DataFrame], names: Sequence[str], given: str
     firsts = [frame.columns[0] for frame in frames if frame.shape[1]]
     if len(firsts) == len(frames) and all(_tells_apart(f[c]) for f, c in zip(frames, firsts, strict=True)):
         return firsts
-    raise DataError(f"No column of ids is shared by {name_some(names)}; choose one, or join by row order.")
+    raise DataError(
+        f"No column of ids is shared by {name_some(names)}; give each the same id column, or join by row order."
+    )
 
 
 def _tells_apart(values: pd.Series, share: float = 0.9) -> bool:

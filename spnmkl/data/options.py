@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain, islice, takewhile
 
 from spnmkl.data.words import quoted
 from spnmkl.errors import DataError
@@ -30,6 +30,7 @@ SEPARATOR_WORDS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", 
 _PREFERRED = ("\t", ";", "|", ",", " ")
 _BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _SAMPLE_CHARACTERS, _SAMPLE_LINES, _SAMPLE_ROWS, _LAST_ROWS = 1_000_000, 3, 100, 5
+_MOST_COMMENTS = 1000
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _WITH_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+")
@@ -57,6 +58,8 @@ class ReadOptions:
         The sheet of a workbook; None for the first that is not empty.
     text : tuple of str
         Columns to keep as they are written, although all their values may be numbers.
+    skip : int
+        Lines above the table that are no part of it, such as comments.
     """
 
     separator: str = ","
@@ -67,6 +70,7 @@ class ReadOptions:
     transpose: bool = False
     sheet: str | None = None
     text: tuple[str, ...] = ()
+    skip: int = 0
 
     def __post_init__(self) -> None:
         if len(self.separator) != 1 or self.separator in '"\r\n':
@@ -77,6 +81,8 @@ class ReadOptions:
             codecs.lookup(self.encoding)
         except (LookupError, ValueError):
             raise DataError(f"There is no encoding {quoted(self.encoding)}; try utf-8, utf-16 or cp1252.") from None
+        if self.skip < 0:
+            raise DataError(f"The number of lines to skip must be 0 or more, but it is {self.skip}.")
 
 
 def decode(name: str, data: bytes, encoding: str) -> str:
@@ -111,8 +117,14 @@ def guess_encoding(data: bytes) -> str:
     return "latin-1"
 
 
-def guess_text(text: str, encoding: str = "utf-8", suffix: str = "", separator: str | None = None) -> ReadOptions:
+def guess_text(
+    text: str, encoding: str = "utf-8", suffix: str = "", separator: str | None = None, skip: int | None = None
+) -> ReadOptions:
     """How a text table is written, from its first rows and its last."""
+    if skip is None:
+        skip = _comment_lines(text)
+        skip += _title_lines(below(text, skip))
+    text = below(text, skip)
     separator = separator or _guess_separator(text, "\t" if suffix in (".tsv", ".tab") else ",")
     rows = sample_rows(text, separator)
     decimal = _guess_decimal(rows[1:] or rows, separator)
@@ -120,7 +132,39 @@ def guess_text(text: str, encoding: str = "utf-8", suffix: str = "", separator: 
     marks = tuple(mark for mark in MISSING if mark != "-" or not _PLUS_CELL.search(text))
     transpose = header and len(rows) > 1 and _guess_transposed(rows, _last_rows(text, separator), decimal)
     codes = _guess_codes(rows) if header and len(rows) > 1 and not transpose else ()
-    return ReadOptions(separator, decimal, encoding, header, marks, transpose, text=codes)
+    return ReadOptions(separator, decimal, encoding, header, marks, transpose, text=codes, skip=skip)
+
+
+def below(text: str, lines: int) -> str:
+    """The text without its first lines."""
+    return text[_end_of_line(text, lines) :] if lines else text
+
+
+def _comment_lines(text: str) -> int:
+    """How many lines above begin with #; the last of them may be the header, as in #id,x,y."""
+    lines = text[:_SAMPLE_CHARACTERS].split("\n", _MOST_COMMENTS + 1)
+    comments = list(takewhile(lambda line: line.startswith("#") or not line.strip(), lines[:-1]))
+    while comments and not comments[-1].strip():
+        comments.pop()
+    if not comments:
+        return 0
+    last, under = comments[-1], next((line for line in lines[len(comments) :] if line.strip()), "")
+    cells = chain.from_iterable(under.split(s) for s in _PREFERRED[:-1] if last.count(s) == under.count(s) > 0)
+    return len(comments) - any(is_number(cell.strip()) for cell in cells)
+
+
+def _title_lines(text: str) -> int:
+    """How many lines above a header are too short to be one."""
+    for separator in _PREFERRED[:-1]:
+        rows = sample_rows(text, separator)
+        width, _ = _usual_width(rows)
+        titles = len(list(takewhile(lambda row, least=width - 1: len(row) < least, rows)))  # type: ignore[misc]
+        if width > 1 and not titles:
+            return 0
+        table = rows[titles:]
+        if titles and len(table) > 1 and {*map(len, table)} == {width} and not any(map(is_number, table[0])):
+            return next(islice(numbered_rows(text, separator), titles, None))[0]
+    return 0
 
 
 def sample_rows(text: str, separator: str) -> list[Row]:

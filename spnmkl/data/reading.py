@@ -9,16 +9,18 @@ from numpy.typing import NDArray
 
 from spnmkl.data import formats
 from spnmkl.data.options import ReadOptions, guess_text
-from spnmkl.data.text_table import guess, parse_text, read_text, transposed, unique_names
+from spnmkl.data.text_table import guess, parse_text, read_text, transposed, unique_names, writing
 from spnmkl.data.unpacking import Kind, check_shape, stem, unpack
 from spnmkl.data.words import counted, name_some, quoted
 from spnmkl.errors import DataError
+from spnmkl.structure.text import shortened
 
 _SETTINGS: dict[Kind, tuple[str, ...]] = {
-    "text": ("separator", "decimal", "encoding", "header", "missing", "transpose"),
-    "excel": ("sheet", "decimal", "header", "missing", "transpose"),
+    "text": ("skip", "separator", "decimal", "encoding", "header", "missing", "transpose"),
+    "excel": ("skip", "sheet", "decimal", "header", "missing", "transpose"),
     "parquet": ("transpose",),
 }
+_LETTERS_SHOWN, _MOST_LINES, _LINE_LETTERS = 20_000, 40, 120
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +45,8 @@ class Table:
         The sheets of a workbook.
     renamed : dict
         Names that were made up → what stood there: nothing, or a name for the second time.
+    beginning : str
+        The first lines of the file as they are written, where it is text or a workbook.
     """
 
     name: str
@@ -53,6 +57,7 @@ class Table:
     kind: Kind = "text"
     sheets: tuple[str, ...] = ()
     renamed: dict[str, str] = field(default_factory=dict)
+    beginning: str = ""
 
     @property
     def settings(self) -> tuple[str, ...]:
@@ -86,22 +91,22 @@ def read_file(name: str, data: bytes, options: ReadOptions | None = None) -> Tab
         raise DataError(f"There is not enough memory to read {quoted(name)}; leave out rows or columns.") from None
 
 
-def guess_options(name: str, data: bytes) -> ReadOptions:
-    """How a file is written, as far as a look at it tells."""
+def guess_options(name: str, data: bytes, skip: int | None = None) -> ReadOptions:
+    """How a file is written, as far as a look at it tells, below so many lines that are no part of the table."""
     inner, kind, data = unpack(name, data)
     if kind == "text":
-        return guess(inner, data)[1]
+        return guess(inner, data, skip)[1]
     if kind == "excel":
         text, sheet, _ = formats.read_excel(inner, data, None)
-        return replace(guess_text(text, separator=","), sheet=sheet)
+        return replace(guess_text(text, separator=",", skip=skip), sheet=sheet)
     return ReadOptions()
 
 
 def _read(name: str, data: bytes, options: ReadOptions | None) -> Table:
     inner, kind, data = unpack(name, data)
     if kind == "text":
-        frame, options, notes = read_text(inner, data, options)
-        return _finished(name, kind, frame, options, notes)
+        text, options = read_text(inner, data, options)
+        return _read_lines(name, kind, text, options, writing(options))
     if kind == "excel":
         return _read_excel(name, data, options)
     options = options or ReadOptions()
@@ -120,12 +125,20 @@ def _read_excel(name: str, data: bytes, options: ReadOptions | None) -> Table:
     text, sheet, sheets = formats.read_excel(name, data, options.sheet if options else None)
     options = replace(options or guess_text(text, separator=","), separator=",", sheet=sheet)
     notes = [f"Sheet {quoted(sheet)} of {name_some(sheets)} was read."] if len(sheets) > 1 else []
-    return _finished(name, "excel", parse_text(name, text, options), options, notes, sheets)
+    return replace(_read_lines(name, "excel", text, options, notes), sheets=sheets)
 
 
-def _finished(
-    name: str, kind: Kind, frame: pd.DataFrame, options: ReadOptions, notes: list[str], sheets: tuple[str, ...] = ()
-) -> Table:
+def _read_lines(name: str, kind: Kind, text: str, options: ReadOptions, notes: list[str]) -> Table:
+    frame = parse_text(name, text, options)
+    if options.skip:
+        first = next((line for line in text.split("\n", options.skip)[: options.skip] if line.strip()), "")
+        notes.append(f"{counted(options.skip, 'line')} above the table skipped, such as {quoted(first.strip())}.")
+    lines = text[:_LETTERS_SHOWN].split("\n")[: min(options.skip + 6, _MOST_LINES)]
+    beginning = "\n".join(shortened(line, _LINE_LETTERS) for line in lines)
+    return replace(_finished(name, kind, frame, options, notes), beginning=beginning)
+
+
+def _finished(name: str, kind: Kind, frame: pd.DataFrame, options: ReadOptions, notes: list[str]) -> Table:
     """Turned if its samples are columns, under unique names, with notes on what is missing."""
     if options.transpose:
         check_shape(name, frame.shape[1], len(frame))
@@ -134,7 +147,7 @@ def _finished(
     names, renamed = unique_names(frame.columns)
     frame.columns = pd.Index(names)
     notes += [*_renaming(renamed), *_missing(frame)]
-    return Table(name, frame, options, tuple(notes), {}, kind, sheets, renamed)
+    return Table(name, frame, options, tuple(notes), {}, kind, renamed=renamed)
 
 
 def _renaming(renamed: dict[str, str]) -> list[str]:

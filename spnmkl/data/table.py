@@ -15,7 +15,7 @@ from spnmkl.data.words import counted, name_some, quoted, suggestion
 from spnmkl.errors import DataError
 
 
-def read_table(path: str | Path, text_columns: Collection[str] = ()) -> pd.DataFrame:
+def read_table(path: str | Path, text_columns: Collection[str] = (), skip: int | None = None) -> pd.DataFrame:
     """Read a table with a header row from disk, in any format of `read_file`.
 
     Parameters
@@ -23,6 +23,8 @@ def read_table(path: str | Path, text_columns: Collection[str] = ()) -> pd.DataF
     path : str or Path
     text_columns : collection of str
         Columns to keep as they are written, although all their values may be numbers.
+    skip : int, optional
+        How many lines stand above the header; by default those that begin with #.
     """
     path = Path(path)
     try:
@@ -31,7 +33,7 @@ def read_table(path: str | Path, text_columns: Collection[str] = ()) -> pd.DataF
         raise DataError(f"There is no file {str(path)!r}; check its name and folder.") from None
     except OSError as error:
         raise DataError(f"The file {path.name!r} cannot be read: {error.strerror or error}.") from None
-    guessed = guess_options(path.name, data)
+    guessed = guess_options(path.name, data, skip)
     options = replace(guessed, header=True, transpose=False, text=(*guessed.text, *text_columns))
     table = read_file(path.name, data, options)
     _refuse_made_up_names(table)

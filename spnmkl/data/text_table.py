@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections import Counter
 from collections.abc import Iterable
 from itertools import islice
@@ -13,27 +14,31 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import infer_dtype, is_numeric_dtype
 
-from spnmkl.data.options import SEPARATOR_WORDS, ReadOptions, decode, guess_encoding, guess_text, numbered_rows
+from spnmkl.data.options import SEPARATOR_WORDS, ReadOptions, below, decode, guess_encoding, guess_text, numbered_rows
 from spnmkl.data.unpacking import check_shape
 from spnmkl.data.words import counted, quoted
 from spnmkl.errors import DataError
 
 
-def guess(name: str, data: bytes) -> tuple[str, ReadOptions]:
+def guess(name: str, data: bytes, skip: int | None = None) -> tuple[str, ReadOptions]:
     """The text of a table and how it is written."""
     encoding = guess_encoding(data)
     text = decode(name, data, encoding)
-    return text, guess_text(text, encoding, PurePath(name).suffix.lower())
+    return text, guess_text(text, encoding, PurePath(name).suffix.lower(), skip=skip)
 
 
-def read_text(name: str, data: bytes, options: ReadOptions | None) -> tuple[pd.DataFrame, ReadOptions, list[str]]:
-    """A table, how it was read, and notes on that."""
-    text, options = guess(name, data) if options is None else (decode(name, data, options.encoding), options)
-    return parse_text(name, text, options), options, _writing(options)
+def read_text(name: str, data: bytes, options: ReadOptions | None) -> tuple[str, ReadOptions]:
+    """The text of a table and how it is to be read."""
+    return guess(name, data) if options is None else (decode(name, data, options.encoding), options)
 
 
 def parse_text(name: str, text: str, options: ReadOptions) -> pd.DataFrame:
     """The table as it is written: its names may be empty or stand twice, and samples may be columns."""
+    whole, text = text, below(text, options.skip)
+    if whole.strip() and not text.strip():
+        raise DataError(
+            f"Nothing of {quoted(name)} is left below the {counted(options.skip, 'line')} that are skipped; skip fewer."
+        )
     try:
         beginning = list(islice(numbered_rows(text, options.separator), 2))
     except csv.Error:
@@ -97,6 +102,7 @@ def _parse(
         ).copy()  # one block instead of one per column
     except (pd.errors.ParserError, ValueError) as error:
         reason = str(error).strip().removeprefix("Error tokenizing data. C error: ")
+        reason = re.sub(r"(?<=line )\d+", lambda number: str(int(number[0]) + options.skip), reason)
         raise DataError(
             f"The table {quoted(name)} cannot be read: {reason}; repair that line, or choose another separator."
         ) from None
@@ -169,7 +175,8 @@ def _turned(body: pd.DataFrame, decimal: str) -> pd.DataFrame:
     return pd.concat(parts, axis=1)[range(len(numeric))]
 
 
-def _writing(options: ReadOptions) -> list[str]:
+def writing(options: ReadOptions) -> list[str]:
+    """Notes on how a text table is written, where that is not the usual."""
     notes = []
     if options.separator != "," or options.decimal == ",":
         between = SEPARATOR_WORDS.get(options.separator, quoted(options.separator))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,33 +13,25 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 from spnmkl.charts import class_balance_chart
 from spnmkl.data import (
     SAMPLES,
-    Choices,
     Dataset,
     Joined,
-    ReadOptions,
-    Table,
-    attach_labels,
     class_balance,
-    join_views,
     load_sample,
     problems,
-    read_file,
     split_rows,
     summarize,
 )
-from spnmkl.data.text_table import unique_names
 from spnmkl.errors import DataError, SPNMKLError
 from spnmkl.ui.keeping import kept_with_dataset
 from spnmkl.ui.project import missing_data
 from spnmkl.ui.session import boundary, fragment, rerun, workspace
 from spnmkl.ui.store import Workspace
+from spnmkl.ui.uploads import FORMATS, forget_others, joined, read_files
 from spnmkl.ui.words import plain
 
-FORMATS = ["csv", "tsv", "txt", "gz", "xlsx", "parquet", "arff", "svmlight", "libsvm", "npz", "mat"]
 MOST_SHOWN_COLUMNS = 50
-TABLES = "read_tables"
+TAKEN = "taken_files"
 MOST_OFFERED = 500
-SEPARATORS = {",": "comma ,", ";": "semicolon ;", "\t": "tab", "|": "bar |", " ": "spaces"}
 NUMERIC_WORDS = {"standardize": "standardise (mean 0, deviation 1)", "as is": "leave as they are"}
 MISSING_WORDS = {
     "refuse": "none are expected: refuse to train",
@@ -90,103 +81,49 @@ def choose_source(work: Workspace) -> None:
             "Tables or kernel matrices", type=FORMATS, accept_multiple_files=True, key="data_files"
         )
         st.caption("CSV, TSV, Excel, Parquet, ARFF, LIBSVM, also gzipped; .npz or .mat with kernel matrices.")
-        forget_others(files)
         if files:
             uploaded(work, files)
+        else:
+            forget_others([])
+            st.session_state.pop(TAKEN, None)
 
 
 def uploaded(work: Workspace, files: list[UploadedFile]) -> None:
-    """Show how the files were read, let the guesses be corrected, and load the result."""
-    tables: list[Table] = []
-    for file in files:
-        with boundary():
-            table = read_once(file)
-            size = f"{len(table.frame):,} rows × {table.frame.shape[1]:,} columns"
-            with st.expander(f"{plain(file.name[:80])}: {size}"):
-                table = corrected(table, file)
-                for note in table.notes:
-                    st.caption(plain(note))
-            tables.append(table)
-    if len(tables) < len(files) or not tables:
+    """Show how the files were read and let the guesses be corrected; what they give is taken at once."""
+    ending = st.container()
+    tables = read_files(files)
+    if tables is None:
         return
-    found = (
-        joined(tables) if len(tables) > 1 else Joined(tables[0].frame, {}, pd.DataFrame(), matrices=tables[0].matrices)
-    )
-    if found is not None and st.button("Use these data", type="primary"):
-        name = files[0].name if len(files) == 1 else f"{len(files)} files"
-        dataset = Dataset.guess(name, found.frame, found.matrices)
-        work.bring(dataset.with_views(found.views) if found.views else dataset)
-        st.rerun()
-
-
-def read_once(file: UploadedFile, options: ReadOptions | None = None) -> Table:
-    """A file as it is guessed, or as it was corrected last; kept by this tab alone."""
-    kept, place = st.session_state.setdefault(TABLES, {}), (file.file_id, options is None)
-    if place not in kept or kept[place][0] != options:
-        kept[place] = options, read_file(file.name, file.getvalue(), options)
-    return kept[place][1]
-
-
-def forget_others(files: Sequence[UploadedFile]) -> None:
-    """Let go of the tables of all files but these."""
-    kept, ids = st.session_state.setdefault(TABLES, {}), {file.file_id for file in files}
-    for place in [place for place in kept if place[0] not in ids]:
-        del kept[place]
-
-
-def corrected(table: Table, file: UploadedFile) -> Table:
-    """The same file read by other options, if the person changes a guess."""
-    options, fields, k = table.options, st.columns(3), file.file_id
-    if "separator" in table.settings:
-        known = list(dict.fromkeys([*SEPARATORS, options.separator]))
-        separator = fields[0].selectbox(
-            "Separator",
-            known,
-            known.index(options.separator),
-            format_func=lambda s: SEPARATORS.get(s, s),
-            key=f"sep_{k}",
+    found, joining = joined(tables)
+    read = tuple((file.file_id, table.options) for file, table in zip(files, tables, strict=True)), joining
+    if read != st.session_state.get(TAKEN):
+        st.session_state[TAKEN] = read
+        take(work, files, found, read)
+        rerun()
+    if work.source == read:
+        said, back = ending.columns([3, 1], vertical_alignment="center")
+        label = f"The label is **{plain(work.dataset.label)}**" if work.dataset.label else "**No label was found**"
+        said.success(f"Loaded. {label}: see *2 · Columns*.", icon=":material/check:")
+        if work.before is not None:
+            help = f"Back to {plain(work.before.dataset.name[:60])}, with what was chosen for it."
+            back.button("Undo", icon=":material/undo:", width="stretch", on_click=work.undo_upload, help=help)
+    else:
+        ending.button("Use these data", type="primary", on_click=take, args=(work, files, found, read))
+    if len(files) > 1:
+        st.download_button(
+            "Joined table (CSV)",
+            lambda: found.frame.to_csv(index=False),
+            "joined.csv",
+            "text/csv",
+            icon=":material/download:",
+            on_click="ignore",
         )
-        encodings = list(dict.fromkeys([options.encoding, "utf-8", "utf-16", "cp1252", "latin-1"]))
-        options = replace(
-            options, separator=separator, encoding=fields[2].selectbox("Encoding", encodings, key=f"enc_{k}")
-        )
-    if "decimal" in table.settings:
-        decimal = fields[1].selectbox("Decimal sign", [".", ","], int(options.decimal == ","), key=f"dec_{k}")
-        marks = st.text_input("Marks of missing values", " ".join(m for m in options.missing if m), key=f"miss_{k}")
-        options = replace(options, decimal=decimal, missing=("", *marks.split()))
-    if "sheet" in table.settings and len(table.sheets) > 1:
-        options = replace(options, sheet=fields[0].selectbox("Sheet", table.sheets, key=f"sheet_{k}"))
-    if "header" in table.settings:
-        options = replace(options, header=st.checkbox("The first row holds names", options.header, key=f"head_{k}"))
-    if "transpose" in table.settings:
-        turned = st.checkbox("Samples are columns: transpose", options.transpose, key=f"turn_{k}")
-        options = replace(options, transpose=turned)
-    if set(options.missing) == set(table.options.missing):
-        options = replace(options, missing=table.options.missing)
-    return table if options == table.options else read_once(file, options)
 
 
-def joined(tables: list[Table]) -> Joined | None:
-    """Several files: one view each, joined by an id column or by row order; one may hold the labels."""
-    named = dict(zip(unique_names(table.name for table in tables)[0], tables, strict=True))
-    labels = named.get(st.selectbox("Labels are", ["in one of the views", *named], key="labels_in"))
-    views = [table for table in tables if table is not labels]
-    by_id = st.radio("Rows belong together by", ["an id column", "their order"], horizontal=True) == "an id column"
-    found = (
-        join_views(views, "id" if by_id else "rows")
-        if len(views) > 1
-        else Joined(
-            views[0].frame, {views[0].view: tuple(views[0].frame.columns)}, pd.DataFrame(), matrices=views[0].matrices
-        )
-    )
-    if labels is not None:
-        labelled = attach_labels(found.frame, labels)
-        found = replace(found, frame=labelled.frame, notes=(*found.notes, *labelled.notes))
-    if len(found.report):
-        st.dataframe(found.report, hide_index=True)
-    for note in found.notes:
-        st.caption(plain(note))
-    return found
+def take(work: Workspace, files: list[UploadedFile], found: Joined, read: object) -> None:
+    name = files[0].name if len(files) == 1 else f"{len(files)} files"
+    dataset = Dataset.guess(name, found.frame, found.matrices)
+    work.upload(dataset.with_views(found.views) if found.views else dataset, read)
 
 
 def preview(dataset: Dataset) -> None:
@@ -305,20 +242,18 @@ def choose_views(work: Workspace) -> None:
 
 def choose_preparation(work: Workspace) -> None:
     """Choices about numbers, holes and categories, said before training; everything is fitted on training rows only."""
-    choices, settings = work.choices, work.split
     left, right = st.columns(2, gap="large")
     with left:
-        numeric = _choice("Numeric columns", NUMERIC_WORDS, choices.numeric)
-        missing = _choice("Missing values", MISSING_WORDS, choices.missing)
-        categorical = _choice("Categorical columns", CATEGORICAL_WORDS, choices.categorical)
-        work.choices = Choices(numeric, missing, categorical)
+        choose("Numeric columns", NUMERIC_WORDS, **kept(work, "choices", "numeric"))
+        choose("Missing values", MISSING_WORDS, **kept(work, "choices", "missing"))
+        choose("Categorical columns", CATEGORICAL_WORDS, **kept(work, "choices", "categorical"))
     with right:
-        share = st.slider("Rows held out for the test", 0.1, 0.5, settings.test_share, 0.05, format="percent")
-        seed = st.number_input("Seed of the split", 0, 10**6, settings.seed)
-        work.split = replace(settings, test_share=share, seed=int(seed))
+        share = kept(work, "split", "test_share")
+        st.slider("Rows held out for the test", 0.1, 0.5, step=0.05, format="percent", **share)
+        st.number_input("Seed of the split", 0, 10**6, **kept(work, "split", "seed"))
         try:
             # Without matrices, which would be cut with the rows.
-            parts = split_rows(replace(work.dataset, matrices={}).labelled(), share, int(seed))
+            parts = split_rows(replace(work.dataset, matrices={}).labelled(), work.split.test_share, work.split.seed)
         except SPNMKLError as error:
             st.warning(plain(error))
         else:
@@ -346,6 +281,16 @@ def usable(work: Workspace, rows: NDArray) -> int:
     return int(labelled.frame[list(labelled.features)].iloc[rows].notna().all(axis=1).sum())
 
 
-def _choice(title: str, words: dict[str, str], current: str) -> Any:
-    options = list(words)
-    return st.radio(title, options, options.index(current), format_func=words.__getitem__)
+def kept(work: Workspace, part: str, field: str) -> dict[str, Any]:
+    """Ties a widget to a field of the choices or the split, which other data may change too."""
+    key = f"{part}_{field}"
+
+    def take() -> None:
+        setattr(work, part, replace(getattr(work, part), **{field: st.session_state[key]}))
+
+    st.session_state[key] = getattr(getattr(work, part), field)
+    return {"key": key, "on_change": take}
+
+
+def choose(title: str, words: dict[str, str], **tied: Any) -> None:
+    st.radio(title, list(words), format_func=words.__getitem__, **tied)

@@ -14,9 +14,9 @@ from spnmkl.runs.comparison import ending_text
 from spnmkl.runs.prediction import PIECE_ROWS, RIGHT, Match, Predictions, Predictor
 from spnmkl.runs.stored_run import model_bytes
 from spnmkl.runs.training import Run
-from spnmkl.ui.data_page import FORMATS, corrected, forget_others
 from spnmkl.ui.session import boundary, fragment, rerun, workspace
 from spnmkl.ui.store import Workspace
+from spnmkl.ui.uploads import FORMATS, forget_others, joined, read_files
 from spnmkl.ui.words import plain, slug
 
 MOST_SHOWN = 1_000
@@ -145,31 +145,36 @@ def bring_rows(work: Workspace, predictor: Predictor) -> None:
     key = f"{ROWS_FILE}_{predicting.uploads}"
 
     def cleared() -> None:
-        if st.session_state[key] is None:
+        if not st.session_state[key]:
             predicting.take(None)
 
-    file = st.file_uploader(
-        "A table: CSV, TSV, Excel, Parquet, ARFF or LIBSVM, also gzipped",
+    files = st.file_uploader(
+        "A table: CSV, TSV, Excel, Parquet, ARFF or LIBSVM, also gzipped; or one file per view",
         type=FORMATS,
+        accept_multiple_files=True,
         key=key,
         on_change=cleared,
     )
     offers(work, predictor)
-    forget_others([file] if file else [])
-    if file is None:
+    if not files:
+        forget_others([])
         return
     try:
         with st.spinner("Reading the rows"):
-            table = predicting.read(predictor, file.file_id, file.name, file.getvalue())
+            tables = read_files(files, predictor.read, predictor.model)
+        rows = new_rows(tables) if tables else None
     except SPNMKLError:
         predicting.take(None)  # answers about an earlier file would be taken for those about this one
         raise
-    size = f"{len(table.frame):,} rows × {table.frame.shape[1]:,} columns"
-    with st.expander(f"{plain(file.name[:80])}: {size}. Read wrongly?"):
-        table = corrected(table, file)
-        for note in table.notes:
-            st.caption(plain(note))
-    predicting.take(table)
+    predicting.take(rows)
+
+
+def new_rows(tables: list[Table]) -> Table:
+    """One table as it was read, or several joined as on the page Data."""
+    if len(tables) == 1:
+        return tables[0]
+    found, _ = joined(tables)
+    return Table(f"{len(tables)} files", found.frame)
 
 
 def offers(work: Workspace, predictor: Predictor) -> None:

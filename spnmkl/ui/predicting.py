@@ -26,7 +26,6 @@ class Predicting:
     accepted: bool = False
     uploads: int = 0
     _model_id: str | None = None
-    _guess: tuple[str, object, Table] | None = None
     _result: tuple[object, Table, bool, Predictions] | None = None
 
     def load(self, id: str, name: str, data: bytes) -> bool:
@@ -36,15 +35,9 @@ class Predicting:
         self.loaded, self.from_file, self._model_id = Predictor.from_file(name, data), True, id
         return True
 
-    def read(self, predictor: Predictor, id: str, name: str, data: bytes) -> Table:
-        """A file as this model reads it; the last one is kept."""
-        if self._guess is None or self._guess[0] != id or self._guess[1] is not predictor.model:
-            self._guess = id, predictor.model, predictor.read(name, data)
-        return self._guess[2]
-
     def take(self, rows: Table | None) -> None:
         """Other rows to predict."""
-        if rows is not self.rows:
+        if rows is None or self.rows is None or rows.frame is not self.rows.frame:
             self.rows, self.accepted, self._result = rows, False, None
 
     def predict(self, predictor: Predictor, match: Match, tick: Tick | None = None) -> Predictions:

@@ -11,7 +11,7 @@ from spnmkl.data import Choices, Dataset, SplitSettings
 from spnmkl.errors import DataError
 from spnmkl.runs.project_file import DataUse
 from spnmkl.runs.settings import Settings
-from spnmkl.structure import Path
+from spnmkl.structure import SPN, Path
 from spnmkl.structure.layout import unplaced
 from spnmkl.ui.activity import Task, Trainer
 from spnmkl.ui.drawing import Drawing
@@ -22,11 +22,24 @@ EXPIRY_SECONDS = 4 * 3600
 MAX_WORKSPACES = 200
 
 
+@dataclass(frozen=True, eq=False)
+class Before:
+    """What an upload took the place of."""
+
+    dataset: Dataset
+    choices: Choices
+    split: SplitSettings
+    settings: Settings
+    spn: SPN
+    brought: bool
+
+
 @dataclass
 class Workspace:
     """Everything one tab works on.
 
-    `missing` tells which data an opened project came without, `brought` whether data were loaded since.
+    `missing` tells which data an opened project came without, `brought` whether data were loaded since. `source` is
+    what was uploaded, where the data are that; `before` is what the upload took the place of.
     """
 
     drawing: Drawing
@@ -39,6 +52,8 @@ class Workspace:
     predicting: Predicting = field(default_factory=Predicting)
     missing: DataUse | None = None
     brought: bool = True
+    source: object = None
+    before: Before | None = None
 
     @property
     def task(self) -> Task:
@@ -47,6 +62,7 @@ class Workspace:
 
     def bring(self, dataset: Dataset) -> None:
         """Other data. What was chosen for the old ones is forgotten; a drawing stays if the person made it."""
+        self.source = self.before = None
         if self.missing is not None:
             with suppress(DataError):  # these are other data
                 dataset, self.missing = self.missing.applied(dataset), None
@@ -59,6 +75,24 @@ class Workspace:
         self.trainer.attach(dataset)
         if untouched:
             self.redraw()
+
+    def upload(self, dataset: Dataset, source: object) -> None:
+        """Data from files, which `undo_upload` takes back; those of the same files read otherwise go with them."""
+        now = Before(self.dataset, self.choices, self.split, self.trainer.settings, self.drawing.spn, self.brought)
+        before = self.before if self.source is not None and self.before is not None else now
+        waiting = self.missing is not None
+        self.bring(dataset)
+        self.source, self.before = source, None if waiting else before
+
+    def undo_upload(self) -> None:
+        """What was there before the upload, with what had been chosen for it."""
+        before, self.source, self.before = self.before, None, None
+        if before is not None:
+            self.dataset, self.brought = before.dataset, before.brought
+            self.choices, self.split, self.trainer.settings = before.choices, before.split, before.settings
+            if unplaced(self.drawing.spn) != unplaced(before.spn):
+                self.path = None
+                self.drawing.push(before.spn, "The drawing before the upload.", fit=True)
 
     def redraw(self) -> None:
         """A drawing over the loaded data in the place of this one; undo brings it back."""

@@ -11,6 +11,7 @@ from spnmkl.ui.canvas import KEY
 from spnmkl.ui.drawing import placed
 from spnmkl.ui.store import Workspace
 
+Downloads = dict[str, bytes]
 APP = Path(__file__).parents[2] / "app.py"
 
 

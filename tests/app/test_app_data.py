@@ -9,10 +9,11 @@ from weakref import ref
 import numpy as np
 import pandas as pd
 import pytest
-from app_pages import bring, fine, labelled, opened, texts, use_template, work
+from app_pages import Downloads, bring, fine, labelled, opened, texts, use_template, work
 from streamlit.testing.v1 import AppTest
 
 from spnmkl.data import SAMPLES, Dataset, load_sample, split_rows
+from spnmkl.structure.layout import unplaced
 
 MESSY = (
     "\ufeffPatient;Größe;Gewicht;<script>alert(1)</script>;Diagnose\r\n"
@@ -35,11 +36,6 @@ def upload(at: AppTest, *files: tuple[str, bytes]) -> AppTest:
     return at.file_uploader(key="data_files").set_value([(n, c, "application/octet-stream") for n, c in files]).run()
 
 
-def use(at: AppTest) -> AppTest:
-    labelled(at.button, "Use these data").click().run()
-    return fine(at)
-
-
 def test_the_page_opens_on_a_sample(at: AppTest) -> None:
     assert "breast" in texts(at)
     assert at.dataframe[0].value.shape == (100, 31)
@@ -57,7 +53,6 @@ def test_a_messy_csv(at: AppTest) -> None:
     fine(upload(at, (f"{CODE}.csv", MESSY.encode("utf-8"))))
     assert labelled(at.selectbox, "Separator").value == ";"
     assert labelled(at.selectbox, "Decimal sign").value == ","
-    use(at)
     dataset = work(at).dataset
     assert list(dataset.frame.columns) == ["Patient", "Größe", "Gewicht", CODE, "Diagnose"]
     assert dataset.frame["Größe"].tolist() == [1.5, 1.75, 1.6, 1.82, 1.7, 1.91]
@@ -72,15 +67,43 @@ def test_a_wrong_guess_can_be_corrected(at: AppTest) -> None:
     fine(upload(at, ("t.csv", content)))
     labelled(at.selectbox, "Decimal sign").set_value(".").run()
     fine(at)
-    use(at)
     assert work(at).dataset.frame["a"].tolist() == ["1,5", "2,5", "3,5", "4,5"]
+
+
+def test_lines_above_the_table_can_be_skipped(at: AppTest) -> None:
+    upload(at, ("t.csv", b"Export of Monday; from; the clinic\nid;a;label\n1;1,5;x\n2;2,5;y\n3;3,5;x\n4;4,5;y\n"))
+    labelled(at.number_input, "Lines above the table").set_value(1).run()
+    fine(at)
+    assert work(at).dataset.frame["a"].tolist() == [1.5, 2.5, 3.5, 4.5]
+    assert labelled(at.selectbox, "Separator").value == ";"
+    assert at.code[0].value.splitlines()[0] == "Export of Monday; from; the clinic"
+    assert "1 line above the table skipped" in texts(at)
+
+
+def test_an_upload_is_taken_at_once_and_can_be_undone(at: AppTest) -> None:
+    labelled(at.radio, "Missing values").set_value("median").run()
+    before, drawn = work(at).dataset, work(at).drawing.spn
+    fine(upload(at, ("t.csv", b"a;b;label\n1,5;2;x\n2,5;3;y\n3,5;4;x\n4,5;5;y\n")))
+    assert work(at).dataset.name == "t.csv" and work(at).choices.missing == "refuse"
+    assert work(at).drawing.spn != drawn, "nobody had touched the drawing, so that another was made"
+    assert "The label is **label**" in texts(at)
+    labelled(at.selectbox, "Decimal sign").set_value(".").run()
+    assert work(at).dataset.frame["a"].tolist() == ["1,5", "2,5", "3,5", "4,5"]
+    labelled(at.button, "Undo").click().run()
+    fine(at)
+    assert work(at).dataset is before and work(at).choices.missing == "median"
+    assert unplaced(work(at).drawing.spn) == unplaced(drawn)
+    labelled(at.button, "Use these data").click().run()
+    assert work(at).dataset.name == "t.csv"
+    labelled(at.button, "Load this sample").click().run()
+    assert work(at).dataset.name == "breast_cancer", "the files wait until they are asked for"
 
 
 def frame(rng: np.random.Generator, rows: int, columns: int, stem: str) -> pd.DataFrame:
     return pd.DataFrame(rng.normal(size=(rows, columns)), columns=[f"{stem}{k}" for k in range(columns)])
 
 
-def test_three_tables_joined_by_id_and_labels_of_their_own(at: AppTest) -> None:
+def test_three_tables_joined_by_id_and_labels_of_their_own(at: AppTest, downloads: Downloads) -> None:
     rng = np.random.default_rng(0)
     ids = [f"S{k:02d}" for k in range(20)]
     views = {name: frame(rng, 20, 5, f"{name}_").assign(sample=ids) for name in ("mrna", "mirna", "methylation")}
@@ -91,8 +114,8 @@ def test_three_tables_joined_by_id_and_labels_of_their_own(at: AppTest) -> None:
     fine(upload(at, *files, ("labels.csv", subtype.to_csv(index=False).encode())))
     labelled(at.selectbox, "Labels are").set_value("labels.csv").run()
     fine(at)
-    use(at)
     dataset = work(at).dataset
+    pd.testing.assert_frame_equal(pd.read_csv(io.BytesIO(downloads["joined.csv"])), dataset.frame)
     assert len(dataset.frame) == 18, "two samples are missing from one table"
     assert list(dataset.views) == ["mrna", "mirna", "methylation"]
     assert dataset.label == "subtype"
@@ -112,7 +135,6 @@ def test_kernel_matrices(at: AppTest) -> None:
     stored = io.BytesIO()
     np.savez(stored, shape=X @ X.T, colour=np.exp(-((X[:, None] - X[None]) ** 2).sum(2)), y=np.arange(12) % 2)
     fine(upload(at, ("kernels.npz", stored.getvalue())))
-    use(at)
     assert set(work(at).dataset.matrices) == {"shape", "colour"}
     at.switch_page("pages/design.py").run()
     use_template(at, "flat")
@@ -122,7 +144,7 @@ def test_kernel_matrices(at: AppTest) -> None:
 def test_a_wide_gzipped_table_stays_usable(at: AppTest) -> None:
     table = frame(np.random.default_rng(0), 60, 3000, "gene").assign(label=["a", "b"] * 30)
     upload(at, ("wide.csv.gz", gzip.compress(table.to_csv(index=False).encode())))
-    use(fine(at))
+    fine(at)
     assert work(at).dataset.label == "label"
     assert len(labelled(at.selectbox, "Label: the column with the classes").options) <= 502
     assert all(len(shown.value) <= 500 for shown in at.dataframe)
@@ -143,7 +165,7 @@ def test_corrections_stay_with_their_file(at: AppTest) -> None:
     upload(at, ("a.csv", b"a;y\n1;u\n2;v\n3;u\n"), ("b.csv", b"b,y\n1,u\n2,v\n3,u\n"))
     first = next(box for box in at.checkbox if box.label == "The first row holds names")
     first.set_value(False).run()
-    use(fine(remove(at, 0)))
+    fine(remove(at, 0))
     assert labelled(at.selectbox, "Separator").value == ","
     assert list(work(at).dataset.frame) == ["b", "y"]
 
@@ -153,7 +175,7 @@ def test_two_files_of_one_name(at: AppTest) -> None:
     fine(upload(at, ("t.csv", first), ("t.csv", second)))
     assert labelled(at.selectbox, "Labels are").options == ["in one of the views", "t.csv", "t.csv (2)"]
     labelled(at.selectbox, "Labels are").set_value("t.csv (2)").run()
-    use(fine(at))
+    fine(at)
     assert work(at).dataset.label == "y"
     assert work(at).dataset.frame["x"].tolist() == [1, 2, 3]
 
@@ -161,8 +183,7 @@ def test_two_files_of_one_name(at: AppTest) -> None:
 def test_nothing_of_a_file_stays_when_it_or_its_tab_is_gone(at: AppTest) -> None:
     upload(at, ("t.csv", b"x,y\n1,u\n2,v\n3,u\n"))
     labelled(at.checkbox, "The first row holds names").set_value(False).run()
-    use(at)
-    kept = [ref(table) for _, table in at.session_state["read_tables"].values()]
+    kept = [ref(table) for *_, table in at.session_state["read_tables"].values()]
     kept.append(ref(work(at).dataset))
     assert len(kept) == 3
     remove(at, 0)
@@ -174,12 +195,12 @@ def test_nothing_of_a_file_stays_when_it_or_its_tab_is_gone(at: AppTest) -> None
 def test_kernel_matrices_without_any_column(at: AppTest) -> None:
     stored = io.BytesIO()
     np.savez(stored, K=np.eye(4))
-    use(fine(upload(at, ("k.npz", stored.getvalue()))))
+    fine(upload(at, ("k.npz", stored.getvalue())))
     assert work(at).dataset.frame.shape == (4, 0)
 
 
 def test_a_label_without_any_value(at: AppTest) -> None:
-    use(fine(upload(at, ("t.csv", b"a,b,c\n1,,u\n2,,v\n3,,u\n"))))
+    fine(upload(at, ("t.csv", b"a,b,c\n1,,u\n2,,v\n3,,u\n")))
     labelled(at.selectbox, "Label: the column with the classes").set_value("b").run()
     assert not at.error and "No row has a label." in texts(at)
 
@@ -242,7 +263,6 @@ def test_label_group_and_ignored_columns(at: AppTest) -> None:
 
 def test_views_by_prefix_and_by_hand(at: AppTest) -> None:
     upload(at, ("t.csv", b"a.x,a.y,b.x,b.y,label\n1,2,3,4,p\n2,3,4,6,q\n3,1,5,5,p\n0,2,4,7,q\n"))
-    use(at)
     assert not work(at).dataset.views
     labelled([*at.text_input], "Separator").set_value(".").run()
     labelled(at.button, "Views from the beginnings of the names").click().run()
@@ -288,7 +308,7 @@ def test_hostile_column_names_everywhere() -> None:
     names = [CODE, "'quoted\" $x$ `y`", "🧬", "x" * 10_000, ":red[a] **b**"]
     table = pd.DataFrame(np.arange(50.0).reshape(10, 5), columns=names).assign(label=["a", "b"] * 5)
     upload(at, ("t.csv", table.to_csv(index=False).encode()))
-    use(fine(at))
+    fine(at)
     for part in ("design", "data"):
         at.switch_page(f"pages/{part}.py").run()
         assert not at.exception

@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from app_pages import bring, fine, labelled, opened, texts, work
-from streamlit.elements.widgets import button
+from app_pages import Downloads, bring, fine, labelled, opened, texts, work
 from streamlit.testing.v1 import AppTest
 
 from spnmkl import SPN, Kernel, Product, SPNMKLClassifier, Sum
@@ -16,23 +15,6 @@ from spnmkl.data import Dataset, load_sample
 from spnmkl.runs import prediction
 from spnmkl.runs.settings import Settings
 from spnmkl.ui.activity import Trainer
-
-Downloads = dict[str, bytes]
-
-
-@pytest.fixture
-def downloads(monkeypatch: pytest.MonkeyPatch) -> Downloads:
-    """What the download buttons of the last run of the page would give, by file name."""
-    kept: Downloads = {}
-    marshall = button.marshall_file
-
-    def keep(coordinates: str, data: object, *more: object, **named: object) -> object:
-        content = data() if callable(data) else data
-        kept[str(named.get("file_name", more[-1]))] = content.encode() if isinstance(content, str) else content
-        return marshall(coordinates, data, *more, **named)
-
-    monkeypatch.setattr(button, "marshall_file", keep)
-    return kept
 
 
 def train(trainer: Trainer, at: AppTest, **settings: float) -> None:
@@ -49,9 +31,9 @@ def at() -> AppTest:
     return fine(at.run())
 
 
-def give_rows(at: AppTest, name: str, content: bytes) -> AppTest:
+def give_rows(at: AppTest, name: str, content: bytes, *others: tuple[str, bytes]) -> AppTest:
     key = f"predict_rows_{work(at).predicting.uploads}"
-    return at.file_uploader(key=key).set_value((name, content, "text/csv")).run()
+    return at.file_uploader(key=key).set_value([(n, c, "text/csv") for n, c in ((name, content), *others)]).run()
 
 
 def give_model(at: AppTest, name: str, content: bytes) -> AppTest:
@@ -99,6 +81,28 @@ def test_predictions_equal_the_library_and_the_command_line(at: AppTest, downloa
     accuracy = np.mean(model.predict(X.loc[new.index]) == y[new.index])
     assert at.metric[0].value == f"{100 * accuracy:.1f} %"
     assert got["right"].mean() == accuracy
+
+
+def test_several_files_are_joined_as_for_training(at: AppTest) -> None:
+    whole = load_sample("wine").frame.iloc[:30].assign(bottle_id=[f"b{k}" for k in range(30)])
+    fine(give_rows(at, "new.csv", csv(whole)))
+    expected = predictions(at).set_index("bottle_id")
+    names = list(whole.columns[:13])
+    first, second = whole[["bottle_id", *names[:6]]], whole[["bottle_id", *names[6:], "cultivar"]]
+    shuffled = second.sample(frac=1, random_state=0).iloc[:25]
+    fine(give_rows(at, "first.csv", csv(first), ("second.csv", csv(shuffled))))
+    got = predictions(at).set_index("bottle_id")
+    assert sorted(got.index) == sorted(shuffled["bottle_id"])
+    scores = list(got.filter(like="score"))
+    np.testing.assert_allclose(got[scores], expected.loc[got.index, scores])
+    assert "'second' lacks 5 ids" in texts(at).replace("\\", "")
+
+    give_rows(at, "first.csv", csv(first), ("second.csv", csv(second.drop(columns="bottle_id"))))
+    assert "No column of ids is shared by 'first.csv', 'second.csv'" in at.error[0].value.replace("\\", "")
+    assert work(at).predicting.rows is None
+    labelled(at.radio, "Rows belong together by").set_value("their order").run()
+    fine(at)
+    np.testing.assert_allclose(predictions(at)[scores], expected[scores])
 
 
 def test_without_labels_there_is_no_accuracy(at: AppTest) -> None:

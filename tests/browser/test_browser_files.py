@@ -22,9 +22,8 @@ def give(page: Page, *files: tuple[str, bytes]) -> None:
     page.locator("input[type=file]").first.set_input_files(given)  # type: ignore[arg-type]
 
 
-def use(page: Page, shown: str) -> None:
-    """Load what was uploaded, and wait until the page shows it."""
-    page.get_by_role("button", name="Use these data").click()
+def loaded(page: Page, shown: str) -> None:
+    """Wait until the page shows what was uploaded."""
     expect(page.get_by_text(shown)).to_be_visible()
     settled(page)
 
@@ -54,7 +53,7 @@ def test_template_edit_export_import(canvas: Canvas) -> None:
 def test_a_messy_table_is_read_used_and_drawn_over(data: Page) -> None:
     give(data, (f"messy {CODE[:20].replace('/', '')}.csv", MESSY.encode()))
     expect(data.get_by_text("6 rows × 5 columns").first).to_be_visible()
-    use(data, "6 rows · 5 columns")
+    loaded(data, "6 rows · 5 columns")
     data.get_by_role("tab", name="2 · Columns").click()
     label = data.get_by_label("Label: the column with the classes")
     expect(label).to_have_count(1)
@@ -81,9 +80,8 @@ def test_three_tables_are_joined_by_id(data: Page) -> None:
     give(data, *files, ("labels.csv", subtype.to_csv(index=False).encode()))
     data.get_by_label("Labels are").click()
     data.get_by_role("option", name="labels.csv").click()
-    expect(data.get_by_role("button", name="Use these data")).to_be_visible()
-    settled(data)
-    use(data, "4 files ·")
+    expect(data.get_by_text("The label is subtype")).to_be_visible()
+    loaded(data, "4 files ·")
     canvas = design(data)
     canvas.use("grouped")
     spn = canvas.exported()
@@ -98,7 +96,7 @@ def test_broken_files_are_refused_and_the_data_stay(data: Page) -> None:
     expect(alerts.filter(has_text="went wrong")).to_have_count(0)
     settled(data)
     expect(data.get_by_text("569 rows · 31 columns")).to_be_visible()
-    assert data.get_by_role("button", name="Use these data").count() == 0
+    assert data.get_by_role("button", name="Undo").count() == 0
 
 
 def test_a_hostile_structure_stays_text_everywhere(canvas: Canvas) -> None:
@@ -139,7 +137,7 @@ def test_hostile_columns_stay_text_everywhere(data: Page) -> None:
     names = [CODE, "'quoted\" $x$ `y`", "🧬", "x" * 10_000, ":red[a] **b**"]
     table = pd.DataFrame(np.arange(50.0).reshape(10, 5), columns=names).assign(label=["a", "b"] * 5)
     give(data, ("t.csv", table.to_csv(index=False).encode()))
-    use(data, "10 rows · 6 columns")
+    loaded(data, "10 rows · 6 columns")
     for panel in ("2 · Columns", "3 · Preparation", "1 · Source"):
         data.get_by_role("tab", name=panel).click()
         settled(data)

@@ -58,7 +58,6 @@ def trained(page: Page, url: str) -> Page:
 
 def test_draw_upload_train_predict_download(data: Page, tab: Callable[[], Page], url: str, tmp_path: Path) -> None:
     give(data, "data_files", "flowers.csv", flowers(160, 0).to_csv(index=False).encode())
-    data.get_by_role("button", name="Use these data").click()
     expect(data.get_by_text("160 rows · 4 columns")).to_be_visible()
     go(data, "Design")
     canvas = Canvas(data)

@@ -89,6 +89,22 @@ def test_predict_agrees_with_the_library(run: Run, folder: Path) -> None:
     assert pd.read_csv("p.csv")["prediction"].tolist() == table["prediction"].tolist()
 
 
+def test_lines_above_the_header(run: Run, folder: Path) -> None:
+    text = samples().to_csv(index=False)
+    (folder / "noted.csv").write_text(f"# from the clinic\n{text}")
+    (folder / "titled.csv").write_text(f"Report,,,,,\n\n{text}")
+    assert run("fit", "noted.csv", *FIT[2:])[0] == 0
+    expected = run("predict", "m.spnmkl", "data.csv")
+    assert run("predict", "m.spnmkl", "noted.csv") == expected
+    assert run("predict", "m.spnmkl", "titled.csv", "--skip-lines", 2) == expected
+    assert run("predict", "m.spnmkl", "titled.csv")[0] == 2
+    made = [
+        run("template", "grouped", "--columns", *given, "--label", "y")
+        for given in (["data.csv"], ["titled.csv", "--skip-lines", 2])
+    ]
+    assert made[0] == made[1] and made[0][0] == 0
+
+
 def test_three_classes_holes_and_settings(run: Run) -> None:
     frame = samples().rename(columns={"y": "old"})
     frame["y"] = np.digitize(frame["shape__a"], [-0.5, 0.5])
@@ -244,7 +260,7 @@ def test_validate_and_repair(run: Run) -> None:
         "error: The kernel 'k1' stands directly below the sum 's1'; every child of a sum must be a product. "
         "Repair: put a product between 's1' and 'k1'.\n"
     )
-    valid = "valid: SPN(1 sum, 2 products, 2 kernels), 2 paths, 1 layers\n"
+    valid = "valid: SPN(1 sum, 2 products, 2 kernels), 2 paths, 1 layer\n"
     assert run("validate", "s.json") == (2, problem, "")
     repaired = problem + "repaired structure saved as r.json; errors left: 0\n" + valid
     assert run("validate", "s.json", "--repair", "r.json") == (0, repaired, "")
@@ -352,6 +368,10 @@ def test_help_tells_the_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
     assert end.value.code == 0
     out = capsys.readouterr().out
     assert all(f"\n    {code} " in out for code in {*cli.EXIT_CODES.values(), 2, 130})
+    with pytest.raises(SystemExit):
+        cli.main(["predict", "--help"])
+    out = capsys.readouterr().out
+    assert all(f"\n    {code} " in out for code in (0, 2, 130)) and "\n    3 " not in out
 
 
 def test_a_terminal_sees_one_line_that_changes() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from spnmkl.data import Dataset, Table, attach_labels, join_views, read_file
+from spnmkl.data import Dataset, Joining, Table, attach_labels, join_files, join_views, read_file
 from spnmkl.errors import DataError
 
 
@@ -102,6 +102,23 @@ def test_views_and_columns_of_the_same_name_stay_apart() -> None:
     assert set(joined.views) == {"t", "t (2)"} and all(len(columns) == 2 for columns in joined.views.values())
 
 
+def test_the_files_of_a_person() -> None:
+    views, labels = omics(), table("labels.csv", sample=["S4", "S2"], y=["u", "v"])
+    alone = join_files(views[:1], Joining())
+    assert alone.frame is views[0].frame and not alone.views
+    both = join_files([labels, *views], Joining(labels=0))
+    pd.testing.assert_frame_equal(both.frame.drop(columns="y"), join_views(views).frame)
+    assert dict(zip(both.frame["sample"], both.frame["y"].fillna("none"), strict=True)) == {
+        "S2": "v",
+        "S3": "none",
+        "S4": "u",
+    }
+    assert join_files([views[0], labels], Joining(labels=1)).views == {"mrna": ("sample", "TP53", "BRCA1")}
+    numbered = [table("a.csv", k=[2, 1, 3], c=[7, 8, 9], x=[1, 2, 3]), table("b.csv", k=[1, 2, 3], c=[9, 8, 7])]
+    by_c = join_files(numbered, Joining(id_column="c")).frame
+    assert by_c.to_dict("list") == {"c": ["7", "8", "9"], "a__k": [2, 1, 3], "x": [1, 2, 3], "b__k": [3, 2, 1]}
+
+
 REFUSED = [
     (lambda: join_views([]), "There is no table to join; choose at least one file."),
     (
@@ -115,7 +132,7 @@ REFUSED = [
     ),
     (
         lambda: join_views([table("a.csv", x=[0.5, 1.5]), table("b.csv", z=[1, 2])]),
-        "No column of ids is shared by 'a.csv', 'b.csv'; choose one, or join by row order.",
+        "No column of ids is shared by 'a.csv', 'b.csv'; give each the same id column, or join by row order.",
     ),
     (
         lambda: join_views([table("a.csv", id=["a"]), table("b.csv", z=[1])], id_column="id"),

@@ -70,6 +70,12 @@ GUESSES = [
     ("x,n1,n2\ng1,1,2\ng2,3,4\nclass,u,v\n", {"transpose": True}, ["id", "g1", "g2", "class"]),
     ("country,x1,x2\nFrance,1,2\nItaly,4,5\nPeru,7,8\n", {}, ["country", "x1", "x2"]),
     ("vote,x,z\ny,1,2\nn,3,4\ny,5,6\n", {}, ["vote", "x", "z"]),
+    ('# made by "x\n#\n\n# units, cm\na,b\n1,2\n', {"skip": 4}, ["a", "b"]),
+    ("# note\n#a,b\n1,2\n", {"skip": 1}, ["#a", "b"]),
+    ("Export of May\n\nid;x;y\na;1,5;u\n", {"skip": 2, "separator": ";", "decimal": ","}, ["id", "x", "y"]),
+    ("Clinic, north\na,b,c,d\n1,2,3,4\n", {"skip": 1}, ["a", "b", "c", "d"]),
+    ("#a\tb\n1\t2\n", {"separator": "\t"}, ["#a", "b"]),
+    ("# note; one\n\na;b\n1,5;2\n", {"skip": 1, "separator": ";", "decimal": ","}, ["a", "b"]),
 ]
 
 
@@ -102,6 +108,29 @@ def test_every_guess_can_be_corrected() -> None:
     turned = read_file("t.csv", b"f,u,v\nx,1,\ny,3,4\n", ReadOptions(transpose=True)).frame
     assert turned.to_dict("list") == {"id": ["u", "v"], "x": [1, pytest.approx(np.nan, nan_ok=True)], "y": [3, 4]}
     assert read_file("t.csv", b"c,x\n01,1\n2,2\n", ReadOptions(text=("c",))).frame["c"].tolist() == ["01", "2"]
+
+
+def test_lines_above_the_table_are_skipped() -> None:
+    data = b"Export, 3 May\nclinic's \"north\n\nid;x;y\na;1,5;u\nb;2,5;v\n"
+    options = guess_options("t.csv", data, skip=3)
+    assert (options.skip, options.separator, options.decimal) == (3, ";", ",")
+    table = read_file("t.csv", data, options)
+    assert table.frame.to_dict("list") == {"id": ["a", "b"], "x": [1.5, 2.5], "y": ["u", "v"]}
+    assert "3 lines above the table skipped, such as 'Export, 3 May'." in table.notes
+    assert table.beginning.splitlines()[3] == "id;x;y"
+    with pytest.raises(DataError, match=r"Nothing of 't\.csv' is left below the 9 lines that are skipped; skip fewer"):
+        read_file("t.csv", data, replace(options, skip=9))
+    with pytest.raises(DataError, match="line 7"):
+        read_file("t.csv", data + b"c;1;2;3;4\n", options)
+    with pytest.raises(DataError, match="must be 0 or more, but it is -1"):
+        ReadOptions(skip=-1)
+
+
+def test_titles_above_a_workbooks_table_are_skipped() -> None:
+    file = io.BytesIO()
+    pd.DataFrame([["Report", None], ["a", "b"], [1, 2], [3, 4]]).to_excel(file, index=False, header=False)
+    table = read_file("t.xlsx", file.getvalue(), guess_options("t.xlsx", file.getvalue(), skip=1))
+    assert table.frame.to_dict("list") == {"a": [1, 3], "b": [2, 4]}
 
 
 def test_turning_keeps_numbers_and_text_apart() -> None:
@@ -211,7 +240,7 @@ def test_kernel_matrices(kind: str) -> None:
 
 def test_settings_say_what_can_be_corrected() -> None:
     tables = [read_file("a.csv", b"x,y\n1,2\n"), read_file("b.svm", b"1 1:2\n")]
-    assert tables[0].settings == ("separator", "decimal", "encoding", "header", "missing", "transpose")
+    assert tables[0].settings == ("skip", "separator", "decimal", "encoding", "header", "missing", "transpose")
     assert tables[1].settings == ()
     assert [table.view for table in (*tables, read_file("mrna.csv.gz", gzip.compress(b"x,y\n1,2\n")))] == [
         "a",

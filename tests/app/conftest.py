@@ -1,0 +1,20 @@
+"""What several pages' tests need."""
+
+import pytest
+from app_pages import Downloads
+from streamlit.elements.widgets import button
+
+
+@pytest.fixture
+def downloads(monkeypatch: pytest.MonkeyPatch) -> Downloads:
+    """What the download buttons of the last run of the page would give, by file name."""
+    kept: Downloads = {}
+    marshall = button.marshall_file
+
+    def keep(coordinates: str, data: object, *more: object, **named: object) -> object:
+        content = data() if callable(data) else data
+        kept[str(named.get("file_name", more[-1]))] = content.encode() if isinstance(content, str) else content
+        return marshall(coordinates, data, *more, **named)
+
+    monkeypatch.setattr(button, "marshall_file", keep)
+    return kept
