@@ -146,6 +146,11 @@ class Dataset:
         """Without the rows that have no label."""
         return self if not self.n_unlabelled else self.take(self.frame[self.label].notna().to_numpy())
 
+    @cached_property
+    def labelled_table(self) -> Dataset:
+        """The rows that have a label, without the matrices, which would be cut with them."""
+        return replace(self, matrices={}).labelled()
+
     def template(self, name: str) -> SPN:
         """A template filled with the views, columns and matrices; see `fill_template`."""
         return fill_template(name, self.numeric, self.categorical, self.feature_views, tuple(self.matrices))

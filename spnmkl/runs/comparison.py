@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -206,7 +206,7 @@ def was_trained_on(run: Run, dataset: Dataset) -> bool:
 
 
 def _same_rows(run: Run, dataset: Dataset) -> bool:
-    labelled = replace(dataset, matrices={}).labelled()
+    labelled = dataset.labelled_table
     if not len(labelled.frame):
         return False
     parts = split_rows(labelled, run.split.test_share, run.split.seed)

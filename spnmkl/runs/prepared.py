@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -177,12 +177,11 @@ def prepare(spn: SPN, dataset: Dataset, choices: Choices, split: SplitSettings, 
 
 def _labelled_parts(dataset: Dataset, split: SplitSettings) -> tuple[Split, NDArray]:
     """Training and test rows by their position in the frame, and the class of every row of the frame (or none)."""
-    table = replace(dataset, matrices={})  # not to be cut with the rows
-    labelled = table.labelled()
+    labelled = dataset.labelled_table
     parts = split_rows(labelled, split.test_share, split.seed)
     rows = np.arange(len(dataset.frame))
     y = labelled.y
-    if table.n_unlabelled:
+    if dataset.n_unlabelled:
         rows = np.flatnonzero(dataset.frame[dataset.label].notna())
         everywhere = np.empty(len(dataset.frame), dtype=y.dtype)
         everywhere[rows] = y

@@ -135,8 +135,8 @@ class Scores:
         low, high = self.interval
         answer, share = self.majority
         return (
-            f"{_percent(self.accuracy)} of {counted(self.n, part + ' row')} right (95 % interval "
-            f"{100 * low:.0f}–{100 * high:.0f} %); always answering {quoted(answer)} gives {_percent(share)}"
+            f"{share_right(self.accuracy)} of {counted(self.n, part + ' row')} right (95 % interval "
+            f"{100 * low:.0f}–{100 * high:.0f} %); always answering {quoted(answer)} gives {share_right(share)}"
         )
 
 
@@ -156,6 +156,6 @@ def _curve(positive: NDArray[np.bool_], values: Floats) -> tuple[Floats, Floats]
     return _ratio(false, np.full(len(false), false[-1])), _ratio(true, np.full(len(true), true[-1]))
 
 
-def _percent(share: float) -> str:
+def share_right(share: float) -> str:
     """One decimal, and 100.0 only for all."""
     return f"{100 * (share if share == 1 else min(share, 0.999)):.1f} %"

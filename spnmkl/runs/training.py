@@ -74,11 +74,6 @@ class Run:
     def n_test(self) -> int:
         return len(self.test)
 
-    @property
-    def beta_frames(self) -> list[dict[str, float]]:
-        """The weights after every iteration."""
-        return [record.beta for record in self.solution.history]
-
 
 def train(
     prepared: Prepared,

@@ -59,11 +59,6 @@ def effort(run: Run) -> str:
     return f"{run.seconds:.3g} s, {counted(len(history), 'iteration')}, {counted(fits, 'SVM fit')}"
 
 
-def share_right(share: float) -> str:
-    """One decimal, and 100.0 only for all."""
-    return f"{100 * (share if share == 1 else min(share, 0.999)):.1f} %"
-
-
 def percent(share: float) -> str:
     """Two digits that count: 0.031 %."""
     return f"{100 * share:.2g} %" if share >= 1e-6 else "0.0001 %"

@@ -100,6 +100,15 @@ class Trainer:
     def busy(self) -> bool:
         return self.activity is not None and not self.activity.job.finished
 
+    @property
+    def working(self) -> Activity | None:
+        """What the person asked for, while it runs; a look ahead is not asked for."""
+        return self.activity if self.activity is not None and self.busy and self.activity.kind != "look" else None
+
+    @property
+    def training(self) -> bool:
+        return self.working is not None and self.working.kind == "train"
+
     def fresh_name(self) -> str:
         """Of no run that is or was there, since pages remember by name what was done with a run."""
         taken = {run.name for run in self.runs} | self._gone

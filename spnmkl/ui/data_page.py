@@ -50,6 +50,9 @@ CATEGORICAL_WORDS = {
 @fragment
 def data_page() -> None:
     work = workspace()
+    title, onwards = st.columns([4, 1], vertical_alignment="center")
+    title.markdown("#### Data — bring the samples")
+    onwards.page_link("pages/design.py", label="Next: draw the structure", icon=":material/arrow_forward:")
     missing_data(work, here=True)
     source, columns, preparation = st.tabs(["1 · Source", "2 · Columns", "3 · Preparation"])
     with source, boundary():
@@ -252,8 +255,7 @@ def choose_preparation(work: Workspace) -> None:
         st.slider("Rows held out for the test", 0.1, 0.5, step=0.05, format="percent", **share)
         st.number_input("Seed of the split", 0, 10**6, **kept(work, "split", "seed"))
         try:
-            # Without matrices, which would be cut with the rows.
-            parts = split_rows(replace(work.dataset, matrices={}).labelled(), work.split.test_share, work.split.seed)
+            parts = split_rows(work.dataset.labelled_table, work.split.test_share, work.split.seed)
         except SPNMKLError as error:
             st.warning(plain(error))
         else:
@@ -277,7 +279,7 @@ def usable(work: Workspace, rows: NDArray) -> int:
     """How many of these rows are left where those with missing values are not used."""
     if work.choices.missing != "drop rows":
         return len(rows)
-    labelled = replace(work.dataset, matrices={}).labelled()
+    labelled = work.dataset.labelled_table
     return int(labelled.frame[list(labelled.features)].iloc[rows].notna().all(axis=1).sum())
 
 

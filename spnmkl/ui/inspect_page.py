@@ -48,9 +48,8 @@ def inspect_page() -> None:
 
 
 def nothing_yet(trainer: Trainer) -> None:
-    training = trainer.busy and trainer.activity is not None and trainer.activity.kind == "train"
     with st.container(border=True, horizontal_alignment="center"):
-        if training:
+        if trainer.training:
             said, label = "**A training is going on.** Once it has ended, what it learned is shown here.", "Watch it"
             _wait_for(trainer)
         else:

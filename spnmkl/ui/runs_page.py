@@ -47,7 +47,7 @@ def all_runs() -> None:
     trainer = work.trainer
     trainer.collect()
     missing_data(work)
-    if going_on(trainer):
+    if trainer.training:
         wait()
     run = trainer.run
     if run is None:
@@ -64,14 +64,10 @@ def all_runs() -> None:
         st.page_link("pages/train.py", label="Train again", icon=":material/arrow_forward:")
 
 
-def going_on(trainer: Trainer) -> bool:
-    return trainer.busy and trainer.activity is not None and trainer.activity.kind == "train"
-
-
 @st.fragment(run_every=1.0)
 def wait() -> None:
     """List a training once it has ended."""
-    if going_on(workspace().trainer):
+    if workspace().trainer.training:
         st.info("A training is going on; it is listed here once it has ended.", icon=":material/progress_activity:")
     else:
         st.rerun()
@@ -81,7 +77,7 @@ def nothing_yet(trainer: Trainer) -> None:
     with st.container(border=True, horizontal_alignment="center", gap="small"):
         said = "**Nothing is trained yet.** Every training of this visit is kept and listed here."
         st.markdown(said, width="content")
-        label = "Watch the training" if going_on(trainer) else "Train the drawing"
+        label = "Watch the training" if trainer.training else "Train the drawing"
         st.page_link("pages/train.py", label=label, icon=":material/arrow_forward:")
 
 

@@ -11,13 +11,14 @@ import numpy as np
 import streamlit as st
 
 from spnmkl.charts import convergence_chart, cv_chart, path_chart, stability_chart, weights_chart
-from spnmkl.data import Dataset, split_rows
+from spnmkl.data import Split, split_rows
 from spnmkl.errors import SPNMKLError
 from spnmkl.export.text import weight_symbol
 from spnmkl.runs.estimate import available_memory, estimate, refusal
+from spnmkl.runs.scores import share_right
 from spnmkl.runs.settings import Settings
 from spnmkl.runs.training import Run
-from spnmkl.runs.words import effort, ending, percent, pruning, share_right
+from spnmkl.runs.words import effort, ending, percent, pruning
 from spnmkl.solution import Record
 from spnmkl.structure import SPN
 from spnmkl.ui.activity import FOLDS, Activity, Kind, Trainer, free_kernels, kept_bytes
@@ -33,6 +34,11 @@ REFRESHES = (1.0, 2.5)  # seconds between two looks at an activity: a young one,
 OLD_SECONDS = 3.0
 QUICK_BYTES = 500_000_000  # kernels up to this size are computed as soon as the page is opened
 OPENS: dict[Kind, str] = {"choose": "Choice of C", "trace": "β against C"}  # the tab where the result stands
+CHOOSE_HELP = (
+    "Cross-validation on the training rows: accuracy for a dozen values of C, and how stable the weights are. Whole "
+    "groups are held out where the data have a group column."
+)
+TRACE_HELP = "The regularisation path: every weight over a dozen values of C."
 DOING = {"train": "Training", "choose": "Cross-validation", "trace": "Tracing the weights over C", "look": "Preparing"}
 
 
@@ -41,38 +47,39 @@ def train_page() -> None:
     title, onwards = st.columns([4, 1], vertical_alignment="center")
     title.markdown("#### Train — learn the weights")
     onwards.page_link("pages/inspect.py", label="Next: what was learned", icon=":material/arrow_forward:")
-    if not ready(work):
+    parts = ready(work)
+    if parts is None:
         return
     work.trainer.collect()
     left, right = st.columns([5, 12], gap="medium")
     with left, boundary():
-        controls(work)
+        controls(work, parts)
     with right:
         refresh = refreshing(work.trainer)
         st.fragment(watch, run_every=refresh)(refresh)
 
 
-def ready(work: Workspace) -> bool:
-    """Whether there is something to train; else what is missing, and where to mend it."""
+def ready(work: Workspace) -> Split | None:
+    """The rows to train on and to test; where nothing can be trained, what is missing and where to mend it."""
     errors = [issue for issue in all_issues(work.drawing.spn, work) if issue.severity == "error"]
     if errors:
         if work.foreign:
             offer_redraw(work)
-            return False
+            return None
         st.warning(f"The drawing cannot be trained yet. {plain(errors[0].message)}")
         st.page_link("pages/design.py", label="Mend it in Design", icon=":material/account_tree:")
-        return False
+        return None
     try:
-        split_rows(labelled(work), work.split.test_share, work.split.seed)
+        parts = split_rows(work.dataset.labelled_table, work.split.test_share, work.split.seed)
     except SPNMKLError as error:
         st.warning(f"The data cannot be trained on yet. {plain(error)}")
         st.page_link("pages/data.py", label="Mend it in Data", icon=":material/table:")
-        return False
+        return None
     if lacks_values(work):
         st.warning("Some values are missing. Choose in Data, under *3 · Preparation*, to fill them or leave them out.")
         st.page_link("pages/data.py", label="Choose in Data", icon=":material/table:")
-        return False
-    return True
+        return None
+    return parts
 
 
 def lacks_values(work: Workspace) -> bool:
@@ -83,14 +90,9 @@ def lacks_values(work: Workspace) -> bool:
     return bool(dataset.frame[list(dataset.features)].isna().to_numpy().any())
 
 
-def labelled(work: Workspace) -> Dataset:
-    """The rows that have a class, without the matrices, which would be cut with them."""
-    return replace(work.dataset, matrices={}).labelled()
-
-
-def controls(work: Workspace) -> None:
-    trainer, dataset = work.trainer, labelled(work)
-    rows = usable(work, split_rows(dataset, work.split.test_share, work.split.seed).train)
+def controls(work: Workspace, parts: Split) -> None:
+    trainer, dataset = work.trainer, work.dataset.labelled_table
+    rows = usable(work, parts.train)
     trainer.settings = fitting(trainer.settings, work.drawing.spn, dataset.classes)
     weights = len(work.drawing.spn.products)
     st.caption(f"**{plain(dataset.name[:60])}** · {rows:,} rows to train on · {weights:,} weights")
@@ -99,19 +101,10 @@ def controls(work: Workspace) -> None:
     room = None if free is None else free + kept_bytes()
     refused = refusal(expected, room)
     crossed = refusal(estimate(work.drawing.spn, rows, len(dataset.classes), trainer.settings, FOLDS), room)
-    activity = trainer.activity
-    if activity is not None and trainer.busy and activity.kind != "look":
-        st.button("Stop", icon=":material/stop_circle:", type="primary", width="stretch", on_click=activity.job.stop)
+    if working := trainer.working:
+        st.button("Stop", icon=":material/stop_circle:", type="primary", width="stretch", on_click=working.job.stop)
     else:
-        st.button(
-            "Train",
-            icon=":material/play_arrow:",
-            type="primary",
-            width="stretch",
-            disabled=refused is not None,
-            on_click=begin,
-            args=(work, "train", presence()),
-        )
+        begin_button(work, "train", "Train", refused is not None, icon=":material/play_arrow:", type="primary")
     if refused:
         st.error(plain(refused))
     else:
@@ -138,26 +131,13 @@ def error(work: Workspace) -> str | None:
 def search(work: Workspace, refused: str | None, crossed: str | None) -> None:
     """Choosing C, and how the weights depend on it."""
     trainer = work.trainer
-    busy = trainer.busy and trainer.activity is not None and trainer.activity.kind != "look"
+    busy = trainer.working is not None
     cross, trace = st.columns(2)
-    cross.button(
-        "Choose C",
-        width="stretch",
-        disabled=busy or crossed is not None,
-        on_click=begin,
-        args=(work, "choose", presence()),
-        help="Cross-validation on the training rows: accuracy for a dozen values of C, and how stable the weights are. "
-        "Whole groups are held out where the data have a group column."
-        + (f"\n\n{plain(crossed)}" if crossed and not refused else ""),
-    )
-    trace.button(
-        "β against C",
-        width="stretch",
-        disabled=busy or refused is not None,
-        on_click=begin,
-        args=(work, "trace", presence()),
-        help="The regularisation path: every weight over a dozen values of C.",
-    )
+    with cross:
+        why = f"\n\n{plain(crossed)}" if crossed and not refused else ""
+        begin_button(work, "choose", "Choose C", busy or crossed is not None, help=CHOOSE_HELP + why)
+    with trace:
+        begin_button(work, "trace", "β against C", busy or refused is not None, help=TRACE_HELP)
     found = trainer.cross_validation
     if found is not None and trainer.search_fits(work.task, trainer.settings) and found.best_C != trainer.settings.C:
         st.button(
@@ -167,6 +147,10 @@ def search(work: Workspace, refused: str | None, crossed: str | None) -> None:
             on_click=take_C,
             args=(trainer, found.best_C),
         )
+
+
+def begin_button(work: Workspace, kind: Kind, title: str, disabled: bool, **looks: Any) -> None:
+    st.button(title, width="stretch", disabled=disabled, on_click=begin, args=(work, kind, presence()), **looks)
 
 
 def begin(work: Workspace, kind: Kind, here: Any) -> None:
@@ -207,16 +191,16 @@ def watch(refresh: float | None) -> None:
         trainer = work.trainer
         if refreshing(trainer) != refresh:
             st.rerun()
-        activity = trainer.activity
-        if activity is not None and activity.kind != "look":
-            progress(activity)
+        working = trainer.working
+        if working is not None:
+            progress(working)
         elif said := error(work):
             st.error(plain(said))
-        shown = activity if activity is not None and activity.kind == "train" else None
+        shown = working if trainer.training else None
         run = None if shown else current_run(work)
-        if run is not None and (activity is None or activity.kind == "look"):
+        if run is not None and working is None:
             outcome(run, trainer.settings)
-        elif activity is None or activity.kind == "look":
+        elif working is None:
             st.info("Press **Train**: the weights of the drawing are learned together with the classifier.")
         show_parts(work, shown, run)
 

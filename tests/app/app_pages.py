@@ -6,7 +6,9 @@ from typing import Any
 from streamlit.testing.v1 import AppTest
 
 from spnmkl.data import Dataset
+from spnmkl.runs.settings import Settings
 from spnmkl.structure import SPN
+from spnmkl.ui.activity import Trainer
 from spnmkl.ui.canvas import KEY
 from spnmkl.ui.drawing import placed
 from spnmkl.ui.store import Workspace
@@ -41,6 +43,11 @@ def bring(at: AppTest, dataset: Dataset, structure: SPN | None = None) -> AppTes
     if structure is not None:
         work(at).drawing.push(placed(structure))
     return at.run()
+
+
+def train(trainer: Trainer, at: AppTest, **settings: float) -> None:
+    trainer.start("train", work(at).task, Settings(**settings), lambda: True).job.join(60)
+    trainer.collect()
 
 
 def send(at: AppTest, *, select: list[str] | None = None, **changes: Any) -> AppTest:

@@ -6,20 +6,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from app_pages import Downloads, bring, fine, labelled, opened, texts, work
+from app_pages import Downloads, bring, fine, labelled, opened, texts, train, work
 from streamlit.testing.v1 import AppTest
 
 from spnmkl import SPN, Kernel, Product, SPNMKLClassifier, Sum
 from spnmkl.cli import main
 from spnmkl.data import Dataset, load_sample
 from spnmkl.runs import prediction
-from spnmkl.runs.settings import Settings
-from spnmkl.ui.activity import Trainer
-
-
-def train(trainer: Trainer, at: AppTest, **settings: float) -> None:
-    trainer.start("train", work(at).task, Settings(**settings), lambda: True).job.join(60)
-    trainer.collect()
 
 
 @pytest.fixture

@@ -8,9 +8,8 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
-from app_pages import bring, fine, labelled, opened, texts, work
+from app_pages import Downloads, bring, fine, labelled, opened, texts, train, work
 from streamlit.testing.v1 import AppTest
-from test_app_predict import Downloads, downloads, train
 
 from spnmkl import SPN, Kernel, Product, Sum
 from spnmkl.data import Choices, Dataset, SplitSettings, load_sample
@@ -22,7 +21,6 @@ from spnmkl.runs.training import Run
 from spnmkl.ui.activity import Activity, Trainer
 from spnmkl.ui.project import open_project, packed
 
-__all__ = ["downloads"]
 WINE = "wine"
 
 

@@ -156,8 +156,8 @@ def test_stopping_keeps_the_best_so_far() -> None:
     known, seen = prepared("digits", "grouped"), []
     run = train(known, Settings(tol=1e-6), callback=lambda record: bool(seen.append(record)) or len(seen) < 2)
     assert run.solution.status == "interrupted"
-    assert len(seen) == len(run.solution.history) == len(run.beta_frames) == 2
-    assert run.beta_frames[-1] == seen[-1].beta
+    assert len(seen) == len(run.solution.history) == 2
+    assert run.solution.history[-1].beta == seen[-1].beta
     assert run.test_scores.accuracy > 0.5
 
 
