@@ -184,6 +184,12 @@ def two_runs(page: Page) -> None:
     settle(page)
 
 
+def compared(page: Page) -> None:
+    two_runs(page)
+    page.get_by_test_id("stDataFrame").first.click(position={"x": 12, "y": 35 * 2 + 17})
+    settle(page)
+
+
 STATES: dict[str, tuple[str, Callable[[Page], object]]] = {
     "design": ("", lambda page: None),
     "design_empty": ("", lambda page: press(page, "Control+a", "Delete")),
@@ -224,6 +230,7 @@ STATES: dict[str, tuple[str, Callable[[Page], object]]] = {
     "predict": ("train", predicted),
     "runs_empty": ("runs", lambda page: None),
     "runs": ("train", two_runs),
+    "runs_compared": ("train", compared),
 }
 
 

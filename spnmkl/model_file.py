@@ -209,7 +209,7 @@ def _as_json(document: Document, arrays: Arrays) -> str:
 
 
 def _read(file: BinaryIO, name: str) -> tuple[Document, Arrays]:
-    foreign = ModelFileError(f"{name!r} is not a model file of spnmkl; choose a file that save_model wrote.")
+    foreign = ModelFileError(f"{name!r} is not a model file of spnmkl; choose a file that was saved as a model.")
     if file.read(4) != b"PK\x03\x04":
         raise foreign
     with zipfile.ZipFile(file) as archive:
@@ -219,7 +219,7 @@ def _read(file: BinaryIO, name: str) -> tuple[Document, Arrays]:
         # Neither compression nor overlaps: what is read fits into the size of the file.
         stored = all(member.compress_type == zipfile.ZIP_STORED for member in members)
         if not stored or sum(member.file_size for member in members) > os.fstat(file.fileno()).st_size:
-            raise ValueError("its parts are compressed or overlap, which save_model never writes")
+            raise ValueError("its parts are compressed or overlap, which a saved model's never do")
         if archive.getinfo(_DOCUMENT).file_size > MOST_JSON_BYTES:
             raise ValueError(f"{_DOCUMENT!r} is larger than {MOST_JSON_BYTES >> 20} MB")
         text = archive.read(_DOCUMENT)

@@ -95,11 +95,14 @@ def layered(*charts: alt.Chart | alt.LayerChart, **looks: Any) -> alt.LayerChart
     return alt.LayerChart(layer=list(charts)).properties(**looks)
 
 
-def rule(at: alt.XDatum | alt.YDatum, words: str, dash: Collection[int] = (4, 3)) -> alt.LayerChart:
-    """A dashed line across the chart at a value of the x or y axis, with words at its upper or left end."""
+def rule(at: alt.XDatum | alt.YDatum, words: str, dash: Collection[int] = (4, 3), row: int = 0) -> alt.LayerChart:
+    """A dashed line across the chart at a value of the x or y axis, with words at its upper or left end.
+
+    Words of rules that may be close stand on different rows.
+    """
     axis = "x" if isinstance(at, alt.XDatum) else "y"
     base = alt.Chart(pd.DataFrame({"words": [words]}))
     line = base.mark_rule(color=INK, strokeDash=list(dash)).encode(at, tooltip=alt.Tooltip("words:N", title="line"))
     edge: dict[str, Any] = {"y" if axis == "x" else "x": alt.value(0)}
-    text = base.mark_text(color=INK, fontSize=12, align="left", dx=4, dy=8 if axis == "x" else -8)
+    text = base.mark_text(color=INK, fontSize=12, align="left", dx=4, dy=8 + 16 * row if axis == "x" else -8)
     return line + text.encode(at, text="words:N", **edge)

@@ -148,7 +148,7 @@ def path_chart(
     if chosen is not None:
         layers.append(rule(alt.XDatum(chosen), f"C = {chosen:.3g}"))
     if C_min is not None:
-        layers.append(rule(alt.XDatum(C_min), f"C_min = {C_min:.3g}", dash=(1, 3)))
+        layers.append(rule(alt.XDatum(C_min), f"C_min = {C_min:.3g}", dash=(1, 3), row=1))
     return layered(*layers, height=320)
 
 

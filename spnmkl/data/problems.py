@@ -36,6 +36,9 @@ def problems(
     text = frame.drop(columns=numeric)
     used = frame[numeric] if choices.categorical == "drop" else frame
     notes = [*_unlabelled(dataset), *_missing(used, set(numeric), choices)]
+    if choices.missing == "drop columns":
+        numeric = [name for name in numeric if frame[name].notna().all()]
+        text = text if choices.categorical == "drop" else text.dropna(axis="columns")
     notes += [*_numbers(frame[numeric], choices), *_texts(text, choices)]
     return notes
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
@@ -254,6 +255,7 @@ def choose_preparation(work: Workspace) -> None:
         share = kept(work, "split", "test_share")
         st.slider("Rows held out for the test", 0.1, 0.5, step=0.05, format="percent", **share)
         st.number_input("Seed of the split", 0, 10**6, **kept(work, "split", "seed"))
+        rows = None
         try:
             parts = split_rows(work.dataset.labelled_table, work.split.test_share, work.split.seed)
         except SPNMKLError as error:
@@ -262,9 +264,11 @@ def choose_preparation(work: Workspace) -> None:
             how = f", whole groups of {plain(work.dataset.group)}" if work.dataset.group else ", stratified by class"
             train, test = (usable(work, rows) for rows in (parts.train, parts.test))
             st.caption(f"{train:,} rows to train on, {test:,} to test{how}.")
+            if work.choices.missing == "drop columns":  # those that lack a value in a training row
+                rows = np.flatnonzero(work.dataset.frame[work.dataset.label].notna())[parts.train]
     st.markdown("**What will happen before training**")
     try:
-        notes = problems(work.dataset, work.choices)
+        notes = problems(work.dataset, work.choices, rows)
     except DataError as error:
         st.error(plain(error))
         return

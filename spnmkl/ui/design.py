@@ -71,9 +71,14 @@ def facts(spn: SPN, issues: list[Issue]) -> None:
         more = f" And {len(errors) - 1} more, see Checks." if len(errors) > 1 else ""
         st.caption(f":red-badge[Not trainable yet] {plain(errors[0].message)}{more}")
         return
+    numbers = {
+        "path": count_text(spn.n_paths),
+        "layer": f"{spn.n_layers:,}",
+        "weight": f"{len(spn.products):,}",
+        "kernel": f"{len(spn.kernels):,}",
+    }
     st.caption(
-        f"**{count_text(spn.n_paths)}** paths · **{spn.n_layers}** layers · **{len(spn.products)}** weights β · "
-        f"**{len(spn.kernels)}** kernels",
+        " · ".join(f"**{number}** {name}" + "s" * (number != "1") for name, number in numbers.items()),
         help="A path takes one child at every sum and all children at every product; its kernel is the product of the "
         "kernels it reaches. Layers are counted by the sums above a product.",
     )

@@ -28,6 +28,10 @@ from spnmkl.ui.inspected import (
 KINDS = {"view": "Views", "kernel": "Kernels"}
 TABLES = "Paths", "Weights"
 HEIGHT = 430
+OVERLAP = (
+    "Shares add up to more than 100 %, because a path that multiplies several kernels counts for each of them and for "
+    "each of their views."
+)
 
 
 def weights_tab(seen: Inspected) -> None:
@@ -117,6 +121,8 @@ def matters_tab(seen: Inspected) -> None:
         download(ranking, run, "ranking")
     if run.cross_validation is None:
         hint_of_folds()
+    if ranking.groupby("kind")["share of the decision"].sum().max() > 1.005:
+        st.caption(OVERLAP)
     for kind, title in KINDS.items():
         if (ranking["kind"] == kind).any():
             st.markdown(f"**{title}**")

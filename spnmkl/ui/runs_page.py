@@ -18,7 +18,7 @@ from spnmkl.ui.session import boundary, fragment, open_dialog, opened_dialog, re
 from spnmkl.ui.store import Workspace
 from spnmkl.ui.words import plain, slug
 
-CHOICE, TABLE = "runs_choice", "runs_table"
+TABLE = "runs_table"
 PROJECT = "Project"
 HIGHEST = 8  # rows of the table before it scrolls
 
@@ -53,12 +53,16 @@ def all_runs() -> None:
     if run is None:
         nothing_yet(trainer)
         return
-    chosen = table_of_runs(trainer)
-    one_run(work, run)
-    if len(chosen) >= 2:
-        side_by_side(chosen)
-    elif len(trainer.runs) >= 2:
-        st.info("Tick two runs or more in the table to see them side by side.")
+    ticked = table_of_runs(trainer, run)
+    if len(ticked) >= 2:
+        st.caption("Side by side. Tick a single run to show it on all pages, rename it, take it along or remove it.")
+        side_by_side(ticked)
+        return
+    if ticked:
+        trainer.chosen = trainer.chosen if ticked[0] is run else ticked[0].name
+        one_run(work, ticked[0])
+    if len(trainer.runs) >= 2:
+        st.info("Tick two runs or more to see them side by side, or one to show it on all pages.")
     else:
         st.info("Train again with another drawing or other settings, and the two can be compared here.")
         st.page_link("pages/train.py", label="Train again", icon=":material/arrow_forward:")
@@ -81,9 +85,9 @@ def nothing_yet(trainer: Trainer) -> None:
         st.page_link("pages/train.py", label=label, icon=":material/arrow_forward:")
 
 
-def table_of_runs(trainer: Trainer) -> list[Run]:
-    """All runs, newest last; returns those that are ticked."""
-    runs = trainer.runs
+def table_of_runs(trainer: Trainer, shown: Run) -> list[Run]:
+    """All runs, newest first; returns those that are ticked, at first the one that the pages show."""
+    runs = trainer.runs[::-1]
     names = [run.name for run in runs]
     table = runs_table(runs)
     table[["training", "test"]] *= 100
@@ -93,7 +97,7 @@ def table_of_runs(trainer: Trainer) -> list[Run]:
         height=38 + 35 * min(len(runs), HIGHEST),
         on_select="rerun",
         selection_mode="multi-row",
-        selection_default={"selection": {"rows": list(range(len(runs)))[-2:] if len(runs) > 1 else []}},
+        selection_default={"selection": {"rows": [runs.index(shown)]}},
         key=f"{TABLE}_{hash(tuple(names))}",
         column_config={
             **{name: st.column_config.TextColumn(width=_width(table[name])) for name in ("run", "data")},
@@ -117,16 +121,10 @@ def _width(names: pd.Series) -> int | None:
 
 
 def one_run(work: Workspace, run: Run) -> None:
-    """Choose a run for all pages; rename it, take it along, remove it."""
+    """What can be done with the run that is ticked, which all pages show."""
     trainer = work.trainer
-    choice, inspect, rename, report, model, remove = st.columns([4, 3, 2, 3, 3, 2], vertical_alignment="bottom")
-
-    def take() -> None:
-        trainer.chosen = st.session_state[CHOICE]
-
-    st.session_state[CHOICE] = run.name
-    names = [run.name for run in trainer.runs]
-    choice.selectbox("The run that the pages show", names, key=CHOICE, on_change=take)
+    name, inspect, rename, report, model, remove = st.columns([4, 3, 2, 3, 3, 2], vertical_alignment="center")
+    name.markdown(f"**{plain(run.name)}**, shown on all pages")
     with inspect:
         if st.button("Look into it", icon=":material/insights:", width="stretch"):
             st.switch_page("pages/inspect.py")

@@ -330,6 +330,17 @@ def test_rows_that_are_left_out_are_not_counted(at: AppTest) -> None:
     assert train < len(parts.train)
 
 
+def test_columns_are_left_out_for_holes_in_training_rows_alone(at: AppTest) -> None:
+    wine = load_sample("wine")
+    parts = split_rows(wine, 0.25, 0)
+    table = wine.frame.copy()
+    table.loc[parts.test[0], "ash"] = table.loc[parts.train[0], "hue"] = np.nan
+    bring(at, replace(wine, frame=table))
+    labelled(at.radio, "Missing values").set_value("drop columns").run()
+    assert "1 of 13 columns with missing values: left out ('hue')." in texts(at).replace("\\", "")
+    assert "12 numeric columns: scaled" in texts(at).replace("\\", "")
+
+
 def test_names_without_the_separator_make_no_views_and_it_is_said(at: AppTest) -> None:
     bring(at, load_sample("wine"))
     before = work(at).dataset.views

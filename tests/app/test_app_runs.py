@@ -48,7 +48,16 @@ def names(at: AppTest) -> list[str]:
     return [run.name for run in work(at).trainer.runs]
 
 
+def tick(at: AppTest, *rows: int) -> AppTest:
+    """Rows of the table of runs, the newest first."""
+    at.session_state[f"runs_table_{hash(tuple(names(at)[::-1]))}"] = {
+        "selection": {"rows": list(rows), "columns": [], "cells": []}
+    }
+    return fine(at.run())
+
+
 def compare(at: AppTest, tab: str) -> AppTest:
+    tick(at, 0, 1)
     at.session_state["compared"] = tab
     return fine(at.run())
 
@@ -98,9 +107,9 @@ def test_a_training_that_is_going_on_is_told(at: AppTest) -> None:
 
 def test_the_table_shows_every_run(at: AppTest) -> None:
     table = at.dataframe[0].value
-    assert table["run"].tolist() == ["Run 1", "Run 2"]
-    assert table["C"].tolist() == [1.0, 0.2]
-    for row, run in zip(table.to_dict("records"), two_runs(), strict=True):
+    assert table["run"].tolist() == ["Run 2", "Run 1"]
+    assert table["C"].tolist() == [0.2, 1.0]
+    for row, run in zip(table.to_dict("records"), two_runs()[::-1], strict=True):
         assert row["test"] == pytest.approx(100 * run.test_scores.accuracy)
         assert row["gap"] == run.solution.gap
         assert row["ended"] == "certified optimal"
@@ -109,13 +118,17 @@ def test_the_table_shows_every_run(at: AppTest) -> None:
 def test_another_run_can_be_shown(at: AppTest) -> None:
     trainer = work(at).trainer
     assert trainer.run is two_runs()[1]
-    at.selectbox(key="runs_choice").set_value("Run 1").run()
-    fine(at)
+    assert "**Run 2**, shown on all pages" in texts(at)
+    tick(at, 1)
     assert trainer.run is two_runs()[0]
+    tick(at, 0, 1)
+    assert trainer.run is two_runs()[0]
+    assert "shown on all pages" not in texts(at)
+    assert "Tick two runs or more" in texts(tick(at))
 
 
 def test_a_run_is_renamed_with_all_that_belongs_to_it(at: AppTest) -> None:
-    at.selectbox(key="runs_choice").set_value("Run 1").run()
+    tick(at, 1)
     task = work(at).trainer.tasks["Run 1"]
     labelled(at.text_input, "New name").set_value("  the **first**\n one ")
     labelled(at.button, "Rename it").click().run()
@@ -130,7 +143,7 @@ def test_a_run_is_renamed_with_all_that_belongs_to_it(at: AppTest) -> None:
 
 @pytest.mark.parametrize("new", ["Run 2", "   "])
 def test_a_name_that_is_taken_or_empty_is_refused(at: AppTest, new: str) -> None:
-    at.selectbox(key="runs_choice").set_value("Run 1").run()
+    tick(at, 1)
     labelled(at.text_input, "New name").set_value(new)
     labelled(at.button, "Rename it").click().run()
     assert "cannot be renamed" in at.error[0].value
@@ -141,7 +154,7 @@ def test_a_name_that_is_taken_or_empty_is_refused(at: AppTest, new: str) -> None
 
 
 def test_a_run_is_removed(at: AppTest) -> None:
-    at.selectbox(key="runs_choice").set_value("Run 1").run()
+    tick(at, 1)
     at.button(key="remove_run").click().run()
     fine(at)
     trainer = work(at).trainer
@@ -153,16 +166,16 @@ def test_a_run_is_removed(at: AppTest) -> None:
 
 
 def test_two_runs_side_by_side(at: AppTest) -> None:
-    assert "All have the same structure" in texts(at)
+    assert "All have the same structure" in texts(tick(at, 0, 1))
     settings = compare(at, "Settings").dataframe[1].value
-    assert settings.loc["C"].tolist() == ["1", "0.2"]
+    assert settings.loc["C"].tolist() == ["0.2", "1"]
     weights = compare(at, "Weights β").dataframe[1].value
     for run in two_runs():
         assert sorted(weights[f"β of {run.name}"]) == sorted(run.solution.beta.values())
     compare(at, "Convergence")
     assert "bounds how far each is from its optimum" in texts(at)
     scores = compare(at, "Scores").dataframe[1].value
-    assert scores["test"].tolist() == pytest.approx([100 * run.test_scores.accuracy for run in two_runs()])
+    assert scores["test"].tolist() == pytest.approx([100 * run.test_scores.accuracy for run in two_runs()[::-1]])
     assert "both are right on" in texts(at)
 
 
@@ -172,16 +185,19 @@ def test_structures_that_differ_are_said_to(at: AppTest) -> None:
     work(at).drawing.push(spn.replace(p, p=2.0))
     train(trainer, at)
     fine(at.run())
+    tick(at, 0, 1)
     assert "Red: what is not in all of them" in texts(at)
     work(at).drawing.push(load_sample(WINE).template("figure1"))
     train(trainer, at)
     fine(at.run())
+    tick(at, 0, 1)
     assert "hardly a node in common" in texts(at)
 
 
 def test_runs_tested_on_other_rows_are_warned_of(at: AppTest) -> None:
     work(at).split = SplitSettings(seed=5)
     train(work(at).trainer, at)
+    fine(at.run())
     compare(at, "Scores")
     assert "different rows" in texts(at)
 

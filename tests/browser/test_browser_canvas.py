@@ -12,7 +12,7 @@ from spnmkl.structure.paths import drawn_path
 def is_figure_1(canvas: Canvas) -> None:
     """The page counts 8 paths, and the exported structure has exactly those of Figure 1, whatever the ids."""
     canvas.sent()
-    expect(canvas.page.get_by_text("paths · 2 layers · 9 weights β · 7 kernels")).to_contain_text("8 paths")
+    expect(canvas.page.get_by_text("paths · 2 layers · 9 weights · 7 kernels")).to_contain_text("8 paths")
     drawn, figure = canvas.exported(), templates.figure1()
     assert paths(drawn) == paths(figure)
     assert drawn.n_paths == 8

@@ -346,6 +346,19 @@ NOTES = [
         ["1 of 4 rows with missing values: left out.", BIG, SAME, f"{TEXTS}: left out."],
     ),
     (
+        Choices(missing="drop columns"),
+        [
+            "2 of 7 columns with missing values: left out ('height', 'colour').",
+            BIG,
+            STANDARD.replace("4", "3"),
+            SAME,
+            "2 text columns ('lab', 'name'): compared value by value by the hamming kernel; kernels for numbers cannot "
+            "use them.",
+            LAB,
+            NAMED,
+        ],
+    ),
+    (
         Choices("as is", "drop columns", "drop"),
         [
             "1 of 4 columns with missing values: left out ('height').",

@@ -351,7 +351,7 @@ def test_unchanged_members_are_accepted(good, tmp_path):
 
 
 def test_foreign_files_are_refused(good, tmp_path):
-    sentence = "'model.spnmkl' is not a model file of spnmkl; choose a file that save_model wrote."
+    sentence = "'model.spnmkl' is not a model file of spnmkl; choose a file that was saved as a model."
     path = tmp_path / "model.spnmkl"
     for content in (b"", b"a,b\n1,2\n", pickle.dumps(SPNMKLClassifier())):
         path.write_bytes(content)

@@ -156,17 +156,21 @@ class Canvas {
     const text = n.kind === "kernel" ? cut(look.text ?? n.id, 34) : SIGN[n.kind];
     const width = n.kind === "kernel" ? Math.max(52, this.textWidth(ctx, text) + 20) : 2 * radius;
     const height = n.kind === "kernel" ? 30 : 2 * radius;
+    const outline = (more) => {
+      ctx.beginPath();
+      if (n.kind === "kernel") ctx.roundRect(x - width / 2 - more, y - height / 2 - more, width + 2 * more, height + 2 * more, 4 + more);
+      else ctx.arc(x, y, radius + more, 0, 2 * Math.PI);
+    };
     return {
       drawNode: () => {
         ctx.save();
-        ctx.beginPath();
-        if (n.kind === "kernel") ctx.roundRect(x - width / 2, y - height / 2, width, height, 4);
-        else ctx.arc(x, y, radius, 0, 2 * Math.PI);
+        outline(0);
         ctx.fillStyle = look.fill ?? this.color[n.kind];
         ctx.fill();
         ctx.lineWidth = thick * grown;
         ctx.strokeStyle = border;
         ctx.stroke();
+        if (state.selected && border === this.color.red) { outline(5); ctx.lineWidth = 2 * grown; ctx.strokeStyle = this.color.primary; ctx.stroke(); }
         if (id === this.from) { ctx.setLineDash([4, 3]); ctx.strokeStyle = this.color.primary; ctx.strokeRect(x - width / 2 - 5, y - height / 2 - 5, width + 10, height + 10); }
         ctx.fillStyle = ink;
         ctx.textAlign = "center";
