@@ -1,12 +1,13 @@
 """Charts in Altair, from plain tables."""
 
-from spnmkl.charts.explanation import heatmap_chart, pushes_chart, ranking_chart
+from spnmkl.charts.explanation import MOST_RANKED, heatmap_chart, pushes_chart, ranking_chart
 from spnmkl.charts.files import to_html, to_png, to_svg
 from spnmkl.charts.results import class_balance_chart, confusion_chart, projection_chart, roc_chart
 from spnmkl.charts.selection import cv_chart, path_chart, stability_chart
 from spnmkl.charts.training import compare_convergence_chart, convergence_chart, weights_chart
 
 __all__ = [
+    "MOST_RANKED",
     "class_balance_chart",
     "compare_convergence_chart",
     "confusion_chart",

@@ -30,10 +30,10 @@ def intervals_chart(scores: pd.DataFrame) -> alt.LayerChart:
             alt.Tooltip("majority:Q", title="always the majority class", format=".1%"),
         ],
     )
-    title = "test accuracy with its 95 % interval; grey: always the majority class"
+    title = ["test accuracy with its 95 % interval;", "grey: always the majority class"]
     x = alt.X("test:Q", title=title, scale=reach, axis=alt.Axis(format="~%", tickCount=6))
     colour = alt.Color("name:N", scale=colour_scale(names), sort=names, legend=None)
     spans = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", scale=reach), x2="high:Q", color=colour)
     points = base.mark_point(filled=True, size=90, opacity=1, color=COLOURS[0]).encode(x=x, color=colour)
     guesses = base.mark_tick(color=INK, thickness=3, size=18).encode(x=alt.X("majority:Q", scale=reach))
-    return layered(points, spans, guesses, points, height=34 * len(names) + 70)
+    return layered(points, spans, guesses, points, height=34 * len(names) + 90)

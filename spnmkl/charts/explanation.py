@@ -12,9 +12,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from spnmkl.charts.look import COLOURS, GREY, INK, class_names, layered, unique_names
+from spnmkl.charts.look import COLOURS, GREY, INK, class_names, every_name, layered, unique_names
 
 MOST_BARS = 30
+MOST_RANKED = 20
 SIDE = 400
 # From low to high, even in lightness (a few stops of viridis).
 STOPS = ("#440154", "#46327e", "#365c8d", "#277f8e", "#1fa187", "#4ac16d", "#a0da39", "#fde725")
@@ -62,7 +63,14 @@ def heatmap_chart(image: ArrayLike, boundaries: Sequence[float], classes: Iterab
             fill=alt.Fill(
                 "mean:Q",
                 scale=alt.Scale(domain=[low, high if high > low else low + 1], range=list(STOPS), interpolate="rgb"),
-                legend=alt.Legend(title="kernel value", gradientOpacity=1, gradientLength=SIDE // 2, format=".2~g"),
+                legend=alt.Legend(
+                    title="kernel value",
+                    orient="bottom",
+                    direction="horizontal",
+                    gradientOpacity=1,
+                    gradientLength=SIDE // 2,
+                    format=".2~g",
+                ),
             ),
             tooltip=[
                 alt.Tooltip("row:N", title="class down"),
@@ -84,7 +92,7 @@ def heatmap_chart(image: ArrayLike, boundaries: Sequence[float], classes: Iterab
     return layered(matrix, frames, left, above, width=SIDE, height=SIDE, autosize="pad")
 
 
-def ranking_chart(ranking: pd.DataFrame, kind: str = "view", most: int = MOST_BARS) -> alt.LayerChart:
+def ranking_chart(ranking: pd.DataFrame, kind: str = "view", most: int = MOST_RANKED) -> alt.LayerChart:
     """Views or kernels by the share of the decision they carry (bars), with their share of all path weights (dots).
 
     Parameters
@@ -111,16 +119,19 @@ def ranking_chart(ranking: pd.DataFrame, kind: str = "view", most: int = MOST_BA
         survival = table["survival"].to_numpy(dtype=float)
         bars = bars.assign(low=np.clip(weight - spread, 0, 1), high=np.clip(weight + spread, 0, 1), survival=survival)
         tooltip.append(alt.Tooltip("survival:Q", title="kept in, of the folds", format=".0%"))
-    title = "share of the decision (bars) and of the path weights (dots" + (", ± spread over folds)" if folds else ")")
+    dots = "and of the path weights (dots, ± spread over folds)" if folds else "and of the path weights (dots)"
+    title = ["share of the decision (bars)", dots]
     base = alt.Chart(bars).encode(
-        y=alt.Y("name:N", sort=list(titles.values()), title=None, axis=alt.Axis(labelLimit=240)), tooltip=tooltip
+        y=alt.Y("name:N", sort=list(titles.values()), title=None, axis=every_name(240)), tooltip=tooltip
     )
-    x = alt.X("share:Q", title=title, scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="~%", tickCount=6))
+    reach = float(np.nanmax([0.0, *bars["share"], *bars["high" if folds else "weight"]]))
+    scale = alt.Scale(domain=[0, min(1.0, 1.05 * reach) or 1.0], nice=False)
+    x = alt.X("share:Q", title=title, scale=scale, axis=alt.Axis(format="~%", tickCount=6))
     layers = [base.mark_bar(color=COLOURS[0], opacity=0.75, cornerRadiusEnd=2).encode(x=x)]
     if folds:
         layers.append(base.mark_rule(color=COLOURS[1], strokeWidth=2).encode(x=alt.X("low:Q"), x2="high:Q"))
     layers.append(base.mark_point(color=COLOURS[1], filled=True, size=60, opacity=1).encode(x=alt.X("weight:Q")))
-    return layered(*layers, height=26 * len(bars) + 70)
+    return layered(*layers, height=26 * len(bars) + 90)
 
 
 def pushes_chart(

@@ -90,6 +90,11 @@ def heaviest(weights: Mapping[str, float], most: int) -> list[str]:
     return sorted(weights, key=lambda v: -weights[v])[:most]
 
 
+def every_name(limit: int, **looks: Any) -> alt.Axis:
+    """An axis of names of which none is left out."""
+    return alt.Axis(labelLimit=limit, labelOverlap=False, **looks)
+
+
 def layered(*charts: alt.Chart | alt.LayerChart, **looks: Any) -> alt.LayerChart:
     """Charts over each other, the first at the bottom."""
     return alt.LayerChart(layer=list(charts)).properties(**looks)

@@ -8,10 +8,10 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from spnmkl.charts.look import COLOURS, GREY, MOST_COLOURED, heaviest, layered, palette, rule, unique_names
+from spnmkl.charts.look import COLOURS, GREY, MOST_COLOURED, every_name, heaviest, layered, palette, rule, unique_names
 from spnmkl.selection import CrossValidation, RegularizationPath
 
-MOST_SHOWN = 25
+MOST_SHOWN = 20
 MOST_GREY = 60
 
 
@@ -70,12 +70,14 @@ def stability_chart(result: CrossValidation, names: Mapping[str, str], most: int
             "folds": int(done.sum()),
         }
     )
-    y = alt.Y("name:N", sort=list(titles.values()), title=None, axis=alt.Axis(labelLimit=220, grid=True))
+    y = alt.Y("name:N", sort=list(titles.values()), title=None, axis=every_name(220, grid=True))
     means = (
         alt.Chart(summary)
         .mark_tick(color=COLOURS[1], thickness=3, size=16, opacity=1)
         .encode(
-            x=alt.X("mean:Q", title="weight β in each fold (points) and on average (bars)", axis=alt.Axis(tickCount=8)),
+            x=alt.X(
+                "mean:Q", title=["weight β in each fold (points)", "and on average (bars)"], axis=alt.Axis(tickCount=8)
+            ),
             y=y,
             tooltip=[
                 alt.Tooltip("name:N", title="weight"),
@@ -94,7 +96,7 @@ def stability_chart(result: CrossValidation, names: Mapping[str, str], most: int
             tooltip=[alt.Tooltip("name:N", title="weight"), "fold:Q", alt.Tooltip("value:Q", title="β", format=".4g")],
         )
     )
-    return layered(spots, means, height=24 * len(order) + 70)
+    return layered(spots, means, height=24 * len(order) + 90)
 
 
 def path_chart(

@@ -25,7 +25,7 @@ from spnmkl.data import (
 from spnmkl.errors import DataError, SPNMKLError
 from spnmkl.ui.keeping import kept_with_dataset
 from spnmkl.ui.project import missing_data
-from spnmkl.ui.session import boundary, fragment, rerun, workspace
+from spnmkl.ui.session import boundary, fragment, heading, rerun, workspace
 from spnmkl.ui.store import Workspace
 from spnmkl.ui.uploads import FORMATS, forget_others, joined, read_files
 from spnmkl.ui.words import plain
@@ -51,9 +51,7 @@ CATEGORICAL_WORDS = {
 @fragment
 def data_page() -> None:
     work = workspace()
-    title, onwards = st.columns([4, 1], vertical_alignment="center")
-    title.markdown("#### Data — bring the samples")
-    onwards.page_link("pages/design.py", label="Next: draw the structure", icon=":material/arrow_forward:")
+    heading("Data — bring the samples", "pages/design.py", "Next: draw the structure")
     missing_data(work, here=True)
     source, columns, preparation = st.tabs(["1 · Source", "2 · Columns", "3 · Preparation"])
     with source, boundary():

@@ -10,6 +10,7 @@ from spnmkl.data.words import counted
 from spnmkl.kernels.matrices import alignment
 from spnmkl.runs.kernel_views import KernelImage, kernel_image
 from spnmkl.runs.prepared import Prepared
+from spnmkl.runs.training import Run
 from spnmkl.structure import SPN
 from spnmkl.ui.inspected import Inspected, missing_data, node_names, share_column
 
@@ -25,14 +26,15 @@ def kernels_tab(seen: Inspected) -> None:
     if not seen.has_data:
         missing_data(seen.run, "Kernel matrices")
         return
-    run, names = seen.run, kernel_titles(seen.run.spn)
+    run, names = seen.run, kernel_titles(seen)
     left, right = st.columns([9, 11], gap="large")
     with left:
-        node = st.selectbox("Kernel", names, format_func=names.__getitem__, key=f"inspect_kernel_{run.name}")
+        node = st.selectbox("Kernel", names, format_func=names.__getitem__, key=kernel_key(run))
         image = picture_of(seen, node)
         st.markdown(f"Alignment with the labels **{image.alignment:.3f}**", help=ALIGNMENT_HELP)
         st.caption(meaning(run.spn, node))
         show_alignments(seen)
+        st.caption("Choose a row to see its kernel.")
     with right:
         st.altair_chart(heatmap_chart(image.cells, image.boundaries, image.classes), width="content")
         st.caption(
@@ -41,10 +43,15 @@ def kernels_tab(seen: Inspected) -> None:
         )
 
 
-def kernel_titles(spn: SPN) -> dict[str, str]:
-    """The learned kernel, then leaves, then what lies between."""
+def kernel_key(run: Run) -> str:
+    return f"inspect_kernel_{run.name}"
+
+
+def kernel_titles(seen: Inspected) -> dict[str, str]:
+    """The learned kernel, then leaves by their share of the decision, then what lies between."""
+    spn, ranking = seen.run.spn, seen.learned().ranking
     names = node_names(spn)
-    leaves = {v: f"kernel · {names[v]}" for v in spn.kernels}
+    leaves = {v: f"kernel · {names[v]}" for v in ranking.loc[ranking["kind"] == "kernel", "id"]}
     inner = {v: f"{spn.kind(v)} · {names[v]}" for v in spn.nodes if v != spn.root and spn.kind(v) != "kernel"}
     return {spn.root: LEARNED} | leaves | inner
 
@@ -63,14 +70,25 @@ def picture_of(seen: Inspected, node: str) -> KernelImage:
 
 
 def show_alignments(seen: Inspected) -> None:
-    """All kernels as they are, beside the one that was made of them."""
+    """All kernels as they are, beside the one that was made of them; a click shows one."""
+    table = seen.once("alignments", lambda prepared: alignments(seen, prepared))
+    key = f"inspect_alignments_{seen.run.name}"
+
+    def show() -> None:
+        if rows := st.session_state[key].selection.rows:
+            st.session_state[kernel_key(seen.run)] = table["id"].iloc[rows[0]]
+
     st.dataframe(
-        seen.once("alignments", lambda prepared: alignments(seen, prepared)),
+        table,
         hide_index=True,
-        height=330,
+        height=min(330, 38 + 35 * len(table)),
+        on_select=show,
+        selection_mode="single-row",
+        key=key,
+        column_order=["kernel", "alignment", "share of the decision"],
         column_config={
             "alignment": st.column_config.NumberColumn(format="%.3f", help=ALIGNMENT_HELP),
-            "share of the decision": share_column(),
+            "share of the decision": share_column(label="of the decision", width=130),
         },
     )
 
@@ -79,7 +97,7 @@ def alignments(seen: Inspected, prepared: Prepared) -> pd.DataFrame:
     spn, names = seen.run.spn, node_names(seen.run.spn)
     ranking = seen.learned().ranking
     share = ranking[ranking["kind"] == "kernel"].set_index("id")["share of the decision"]
-    rows = [(names[v], alignment(prepared.kernels[v], prepared.y_train), share[v]) for v in spn.kernels]
-    rows.sort(key=lambda found: -found[1])
-    learned = (LEARNED, picture_of(seen, spn.root).alignment, 1.0)
-    return pd.DataFrame([learned, *rows], columns=["kernel", "alignment", "share of the decision"])
+    rows = [(v, names[v], alignment(prepared.kernels[v], prepared.y_train), share[v]) for v in spn.kernels]
+    rows.sort(key=lambda found: -found[2])
+    learned = (spn.root, LEARNED, picture_of(seen, spn.root).alignment, 1.0)
+    return pd.DataFrame([learned, *rows], columns=["id", "kernel", "alignment", "share of the decision"])

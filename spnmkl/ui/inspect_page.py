@@ -29,7 +29,8 @@ def inspect_page() -> None:
     if run is None:
         nothing_yet(trainer)
         return
-    onwards.page_link("pages/predict.py", label="Next: predict new rows", icon=":material/arrow_forward:")
+    with onwards.container(horizontal=True, horizontal_alignment="right"):
+        st.page_link("pages/predict.py", label="Next: predict new rows", icon=":material/arrow_forward:")
     with choice:
         choose_run(trainer, run)
     seen = Inspected(run, trainer)

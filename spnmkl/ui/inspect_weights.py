@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from spnmkl.charts import ranking_chart
+from spnmkl.charts import MOST_RANKED, ranking_chart
 from spnmkl.charts.look import unique_names
 from spnmkl.report import count_text
 from spnmkl.structure import Path
@@ -62,10 +62,10 @@ def choose_path(seen: Inspected, learned: Learned) -> Path | None:
         selection_mode="single-row",
         key=f"inspect_paths_of_{seen.run.name}",
         column_config={
-            "kernels": st.column_config.TextColumn(width=185),
+            "kernels": st.column_config.TextColumn(width=175),
             "g": st.column_config.NumberColumn(format="%.4g"),
-            "share of Σg": share_column(WEIGHT_HELP, width=110),
-            "share of the decision": share_column(width=145),
+            "share of Σg": share_column(WEIGHT_HELP, label="of Σg", width=100),
+            "share of the decision": share_column(label="of the decision", width=110),
         },
     )
     number, left = count_text(seen.run.spn.n_paths), len(learned.paths)
@@ -96,7 +96,7 @@ def show_weights(seen: Inspected, learned: Learned) -> None:
         column_config={
             "β": st.column_config.NumberColumn(format="%.4g"),
             "p": st.column_config.NumberColumn(format="%g"),
-            "share of the decision": share_column(width=145),
+            "share of the decision": share_column(label="of the decision", width=110),
             "pruned at iteration": st.column_config.NumberColumn("pruned", help="At which iteration it became zero."),
             "KKT residual": st.column_config.NumberColumn(format="%.1e", help=RESIDUAL_HELP),
         },
@@ -128,6 +128,8 @@ def matters_tab(seen: Inspected) -> None:
             st.markdown(f"**{title}**")
             left, right = st.columns([11, 9], gap="large")
             left.altair_chart(ranking_chart(ranking, kind), width="stretch")
+            if (ranking["kind"] == kind).sum() > MOST_RANKED:
+                left.caption(f"The first {MOST_RANKED}; all of them are in the table.")
             with right:
                 show_ranking(ranking[ranking["kind"] == kind])
 

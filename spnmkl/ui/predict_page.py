@@ -14,7 +14,7 @@ from spnmkl.runs.comparison import ending_text
 from spnmkl.runs.prediction import PIECE_ROWS, RIGHT, Match, Predictions, Predictor
 from spnmkl.runs.stored_run import model_bytes
 from spnmkl.runs.training import Run
-from spnmkl.ui.session import boundary, fragment, rerun, workspace
+from spnmkl.ui.session import boundary, fragment, heading, rerun, workspace
 from spnmkl.ui.store import Workspace
 from spnmkl.ui.uploads import FORMATS, forget_others, joined, read_files
 from spnmkl.ui.words import plain, slug
@@ -27,9 +27,7 @@ CHOICE, MODEL_FILE, ROWS_FILE = "predict_choice", "predict_model", "predict_rows
 def predict_page() -> None:
     work = workspace()
     work.trainer.collect()
-    title, onwards = st.columns([4, 1], vertical_alignment="center")
-    title.markdown("#### Predict — classes of new rows")
-    onwards.page_link("pages/runs.py", label="Next: compare runs", icon=":material/arrow_forward:")
+    heading("Predict — classes of new rows", "pages/runs.py", "Next: compare runs")
     left, right = st.columns([2, 3], gap="medium")
     with left, st.container(border=True, height="stretch"), boundary():
         predictor = choose_model(work)

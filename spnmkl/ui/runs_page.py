@@ -14,7 +14,7 @@ from spnmkl.runs.training import Run
 from spnmkl.ui.activity import MOST_LETTERS, Trainer
 from spnmkl.ui.comparing import side_by_side
 from spnmkl.ui.project import missing_data, project_dialog
-from spnmkl.ui.session import boundary, fragment, open_dialog, opened_dialog, rerun, workspace
+from spnmkl.ui.session import boundary, fragment, heading, open_dialog, opened_dialog, rerun, workspace
 from spnmkl.ui.store import Workspace
 from spnmkl.ui.words import plain, slug
 
@@ -25,12 +25,9 @@ HIGHEST = 8  # rows of the table before it scrolls
 
 def runs_page() -> None:
     work = workspace()
-    title, project = st.columns([4, 1], vertical_alignment="center")
-    title.markdown("#### Runs — compare and keep what was trained")
-    project.button(
+    heading("Runs — compare and keep what was trained").button(
         "Save or open a project",
         icon=":material/folder_zip:",
-        width="stretch",
         key="open_project",
         on_click=open_dialog,
         args=(PROJECT,),

@@ -13,6 +13,7 @@ from importlib.resources import files
 from typing import NoReturn, ParamSpec
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 from streamlit.errors import StreamlitAPIException
 from streamlit.runtime import exists, get_instance
 from streamlit.runtime.scriptrunner import get_script_run_ctx
@@ -105,6 +106,16 @@ def _stays_open(session: str | None) -> bool:
 def theme() -> str:
     """The one that the page is shown in, "light" or "dark"."""
     return "dark" if st.context.theme.type == "dark" else "light"
+
+
+def heading(words: str, page: str | None = None, label: str = "") -> DeltaGenerator:
+    """The title of a page with a link to the next one; returns the place at its right end."""
+    title, right = st.columns([7, 3], vertical_alignment="center")
+    title.markdown(f"#### {words}")
+    end = right.container(horizontal=True, horizontal_alignment="right")
+    if page is not None:
+        end.page_link(page, label=label, icon=":material/arrow_forward:")
+    return end
 
 
 def rerun() -> NoReturn:

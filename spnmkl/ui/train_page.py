@@ -11,6 +11,8 @@ import numpy as np
 import streamlit as st
 
 from spnmkl.charts import convergence_chart, cv_chart, path_chart, stability_chart, weights_chart
+from spnmkl.charts.look import MOST_COLOURED
+from spnmkl.charts.selection import MOST_SHOWN
 from spnmkl.data import Split, split_rows
 from spnmkl.errors import SPNMKLError
 from spnmkl.export.text import weight_symbol
@@ -25,7 +27,7 @@ from spnmkl.ui.activity import FOLDS, Activity, Kind, Trainer, free_kernels, kep
 from spnmkl.ui.canvas import show_trained
 from spnmkl.ui.data_page import usable
 from spnmkl.ui.design import all_issues, offer_redraw
-from spnmkl.ui.session import boundary, presence, tabs, workspace
+from spnmkl.ui.session import boundary, heading, presence, tabs, workspace
 from spnmkl.ui.store import Workspace
 from spnmkl.ui.train_settings import choose_C, fitting, more_settings, take_C
 from spnmkl.ui.words import plain
@@ -44,9 +46,7 @@ DOING = {"train": "Training", "choose": "Cross-validation", "trace": "Tracing th
 
 def train_page() -> None:
     work = workspace()
-    title, onwards = st.columns([4, 1], vertical_alignment="center")
-    title.markdown("#### Train — learn the weights")
-    onwards.page_link("pages/inspect.py", label="Next: what was learned", icon=":material/arrow_forward:")
+    heading("Train — learn the weights", "pages/inspect.py", "Next: what was learned")
     parts = ready(work)
     if parts is None:
         return
@@ -260,8 +260,9 @@ def names(spn: SPN) -> dict[str, str]:
     """What a weight is called in a legend: with the kernel it weighs, where that is one."""
     found = {}
     for v in spn.products:
-        leaves = [spn.label(child) for child in spn.children(v) if spn.kind(child) == "kernel"]
-        found[v] = f"{weight_symbol(spn, v)} {'∘'.join(leaves)}".strip()
+        symbol = weight_symbol(spn, v)
+        leaves = "∘".join(spn.label(child) for child in spn.children(v) if spn.kind(child) == "kernel")
+        found[v] = symbol if leaves == symbol else f"{symbol} {leaves}".strip()
     return found
 
 
@@ -287,6 +288,12 @@ def trajectories(records: Sequence[Record], called: Mapping[str, str]) -> None:
         st.caption("The weights appear here, iteration by iteration.")
         return
     st.altair_chart(weights_chart(records, called), width="stretch")
+    heaviest_alone(len(called))
+
+
+def heaviest_alone(weights: int) -> None:
+    if weights > MOST_COLOURED:
+        st.caption(f"The {MOST_COLOURED} heaviest of {weights} weights in colour. All of them: *Inspect*, *Weights*.")
 
 
 def choice_of_C(work: Workspace) -> None:
@@ -302,7 +309,10 @@ def choice_of_C(work: Workspace) -> None:
     best = share_right(float(np.nanmax(found.mean)))
     left.caption(f"Best: C = {found.best_C:.3g}, {best} right. Bars: one standard error.{stopped}")
     right.altair_chart(stability_chart(found, names(work.drawing.spn)), width="stretch")
-    right.caption("Every weight in each fold at the best C: close together means stable.")
+    which = (
+        "Every weight" if len(found.beta) <= MOST_SHOWN else f"The {MOST_SHOWN} heaviest of {len(found.beta)} weights"
+    )
+    right.caption(f"{which} in each fold at the best C: close together means stable.")
 
 
 def weights_over_C(work: Workspace) -> None:
@@ -317,3 +327,4 @@ def weights_over_C(work: Workspace) -> None:
         ),
         width="stretch",
     )
+    heaviest_alone(len(found.beta))

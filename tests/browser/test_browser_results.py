@@ -1,6 +1,7 @@
 """From a drawing to predictions in a real browser, and what is taken along: model, report, project."""
 
 import io
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -101,6 +102,16 @@ def test_a_report_opens_offline(page: Page, tab: Callable[[], Page], url: str) -
     expect(report.get_by_text("Certified optimal").first).to_be_visible()
     report.locator("img, svg").first.wait_for()
     assert not [address for address in requests if not address.startswith("data:")]
+
+
+def test_a_row_of_the_alignments_shows_its_kernel(page: Page, url: str) -> None:
+    go(trained(page, url), "Inspect")
+    page.get_by_role("tab", name="Kernels").click()
+    settled(page)
+    box = page.get_by_role("combobox", name="Kernel")
+    expect(box).to_have_value("the learned kernel K(β)")
+    page.get_by_test_id("stDataFrame").first.click(position={"x": 12, "y": 35 * 2 + 17})
+    expect(box).to_have_value(re.compile("^kernel · "))
 
 
 def test_a_project_is_saved_and_opened_in_another_tab(page: Page, tab: Callable[[], Page], url: str) -> None:

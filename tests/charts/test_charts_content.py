@@ -9,7 +9,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 import pytest
-from charts.chart_cases import balance, confusion, path, projection, records, roc, validation
+from charts.chart_cases import balance, confusion, path, projection, ranking, records, roc, validation
 from PIL import Image
 
 from spnmkl import charts
@@ -129,6 +129,18 @@ def test_wrong_answers_wear_a_ring_and_none_is_lost() -> None:
     assert not rings["right"].any()
     few = projection(("a", "b"))
     assert len(tables(charts.projection_chart(few))[1]) == (~few["right"]).sum()
+
+
+def test_small_shares_of_many_are_seen() -> None:
+    many = ranking([f"view {k}" for k in range(70)]).assign(**{"share of the decision": np.linspace(0.06, 0, 70)})
+    many["share of Σg"], many["spread over folds"] = many["share of the decision"], 0.0
+    assert domain(charts.ranking_chart(many)) == [0, pytest.approx(0.063)]
+    assert len(tables(charts.ranking_chart(many))[0]) == charts.MOST_RANKED
+    assert domain(charts.ranking_chart(ranking(["a"]))) == [0, pytest.approx(0.945)]
+
+
+def domain(bars: alt.LayerChart) -> list[float]:
+    return bars.to_dict()["layer"][0]["encoding"]["x"]["scale"]["domain"]
 
 
 def test_pushes_have_the_colour_of_the_class_they_push_to() -> None:
