@@ -30,6 +30,7 @@ from spnmkl.structure import SPN, KernelSpec
 FORMAT = "spnmkl/model"
 VERSION = 1
 MOST_JSON_BYTES = 50 * 2**20
+MOST_JSON_VALUES = 4_000_000
 STATUSES = ("optimal", "stationary", "iteration_limit", "interrupted", "stalled", "hand-set")
 HISTORY = ("objective", "dual_bound", "gap", "circuit_size", "evaluations", "seconds")
 
@@ -223,12 +224,9 @@ def _read(file: BinaryIO, name: str) -> tuple[Document, Arrays]:
         if archive.getinfo(_DOCUMENT).file_size > MOST_JSON_BYTES:
             raise ValueError(f"{_DOCUMENT!r} is larger than {MOST_JSON_BYTES >> 20} MB")
         text = archive.read(_DOCUMENT)
-        arrays = {
-            member.filename.removesuffix(".npy"): _member(archive, member)
-            for member in members
-            if member.filename.endswith(".npy")
-        }
-    document = json.loads(text, parse_constant=refuse_constant, object_hook=lambda d: _dereferenced(d, arrays))
+        parts = [member for member in members if member.filename.endswith(".npy")]
+        arrays = {part.filename.removesuffix(".npy"): _member(archive, part) for part in parts}
+    document = parse_json(text, object_hook=lambda d: _dereferenced(d, arrays))
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise foreign
     if document.get("version") != VERSION:
@@ -263,7 +261,14 @@ def read_array(data: bytes) -> np.ndarray:
     return np.frombuffer(data, dtype, offset=stream.tell()).reshape(shape).copy()
 
 
-def refuse_constant(name: str) -> NoReturn:
+def parse_json(text: bytes, **how: Any) -> Any:
+    """What a document holds; a ValueError where it has so many parts that these would take much more than the text."""
+    if sum(map(text.count, (b",", b"[", b"{"))) > MOST_JSON_VALUES:
+        raise ValueError(f"it holds more than {MOST_JSON_VALUES:,} values")
+    return json.loads(text, parse_constant=_refuse_constant, **how)
+
+
+def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"it holds {name} where a number should be")
 
 

@@ -6,9 +6,11 @@ import csv
 import io
 import struct
 import warnings
+import zipfile
 import zlib
 from importlib import import_module
-from typing import Any
+from typing import IO, Any
+from xml.parsers import expat
 
 import numpy as np
 import pandas as pd
@@ -25,12 +27,14 @@ from spnmkl.errors import DataError
 MAX_EXCEL_CELLS = 2_000_000
 _LETTER_BYTES = 4  # that a letter takes while text is put together and parsed
 _BATCH_ROWS = 2**16
+_XML_BYTES = 512
 Arrays = dict[str, NDArray]
 
 
 def read_excel(name: str, data: bytes, sheet: str | None) -> tuple[str, str, tuple[str, ...]]:
     """One sheet as comma-separated text, its name, and the names of all sheets."""
     openpyxl = _library("openpyxl", name)
+    _check_xml(name, data)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about styles and extensions, which hold no values
@@ -47,6 +51,36 @@ def read_excel(name: str, data: bytes, sheet: str | None) -> tuple[str, str, tup
     except Exception:  # whatever a malformed workbook may cause
         raise damaged(name, "the workbook") from None
     raise DataError(f"The workbook {quoted(name)} has no cells in it; fill in a header and rows.")
+
+
+def _check_xml(name: str, data: bytes) -> None:
+    """Refuse a workbook that declares entities, which may unfold without bound; none needs them."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        for member in archive.namelist():
+            try:
+                with archive.open(member) as file:
+                    declared = _declares_entities(file)
+            except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError):
+                raise damaged(name, "the workbook") from None
+            if declared:
+                raise DataError(
+                    f"The workbook {quoted(name)} declares entities, which may unfold without bound and which no "
+                    "spreadsheet needs; save it again with a spreadsheet program, or as CSV."
+                )
+
+
+def _declares_entities(file: IO[bytes]) -> bool:
+    """Whether an XML document has a type declaration, which stands before its first element."""
+    found: list[bool] = []
+    parser = expat.ParserCreate()
+    parser.StartDoctypeDeclHandler = lambda *_: found.append(True)
+    parser.StartElementHandler = lambda *_: found.append(False)
+    while not found and (piece := file.read(_XML_BYTES)):
+        try:
+            parser.Parse(piece)
+        except expat.ExpatError:
+            break  # no XML, or malformed: what reads it will say so
+    return bool(found) and found[0]
 
 
 def _sheet_rows(name: str, sheet: Any) -> list[list[object]]:

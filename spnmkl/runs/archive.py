@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from spnmkl.data import unpacking
 from spnmkl.data.words import quoted
 from spnmkl.errors import DataError
-from spnmkl.model_file import MOST_JSON_BYTES, read_array, refuse_constant
+from spnmkl.model_file import MOST_JSON_BYTES, parse_json, read_array
 
 MOST_MEMBERS = 20_000
 Shape = int | None
@@ -96,7 +96,7 @@ class Reader:
         with self.part(member):
             if member in self and self._archive.getinfo(member).file_size > MOST_JSON_BYTES:
                 raise ValueError(f"it is larger than {MOST_JSON_BYTES >> 20} MB")
-            document = json.loads(self.data(member), parse_constant=refuse_constant)
+            document = parse_json(self.data(member))
             if not isinstance(document, dict):
                 raise ValueError("it is not a JSON object")
             return document

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import cast
 from xml.etree import ElementTree as ET
 
@@ -16,6 +15,7 @@ from spnmkl.export.picture import to_svg
 from spnmkl.runs.comparison import agreement, only_here, same_test, scores_table, settings_table, weights_beside
 from spnmkl.runs.training import Run
 from spnmkl.structure import SPN
+from spnmkl.ui.keeping import kept_with_drawing
 from spnmkl.ui.session import tabs, theme
 from spnmkl.ui.words import plain
 
@@ -58,7 +58,7 @@ def structures(runs: Sequence[Run]) -> None:
             st.image(svg, width="content")
 
 
-@lru_cache(maxsize=64)
+@kept_with_drawing
 def picture(spn: SPN, beta: tuple[tuple[str, float], ...], marked: frozenset[str], theme: str) -> str:
     return to_svg(spn, beta=dict(beta), highlight=marked, theme=theme)
 

@@ -19,6 +19,7 @@ from spnmkl.structure.formula import symbols
 from spnmkl.structure.layout import unplaced
 from spnmkl.structure.sparsity import Prunable, prunable
 from spnmkl.ui.canvas import receive, show_canvas
+from spnmkl.ui.keeping import kept_with_drawing
 from spnmkl.ui.node_panel import node_panel
 from spnmkl.ui.session import fragment, rerun, tabs, theme, workspace
 from spnmkl.ui.store import Workspace
@@ -213,7 +214,7 @@ def show_expanded(spn: SPN, issues: list[Issue]) -> None:
             st.image(expanded_picture(spn, theme()), width="stretch")
 
 
-@lru_cache(maxsize=32)
+@kept_with_drawing
 def expanded_picture(spn: SPN, theme: str) -> str:
     return to_svg(spn.expanded(), theme=theme)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any, NoReturn
 
 import pandas as pd
@@ -18,7 +17,7 @@ from spnmkl.structure import SPN
 from spnmkl.structure.layout import arranged
 from spnmkl.structure.templates import TEMPLATES
 from spnmkl.ui.canvas import receive, selection
-from spnmkl.ui.keeping import kept_with_dataset
+from spnmkl.ui.keeping import kept_with_dataset, kept_with_drawing
 from spnmkl.ui.session import close_dialog, dialog, open_dialog, opened_dialog, theme, workspace
 from spnmkl.ui.store import Workspace
 from spnmkl.ui.words import plain
@@ -70,7 +69,7 @@ def sketched_template(dataset: Dataset, name: str) -> SPN:
     return arranged(SPN.from_dict({**described, "nodes": nodes}))
 
 
-@lru_cache(maxsize=64)
+@kept_with_drawing
 def _preview(spn: SPN, theme: str) -> str:
     return to_svg(spn, theme=theme)
 

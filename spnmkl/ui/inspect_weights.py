@@ -62,7 +62,7 @@ def choose_path(seen: Inspected, learned: Learned) -> Path | None:
         selection_mode="single-row",
         key=f"inspect_paths_of_{seen.run.name}",
         column_config={
-            "kernels": st.column_config.TextColumn(width=175),
+            "kernels": st.column_config.TextColumn(width=165),
             "g": st.column_config.NumberColumn(format="%.4g"),
             "share of Σg": share_column(WEIGHT_HELP, label="of Σg", width=100),
             "share of the decision": share_column(label="of the decision", width=110),

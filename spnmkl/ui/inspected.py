@@ -23,6 +23,7 @@ from spnmkl.runs.training import Run
 from spnmkl.structure import SPN
 from spnmkl.structure.text import node_text
 from spnmkl.ui.activity import Trainer
+from spnmkl.ui.keeping import kept_with_drawing
 from spnmkl.ui.words import plain
 
 T = TypeVar("T")
@@ -121,7 +122,7 @@ def missing_data(run: Run, what: str) -> None:
     st.page_link("pages/data.py", label="Load the data", icon=":material/arrow_forward:")
 
 
-@lru_cache(maxsize=64)
+@kept_with_drawing
 def node_names(spn: SPN) -> dict[str, str]:
     """What to call every node in a list: a kernel what it computes, a product its weight, a sum what it adds."""
     names = weight_names(spn)
@@ -133,7 +134,7 @@ def node_names(spn: SPN) -> dict[str, str]:
     return unique_names(spn.nodes, names)
 
 
-@lru_cache(maxsize=64)
+@kept_with_drawing
 def weight_titles(spn: SPN) -> dict[str, str]:
     """Every weight with what it multiplies."""
     names = weight_names(spn)

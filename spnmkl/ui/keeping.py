@@ -1,15 +1,17 @@
-"""What was computed from a dataset, kept as long as the dataset is and no longer."""
+"""What was computed from a dataset or a drawing, and is kept."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from functools import lru_cache, wraps
 from typing import TypeVar, TypeVarTuple
 from weakref import WeakKeyDictionary
 
 from spnmkl.data import Dataset
+from spnmkl.structure import SPN
 
 T = TypeVar("T")
+MOST_DRAWINGS = 64
 Others = TypeVarTuple("Others")
 
 
@@ -23,5 +25,19 @@ def kept_with_dataset(compute: Callable[[Dataset, *Others], T]) -> Callable[[Dat
         if others not in found:
             found[others] = compute(dataset, *others)
         return found[others]
+
+    return kept
+
+
+def kept_with_drawing(compute: Callable[[SPN, *Others], T]) -> Callable[[SPN, *Others], T]:
+    """Compute once for a drawing and its order, which numbers the weights: drawings in another order are equal too."""
+
+    @lru_cache(maxsize=MOST_DRAWINGS)
+    def found(spn: SPN, order: tuple[str, ...], others: tuple[*Others]) -> T:
+        return compute(spn, *others)
+
+    @wraps(compute)
+    def kept(spn: SPN, *others: *Others) -> T:
+        return found(spn, tuple(spn.nodes), others)
 
     return kept

@@ -197,7 +197,7 @@ def test_every_template_validates_on_every_sample(at: AppTest, name: str) -> Non
         assert not [issue for issue in filled.validate() if issue.severity == "error"]
         assert not [issue for issue in validate_kernels(filled, columns, len(columns)) if issue.severity == "error"]
         assert all(filled.position(v) for v in filled.nodes)
-        assert f"**{len(filled.products)}** weights" in texts(at)
+        assert f"**{len(filled.products)}** weight" in texts(at)
 
 
 def test_a_template_is_embedded_in_the_selected_kernel(at: AppTest) -> None:

@@ -6,9 +6,13 @@ from weakref import ref
 from app_pages import bring, dialog, fine, opened, send, work
 
 from spnmkl.data import load_sample
-from spnmkl.structure import SPN
+from spnmkl.export.picture import to_svg
+from spnmkl.runs.explain import weight_names
+from spnmkl.structure import SPN, Kernel, Product, Sum
+from spnmkl.ui.comparing import picture
 from spnmkl.ui.drawing import placed
-from spnmkl.ui.exchange import filled_template
+from spnmkl.ui.exchange import _preview, filled_template
+from spnmkl.ui.inspected import node_names
 
 MARKUP = "a` ![x](https://example.org/p.png)"
 
@@ -25,6 +29,18 @@ def test_templates_are_kept_as_long_as_their_data() -> None:
     del first
     gc.collect()
     assert gone() is None
+
+
+def test_equal_drawings_in_another_order_have_their_own_names_and_pictures() -> None:
+    one = SPN(Sum(Product(Kernel("linear"), id="p1"), Product(Kernel("rbf"), id="p2"), id="s"))
+    drawn = one.to_dict()
+    other = SPN.from_dict({**drawn, "nodes": drawn["nodes"][::-1]})
+    assert one == other and to_svg(one) != to_svg(other)
+    beta = {"p1": 1.0, "p2": 0.5}
+    for spn in (one, other):
+        assert _preview(spn, "light") == to_svg(spn, theme="light")
+        assert picture(spn, tuple(beta.items()), frozenset(), "light") == to_svg(spn, beta=beta, theme="light")
+        assert {v: node_names(spn)[v] for v in beta} == {v: weight_names(spn)[v] for v in beta}
 
 
 def test_the_id_of_a_kernel_is_shown_as_text() -> None:

@@ -3,6 +3,7 @@
 import gzip
 import io
 import pickle
+import re
 import struct
 import time
 import tracemalloc
@@ -31,6 +32,20 @@ def xlsx(*rows: list[object]) -> bytes:
         sheet.append(row)
     file = io.BytesIO()
     book.save(file)
+    return file.getvalue()
+
+
+def laughing(part: str, encoding: str = "utf-8") -> bytes:
+    """A workbook in which a part has an entity that stands for 10⁹ letters."""
+    entities = "".join(f'<!ENTITY a{k} "{f"&a{k - 1};" * 10}">' for k in range(1, 10))
+    head = f'<?xml version="1.0" encoding="{encoding}"?><!DOCTYPE x [<!ENTITY a0 "a">{entities}]>'
+    file = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(xlsx(["a"], ["text"]))) as good, zipfile.ZipFile(file, "w") as bad:
+        for member in good.namelist():
+            text = good.read(member).decode()
+            if member == part:
+                text = head + re.sub(r"^<\?xml.*?\?>", "", text).replace(">text<", ">&a9;<")
+            bad.writestr(member, text.encode(encoding if member == part else "utf-8"))
     return file.getvalue()
 
 
@@ -201,6 +216,13 @@ REFUSED: list[tuple[str, Callable[[], bytes], str]] = [
         "The file 'k.mat' is in MATLAB's format 7.3; save it with save(..., '-v7').",
     ),
 ]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+@pytest.mark.parametrize("part", ["xl/workbook.xml", "xl/worksheets/sheet1.xml", "[Content_Types].xml"])
+def test_entities_in_a_workbook_are_refused_before_they_unfold(part: str, encoding: str) -> None:
+    with pytest.raises(DataError, match=r"^The workbook 't\.xlsx' declares entities, which may unfold without bound"):
+        read_file("t.xlsx", laughing(part, encoding))
 
 
 @pytest.mark.parametrize(("name", "content", "sentence"), REFUSED)

@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import pickle
+import tracemalloc
 import zipfile
 
 import numpy as np
@@ -405,3 +406,13 @@ def test_a_large_document_is_refused_before_it_is_parsed(good, tmp_path, monkeyp
     path = written({**good, "model.json": b"[" + b"[]," * 2**19 + b"[]]"}, tmp_path / "model.spnmkl")
     with pytest.raises(ModelFileError, match=r"'model\.json' is larger than 1 MB"):
         load_model(path)
+
+
+def test_a_document_of_many_small_parts_is_refused_before_it_is_parsed(good, tmp_path):
+    path = written({**good, "model.json": b"[" + b"[]," * 2**22 + b"[]]"}, tmp_path / "model.spnmkl")
+    tracemalloc.start()
+    with pytest.raises(ModelFileError, match="it holds more than 4,000,000 values"):
+        load_model(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2 * path.stat().st_size
