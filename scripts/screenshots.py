@@ -135,6 +135,12 @@ def trained(page: Page, *tabs: str) -> None:
         show_tab(page, tab)
 
 
+def open_settings(page: Page) -> None:
+    page.get_by_text("Useful above C_min").wait_for()
+    page.get_by_text("All settings").click()
+    settle(page)
+
+
 def search(page: Page, button: str) -> None:
     train(page)
     page.get_by_role("button", name=button, exact=True).click()
@@ -215,7 +221,7 @@ STATES: dict[str, tuple[str, Callable[[Page], object]]] = {
     "train_known": ("train", known),
     "train_convergence": ("train", lambda page: trained(page, "Convergence")),
     "train_weights": ("train", lambda page: trained(page, "Weights")),
-    "train_settings": ("train", lambda page: page.get_by_text("All settings").click()),
+    "train_settings": ("train", open_settings),
     "train_choice": ("train", lambda page: (search(page, "Choose C"), show_tab(page, "Choice of C"))),
     "train_path": ("train", lambda page: (search(page, "β against C"), show_tab(page, "β against C"))),
     "inspect_empty": ("inspect", lambda page: None),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -78,10 +78,21 @@ def join_files(tables: Sequence[Table], joining: Joining) -> Joined:
         found = Joined(only.frame, named, pd.DataFrame(), matrices=only.matrices)
     else:
         found = join_views(views, joining.how, joining.id_column)
+        found = replace(found, notes=(*found.notes, *_prefix_note(found.frame, views)))
     if joining.labels is None:
         return found
     labelled = attach_labels(found.frame, tables[joining.labels], joining.id_column)
     return replace(found, frame=labelled.frame, notes=(*found.notes, *labelled.notes))
+
+
+def _prefix_note(frame: pd.DataFrame, tables: Sequence[Table]) -> Iterator[str]:
+    known = {name for table in tables for name in table.frame.columns}
+    made = [name for name in frame.columns if name not in known]
+    if made:
+        yield (
+            f"{counted(len(made), 'column')} with a name that stands in several files: called after the file too, such "
+            f"as {quoted(made[0])}; give files of new rows the same names."
+        )
 
 
 def join_views(tables: Sequence[Table], how: How = "id", id_column: str | None = None) -> Joined:

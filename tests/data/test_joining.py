@@ -115,7 +115,12 @@ def test_the_files_of_a_person() -> None:
     }
     assert join_files([views[0], labels], Joining(labels=1)).views == {"mrna": ("sample", "TP53", "BRCA1")}
     numbered = [table("a.csv", k=[2, 1, 3], c=[7, 8, 9], x=[1, 2, 3]), table("b.csv", k=[1, 2, 3], c=[9, 8, 7])]
-    by_c = join_files(numbered, Joining(id_column="c")).frame
+    joined = join_files(numbered, Joining(id_column="c"))
+    assert joined.notes == (
+        "2 columns with a name that stands in several files: called after the file too, such as 'a__k'; give files of "
+        "new rows the same names.",
+    )
+    by_c = joined.frame
     assert by_c.to_dict("list") == {"c": ["7", "8", "9"], "a__k": [2, 1, 3], "x": [1, 2, 3], "b__k": [3, 2, 1]}
 
 
