@@ -189,7 +189,8 @@ def watch(refresh: float | None) -> None:
     with boundary():
         work = workspace()
         trainer = work.trainer
-        if refreshing(trainer) != refresh:
+        ended = trainer.activity is not None and not trainer.busy  # perhaps while the page was drawn
+        if ended or refreshing(trainer) != refresh:
             st.rerun()
         working = trainer.working
         if working is not None:

@@ -9,9 +9,11 @@ from app_pages import bring, fine, labelled, opened, texts, work
 from streamlit.testing.v1 import AppTest
 
 from spnmkl import SPNMKLClassifier
-from spnmkl.data import Dataset, Preparation, load_sample, split_rows
+from spnmkl.data import Dataset, Preparation, Split, load_sample, split_rows
 from spnmkl.structure import SPN, Kernel, Product, Sum, templates
+from spnmkl.ui import train_page
 from spnmkl.ui.activity import Kind
+from spnmkl.ui.store import Workspace
 
 
 @pytest.fixture
@@ -57,6 +59,19 @@ def test_one_click_ends_certified_and_prunes_a_branch(at: AppTest) -> None:
     assert "Certified optimal to" in at.success[0].value
     assert "pruned" in texts(at)
     assert "Press **Train**" not in texts(at)
+
+
+def test_a_training_that_ends_while_the_page_is_drawn_is_shown(at: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    controls = train_page.controls
+
+    def slow(work: Workspace, parts: Split) -> None:
+        controls(work, parts)
+        if work.trainer.activity is not None:
+            assert work.trainer.activity.job.join(60)
+
+    monkeypatch.setattr(train_page, "controls", slow)
+    labelled(at.button, "Train").click().run()
+    assert "**Run 1.** Certified optimal" in texts(fine(at))
 
 
 def test_the_numbers_are_the_library_s(at: AppTest) -> None:
