@@ -97,7 +97,7 @@ def test_two_visitors_get_their_own_results(tab: Callable[[], Page], url: str) -
     slider.focus()
     for _ in range(8):
         slider.press("ArrowLeft")
-    settled(second)
+        settled(second)  # or a page that is drawn between two presses takes one of them back
     expect(second.get_by_text("C: how much an error costs")).to_be_visible()
     settled(first)
     for page in (first, second):
