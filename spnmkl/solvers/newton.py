@@ -65,7 +65,7 @@ def newton(problem: Problem, beta: Floats, tol: float) -> Iterator[Iterate]:
 class _Newton:
     def __init__(self, problem: Problem, tol: float) -> None:
         self.problem, self.tol = problem, tol
-        self.work = Workspace(problem)
+        self.work = Workspace(problem, rescale=True)
         self.alone = vanishes_alone(problem)
         self.dual = Dual(-np.inf, np.zeros_like(problem.Y), np.ones(len(problem.p)))
         self.witness = np.full(len(problem.p), 1.0 / problem.c.sum())

@@ -8,10 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from spnmkl.certificate import balanced
 from spnmkl.circuit.evaluate import kernel_matrix, term_responses
 from spnmkl.circuit.program import Circuit, Floats
 from spnmkl.problem import Problem
-from spnmkl.solvers.svm import solve_svm
+from spnmkl.solvers.svm import SVMSolution, solve_svm
+
+_RESCALINGS, _SCALE_OFF = 4, 0.05
 
 
 @dataclass(frozen=True)
@@ -52,13 +55,14 @@ class Slope:
 
 
 class Workspace:
-    """Holds one n×n buffer: K at the point evaluated last."""
+    """Holds one n×n buffer: K at the point evaluated last, which is at a better multiple of β if `rescale` is set."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, rescale: bool = False) -> None:
         self.problem = problem
         self.K = np.empty((problem.n, problem.n))
         self.alpha = np.zeros_like(problem.Y)
         self.evaluations = 0
+        self.rescale = rescale and problem.convex and bool((problem.p == problem.p[0]).all())
         self._circuits: dict[bytes, Circuit] = {}
 
     def active(self, alive: NDArray[np.bool_]) -> Circuit:
@@ -70,22 +74,22 @@ class Workspace:
         return self._circuits[key]
 
     def evaluate(self, beta: Floats, svm_gap: float) -> Point:
-        """Solve the SVM of every class at β to an absolute gap of `svm_gap` in total."""
+        """Solve the SVM of every class at β, or at a better multiple of it, to an absolute gap of `svm_gap` in total.
+
+        K(tβ) = tK(β), so that another scale costs no pass over the kernels.
+        """
         problem, circuit = self.problem, self.active(beta > 0)
         self.evaluations += 1
         kernel_matrix(circuit, circuit.weights(beta), problem.source, self.K, problem.n_threads)
-        each = svm_gap / len(problem.Y)
-
-        def one(c: int):  # type: ignore[no-untyped-def]
-            return solve_svm(self.K, problem.Y[c], problem.C, self.alpha[c], each, stop=problem.stop)
-
-        classes = range(len(problem.Y))
-        if problem.n_threads == 1 or len(classes) == 1:
-            fits = [one(c) for c in classes]
-        else:
-            with ThreadPoolExecutor(problem.n_threads) as pool:
-                fits = list(pool.map(one, classes))
-        self.alpha = np.array([fit.alpha for fit in fits])
+        fits = self._solve_svms(svm_gap)
+        for _ in range(_RESCALINGS):
+            t = self._better_scale(beta, fits)
+            if abs(t - 1.0) < _SCALE_OFF:
+                break
+            beta = t * beta
+            self.K *= t
+            self.alpha = balanced(np.minimum(self.alpha / t, problem.C), problem.Y)
+            fits = self._solve_svms(svm_gap)
         regularizer = problem.regularizer(beta)
         return Point(
             beta,
@@ -94,6 +98,28 @@ class Workspace:
             sum(fit.dual for fit in fits) + regularizer,
             sum(fit.primal for fit in fits) + regularizer,
         )
+
+    def _solve_svms(self, gap: float) -> list[SVMSolution]:
+        problem, classes = self.problem, range(len(self.problem.Y))
+
+        def one(c: int) -> SVMSolution:
+            return solve_svm(self.K, problem.Y[c], problem.C, self.alpha[c], gap / len(problem.Y), stop=problem.stop)
+
+        if problem.n_threads == 1 or len(classes) == 1:
+            fits = [one(c) for c in classes]
+        else:
+            with ThreadPoolExecutor(problem.n_threads) as pool:
+                fits = list(pool.map(one, classes))
+        self.alpha = np.array([fit.alpha for fit in fits])
+        return fits
+
+    def _better_scale(self, beta: Floats, fits: list[SVMSolution]) -> float:
+        """The t at which tβ is best for the present w: F/t + t^p λ Σ c β^p, F = ½ Σ_m g_m q_m."""
+        p, slope = self.problem.p, float(self.problem.regularizer_slope(beta).sum())
+        F = sum(fit.alpha.sum() - fit.dual for fit in fits)
+        if not (self.rescale and F > 0 and slope > 0):
+            return 1.0
+        return float((F / slope) ** (1 / (p[0] + 1)))
 
     def differentiate(self, alpha: Floats, beta: Floats, circuit: Circuit) -> Slope:
         A, W = alpha * self.problem.Y, circuit.weights(beta)
