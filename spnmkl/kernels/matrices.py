@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numba import njit
+from scipy.linalg.lapack import dpotrf
 
 from spnmkl.errors import DataError, KernelError
 
@@ -113,8 +115,32 @@ def _tiles(n: int) -> Iterator[tuple[slice, slice]]:
     return ((rows, columns) for rows in row_blocks(n) for columns in row_blocks(n) if columns.stop >= rows.stop)
 
 
+@njit(nogil=True, cache=True)
+def _scan(bits):  # type: ignore[no-untyped-def]
+    """Of a matrix of floats read as integers: whether some bit differs from the transpose, and the bits of max |K|.
+
+    Without their sign, floats are ordered as their bits are, with infinity and NaN above all others.
+    """
+    n, block, unsigned = len(bits), 64, np.int64(0x7FFFFFFFFFFFFFFF)
+    different = largest = np.int64(0)
+    for i0 in range(0, n, block):
+        for j0 in range(i0, n, block):
+            for i in range(i0, min(i0 + block, n)):
+                for j in range(j0, min(j0 + block, n)):
+                    largest = max(largest, bits[i, j] & unsigned)
+            for i in range(i0, min(i0 + block, n)):
+                for j in range(j0, min(j0 + block, n)):
+                    different |= bits[i, j] ^ bits[j, i]
+    return different != 0, largest
+
+
 def _asymmetry(K: np.ndarray) -> tuple[float, float]:
     """max |K − Kᵀ| and max |K|, NaN or infinite if any entry is; tile by tile, without an n×n temporary."""
+    different, largest = _scan(K.view(np.int64))
+    return _differences(K) if different else (0.0, float(np.int64(largest).view(np.float64)))
+
+
+def _differences(K: np.ndarray) -> tuple[float, float]:
     asymmetry = largest = 0.0
     with np.errstate(invalid="ignore", over="ignore"):
         for rows, columns in _tiles(len(K)):
@@ -147,11 +173,8 @@ def _check_semidefinite(K: np.ndarray, who: str, advice: _Advice) -> None:
 def _factorises(part: np.ndarray, shift: float) -> bool:
     shifted = part.copy()
     shifted[np.diag_indices_from(part)] += shift
-    try:
-        np.linalg.cholesky(shifted)
-    except np.linalg.LinAlgError:
-        return False
-    return True
+    _, failed_at = dpotrf(shifted.T, clean=False, overwrite_a=True)  # in place, a third of the time of numpy's
+    return bool(failed_at == 0)
 
 
 def alignment(K: np.ndarray, y: np.ndarray) -> float:
