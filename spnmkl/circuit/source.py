@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+_COPIED_ROWS = 64
 
 
 class KernelSource(Protocol):
@@ -58,6 +59,17 @@ class EveryKth:
     def tiles(self, leaves: Sequence[str], rows: slice, columns: slice) -> list[Floats]:
         (rows, columns) = (self._widened(s, size) for s, size in zip((rows, columns), self.shape, strict=True))
         return [np.ascontiguousarray(tile) for tile in self.source.tiles(leaves, rows, columns)]
+
+    def matrices(self, leaves: Sequence[str]) -> dict[str, Floats]:
+        """What there is of it, copied."""
+        n_rows, n_columns = self.shape
+        copies = {leaf: np.empty((n_rows, n_columns)) for leaf in leaves}
+        for first in range(0, n_rows, _COPIED_ROWS):
+            rows = slice(first, min(first + _COPIED_ROWS, n_rows))
+            wide = self.source.tiles(leaves, self._widened(rows, n_rows), self._widened(slice(None), n_columns))
+            for copy, tile in zip(copies.values(), wide, strict=True):
+                copy[rows] = tile
+        return copies
 
     def _widened(self, part: slice, size: int) -> slice:
         start, stop, _ = part.indices(size)

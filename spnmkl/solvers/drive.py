@@ -19,7 +19,7 @@ from spnmkl.solution import Certificate, Record, Solution, certificate_of
 from spnmkl.solvers.iterate import Iterate
 from spnmkl.solvers.newton import newton
 from spnmkl.solvers.paper import paper
-from spnmkl.solvers.start import first_weights, fitting_weights, light_side, smallest_C, trivial_objective
+from spnmkl.solvers.start import coarse, first_weights, fitting_weights, light_side, smallest_C, trivial_objective
 from spnmkl.structure import SPN
 from spnmkl.structure.nodes import describe
 from spnmkl.threads import single_threaded_blas
@@ -28,6 +28,7 @@ Callback = Callable[[Record], object]
 Solver = Callable[[Problem, Floats, float], Iterator[Iterate]]
 SOLVERS: dict[str, Solver] = {"newton": newton, "paper": paper}
 _UNEVEN_STARTS = 3
+_COARSE_TOL, _COARSE_ITERATIONS = 0.1, 30
 _IMPOSSIBLE = -1e-6  # a gap below it, rounding aside, disproves the input
 DEFAULT_ITERATIONS = {"newton": 500, "paper": 2000}
 
@@ -167,13 +168,33 @@ def _iterates(problem: Problem, solver: str, tol: float, begin: Floats | None) -
     else:
         positive = None
     if (problem.p == 1).all():
-        yield from _lasso_iterates(problem, solver, tol, first_weights(problem) if positive is None else positive)
+        yield from _lasso_iterates(
+            problem, solver, tol, _coarse_weights(problem, solver) if positive is None else positive
+        )
     elif positive is not None:
         yield from method(problem, positive, tol)
     elif problem.bounded:
-        yield from method(problem, first_weights(problem), tol)
+        yield from method(problem, _coarse_weights(problem, solver), tol)
     else:
         yield from _nonconvex_iterates(problem, method, tol)
+
+
+def _coarse_weights(problem: Problem, solver: str) -> Floats:
+    """Nearly optimal weights of a sample of the rows, where a step costs little; else equal ones at a good scale."""
+    small = coarse(problem) if solver == "newton" and problem.bounded else None
+    if small is None:
+        return first_weights(problem)
+    for k, iterate in enumerate(newton(small, beta := first_weights(small), _COARSE_TOL)):
+        if iterate.objective >= trivial_objective(small) or k == _COARSE_ITERATIONS:
+            break
+        beta = iterate.beta
+        if relative_gap(iterate.objective, iterate.dual.value) <= _COARSE_TOL or _asked_to_stop(problem):
+            break
+    return beta
+
+
+def _asked_to_stop(problem: Problem) -> bool:
+    return problem.stop is not None and problem.stop()
 
 
 def _nonconvex_iterates(problem: Problem, method: Solver, tol: float) -> Iterator[Iterate]:
@@ -254,7 +275,7 @@ class _Run:
         for iterate in iterates:
             record = self.note(iterate)
             proceed = self.callback is None or self.callback(record) is not False
-            proceed &= self.problem.stop is None or not self.problem.stop()
+            proceed &= not _asked_to_stop(self.problem)
             if record.gap <= self.tol and self.certified().gap <= self.tol:
                 if self.certified().gap < _IMPOSSIBLE:
                     raise KernelError(

@@ -73,7 +73,7 @@ class _Newton:
         self.best = np.inf
         self.damping = 1e-2
         self.limits = np.full(problem.components.max() + 1, _COLLAPSED)
-        self.since_look = 0
+        self.since_look = _PATIENCE  # zeros of the start are looked at once
         self.near = False
         self.svm_share = 0.05  # of the gap (without a bound: of the residual), left to the SVM's own error
         self.residual = 1.0

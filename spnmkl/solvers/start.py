@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from spnmkl.certificate import improved_witness, quadratic_flows
 from spnmkl.circuit.evaluate import kernel_matrix
 from spnmkl.circuit.program import Floats
-from spnmkl.circuit.source import EveryKth
+from spnmkl.circuit.source import EveryKth, MatrixSource
 from spnmkl.problem import Problem
 from spnmkl.solvers.svm import least_norm, solve_svm
 
 _SAMPLE = 250
+_COARSE_ROWS = 150  # below, the rows left out are not worth a problem of their own
 
 
 @dataclass(frozen=True)
@@ -89,11 +90,9 @@ def _scales(problem: Problem, direction: Floats) -> Iterator[tuple[Floats, float
 
     K(tβ) = tK(β), so one kernel serves all scales.
     """
-    step = _sampling_step(problem)
-    rows = slice(0, None, step)
+    step = _balanced_step(problem, max(1, problem.n // _SAMPLE))
     source = EveryKth(problem.source, step)
-    C = problem.C[rows] * (problem.C.sum() / max(problem.C[rows].sum(), 1e-300))
-    Y = np.ascontiguousarray(problem.Y[:, rows])
+    C, Y = _sampled_labels(problem, step)
     K = kernel_matrix(problem.circuit, problem.circuit.weights(direction), source, np.empty((len(C), len(C))))
     level = float(np.trace(K)) / len(K) or 1.0
     alpha = np.zeros_like(Y)
@@ -103,15 +102,34 @@ def _scales(problem: Problem, direction: Floats) -> Iterator[tuple[Floats, float
         yield t * direction, sum(fit.dual for fit in fits)
 
 
+def coarse(problem: Problem) -> Problem | None:
+    """The problem on every fourth row or fewer, copied in at most 1.6 n×n entries; None where that is too few."""
+    step = _balanced_step(problem, max(4, int(np.ceil(np.sqrt(len(problem.circuit.leaves) / 1.6)))))
+    source = EveryKth(problem.source, step)
+    if source.shape[0] < _COARSE_ROWS:
+        return None
+    leaves = problem.circuit.leaves
+    C, Y = _sampled_labels(problem, step)
+    if (C <= 0).all():
+        return None
+    return replace(problem, source=MatrixSource(source.matrices(leaves)), Y=Y, C=C)
+
+
+def _sampled_labels(problem: Problem, step: int) -> tuple[Floats, Floats]:
+    """C of the sampled rows, with the same total, and their labels."""
+    rows = slice(0, None, step)
+    C = problem.C[rows] * (problem.C.sum() / max(problem.C[rows].sum(), 1e-300))
+    return C, np.ascontiguousarray(problem.Y[:, rows])
+
+
 def trivial_objective(problem: Problem) -> float:
     """J(0): the hinge loss of the best constant classifier, over the classes."""
     positive = np.where(problem.Y > 0, problem.C, 0.0).sum(axis=1)
     return float(2 * np.minimum(positive, problem.C.sum() - positive).sum())
 
 
-def _sampling_step(problem: Problem) -> int:
+def _balanced_step(problem: Problem, step: int) -> int:
     """Every so many rows make a sample that sees both sides of every class, in whatever order the rows come."""
-    step = max(1, problem.n // _SAMPLE)
     for candidate in range(step, min(2 * step + 3, problem.n)):
         signs = problem.Y[:, ::candidate]
         if (signs.max(axis=1) > signs.min(axis=1)).all():
