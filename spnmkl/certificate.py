@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
-from spnmkl.circuit.evaluate import apply_kernel, term_responses
+from spnmkl.circuit.evaluate import apply_kernel, term_quadratics
 from spnmkl.circuit.measure import moved_flows
 from spnmkl.circuit.program import Circuit, Floats
 from spnmkl.problem import Problem
@@ -53,8 +53,11 @@ class Primal:
 
 def primal(problem: Problem, beta: Floats, alpha: Floats) -> Primal:
     """P of section 5: ½ Σ_m g_m q_m + λ Σ_v c_v β_v^{p_v} + Σ_i C_i ℓ_i, summed over the classes."""
-    A = alpha * problem.Y
-    F = apply_kernel(problem.circuit, problem.circuit.weights(beta), problem.source, A, problem.n_threads)
+    A, circuit = alpha * problem.Y, problem.circuit.restricted(beta > 0)
+    if circuit.n_terms:
+        F = apply_kernel(circuit, circuit.weights(beta), problem.source, A, problem.n_threads)
+    else:
+        F = np.zeros_like(A)
     fits = [best_intercept(f, y, problem.C) for f, y in zip(F, problem.Y, strict=True)]
     quadratic = float((A * F).sum())
     value = quadratic / 2 + problem.regularizer(beta) + sum(loss for _, loss in fits)
@@ -65,24 +68,24 @@ def quadratic_flows(problem: Problem, alpha: Floats, beta: Floats, circuit: Circ
     """½ Σ_{m through t} g_m(β) q_m(α) for every term t, of a restricted circuit if given: one pass over the kernels."""
     circuit = circuit or problem.circuit
     A, W = alpha * problem.Y, circuit.weights(beta)
-    R = term_responses(circuit, W, problem.source, A, problem.n_threads)
-    return W * np.einsum("tcn,cn->t", R, A) / 2
+    return W * term_quadratics(circuit, W, problem.source, A, problem.n_threads) / 2
 
 
 @dataclass(frozen=True)
 class Dual:
-    """A lower bound on the optimum, with what proves it: α (balanced, unscaled) and β̃."""
+    """A lower bound on the optimum, with what proves it: α (balanced, unscaled), β̃ and, if kept, the flows there."""
 
     value: float
     alpha: Floats
     witness: Floats
+    flows: Floats | None = None
 
 
 def dual(problem: Problem, alpha: Floats, witness: Floats) -> Dual:
     """D of section 5 at given α and β̃ > 0."""
     alpha = balanced(alpha, problem.Y)
     flows = quadratic_flows(problem, alpha, witness)
-    return Dual(dual_value(problem, alpha, witness, flows), alpha, witness)
+    return Dual(dual_value(problem, alpha, witness, flows), alpha, witness, flows)
 
 
 def dual_value(problem: Problem, alpha: Floats, witness: Floats, flows: Floats) -> float:
@@ -178,15 +181,21 @@ def search_dual(
     return best, best_flows
 
 
-def kkt_residuals(problem: Problem, beta: Floats, alpha: Floats, witness: Floats, objective: float) -> Floats:
+def kkt_residuals(
+    problem: Problem, beta: Floats, alpha: Floats, witness: Floats, objective: float, proof: Dual | None = None
+) -> Floats:
     """(V,) |β_v ∂J/∂β_v| over the objective; for a zero weight, how much its component could still gain.
 
     For β_v > 0 it is the relative change of the objective per relative change of β_v. Where a bound is known, zeros
     are whole components, stationary while F ≤ λ Σ c β̃^p on them: what exceeds 1 in their ratio is the residual.
+    A bound proven at the same place has the flows already.
     """
     zero = beta <= 0
     inner = np.where(zero, witness, beta) if problem.bounded else beta
-    D = problem.circuit.X.T @ quadratic_flows(problem, alpha, inner)
+    flows = None if proof is None or not _same_place(proof, alpha, inner) else proof.flows
+    if flows is None:
+        flows = quadratic_flows(problem, alpha, inner)
+    D = problem.circuit.X.T @ flows
     slope = problem.regularizer_slope(inner)
     residual = np.abs(slope - D) / max(objective, 1e-300)
     parts = problem.components
@@ -194,6 +203,10 @@ def kkt_residuals(problem: Problem, beta: Floats, alpha: Floats, witness: Floats
     excess = np.maximum(0.0, gain / np.maximum(cost, 1e-300) - 1.0)
     residual[zero] = excess[parts][zero] if problem.bounded else 0.0
     return residual
+
+
+def _same_place(proof: Dual, alpha: Floats, beta: Floats) -> bool:
+    return np.array_equal(beta, proof.witness) and np.allclose(alpha, proof.alpha, 1e-12, 0.0)
 
 
 def relative_gap(objective: float, bound: float) -> float:

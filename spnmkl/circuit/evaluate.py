@@ -20,6 +20,7 @@ from spnmkl.circuit.source import KernelSource
 
 SEGMENT = 512
 _ITEM = 8
+_NOTHING = np.empty((1, 1, 0))
 _WORTH_THREADS = 400 * 400  # entries below which starting threads costs more than it saves
 
 
@@ -154,8 +155,12 @@ def _adjoints(operation_start, term_start, arguments, n_leaves, W, slots, adjoin
 
 
 @njit(nogil=True, cache=True)
-def _respond_rows(operation_start, term_start, arguments, W, tiles, strides, first, n_rows, A, R):  # type: ignore[no-untyped-def]
-    """Add rows first … first+n_rows, from the diagonal on and mirrored, to R[t, c, i] = Σ_j (∂K_ij/∂W_t) A[c, j]."""
+def _respond_rows(operation_start, term_start, arguments, W, tiles, strides, first, n_rows, A, R, q):  # type: ignore[no-untyped-def]
+    """Add rows first … first+n_rows, from the diagonal on and mirrored, to R[t, c, i] = Σ_j (∂K_ij/∂W_t) A[c, j].
+
+    An empty R is left alone: then only q[t] = Σ_c Σ_i A[c, i] R[t, c, i] is added to.
+    """
+    only_q = R.size == 0
     n_classes, n = A.shape
     n_leaves, n_operations = len(tiles), len(operation_start) - 1
     scratch = np.empty((2 + n_operations, SEGMENT))
@@ -194,8 +199,13 @@ def _respond_rows(operation_start, term_start, arguments, W, tiles, strides, fir
                         derivative = carray(_pointer(scratch.ctypes.data), (size,))
                     off = 1 if column == row else 0  # the diagonal entry counts once
                     for c in range(n_classes):
-                        R[t, c, row] += _dot(derivative, A[c, column:], size)
                         weight = A[c, row]
+                        if only_q:
+                            if weight != 0.0:
+                                total = 2.0 * _dot(derivative, A[c, column:], size)
+                                q[t] += weight * (total - off * derivative[0] * weight)
+                            continue
+                        R[t, c, row] += _dot(derivative, A[c, column:], size)
                         if weight != 0.0:
                             target = R[t, c, column:]
                             for j in range(off, size):
@@ -236,10 +246,22 @@ def term_responses(circuit: Circuit, W: Floats, source: KernelSource, A: Floats,
 
     def respond(first: int, last: int, worker: int) -> None:
         with _Tiles(source, circuit, slice(first, last), slice(first, None)) as (tiles, strides):
-            _respond_rows(*_program(circuit), W, tiles, strides, first, last - first, A, R[worker])
+            _respond_rows(*_program(circuit), W, tiles, strides, first, last - first, A, R[worker], _NOTHING[0, 0])
 
     _over_rows(respond, source, n_threads)
     return R[0] if n_threads == 1 else R.sum(axis=0)
+
+
+def term_quadratics(circuit: Circuit, W: Floats, source: KernelSource, A: Floats, n_threads: int = 1) -> Floats:
+    """(terms,) q_t = Σ_c A_cᵀ(∂K/∂W_t)A_c."""
+    q = np.zeros((n_threads, circuit.n_terms))
+
+    def measure(first: int, last: int, worker: int) -> None:
+        with _Tiles(source, circuit, slice(first, last), slice(first, None)) as (tiles, strides):
+            _respond_rows(*_program(circuit), W, tiles, strides, first, last - first, A, _NOTHING, q[worker])
+
+    _over_rows(measure, source, n_threads)
+    return q.sum(axis=0)
 
 
 def apply_kernel(circuit: Circuit, W: Floats, source: KernelSource, A: Floats, n_threads: int = 1) -> Floats:

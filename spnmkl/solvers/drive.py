@@ -269,6 +269,7 @@ class _Run:
         self.best: Iterate | None = None
         self.dual = Dual(-np.inf, np.zeros_like(problem.Y), np.ones(len(problem.p)))
         self.certificate: Certificate | None = None
+        self.proof = self.dual  # as recomputed for the certificate
         self.started = time.perf_counter()
 
     def follow(self, iterates: Iterator[Iterate]) -> str:
@@ -322,7 +323,7 @@ class _Run:
     def certified(self) -> Certificate:
         assert self.best is not None
         if self.certificate is None:
-            self.certificate = certificate_of(
+            self.certificate, self.proof = certificate_of(
                 self.problem, self.best.beta, self.best.alpha, self.dual.alpha, self.dual.witness
             )
         return self.certificate
@@ -330,7 +331,7 @@ class _Run:
     def solution(self, spn: SPN, y: NDArray, classes: NDArray, solver: str, status: str) -> Solution:
         problem, best, proof = self.problem, self.best, self.certified()
         assert best is not None
-        residual = kkt_residuals(problem, best.beta, best.alpha, self.dual.witness, proof.objective)
+        residual = kkt_residuals(problem, best.beta, best.alpha, self.dual.witness, proof.objective, self.proof)
         binary = len(best.alpha) == 1
         return Solution(
             spn=spn,

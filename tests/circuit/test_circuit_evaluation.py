@@ -12,7 +12,7 @@ from tolerances import COMPILED, DIFFERENCES, ROUNDING, SINGLE_PRECISION
 
 from spnmkl import SPN
 from spnmkl.circuit import Circuit, MatrixSource, compile_circuit, evaluate
-from spnmkl.circuit.evaluate import SEGMENT, apply_kernel, kernel_matrix, term_responses
+from spnmkl.circuit.evaluate import SEGMENT, apply_kernel, kernel_matrix, term_quadratics, term_responses
 
 any_structure = structures(max_paths=60) | structures(max_paths=60, aligned=True) | structures(shared=0.0)
 quick = settings(max_examples=40, deadline=None, derandomize=True)
@@ -94,7 +94,7 @@ def test_two_threads_give_the_same(seed: int) -> None:
     circuit, beta, kernels, expected = posed(structure, 70, seed)
     assert_equal(evaluated(circuit, beta, kernels, n_threads=2), expected)
     W, A = circuit.weights(beta), np.random.default_rng(seed).normal(size=(2, 70))
-    for compute in (term_responses, apply_kernel):
+    for compute in (term_responses, term_quadratics, apply_kernel):
         one, two = (compute(circuit, W, MatrixSource(kernels), A, threads) for threads in (1, 2))
         assert_equal(two, one)
 
@@ -115,7 +115,9 @@ def W_derivatives(circuit: Circuit, beta: Array, kernels: dict[str, Array], A: A
     """∂(Σ_c a_cᵀ K a_c)/∂log β_v from the responses of the terms."""
     W = circuit.weights(beta)
     R = term_responses(circuit, W, MatrixSource(kernels), A, n_threads)
-    return circuit.X.T @ (W * np.einsum("tcn,cn->t", R, A))
+    q = term_quadratics(circuit, W, MatrixSource(kernels), A, n_threads)
+    np.testing.assert_allclose(q, np.einsum("tcn,cn->t", R, A), rtol=ROUNDING, atol=ROUNDING)
+    return circuit.X.T @ (W * q)
 
 
 def log_derivatives(structure: Structure, kernels: dict[str, Array], circuit: Circuit, beta: Array, A: Array) -> Array:
