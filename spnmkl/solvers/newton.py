@@ -55,6 +55,7 @@ class _Step:
     z: Floats
     sigma: Floats
     predicted: float  # gᵀz < 0, the first-order change of J
+    turn: Floats  # (classes, n) the first-order change of α
 
 
 def newton(problem: Problem, beta: Floats, tol: float) -> Iterator[Iterate]:
@@ -93,6 +94,10 @@ class _Newton:
                 point, fresh = revised, True  # look at it once more before handing it out
                 continue
             fresh = False
+            step = None
+            if revised is None and self.gap > self.tol:
+                step = self.newton_step(point, slope)
+                self.look_ahead(point, step)
             yield Iterate(
                 point.beta,
                 point.alpha,
@@ -106,7 +111,7 @@ class _Newton:
             if not self.problem.bounded and self.residual <= self.tol:
                 return
             before = point.value
-            point = revised or self.descended(point, slope)
+            point = revised or self.descended(point, slope, step or self.newton_step(point, slope))
             idle = 0 if point.value < before - 1e-3 * self.tol * abs(before) else idle + 1
             self.svm_share = 0.05 * 0.3**idle
 
@@ -162,6 +167,17 @@ class _Newton:
         self.witness = np.where(point.beta > 0, self.witness, witness)
         return self.verdicts(point, witness, flows)
 
+    def look_ahead(self, point: Point, step: _Step) -> None:
+        """Where this point is good enough already, α after the step proves it: no need to go there."""
+        if not self.problem.bounded or -step.predicted > self.tol * point.objective:
+            return
+        alpha = balanced(self.turned(point, step, 1.0), self.problem.Y)
+        witness = self.inner(self.moved(point, step, 1.0))
+        self.bound(alpha, witness, quadratic_flows(self.problem, alpha, witness))
+
+    def turned(self, point: Point, step: _Step, length: float) -> Floats:
+        return np.clip(point.alpha + length * step.turn, 0.0, self.problem.C)
+
     def bound(self, alpha: Floats, witness: Floats, flows: Floats) -> float:
         value = dual_value(self.problem, alpha, witness, flows)
         if value > self.dual.value:
@@ -214,11 +230,11 @@ class _Newton:
                 size *= 0.2
         return result
 
-    def descended(self, point: Point, slope: Slope) -> Point:
+    def descended(self, point: Point, slope: Slope, step: _Step) -> Point:
         """One Newton step whose length passes the test on J, or one MM step, which always decreases J."""
-        step = self.newton_step(point, slope)
         length = 1.0
         for _ in range(_TRIALS):
+            self.work.alpha = balanced(self.turned(point, step, length), self.problem.Y)
             trial = self.evaluate(self.moved(point, step, length))
             slack = point.svm_error + 1e-13 * abs(point.value)
             if trial.value <= point.value + 1e-4 * length * step.predicted + slack:
@@ -256,7 +272,8 @@ class _Newton:
             curvature[entering] = 2 * sigma[entering] * full_pull[entering]
             J[:, entering] = X[:, entering] * sigma[entering]
 
-        H = self.svm_curvature(point, slope, J)
+        responses = self.svm_responses(point, slope, J)
+        H = sum((half.T @ half for _, _, half in responses.values()), np.zeros((len(beta), len(beta))))
         H -= second_moment(circuit, flows)
         bend = problem.regularizer_slope(beta) * (problem.p - 1)
         H[np.diag_indices_from(H)] += D + (self.damping + 1e-12) * curvature + 1e-300
@@ -272,11 +289,20 @@ class _Newton:
             np.full(len(active), _HIGHEST),
             3000,
         )
-        return _Step(z, sigma, float(gradient[active] @ z[active]))
+        turn = np.zeros_like(point.alpha)
+        for c, (free, L, half) in responses.items():
+            turn[c, free] = -scipy.linalg.solve_triangular(L, half @ z, lower=True, trans="T", check_finite=False)
+        turn *= problem.Y
+        return _Step(z, sigma, float(gradient[active] @ z[active]), turn)
 
-    def svm_curvature(self, point: Point, slope: Slope, J: Floats) -> Floats:
-        """Σ_c RᵀAR on the free support vectors, A the leading block of the inverse of [K_FF 1; 1ᵀ 0]."""
-        H = np.zeros((J.shape[1], J.shape[1]))
+    def svm_responses(
+        self, point: Point, slope: Slope, J: Floats
+    ) -> dict[int, tuple[NDArray[np.intp], Floats, Floats]]:
+        """Per class its free support vectors F, the factor LLᵀ = K_FF, and B.
+
+        BᵀB = RᵀAR with A the leading block of the inverse of [K_FF 1; 1ᵀ 0] is the curvature, −L⁻ᵀBz the change of α∘y.
+        """
+        found = {}
         for c, alpha in enumerate(point.alpha):
             free = np.flatnonzero((alpha > 0) & (alpha < self.problem.C))
             if len(free) < 2:
@@ -289,8 +315,8 @@ class _Newton:
             one = half[:, -1]
             half = half[:, :-1]
             half -= np.outer(one, (one @ half) / (one @ one))
-            H += half.T @ half
-        return H
+            found[c] = free, L, half
+        return found
 
     def moved(self, point: Point, step: _Step, length: float) -> Floats:
         beta = point.beta + length * step.z * step.sigma
