@@ -21,6 +21,8 @@ from spnmkl.solvers.workspace import Point, Slope, Workspace
 _LOWEST, _HIGHEST = -0.8, 4.0  # of the relative step z
 _TRIALS, _SHRINK = 4, 0.35  # of the step-length test
 _PATIENCE = 4  # iterations between two looks at the pruned part
+_CHEAP = 4  # so much more work than without the pruned part is always worth a look at it
+_LOOSE = 1e-5  # a finer tolerance asks for the weights themselves, which are known to the root of the gap
 _COLLAPSED = 0.05  # share of λ cᵀβ below which pruning a whole component is tried
 _FADED = 1e-3  # share below which growing back step by step would take too long: it is seeded anew
 _GONE = 1e-9  # of the largest weight: where p < 1, a falling weight below it is zero
@@ -123,6 +125,9 @@ class _Newton:
         distance = self.gap if self.problem.bounded else self.residual
         accuracy = min(3e-3, self.svm_share * max(distance, self.tol))
         point = self.work.evaluate(beta, accuracy * min(self.scale, self.best))
+        allowed = self.tol * point.value
+        if self.problem.bounded and point.value - self.dual.value < 0.5 * allowed and point.svm_error > 0.3 * allowed:
+            point = self.work.refined(point, 0.1 * allowed)  # it is the SVM's error that keeps the gap open
         self.best = min(self.best, point.objective)
         return point
 
@@ -133,10 +138,12 @@ class _Newton:
         gradient of the rest, the bound, and the question which pruned weights want to come back.
         """
         alive = point.beta > 0
-        look = self.near or self.since_look >= _PATIENCE
+        active = self.work.active(alive)
+        cheap = self.problem.circuit.size <= _CHEAP * active.size
+        look = self.near or cheap or self.since_look >= _PATIENCE
         if alive.all() or not (look and self.problem.bounded):
             self.since_look += 1
-            return self.work.differentiate(point.alpha, point.beta, self.work.active(alive))
+            return self.work.differentiate(point.alpha, point.beta, active)
         self.since_look = 0
         return self.work.differentiate(point.alpha, self.inner(point.beta), self.problem.circuit)
 
@@ -169,7 +176,7 @@ class _Newton:
 
     def look_ahead(self, point: Point, step: _Step) -> None:
         """Where this point is good enough already, α after the step proves it: no need to go there."""
-        if not self.problem.bounded or -step.predicted > self.tol * point.objective:
+        if not self.problem.bounded or self.tol < _LOOSE or -step.predicted > self.tol * point.objective:
             return
         alpha = balanced(self.turned(point, step, 1.0), self.problem.Y)
         witness = self.inner(self.moved(point, step, 1.0))
@@ -226,6 +233,7 @@ class _Newton:
                 trial = self.evaluate(beta)
                 if trial.value < base.value:
                     result = trial
+                    self.limits[problem.components[part]] *= 0.2  # or it might be pruned and seeded for ever
                     break
                 size *= 0.2
         return result
@@ -273,7 +281,7 @@ class _Newton:
             J[:, entering] = X[:, entering] * sigma[entering]
 
         responses = self.svm_responses(point, slope, J)
-        H = sum((half.T @ half for _, _, half in responses.values()), np.zeros((len(beta), len(beta))))
+        H = sum((half.T @ half for _, half, _ in responses.values()), np.zeros((len(beta), len(beta))))
         H -= second_moment(circuit, flows)
         bend = problem.regularizer_slope(beta) * (problem.p - 1)
         H[np.diag_indices_from(H)] += D + (self.damping + 1e-12) * curvature + 1e-300
@@ -290,15 +298,15 @@ class _Newton:
             3000,
         )
         turn = np.zeros_like(point.alpha)
-        for c, (free, L, half) in responses.items():
-            turn[c, free] = -scipy.linalg.solve_triangular(L, half @ z, lower=True, trans="T", check_finite=False)
+        for c, (free, _, turns) in responses.items():
+            turn[c, free] = -turns @ z
         turn *= problem.Y
         return _Step(z, sigma, float(gradient[active] @ z[active]), turn)
 
     def svm_responses(
         self, point: Point, slope: Slope, J: Floats
     ) -> dict[int, tuple[NDArray[np.intp], Floats, Floats]]:
-        """Per class its free support vectors F, the factor LLᵀ = K_FF, and B.
+        """Per class its free support vectors F, B and L⁻ᵀB, where LLᵀ = K_FF.
 
         BᵀB = RᵀAR with A the leading block of the inverse of [K_FF 1; 1ᵀ 0] is the curvature, −L⁻ᵀBz the change of α∘y.
         """
@@ -315,7 +323,7 @@ class _Newton:
             one = half[:, -1]
             half = half[:, :-1]
             half -= np.outer(one, (one @ half) / (one @ one))
-            found[c] = free, L, half
+            found[c] = free, half, scipy.linalg.solve_triangular(L, half, lower=True, trans="T", check_finite=False)
         return found
 
     def moved(self, point: Point, step: _Step, length: float) -> Floats:

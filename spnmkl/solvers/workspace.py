@@ -90,7 +90,14 @@ class Workspace:
             self.K *= t
             self.alpha = balanced(np.minimum(self.alpha / t, problem.C), problem.Y)
             fits = self._solve_svms(svm_gap)
-        regularizer = problem.regularizer(beta)
+        return self._point(beta, fits)
+
+    def refined(self, point: Point, svm_gap: float) -> Point:
+        """The point evaluated last, with its SVMs solved further: no pass over the kernels."""
+        return self._point(point.beta, self._solve_svms(svm_gap))
+
+    def _point(self, beta: Floats, fits: list[SVMSolution]) -> Point:
+        regularizer = self.problem.regularizer(beta)
         return Point(
             beta,
             self.alpha,

@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 from cases import FIGURE_1, Case, case_of, drawn, flat
 from oracles import Array, solve_conic
+from sklearn.datasets import make_classification
+from sklearn.preprocessing import StandardScaler
 from tolerances import BOUND, DECISION, OBJECTIVE, ROUNDING, SOLVED, WEIGHTS
 
-from spnmkl import SPN, Solution, TrivialSolutionWarning, solve
+from spnmkl import SPN, Kernel, Solution, TrivialSolutionWarning, solve, templates
+from spnmkl.kernels import fit_kernels
 
 SOLVERS = ["newton", "paper"]
 
@@ -145,6 +148,31 @@ def test_the_order_of_the_samples_does_not_matter(order: str) -> None:
     solution = solve(case.spn, kernels, y, C=5.0)
     check_certified(solution, kernels)
     assert solution.history[-1].evaluations <= 20
+
+
+def test_no_branch_is_pruned_and_seeded_for_ever() -> None:
+    # At a loose tolerance the SVMs' own error hides whether a branch should go.
+    X, y = make_classification(2000, 30, n_informative=10, flip_y=0.1, random_state=0)
+    X, y = StandardScaler().fit_transform(X)[::6], y[::6]
+    leaves = [Kernel("rbf", gamma=float(g) / 30) for g in np.logspace(-2, 2, 10)]
+    powers = [Kernel("polynomial", degree=d, gamma=1 / 30) for d in (1, 2, 3)]
+    groups = [Kernel("rbf", gamma=1 / len(g), features=g.tolist()) for g in np.array_split(np.arange(30), 12)]
+    spn = templates.grouped({"widths": leaves, "powers": powers, "groups": groups})
+    kernels, _ = fit_kernels(spn, X)
+    solution = solve(spn, kernels, y, C=60.0, tol=2e-2)
+    check_certified(solution, kernels)
+    assert solution.history[-1].evaluations <= 20
+
+
+@pytest.mark.parametrize("p", [1.0, 2.0])
+@pytest.mark.parametrize("scale", [1e-4, 1e4])
+def test_a_start_at_a_wrong_scale_is_put_right(scale: float, p: float) -> None:
+    case = case_of(flat(4), C=3.0)
+    right = solve(*case.posed, C=case.C, p=p)
+    wrong = {v: scale * weight for v, weight in right.beta.items()}
+    solution = solve(*case.posed, C=case.C, p=p, start=wrong)
+    check_certified(solution, case.kernels)
+    assert solution.history[-1].evaluations <= 6
 
 
 class Computed(Mapping[str, list[list[float]]]):
