@@ -88,8 +88,9 @@ class SPNMKLClassifier(ClassifierMixin, BaseEstimator):
     probability : bool
         Whether to calibrate `predict_proba` in `fit`: by Platt scaling of decision values from stratified 5-fold
         cross-validation, in which the weights β and the kernels' normalisation stay as learned on all samples and
-        only the SVM is fitted anew. For more than two classes, each class against the rest, normalised to sum 1.
-        `predict` follows the decision function, so that the two may disagree near a tie.
+        only the SVM is fitted anew. More than two classes share one scaling of their decision values, each class
+        against the rest, normalised to sum 1: the class predicted is the most probable one. With two classes
+        `predict` follows the decision function, so that it may disagree with a probability near a half.
     random_state : int, RandomState or None
         Shuffles these folds; nothing else is random.
     n_threads : int or None
@@ -301,7 +302,8 @@ class SPNMKLClassifier(ClassifierMixin, BaseEstimator):
         for train, test in folds.split(codes, codes):
             F[:, test] = _held_out(K, Y, solution.C, train, test, gap)
         weight = np.ones(n) if weight is None else weight / weight.mean()
-        return np.array([_platt(f, y > 0, weight) for f, y in zip(F, Y, strict=True)])
+        shared = _platt(F.ravel(), (Y > 0).ravel(), np.tile(weight, len(Y)))
+        return np.tile(shared, (len(Y), 1))
 
     @property
     def _n_threads(self) -> int:
