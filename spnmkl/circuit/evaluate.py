@@ -154,6 +154,60 @@ def _adjoints(operation_start, term_start, arguments, n_leaves, W, slots, adjoin
             derivative[j] *= x[j]
 
 
+@njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
+def _respond_to_kernels(leaves, terms, tiles, strides, first, rows, A, R, q):  # type: ignore[no-untyped-def]
+    """As `_respond_rows` for terms ∂K/∂W_t = kernel: four rows at a time, so that memory delivers four streams."""
+    n_classes, n = A.shape
+    only_q = R.size == 0
+    for b in range(0, len(rows), 4):
+        four = rows[b : b + 4]
+        together = four[-1] + 1 if len(four) == 4 else n  # from this column on
+        for k in range(len(leaves)):
+            t, stride = terms[k], strides[leaves[k]]
+            origin = tiles[leaves[k]] - first * (stride + 1) * _ITEM  # where entry (0, 0) would be
+            for c in range(n_classes):
+                a = A[c]
+                for row in four:
+                    x = carray(_pointer(origin + row * stride * _ITEM), (n,))
+                    dot, w = 0.0, a[row]
+                    for j in range(row + 1, together):
+                        dot += x[j] * a[j]
+                    if only_q:
+                        q[t] += w * (w * x[row] + 2.0 * dot)
+                    else:
+                        r = R[t, c]
+                        r[row] += w * x[row] + dot
+                        for j in range(row + 1, together):
+                            r[j] += w * x[j]
+                if together == n:
+                    continue
+                x0 = carray(_pointer(origin + four[0] * stride * _ITEM), (n,))
+                x1 = carray(_pointer(origin + four[1] * stride * _ITEM), (n,))
+                x2 = carray(_pointer(origin + four[2] * stride * _ITEM), (n,))
+                x3 = carray(_pointer(origin + four[3] * stride * _ITEM), (n,))
+                w0, w1, w2, w3 = a[four[0]], a[four[1]], a[four[2]], a[four[3]]
+                d0, d1, d2, d3 = 0.0, 0.0, 0.0, 0.0
+                if only_q:
+                    for j in range(together, n):
+                        d0 += x0[j] * a[j]
+                        d1 += x1[j] * a[j]
+                        d2 += x2[j] * a[j]
+                        d3 += x3[j] * a[j]
+                    q[t] += 2.0 * (w0 * d0 + w1 * d1 + w2 * d2 + w3 * d3)
+                else:
+                    r = R[t, c]
+                    for j in range(together, n):
+                        d0 += x0[j] * a[j]
+                        d1 += x1[j] * a[j]
+                        d2 += x2[j] * a[j]
+                        d3 += x3[j] * a[j]
+                        r[j] += w0 * x0[j] + w1 * x1[j] + w2 * x2[j] + w3 * x3[j]
+                    r[four[0]] += d0
+                    r[four[1]] += d1
+                    r[four[2]] += d2
+                    r[four[3]] += d3
+
+
 @njit(nogil=True, cache=True)
 def _respond_rows(operation_start, term_start, arguments, W, tiles, strides, first, n_rows, A, R, q):  # type: ignore[no-untyped-def]
     """Add rows first … first+n_rows, from the diagonal on and mirrored, to R[t, c, i] = Σ_j (∂K_ij/∂W_t) A[c, j].
@@ -163,41 +217,32 @@ def _respond_rows(operation_start, term_start, arguments, W, tiles, strides, fir
     only_q = R.size == 0
     n_classes, n = A.shape
     n_leaves, n_operations = len(tiles), len(operation_start) - 1
+    rows = np.array([row for row in range(first, first + n_rows) if np.any(A[:, row])], dtype=np.int64)
+    kernels = np.array(
+        [t for t in range(operation_start[-2], operation_start[-1]) if _is_kernel(term_start, arguments, n_leaves, t)],
+        dtype=np.int64,
+    )
+    _respond_to_kernels(arguments[term_start[kernels]], kernels, tiles, strides, first, rows, A, R, q)
+    if len(kernels) == len(W):
+        return
     scratch = np.empty((2 + n_operations, SEGMENT))
     adjoint = np.empty((n_operations, SEGMENT))
     slots = np.empty(n_leaves + n_operations, dtype=np.int64)
-    for row in range(first, first + n_rows):
+    derivative = scratch[0]
+    for row in rows:
         column = row
-        if not np.any(A[:, row]):
-            continue
         while column < n:
             size = min(SEGMENT, n - column)
             _slot_addresses(slots, tiles, strides, row - first, column - first, scratch, 2)
             if n_operations > 1:
                 _values(operation_start[:-1], term_start, arguments, n_leaves, W, slots, scratch, size)
                 adjoint[:] = 0.0
+            off = 1 if column == row else 0  # the diagonal entry counts once
             for k in range(n_operations - 1, -1, -1):
                 for t in range(operation_start[k], operation_start[k + 1]):
-                    a = term_start[t]
-                    plain = k == n_operations - 1 and term_start[t + 1] == a + 1 and arguments[a] < n_leaves
-                    if plain:
-                        derivative = carray(_pointer(slots[arguments[a]]), (size,))
-                    else:
-                        _adjoints(
-                            operation_start,
-                            term_start,
-                            arguments,
-                            n_leaves,
-                            W,
-                            slots,
-                            adjoint,
-                            scratch,
-                            size,
-                            k,
-                            t,
-                        )
-                        derivative = carray(_pointer(scratch.ctypes.data), (size,))
-                    off = 1 if column == row else 0  # the diagonal entry counts once
+                    if k == n_operations - 1 and _is_kernel(term_start, arguments, n_leaves, t):
+                        continue
+                    _adjoints(operation_start, term_start, arguments, n_leaves, W, slots, adjoint, scratch, size, k, t)
                     for c in range(n_classes):
                         weight = A[c, row]
                         if only_q:
@@ -211,6 +256,12 @@ def _respond_rows(operation_start, term_start, arguments, W, tiles, strides, fir
                             for j in range(off, size):
                                 target[j] += weight * derivative[j]
             column += size
+
+
+@njit(nogil=True, cache=True)
+def _is_kernel(term_start, arguments, n_leaves, t):  # type: ignore[no-untyped-def]
+    """Whether a term of the root is a weighted kernel."""
+    return term_start[t + 1] == term_start[t] + 1 and arguments[term_start[t]] < n_leaves
 
 
 @njit(nogil=True, cache=True)
