@@ -26,6 +26,8 @@ _LOOSE = 1e-5  # a finer tolerance asks for the weights themselves, which are kn
 _COLLAPSED = 0.05  # share of λ cᵀβ below which pruning a whole component is tried
 _FADED = 1e-3  # share below which growing back step by step would take too long: it is seeded anew
 _GONE = 1e-9  # of the largest weight: where p < 1, a falling weight below it is zero
+_SINGLE = 1e-4  # the curvature is computed in single precision while the optimum is farther
+_RIDGES = {np.float64: (1e-10, 1e-8, 1e-6, 1e-4, 1.0), np.float32: (1e-6, 1e-5, 1e-4, 1e-3, 1.0)}
 _STALLED = 8  # steps without progress before giving up
 
 
@@ -121,9 +123,13 @@ class _Newton:
     def gap(self) -> float:
         return min(1.0, relative_gap(self.best, self.dual.value)) if np.isfinite(self.best) else 1.0
 
+    @property
+    def distance(self) -> float:
+        """How far from the optimum we may be."""
+        return self.gap if self.problem.bounded else self.residual
+
     def evaluate(self, beta: Floats) -> Point:
-        distance = self.gap if self.problem.bounded else self.residual
-        accuracy = min(3e-3, self.svm_share * max(distance, self.tol))
+        accuracy = min(3e-3, self.svm_share * max(self.distance, self.tol))
         point = self.work.evaluate(beta, accuracy * min(self.scale, self.best))
         allowed = self.tol * point.value
         if self.problem.bounded and point.value - self.dual.value < 0.5 * allowed and point.svm_error > 0.3 * allowed:
@@ -315,15 +321,13 @@ class _Newton:
             free = np.flatnonzero((alpha > 0) & (alpha < self.problem.C))
             if len(free) < 2:
                 continue
-            R = slope.responses[:, c, free].T @ J
-            L = _cholesky(self.work.K, free)
-            half = scipy.linalg.solve_triangular(
-                L, np.column_stack([R, np.ones(len(free))]), lower=True, check_finite=False, overwrite_b=True
-            )
+            R = np.column_stack([slope.responses[:, c, free].T @ J, np.ones(len(free))])
+            L = _cholesky(self.work.K, free, np.float32 if self.distance > _SINGLE else np.float64)
+            half = _solved(L, R)
             one = half[:, -1]
             half = half[:, :-1]
             half -= np.outer(one, (one @ half) / (one @ one))
-            found[c] = free, half, scipy.linalg.solve_triangular(L, half, lower=True, trans="T", check_finite=False)
+            found[c] = free, half, _solved(L, half, trans=1)
         return found
 
     def moved(self, point: Point, step: _Step, length: float) -> Floats:
@@ -346,18 +350,32 @@ def _convex_model(H: Floats, bend: Floats, active: NDArray[np.bool_]) -> Floats:
     return H + np.diag(bend)
 
 
-def _cholesky(K: Floats, rows: NDArray[np.intp]) -> Floats:
+def _cholesky(K: Floats, rows: NDArray[np.intp], dtype: type[np.floating]) -> NDArray[np.floating]:
     """Lower factor of the block of K, with the smallest ridge, relative to its mean diagonal, that makes it succeed."""
     level = float(np.diagonal(K)[rows].mean()) or 1.0
-    for ridge in (1e-10, 1e-8, 1e-6, 1e-4, 1.0):
-        block = K[np.ix_(rows, rows)]
-        block[np.diag_indices_from(block)] += ridge * level
-        try:
-            # The transpose is in Fortran order, so that it is factorised in place.
-            return scipy.linalg.cholesky(block.T, lower=True, overwrite_a=True, check_finite=False)
-        except scipy.linalg.LinAlgError:
-            continue
-    return np.sqrt(level) * np.eye(len(rows))
+    block = np.empty((len(rows), len(rows)), dtype, order="F")
+    (potrf,) = scipy.linalg.get_lapack_funcs(("potrf",), (block,))
+    for ridge in _RIDGES[dtype]:
+        _gather(K, rows, ridge * level, block)
+        block, failed_at = potrf(block, lower=True, clean=False, overwrite_a=True)
+        if failed_at == 0:
+            return block
+    return np.sqrt(level) * np.eye(len(rows), dtype=dtype, order="F")
+
+
+@njit(nogil=True, cache=True)
+def _gather(K, rows, ridge, block):  # type: ignore[no-untyped-def]
+    """The lower triangle of K on these rows."""
+    for j in range(len(rows)):
+        for i in range(j, len(rows)):
+            block[i, j] = K[rows[j], rows[i]]
+        block[j, j] += ridge
+
+
+def _solved(L: NDArray[np.floating], B: Floats, trans: int = 0) -> Floats:
+    """L⁻¹B or L⁻ᵀB."""
+    (trtrs,) = scipy.linalg.get_lapack_funcs(("trtrs",), (L,))
+    return trtrs(L, np.array(B, L.dtype, order="F"), lower=True, trans=trans, overwrite_b=True)[0].astype(np.float64)
 
 
 def mm_step(problem: Problem, beta: Floats, D: Floats) -> Floats:
