@@ -73,7 +73,10 @@ def quadratic_flows(problem: Problem, alpha: Floats, beta: Floats, circuit: Circ
 
 @dataclass(frozen=True)
 class Dual:
-    """A lower bound on the optimum, with what proves it: α (balanced, unscaled), β̃ and, if kept, the flows there."""
+    """A lower bound on the optimum, with what proves it: α (balanced, unscaled) and β̃.
+
+    The flows are there where `dual` computed it from the kernels for its own sake, so that it needs no second proof.
+    """
 
     value: float
     alpha: Floats
@@ -182,17 +185,16 @@ def search_dual(
 
 
 def kkt_residuals(
-    problem: Problem, beta: Floats, alpha: Floats, witness: Floats, objective: float, proof: Dual | None = None
+    problem: Problem, beta: Floats, alpha: Floats, witness: Floats, objective: float, flows: Floats | None = None
 ) -> Floats:
     """(V,) |β_v ∂J/∂β_v| over the objective; for a zero weight, how much its component could still gain.
 
     For β_v > 0 it is the relative change of the objective per relative change of β_v. Where a bound is known, zeros
     are whole components, stationary while F ≤ λ Σ c β̃^p on them: what exceeds 1 in their ratio is the residual.
-    A bound proven at the same place has the flows already.
+    The flows at α and β, with the witness in place of zeros, are computed unless given.
     """
     zero = beta <= 0
     inner = np.where(zero, witness, beta) if problem.bounded else beta
-    flows = None if proof is None or not _same_place(proof, alpha, inner) else proof.flows
     if flows is None:
         flows = quadratic_flows(problem, alpha, inner)
     D = problem.circuit.X.T @ flows
@@ -203,10 +205,6 @@ def kkt_residuals(
     excess = np.maximum(0.0, gain / np.maximum(cost, 1e-300) - 1.0)
     residual[zero] = excess[parts][zero] if problem.bounded else 0.0
     return residual
-
-
-def _same_place(proof: Dual, alpha: Floats, beta: Floats) -> bool:
-    return np.array_equal(beta, proof.witness) and np.allclose(alpha, proof.alpha, 1e-12, 0.0)
 
 
 def relative_gap(objective: float, bound: float) -> float:

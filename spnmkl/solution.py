@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from spnmkl.certificate import Dual, dual, primal, relative_gap
+from spnmkl.certificate import dual, primal, relative_gap
 from spnmkl.circuit.evaluate import apply_kernel
 from spnmkl.circuit.program import Circuit, Floats, compile_circuit
 from spnmkl.circuit.source import KernelSource, MatrixSource
@@ -115,7 +115,7 @@ class Solution:
                 np.atleast_2d(self.alpha),
                 np.atleast_2d(self.witness_alpha),
                 problem.beta_array(self.witness_beta),
-            )[0]
+            )
 
     def problem(self, kernels: Mapping[str, ArrayLike] | KernelSource, n_threads: int | None = None) -> Problem:
         """What was solved, over the kernels it was solved with; these were checked then, and are not again."""
@@ -189,7 +189,7 @@ def _source(leaves: Sequence[str], kernels: Mapping[str, ArrayLike], n: int, kin
 
 def certificate_of(
     problem: Problem, beta: Floats, alpha: Floats, witness_alpha: Floats, witness_beta: Floats
-) -> tuple[Certificate, Dual]:
+) -> Certificate:
     P = primal(problem, beta, alpha).value
-    proof = dual(problem, witness_alpha, witness_beta)
-    return Certificate(P, proof.value, relative_gap(P, proof.value)), proof
+    D = dual(problem, witness_alpha, witness_beta).value
+    return Certificate(P, D, relative_gap(P, D))

@@ -10,12 +10,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from spnmkl.certificate import Dual, kkt_residuals, primal, relative_gap, search_dual
+from spnmkl.certificate import Dual, dual, kkt_residuals, primal, relative_gap, search_dual
 from spnmkl.circuit.program import Floats
 from spnmkl.circuit.source import KernelSource
 from spnmkl.errors import KernelError, ParameterError
 from spnmkl.problem import Power, Problem, build_problem
-from spnmkl.solution import Certificate, Record, Solution, certificate_of
+from spnmkl.solution import Certificate, Record, Solution
 from spnmkl.solvers.iterate import Iterate
 from spnmkl.solvers.newton import newton
 from spnmkl.solvers.paper import paper
@@ -269,7 +269,6 @@ class _Run:
         self.best: Iterate | None = None
         self.dual = Dual(-np.inf, np.zeros_like(problem.Y), np.ones(len(problem.p)))
         self.certificate: Certificate | None = None
-        self.proof = self.dual  # as recomputed for the certificate
         self.started = time.perf_counter()
 
     def follow(self, iterates: Iterator[Iterate]) -> str:
@@ -323,15 +322,17 @@ class _Run:
     def certified(self) -> Certificate:
         assert self.best is not None
         if self.certificate is None:
-            self.certificate, self.proof = certificate_of(
-                self.problem, self.best.beta, self.best.alpha, self.dual.alpha, self.dual.witness
-            )
+            if self.dual.flows is None:
+                self.dual = dual(self.problem, self.dual.alpha, self.dual.witness)
+            P, D = primal(self.problem, self.best.beta, self.best.alpha).value, self.dual.value
+            self.certificate = Certificate(P, D, relative_gap(P, D))
         return self.certificate
 
     def solution(self, spn: SPN, y: NDArray, classes: NDArray, solver: str, status: str) -> Solution:
         problem, best, proof = self.problem, self.best, self.certified()
         assert best is not None
-        residual = kkt_residuals(problem, best.beta, best.alpha, self.dual.witness, proof.objective, self.proof)
+        witness = self.dual.witness if best.witness is None else best.witness
+        residual = kkt_residuals(problem, best.beta, best.alpha, witness, proof.objective, best.flows)
         binary = len(best.alpha) == 1
         return Solution(
             spn=spn,

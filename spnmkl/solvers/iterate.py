@@ -20,6 +20,7 @@ class Iterate:
     circuit_size : multiplications per kernel entry of the active circuit.
     evaluations : SVMs solved so far.
     smallest_C : C_min as a multiple of the given C, where this is the trivial solution below it.
+    witness, flows : what stands in for zero weights, and the flows with it at α, where all terms were looked at.
     """
 
     beta: Floats
@@ -31,3 +32,5 @@ class Iterate:
     circuit_size: int
     evaluations: int
     smallest_C: float | None = None
+    witness: Floats | None = None
+    flows: Floats | None = None

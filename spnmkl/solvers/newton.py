@@ -10,7 +10,7 @@ import scipy.linalg
 from numba import njit
 from numpy.typing import NDArray
 
-from spnmkl.certificate import Dual, balanced, dual_value, improved_witness, quadratic_flows, relative_gap
+from spnmkl.certificate import Dual, balanced, dual, dual_value, improved_witness, quadratic_flows, relative_gap
 from spnmkl.circuit.measure import second_moment
 from spnmkl.circuit.program import Floats
 from spnmkl.problem import Problem
@@ -92,7 +92,9 @@ class _Newton:
             self.residual = max(float(residuals.max(initial=0.0)), point.svm_error / point.objective)
             # Much closer to stationary than proven: it is the bound (or the pruned part) that needs work.
             self.near = residuals.sum() < max(10 * self.tol, 0.3 * self.gap)
-            seeds = self.improve_bound(point, slope)
+            looked = self.problem.bounded and slope.circuit is self.problem.circuit
+            witness = self.inner(point.beta)
+            seeds = self.improve_bound(point, slope) if looked else []
             revised = self.reseeded(point, seeds)
             if revised is not None and not fresh:
                 point, fresh = revised, True  # look at it once more before handing it out
@@ -111,6 +113,8 @@ class _Newton:
                 self.residual,
                 self.work.active(point.beta > 0).size,
                 self.work.evaluations,
+                witness=witness if looked else None,
+                flows=slope.flows if looked else None,
             )
             if not self.problem.bounded and self.residual <= self.tol:
                 return
@@ -164,8 +168,6 @@ class _Newton:
     def improve_bound(self, point: Point, slope: Slope) -> list[Verdict]:
         """Better the dual bound at this α; returns components to prune (None) or to seed (with a direction)."""
         problem = self.problem
-        if not problem.bounded or slope.circuit is not problem.circuit:
-            return []
         alpha, witness, flows = balanced(point.alpha, problem.Y), self.inner(point.beta), slope.flows
         value = self.bound(alpha, witness, flows)
         rounds = 10 if self.near and not problem.linear else 0
@@ -184,9 +186,9 @@ class _Newton:
         """Where this point is good enough already, α after the step proves it: no need to go there."""
         if not self.problem.bounded or self.tol < _LOOSE or -step.predicted > self.tol * point.objective:
             return
-        alpha = balanced(self.turned(point, step, 1.0), self.problem.Y)
-        witness = self.inner(self.moved(point, step, 1.0))
-        self.bound(alpha, witness, quadratic_flows(self.problem, alpha, witness))
+        found = dual(self.problem, self.turned(point, step, 1.0), self.inner(self.moved(point, step, 1.0)))
+        if found.value > self.dual.value:
+            self.dual = found
 
     def turned(self, point: Point, step: _Step, length: float) -> Floats:
         return np.clip(point.alpha + length * step.turn, 0.0, self.problem.C)
