@@ -5,6 +5,7 @@ Sections are those of docs/formulation.md.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -69,6 +70,34 @@ def quadratic_flows(problem: Problem, alpha: Floats, beta: Floats, circuit: Circ
     circuit = circuit or problem.circuit
     A, W = alpha * problem.Y, circuit.weights(beta)
     return W * term_quadratics(circuit, W, problem.source, A, problem.n_threads) / 2
+
+
+def flows_at(problem: Problem, alpha: Floats, known: tuple[Floats, Floats] | None = None) -> Callable[[Floats], Floats]:
+    """β ↦ its quadratic flows at this α.
+
+    That takes a pass each or, where K is a weighted sum of kernels, one for all β; none where some β > 0 and the
+    quadratic forms ∂/∂W_t there are known.
+    """
+    circuit, mixture = problem.circuit, problem.circuit.mixture
+    if mixture is None:
+        return lambda beta: quadratic_flows(problem, alpha, beta)
+    q = None if known is None else _kernel_quadratics(circuit, *known)
+    if q is None:
+        q = term_quadratics(mixture, np.ones(mixture.n_terms), problem.source, alpha * problem.Y, problem.n_threads)
+
+    def flows(beta: Floats) -> Floats:
+        W = circuit.weights(beta)
+        return W * (circuit.mixing(W)[1] @ q) / 2
+
+    return flows
+
+
+def _kernel_quadratics(circuit: Circuit, beta: Floats, quadratics: Floats) -> Floats | None:
+    """The quadratic form of every kernel, from that of a term that has it as its argument."""
+    slots, term = np.unique(circuit.arguments, return_index=True)
+    term = term[slots < len(circuit.leaves)]
+    outside = circuit.mixing(circuit.weights(beta))[1][term, np.arange(len(term))]
+    return quadratics[term] / outside if (outside > 0).all() else None
 
 
 @dataclass(frozen=True)
@@ -172,8 +201,9 @@ def search_dual(
     """Improve β̃ until the bound reaches `target` or stops improving; also the flows at the best β̃."""
     alpha = balanced(alpha, problem.Y)
     best, best_flows = Dual(-np.inf, alpha, witness), np.zeros(problem.circuit.n_terms)
+    flows_of = flows_at(problem, alpha)
     for _ in range(rounds):
-        flows = quadratic_flows(problem, alpha, witness)
+        flows = flows_of(witness)
         value = dual_value(problem, alpha, witness, flows)
         stalled = np.isfinite(best.value) and value - best.value < 0.02 * (min(target, abs(value)) - best.value)
         if value > best.value:

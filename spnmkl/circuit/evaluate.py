@@ -20,7 +20,7 @@ from spnmkl.circuit.source import KernelSource
 
 SEGMENT = 512
 _ITEM = 8
-_NOTHING = np.empty((1, 1, 0))
+_NOTHING, _NO_WEIGHTS = np.empty((1, 1, 0)), np.empty(0)
 _WORTH_THREADS = 400 * 400  # entries below which starting threads costs more than it saves
 
 
@@ -223,7 +223,7 @@ def _respond_rows(operation_start, term_start, arguments, W, tiles, strides, fir
         dtype=np.int64,
     )
     _respond_to_kernels(arguments[term_start[kernels]], kernels, tiles, strides, first, rows, A, R, q)
-    if len(kernels) == len(W):
+    if len(kernels) == len(term_start) - 1:
         return
     scratch = np.empty((2 + n_operations, SEGMENT))
     adjoint = np.empty((n_operations, SEGMENT))
@@ -281,6 +281,7 @@ def _apply_rows(operation_start, term_start, arguments, W, tiles, strides, n_col
 
 def kernel_matrix(circuit: Circuit, W: Floats, source: KernelSource, out: Floats, n_threads: int = 1) -> Floats:
     """K(β), (n, n), written to `out`."""
+    circuit, W = _flattened(circuit, W)
 
     def fill(first: int, last: int, worker: int) -> None:
         with _Tiles(source, circuit, slice(first, last), slice(first, None)) as (tiles, strides):
@@ -293,6 +294,9 @@ def kernel_matrix(circuit: Circuit, W: Floats, source: KernelSource, out: Floats
 
 def term_responses(circuit: Circuit, W: Floats, source: KernelSource, A: Floats, n_threads: int = 1) -> Floats:
     """R[t, c, i] = Σ_j (∂K_ij/∂W_t) A[c, j]; valid on the rows i where some A[c, i] is not zero."""
+    mixture = circuit.mixture
+    if mixture is not None and mixture is not circuit:
+        return np.tensordot(circuit.mixing(W)[1], term_responses(mixture, _NO_WEIGHTS, source, A, n_threads), 1)
     R = np.zeros((n_threads, circuit.n_terms, *A.shape))
 
     def respond(first: int, last: int, worker: int) -> None:
@@ -305,6 +309,9 @@ def term_responses(circuit: Circuit, W: Floats, source: KernelSource, A: Floats,
 
 def term_quadratics(circuit: Circuit, W: Floats, source: KernelSource, A: Floats, n_threads: int = 1) -> Floats:
     """(terms,) q_t = Σ_c A_cᵀ(∂K/∂W_t)A_c."""
+    mixture = circuit.mixture
+    if mixture is not None and mixture is not circuit:
+        return circuit.mixing(W)[1] @ term_quadratics(mixture, _NO_WEIGHTS, source, A, n_threads)
     q = np.zeros((n_threads, circuit.n_terms))
 
     def measure(first: int, last: int, worker: int) -> None:
@@ -317,6 +324,7 @@ def term_quadratics(circuit: Circuit, W: Floats, source: KernelSource, A: Floats
 
 def apply_kernel(circuit: Circuit, W: Floats, source: KernelSource, A: Floats, n_threads: int = 1) -> Floats:
     """(classes, rows): Σ_j K_ij A[c, j], tile by tile; the source may be rectangular."""
+    circuit, W = _flattened(circuit, W)
     out = np.zeros((source.shape[0], len(A)))
 
     def apply(first: int, last: int, worker: int) -> None:
@@ -325,6 +333,12 @@ def apply_kernel(circuit: Circuit, W: Floats, source: KernelSource, A: Floats, n
 
     _over_rows(apply, source, n_threads)
     return np.ascontiguousarray(out.T)
+
+
+def _flattened(circuit: Circuit, W: Floats) -> tuple[Circuit, Floats]:
+    """One sum of kernels instead of sums of sums, where there is nothing else."""
+    mixture = circuit.mixture
+    return (circuit, W) if mixture is None or mixture is circuit else (mixture, circuit.mixing(W)[0])
 
 
 def _program(circuit: Circuit) -> tuple[Indices, Indices, Indices]:

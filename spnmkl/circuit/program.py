@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from spnmkl.circuit.scalar import scalar_flows
+from spnmkl.circuit.scalar import mixing, scalar_flows
 from spnmkl.structure import SPN
 from spnmkl.structure.derivations import Derivations, derive
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
+_MOST_MIXED = 4_000_000  # entries of the matrix of ∂w_l/∂W_t
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,22 @@ class Circuit:
     @property
     def operation_of_term(self) -> Indices:
         return np.repeat(np.arange(self.n_operations), np.diff(self.operation_start))
+
+    @cached_property
+    def mixture(self) -> Circuit | None:
+        """One sum over the kernels, where K is a weighted sum of them (no path multiplies two); else None."""
+        n = len(self.leaves)
+        if (np.diff(self.term_start) != 1).any() or n * self.n_terms > _MOST_MIXED:
+            return None
+        if self.n_operations == 1 and np.array_equal(self.arguments, np.arange(n)):
+            return self
+        each = np.arange(n + 1)
+        X = sp.csr_array((n, len(self.products)))
+        return Circuit(self.leaves, self.products, each[[0, -1]], each, each[:-1], X, each[:-1], self.derivations)
+
+    def mixing(self, W: Floats) -> tuple[Floats, Floats]:
+        """Of a mixture Σ_l w_l K_l: w and ∂w_l/∂W_t, (terms, leaves)."""
+        return mixing(self.operation_start, self.arguments, len(self.leaves), W)
 
     def weights(self, beta: Floats) -> Floats:
         """W_t = Π_v β_v^{X_tv}, exactly zero where a factor is."""

@@ -6,6 +6,37 @@ from numpy.typing import NDArray
 
 
 @njit(nogil=True, cache=True)
+def mixing(
+    operation_start: NDArray[np.int64],
+    arguments: NDArray[np.int64],
+    n_leaves: int,
+    W: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Of a circuit whose terms have one argument each, K = Σ_l w_l K_l: (leaves,) w and (terms, leaves) ∂w_l/∂W_t."""
+    n_operations = len(operation_start) - 1
+    parts = np.zeros((n_operations, n_leaves))  # of every operation
+    for k in range(n_operations):
+        for t in range(operation_start[k], operation_start[k + 1]):
+            slot = arguments[t]
+            if slot < n_leaves:
+                parts[k, slot] += W[t]
+            else:
+                parts[k] += W[t] * parts[slot - n_leaves]
+    outside = np.zeros(n_operations)
+    outside[-1] = 1.0
+    slopes = np.zeros((len(W), n_leaves))
+    for k in range(n_operations - 1, -1, -1):
+        for t in range(operation_start[k], operation_start[k + 1]):
+            slot = arguments[t]
+            if slot < n_leaves:
+                slopes[t, slot] = outside[k]
+            else:
+                slopes[t] = outside[k] * parts[slot - n_leaves]
+                outside[slot - n_leaves] += outside[k] * W[t]
+    return parts[-1], slopes
+
+
+@njit(nogil=True, cache=True)
 def scalar_flows(
     operation_start: NDArray[np.int64],
     term_start: NDArray[np.int64],

@@ -147,8 +147,8 @@ def _both_ways(K, v):  # type: ignore[no-untyped-def]
 def _asymmetry(K: np.ndarray, difference: np.ndarray) -> tuple[float, float]:
     """max |K − Kᵀ| and max |K|, NaN or infinite if any entry is; without an n×n temporary.
 
-    For random v, `difference` = Kv − Kᵀv exceeds rounding where K and Kᵀ differ, and was had in one pass in the order of
-    memory; only then are the entries compared. Of a kernel the largest is on the diagonal.
+    For random v, `difference` = Kv − Kᵀv exceeds rounding where K and Kᵀ differ, and was had in one pass over the rows;
+    only then are the entries compared. Of a kernel the largest is on the diagonal.
     """
     largest = np.abs(np.diagonal(K)).max()
     if np.abs(difference).max() <= _ROUNDING * len(K) ** 1.5 * largest:

@@ -10,7 +10,7 @@ import scipy.linalg
 from numba import njit
 from numpy.typing import NDArray
 
-from spnmkl.certificate import Dual, balanced, dual, dual_value, improved_witness, quadratic_flows, relative_gap
+from spnmkl.certificate import Dual, balanced, dual, dual_value, flows_at, improved_witness, relative_gap
 from spnmkl.circuit.measure import second_moment
 from spnmkl.circuit.program import Floats
 from spnmkl.problem import Problem
@@ -170,12 +170,12 @@ class _Newton:
         problem = self.problem
         alpha, witness, flows = balanced(point.alpha, problem.Y), self.inner(point.beta), slope.flows
         value = self.bound(alpha, witness, flows)
-        rounds = 10 if self.near and not problem.linear else 0
-        for _ in range(rounds):
-            if self.gap <= self.tol:
-                break
+        rounds = 10 if self.near and not problem.linear and self.gap > self.tol else 0
+        flows_of = flows_at(problem, alpha, (witness, slope.quadratics)) if rounds else None
+        while flows_of and rounds and self.gap > self.tol:
+            rounds -= 1
             witness = improved_witness(problem, witness, flows)
-            flows = quadratic_flows(problem, alpha, witness)
+            flows = flows_of(witness)
             last, value = value, self.bound(alpha, witness, flows)
             if value - last < 0.1 * (self.best - value):
                 break

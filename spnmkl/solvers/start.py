@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from spnmkl.certificate import improved_witness, quadratic_flows
+from spnmkl.certificate import flows_at, improved_witness
 from spnmkl.circuit.evaluate import kernel_matrix
 from spnmkl.circuit.program import Floats
 from spnmkl.circuit.source import EveryKth, MatrixSource
@@ -42,14 +42,15 @@ def smallest_C(problem: Problem, max_rounds: int = 400) -> Iterator[Bracket]:
     for _ in range(max_rounds):
         kernel_matrix(problem.circuit, problem.circuit.weights(beta), problem.source, K, problem.n_threads)
         a = np.array([least_norm(K, y, low, s, start, 1e-8) for y, low, start in zip(Y, lower, a, strict=True)])
-        flows = quadratic_flows(problem, a, beta)
+        flows_of = flows_at(problem, a)
+        flows = flows_of(beta)
         D = np.maximum(problem.circuit.X.T @ flows, 0.0)  # a constant kernel's may round to less
         value = D.sum() / (c * beta).sum()
         if value > lowest:
             lowest, best = value, beta
         witness = np.maximum(beta, 1e-4 * beta.max())
         for _ in range(4):
-            witness_flows = quadratic_flows(problem, a, witness)
+            witness_flows = flows_of(witness)
             steepest = ((problem.circuit.X.T @ witness_flows) / (witness * c)).max()
             if steepest >= highest * (1 - 1e-6):
                 break
