@@ -104,7 +104,7 @@ def _kernel_quadratics(circuit: Circuit, beta: Floats, quadratics: Floats) -> Fl
 class Dual:
     """A lower bound on the optimum, with what proves it: α (balanced, unscaled) and β̃.
 
-    The flows are there where `dual` computed it from the kernels for its own sake, so that it needs no second proof.
+    The flows are there where they were computed from the kernels for this bound alone: then it needs no second proof.
     """
 
     value: float
@@ -195,23 +195,20 @@ def _largest_in_part(values: Floats, parts: np.ndarray) -> Floats:
     return largest[parts]
 
 
-def search_dual(
-    problem: Problem, alpha: Floats, witness: Floats, *, target: float = np.inf, rounds: int = 25
-) -> tuple[Dual, Floats]:
-    """Improve β̃ until the bound reaches `target` or stops improving; also the flows at the best β̃."""
+def search_dual(problem: Problem, alpha: Floats, witness: Floats, *, target: float = np.inf, rounds: int = 25) -> Dual:
+    """Improve β̃ until the bound reaches `target` or stops improving."""
     alpha = balanced(alpha, problem.Y)
-    best, best_flows = Dual(-np.inf, alpha, witness), np.zeros(problem.circuit.n_terms)
-    flows_of = flows_at(problem, alpha)
+    best, flows_of = Dual(-np.inf, alpha, witness), flows_at(problem, alpha)
     for _ in range(rounds):
         flows = flows_of(witness)
         value = dual_value(problem, alpha, witness, flows)
         stalled = np.isfinite(best.value) and value - best.value < 0.02 * (min(target, abs(value)) - best.value)
         if value > best.value:
-            best, best_flows = Dual(value, alpha, witness), flows
+            best = Dual(value, alpha, witness, flows)
         if best.value >= target or stalled or problem.linear:
             break
         witness = improved_witness(problem, witness, flows)
-    return best, best_flows
+    return best
 
 
 def kkt_residuals(

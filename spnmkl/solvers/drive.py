@@ -244,8 +244,8 @@ def _lasso_iterates(problem: Problem, solver: str, tol: float, beta: Floats) -> 
     for bracket in smallest_C(problem, max_rounds=100):
         if bracket.low >= 1:
             zero = _zero_iterate(problem, bracket.a, 1)
-            dual, _ = search_dual(problem, bracket.a, bracket.beta)
-            yield replace(zero, dual=dual, smallest_C=bracket.low)
+            proof = search_dual(problem, bracket.a, bracket.beta)
+            yield replace(zero, dual=proof, smallest_C=bracket.low)
             return
         if bracket.high < 1 or bracket.high < bracket.low * (1 + 0.1 * tol):
             break

@@ -10,7 +10,7 @@ import scipy.linalg
 from numba import njit
 from numpy.typing import NDArray
 
-from spnmkl.certificate import Dual, balanced, dual, dual_value, flows_at, improved_witness, relative_gap
+from spnmkl.certificate import Dual, balanced, dual_value, flows_at, improved_witness, relative_gap, search_dual
 from spnmkl.circuit.measure import second_moment
 from spnmkl.circuit.program import Floats
 from spnmkl.problem import Problem
@@ -72,6 +72,7 @@ class _Newton:
         self.problem, self.tol = problem, tol
         self.work = Workspace(problem, rescale=True)
         self.alone = vanishes_alone(problem)
+        self.cheap_witness = problem.circuit.mixture is not None  # another β̃ for the same α takes no pass
         self.dual = Dual(-np.inf, np.zeros_like(problem.Y), np.ones(len(problem.p)))
         self.witness = np.full(len(problem.p), 1.0 / problem.c.sum())
         self.scale = trivial_objective(problem)
@@ -170,10 +171,10 @@ class _Newton:
         problem = self.problem
         alpha, witness, flows = balanced(point.alpha, problem.Y), self.inner(point.beta), slope.flows
         value = self.bound(alpha, witness, flows)
-        rounds = 10 if self.near and not problem.linear and self.gap > self.tol else 0
-        flows_of = flows_at(problem, alpha, (witness, slope.quadratics)) if rounds else None
-        while flows_of and rounds and self.gap > self.tol:
-            rounds -= 1
+        flows_of = flows_at(problem, alpha, (witness, slope.quadratics))
+        for _ in range(10 if (self.near or self.cheap_witness) and not problem.linear else 0):
+            if self.gap <= self.tol:
+                break
             witness = improved_witness(problem, witness, flows)
             flows = flows_of(witness)
             last, value = value, self.bound(alpha, witness, flows)
@@ -186,7 +187,10 @@ class _Newton:
         """Where this point is good enough already, α after the step proves it: no need to go there."""
         if not self.problem.bounded or self.tol < _LOOSE or -step.predicted > self.tol * point.objective:
             return
-        found = dual(self.problem, self.turned(point, step, 1.0), self.inner(self.moved(point, step, 1.0)))
+        alpha, witness = self.turned(point, step, 1.0), self.inner(self.moved(point, step, 1.0))
+        found = search_dual(
+            self.problem, alpha, witness, target=self.best * (1 - self.tol), rounds=10 if self.cheap_witness else 1
+        )
         if found.value > self.dual.value:
             self.dual = found
 

@@ -37,7 +37,7 @@ def paper(problem: Problem, beta: Floats, tol: float) -> Iterator[Iterate]:
         stationarity = max(float(residual), point.svm_error) / point.objective
         if problem.bounded and iteration % _BOUND_EVERY == 0:
             inner = np.where(alive, beta, dual.witness)
-            found, _ = search_dual(problem, point.alpha, inner, target=(1 - tol) * best, rounds=4)
+            found = search_dual(problem, point.alpha, inner, target=(1 - tol) * best, rounds=4)
             dual = found if found.value > dual.value else dual
         yield Iterate(
             beta,
