@@ -210,6 +210,7 @@ class _Newton:
         D, slope = problem.circuit.X.T @ flows, problem.regularizer_slope(witness)
         gain, cost = D / problem.p, slope / problem.p
         weight = problem.regularizer_slope(point.beta) / problem.p
+        doubt = min(0.9, 2 * self.gap**0.5)  # α moves as the root of the gap
         for k in np.flatnonzero(problem.homogeneous):
             part = problem.components == k
             if weight[part].sum() > self.limits[k] * weight.sum() or self.alone[part].all():
@@ -217,7 +218,7 @@ class _Newton:
             if gain[part].sum() > (1 + 1e-7) * cost[part].sum():
                 if weight[part].sum() < _FADED * weight.sum():
                     found.append((part, witness))
-            elif (D[part] < slope[part]).all() and (point.beta[part] > 0).any():
+            elif (D[part] < (1 - doubt) * slope[part]).all() and (point.beta[part] > 0).any():
                 found.append((part, None))
         return found
 

@@ -1,0 +1,75 @@
+"""What a training costs in operations, so that no later change makes it slow unnoticed: counts, never seconds.
+
+The bounds are about a third above what is needed now. Who lowers the counts lowers the bounds.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.svm import SVC
+
+from spnmkl import Kernel, solve, templates
+from spnmkl.circuit.source import MatrixSource
+from spnmkl.kernels import fit_kernels
+from spnmkl.solvers import start, workspace
+
+N, C = 700, 10.0
+WIDTHS = [Kernel("rbf", gamma=float(g)) for g in np.logspace(-3, 0, 6)]
+POWERS = [Kernel("polynomial", degree=d, gamma=0.1) for d in (1, 2, 3)]
+GROUPS = [Kernel("rbf", gamma=0.5, features=[2 * k, 2 * k + 1]) for k in range(6)]
+NAMED = {"widths": WIDTHS, "powers": POWERS, "groups": GROUPS}
+STRUCTURES = {
+    "one layer": templates.flat([*WIDTHS, *POWERS, *GROUPS]),
+    "two layers": templates.grouped(NAMED),
+    "product of sums": templates.product_of_sums(NAMED),
+}
+# Evaluations; how often all kernels were read; SMO steps as a multiple of those of one SVC on the average kernel.
+MOST = {
+    ("one layer", 1e-3): (7, 12, 4.5),
+    ("two layers", 1e-3): (7, 16, 4.5),
+    ("product of sums", 1e-3): (4, 19, 3.5),
+    ("one layer", 1e-6): (11, 16, 5.5),
+    ("two layers", 1e-6): (11, 23, 7.5),
+    ("product of sums", 1e-6): (8, 24, 5.0),
+}
+
+
+class Counting(MatrixSource):
+    """Counts the entries that were asked for."""
+
+    def __init__(self, matrices: dict[str, np.ndarray]) -> None:
+        super().__init__(matrices)
+        self.entries = 0
+
+    def tiles(self, leaves: Sequence[str], rows: slice, columns: slice) -> list[np.ndarray]:
+        found = super().tiles(leaves, rows, columns)
+        self.entries += sum(tile.size for tile in found)
+        return found
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize(("name", "tol"), MOST)
+def test_operations(name: str, tol: float, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = make_classification(N, 12, n_informative=6, n_redundant=2, flip_y=0.1, random_state=seed)
+    spn = STRUCTURES[name]
+    matrices, _ = fit_kernels(spn, (X - X.mean(axis=0)) / X.std(axis=0))
+    steps = []
+    for module in (start, workspace):
+        solver = module.solve_svm
+
+        def counted(K, *args, solver=solver, **settings):  # type: ignore[no-untyped-def]
+            fit = solver(K, *args, **settings)
+            steps.append(fit.steps * len(K) / N)  # a step reads two rows
+            return fit
+
+        monkeypatch.setattr(module, "solve_svm", counted)
+    source = Counting(matrices)
+    solution = solve(spn, source, y, C=C, tol=tol, n_threads=1)
+    unit = SVC(kernel="precomputed", C=C).fit(sum(matrices.values()) / len(matrices), y)
+    evaluations, passes, smo = MOST[name, tol]
+    assert solution.status == "optimal"
+    assert solution.history[-1].evaluations <= evaluations
+    assert source.entries <= passes * len(matrices) * N**2
+    assert sum(steps) <= smo * unit.n_iter_[0]
