@@ -29,7 +29,7 @@ _GRID = 12  # values of C in a cross-validation
 _KERNEL_OPERATIONS = 25  # per entry of a base kernel: its distance or inner product, its exponential, its checks
 _BLAS = 0.1  # time of one operation of a factorisation, as a share of one of the circuit's
 # Evaluations, one kernel and SVM each; where p < 1 several starts are compared; Algorithm 1 looks for steps in each.
-_EVALUATIONS = {"newton": (2, 20), "paper": (100, 10 * DEFAULT_ITERATIONS["paper"])}
+_EVALUATIONS = {"newton": (2, 12), "paper": (100, 10 * DEFAULT_ITERATIONS["paper"])}
 _STARTS = 10
 _STEPS = (0.3, 20.0)  # of an SVM per row
 _FREE = (0.1, 1.0)  # share of the rows that are free support vectors
