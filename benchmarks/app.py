@@ -127,7 +127,6 @@ def upload(page: Page, data: pd.DataFrame) -> None:
     page.locator("input[type=file]").first.set_input_files(
         {"name": "table.csv", "mimeType": "text/csv", "buffer": data.to_csv(index=False).encode()}
     )
-    page.get_by_role("button", name="Use these data").click()
     page.get_by_text(f"{len(data):,} rows · ").first.wait_for()
     idle(page)
 
