@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 BROWSERS := chromium chromium-browser google-chrome
 
-.PHONY: app test lint bench browser quickstart clean
+.PHONY: app test lint bench bench-peers browser quickstart clean
 
 app: .venv/installed
 	$(BIN)/spnmkl app
@@ -22,6 +22,10 @@ lint: .venv/installed
 bench: .venv/installed
 	$(BIN)/python benchmarks/solver.py
 
+# In an environment of its own, because MKLpy needs PyTorch (several GB).
+bench-peers: .venv-peers/installed
+	.venv-peers/bin/python benchmarks/peers.py
+
 # The tests of the app drive a real Chromium: Debian's own is installed where that is allowed.
 browser:
 	@command -v $(BROWSERS) >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
@@ -35,5 +39,11 @@ browser:
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
 	touch $@
 
+.venv-peers/installed: benchmarks/peers_requirements.txt pyproject.toml
+	$(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/peers_requirements.txt
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
+	touch $@
+
 clean:
-	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-peers build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache
