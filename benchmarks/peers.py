@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import ctypes
 import multiprocessing
 import os
 import platform
@@ -174,7 +175,9 @@ def seconds(work: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def reset_peak() -> float:
-    """Forget the peak of this process's memory so far; returns what it holds now."""
+    """Forget the peak of this process's memory so far; returns what it holds now, without what it had given back."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
     with contextlib.suppress(OSError), open("/proc/self/clear_refs", "w") as file:
         file.write("5")
     return _memory("VmRSS")
@@ -248,19 +251,19 @@ def report(set_name: str, names: list[str], options: argparse.Namespace) -> None
                 print(row(title, data, answers, p, exact.dual_bound), flush=True)
 
 
-def versions() -> str:
+def versions(packages: tuple[str, ...]) -> str:
     def found(package: str) -> str:
         try:
             return f"{package} {version(package)}"
         except PackageNotFoundError:
             return f"no {package}"
 
-    return ", ".join([f"Python {platform.python_version()}", *map(found, PACKAGES)])
+    return ", ".join([f"Python {platform.python_version()}", *map(found, packages)])
 
 
 def machine() -> str:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    return f"{platform.machine()}, {os.cpu_count()} cores of which one is used, {memory:.0f} GB"
+    return f"{platform.machine()}, {os.cpu_count()} cores, {memory:.0f} GB"
 
 
 def main() -> None:
@@ -273,7 +276,7 @@ def main() -> None:
     options = parser.parse_args()
     os.environ.update(dict.fromkeys(THREADS, "1"))  # read by the processes that are started
     names = [name for name in PEERS if any(text.lower() in name.lower() for text in options.methods)]
-    print(f"{versions()}; {machine()}.\nC = {C:g}, median of {options.repeats} (least–most).")
+    print(f"{versions(PACKAGES)}; {machine()}.\nC = {C:g}, one thread, median of {options.repeats} (least–most).")
     for set_name in options.sets:
         report(set_name, names, options)
 

@@ -1,0 +1,240 @@
+"""How training grows with rows, kernels and paths: `python benchmarks/scaling.py [--rows 250 500 …] [--out FOLDER]`.
+
+Every point is one training to a certified gap of 1e-3 (C = 10, one thread) in a process of its own, on data whose
+kernels are ready; where the matrices would take more than `--memory` GB they are computed tile by tile whenever they
+are needed, and that is part of the time. Memory is the peak beyond what the process held before. An exponent is the
+slope of a line through the larger half of the points, both axes logarithmic. Writes scaling.csv and scaling.svg.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from itertools import groupby
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
+from statistics import median
+
+import altair as alt
+import numpy as np
+import pandas as pd
+import vl_convert
+from numpy.typing import ArrayLike, NDArray
+from peers import THREADS, machine, peak, reset_peak, seconds, versions
+from sklearn.datasets import make_classification
+from sklearn.preprocessing import StandardScaler
+from solver import C, kernels25
+
+from spnmkl import SPN, Kernel, solve, templates
+from spnmkl.circuit.source import KernelSource
+from spnmkl.kernels import CrossSource, FittedKernel, fit_kernels, registry
+from spnmkl.kernels.normalization import Statistics
+
+Floats = NDArray[np.float64]
+FEATURES = 30
+SERIES = {"rows": "rows (25 kernels)", "kernels": "kernels (500 rows)", "paths": "paths (300 rows)"}
+ROWS = [250, 500, 1000, 2000, 4000, 8000, 14000, 20000]
+KERNELS = [10, 25, 50, 100, 200, 350, 500]
+PACKAGES = ("spnmkl", "numpy", "scipy", "scikit-learn", "numba")
+HEAD = "| series | x | kernels as | time | evaluations | memory | gap | status |\n|---|---:|---|" + 4 * "---:|" + "---|"
+SUMS = [1, 2, 3, 4, 6, 8, 10, 12]  # of ten kernels each, multiplied: 10^1 to 10^12 paths
+
+
+@dataclass(frozen=True)
+class Point:
+    series: str
+    x: int
+    stored: str  # "matrices" or "tiles"
+    seconds: float
+    least: float
+    most: float
+    megabytes: float
+    evaluations: int
+    gap: float
+    status: str
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is trained: the structure over so many rows, as `peers.py` makes its synthetic ones."""
+
+    spn: SPN
+    n: int
+
+    def data(self) -> tuple[Floats, NDArray]:
+        X, y = make_classification(self.n, FEATURES, n_informative=10, flip_y=0.1, random_state=0)
+        return StandardScaler().fit_transform(X), y
+
+    def kernels(self, tiles: bool) -> tuple[Mapping[str, ArrayLike] | KernelSource, NDArray]:
+        X, y = self.data()
+        return (CrossSource(fitted_by_diagonal(self.spn, X), X) if tiles else fit_kernels(self.spn, X)[0]), y
+
+    @property
+    def gigabytes(self) -> float:
+        return 8 * len(self.spn.kernels) * self.n**2 / 2**30
+
+
+def by_rows(n: int) -> Case:
+    return Case(templates.flat(kernels25(FEATURES)), n)
+
+
+def by_kernels(count: int) -> Case:
+    return Case(templates.flat(some_kernels(count)), 500)
+
+
+def by_paths(sums: int) -> Case:
+    leaves = some_kernels(10 * sums)
+    return Case(templates.product_of_sums({f"sum {k}": leaves[k::sums] for k in range(sums)}), 300)
+
+
+def some_kernels(count: int) -> list[Kernel]:
+    """Rbf kernels on three features each, of many widths."""
+    rng = np.random.default_rng(0)
+    chosen = [sorted(rng.choice(FEATURES, 3, replace=False).tolist()) for _ in range(count)]
+    return [Kernel("rbf", gamma=float(10 ** rng.uniform(-2, 0.5)), features=columns) for columns in chosen]
+
+
+def fitted_by_diagonal(spn: SPN, X: Floats) -> dict[str, FittedKernel]:
+    """What `fit_kernels` finds for kernels with unit diagonal and given widths, without any matrix."""
+
+    def grown(kernel: FittedKernel) -> FittedKernel:
+        seen = X if kernel.columns is None else X[:, kernel.columns]
+        diagonal = registry.get(kernel.spec.kernel).self_similarity(seen, kernel.params)
+        return replace(kernel, X_ref=X, statistics=Statistics(scale=diagonal**-0.5))
+
+    return {leaf: grown(kernel) for leaf, kernel in fit_kernels(spn, X[:2])[1].items()}
+
+
+CASES: dict[str, Callable[[int], Case]] = {"rows": by_rows, "kernels": by_kernels, "paths": by_paths}
+
+
+def measured(connection: Connection, series: str, size: int, options: argparse.Namespace) -> None:
+    """In a process of its own."""
+    case = CASES[series](size)
+    tiles = case.gigabytes > options.memory
+    small = replace(case, n=60)
+    solve(case.spn, *small.kernels(tiles), C=C, n_threads=options.threads)  # compiles, or reads from a cache
+    kernels, y = case.kernels(tiles)
+    before, spent, memory = reset_peak(), [], 0.0
+    for _ in range(options.repeats):
+        took, solution = seconds(lambda: solve(case.spn, kernels, y, C=C, tol=options.tol, n_threads=options.threads))
+        spent.append(took)
+        memory = max(memory, peak() - before)
+    connection.send(
+        Point(
+            series,
+            case.n if series == "rows" else len(case.spn.kernels) if series == "kernels" else case.spn.n_paths,
+            "tiles" if tiles else "matrices",
+            median(spent),
+            min(spent),
+            max(spent),
+            memory / 2**20,
+            solution.history[-1].evaluations,
+            solution.gap,
+            solution.status,
+        )
+    )
+
+
+def point(series: str, size: int, options: argparse.Namespace) -> Point | str:
+    context = get_context("spawn")
+    receiving, sending = context.Pipe(duplex=False)
+    process = context.Process(target=measured, args=(sending, series, size, options), daemon=True)
+    process.start()
+    sending.close()
+    try:
+        return receiving.recv() if receiving.poll(options.limit) else f"more than {options.limit:g} s"
+    except EOFError:
+        return "its process died"
+    finally:
+        process.kill()
+        process.join()
+
+
+def exponent(points: list[Point], field: str) -> float:
+    """Slope of log(field) in log(x) over the larger half of the points; NaN for fewer than two."""
+    larger = sorted(points, key=lambda p: p.x)[-max(2, (len(points) + 1) // 2) :]
+    if len(larger) < 2:
+        return float("nan")
+    x, values = ([float(getattr(p, name)) for p in larger] for name in ("x", field))
+    return float(np.polyfit(np.log(x), np.log(np.maximum(values, 1e-9)), 1)[0])
+
+
+def line(p: Point) -> str:
+    spread = f"{p.seconds:.2f} s ({p.least:.2f}–{p.most:.2f})"
+    size = f"{p.x:,}" if p.x < 10**6 else f"{p.x:.0e}"
+    return (
+        f"| {SERIES[p.series]} | {size} | {p.stored} | {spread} | {p.evaluations} | {p.megabytes:,.0f} MB | "
+        f"{p.gap:.1e} | {p.status} |"
+    )
+
+
+def exponents(points: list[Point]) -> list[str]:
+    """One sentence per curve."""
+    curves = groupby(sorted(points, key=lambda p: (p.series, p.stored)), key=lambda p: (p.series, p.stored))
+    return [
+        f"{SERIES[series]}, {stored}: time grows as x^{exponent(members, 'seconds'):.2f}, "
+        f"memory as x^{exponent(members, 'megabytes'):.2f}, evaluations as x^{exponent(members, 'evaluations'):.2f}."
+        for (series, stored), members in ((key, list(group)) for key, group in curves)
+        if len(members) > 1
+    ]
+
+
+def panel(points: list[Point], series: str, field: str, title: str) -> alt.LayerChart | alt.FacetChart:
+    records = [asdict(p) | {"x": float(p.x), "megabytes": max(p.megabytes, 0.1)} for p in points if p.series == series]
+    base = alt.Chart(alt.Data(values=records)).encode(
+        x=alt.X("x:Q", title=SERIES[series], scale=alt.Scale(type="log"), axis=alt.Axis(format="~s", tickCount=5)),
+        y=alt.Y(f"{field}:Q", title=title, scale=alt.Scale(type="log"), axis=alt.Axis(format="~s", tickCount=5)),
+        color=alt.Color("stored:N", title=None, scale=alt.Scale(domain=["matrices", "tiles"])),
+    )
+    slope = exponent([p for p in points if p.series == series and p.stored == "matrices"], field)
+    note = alt.Chart(alt.Data(values=[{}])).mark_text(align="left", x=8, y=12, text=f"∝ x^{slope:.2f}")
+    return alt.layer(base.mark_line(), base.mark_point(filled=True, size=45), note).properties(width=230, height=170)
+
+
+def drawn(points: list[Point]) -> str:
+    """The curves as SVG: time above memory, a column per series."""
+    fields = {"seconds": "seconds", "megabytes": "memory (MB)"}
+    present = [series for series in SERIES if any(p.series == series for p in points)]
+    rows = [alt.hconcat(*(panel(points, s, field, title) for s in present)) for field, title in fields.items()]
+    config = {"background": "white", "view": {"stroke": None}, "axis": {"titleFontWeight": "normal"}}
+    return str(vl_convert.vegalite_to_svg(alt.vconcat(*rows).to_dict(), config=config, allowed_base_urls=[]))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, nargs="*", default=ROWS)
+    parser.add_argument("--kernels", type=int, nargs="*", default=KERNELS)
+    parser.add_argument("--paths", type=int, nargs="*", default=SUMS, help="numbers of sums of ten kernels")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--tol", type=float, default=1e-3)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--memory", type=float, default=4.0, help="GB of matrices; more are computed in tiles")
+    parser.add_argument("--limit", type=float, default=1800.0, help="seconds for one point")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "docs" / "images")
+    options = parser.parse_args()
+    os.environ.update(dict.fromkeys(THREADS, str(options.threads)))  # read by the processes that are started
+    threads = "one thread" if options.threads == 1 else f"{options.threads} threads"
+    print(f"{versions(PACKAGES)}; {machine()}.")
+    print(f"tol {options.tol:g}, C = {C:g}, {threads}, median of {options.repeats} (least–most).\n")
+    print(HEAD)
+    points = []
+    for series in SERIES:
+        for size in getattr(options, series):
+            answer = point(series, size, options)
+            if isinstance(answer, Point):
+                points.append(answer)
+            print(
+                line(answer) if isinstance(answer, Point) else f"| {series} | {size} | {answer} |" + 5 * " |",
+                flush=True,
+            )
+    print("", *exponents(points), sep="\n")
+    pd.DataFrame(map(asdict, points)).to_csv(options.out / "scaling.csv", index=False)
+    (options.out / "scaling.svg").write_text(drawn(points), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
