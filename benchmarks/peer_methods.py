@@ -6,10 +6,12 @@ Two are written here after their papers, because no package of them can be insta
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,10 +26,11 @@ CONIC_ROWS = 500  # beyond, an interior-point method takes hours and tens of GB
 
 @dataclass(frozen=True)
 class Asked:
-    """What a method may know beside the data: the gap to reach, and Σ_m β_m at the optimum."""
+    """What a method may know beside the data: the gap to reach, Σ_m β_m at the optimum, and when to give up."""
 
     tol: float
-    total: float
+    total: float = 1.0
+    seconds: float = np.inf
 
 
 Method = Callable[[Floats, Floats, float, Asked], Floats]
@@ -60,12 +63,36 @@ def average(kernels: Floats, y: Floats, C: float, asked: Asked) -> Floats:
 
 
 def mklpy(kernels: Floats, y: Floats, C: float, asked: Asked, name: str, steps: bool = False) -> Floats:
-    """With its own defaults; a method that takes steps gets MKLpy's rule for when to end them."""
+    """With its own defaults; a method that takes steps gets MKLpy's rule for when to end them, and a deadline."""
     algorithms, scheduler, torch = map(import_module, ("MKLpy.algorithms", "MKLpy.scheduler", "torch"))
-    ending = {"scheduler": scheduler.ReduceOnWorsening()} if steps else {}
+    ending = {"scheduler": scheduler.ReduceOnWorsening(), "callbacks": [Deadline(asked.seconds)]} if steps else {}
     method = getattr(algorithms, name)(learner=SVC(kernel="precomputed", C=C), **ending)
     method.fit([torch.from_numpy(K) for K in kernels], torch.from_numpy(y))
     return np.asarray(method.solution.weights, dtype=float)
+
+
+class Deadline:
+    """A callback of MKLpy that takes a late method for converged."""
+
+    def __init__(self, seconds: float) -> None:
+        self.end = time.perf_counter() + seconds
+        self.model: Any = None
+
+    def register(self, model: Any) -> None:
+        self.model = model
+
+    def on_step_begin(self, step: int) -> None:
+        self.model.convergence |= time.perf_counter() > self.end
+
+    def on_step_end(self, step: int) -> None: ...
+
+    def on_train_begin(self) -> None: ...
+
+    def on_train_end(self) -> None: ...
+
+
+class TooLarge(Exception):
+    """A method is not asked at all."""
 
 
 def conic(kernels: Floats, y: Floats, C: float, asked: Asked) -> Floats:
@@ -73,7 +100,7 @@ def conic(kernels: Floats, y: Floats, C: float, asked: Asked) -> Floats:
     import cvxpy as cp
 
     if len(y) > CONIC_ROWS:
-        raise NotImplementedError(f"not tried above {CONIC_ROWS} rows")
+        raise TooLarge(f"not tried above {CONIC_ROWS} rows")
     a = cp.Variable(len(y))
     cones = [cp.norm(factor(K).T @ a) <= np.sqrt(2) for K in kernels]
     box = [cp.multiply(y, a) >= 0, cp.multiply(y, a) <= C, cp.sum(a) == 0]
@@ -90,11 +117,11 @@ def factor(K: Floats) -> Floats:
 
 def analytic(kernels: Floats, y: Floats, C: float, asked: Asked, p: float = 1.0) -> Floats:
     """Alternation of an SVM and the best weights for its w, as Kloft et al. (2011), until the objective rests."""
-    beta, before = np.full(len(kernels), 1 / len(kernels)), np.inf
+    beta, before, end = np.full(len(kernels), 1 / len(kernels)), np.inf, time.perf_counter() + asked.seconds
     while True:
         value, a = svm(kernels, y, C, beta, asked.tol)
         value += (beta**p).sum()
-        if value >= before * (1 - asked.tol / 100):
+        if value >= before * (1 - asked.tol / 100) or time.perf_counter() > end:
             return beta
         beta, before = (beta**2 * norms(kernels, a) / (2 * p)) ** (1 / (p + 1)), value
 
@@ -108,8 +135,8 @@ def simple_mkl(kernels: Floats, y: Floats, C: float, asked: Asked) -> Floats:
     def objective(d: Floats) -> float:
         return svm(kernels, y, C * asked.total, d, asked.tol)[0]
 
-    d = np.full(len(kernels), 1 / len(kernels))
-    for _ in range(1000):
+    d, end = np.full(len(kernels), 1 / len(kernels)), time.perf_counter() + asked.seconds
+    while time.perf_counter() < end:
         value, a = svm(kernels, y, C * asked.total, d, asked.tol)
         q = norms(kernels, a)
         if q.max() - q @ d <= 2 * asked.tol * value:

@@ -38,6 +38,7 @@ FEATURES = 30
 SERIES = {"rows": "rows (25 kernels)", "kernels": "kernels (500 rows)", "paths": "paths (300 rows)"}
 ROWS = [250, 500, 1000, 2000, 4000, 8000, 14000, 20000]
 KERNELS = [10, 25, 50, 100, 200, 350, 500]
+STORED = ["matrices", "tiles"]
 PACKAGES = ("spnmkl", "numpy", "scipy", "scikit-learn", "numba")
 HEAD = "| series | x | kernels as | time | evaluations | memory | gap | status |\n|---|---:|---|" + 4 * "---:|" + "---|"
 SUMS = [1, 2, 3, 4, 6, 8, 10, 12]  # of ten kernels each, multiplied: 10^1 to 10^12 paths
@@ -183,15 +184,23 @@ def exponents(points: list[Point]) -> list[str]:
     ]
 
 
+def axis(numbers: str) -> alt.Axis:
+    return alt.Axis(format=numbers, tickCount=4, gridColor="#eceff3", titleFontWeight="normal")
+
+
 def panel(points: list[Point], series: str, field: str, title: str) -> alt.LayerChart | alt.FacetChart:
     records = [asdict(p) | {"x": float(p.x), "megabytes": max(p.megabytes, 0.1)} for p in points if p.series == series]
+    numbers = "~e" if series == "paths" else ",~g"
     base = alt.Chart(alt.Data(values=records)).encode(
-        x=alt.X("x:Q", title=SERIES[series], scale=alt.Scale(type="log"), axis=alt.Axis(format="~s", tickCount=5)),
-        y=alt.Y(f"{field}:Q", title=title, scale=alt.Scale(type="log"), axis=alt.Axis(format="~s", tickCount=5)),
-        color=alt.Color("stored:N", title=None, scale=alt.Scale(domain=["matrices", "tiles"])),
+        x=alt.X("x:Q", title=SERIES[series], scale=alt.Scale(type="log"), axis=axis(numbers)),
+        y=alt.Y(f"{field}:Q", title=title, scale=alt.Scale(type="log"), axis=axis(",~g")),
+        color=alt.Color("stored:N", title=None, scale=alt.Scale(domain=STORED)),
     )
-    slope = exponent([p for p in points if p.series == series and p.stored == "matrices"], field)
-    note = alt.Chart(alt.Data(values=[{}])).mark_text(align="left", x=8, y=12, text=f"∝ x^{slope:.2f}")
+    slopes = {
+        stored: exponent([p for p in points if (p.series, p.stored) == (series, stored)], field) for stored in STORED
+    }
+    told = [f"{stored}: x^{slope:.2f}" for stored, slope in slopes.items() if np.isfinite(slope)]
+    note = alt.Chart(alt.Data(values=[{}])).mark_text(align="left", x=8, y=10, fontSize=11, text=told)
     return alt.layer(base.mark_line(), base.mark_point(filled=True, size=45), note).properties(width=230, height=170)
 
 
@@ -200,7 +209,7 @@ def drawn(points: list[Point]) -> str:
     fields = {"seconds": "seconds", "megabytes": "memory (MB)"}
     present = [series for series in SERIES if any(p.series == series for p in points)]
     rows = [alt.hconcat(*(panel(points, s, field, title) for s in present)) for field, title in fields.items()]
-    config = {"background": "white", "view": {"stroke": None}, "axis": {"titleFontWeight": "normal"}}
+    config = {"background": "white", "font": "Arial, 'Liberation Sans', sans-serif", "view": {"stroke": None}}
     return str(vl_convert.vegalite_to_svg(alt.vconcat(*rows).to_dict(), config=config, allowed_base_urls=[]))
 
 

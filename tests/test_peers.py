@@ -69,13 +69,14 @@ def test_methods_for_the_same_problem_find_its_optimum(
     assert 1 - exact.dual_bound / worth(kernels, y, C, weights).value < tol
 
 
-def test_a_failure_is_shown(problem: tuple[Array, Array]) -> None:
+def test_a_failure_or_an_early_end_is_shown(problem: tuple[Array, Array]) -> None:
     kernels, y = problem
     data = Data(kernels, y, kernels, y)
     weights = np.ones(len(kernels))
     done = Sample(seconds=0.2, unit=0.1, peak=2.0**20, weights=weights)
-    assert row("one", data, [done, "more than 3 s"], 1.0, 1.0) == "| one | more than 3 s | | | | | |"
-    assert row("one", data, [done, done], 1.0, 1.0).startswith("| one | 2.0 (2.0–2.0) | ")
+    assert row("one", data, [done, "more than 3 s"], Asked(PAPER), 1.0, 1.0) == "| one | more than 3 s | | | | | | |"
+    assert row("one", data, [done, done], Asked(PAPER), 1.0, 1.0).startswith("| one | 2.0 (2.0–2.0) | ")
+    assert row("one", data, [done], Asked(PAPER, seconds=0.1), 1.0, 1.0).startswith("| one | stopped at 2 | ")
 
 
 def test_every_peer_says_which_objective_it_is_for() -> None:

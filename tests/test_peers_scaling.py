@@ -40,4 +40,4 @@ def test_an_exponent_is_the_slope_of_the_larger_half() -> None:
 def test_every_series_is_drawn_and_told() -> None:
     measured = [p for series in CASES for p in points(series, 1.5)]
     assert [text.split(":")[1].split(",")[0] for text in exponents(measured)] == 3 * [" time grows as x^1.50"]
-    assert drawn(measured).count("∝ x^1.50") == 3
+    assert drawn(measured).count("matrices: x^1.50") == 3
