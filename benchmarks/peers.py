@@ -1,10 +1,13 @@
 """This project beside others, on the same 25 kernel matrices in one run: `make bench-peers`, which prints Markdown.
 
 Every method learns weights of the matrices and an SVM with C = 10, in a process of its own and on one thread. The unit
-of time is one fit of scikit-learn's SVC on the average of the matrices, timed just before and after. What a method claims of
-itself is not used: its weights β are put into one objective, Σ_m ‖w_m‖²/(2β_m) + Σ_m β_m^p + C Σ_i ℓ_i with p = 1
-(p = 2 in the second table), multiplied by the factor that suits them best, and compared with the lower bound that
-spnmkl proves at a tolerance of 1e-8. Memory is the peak beyond the matrices and the imported libraries.
+of time is one fit of scikit-learn's SVC on the average of the matrices, timed just before and after it. What a method
+claims of itself is not used: its weights β are put into one objective, Σ_m ‖w_m‖²/(2β_m) + Σ_m β_m^p + C Σ_i ℓ_i with
+p = 1 (p = 2 in the second table), multiplied by the factor that suits them best, and compared with the lower bound that
+spnmkl proves at a tolerance of 1e-8: most of them minimise something else, so that their gap tells how far apart the
+two are, not how well they do it. Accuracy on rows held out is that of an SVM with C on the weights as the method gave
+them, and at the best factor. Memory is the peak beyond the matrices and the imported libraries. A method that fails or
+exceeds the limit is shown as such; one that takes steps is stopped before it, and valued where it is.
 """
 
 from __future__ import annotations
