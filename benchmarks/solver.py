@@ -9,8 +9,10 @@ matrices, in n×n matrices of float64.
 from __future__ import annotations
 
 import argparse
+import cProfile
 import os
 import platform
+import pstats
 import time
 import tracemalloc
 from collections.abc import Callable
@@ -27,6 +29,22 @@ from spnmkl import SPN, Kernel, Solution, solve, templates
 from spnmkl.kernels import fit_kernels
 
 C = 10.0
+STEPS = {
+    "_respond_rows": "responses and quadratic forms of the kernels",
+    "_fill_rows": "forming K",
+    "_mirror": "forming K",
+    "_apply_rows": "the certificate's primal value",
+    "_smo": "support vector machines",
+    "solve_svm": "support vector machines",
+    "_cholesky": "curvature",
+    "_gather": "curvature",
+    "_solved": "curvature",
+    "_bounded_qp": "curvature",
+    "_both_ways": "checks of the matrices",
+    "_check_semidefinite": "checks of the matrices",
+    "_factorises": "checks of the matrices",
+    "matrices": "copy of a quarter of the rows",
+}
 
 
 def kernels25(n_features: int) -> list[Kernel]:
@@ -108,6 +126,27 @@ def measure(data: tuple[str, np.ndarray, np.ndarray], options: argparse.Namespac
             )
 
 
+def profile(data: tuple[str, np.ndarray, np.ndarray], options: argparse.Namespace) -> None:
+    """Where the time of one training on one thread goes, in units."""
+    label, X, y = data
+    for name, spn in structures(X.shape[1]).items():
+        if name not in options.structures:
+            continue
+        K, _ = fit_kernels(spn, X)
+        average = sum(K.values()) / len(K)
+        with threadpool_limits(1):
+            solve(spn, K, y, C=C, tol=options.tol, n_threads=1)
+            unit = min(seconds(lambda average=average: fit_svc(average, y)) for _ in range(options.repeats))
+            profiler = cProfile.Profile()
+            profiler.runcall(solve, spn, K, y, C=C, tol=options.tol, n_threads=1)
+        spent: dict[str, float] = {}
+        for (_, _, function), (_, _, own, _, _) in pstats.Stats(profiler).stats.items():  # type: ignore[attr-defined]
+            step = STEPS.get(function, "everything else")
+            spent[step] = spent.get(step, 0.0) + own
+        for step, own in sorted(spent.items(), key=lambda item: -item[1]):
+            print(f"| {label} | {name} | {len(y)} | {step} | {own / unit:.2f} |")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sizes", type=int, nargs="*", default=[500, 1000, 2000, 4000])
@@ -118,6 +157,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--tol", type=float, default=1e-3)
     parser.add_argument("--no-digits", action="store_true", help="leave out the 10 classes")
+    parser.add_argument("--profile", action="store_true", help="say where the time goes instead")
     options = parser.parse_args()
     print(
         f"spnmkl {spnmkl.__version__}, Python {platform.python_version()}, numpy {np.__version__}, "
@@ -125,9 +165,13 @@ def main() -> None:
     )
     for name, spn in structures(30).items():  # compile, or load from cache
         _, X, y = synthetic(100)
-        print(
-            f"{name}: {spn.n_paths} paths; certified on 100 rows: {solve(spn, fit_kernels(spn, X)[0], y, C=C).status}"
-        )
+        solve(spn, fit_kernels(spn, X)[0], y, C=C)
+        print(f"{name}: {spn.n_paths} paths")
+    if options.profile:
+        print("\n| data | structure | n | step | units |\n|---|---|---:|---|---:|")
+        for n in options.sizes:
+            profile(synthetic(n), options)
+        return
     print("\n| data | structure | n | threads | unit | units | evaluations | gap | status | working memory |")
     print("|---|---|---:|---:|---:|---:|---:|---:|---|---:|")
     for n in options.sizes:
