@@ -13,7 +13,7 @@ from contextlib import ContextDecorator
 from functools import cache
 from typing import Any
 
-from threadpoolctl import ThreadpoolController
+import threadpoolctl
 
 
 def default_threads() -> int:
@@ -21,8 +21,15 @@ def default_threads() -> int:
 
 
 @cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
+def _controller() -> threadpoolctl.ThreadpoolController:
+    return threadpoolctl.ThreadpoolController()
+
+
+def _take_control() -> None:
+    """Let this thread decide on OpenBLAS's threads: threadpoolctl (3.8) listens only to the first one that did."""
+    release = getattr(getattr(threadpoolctl, "OpenBLASController", None), "clear_controlling_thread", None)
+    if release is not None:
+        release(force=True)
 
 
 class single_threaded_blas(ContextDecorator):
@@ -36,6 +43,7 @@ class single_threaded_blas(ContextDecorator):
         cls = type(self)
         with cls._lock:
             if cls._users == 0:
+                _take_control()
                 cls._restore = _controller().limit(limits=1, user_api="blas").restore_original_limits
             cls._users += 1
 
@@ -44,4 +52,6 @@ class single_threaded_blas(ContextDecorator):
         with cls._lock:
             cls._users -= 1
             if cls._users == 0:
+                _take_control()
                 cls._restore()
+                _take_control()  # for whoever comes next

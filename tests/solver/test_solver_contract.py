@@ -168,9 +168,8 @@ def test_two_at_once_in_two_threads(solver: str) -> None:
     for thread in threads:
         thread.join()
     for k in range(2):
-        # Single precision in the curvature, where BLAS may use one thread or two while the other solve begins or ends.
-        assert together[k].beta == pytest.approx(alone[k].beta, rel=1e-6)
-        assert together[k].objective == pytest.approx(alone[k].objective, rel=1e-6)
+        assert together[k].beta == pytest.approx(alone[k].beta, rel=ROUNDING)
+        assert together[k].objective == pytest.approx(alone[k].objective, rel=ROUNDING)
 
 
 @solvers
