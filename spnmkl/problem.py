@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
@@ -167,11 +168,11 @@ def build_problem(
             f"y must hold at least two classes, but all {len(labels)} labels are {classes[0]}; add samples of another "
             "class."
         )
-    source = checked_source(spn, kernels, len(labels))
-    circuit = compile_circuit(spn)
-    weight = sample_weights(len(labels), codes, classes, sample_weight, class_weight)
     if n_threads is not None and not (isinstance(n_threads, (int, np.integer)) and n_threads > 0):
         raise ParameterError(f"n_threads must be a whole number of at least 1, or None, but it is {n_threads!r}.")
+    source = checked_source(spn, kernels, len(labels), n_threads or default_threads())
+    circuit = compile_circuit(spn)
+    weight = sample_weights(len(labels), codes, classes, sample_weight, class_weight)
     problem = Problem(
         circuit=circuit,
         source=source,
@@ -214,7 +215,9 @@ def one_vs_rest(codes: NDArray[np.intp], n_classes: int) -> Floats:
     return np.where(codes == np.arange(n_classes)[:, None], 1.0, -1.0)
 
 
-def checked_source(spn: SPN, kernels: Mapping[str, ArrayLike] | KernelSource, n: int) -> KernelSource:
+def checked_source(
+    spn: SPN, kernels: Mapping[str, ArrayLike] | KernelSource, n: int, n_threads: int = 1
+) -> KernelSource:
     """Given matrices, each checked once; a source is taken as it is."""
     if not isinstance(kernels, Mapping):
         if not hasattr(kernels, "tiles"):
@@ -224,8 +227,8 @@ def checked_source(spn: SPN, kernels: Mapping[str, ArrayLike] | KernelSource, n:
         if kernels.shape != (n, n):
             raise DataError(f"y holds {n} labels, but the kernels are {kernels.shape[0]} × {kernels.shape[1]}.")
         return kernels
-    checked: dict[int, tuple[ArrayLike, Floats]] = {}  # keeps what it has seen alive, so that no id comes twice
-    matrices: dict[str, Floats] = {}
+    given: dict[int, tuple[str, ArrayLike]] = {}  # keeps what it has seen alive, so that no id comes twice
+    which: dict[str, int] = {}
     for leaf in spn.kernels:
         if leaf not in kernels:
             raise KernelError(
@@ -233,15 +236,17 @@ def checked_source(spn: SPN, kernels: Mapping[str, ArrayLike] | KernelSource, n:
                 f"{sorted(kernels, key=str)}; add it to `kernels`."
             )
         K = kernels[leaf]
-        if not matrices and len(size := np.shape(K)) == 2 and size[0] == size[1] != n:
+        if not given and len(size := np.shape(K)) == 2 and size[0] == size[1] != n:
             raise DataError(
                 f"y holds {n} labels, but kernel matrix {leaf!r} is {size[0]} × {size[0]}; give one label, and one row "
                 "of every matrix, for each sample."
             )
-        if id(K) not in checked:
-            checked[id(K)] = (K, check_matrix(K, leaf, n))  # type: ignore[arg-type]
-        matrices[leaf] = checked[id(K)][1]
-    return MatrixSource(matrices)
+        given.setdefault(id(K), (leaf, K))
+        which[leaf] = id(K)
+    with ThreadPoolExecutor(n_threads) as pool:
+        found = pool.map(lambda named: check_matrix(named[1], named[0], n), given.values())
+        checked = dict(zip(given, found, strict=True))
+    return MatrixSource({leaf: checked[k] for leaf, k in which.items()})
 
 
 def sample_weights(
