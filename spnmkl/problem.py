@@ -244,7 +244,8 @@ def checked_source(
         given.setdefault(id(K), (leaf, K))
         which[leaf] = id(K)
     with ThreadPoolExecutor(n_threads) as pool:
-        found = pool.map(lambda named: check_matrix(named[1], named[0], n), given.values())
+        each = map if n_threads == 1 else pool.map
+        found = each(lambda named: check_matrix(named[1], named[0], n), given.values())
         checked = dict(zip(given, found, strict=True))
     return MatrixSource({leaf: checked[k] for leaf, k in which.items()})
 

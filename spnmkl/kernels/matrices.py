@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
+from numpy.typing import ArrayLike
 from scipy.linalg.lapack import dpotrf
 
 from spnmkl.errors import DataError, KernelError
@@ -38,7 +39,7 @@ _COMPUTED = _Advice(
 )
 
 
-def check_matrix(K: np.ndarray, name: str, n: int | None = None) -> np.ndarray:
+def check_matrix(K: ArrayLike, name: str, n: int | None = None) -> np.ndarray:
     """Check that a given matrix can serve as a kernel matrix.
 
     Parameters
@@ -79,9 +80,9 @@ def row_blocks(n: int) -> Iterator[slice]:
     return (slice(i, min(i + _BLOCK, n)) for i in range(0, n, _BLOCK))
 
 
-def _square(K: np.ndarray, name: str, n: int | None) -> np.ndarray:
+def _square(given: ArrayLike, name: str, n: int | None) -> np.ndarray:
     try:
-        K = np.ascontiguousarray(K, dtype=np.float64)
+        K = np.ascontiguousarray(given, dtype=np.float64)
     except (TypeError, ValueError):
         raise KernelError(f"Kernel matrix {name!r} must hold numbers; pass an (n, n) array of floats.") from None
     if K.ndim != 2 or K.shape[0] != K.shape[1] or not K.size:
