@@ -13,7 +13,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 # A module may import those of its own line and of the lines above.
 ORDER = [
-    {"errors", "threads"},
+    {"errors", "memory", "threads"},
     {"structure"},
     {"circuit"},
     {"kernels"},

@@ -11,6 +11,7 @@ from spnmkl.kernels.matrices import alignment, check_matrix
 from spnmkl.kernels.normalization import NORMALIZATIONS
 from spnmkl.kernels.registry import Parameter, kernel_names, kernel_schema, register_kernel
 from spnmkl.kernels.source import CrossSource
+from spnmkl.kernels.tiles import TileSource, fit_source, fit_tiles
 from spnmkl.kernels.validation import validate_kernels
 
 __all__ = [
@@ -18,11 +19,14 @@ __all__ = [
     "CrossSource",
     "FittedKernel",
     "Parameter",
+    "TileSource",
     "alignment",
     "check_matrix",
     "cross_kernels",
     "fit_kernel",
     "fit_kernels",
+    "fit_source",
+    "fit_tiles",
     "kernel_names",
     "kernel_schema",
     "register_kernel",

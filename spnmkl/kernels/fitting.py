@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -182,23 +183,37 @@ def fit_kernels(
     matrices : dict from leaf id to ndarray of shape (n, n)
     fitted : dict from leaf id to FittedKernel
     """
-    X = _check_rows(X, feature_names)
-    specs = {leaf: spn.spec(leaf) for leaf in (spn.kernels if leaves is None else leaves)}
-    available = DataColumns.of(feature_names, X.shape[1])
-    names: dict[KernelSpec, str] = {}
-    for leaf, spec in specs.items():
-        names.setdefault(spec, kernel_of(spec, spn.label(leaf)))
-    for spec, who in names.items():
-        check_spec(spec, who, available)
-    columns = {spec: available.resolve(spec.features) for spec in names}
+    X, specs, names = checked_specs(spn, X, feature_names, leaves)
     done: dict[KernelSpec, tuple[FittedKernel, np.ndarray]] = {}
-    for group in _grouped(names, lambda spec: _base_key(spec.kernel, dict(spec.params), columns[spec])):
-        for spec, result in zip(group, _fit_group(group, names, columns[group[0]], X), strict=True):
+    for columns, group in base_groups(names, DataColumns.of(feature_names, X.shape[1])):
+        for spec, result in zip(group, _fit_group(group, names, columns, X), strict=True):
             done[spec] = result
             if tick is not None:
                 tick(len(done), len(names))
     fitted = {leaf: done[spec][0] for leaf, spec in specs.items()}
     return {leaf: done[spec][1] for leaf, spec in specs.items()}, fitted
+
+
+def checked_specs(
+    spn: SPN, X: np.ndarray, feature_names: Sequence[str] | None, leaves: Iterable[str] | None = None
+) -> tuple[np.ndarray, dict[str, KernelSpec], dict[KernelSpec, str]]:
+    """Samples and specifications, checked: X, every leaf's specification, and what messages call the distinct ones."""
+    X = _check_rows(X, feature_names)
+    specs = {leaf: spn.spec(leaf) for leaf in (spn.kernels if leaves is None else leaves)}
+    names: dict[KernelSpec, str] = {}
+    for leaf, spec in specs.items():
+        names.setdefault(spec, kernel_of(spec, spn.label(leaf)))
+    available = DataColumns.of(feature_names, X.shape[1])
+    for spec, who in names.items():
+        check_spec(spec, who, available)
+    return X, specs, names
+
+
+def base_groups(specs: Iterable[KernelSpec], available: DataColumns) -> list[tuple[Columns, list[KernelSpec]]]:
+    """Specifications that start from one base, with the columns that they see."""
+    columns = {spec: available.resolve(spec.features) for spec in specs}
+    groups = grouped(columns, lambda spec: base_key(spec.kernel, dict(spec.params), columns[spec]))
+    return [(columns[group[0]], group) for group in groups]
 
 
 def cross_kernels(fitted: Mapping[T, FittedKernel], X: np.ndarray) -> dict[T, np.ndarray]:
@@ -210,7 +225,7 @@ def cross_kernels(fitted: Mapping[T, FittedKernel], X: np.ndarray) -> dict[T, np
     X = _check_rows(X)
     unique = {id(kernel): kernel for kernel in fitted.values()}
     values: dict[int, np.ndarray] = {}
-    for group in _grouped(unique.values(), _cross_key):
+    for group in grouped(unique.values(), _cross_key):
         values.update(zip(map(id, group), _cross_group(group, X), strict=True))
     return {leaf: values[id(kernel)] for leaf, kernel in fitted.items()}
 
@@ -232,12 +247,12 @@ def _fit_group(
     specs: Sequence[KernelSpec], names: Mapping[KernelSpec, str], columns: Columns, X_ref: np.ndarray
 ) -> Iterator[tuple[FittedKernel, np.ndarray]]:
     """Fit kernels that start from one base."""
-    X, first = _select(X_ref, columns), specs[0]
-    _check_sign(first, X, names[first])
-    base = registry.get(first.kernel).base(X, X, _complete(first))
-    for spec, own in _copies(specs, base):
+    X, first = select(X_ref, columns), specs[0]
+    check_sign(first, X, names[first])
+    base = registry.get(first.kernel).base(X, X, complete(first))
+    for spec, own in copies(specs, base):
         kernel = registry.get(spec.kernel)
-        params = _resolve(kernel, _complete(spec), X, own)
+        params = resolve(kernel, complete(spec), X, partial(_block, own))
         K = check_computed(kernel.finished(own, params), f"{names[spec]} gives a matrix that")
         yield FittedKernel(spec, params, columns, X_ref, normalize(K, spec.normalize)), K
 
@@ -251,23 +266,27 @@ def _cross_group(kernels: Sequence[FittedKernel], X: np.ndarray) -> Iterator[np.
             "pass the columns of training in the same order."
         )
     rows = first._compared_rows()
-    Z = _select(first.X_ref if rows is None else first.X_ref[rows], first.columns)
-    X = _select(X, first.columns)
-    _check_sign(first.spec, X, kernel_of(first.spec))
+    Z = select(first.X_ref if rows is None else first.X_ref[rows], first.columns)
+    X = select(X, first.columns)
+    check_sign(first.spec, X, kernel_of(first.spec))
     base = registry.get(first.spec.kernel).base(X, Z, first.params)
-    for fitted, own in _copies(kernels, base):
+    for fitted, own in copies(kernels, base):
         values = registry.get(fitted.spec.kernel).finished(own, fitted.params)
         yield fitted._normalised(values, X)
 
 
-def _copies(items: Sequence[T], base: np.ndarray) -> Iterator[tuple[T, np.ndarray]]:
+def _block(matrix: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    return matrix[np.ix_(rows, rows)]
+
+
+def copies(items: Sequence[T], base: np.ndarray) -> Iterator[tuple[T, np.ndarray]]:
     """Each item with an array of its own to overwrite; the last gets `base` itself."""
     for item in items[:-1]:
         yield item, base.copy()
     yield items[-1], base
 
 
-def _base_key(name: str, params: Params, columns: Columns) -> tuple[Hashable, ...]:
+def base_key(name: str, params: Params, columns: Columns) -> tuple[Hashable, ...]:
     """Equal for kernels that can start from one base."""
     kernel = registry.get(name)
     shared = () if kernel.finish is not None else tuple(sorted(params.items()))
@@ -277,34 +296,36 @@ def _base_key(name: str, params: Params, columns: Columns) -> tuple[Hashable, ..
 def _cross_key(fitted: FittedKernel) -> tuple[Hashable, ...]:
     rows = fitted._compared_rows()
     compared = None if rows is None else rows.tobytes()
-    return _base_key(fitted.spec.kernel, fitted.params, fitted.columns), id(fitted.X_ref), compared
+    return base_key(fitted.spec.kernel, fitted.params, fitted.columns), id(fitted.X_ref), compared
 
 
-def _grouped(items: Iterable[T], key: Callable[[T], Hashable]) -> Iterable[list[T]]:
+def grouped(items: Iterable[T], key: Callable[[T], Hashable]) -> Iterable[list[T]]:
     groups: dict[Hashable, list[T]] = {}
     for item in items:
         groups.setdefault(key(item), []).append(item)
     return groups.values()
 
 
-def _complete(spec: KernelSpec) -> Params:
+def complete(spec: KernelSpec) -> Params:
     given = dict(spec.params)
     schema = registry.kernel_schema(spec.kernel)
     return {p.name: p.convert(given.get(p.name, p.default)) for p in schema}
 
 
-def _resolve(kernel: registry.RegisteredKernel, params: Params, X: np.ndarray, base: np.ndarray) -> Params:
-    """Parameters as numbers; `base` belongs to the training rows themselves."""
+def resolve(
+    kernel: registry.RegisteredKernel, params: Params, X: np.ndarray, base: Callable[[np.ndarray], np.ndarray]
+) -> Params:
+    """Parameters as numbers; `base` gives the base between some of the training rows."""
     if kernel.finish is None or not isinstance(params.get("gamma"), str):
         return params
     return {**params, "gamma": functions.resolve_gamma(params["gamma"], X, base)}
 
 
-def _select(X: np.ndarray, columns: Columns) -> np.ndarray:
+def select(X: np.ndarray, columns: Columns) -> np.ndarray:
     return X if columns is None else np.take(X, columns, axis=1)
 
 
-def _check_sign(spec: KernelSpec, X: np.ndarray, who: str) -> None:
+def check_sign(spec: KernelSpec, X: np.ndarray, who: str) -> None:
     if not registry.get(spec.kernel).nonnegative or X.min() >= 0:
         return
     position = int(X.min(axis=0).argmin())

@@ -1,5 +1,7 @@
 """The built-in kernels: linear, polynomial, rbf, laplacian, chi2, cosine, hamming and precomputed."""
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import additive_chi2_kernel, cosine_similarity, euclidean_distances
@@ -12,12 +14,12 @@ _FEW_COLUMNS = 16
 _MEDIAN_ROWS = 1000
 
 
-def resolve_gamma(choice: str, X: np.ndarray, base: np.ndarray) -> float:
+def resolve_gamma(choice: str, X: np.ndarray, base: Callable[[np.ndarray], np.ndarray]) -> float:
     """The number behind gamma = "scale" or "median".
 
     "scale" is 1 / (columns · variance of X); "median" is 1 / (median of `base` over pairs of rows), where
-    `base` (n, n) holds the distances the kernel decays with: squared Euclidean, L1 or χ². At most 1000
-    rows, evenly spread, enter the median, and where more than half of the pairs coincide, the mean takes
+    `base` gives, between some rows, the distances the kernel decays with: squared Euclidean, L1 or χ². At most
+    1000 rows, evenly spread, enter the median, and where more than half of the pairs coincide, the mean takes
     its place. Without any spread gamma is 1: a decaying kernel is then constant whatever it is.
     """
     typical = _variance(X) * X.shape[1] if choice == "scale" else _typical_pair(X, base)
@@ -34,11 +36,11 @@ def _variance(X: np.ndarray) -> float:
     return variance if variance > _rounding(X) ** 2 else 0.0
 
 
-def _typical_pair(X: np.ndarray, base: np.ndarray) -> float:
+def _typical_pair(X: np.ndarray, base: Callable[[np.ndarray], np.ndarray]) -> float:
     if np.ptp(X, axis=0).max() <= _rounding(X):
         return 0.0
-    rows = spread_rows(len(base), _MEDIAN_ROWS)
-    pairs = base[np.ix_(rows, rows)][np.triu_indices(len(rows), k=1)]
+    rows = spread_rows(len(X), _MEDIAN_ROWS)
+    pairs = base(rows)[np.triu_indices(len(rows), k=1)]
     median, mean = np.median(pairs), pairs.mean()
     return median if median > 1e-12 * mean else mean
 

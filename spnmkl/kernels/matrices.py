@@ -71,9 +71,18 @@ def check_computed(K: np.ndarray, who: str) -> np.ndarray:
     return _checked(np.ascontiguousarray(K), who, _COMPUTED)
 
 
+def not_finite(who: str, advice: _Advice = _COMPUTED) -> KernelError:
+    return KernelError(f"{who} holds NaN or infinity, but kernel values must be finite; {advice.finite}.")
+
+
 def spread_rows(n: int, at_most: int) -> np.ndarray:
     """At most so many of n row numbers, evenly spread and always the same."""
     return np.arange(n) if n <= at_most else np.linspace(0, n - 1, at_most).astype(np.intp)
+
+
+def tested_rows(n: int) -> np.ndarray:
+    """The rows on which a matrix is tested for being positive semidefinite."""
+    return spread_rows(n, PSD_ROWS if n <= PSD_ROWS else PSD_ROWS // 2)
 
 
 def row_blocks(n: int) -> Iterator[slice]:
@@ -104,7 +113,7 @@ def _checked(K: np.ndarray, who: str, advice: _Advice) -> np.ndarray:
         across, down = _both_ways(K, v)
         asymmetry, largest = _asymmetry(K, across - down)
     if not (np.isfinite(asymmetry) and np.isfinite(largest)):
-        raise KernelError(f"{who} holds NaN or infinity, but kernel values must be finite; {advice.finite}.")
+        raise not_finite(who, advice)
     if asymmetry > SYMMETRY_TOLERANCE * largest:
         raise KernelError(
             f"{who} is not symmetric: entries (i, j) and (j, i) differ by up to {asymmetry:.2g}; {advice.symmetric}."
@@ -175,7 +184,7 @@ def _symmetrise(K):  # type: ignore[no-untyped-def]
 
 def _check_semidefinite(K: np.ndarray, curvature: float, who: str, advice: _Advice) -> None:
     """By a part of the rows, the diagonal, and the curvature vᵀKv/vᵀv along some v over all rows."""
-    rows = spread_rows(len(K), PSD_ROWS if len(K) <= PSD_ROWS else PSD_ROWS // 2)
+    rows = tested_rows(len(K))
     part = K[np.ix_(rows, rows)]
     tolerance = PSD_TOLERANCE * np.abs(np.diagonal(part)).sum()
     lowest = min(np.diagonal(K).min(), curvature)

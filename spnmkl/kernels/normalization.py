@@ -20,6 +20,7 @@ A kernel that is zero (unit_trace) or constant on the training samples (unit_var
 and is left as it is; centred, a constant kernel is the zero kernel.
 """
 
+NEED_MEANS = ("unit_variance", "centred")
 _TINY = np.finfo(np.float64).tiny
 
 
@@ -36,7 +37,7 @@ class Statistics:
     means: np.ndarray | None = None  # (n,) mean of k(z, ·) over all training rows
     mean: float = 0.0
 
-    def restrict(self, rows: np.ndarray) -> "Statistics":
+    def restrict(self, rows: np.ndarray | slice) -> "Statistics":
         scale = None if self.scale is None else self.scale[rows]
         means = None if self.means is None else self.means[rows]
         return replace(self, scale=scale, means=means)
@@ -44,24 +45,31 @@ class Statistics:
 
 def normalize(K: np.ndarray, how: str) -> Statistics:
     """Normalise a training matrix in place; it stays exactly symmetric."""
-    if how == "unit_diagonal":
-        scale = _inverse_root(np.diagonal(K))
-        _apply(K, statistics := Statistics(scale=scale), scale, None)
-        np.fill_diagonal(K, scale > 0)
-        return statistics
-    if how == "unit_trace":
-        trace = np.diagonal(K).mean()
-        statistics = Statistics(factor=float(1 / trace) if trace > _TINY else 1.0)
-    elif how == "unit_variance":
-        statistics = Statistics(factor=_inverse_variance(K, K.mean()) or 1.0)
-    elif how == "centred":
-        means = K.mean(axis=1)
-        mean = float(means.mean())
-        statistics = Statistics(factor=_inverse_variance(K, mean), means=means, mean=mean)
-    else:
-        return Statistics()
-    _apply(K, statistics, None, statistics.means)
+    statistics = learn(how, np.diagonal(K), K.mean(axis=1) if how in NEED_MEANS else None)
+    _apply(K, statistics, statistics.scale, statistics.means)
+    if statistics.scale is not None:
+        np.fill_diagonal(K, statistics.scale > 0)
     return statistics
+
+
+def learn(how: str, diagonal: np.ndarray, means: np.ndarray | None) -> Statistics:
+    """What a normalisation takes from a training matrix: its diagonal and, for those in `NEED_MEANS`, its row means."""
+    if how == "unit_diagonal":
+        return Statistics(scale=_inverse_root(diagonal))
+    if how == "unit_trace":
+        trace = diagonal.mean()
+        return Statistics(factor=float(1 / trace) if trace > _TINY else 1.0)
+    if means is None:
+        return Statistics()
+    mean = float(means.mean())
+    factor = _inverse_variance(diagonal, mean)
+    return Statistics(factor, means=means, mean=mean) if how == "centred" else Statistics(factor or 1.0)
+
+
+def normalize_tile(K: np.ndarray, statistics: Statistics, rows: slice, columns: slice) -> None:
+    """Normalise the values between some training samples and others in place."""
+    own = statistics.restrict(rows)
+    _apply(K, statistics.restrict(columns), own.scale, own.means)
 
 
 def normalize_cross(
@@ -94,8 +102,7 @@ def _inverse_root(diagonal: np.ndarray) -> np.ndarray:
     return np.where(positive, 1 / np.sqrt(np.where(positive, diagonal, 1.0)), 0.0)
 
 
-def _inverse_variance(K: np.ndarray, mean: float) -> float:
+def _inverse_variance(diagonal: np.ndarray, mean: float) -> float:
     """1 / (mean diagonal − mean entry), or 0 if the kernel is constant but for rounding."""
-    diagonal = np.diagonal(K).mean()
-    variance = diagonal - mean
-    return float(1 / variance) if variance > max(1e-12 * diagonal, _TINY) else 0.0
+    variance = diagonal.mean() - mean
+    return float(1 / variance) if variance > max(1e-12 * diagonal.mean(), _TINY) else 0.0

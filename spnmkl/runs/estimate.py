@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 
@@ -213,49 +211,6 @@ def _largest(fits: Callable[[int], bool], high: int) -> int:
         middle = (low + high) // 2
         low, high = (middle, high) if fits(middle) else (low, middle)
     return low
-
-
-def available_memory(root: str | os.PathLike[str] = "/") -> int | None:
-    """Bytes that this process may still use, by the machine and by its control groups; None where unknown."""
-    base = Path(root)
-    rooms = [*_machine_room(base), *_group_rooms(base)]
-    return max(0, min(rooms)) if rooms else None
-
-
-def _machine_room(root: Path) -> Iterator[int]:
-    for line in _read(root / "proc/meminfo").splitlines():
-        if line.startswith("MemAvailable:"):
-            yield int(line.split()[1]) * 1024
-
-
-def _group_rooms(root: Path) -> Iterator[int]:
-    """What each control group above this process leaves, cached files not counted as used (versions 1 and 2)."""
-    for line in _read(root / "proc/self/cgroup").splitlines():
-        _, controllers, path = line.split(":", 2)
-        if controllers == "":
-            mount, names = root / "sys/fs/cgroup", ("memory.max", "memory.current", "inactive_file")
-        elif "memory" in controllers.split(","):
-            mount = root / "sys/fs/cgroup/memory"
-            names = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
-        else:
-            continue
-        own = Path(path.lstrip("/"))
-        for group in (own, *own.parents):
-            yield from _room(mount / group, *names)
-
-
-def _room(group: Path, limit: str, usage: str, cached: str) -> Iterator[int]:
-    most, used = _read(group / limit).strip(), _read(group / usage).strip()
-    if most.isdecimal() and used.isdecimal():
-        stat = dict(line.split() for line in _read(group / "memory.stat").splitlines())
-        yield int(most) - int(used) + int(stat.get(cached, 0))
-
-
-def _read(file: Path) -> str:
-    try:
-        return file.read_text()
-    except OSError:
-        return ""
 
 
 def memory_text(n_bytes: float) -> str:

@@ -16,7 +16,8 @@ from spnmkl.charts.selection import MOST_SHOWN
 from spnmkl.data import Split, split_rows
 from spnmkl.errors import SPNMKLError
 from spnmkl.export.text import weight_symbol
-from spnmkl.runs.estimate import available_memory, estimate, refusal
+from spnmkl.memory import available_memory
+from spnmkl.runs.estimate import estimate, refusal
 from spnmkl.runs.scores import share_right
 from spnmkl.runs.settings import Settings
 from spnmkl.runs.training import Run

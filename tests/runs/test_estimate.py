@@ -11,10 +11,10 @@ import pytest
 from spnmkl import SPN, Kernel, Product, Sum, templates
 from spnmkl.circuit.program import compile_circuit
 from spnmkl.data import Choices, Dataset, SplitSettings, load_sample
+from spnmkl.memory import available_memory
 from spnmkl.runs.estimate import (
     Estimate,
     _evaluations,
-    available_memory,
     estimate,
     memory_text,
     refusal,

@@ -1,0 +1,181 @@
+"""Kernels between training samples without their matrices: fitted, then computed tile by tile whenever asked for."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from spnmkl.circuit.program import Floats
+from spnmkl.circuit.source import KernelSource, MatrixSource
+from spnmkl.kernels import registry
+from spnmkl.kernels.fitting import (
+    FittedKernel,
+    base_groups,
+    base_key,
+    check_sign,
+    checked_specs,
+    complete,
+    copies,
+    fit_kernels,
+    grouped,
+    resolve,
+    select,
+)
+from spnmkl.kernels.matrices import check_computed, not_finite, tested_rows
+from spnmkl.kernels.normalization import NEED_MEANS, Statistics, learn, normalize_tile
+from spnmkl.kernels.validation import DataColumns, kernel_of
+from spnmkl.structure import SPN, KernelSpec
+
+# Per thread. Less, and Python's own time shows; more, and the circuit reads values that left the cache.
+_TILE_BYTES = 32 * 2**20
+_FEWEST_ROWS, _MOST_ROWS = 8, 256
+
+
+def fit_source(
+    spn: SPN, X: np.ndarray, feature_names: Sequence[str] | None = None, *, max_bytes: float
+) -> tuple[KernelSource, dict[str, FittedKernel]]:
+    """Kernels to train on: as matrices if these take at most `max_bytes`, else as tiles computed when they are needed.
+
+    Parameters
+    ----------
+    spn : SPN
+    X : ndarray of shape (n, n_features)
+    feature_names : sequence of str, optional
+    max_bytes : float
+        For the matrices of the distinct leaves; what the solver needs comes on top.
+
+    Returns
+    -------
+    source : KernelSource
+        What `solve` takes in the place of matrices.
+    fitted : dict from leaf id to FittedKernel
+    """
+    distinct = len({spn.spec(leaf) for leaf in spn.kernels})
+    if 8 * len(X) ** 2 * distinct > max_bytes:
+        return fit_tiles(spn, X, feature_names)
+    matrices, fitted = fit_kernels(spn, X, feature_names)
+    return MatrixSource(matrices), fitted
+
+
+def fit_tiles(
+    spn: SPN, X: np.ndarray, feature_names: Sequence[str] | None = None
+) -> tuple["TileSource", dict[str, FittedKernel]]:
+    """`fit_kernels` in bounded memory: the same fitted kernels but for rounding, and a source in place of matrices.
+
+    Normalisations by variance or centre take one pass over the kernel's values. That a kernel is symmetric and positive
+    semidefinite is tested on at most 512 rows.
+    """
+    X, specs, names = checked_specs(spn, X, feature_names)
+    raw: dict[KernelSpec, FittedKernel] = {}
+    for columns, group in base_groups(names, DataColumns.of(feature_names, X.shape[1])):
+        seen = select(X, columns)
+        check_sign(group[0], seen, names[group[0]])
+        for spec, params in zip(group, _fitted_params(group, names, seen), strict=True):
+            raw[spec] = FittedKernel(spec, params, columns, X, Statistics())
+    source = TileSource({leaf: raw[spec] for leaf, spec in specs.items()})
+    for spec, kernel in raw.items():
+        if not np.isfinite(source.diagonal(kernel)).all():
+            raise not_finite(_matrix_of(names[spec]))
+    means = _row_means(source, {spec: leaf for leaf, spec in specs.items() if spec.normalize in NEED_MEANS})
+    done = {
+        spec: replace(kernel, statistics=learn(spec.normalize, source.diagonal(kernel), means.get(spec)))
+        for spec, kernel in raw.items()
+    }
+    fitted = {leaf: done[spec] for leaf, spec in specs.items()}
+    return TileSource(fitted), fitted
+
+
+class TileSource:
+    """A `KernelSource` between the training rows of fitted kernels, all of which must be references.
+
+    Leaves that were fitted in one object are computed once per tile, and so is what different leaves start from. Each
+    thread's tile takes about 32 MB, or 8 rows where that is more.
+    """
+
+    def __init__(self, fitted: Mapping[str, FittedKernel]) -> None:
+        self.fitted = fitted
+        distinct = {id(kernel): kernel for kernel in fitted.values()}
+        by_base = grouped(distinct.values(), lambda k: base_key(k.spec.kernel, k.params, k.columns))
+        self._groups = [(np.ascontiguousarray(select(ks[0].X_ref, ks[0].columns)), ks) for ks in by_base]
+        self._diagonals = {id(kernel): _diagonal(kernel, X) for X, kernels in self._groups for kernel in kernels}
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        n = next(iter(self.fitted.values())).n_reference
+        return n, n
+
+    def diagonal(self, kernel: FittedKernel) -> Floats:
+        """(n,) k(x, x), not normalised."""
+        return self._diagonals[id(kernel)]
+
+    def tiles(self, leaves: Sequence[str], rows: slice, columns: slice) -> list[Floats]:
+        asked = {id(self.fitted[leaf]) for leaf in leaves}
+        values: dict[int, Floats] = {}
+        for X, kernels in self._groups:
+            wanted = [kernel for kernel in kernels if id(kernel) in asked]
+            if wanted:
+                base = registry.get(wanted[0].spec.kernel).base(X[rows], X[columns], wanted[0].params)
+                for kernel, own in copies(wanted, base):
+                    values[id(kernel)] = self._finished(kernel, own, rows, columns)
+        return [values[id(self.fitted[leaf])] for leaf in leaves]
+
+    def _finished(self, kernel: FittedKernel, base: Floats, rows: slice, columns: slice) -> Floats:
+        values = registry.get(kernel.spec.kernel).finished(base, kernel.params)
+        if not np.isfinite(values.sum()):
+            raise not_finite(_matrix_of(kernel_of(kernel.spec)))
+        self._set_diagonal(values, self.diagonal(kernel), rows, columns)
+        normalize_tile(values, kernel.statistics, rows, columns)
+        return values
+
+    def _set_diagonal(self, values: Floats, diagonal: Floats, rows: slice, columns: slice) -> None:
+        """Distances from a matrix product leave rounding where a sample meets itself."""
+        start, _, step = columns.indices(len(diagonal))
+        sample = np.arange(len(diagonal))[rows]
+        column, rest = np.divmod(sample - start, step)
+        here = (rest == 0) & (column >= 0) & (column < values.shape[1])
+        values[np.flatnonzero(here), column[here]] = diagonal[sample[here]]
+
+    def rows_per_tile(self, n_threads: int) -> int:
+        n = self.shape[0]
+        # Every kernel's values, and while one is computed what it starts from and its temporary.
+        within_memory = _TILE_BYTES // (8 * n * (len(self._diagonals) + 2))
+        shared_evenly = -(-n // (4 * n_threads))
+        return max(_FEWEST_ROWS, min(within_memory, shared_evenly, _MOST_ROWS))
+
+
+def _fitted_params(specs: Sequence[KernelSpec], names: Mapping[KernelSpec, str], X: np.ndarray) -> list[dict[str, Any]]:
+    """The parameters of kernels that start from one base, each kernel tested on some rows."""
+    found, first, given = [], registry.get(specs[0].kernel), complete(specs[0])
+
+    def base(rows: np.ndarray) -> np.ndarray:
+        return first.base(X[rows], X[rows], given)
+
+    for spec, own in copies(specs, base(tested_rows(len(X)))):
+        kernel = registry.get(spec.kernel)
+        params = resolve(kernel, complete(spec), X, base)
+        check_computed(kernel.finished(own, params), _matrix_of(names[spec]))
+        found.append(params)
+    return found
+
+
+def _matrix_of(who: str) -> str:
+    return f"{who} gives a matrix that"
+
+
+def _diagonal(kernel: FittedKernel, X: np.ndarray) -> Floats:
+    with np.errstate(over="ignore", invalid="ignore"):
+        return registry.get(kernel.spec.kernel).self_similarity(X, kernel.params)
+
+
+def _row_means(source: TileSource, leaves: Mapping[KernelSpec, str]) -> dict[KernelSpec, Floats]:
+    """Of every specification's leaf; the values right of the diagonal count for their row and for their column."""
+    n, step = source.shape[0], source.rows_per_tile(1)
+    totals = {spec: np.zeros(n) for spec in leaves}
+    for first in range(0, n, step) if leaves else ():
+        last = min(first + step, n)
+        tiles = source.tiles(list(leaves.values()), slice(first, last), slice(first, None))
+        for total, tile in zip(totals.values(), tiles, strict=True):
+            total[first:last] += tile.sum(axis=1)
+            total[last:] += tile[:, last - first :].sum(axis=0)
+    return {spec: total / n for spec, total in totals.items()}
