@@ -132,6 +132,7 @@ def _fit(args: argparse.Namespace) -> int:
             max_iter=args.max_iter,
             class_weight=args.class_weight,
             n_threads=args.threads,
+            max_memory=args.max_memory,
             callback=lambda record: progress(record) and not stop.is_set(),
         ).fit(X, y)
         progress.close()
@@ -420,5 +421,8 @@ def _fit_arguments(fit: argparse.ArgumentParser) -> None:
     fit.add_argument("--ignore", nargs="+", default=[], metavar="COLUMN", help="columns to leave out")
     fit.add_argument("--keep", nargs="+", default=[], metavar="COLUMN", help="columns to use though they look like ids")
     fit.add_argument("--threads", type=int, help="default: all cores")
+    fit.add_argument(
+        "--max-memory", type=float, metavar="GB", help="gigabytes for kernel matrices; default: half of what is free"
+    )
     fit.add_argument("--progress", action="store_true", help="show progress although stderr is no terminal")
     fit.add_argument("--quiet", action="store_true", help="print nothing but errors and warnings")

@@ -22,11 +22,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from spnmkl.circuit.evaluate import kernel_matrix
 from spnmkl.circuit.program import Floats
-from spnmkl.circuit.source import MatrixSource
+from spnmkl.circuit.source import KernelSource
 from spnmkl.errors import DataError, KernelError
-from spnmkl.kernels import FittedKernel, fit_kernel, fit_kernels, restrict_kernels
+from spnmkl.kernels import FittedKernel, fit_kernel, fit_source, restrict_kernels
 from spnmkl.kernels.matrices import spread_rows
 from spnmkl.kernels.source import apply_cross
+from spnmkl.memory import kernel_bytes
 from spnmkl.problem import Power, one_vs_rest, sample_weights
 from spnmkl.solution import Record, Solution
 from spnmkl.solvers import SOLVERS, solve
@@ -95,6 +96,10 @@ class SPNMKLClassifier(ClassifierMixin, BaseEstimator):
         Shuffles these folds; nothing else is random.
     n_threads : int or None
         Cores to use in `fit` and prediction, None for all. Set it to 1 inside ``GridSearchCV(n_jobs=…)``.
+    max_memory : float or None
+        Gigabytes (10⁹ bytes) that the kernel matrices may take in `fit`, None for half of what is free. Where they
+        would take more, kernels are computed from the columns whenever they are needed: the same result, later. What
+        `fit` needs besides, at most three n×n matrices of 8n² bytes, comes on top.
     callback : callable or None
         Called with a `Record` after every outer iteration; returning False stops with status "interrupted".
 
@@ -153,6 +158,7 @@ class SPNMKLClassifier(ClassifierMixin, BaseEstimator):
         "probability": ["boolean"],
         "random_state": ["random_state"],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
+        "max_memory": [Interval(Real, 0, None, closed="left"), None],
         "callback": [callable, None],
     }
 
@@ -170,6 +176,7 @@ class SPNMKLClassifier(ClassifierMixin, BaseEstimator):
         probability: bool = False,
         random_state: int | np.random.RandomState | None = None,
         n_threads: int | None = None,
+        max_memory: float | None = None,
         callback: Callable[[Record], object] | None = None,
     ) -> None:
         self.structure = structure
@@ -183,6 +190,7 @@ class SPNMKLClassifier(ClassifierMixin, BaseEstimator):
         self.probability = probability
         self.random_state = random_state
         self.n_threads = n_threads
+        self.max_memory = max_memory
         self.callback = callback
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -209,8 +217,8 @@ class SPNMKLClassifier(ClassifierMixin, BaseEstimator):
         if self.probability:
             _check_class_sizes(labels)
         spn = _read_structure(self.structure, samples)
-        matrices, fitted = fit_kernels(spn, samples, getattr(self, "feature_names_in_", None))
-        source = MatrixSource(matrices)
+        names, limit = getattr(self, "feature_names_in_", None), kernel_bytes(self.max_memory)
+        source, fitted = fit_source(spn, samples, names, max_bytes=limit)
         solution = solve(
             spn,
             source,
@@ -290,7 +298,7 @@ class SPNMKLClassifier(ClassifierMixin, BaseEstimator):
         self.calibration_ = None
         self.extra_ = {}
 
-    def _calibrate(self, source: MatrixSource, weight: Floats | None) -> Floats:
+    def _calibrate(self, source: KernelSource, weight: Floats | None) -> Floats:
         solution, n = self.solution_, len(self.solution_.y)
         codes = np.searchsorted(solution.classes, solution.y)
         n_folds = min(_FOLDS, *np.bincount(codes).tolist())

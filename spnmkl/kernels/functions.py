@@ -77,19 +77,20 @@ def _hamming(X: np.ndarray, Z: np.ndarray) -> np.ndarray:
     return np.subtract(1.0, distance, out=distance)
 
 
-def _decay(distance: np.ndarray, gamma: float) -> np.ndarray:
-    distance *= -gamma
-    return np.exp(distance, out=distance)
+def _decay(distance: np.ndarray, out: np.ndarray, gamma: float) -> np.ndarray:
+    np.multiply(distance, -gamma, out=out)
+    return np.exp(out, out=out)
 
 
-def _power(product: np.ndarray, degree: int, gamma: float, coef0: float) -> np.ndarray:
-    product *= gamma
-    product += coef0
-    return np.power(product, degree, out=product)
+def _power(product: np.ndarray, out: np.ndarray, degree: int, gamma: float, coef0: float) -> np.ndarray:
+    np.multiply(product, gamma, out=out)
+    out += coef0
+    return np.power(out, degree, out=out)
 
 
 def _power_diagonal(X: np.ndarray, degree: int, gamma: float, coef0: float) -> np.ndarray:
-    return _power(_squared_norm(X), degree, gamma, coef0)
+    norm = _squared_norm(X)
+    return _power(norm, norm, degree, gamma, coef0)
 
 
 def _ones(X: np.ndarray, **params: float) -> np.ndarray:

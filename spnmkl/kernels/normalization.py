@@ -37,6 +37,10 @@ class Statistics:
     means: np.ndarray | None = None  # (n,) mean of k(z, ·) over all training rows
     mean: float = 0.0
 
+    @property
+    def is_identity(self) -> bool:
+        return self.means is None and self.factor == 1 and (self.scale is None or bool((self.scale == 1).all()))
+
     def restrict(self, rows: np.ndarray | slice) -> "Statistics":
         scale = None if self.scale is None else self.scale[rows]
         means = None if self.means is None else self.means[rows]

@@ -90,8 +90,8 @@ class Parameter:
 class RegisteredKernel:
     """A kernel function with its schema.
 
-    With `finish`, the kernel is finish(function(X, Z), **params): `function` gives what leaves with
-    other parameters share (such as distances), and `finish` turns it into kernel values in place.
+    With `finish`, the kernel is finish(function(X, Z), out, **params): `function` gives what leaves with
+    other parameters share (such as distances), and `finish` turns it into kernel values.
     """
 
     name: str
@@ -106,12 +106,16 @@ class RegisteredKernel:
         assert self.function is not None, "precomputed leaves are refused before"
         return self.function(X, Z) if self.finish is not None else self.function(X, Z, **params)
 
-    def finished(self, base: np.ndarray, params: Mapping[str, Any]) -> np.ndarray:
+    def finished(self, base: np.ndarray, params: Mapping[str, Any], out: np.ndarray | None = None) -> np.ndarray:
+        """The kernel values, written to `out` or, without it, over the base."""
+        out = base if out is None else out
         if self.finish is None:
-            return base
+            if out is not base:
+                out[:] = base
+            return out
         # Overflow is found by looking at the values.
         with np.errstate(over="ignore", invalid="ignore"):
-            return self.finish(base, **params)
+            return self.finish(base, out, **params)
 
     def self_similarity(self, X: np.ndarray, params: Mapping[str, Any]) -> np.ndarray:
         """k(x, x) for every row, (len(X),)."""

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spnmkl.circuit.program import Floats
 from spnmkl.circuit.source import KernelSource, MatrixSource
@@ -24,12 +25,15 @@ from spnmkl.kernels.fitting import (
 )
 from spnmkl.kernels.matrices import check_computed, not_finite, tested_rows
 from spnmkl.kernels.normalization import NEED_MEANS, Statistics, learn, normalize_tile
+from spnmkl.kernels.reuse import Memory
 from spnmkl.kernels.validation import DataColumns, kernel_of
 from spnmkl.structure import SPN, KernelSpec
 
-# Per thread. Less, and Python's own time shows; more, and the circuit reads values that left the cache.
+# Per thread: every kernel's values, and what one starts from. Less, and Python's own time shows; more, and the circuit
+# reads values that left the cache.
 _TILE_BYTES = 32 * 2**20
 _FEWEST_ROWS, _MOST_ROWS = 8, 256
+_Meeting = tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]
 
 
 def fit_source(
@@ -99,6 +103,8 @@ class TileSource:
         by_base = grouped(distinct.values(), lambda k: base_key(k.spec.kernel, k.params, k.columns))
         self._groups = [(np.ascontiguousarray(select(ks[0].X_ref, ks[0].columns)), ks) for ks in by_base]
         self._diagonals = {id(kernel): _diagonal(kernel, X) for X, kernels in self._groups for kernel in kernels}
+        self._as_it_is = {i for i, kernel in distinct.items() if kernel.statistics.is_identity}
+        self._memory = Memory(self.rows_per_tile(1) * self.shape[1])
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -116,32 +122,41 @@ class TileSource:
             wanted = [kernel for kernel in kernels if id(kernel) in asked]
             if wanted:
                 base = registry.get(wanted[0].spec.kernel).base(X[rows], X[columns], wanted[0].params)
-                for kernel, own in copies(wanted, base):
-                    values[id(kernel)] = self._finished(kernel, own, rows, columns)
+                values |= {id(kernel): self._values(kernel, base) for kernel in wanted}
+        on_diagonal = _meeting(self.shape[0], rows, columns)
+        for kernel in {id(self.fitted[leaf]): self.fitted[leaf] for leaf in leaves}.values():
+            self._normalise(kernel, values[id(kernel)], rows, columns, on_diagonal)
         return [values[id(self.fitted[leaf])] for leaf in leaves]
 
-    def _finished(self, kernel: FittedKernel, base: Floats, rows: slice, columns: slice) -> Floats:
-        values = registry.get(kernel.spec.kernel).finished(base, kernel.params)
-        if not np.isfinite(values.sum()):
+    def _values(self, kernel: FittedKernel, base: Floats) -> Floats:
+        registered = registry.get(kernel.spec.kernel)
+        values = registered.finished(base, kernel.params, self._memory.lend(base.shape))
+        # What is finished from a base is ours, and bounded by its diagonal, which is finite.
+        if registered.finish is None and not np.isfinite(values.sum()):
             raise not_finite(_matrix_of(kernel_of(kernel.spec)))
-        self._set_diagonal(values, self.diagonal(kernel), rows, columns)
-        normalize_tile(values, kernel.statistics, rows, columns)
         return values
 
-    def _set_diagonal(self, values: Floats, diagonal: Floats, rows: slice, columns: slice) -> None:
-        """Distances from a matrix product leave rounding where a sample meets itself."""
-        start, _, step = columns.indices(len(diagonal))
-        sample = np.arange(len(diagonal))[rows]
-        column, rest = np.divmod(sample - start, step)
-        here = (rest == 0) & (column >= 0) & (column < values.shape[1])
-        values[np.flatnonzero(here), column[here]] = diagonal[sample[here]]
+    def _normalise(self, kernel: FittedKernel, values: Floats, rows: slice, columns: slice, here: _Meeting) -> None:
+        samples, row, column = here
+        # Distances from a matrix product leave rounding where a sample meets itself.
+        values[row, column] = self.diagonal(kernel)[samples]
+        if id(kernel) not in self._as_it_is:
+            normalize_tile(values, kernel.statistics, rows, columns)
 
     def rows_per_tile(self, n_threads: int) -> int:
         n = self.shape[0]
-        # Every kernel's values, and while one is computed what it starts from and its temporary.
         within_memory = _TILE_BYTES // (8 * n * (len(self._diagonals) + 2))
         shared_evenly = -(-n // (4 * n_threads))
         return max(_FEWEST_ROWS, min(within_memory, shared_evenly, _MOST_ROWS))
+
+
+def _meeting(n: int, rows: slice, columns: slice) -> _Meeting:
+    """The samples among both, and where they meet themselves."""
+    samples = np.arange(n)[rows]
+    start, stop, step = columns.indices(n)
+    column, rest = np.divmod(samples - start, step)
+    row = np.flatnonzero((rest == 0) & (column >= 0) & (column < len(range(start, stop, step))))
+    return samples[row], row, column[row]
 
 
 def _fitted_params(specs: Sequence[KernelSpec], names: Mapping[KernelSpec, str], X: np.ndarray) -> list[dict[str, Any]]:

@@ -335,6 +335,7 @@ class _Newton:
             half = half[:, :-1]
             half -= np.outer(one, (one @ half) / (one @ one))
             found[c] = free, half, _solved(L, half, trans=1)
+            del L  # or the next class's would stand beside it
         return found
 
     def moved(self, point: Point, step: _Step, length: float) -> Floats:
@@ -367,7 +368,9 @@ def _cholesky(K: Floats, rows: NDArray[np.intp], dtype: type[np.floating]) -> ND
         block, failed_at = potrf(block, lower=True, clean=False, overwrite_a=True)
         if failed_at == 0:
             return block
-    return np.sqrt(level) * np.eye(len(rows), dtype=dtype, order="F")
+    block[:] = 0.0
+    np.fill_diagonal(block, np.sqrt(level))
+    return block
 
 
 @njit(nogil=True, cache=True)

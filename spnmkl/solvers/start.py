@@ -16,6 +16,7 @@ from spnmkl.solvers.svm import least_norm, solve_svm
 
 _SAMPLE = 250
 _COARSE_ROWS = 150  # below, the rows left out are not worth a problem of their own
+_COARSE_SHARE, _COARSE_ENTRIES = 1.6, 2**26  # of the copied kernels: at most so many n×n, and at most half a gigabyte
 
 
 @dataclass(frozen=True)
@@ -104,8 +105,9 @@ def _scales(problem: Problem, direction: Floats) -> Iterator[tuple[Floats, float
 
 
 def coarse(problem: Problem) -> Problem | None:
-    """The problem on every fourth row or fewer, copied in at most 1.6 n×n entries; None where that is too few."""
-    step = _balanced_step(problem, max(4, int(np.ceil(np.sqrt(len(problem.circuit.leaves) / 1.6)))))
+    """The problem on every fourth row or fewer, whose kernels are copied; None where that is too few rows."""
+    room = min(_COARSE_SHARE * problem.n**2, _COARSE_ENTRIES)
+    step = _balanced_step(problem, max(4, int(np.ceil(problem.n * np.sqrt(len(problem.circuit.leaves) / room)))))
     source = EveryKth(problem.source, step)
     if source.shape[0] < _COARSE_ROWS:
         return None
