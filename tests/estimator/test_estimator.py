@@ -14,12 +14,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from tolerances import DECISION, SOLVED
 
-from spnmkl import DataError, KernelError, ParameterError, StructureError, TrivialSolutionWarning
+from spnmkl import DataError, KernelError, ParameterError, StructureError, TrivialSolutionWarning, estimator, solve
+from spnmkl.circuit.source import MatrixSource
 from spnmkl.estimator import SPNMKLClassifier, default_structure
 from spnmkl.kernels import cross_kernels, fit_kernels
 from spnmkl.kernels import source as kernel_source
 from spnmkl.kernels.source import CrossSource, apply_cross
+from spnmkl.memory import kernel_bytes
 from spnmkl.structure import SPN, Kernel, Product, Sum, templates
 
 X, y = make_moons(80, noise=0.2, random_state=0)
@@ -43,7 +46,7 @@ def expected_failures(estimator):
 
 @pytest.mark.filterwarnings("ignore::spnmkl.TrivialSolutionWarning")
 @parametrize_with_checks(
-    [SPNMKLClassifier(), SPNMKLClassifier(probability=True)], expected_failed_checks=expected_failures
+    [SPNMKLClassifier(), SPNMKLClassifier(probability=True, max_memory=0)], expected_failed_checks=expected_failures
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
@@ -93,6 +96,40 @@ def test_prediction_uses_few_rows_at_a_time(monkeypatch, n_threads):
         monkeypatch.setattr(kernel_source, "_TILE_BYTES", limit)
         np.testing.assert_allclose(model.decision_function(NEW), expected, atol=1e-10)
     assert CrossSource(model.kernels_, NEW).rows_per_tile(2) == 8
+
+
+@pytest.mark.parametrize("structure", [None, DEEP], ids=["default", "deep"])
+def test_without_memory_for_matrices_the_result_is_the_same(structure):
+    settings = {"tol": SOLVED, "probability": True, "random_state": 0}
+    held = SPNMKLClassifier(structure, **settings, max_memory=1.0).fit(X, y)
+    tiled = SPNMKLClassifier(structure, **settings, max_memory=0).fit(X, y)
+    assert tiled.status_ == held.status_ == "optimal"
+    assert tiled.objective_ == pytest.approx(held.objective_, rel=2 * SOLVED)
+    np.testing.assert_allclose(tiled.decision_function(NEW), held.decision_function(NEW), atol=DECISION)
+    np.testing.assert_allclose(tiled.predict_proba(NEW), held.predict_proba(NEW), atol=DECISION)
+
+
+@pytest.mark.parametrize(("limit", "held"), [(2 * 8 * 80**2 / 1e9, True), (2 * 8 * 80**2 / 1.01e9, False)])
+def test_the_limit_counts_gigabytes_of_matrices(monkeypatch, limit, held):
+    sources = []
+    monkeypatch.setattr(
+        estimator, "solve", lambda spn, source, *args, **kw: sources.append(source) or solve(spn, source, *args, **kw)
+    )
+    SPNMKLClassifier(SMALL, max_memory=limit).fit(X, y)
+    monkeypatch.setattr("spnmkl.memory.available_memory", lambda: 2e9 * limit)
+    SPNMKLClassifier(SMALL).fit(X, y)
+    assert [isinstance(source, MatrixSource) for source in sources] == [held, held]
+
+
+def test_where_free_memory_is_unknown_matrices_are_held(monkeypatch):
+    monkeypatch.setattr("spnmkl.memory.available_memory", lambda: None)
+    assert kernel_bytes(None) == np.inf and kernel_bytes(0.5) == 5e8
+
+
+@pytest.mark.parametrize("limit", [-1, "8 GB", np.nan])
+def test_memory_must_be_a_number_of_gigabytes(limit):
+    with pytest.raises(ValueError, match="'max_memory' parameter of SPNMKLClassifier must be a float in the range"):
+        SPNMKLClassifier(max_memory=limit).fit(X, y)
 
 
 def test_tiles_stay_bounded_for_many_rows_and_references():

@@ -131,9 +131,10 @@ def test_solution_without_a_bound_comes_back(tmp_path):
 
 def test_settings_of_every_form_come_back(tmp_path):
     settings = {"p": {"left": np.float64(2.0)}, "max_iter": np.int64(50), "C": np.float32(2), "n_threads": 2}
+    settings["max_memory"] = np.float64(0.5)
     loaded = reloaded(SPNMKLClassifier(MIXED.to_json(), **settings).fit(X, y), tmp_path)
     assert loaded.structure == MIXED and loaded.p == {"left": 2.0}
-    assert (loaded.max_iter, loaded.C, loaded.n_threads) == (50, 2.0, 2)
+    assert (loaded.max_iter, loaded.C, loaded.n_threads, loaded.max_memory) == (50, 2.0, 2, 0.5)
     unseeded = SPNMKLClassifier(random_state=np.random.RandomState(0), callback=print)
     loaded = reloaded(unseeded.set_params(callback=lambda record: None).fit(X, y), tmp_path)
     assert loaded.random_state is None and loaded.callback is None and loaded.structure is None

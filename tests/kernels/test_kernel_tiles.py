@@ -1,0 +1,236 @@
+"""Kernels fitted and computed without their matrices: what the matrices would be, in little memory."""
+
+import threading
+import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from spnmkl import KernelError
+from spnmkl.circuit.source import EveryKth, MatrixSource
+from spnmkl.kernels import (
+    NORMALIZATIONS,
+    TileSource,
+    fit_kernels,
+    fit_source,
+    fit_tiles,
+    kernel_names,
+    register_kernel,
+    registry,
+    tiles,
+)
+from spnmkl.kernels.reuse import Memory
+from spnmkl.structure import SPN, Kernel, Product, Sum
+
+RNG = np.random.default_rng(0)
+X = RNG.random((60, 20))
+X[4] = 0
+MANY = RNG.random((1100, 18)) + 5  # more rows than are tested, or enter a median; an offset that costs digits
+WIDTHS = {"polynomial": (0.3, "scale")} | dict.fromkeys(("rbf", "laplacian", "chi2"), (0.3, "scale", "median"))
+TILES = [
+    (slice(0, 60), slice(0, None)),
+    (slice(8, 17), slice(8, None)),
+    (slice(20, 22), slice(0, 30)),
+    (slice(0, 60, 3), slice(0, 60, 3)),
+    (slice(1, 9, 4), slice(5, None, 2)),
+    (slice(40, 50), slice(0, 10)),
+]
+
+
+def structure(*leaves):
+    return SPN(Sum(*(Product(leaf) for leaf in leaves)))
+
+
+def every_kernel(how):
+    names = [name for name in kernel_names() if name != "precomputed"]
+    leaves = [Kernel(name, normalize=how) for name in names]
+    leaves += [Kernel(name, gamma=gamma, normalize=how) for name, widths in WIDTHS.items() for gamma in widths]
+    return structure(*leaves, *(Kernel("rbf", gamma=g, features=[2, 0], normalize=how) for g in (1.0, "median")))
+
+
+def assert_same(value, expected):
+    if expected is None:
+        assert value is None
+    else:
+        np.testing.assert_allclose(value, expected, rtol=1e-10, atol=1e-13)
+
+
+@pytest.fixture
+def own_registry(monkeypatch):
+    monkeypatch.setattr(registry, "_KERNELS", dict(registry._KERNELS))
+
+
+@pytest.mark.parametrize("samples", [X, MANY], ids=["few rows", "many rows"])
+@pytest.mark.parametrize("how", NORMALIZATIONS)
+def test_tiles_are_cut_from_the_matrices(how, samples):
+    spn = every_kernel(how)
+    matrices, expected = fit_kernels(spn, samples)
+    source, fitted = fit_tiles(spn, samples)
+    assert source.shape == (len(samples), len(samples)) and list(fitted) == list(expected)
+    for leaf, kernel in fitted.items():
+        assert kernel.spec == expected[leaf].spec and kernel.columns == expected[leaf].columns
+        for name, value in expected[leaf].params.items():
+            assert kernel.params[name] == pytest.approx(value, rel=1e-12)
+        for name, value in vars(expected[leaf].statistics).items():
+            assert_same(vars(kernel.statistics)[name], value)
+    for rows, columns in TILES:
+        for leaf, tile in zip(spn.kernels, source.tiles(spn.kernels, rows, columns), strict=True):
+            assert tile.dtype == np.float64 and tile.flags.c_contiguous
+            scale = np.abs(matrices[leaf]).max()
+            np.testing.assert_allclose(tile, matrices[leaf][rows, columns], atol=1e-11 * scale)
+
+
+def test_the_diagonal_is_exact_however_narrow_the_kernel():
+    source, _ = fit_tiles(structure(Kernel("rbf", gamma=1e15)), MANY)
+    (tile,) = source.tiles(list(source.fitted), slice(600, 640), slice(600, None))
+    assert np.array_equal(np.diagonal(tile), np.ones(40))
+
+
+def test_kernels_fitted_without_matrices_predict_the_same():
+    spn = every_kernel("centred")
+    expected, fitted = fit_kernels(spn, X)[1], fit_tiles(spn, X)[1]
+    for leaf in spn.kernels:
+        assert_same(fitted[leaf].cross(X[:7] + 0.1), expected[leaf].cross(X[:7] + 0.1))
+
+
+def test_only_the_asked_leaves_columns_and_distances_are_computed(monkeypatch):
+    shapes = []
+    rbf = registry.get("rbf")
+    distance = rbf.function
+
+    def counted(X, Z):
+        shapes.append((X.shape, Z.shape))
+        return distance(X, Z)
+
+    monkeypatch.setitem(
+        registry._KERNELS, "rbf", registry.RegisteredKernel("rbf", counted, rbf.schema, None, rbf.finish)
+    )
+    spn = structure(
+        *(Kernel("rbf", gamma=g) for g in (1, 2, 1)), Kernel("rbf", gamma=1, features=[0]), Kernel("linear")
+    )
+    source, _ = fit_tiles(spn, X)
+    shapes.clear()
+    first, second, again, _, linear = spn.kernels
+    found = source.tiles([first, second, again, linear], slice(10, 14), slice(10, None))
+    assert shapes == [((4, 20), (50, 20))]
+    assert found[0] is found[2] and not np.shares_memory(found[0], found[1])
+
+
+def test_matrices_are_held_where_they_fit():
+    spn = structure(Kernel("rbf", gamma=1), Kernel("rbf", gamma=1.0), Kernel("linear"))
+    held, _ = fit_source(spn, X, max_bytes=2 * 8 * 60**2)  # equal leaves share one
+    tiled, _ = fit_source(spn, X, max_bytes=2 * 8 * 60**2 - 1)
+    assert isinstance(held, MatrixSource) and isinstance(tiled, TileSource)
+    names = [f"c{k}" for k in range(20)]
+    source, _ = fit_source(structure(Kernel("linear", features=["c3"])), X, names, max_bytes=0)
+    assert isinstance(source, TileSource)
+
+
+def test_tiles_stay_as_they_are_while_they_are_held():
+    spn = every_kernel("unit_diagonal")
+    source, _ = fit_tiles(spn, X)
+    held = [tile[:, 2:] for tile in source.tiles(spn.kernels, slice(0, 8), slice(0, None))]
+    before = [tile.copy() for tile in held]
+    source.tiles(spn.kernels, slice(8, 16), slice(8, None))
+    assert all(np.array_equal(tile, copy) for tile, copy in zip(held, before, strict=True))
+
+
+def test_memory_comes_back_with_the_last_view():
+    memory = Memory(12)
+    first = memory.lend((3, 4))
+    first[:] = 1.0
+    address, view = first.ctypes.data, first[1:]
+    del first
+    assert memory.lend((2, 2)).ctypes.data != address
+    del view
+    assert memory.lend((2, 6)).ctypes.data == address
+    assert memory.lend((4, 4)).shape == (4, 4)  # larger than what is kept
+
+
+def test_threads_get_their_own_memory():
+    spn = every_kernel("centred")
+    source, _ = fit_tiles(spn, MANY[:400])
+    expected = source.tiles(spn.kernels, slice(0, None), slice(0, None))
+    barrier = threading.Barrier(4)
+
+    def differs(worker):
+        barrier.wait()
+        worst = 0.0
+        for first in range(worker, 400, 40):
+            rows = slice(first, first + 9)
+            found = source.tiles(spn.kernels, rows, slice(first, None))
+            pairs = zip(found, expected, strict=True)
+            worst = max(worst, *(np.abs(tile - K[rows, first:]).max() for tile, K in pairs))
+        return worst
+
+    with ThreadPoolExecutor(4) as pool:
+        assert max(pool.map(differs, range(4))) <= 1e-9
+
+
+def test_a_sample_of_tiles_equals_that_of_matrices():
+    spn = every_kernel("unit_variance")
+    matrices, _ = fit_kernels(spn, X)
+    copies = EveryKth(fit_tiles(spn, X)[0], 7).matrices(spn.kernels)
+    for leaf in spn.kernels:
+        assert_same(copies[leaf], matrices[leaf][::7, ::7])
+
+
+@pytest.mark.usefixtures("own_registry")
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda X, Z: X[:, [2]] * np.ones(len(Z)), "Kernel 'own' of leaf 'mine' gives a matrix that is not symmetric"),
+        (lambda X, Z: -np.ones((len(X), len(Z))), "of leaf 'mine' gives a matrix that is not positive semidefinite"),
+        (lambda X, Z: np.full((len(X), len(Z)), np.nan), "of leaf 'mine' gives a matrix that holds NaN or infinity"),
+    ],
+)
+def test_what_is_no_kernel_is_refused(function, message):
+    register_kernel("own", function)
+    with pytest.raises(KernelError, match=message):
+        fit_tiles(structure(Kernel("own", label="mine")), MANY)
+
+
+@pytest.mark.usefixtures("own_registry")
+def test_nan_between_two_rows_is_found_when_they_meet():
+    def odd(X, Z):
+        meeting = (X[:, :1] == MANY[1, 0]) & (Z[:, 0] == MANY[3, 0])
+        return np.where(meeting, np.nan, X @ Z.T)
+
+    register_kernel("odd", odd)
+    source, _ = fit_tiles(structure(Kernel("odd")), MANY)
+    with pytest.raises(KernelError, match="Kernel 'odd' gives a matrix that holds NaN or infinity"):
+        source.tiles(list(source.fitted), slice(0, 8), slice(0, None))
+
+
+def test_overflow_is_found_on_any_row():
+    large = MANY.copy()
+    large[1] = 1e90  # not among the rows that are tested
+    with pytest.raises(
+        KernelError, match="Kernel 'polynomial' of leaf 'cubic' gives a matrix that holds NaN or infinity"
+    ):
+        fit_tiles(structure(Kernel("polynomial", degree=5, gamma=1.0, label="cubic")), large)
+
+
+def test_signs_are_checked():
+    with pytest.raises(KernelError, match="needs values of 0 or more, but column 3 holds -1"):
+        fit_tiles(structure(Kernel("chi2")), np.where(np.arange(20) == 3, -1.0, X))
+
+
+def test_fitting_and_tiles_take_a_fraction_of_a_matrix(monkeypatch):
+    monkeypatch.setattr(tiles, "_TILE_BYTES", 2**20)
+    n = 1100
+    spn = structure(
+        *(Kernel("rbf", gamma=g, normalize=how) for g in (0.1, 1, 3) for how in ("centred", "unit_diagonal"))
+    )
+    fit_tiles(spn, MANY[:50])
+    tracemalloc.start()
+    try:
+        source, _ = fit_tiles(spn, MANY)
+        step = source.rows_per_tile(1)
+        for first in range(0, n, step):
+            source.tiles(spn.kernels, slice(first, min(first + step, n)), slice(first, None))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak <= 0.5 * 8 * n**2
