@@ -18,7 +18,7 @@ from spnmkl.circuit import heaviest
 from spnmkl.circuit.evaluate import apply_kernel, kernel_matrix, term_responses
 from spnmkl.circuit.heaviest import WeightedPath
 from spnmkl.circuit.program import Circuit, Floats, lower
-from spnmkl.circuit.source import KernelSource, MatrixSource
+from spnmkl.circuit.source import KernelSource, MatrixSource, diagonals
 from spnmkl.errors import KernelError, ParameterError
 from spnmkl.kernels.matrices import row_blocks
 from spnmkl.problem import Problem
@@ -304,10 +304,9 @@ def complexity_bound(solution: Solution, kernels: Kernels) -> ComplexityBound:
         )
     problem = solution.problem(kernels)
     circuit, beta = problem.circuit, problem.beta_array(solution.beta)
-    matrices = problem.source.tiles(circuit.leaves, slice(None), slice(None))
-    diagonals = {leaf: np.diagonal(K)[None] for leaf, K in zip(circuit.leaves, matrices, strict=True)}
+    rows = {leaf: diagonal[None] for leaf, diagonal in diagonals(problem.source, circuit.leaves).items()}
     ones = np.ones((1, problem.n))
-    A = float(apply_kernel(circuit, np.ones(circuit.n_terms), MatrixSource(diagonals), ones)[0, 0]) ** 0.5
+    A = float(apply_kernel(circuit, np.ones(circuit.n_terms), MatrixSource(rows), ones)[0, 0]) ** 0.5
     signed = solution.alpha * problem.Y[0]
     f = apply_kernel(circuit, circuit.weights(beta), problem.source, signed[None], problem.n_threads)[0]
     _, loss = best_intercept(f, problem.Y[0], problem.C)

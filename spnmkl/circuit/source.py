@@ -45,6 +45,14 @@ class MatrixSource:
         return self.shape[0] if n_threads == 1 else max(16, self.shape[0] // (12 * n_threads))
 
 
+def diagonals(source: KernelSource, leaves: Sequence[str]) -> dict[str, Floats]:
+    """(n,) of every leaf, read in small tiles."""
+    n = source.shape[0]
+    blocks = (slice(first, min(first + _COPIED_ROWS, n)) for first in range(0, n, _COPIED_ROWS))
+    parts = [[np.diagonal(tile).copy() for tile in source.tiles(leaves, rows, rows)] for rows in blocks]
+    return {leaf: np.concatenate(own) for leaf, own in zip(leaves, zip(*parts, strict=True), strict=True)}
+
+
 class EveryKth:
     """Every k-th row and column of a source, copied only tile by tile."""
 

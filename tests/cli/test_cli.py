@@ -113,10 +113,12 @@ def test_three_classes_holes_and_settings(run: Run) -> None:
     code, _, err = run(
         *FIT, "--structure", "grouped", "--p", "1.5", "--impute", "mean", "--ignore", "old", "colour",
         "--class-weight", "balanced", "--no-standardize", "--lam", "0.5", "--tol", "1e-2", "--threads", "1",
+        "--max-memory", "0.5",
     )  # fmt: skip
     assert code == 0, err
     model = load_model("m.spnmkl")
     assert (model.p, model.class_weight, model.lam, model.tol) == (1.5, "balanced", 0.5, 1e-2)
+    assert model.max_memory == 0.5
     table = pd.read_csv(io.StringIO(run("predict", "m.spnmkl", "data.csv", "--scores")[1]))
     assert list(table) == ["prediction", "score_0", "score_1", "score_2"]
     assert (table["prediction"] == frame["y"]).mean() > 0.8
