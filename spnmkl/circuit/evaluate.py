@@ -21,6 +21,7 @@ from spnmkl.circuit.source import KernelSource
 SEGMENT = 512
 _ITEM = 8
 _NOTHING, _NO_WEIGHTS = np.empty((1, 1, 0)), np.empty(0)
+_MOST_COUNTING = 0.9  # share of the rows beyond which leaving the others out is not worth it
 _WORTH_THREADS = 400 * 400  # entries below which starting threads costs more than it saves
 
 
@@ -297,6 +298,11 @@ def term_responses(circuit: Circuit, W: Floats, source: KernelSource, A: Floats,
     mixture = circuit.mixture
     if mixture is not None and mixture is not circuit:
         return np.tensordot(circuit.mixing(W)[1], term_responses(mixture, _NO_WEIGHTS, source, A, n_threads), 1)
+    if (some := _counting(source, A)) is not None:
+        rows, part = some
+        full = np.zeros((circuit.n_terms, *A.shape))
+        full[..., rows] = term_responses(circuit, W, part, np.ascontiguousarray(A[:, rows]), n_threads)
+        return full
     R = np.zeros((n_threads, circuit.n_terms, *A.shape))
 
     def respond(first: int, last: int, worker: int) -> None:
@@ -312,6 +318,9 @@ def term_quadratics(circuit: Circuit, W: Floats, source: KernelSource, A: Floats
     mixture = circuit.mixture
     if mixture is not None and mixture is not circuit:
         return circuit.mixing(W)[1] @ term_quadratics(mixture, _NO_WEIGHTS, source, A, n_threads)
+    if (some := _counting(source, A)) is not None:
+        rows, part = some
+        return term_quadratics(circuit, W, part, np.ascontiguousarray(A[:, rows]), n_threads)
     q = np.zeros((n_threads, circuit.n_terms))
 
     def measure(first: int, last: int, worker: int) -> None:
@@ -333,6 +342,13 @@ def apply_kernel(circuit: Circuit, W: Floats, source: KernelSource, A: Floats, n
 
     _over_rows(apply, source, n_threads)
     return np.ascontiguousarray(out.T)
+
+
+def _counting(source: KernelSource, A: Floats) -> tuple[Indices, KernelSource] | None:
+    """Where entries are computed when asked for: the rows that A weighs, and the kernels among them; None for all."""
+    rows = np.flatnonzero(A.any(axis=0))
+    among = getattr(source, "among", None)
+    return None if among is None or not 0 < len(rows) < _MOST_COUNTING * A.shape[1] else (rows, among(rows))
 
 
 def _flattened(circuit: Circuit, W: Floats) -> tuple[Circuit, Floats]:

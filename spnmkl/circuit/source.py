@@ -27,6 +27,12 @@ class KernelSource(Protocol):
         ...
 
 
+class ComputedSource(KernelSource, Protocol):
+    """A source that computes every entry it gives: better asked for the rows that count alone."""
+
+    def among(self, rows: NDArray[np.intp]) -> KernelSource: ...
+
+
 class MatrixSource:
     """Kernel matrices held in memory, used where they lie."""
 

@@ -21,6 +21,7 @@ from spnmkl.kernels.fitting import (
     fit_kernels,
     grouped,
     resolve,
+    restrict_kernels,
     select,
 )
 from spnmkl.kernels.matrices import check_computed, not_finite, tested_rows
@@ -91,7 +92,7 @@ def fit_tiles(
 
 
 class TileSource:
-    """A `KernelSource` between the training rows of fitted kernels, all of which must be references.
+    """A `KernelSource` between the references of fitted kernels, which are training rows: all of them, or the same few.
 
     Leaves that were fitted in one object are computed once per tile, and so is what different leaves start from. Each
     thread's tile takes about 32 MB, or 8 rows where that is more.
@@ -101,7 +102,7 @@ class TileSource:
         self.fitted = fitted
         distinct = {id(kernel): kernel for kernel in fitted.values()}
         by_base = grouped(distinct.values(), lambda k: base_key(k.spec.kernel, k.params, k.columns))
-        self._groups = [(np.ascontiguousarray(select(ks[0].X_ref, ks[0].columns)), ks) for ks in by_base]
+        self._groups = [(_references(kernels[0]), kernels) for kernels in by_base]
         self._diagonals = {id(kernel): _diagonal(kernel, X) for X, kernels in self._groups for kernel in kernels}
         self._as_it_is = {i for i, kernel in distinct.items() if kernel.statistics.is_identity}
         self._memory = Memory(self.rows_per_tile(1) * self.shape[1])
@@ -110,6 +111,9 @@ class TileSource:
     def shape(self) -> tuple[int, int]:
         n = next(iter(self.fitted.values())).n_reference
         return n, n
+
+    def among(self, rows: NDArray[np.intp]) -> "TileSource":
+        return TileSource(restrict_kernels(self.fitted, rows))
 
     def diagonal(self, kernel: FittedKernel) -> Floats:
         """(n,) k(x, x), not normalised."""
@@ -148,6 +152,11 @@ class TileSource:
         within_memory = _TILE_BYTES // (8 * n * (len(self._diagonals) + 2))
         shared_evenly = -(-n // (4 * n_threads))
         return max(_FEWEST_ROWS, min(within_memory, shared_evenly, _MOST_ROWS))
+
+
+def _references(kernel: FittedKernel) -> Floats:
+    X = kernel.X_ref if kernel.rows is None else kernel.X_ref[kernel.rows]
+    return np.ascontiguousarray(select(X, kernel.columns))
 
 
 def _meeting(n: int, rows: slice, columns: slice) -> _Meeting:

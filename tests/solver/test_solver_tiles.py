@@ -1,13 +1,18 @@
 """Kernels computed tile by tile while solving give what matrices in memory give."""
 
 import tracemalloc
+from typing import Any
 
 import numpy as np
 import pytest
+from oracles import Array
 from tolerances import ROUNDING, SOLVED, WEIGHTS
 
 from spnmkl import Kernel, solve, templates
-from spnmkl.kernels import NORMALIZATIONS, CrossSource, fit_kernels, fit_tiles, tiles
+from spnmkl.circuit.evaluate import term_quadratics, term_responses
+from spnmkl.circuit.program import compile_circuit
+from spnmkl.circuit.source import MatrixSource
+from spnmkl.kernels import NORMALIZATIONS, CrossSource, TileSource, fit_kernels, fit_tiles, tiles
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(700, 6))
@@ -43,6 +48,32 @@ def test_cross_kernels_with_the_training_rows_serve_too() -> None:
     tiled = solve(spn, CrossSource(fitted, samples), labels, C=3.0)
     assert tiled.status == "optimal" and tiled.certify(matrices).gap == pytest.approx(tiled.gap, abs=ROUNDING)
     assert tiled.objective == pytest.approx(solve(spn, matrices, labels, C=3.0).objective, rel=1e-3)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+@pytest.mark.parametrize("name", STRUCTURES)
+def test_derivatives_compute_only_the_rows_that_count(
+    name: str, n_threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spn, rng = STRUCTURES[name], np.random.default_rng(1)
+    circuit, matrices, source = compile_circuit(spn), fit_kernels(spn, X)[0], fit_tiles(spn, X)[0]
+    A = rng.normal(size=(2, len(X))) * (rng.random(len(X)) < 0.3)
+    W, rows, entries = rng.random(circuit.n_terms), A.any(axis=0), []
+    expected = term_responses(circuit, W, MatrixSource(matrices), A)[..., rows]
+    give = TileSource.tiles
+
+    def counted(self: TileSource, *asked: Any) -> list[Array]:
+        found = give(self, *asked)
+        entries.append(found[0].size)
+        return found
+
+    monkeypatch.setattr(TileSource, "tiles", counted)
+    scale = np.abs(expected).max()
+    found = term_responses(circuit, W, source, A, n_threads)
+    np.testing.assert_allclose(found[..., rows], expected, atol=ROUNDING * scale)
+    assert sum(entries) <= rows.sum() ** 2
+    quadratics = term_quadratics(circuit, W, source, A, n_threads)
+    np.testing.assert_allclose(quadratics, np.einsum("tcn,cn->t", found, A), rtol=1e-8, atol=ROUNDING * scale)
 
 
 @pytest.mark.parametrize("name", STRUCTURES)
