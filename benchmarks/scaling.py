@@ -30,8 +30,7 @@ from solver import C, kernels25
 
 from spnmkl import SPN, Kernel, solve, templates
 from spnmkl.circuit.source import KernelSource
-from spnmkl.kernels import CrossSource, FittedKernel, fit_kernels, registry
-from spnmkl.kernels.normalization import Statistics
+from spnmkl.kernels import fit_kernels, fit_tiles
 
 Floats = NDArray[np.float64]
 FEATURES = 30
@@ -71,7 +70,7 @@ class Case:
 
     def kernels(self, tiles: bool) -> tuple[Mapping[str, ArrayLike] | KernelSource, NDArray]:
         X, y = self.data()
-        return (CrossSource(fitted_by_diagonal(self.spn, X), X) if tiles else fit_kernels(self.spn, X)[0]), y
+        return (fit_tiles if tiles else fit_kernels)(self.spn, X)[0], y
 
     @property
     def gigabytes(self) -> float:
@@ -96,17 +95,6 @@ def some_kernels(count: int) -> list[Kernel]:
     rng = np.random.default_rng(0)
     chosen = [sorted(rng.choice(FEATURES, 3, replace=False).tolist()) for _ in range(count)]
     return [Kernel("rbf", gamma=float(10 ** rng.uniform(-2, 0.5)), features=columns) for columns in chosen]
-
-
-def fitted_by_diagonal(spn: SPN, X: Floats) -> dict[str, FittedKernel]:
-    """What `fit_kernels` finds for kernels with unit diagonal and given widths, without any matrix."""
-
-    def grown(kernel: FittedKernel) -> FittedKernel:
-        seen = X if kernel.columns is None else X[:, kernel.columns]
-        diagonal = registry.get(kernel.spec.kernel).self_similarity(seen, kernel.params)
-        return replace(kernel, X_ref=X, statistics=Statistics(scale=diagonal**-0.5))
-
-    return {leaf: grown(kernel) for leaf, kernel in fit_kernels(spn, X[:2])[1].items()}
 
 
 CASES: dict[str, Callable[[int], Case]] = {"rows": by_rows, "kernels": by_kernels, "paths": by_paths}
