@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg.lapack import dpotrf
 
 from spnmkl.errors import DataError, KernelError
+from spnmkl.threads import single_threaded_blas
 
 SYMMETRY_TOLERANCE = 1e-6
 PSD_TOLERANCE = 1e-7
@@ -196,6 +197,7 @@ def _check_semidefinite(K: np.ndarray, curvature: float, who: str, advice: _Advi
     )
 
 
+@single_threaded_blas()
 def _factorises(part: np.ndarray, shift: float) -> bool:
     shifted = part.copy()
     shifted[np.diag_indices_from(part)] += shift
