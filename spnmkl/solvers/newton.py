@@ -14,6 +14,7 @@ from spnmkl.certificate import Dual, balanced, dual_value, flows_at, improved_wi
 from spnmkl.circuit.measure import second_moment
 from spnmkl.circuit.program import Floats
 from spnmkl.problem import Problem
+from spnmkl.solvers.factor import Factors, solved
 from spnmkl.solvers.iterate import Iterate
 from spnmkl.solvers.start import trivial_objective
 from spnmkl.solvers.workspace import Point, Slope, Workspace
@@ -27,7 +28,6 @@ _COLLAPSED = 0.05  # share of λ cᵀβ below which pruning a whole component is
 _FADED = 1e-3  # share below which growing back step by step would take too long: it is seeded anew
 _GONE = 1e-9  # of the largest weight: where p < 1, a falling weight below it is zero
 _SINGLE = 1e-4  # the curvature is computed in single precision while the optimum is farther
-_RIDGES = {np.float64: (1e-10, 1e-8, 1e-6, 1e-4, 1.0), np.float32: (1e-6, 1e-5, 1e-4, 1e-3, 1.0)}
 _STALLED = 8  # steps without progress before giving up
 
 
@@ -70,7 +70,7 @@ def newton(problem: Problem, beta: Floats, tol: float) -> Iterator[Iterate]:
 class _Newton:
     def __init__(self, problem: Problem, tol: float) -> None:
         self.problem, self.tol = problem, tol
-        self.work = Workspace(problem, rescale=True)
+        self.work, self.factors = Workspace(problem, rescale=True), Factors()
         self.alone = vanishes_alone(problem)
         self.cheap_witness = problem.circuit.mixture is not None  # another β̃ for the same α takes no pass
         self.dual = Dual(-np.inf, np.zeros_like(problem.Y), np.ones(len(problem.p)))
@@ -329,13 +329,12 @@ class _Newton:
             if len(free) < 2:
                 continue
             R = np.column_stack([slope.responses[:, c, free].T @ J, np.ones(len(free))])
-            L = _cholesky(self.work.K, free, np.float32 if self.distance > _SINGLE else np.float64)
-            half = _solved(L, R)
+            L = self.factors.cholesky(self.work.K, free, np.float32 if self.distance > _SINGLE else np.float64)
+            half = solved(L, R)
             one = half[:, -1]
             half = half[:, :-1]
             half -= np.outer(one, (one @ half) / (one @ one))
-            found[c] = free, half, _solved(L, half, trans=1)
-            del L  # or the next class's would stand beside it
+            found[c] = free, half, solved(L, half, trans=1)
         return found
 
     def moved(self, point: Point, step: _Step, length: float) -> Floats:
@@ -356,36 +355,6 @@ def _convex_model(H: Floats, bend: Floats, active: NDArray[np.bool_]) -> Floats:
         except scipy.linalg.LinAlgError:
             bend = np.maximum(bend, 0.0)
     return H + np.diag(bend)
-
-
-def _cholesky(K: Floats, rows: NDArray[np.intp], dtype: type[np.floating]) -> NDArray[np.floating]:
-    """Lower factor of the block of K, with the smallest ridge, relative to its mean diagonal, that makes it succeed."""
-    level = float(np.diagonal(K)[rows].mean()) or 1.0
-    block = np.empty((len(rows), len(rows)), dtype, order="F")
-    (potrf,) = scipy.linalg.get_lapack_funcs(("potrf",), (block,))
-    for ridge in _RIDGES[dtype]:
-        _gather(K, rows, ridge * level, block)
-        block, failed_at = potrf(block, lower=True, clean=False, overwrite_a=True)
-        if failed_at == 0:
-            return block
-    block[:] = 0.0
-    np.fill_diagonal(block, np.sqrt(level))
-    return block
-
-
-@njit(nogil=True, cache=True)
-def _gather(K, rows, ridge, block):  # type: ignore[no-untyped-def]
-    """The lower triangle of K on these rows."""
-    for j in range(len(rows)):
-        for i in range(j, len(rows)):
-            block[i, j] = K[rows[j], rows[i]]
-        block[j, j] += ridge
-
-
-def _solved(L: NDArray[np.floating], B: Floats, trans: int = 0) -> Floats:
-    """L⁻¹B or L⁻ᵀB."""
-    (trtrs,) = scipy.linalg.get_lapack_funcs(("trtrs",), (L,))
-    return trtrs(L, np.array(B, L.dtype, order="F"), lower=True, trans=trans, overwrite_b=True)[0].astype(np.float64)
 
 
 def mm_step(problem: Problem, beta: Floats, D: Floats) -> Floats:
