@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from pandas.api.types import is_float_dtype, is_integer_dtype
 
 from spnmkl.data.columns import numeric_columns
-from spnmkl.data.filling import SEPARATOR, fill_template, group_by_prefix
+from spnmkl.data.filling import SEPARATOR, fill_kernels, fill_template, group_by_prefix
 from spnmkl.data.options import ID_NAMES, LABEL_NAMES
 from spnmkl.data.table import check_columns, read_labels
 from spnmkl.data.words import counted, quoted
 from spnmkl.errors import DataError
-from spnmkl.structure import SPN
+from spnmkl.structure import SPN, Kernel
 
 Views = Mapping[str, tuple[str, ...]]
 
@@ -102,6 +102,11 @@ class Dataset:
         return {view: columns for view, columns in views.items() if columns}
 
     @cached_property
+    def has_holes(self) -> bool:
+        """Whether a value is missing in a column to learn from."""
+        return bool(self.frame[list(self.features)].isna().to_numpy().any())
+
+    @cached_property
     def y(self) -> NDArray:
         """The class of each row."""
         if self.label is None:
@@ -154,6 +159,10 @@ class Dataset:
     def template(self, name: str) -> SPN:
         """A template filled with the views, columns and matrices; see `fill_template`."""
         return fill_template(name, self.numeric, self.categorical, self.feature_views, tuple(self.matrices))
+
+    def kernels(self) -> list[Kernel]:
+        """A kernel for each view, or else each column, and each matrix, as the flat template has them."""
+        return fill_kernels(self.numeric, self.categorical, self.feature_views, tuple(self.matrices))
 
 
 def guess_label(frame: pd.DataFrame) -> str | None:

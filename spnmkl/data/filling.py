@@ -59,6 +59,17 @@ def fill_template(
     return template.function(leaves)
 
 
+def fill_kernels(
+    numeric: Sequence[str],
+    text: Collection[str] = (),
+    views: Mapping[str, Sequence[str]] | None = None,
+    matrices: Sequence[str] = (),
+) -> list[Kernel]:
+    """The kernels that the flat template adds."""
+    views = _complete_views([*numeric, *text], views)
+    return _Filling("flat", list(numeric), list(text), views, list(matrices)).kernels(MOST_LEAVES)
+
+
 def group_by_prefix(columns: Sequence[str], separator: str = SEPARATOR) -> dict[str, list[str]]:
     """View → its columns; columns without a view are under their own names. Empty when there are no views."""
     groups: dict[str, list[str]] = {}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 import pandas as pd
 import streamlit as st
 
 from spnmkl.circuit.heaviest import WeightedPath
+from spnmkl.data.words import counted, name_some
 from spnmkl.errors import SPNMKLError
 from spnmkl.export.picture import to_svg
 from spnmkl.export.text import weight_symbol
@@ -109,8 +111,21 @@ def show_checks(work: Workspace, issues: list[Issue]) -> None:
         show(plain(issue.message) + repair)
     if len(issues) > MOST_ISSUES:
         st.caption(f"and {len(issues) - MOST_ISSUES} more")
+    unused = [] if work.foreign else unused_columns(spn, work.dataset.features)
+    if unused:
+        verb = "takes" if len(unused) == 1 else "take"
+        st.info(f"{counted(len(unused), 'column')} {verb} no part: {plain(name_some(unused))}.")
     if not any(issue.severity == "error" for issue in issues):
         show_prunable(spn)
+
+
+def unused_columns(spn: SPN, columns: Sequence[str]) -> list[str]:
+    """The columns of the data that no kernel looks at."""
+    used: set[int | str] = set()
+    for spec in (spn.spec(v) for v in spn.kernels):
+        if spec.kernel != "precomputed":
+            used.update(range(len(columns)) if spec.features is None else spec.features)
+    return [name for k, name in enumerate(columns) if k not in used and name not in used]
 
 
 def show_prunable(spn: SPN) -> None:

@@ -6,26 +6,39 @@ from spnmkl.data import Dataset
 from spnmkl.errors import SPNMKLError
 from spnmkl.structure import SPN, Kernel, Product, Sum
 
+MOST_VIEWS = 8  # with a kernel of their own; the columns of further ones are put together
+
 
 def opening_structure(dataset: Dataset) -> SPN:
-    """Per view a kernel alone, and the product of the first and the last: something to keep, something to prune.
+    """Each view alone, and the product of the first and the last one of numbers: something to keep, something to prune.
 
-    Without two views of numbers, a flat sum of what there is.
+    Every column takes part. Without two views of numbers, a flat sum of what there is.
     """
     numeric = set(dataset.numeric)
-    views = [(view, [c for c in columns if c in numeric]) for view, columns in dataset.feature_views.items()]
-    views = [(view, columns) for view, columns in views if columns][:3]
-    if len(views) < 2:
+    views = dict(list(dataset.feature_views.items())[:MOST_VIEWS])
+    numbers = {view: [c for c in columns if c in numeric] for view, columns in views.items()}
+    pair = [(view, columns) for view, columns in numbers.items() if columns]
+    if len(pair) < 2:
         return _flat(dataset)
-    singles = [Product(Kernel("rbf", features=columns, label=view)) for view, columns in views]
     first, second = (
         Sum(
             Product(Kernel("rbf", features=columns, label=view)),
             Product(Kernel("linear", features=columns, label=f"{view} linear")),
         )
-        for view, columns in (views[0], views[-1])
+        for view, columns in (pair[0], pair[-1])
     )
-    return SPN(Sum(*singles, Product(first, second)))
+    singles = dataset.with_views(_with_others(dataset, views)).kernels()
+    return SPN(Sum(*map(Product, singles), Product(first, second)))
+
+
+def _with_others(dataset: Dataset, views: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """The views, and one more of the columns that are in none of them."""
+    known = {c for columns in views.values() for c in columns}
+    others = tuple(c for c in dataset.features if c not in known)
+    name = "others"
+    while name in views:
+        name = f"all {name}"
+    return {**views, name: others} if others else views
 
 
 def _flat(dataset: Dataset) -> SPN:

@@ -2,15 +2,17 @@
 
 import json
 
+import pandas as pd
 import pytest
 from app_pages import bring, dialog, fine, labelled, opened, send, show, spn, texts, use_template, work
 from streamlit.testing.v1 import AppTest
 
-from spnmkl.data import SAMPLES, load_sample
+from spnmkl.data import SAMPLES, Dataset, load_sample
 from spnmkl.inspection import heaviest_paths
 from spnmkl.kernels import validate_kernels
 from spnmkl.structure import SPN, Kernel, Product, Sum, templates
 from spnmkl.structure.templates import TEMPLATES
+from spnmkl.ui.opening import opening_structure
 
 HOSTILE = """<script>alert("x")</script> 'quoted' 🧬 `code` $x^2$ [a](b) """
 
@@ -31,6 +33,38 @@ def test_the_page_opens_on_a_valid_drawing_over_the_sample(at: AppTest) -> None:
     assert f"**{spn(at).n_paths}** paths" in texts(at)
     assert "valid and fits the data" in texts(show(at, "Checks"))
     assert show(at, "Formula").latex[0].value
+
+
+def all_kinds(views: int) -> Dataset:
+    """Views of numbers and text, and columns in none."""
+    numbers = {f"v{k}__{c}": range(6) for k in range(views) for c in "ab"}
+    table = pd.DataFrame({**numbers, "v0__word": list("uvuvuw"), "age": range(6), "sex": list("fmfmff")})
+    return Dataset("t", table.assign(y=[0, 1] * 3), "y").views_by_prefix()
+
+
+@pytest.mark.parametrize("views", [0, 1, 2, 5, 12])
+def test_every_column_takes_part_in_the_drawing_that_data_open_on(at: AppTest, views: int) -> None:
+    dataset = all_kinds(views)
+    drawing = opening_structure(dataset)
+    drawing.check()
+    used: dict[str, set[str]] = {"numbers": set(), "text": set()}
+    for spec in map(drawing.spec, drawing.kernels):
+        used["text" if spec.kernel == "hamming" else "numbers"].update(map(str, spec.features or ()))
+    assert used == {"numbers": set(dataset.numeric), "text": set(dataset.categorical)}
+    assert len(drawing.kernels) <= 16
+    bring(at, dataset, drawing)
+    assert "no part" not in texts(fine(show(at, "Checks")))
+
+
+def test_columns_that_take_no_part_are_named(at: AppTest) -> None:
+    bring(at, all_kinds(2), SPN(Sum(Product(Kernel("rbf", features=["v0__a", 1])), Product(Kernel("precomputed")))))
+    show(at, "Checks")
+    (note,) = at.info
+    assert note.value.replace("\\", "").startswith(
+        "5 columns take no part: 'v1__a', 'v1__b', 'v0__word', 'age', 'sex'."
+    )
+    work(at).drawing.push(SPN(Product(Kernel("rbf"))))
+    assert not at.run().info
 
 
 def test_an_edit_on_the_canvas_reaches_the_page(at: AppTest) -> None:
