@@ -22,6 +22,7 @@ from spnmkl.data import (
     split_rows,
     summarize,
 )
+from spnmkl.data.words import counted, name_some
 from spnmkl.errors import DataError, SPNMKLError
 from spnmkl.ui.keeping import kept_with_dataset
 from spnmkl.ui.project import missing_data
@@ -32,6 +33,8 @@ from spnmkl.ui.words import plain
 
 MOST_SHOWN_COLUMNS = 50
 TAKEN = "taken_files"
+PART = "data_part"
+PARTS = SOURCE, COLUMNS, PREPARATION = "1 · Source", "2 · Columns", "3 · Preparation"
 MOST_OFFERED = 500
 NUMERIC_WORDS = {"standardize": "standardise (mean 0, deviation 1)", "as is": "leave as they are"}
 MISSING_WORDS = {
@@ -53,7 +56,9 @@ def data_page() -> None:
     work = workspace()
     heading("Data — bring the samples", "pages/design.py", "Next: draw the structure")
     missing_data(work, here=True)
-    source, columns, preparation = st.tabs(["1 · Source", "2 · Columns", "3 · Preparation"])
+    if PART not in st.session_state:
+        st.session_state[PART] = part_to_finish(work)
+    source, columns, preparation = st.tabs(PARTS, key=PART, on_change="rerun")
     with source, boundary():
         choose_source(work)
         preview(work.dataset)
@@ -61,6 +66,13 @@ def data_page() -> None:
         choose_columns(work)
     with preparation, boundary():
         choose_preparation(work)
+
+
+def part_to_finish(work: Workspace) -> str:
+    """The tab to open on: where something keeps these data from being trained on."""
+    if work.missing is not None:
+        return SOURCE
+    return COLUMNS if work.dataset.label is None else PREPARATION if work.lacks_values else SOURCE
 
 
 def choose_source(work: Workspace) -> None:
@@ -83,6 +95,8 @@ def choose_source(work: Workspace) -> None:
             "Tables or kernel matrices", type=FORMATS, accept_multiple_files=True, key="data_files"
         )
         st.caption("CSV, TSV, Excel, Parquet, ARFF, LIBSVM, also gzipped; .npz or .mat with kernel matrices.")
+        if work.uploaded:
+            loaded(work)
         if files:
             uploaded(work, files)
         else:
@@ -97,19 +111,12 @@ def uploaded(work: Workspace, files: list[UploadedFile]) -> None:
     if tables is None:
         return
     found, joining = joined(tables)
-    read = tuple((file.file_id, table.options) for file, table in zip(files, tables, strict=True)), joining
+    read = tuple(file.file_id for file in files), (tuple(table.options for table in tables), joining)
     if read != st.session_state.get(TAKEN):
         st.session_state[TAKEN] = read
         take(work, files, found, read)
         rerun()
-    if work.source == read:
-        said, back = ending.columns([3, 1], vertical_alignment="center")
-        label = f"The label is **{plain(work.dataset.label)}**" if work.dataset.label else "**No label was found**"
-        said.success(f"Loaded. {label}: see *2 · Columns*.", icon=":material/check:")
-        if work.before is not None:
-            help = f"Back to {plain(work.before.dataset.name[:60])}, with what was chosen for it."
-            back.button("Undo", icon=":material/undo:", width="stretch", on_click=work.undo_upload, help=help)
-    else:
+    if not (work.uploaded and work.source == read):
         ending.button("Use these data", type="primary", on_click=take, args=(work, files, found, read))
     if len(files) > 1:
         st.download_button(
@@ -122,7 +129,27 @@ def uploaded(work: Workspace, files: list[UploadedFile]) -> None:
         )
 
 
-def take(work: Workspace, files: list[UploadedFile], found: Joined, read: object) -> None:
+def loaded(work: Workspace) -> None:
+    """What came of the files, also when they are no longer listed, and the way back."""
+    said, back = st.columns([3, 1], vertical_alignment="center")
+    said.success(" ".join(loaded_words(work)), icon=":material/check:")
+    if work.before is not None:
+        help = f"Back to {plain(work.before.dataset.name[:60])}, with what was chosen for it."
+        back.button("Undo", icon=":material/undo:", width="stretch", on_click=work.undo_upload, help=help)
+
+
+def loaded_words(work: Workspace) -> list[str]:
+    dataset = work.dataset
+    label = f"The label is **{plain(dataset.label[:60])}**" if dataset.label else "**No label was found**"
+    words = [f"Loaded {plain(dataset.name[:60])}.", f"{label}: see *{COLUMNS}*."]
+    if dataset.ignored:
+        words.append(f"Left out: {plain(name_some(dataset.ignored, 3))}.")
+    if work.lacks_values:
+        words.append(f"**Values are missing**: before training, choose what to do in *{PREPARATION}*.")
+    return words
+
+
+def take(work: Workspace, files: list[UploadedFile], found: Joined, read: tuple[object, object]) -> None:
     name = files[0].name if len(files) == 1 else f"{len(files)} files"
     dataset = Dataset.guess(name, found.frame, found.matrices)
     work.upload(dataset.with_views(found.views) if found.views else dataset, read)
@@ -230,16 +257,28 @@ def choose_views(work: Workspace) -> None:
         st.caption("No views yet: kernels see all columns, or the ones you choose.")
     with st.expander("Make a view by hand"):
         name = st.text_input("Name of the view", max_chars=60)
-        part = st.text_input("Columns whose name contains", max_chars=100)
-        matches = [c for c in dataset.features if part and part.lower() in c.lower()]
-        st.caption(f"{len(matches):,} columns match." if part else "Type a part of the names.")
-        if st.button("Add the view", disabled=not (name and matches)):
-            work.dataset = dataset.with_views({**dataset.views, name: matches})
+        members = choose_members(dataset)
+        if st.button("Add the view", disabled=not (name and members)):
+            work.dataset = dataset.with_views({**dataset.views, name: members})
             rerun()
         gone = st.multiselect("Remove views", list(dataset.views))
         if st.button("Remove", disabled=not gone):
             work.dataset = dataset.with_views({v: c for v, c in dataset.views.items() if v not in gone})
             rerun()
+
+
+def choose_members(dataset: Dataset) -> list[str]:
+    """The columns of a view: by a part of their names, by hand, or both."""
+    named, ticked = st.columns(2)
+    part = named.text_input("Columns whose name contains", max_chars=100)
+    usable = set(dataset.features)
+    chosen = set(ticked.multiselect("And these columns", [c for c in offered(dataset) if c in usable]))
+    members = [c for c in dataset.features if c in chosen or (part and part.lower() in c.lower())]
+    if members:
+        st.caption(f"{counted(len(members), 'column')}: {plain(name_some(members))}.")
+    else:
+        st.caption("No column has this in its name." if part else "Type a part of the names, or choose columns.")
+    return members
 
 
 def choose_preparation(work: Workspace) -> None:

@@ -7,6 +7,8 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+import pandas as pd
+
 from spnmkl.data import Choices, Dataset, SplitSettings
 from spnmkl.errors import DataError
 from spnmkl.runs.project_file import DataUse
@@ -39,7 +41,7 @@ class Workspace:
     """Everything one tab works on.
 
     `missing` tells which data an opened project came without, `brought` whether data were loaded since. `source` is
-    what was uploaded, where the data are that; `before` is what the upload took the place of.
+    which files were uploaded and how they were read, `table` what they gave, `before` what it took the place of.
     """
 
     drawing: Drawing
@@ -52,7 +54,8 @@ class Workspace:
     predicting: Predicting = field(default_factory=Predicting)
     missing: DataUse | None = None
     brought: bool = True
-    source: object = None
+    source: tuple[object, object] | None = None
+    table: pd.DataFrame | None = None
     before: Before | None = None
 
     @property
@@ -62,7 +65,7 @@ class Workspace:
 
     def bring(self, dataset: Dataset) -> None:
         """Other data. What was chosen for the old ones is forgotten; a drawing stays if the person made it."""
-        self.source = self.before = None
+        self.source = self.table = self.before = None
         if self.missing is not None:
             with suppress(DataError):  # these are other data
                 dataset, self.missing = self.missing.applied(dataset), None
@@ -76,17 +79,23 @@ class Workspace:
         if untouched:
             self.redraw()
 
-    def upload(self, dataset: Dataset, source: object) -> None:
-        """Data from files, which `undo_upload` takes back; those of the same files read otherwise go with them."""
+    def upload(self, dataset: Dataset, source: tuple[object, object]) -> None:
+        """Data from files, which `undo_upload` takes back; the same files read otherwise are still the one upload."""
         now = Before(self.dataset, self.choices, self.split, self.trainer.settings, self.drawing.spn, self.brought)
-        before = self.before if self.source is not None and self.before is not None else now
+        again = self.uploaded and self.source is not None and self.source[0] == source[0]
+        before = self.before if again and self.before is not None else now
         waiting = self.missing is not None
         self.bring(dataset)
-        self.source, self.before = source, None if waiting else before
+        self.source, self.table, self.before = source, self.dataset.frame, None if waiting else before
+
+    @property
+    def uploaded(self) -> bool:
+        """Whether the data are those of the upload; a project may have brought others."""
+        return self.table is self.dataset.frame
 
     def undo_upload(self) -> None:
         """What was there before the upload, with what had been chosen for it."""
-        before, self.source, self.before = self.before, None, None
+        before, self.source, self.table, self.before = self.before, None, None, None
         if before is not None:
             self.dataset, self.brought = before.dataset, before.brought
             self.choices, self.split, self.trainer.settings = before.choices, before.split, before.settings
@@ -98,6 +107,14 @@ class Workspace:
         """A drawing over the loaded data in the place of this one; undo brings it back."""
         self.path = None
         self.drawing.push(opening_structure(self.dataset), "A drawing for these data.", fit=True)
+
+    @property
+    def lacks_values(self) -> bool:
+        """Whether values are missing, columns are used, and nobody has said what to do about it."""
+        spn = self.drawing.spn
+        if self.choices.missing != "refuse" or all(spn.spec(v).kernel == "precomputed" for v in spn.kernels):
+            return False
+        return self.dataset.has_holes
 
     @property
     def foreign(self) -> bool:

@@ -12,8 +12,11 @@ import pytest
 from app_pages import Downloads, bring, fine, labelled, opened, texts, use_template, work
 from streamlit.testing.v1 import AppTest
 
-from spnmkl.data import SAMPLES, Dataset, load_sample, split_rows
+from spnmkl.data import SAMPLES, Choices, Dataset, SplitSettings, load_sample, split_rows
+from spnmkl.runs.project_file import load_project, save_project
+from spnmkl.runs.settings import Settings
 from spnmkl.structure.layout import unplaced
+from spnmkl.ui.project import open_project
 
 MESSY = (
     "\ufeffPatient;Größe;Gewicht;<script>alert(1)</script>;Diagnose\r\n"
@@ -97,6 +100,84 @@ def test_an_upload_is_taken_at_once_and_can_be_undone(at: AppTest) -> None:
     assert work(at).dataset.name == "t.csv"
     labelled(at.button, "Load this sample").click().run()
     assert work(at).dataset.name == "breast_cancer", "the files wait until they are asked for"
+
+
+TABLE = b"a;b;label\n1,5;2;x\n2,5;3;y\n3,5;4;x\n4,5;5;y\n"
+
+
+def test_undo_leads_to_what_was_there_directly_before(at: AppTest) -> None:
+    upload(at, ("first.csv", TABLE))
+    drawn = work(at).drawing.spn
+    upload(at, ("second.csv", TABLE.replace(b"a;b", b"c;d")))
+    labelled(at.selectbox, "Decimal sign").set_value(".").run()
+    fine(labelled(at.button, "Undo").click().run())
+    assert work(at).dataset.name == "first.csv"
+    assert unplaced(work(at).drawing.spn) == unplaced(drawn)
+
+
+def test_undo_stays_when_the_page_was_left_and_the_next_upload_undoes_itself_alone(at: AppTest) -> None:
+    upload(at, ("first.csv", TABLE))
+    at.switch_page("pages/design.py").run()
+    fine(at.switch_page("pages/data.py").run())
+    assert "Loaded first.csv." in texts(at)
+    upload(at, ("second.csv", TABLE))
+    labelled(at.button, "Undo").click().run()
+    assert work(at).dataset.name == "first.csv"
+    upload(at, ("third.csv", TABLE))
+    at.switch_page("pages/design.py").run()
+    at.switch_page("pages/data.py").run()
+    fine(labelled(at.button, "Undo").click().run())
+    assert work(at).dataset.name == "first.csv"
+    assert "Undo" not in [button.label for button in at.button]
+
+
+def test_a_loaded_file_says_what_was_left_out_and_what_blocks_training(at: AppTest) -> None:
+    upload(at, ("t.csv", b"id,a,y\nS1,1,u\nS2,,v\nS3,3,u\nS4,4,v\n"))
+    assert "Left out: 'id'." in texts(at)
+    assert "**Values are missing**" in texts(at)
+    labelled(at.radio, "Missing values").set_value("mean").run()
+    assert "Values are missing" not in texts(fine(at))
+    upload(at, ("t.csv", b"a,b,y\n1,5,u\n2,6,v\n3,7,u\n4,8,v\n"))
+    assert "Left out" not in texts(at) and "Values are missing" not in texts(at)
+
+
+def test_the_page_opens_where_something_is_to_be_chosen(at: AppTest) -> None:
+    def opens_on() -> str:
+        at.switch_page("pages/train.py").run()
+        at.switch_page("pages/data.py").run()
+        return at.session_state["data_part"]
+
+    assert opens_on() == "1 · Source"
+    upload(at, ("t.csv", b"a,b,y\n1,5,u\n2,,v\n3,7,u\n4,8,v\n"))
+    assert at.session_state["data_part"] == "1 · Source", "it does not move under one's hands"
+    assert opens_on() == "3 · Preparation"
+    labelled(at.radio, "Missing values").set_value("mean").run()
+    assert opens_on() == "1 · Source"
+    work(at).dataset = work(at).dataset.with_label(None)
+    assert opens_on() == "2 · Columns"
+
+
+def test_a_view_of_columns_by_name_and_by_hand(at: AppTest) -> None:
+    bring(at, load_sample("wine").with_views({}))
+    add = "Add the view"
+    labelled(at.text_input, "Name of the view").set_value("mine").run()
+    assert labelled(at.button, add).disabled
+    labelled(at.text_input, "Columns whose name contains").set_value("HUE").run()
+    assert "1 column: 'hue'." in texts(at).replace("\\", "")
+    labelled(at.multiselect, "And these columns").set_value(["ash", "alcohol"]).run()
+    assert "3 columns: 'alcohol', 'ash', 'hue'." in texts(at).replace("\\", "")
+    fine(labelled(at.button, add).click().run())
+    assert work(at).dataset.views == {"mine": ("alcohol", "ash", "hue")}
+
+
+def test_nothing_to_undo_once_a_project_brought_other_data(at: AppTest) -> None:
+    upload(at, ("first.csv", TABLE))
+    kept = save_project(work(at).drawing.spn, load_sample("wine"), Choices(), SplitSettings(), Settings())
+    open_project(work(at), load_project(kept))
+    at.switch_page("pages/design.py").run()
+    fine(at.switch_page("pages/data.py").run())
+    assert work(at).dataset.name == "wine"
+    assert "Undo" not in [button.label for button in at.button]
 
 
 def frame(rng: np.random.Generator, rows: int, columns: int, stem: str) -> pd.DataFrame:
