@@ -65,6 +65,58 @@ def test_figure_1_by_keyboard_from_an_empty_canvas(canvas: Canvas) -> None:
     is_figure_1(canvas)
 
 
+def in_view(canvas: Canvas) -> bool:
+    """Whether every node can be seen whole."""
+    return bool(canvas.look("canvas.drawing.nodes.every((n) => canvas.inView(n))"))
+
+
+def blue_edges(canvas: Canvas) -> list[str]:
+    """The edges that are drawn as selected or hovered."""
+    return list(
+        canvas.look("Object.values(canvas.network.body.edges).filter(e => e.selected || e.hover).map(e => e.id)")
+    )
+
+
+def test_new_nodes_are_below_their_parent_and_in_view(canvas: Canvas) -> None:
+    root = next(v for v, node in canvas.nodes.items() if node["y"] == min(n["y"] for n in canvas.nodes.values()))
+    canvas.click(root)  # the mouse stays there
+    for _ in range(3):
+        product = canvas.type("p")
+        kernel = canvas.type("k")
+        canvas.sent()
+        assert in_view(canvas)
+        places = canvas.places
+        assert places[root][1] < places[product][1] < places[kernel][1]
+        assert abs(places[product][0] - places[kernel][0]) <= 95, "right below where there is room"
+        assert blue_edges(canvas) == []
+        assert canvas.selected == [kernel]
+        canvas.click(root)
+    canvas.tool("product")
+    canvas.page.mouse.click(*canvas.at(root))
+    canvas.sent()
+    assert in_view(canvas) and (root, canvas.selected[0]) in canvas.edges
+
+
+def test_who_looks_at_a_part_keeps_the_scale_and_sees_the_new_node(canvas: Canvas) -> None:
+    canvas.click(next(v for v, node in canvas.nodes.items() if node["kind"] == "product"))
+    for _ in range(8):
+        canvas.tool("in")
+    scale = canvas.look("canvas.network.getScale()")
+    new = canvas.type("k")
+    assert canvas.look(f"canvas.inView(canvas.node({new!r}))")
+    assert canvas.look("canvas.network.getScale()") == scale
+
+
+def test_a_mode_says_what_to_do_next(canvas: Canvas) -> None:
+    for mode, hint in {"product": "Click the sum that gets a product", "connect": "Drag from a parent"}.items():
+        canvas.tool(mode)
+        assert canvas.status.startswith(hint) and canvas.status.endswith("Esc ends.")
+        canvas.press("Escape")
+        assert canvas.look("canvas.mode") == "select" and "Esc" not in canvas.status
+    canvas.draw("kernel", 0.05, 0.05)
+    assert canvas.status.startswith("Added kernel"), "what was done is said, not hidden by a hint"
+
+
 def test_undo_back_to_empty_and_redo(canvas: Canvas) -> None:
     canvas.empty()
     canvas.type("s")

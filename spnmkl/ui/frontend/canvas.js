@@ -10,6 +10,14 @@ const PREFIX = { sum: "s", product: "p", kernel: "k" };
 const RADIUS = 17;
 const FAR = 0.3; // the scale below which a trained drawing shows nodes and edges larger than they are
 const LEVEL = 90; // vertical distance of a node added below another
+const APART = 95; // horizontal distance of its neighbours
+const HINT = {
+  select: "Click a node to change it; S, P and K add one below it.",
+  sum: "Click the product that gets a sum, or a free place. Esc ends.",
+  product: "Click the sum that gets a product, or a free place. Esc ends.",
+  kernel: "Click the product or sum that gets a kernel, or a free place. Esc ends.",
+  connect: "Drag from a parent to its child. Esc ends.",
+};
 
 async function visLibrary() {
   for (let wait = 0; wait < 400; wait++) {
@@ -42,7 +50,7 @@ class Canvas {
     this.readTheme();
     this.network = new vis.Network(this.stage, { nodes: this.nodes, edges: this.edges }, {
       physics: false,
-      interaction: { hover: true, multiselect: true, keyboard: false, selectConnectedEdges: false, tooltipDelay: 400 },
+      interaction: { hover: true, hoverConnectedEdges: false, multiselect: true, keyboard: false, selectConnectedEdges: false, tooltipDelay: 400 },
       manipulation: { enabled: false, addEdge: (edge, done) => { done(null); this.connect(edge.from, edge.to); this.setMode("connect"); } },
       edges: { smooth: false, arrows: { to: { enabled: true, scaleFactor: 0.45 } } },
       layout: { improvedLayout: false },
@@ -89,11 +97,11 @@ class Canvas {
       this.drawing = { nodes: data.nodes.map((n) => ({ ...n })), edges: data.edges.map((e) => [...e]) };
       this.show();
       const kept = this.selected().filter((id) => this.node(id));
-      this.network.selectNodes(data.select?.length ? data.select.filter((id) => this.node(id)) : kept);
+      this.choose(data.select?.length ? data.select.filter((id) => this.node(id)) : kept);
       if (first) this.network.once("afterDrawing", () => this.fit());
       else if (data.fit) this.fit();
       if (data.message) this.say(data.message);
-      else if (first && !this.readonly) this.say("Click a node to change it; S, P and K add one below it.");
+      else if (first && !this.readonly) this.say(HINT.select);
     } else {
       this.show();
     }
@@ -250,6 +258,7 @@ class Canvas {
 
   node(id) { return this.byId.get(id); }
   selected() { return this.network.getSelectedNodes(); }
+  choose(ids) { this.network.selectNodes(ids, false); } // without the edges, as a click does
 
   freshId(kind) {
     const taken = this.drawing.nodes.map((n) => n.id).filter((id) => id.startsWith(PREFIX[kind])).map((id) => Number(id.slice(1))).filter(Number.isInteger);
@@ -263,28 +272,31 @@ class Canvas {
   }
 
   add(kind, at) {
-    const node = this.place(kind, at.x, at.y);
-    this.network.unselectAll();
-    this.show();
-    this.network.selectNodes([node.id]);
-    this.send(`Added ${kind} ${node.id}.`);
+    this.added(this.place(kind, at.x, at.y), `Added ${kind}`);
   }
 
   addBelow(kind, parent) {
     if (parent.kind === "kernel") return this.refuse("A kernel is a leaf and has no children.");
-    const brothers = this.drawing.edges.filter(([from]) => from === parent.id).length;
+    const brothers = this.drawing.edges.filter(([from]) => from === parent.id).map(([, to]) => this.node(to).x);
     const between = parent.kind === "sum" && kind !== "product" ? LEVEL : 0;
-    const spot = this.freeSpot(parent.x + brothers * 95, parent.y + LEVEL + between);
+    const spot = this.freeSpot(brothers.length ? Math.max(...brothers) + APART : parent.x, parent.y + LEVEL + between);
     const child = this.place(kind, spot.x, spot.y);
     this.link(parent, child, { x: child.x, y: child.y - LEVEL });
-    this.show();
-    this.network.selectNodes([child.id]);
-    this.send(`Added ${kind} ${child.id} below ${parent.id}.`);
+    this.added(child, `Added ${kind}`, ` below ${parent.id}`);
   }
 
-  freeSpot(x, y) {
-    while (this.drawing.nodes.some((n) => Math.abs(n.x - x) < 80 && Math.abs(n.y - y) < 40)) x += 95;
-    return { x, y };
+  added(node, what, where = "") {
+    this.show();
+    this.choose([node.id]);
+    this.reveal(node);
+    this.send(`${what} ${node.id}${where}.`);
+  }
+
+  freeSpot(x, y) { // the nearest one, rather to the right
+    const taken = (at) => this.drawing.nodes.some((n) => Math.abs(n.x - at) < APART - 5 && Math.abs(n.y - y) < 40);
+    let away = 0;
+    while (taken(x + away)) away = away > 0 ? -away : 10 - away;
+    return { x: x + away, y };
   }
 
   link(parent, child, between = { x: (parent.x + child.x) / 2, y: (parent.y + child.y) / 2 }) {
@@ -334,7 +346,7 @@ class Canvas {
     const twin = new Map(chosen.map((n) => [n.id, Object.assign(this.place(n.kind, n.x + 40, n.y + 40), { copy: n.copy ?? n.id }).id]));
     for (const [a, b] of [...this.drawing.edges]) if (twin.has(a) && twin.has(b)) this.drawing.edges.push([twin.get(a), twin.get(b)]);
     this.show();
-    this.network.selectNodes([...twin.values()]);
+    this.choose([...twin.values()]);
     this.send(`Duplicated ${count(chosen.length, "node")}.`);
   }
 
@@ -385,7 +397,7 @@ class Canvas {
         const q = this.network.canvasToDOM(n);
         return q.x >= b.left && q.x <= b.right && q.y >= b.top && q.y <= b.bottom;
       });
-      this.network.selectNodes(inside.map((n) => n.id));
+      this.choose(inside.map((n) => n.id));
       this.say(`Selected ${count(inside.length, "node")}.`);
       this.tellSelection();
     }, { signal: drag.signal });
@@ -401,7 +413,7 @@ class Canvas {
     }).filter((n) => n.along > 5).sort((a, b) => a.cost - b.cost);
     const next = this.selected().length ? ahead[0]?.id : here.id;
     if (!next) return;
-    this.network.selectNodes([next]);
+    this.choose([next]);
     this.say(`${this.node(next).kind} ${next}: ${this.look(next).text ?? ""}`);
     this.tellSelection();
   }
@@ -413,7 +425,12 @@ class Canvas {
       delete: () => this.remove(), duplicate: () => this.duplicate(), fit: () => this.fit(),
       in: () => this.zoom(1.25), out: () => this.zoom(0.8),
     };
-    (steps[name] ?? (() => this.setMode(name)))();
+    (steps[name] ?? (() => this.begin(name)))();
+  }
+
+  begin(mode) {
+    this.setMode(mode);
+    if (!this.readonly) this.say(HINT[mode]);
   }
 
   setMode(mode) {
@@ -435,14 +452,14 @@ class Canvas {
     if (held && key === "z") this.act(event.shiftKey ? "redo" : "undo");
     else if (held && key === "y") this.act("redo");
     else if (held && key === "d") this.act("duplicate");
-    else if (held && key === "a") { this.network.selectNodes(this.drawing.nodes.map((n) => n.id)); this.tellSelection(); }
+    else if (held && key === "a") { this.choose(this.drawing.nodes.map((n) => n.id)); this.tellSelection(); }
     else if (held || event.altKey || event.target.closest?.("button") && (key === "enter" || key === " ")) used = false;
     else if (arrows[key]) (event.shiftKey ? this.nudge(...arrows[key].map((d) => 10 * d)) : this.walk(...arrows[key]));
     else if (kinds[key]) this.addByKey(kinds[key]);
     else if (key === "c") this.beginEdge();
     else if (key === "enter") this.endEdge();
     else if (key === "delete" || key === "backspace") this.act("delete");
-    else if (key === "escape") { this.from = null; this.setMode("select"); this.network.unselectAll(); this.tellSelection(); }
+    else if (key === "escape") { this.from = null; this.begin("select"); this.network.unselectAll(); this.tellSelection(); }
     else if ({ v: 1, f: 1, l: 1, "+": 1, "-": 1 }[key]) this.act({ v: "select", f: "fit", l: "layout", "+": "in", "-": "out" }[key]);
     else used = false;
     if (used) { event.preventDefault(); event.stopPropagation(); } // Streamlit has shortcuts of its own
@@ -457,7 +474,7 @@ class Canvas {
 
   beginEdge() {
     const [id] = this.selected();
-    if (!id) return this.setMode("connect");
+    if (!id) return this.begin("connect");
     this.from = id;
     this.network.redraw();
     return this.say(`Edge from ${id}: walk to its child with the arrow keys and press Enter, or Escape.`);
@@ -471,12 +488,26 @@ class Canvas {
     this.network.redraw();
   }
 
-  fit() { // vis leaves wide margins, which a small page cannot spare
+  box(n) { // a node with its margin and what is written beside it
     const ctx = this.stage.querySelector("canvas").getContext("2d");
-    const boxes = this.drawing.nodes.map((n) => {
-      const half = n.kind === "kernel" ? this.textWidth(ctx, cut(this.look(n.id).text ?? n.id, 34)) / 2 + 10 : RADIUS + 6;
-      return { left: n.x - half, right: n.x + half + (this.look(n.id).weight ? 34 : 0), top: n.y - RADIUS - 6, bottom: n.y + RADIUS + 6 };
-    });
+    const half = n.kind === "kernel" ? this.textWidth(ctx, cut(this.look(n.id).text ?? n.id, 34)) / 2 + 10 : RADIUS + 6;
+    return { left: n.x - half, right: n.x + half + (n.kind === "product" ? 34 : 0), top: n.y - RADIUS - 6, bottom: n.y + RADIUS + 6 };
+  }
+
+  inView(n) {
+    const { left, top, right, bottom } = this.box(n);
+    const [start, end] = [{ x: left, y: top }, { x: right, y: bottom }].map((corner) => this.network.canvasToDOM(corner));
+    return start.x >= 0 && start.y >= 0 && end.x <= this.stage.clientWidth && end.y <= this.stage.clientHeight;
+  }
+
+  reveal(node) { // who saw all of the drawing still does; who looks at a part of it keeps the scale
+    if (this.inView(node)) return;
+    if (this.drawing.nodes.every((n) => n === node || this.inView(n))) this.fit();
+    else this.network.moveTo({ position: { x: node.x, y: node.y } });
+  }
+
+  fit() { // vis leaves wide margins, which a small page cannot spare
+    const boxes = this.drawing.nodes.map((n) => this.box(n));
     const { clientWidth: width, clientHeight: height } = this.stage;
     if (!boxes.length || !width || !height) return;
     const [left, top] = ["left", "top"].map((side) => Math.min(...boxes.map((b) => b[side])));
