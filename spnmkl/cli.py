@@ -51,7 +51,7 @@ from spnmkl.kernels import validate_kernels
 from spnmkl.launch import run_app
 from spnmkl.model_file import load_model, save_model
 from spnmkl.report import accuracy_sentence, certificate_sentence, count_text, inspection_lines, summary, weight_lines
-from spnmkl.runs.prediction import stored_preparation
+from spnmkl.runs.prediction import Predictor
 from spnmkl.solution import Record
 from spnmkl.solvers import SOLVERS
 from spnmkl.structure import SPN, Issue
@@ -157,8 +157,12 @@ def _without_identifiers(features: pd.DataFrame, keep: Sequence[str]) -> pd.Data
 def _predict(args: argparse.Namespace) -> int:
     out = None if args.out is None else _target(args.out, args.data, args.model)
     model = load_model(args.model)
-    preparation = stored_preparation(model, Path(args.model).name)
-    X = preparation.transform(read_table(args.data, preparation.text, args.skip_lines))
+    predictor = Predictor.of_model(Path(args.model).name, model)
+    frame = read_table(args.data, predictor.needed.text, args.skip_lines)
+    predictor.match(frame).check()
+    X = predictor.transform(frame)
+    for note in predictor.odd_values(frame)[1]:
+        print(f"spnmkl: {note}", file=sys.stderr)
     table = pd.DataFrame({"prediction": model.predict(X)})
     if args.scores:
         scores = model.decision_function(X)

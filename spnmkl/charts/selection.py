@@ -39,8 +39,9 @@ def cv_chart(result: CrossValidation, chosen: float | None = None) -> alt.LayerC
             alt.Tooltip("folds:Q", title="folds done"),
         ],
     )
-    y = alt.Y("mean:Q", title="accuracy on held-out folds", scale=alt.Scale(zero=False), axis=alt.Axis(format="~%"))
-    bars = base.mark_rule(color=COLOURS[0], strokeWidth=1.5).encode(y=alt.Y("low:Q", title=None), y2="high:Q")
+    title = f"accuracy on {result.scores.shape[1]} held-out folds"
+    y = alt.Y("mean:Q", title=title, scale=alt.Scale(zero=False), axis=alt.Axis(format="~%"))
+    bars = base.mark_rule(color=COLOURS[0], strokeWidth=1.5).encode(y=alt.Y("low:Q", title=title), y2="high:Q")
     lines = base.mark_line(color=COLOURS[0], point=alt.OverlayMarkDef(size=45, color=COLOURS[0])).encode(y=y)
     chosen = result.best_C if chosen is None else chosen
     return layered(rule(alt.XDatum(chosen), f"C = {chosen:.3g}"), bars, lines, height=280)

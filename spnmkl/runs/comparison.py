@@ -15,6 +15,7 @@ from spnmkl.errors import SPNMKLError
 from spnmkl.runs.explain import children_text, weight_names
 from spnmkl.runs.prepared import prepare
 from spnmkl.runs.training import Run
+from spnmkl.runs.words import SOLVER_NAMES
 from spnmkl.structure import SPN
 from spnmkl.structure.layout import unplaced
 
@@ -36,7 +37,7 @@ def runs_table(runs: Sequence[Run]) -> pd.DataFrame:
             "structure": [structure_text(run.spn) for run in runs],
             "C": [run.settings.C for run in runs],
             "p": [powers_text(run) for run in runs],
-            "solver": [run.solution.solver for run in runs],
+            "solver": [SOLVER_NAMES.get(run.solution.solver, run.solution.solver) for run in runs],
             "ended": [ending_text(run) for run in runs],
             "gap": [run.solution.gap if np.isfinite(run.solution.gap) else None for run in runs],
             "training": [run.train_scores.accuracy for run in runs],
@@ -92,18 +93,18 @@ def _described(run: Run, letter: str) -> dict[str, str]:
     return {
         "data": run.dataset_name,
         "label": run.label,
-        "columns used": f"{len(run.preparation.names):,}",
+        "columns used": f"{len(run.used.names):,}",
         "numbers": choices.numeric,
         "missing values": choices.missing,
         "categories": choices.categorical,
         "rows": f"{run.n_train:,} to train, {run.n_test:,} to test",
-        "test share": f"{run.split.test_share:.0%}",
+        "test share": f"{100 * run.split.test_share:.3g} %",
         "seed of the split": str(run.split.seed),
         "structure": f"{letter}: {structure_text(run.spn)}",
         "C": f"{settings.C:.6g}",
         "λ": f"{settings.lam:g}",
         "p": ("as drawn: " if settings.p is None else "") + powers_text(run),
-        "solver": settings.solver,
+        "solver": SOLVER_NAMES.get(settings.solver, settings.solver),
         "tolerance": f"{settings.tol:g}",
         "most iterations": "the solver's own" if settings.max_iter is None else f"{settings.max_iter:,}",
         "class weights": _class_weights(settings.class_weight),
@@ -140,18 +141,45 @@ def only_here(spn: SPN, others: Sequence[SPN]) -> frozenset[str]:
     """Nodes that some other drawing has not, or has otherwise; and both ends of an edge that it has not."""
     found: set[str] = set()
     for other in others:
-        there = set(other.nodes)
-        same = {v for v in spn.nodes if v in there and _meaning(spn, v) == _meaning(other, v)}
-        found |= set(spn.nodes) - same
-        for v in same:
-            added = [child for child in spn.children(v) if child in same and child not in other.children(v)]
+        same = _counterparts(spn, other)
+        found |= set(spn.nodes) - set(same)
+        for v, there in same.items():
+            beside = other.children(there)
+            added = [child for child in spn.children(v) if child in same and same[child] not in beside]
             found |= {v, *added} if added else set()
     return frozenset(found)
 
 
+def _counterparts(spn: SPN, other: SPN) -> dict[str, str]:
+    """Node → the same one of another drawing: by its id, as the root, or else by all that stands below it."""
+    numbers: dict[object, int] = {}
+    here, there = _below(spn, numbers), _below(other, numbers)
+    same = {v: v for v in spn.nodes if v in there and _meaning(spn, v) == _meaning(other, v)}
+    if spn.root not in same and other.root not in same and _meaning(spn, spn.root) == _meaning(other, other.root):
+        same[spn.root] = other.root
+    taken, left = set(same.values()), dict[int, list[str]]()
+    for v in reversed(other.nodes):
+        if v not in taken:
+            left.setdefault(there[v], []).append(v)
+    for v in spn.nodes:
+        if v not in same and left.get(here[v]):
+            same[v] = left[here[v]].pop()
+    return same
+
+
+def _below(spn: SPN, numbers: dict[object, int]) -> dict[str, int]:
+    """Node → a number that equal nodes over equal children share, in all drawings that are numbered together."""
+    found: dict[str, int] = {}
+    for v in reversed(spn.topological_order()):
+        key = _meaning(spn, v), tuple(sorted(found[child] for child in spn.children(v)))
+        found[v] = numbers.setdefault(key, len(numbers))
+    return found
+
+
 def _meaning(spn: SPN, v: str) -> tuple[object, ...]:
-    kind = spn.kind(v)
-    return kind, spn.label(v), spn.spec(v) if kind == "kernel" else spn.p(v) if kind == "product" else None
+    kind, label = spn.kind(v), spn.label(v)
+    what = spn.spec(v) if kind == "kernel" else spn.p(v) if kind == "product" else None
+    return kind, None if label == v else label, what
 
 
 def scores_table(runs: Sequence[Run]) -> pd.DataFrame:

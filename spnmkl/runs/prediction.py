@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,16 +18,17 @@ from numpy.typing import NDArray
 from spnmkl.data import Preparation, Table, guess_options, read_file
 from spnmkl.data.columns import as_text
 from spnmkl.data.options import ID_NAMES, ReadOptions
-from spnmkl.data.words import counted, name_some, quoted
+from spnmkl.data.preparation import CodedColumn, OneHotColumn
+from spnmkl.data.words import counted, listed, name_some, quoted
 from spnmkl.errors import DataError, ModelFileError
 from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.model_file import load_model
 from spnmkl.runs.scores import Scores, score
-from spnmkl.runs.training import Run
+from spnmkl.runs.training import Run, used_columns
 
 PIECE_ROWS = 2_000
 MOST_IDS = 3
-TRUE, RIGHT = "true label", "right"
+TRUE, RIGHT, ODD = "true label", "right", "filled or unknown"
 Tick = Callable[[int, int], object]
 
 
@@ -60,9 +62,26 @@ class Predictor:
         with TemporaryDirectory() as folder:
             file = Path(folder) / _file_name(name)
             file.write_bytes(data)
-            model = load_model(file)
+            return cls.of_model(name, load_model(file))
+
+    @classmethod
+    def of_model(cls, name: str, model: SPNMKLClassifier) -> Predictor:
+        """With what was stored beside the model."""
         label = model.extra_.get("label")
         return cls(name, model, stored_preparation(model, name), label if isinstance(label, str) else None)
+
+    @cached_property
+    def needed(self) -> Preparation:
+        """Of the columns that the model uses; those that only pruned kernels saw may be absent."""
+        return used_columns(self.model.solution_, self.preparation)
+
+    @property
+    def views(self) -> dict[str, tuple[str, ...]]:
+        """View → its columns, where the model was stored with them."""
+        try:
+            return {str(view): tuple(map(str, columns)) for view, columns in self.model.extra_.get("views") or ()}
+        except (TypeError, ValueError):
+            return {}
 
     @property
     def score_names(self) -> list[str]:
@@ -93,8 +112,8 @@ class Predictor:
         accept : bool
             Whether to take a column whose name differs in case, spaces or signs only.
         """
-        needed, here = set(self.preparation.names), set(frame.columns)
-        lacking = [name for name in self.preparation.names if name not in here]
+        needed, here = set(self.needed.names), set(frame.columns)
+        lacking = [name for name in self.needed.names if name not in here]
         others = [name for name in frame.columns if name not in needed and name != self.label]
         label = [] if self.label is None or self.label in here else [self.label]
         alike = _alike([*lacking, *label], others)
@@ -102,9 +121,16 @@ class Predictor:
             return self.match(frame.rename(columns={found: name for name, found in alike.items()}))
         taken = set(alike.values())
         others = [name for name in others if name not in taken]
-        ids = list(islice((name for name in others if _identifies(frame[name])), MOST_IDS))
+        own = self.model.extra_.get("id")
+        ids = list(islice((name for name in others if name == own or _identifies(frame[name])), MOST_IDS))
         ignored = [name for name in others if name not in ids]
-        return Match(frame, tuple(lacking), alike, tuple(ignored), tuple(ids))
+        return Match(frame, tuple(lacking), alike, tuple(ignored), tuple(ids), self._lacking_views(lacking, alike))
+
+    def _lacking_views(self, lacking: Iterable[str], alike: Iterable[str]) -> dict[str, tuple[str, ...]]:
+        """The views of which no column is there that is needed."""
+        gone, needed = set(lacking) - set(alike), set(self.needed.names)
+        views = {view: tuple(c for c in columns if c in needed) for view, columns in self.views.items()}
+        return {view: columns for view, columns in views.items() if columns and gone.issuperset(columns)}
 
     def predict(self, match: Match, tick: Tick | None = None) -> Predictions:
         """The class and the scores of every row.
@@ -120,10 +146,14 @@ class Predictor:
         decision, usable = self._decisions(frame, tick or (lambda done, total: None))
         values, classes = decision[usable], self.model.classes_
         predicted = classes[(values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)]
-        columns: dict[str, Any] = {"row": np.arange(1, len(frame) + 1)} | {name: frame[name] for name in match.ids}
+        columns: dict[str, Any] = {"row": _row_numbers(frame)} | {name: frame[name] for name in match.ids}
         columns["prediction"] = predicted if usable.all() else _spread(predicted, usable)
         columns |= dict(zip(self.score_names, decision.reshape(len(decision), -1).T, strict=True))
-        notes, scores = [_without_values(frame, self.preparation, usable)], None
+        marks, notes = self.odd_values(frame)
+        if notes:
+            columns[ODD] = marks
+        notes.append(_without_values(frame, self.needed, usable))
+        scores = None
         if self.label in frame.columns:
             truth = as_text(frame[self.label])
             codes = pd.Index([str(c) for c in classes]).get_indexer(truth.astype(object))
@@ -136,19 +166,42 @@ class Predictor:
         table = pd.DataFrame({name: np.asarray(values) for name, values in columns.items()})
         return Predictions(table, scores, _balance(predicted, classes), tuple(filter(None, notes)))
 
+    def transform(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """What the model's kernels see of new rows; 0 in the columns that none of them looks at."""
+        return self.needed.transform(frame).reindex(columns=pd.Index(self.preparation.outputs), fill_value=0.0)
+
+    def odd_values(self, frame: pd.DataFrame) -> tuple[NDArray[np.object_], list[str]]:
+        """Values that are filled, or that training did not have: a mark for each row, and a sentence for each kind."""
+        marks, unknown = np.full(len(frame), "", dtype=object), {}
+        n_filled, filled, strange = 0, np.zeros(len(frame), dtype=bool), np.zeros(len(frame), dtype=bool)
+        for column in self.needed.columns:
+            missing = frame[column.name].isna().to_numpy()
+            if self.needed.choices.fills and missing.any():
+                marks[missing] += f"; {column.name} filled"
+                n_filled, filled = n_filled + int(missing.sum()), filled | missing
+            if isinstance(column, CodedColumn | OneHotColumn):
+                words = as_text(frame[column.name])
+                foreign = ~words.isin(column.categories).to_numpy() & ~missing
+                if foreign.any():
+                    marks[foreign] += f"; {column.name} unknown"
+                    unknown[column.name], strange = words[foreign].unique().tolist(), strange | foreign
+        notes = [_filled_sentence(n_filled, int(filled.sum()))] if n_filled else []
+        notes += [_unknown_sentence(unknown, int(strange.sum()))] if unknown else []
+        return np.array([mark[2:] for mark in marks], dtype=object), notes
+
     def _decisions(self, frame: pd.DataFrame, tick: Tick) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Decision values, NaN where a row has missing values that training does not fill; and the other rows."""
-        frame = frame[list(self.preparation.names)].copy(deep=False)
-        for name in self.preparation.text:
+        frame = frame[list(self.needed.names)].copy(deep=False)
+        for name in self.needed.text:
             # Before the rows are cut: whether a number has a decimal point depends on the whole column.
             frame[name] = as_text(frame[name])
-        n, usable = len(frame), self.preparation.usable(frame)
+        n, usable = len(frame), self.needed.usable(frame)
         decision = np.full((n, len(self.score_names)), np.nan)
         for start in range(0, n, PIECE_ROWS):
             tick(start, n)
             rows = start + np.flatnonzero(usable[start : start + PIECE_ROWS])
             if len(rows):
-                X = self.preparation.transform(frame.iloc[rows])
+                X = self.transform(frame.iloc[rows])
                 decision[rows] = self.model.decision_function(X).reshape(len(rows), -1)
         tick(n, n)
         return decision[:, 0] if decision.shape[1] == 1 else decision, usable
@@ -169,6 +222,8 @@ class Match:
         Columns that the model does not know.
     ids : tuple of str
         Columns that tell the rows apart, kept beside the predictions.
+    views : dict
+        Views of which all columns are lacking → these.
     """
 
     frame: pd.DataFrame
@@ -176,10 +231,19 @@ class Match:
     alike: Mapping[str, str]
     ignored: tuple[str, ...]
     ids: tuple[str, ...]
+    views: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def lacking_sentence(self) -> str:
-        columns = f"The table lacks {counted(len(self.lacking), 'column')} of training: {name_some(self.lacking)}"
+        absent = [f"No file gives the view {quoted(v)} (columns {name_some(names)})" for v, names in self.views.items()]
+        given = {name for names in self.views.values() for name in names}
+        others = [name for name in self.lacking if name not in given]
+        if absent and not others:
+            return f"{'. '.join(absent)}. Bring it too, or one table with all columns."
+        return " ".join([*(f"{sentence}." for sentence in absent), self._columns_sentence(others)])
+
+    def _columns_sentence(self, lacking: Sequence[str]) -> str:
+        columns = f"The table lacks {counted(len(lacking), 'column')} of training: {name_some(lacking)}"
         if self.alike:
             name, found = next(iter(self.alike.items()))
             also = f", and {len(self.alike) - 1:,} more that differ as little" if len(self.alike) > 1 else ""
@@ -201,13 +265,14 @@ class Predictions:
     Attributes
     ----------
     table : DataFrame
-        Row by row: its number, what identifies it, prediction, scores, and the true label if it is there.
+        Row by row: its number in the table from 1, what identifies it, prediction, scores, which values were filled or
+        unknown if any were, and the true label if it is there.
     scores : Scores or None
         Against the true labels, where there are any.
     balance : DataFrame
         `class`, `rows` and `share` of every answer.
     notes : tuple of str
-        Rows that were left out, and why.
+        Values that were filled or unknown; rows that were left out, and why.
     """
 
     table: pd.DataFrame
@@ -258,6 +323,12 @@ def _identifies(values: pd.Series) -> bool:
     return not pd.api.types.is_numeric_dtype(values) and len(values) > 2 and values.nunique() == len(values)
 
 
+def _row_numbers(frame: pd.DataFrame) -> NDArray:
+    """From 1, as in the file without its header; rows taken from a larger table keep their numbers there."""
+    counts = pd.api.types.is_integer_dtype(frame.index.dtype)
+    return np.asarray(frame.index if counts else range(len(frame))) + 1
+
+
 def _spread(values: NDArray, where: NDArray[np.bool_]) -> NDArray:
     spread = np.full(len(where), None, dtype=object)
     spread[where] = values
@@ -267,6 +338,16 @@ def _spread(values: NDArray, where: NDArray[np.bool_]) -> NDArray:
 def _balance(predicted: NDArray, classes: NDArray) -> pd.DataFrame:
     rows = (predicted == classes[:, None]).sum(axis=1)
     return pd.DataFrame({"class": classes.astype(str), "rows": rows, "share": rows / max(len(predicted), 1)})
+
+
+def _filled_sentence(values: int, rows: int) -> str:
+    return f"{counted(values, 'value')} {'was' if values == 1 else 'were'} filled in {counted(rows, 'row')}."
+
+
+def _unknown_sentence(unknown: Mapping[str, Sequence[str]], rows: int) -> str:
+    found = [f"{quoted(name)}: {name_some(values, 3)}" for name, values in unknown.items()]
+    verb = "is" if sum(map(len, unknown.values())) == 1 else "are"
+    return f"{listed(found, 5)} {verb} unknown, since training did not have such values; {counted(rows, 'row')}."
 
 
 def _foreign(labels: pd.Series) -> str:

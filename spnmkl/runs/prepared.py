@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from spnmkl.circuit.program import Floats
 from spnmkl.circuit.source import MatrixSource
-from spnmkl.data import Choices, Dataset, Preparation, Split, SplitSettings, split_rows
+from spnmkl.data import Choices, Dataset, Preparation, Split, SplitSettings, identifiers, split_rows
 from spnmkl.data.words import name_some, quoted
 from spnmkl.errors import DataError, KernelError
 from spnmkl.kernels import FittedKernel, check_matrix, cross_kernels, fit_kernels
@@ -21,6 +21,7 @@ from spnmkl.threads import single_threaded_blas
 
 Tick = Callable[[str], object]
 Rows = NDArray[np.intp]
+NO_VIEW = "in no view"
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +51,10 @@ class Prepared:
     matrices_test : dict from leaf to ndarray of shape (test rows, n)
         For leaves that are given matrices.
     views : dict from view to leaves
-        The leaves whose columns all lie in that view.
+        The leaves whose columns all lie in that view, or in none.
+    view_columns : dict from view to columns
+    id_column : str or None
+        What tells the rows apart, where the data have such a column.
     dataset_name, label : str
     """
 
@@ -69,6 +73,8 @@ class Prepared:
     fitted: Mapping[str, FittedKernel]
     matrices_test: Mapping[str, Floats]
     views: Mapping[str, tuple[str, ...]]
+    view_columns: Mapping[str, tuple[str, ...]]
+    id_column: str | None
     dataset_name: str
     label: str
 
@@ -170,6 +176,8 @@ def prepare(spn: SPN, dataset: Dataset, choices: Choices, split: SplitSettings, 
         fitted=fitted,
         matrices_test=across,
         views=leaves_by_view(spn, dataset),
+        view_columns=dataset.feature_views,
+        id_column=id_column(dataset),
         dataset_name=dataset.name,
         label=str(dataset.label),
     )
@@ -236,13 +244,22 @@ def _given_matrices(spn: SPN, dataset: Dataset, parts: Split, say: Tick) -> tupl
 
 
 def leaves_by_view(spn: SPN, dataset: Dataset) -> dict[str, tuple[str, ...]]:
-    """View → the leaves that see columns of that view only."""
+    """View → the leaves that see columns of that view only; those that see columns of none come last."""
     columns = {leaf: _columns(spn, leaf, dataset) for leaf in spn.kernels}
+    groups = {view: set(members) for view, members in dataset.feature_views.items()}
+    if groups:
+        groups.setdefault(NO_VIEW, set(dataset.features).difference(*groups.values()))
     views = {
-        view: tuple(leaf for leaf, seen in columns.items() if seen and seen <= set(members))
-        for view, members in dataset.feature_views.items()
+        view: tuple(leaf for leaf, seen in columns.items() if seen and seen <= members)
+        for view, members in groups.items()
     }
     return {view: leaves for view, leaves in views.items() if leaves}
+
+
+def id_column(dataset: Dataset) -> str | None:
+    """The first column that was left out because it only tells rows apart."""
+    left_out = dataset.frame[[name for name in dataset.ignored if name in dataset.frame]]
+    return next((name for name in identifiers(left_out) if left_out[name].notna().any()), None)
 
 
 def _columns(spn: SPN, leaf: str, dataset: Dataset) -> set[str]:

@@ -26,7 +26,7 @@ from spnmkl.runs.kernel_views import kernel_image, projection
 from spnmkl.runs.prepared import Prepared
 from spnmkl.runs.reproduction import reproduction_code
 from spnmkl.runs.training import Run
-from spnmkl.runs.words import ending, percent, pruning
+from spnmkl.runs.words import SOLVER_NAMES, doubts, ending, percent, pruning
 from spnmkl.solution import Solution
 
 MOST_WEIGHTS = 60
@@ -78,7 +78,7 @@ def html_report(run: Run, prepared: Prepared, dataset: Dataset, shares: Carried 
         today=date.today().isoformat(),
         certified=solution.status == "optimal",
         verdict=_tied(ending(solution)),
-        test=_tied(run.test_scores.sentence() + "."),
+        test=_tied(" ".join([run.test_scores.sentence() + ".", *doubts(run)])),
         train=_tied(run.train_scores.sentence("training") + "."),
         pruned=_tied(pruning(run)),
         tiles=list(_tiles(run)),
@@ -196,7 +196,7 @@ def _settings(run: Run) -> dict[str, str]:
         "C": f"{s.C:g}",
         "λ": f"{s.lam:g}",
         "p": "as drawn" if s.p is None else _mapping(s.p),
-        "Solver": s.solver,
+        "Solver": SOLVER_NAMES.get(s.solver, s.solver),
         "Tolerance": f"{s.tol:g}",
         "Most iterations": "the solver's own limit" if s.max_iter is None else f"{s.max_iter:,}",
         "Class weights": "none" if s.class_weight is None else _mapping(s.class_weight),
@@ -217,7 +217,7 @@ def _data(run: Run, dataset: Dataset) -> dict[str, str]:
         "Rows": f"{run.n_train:,} to train on, {run.n_test:,} to test",
         "Split": f"a share of {run.split.test_share:g} for the test, seed {run.split.seed}",
         "Classes (training + test rows)": listed([f"{c} ({a:,} + {b:,})" for c, (a, b) in counts.items()], 20),
-        "Columns used": f"{len(run.preparation.names):,}",
+        "Columns used": f"{len(run.used.names):,}",
         "Views": listed(views, 12),
         "Kept together": "" if dataset.group is None else f"rows of one {dataset.group}",
         "Left out": listed(dataset.ignored, 12),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,6 +65,11 @@ class Run:
     preparation: Preparation
     cross_validation: CrossValidation | None = None
     path: RegularizationPath | None = None
+
+    @property
+    def used(self) -> Preparation:
+        """Of the columns that the learned weights left in use."""
+        return used_columns(self.solution, self.preparation)
 
     @property
     def n_train(self) -> int:
@@ -138,8 +143,22 @@ def _model(prepared: Prepared, settings: Settings, solution: Solution) -> SPNMKL
         return None
     options = settings.solver_options()
     model = SPNMKLClassifier.from_solution(solution, prepared.fitted, prepared.features, **options)
-    model.extra_ = {"preparation": prepared.preparation.to_dict(), "label": prepared.label}
+    model.extra_ = {
+        "preparation": prepared.preparation.to_dict(),
+        "label": prepared.label,
+        "id": prepared.id_column,
+        "views": [[view, list(columns)] for view, columns in prepared.view_columns.items()],
+    }
     return model
+
+
+def used_columns(solution: Solution, preparation: Preparation) -> Preparation:
+    """The preparation of the columns that kernels on paths of positive weight see."""
+    outputs, spn = preparation.outputs, solution.spn
+    specs = {spn.spec(leaf) for leaf in solution.active_circuit()[0].leaves}
+    features = [outputs if spec.features is None else spec.features for spec in specs if spec.kernel != "precomputed"]
+    seen = {outputs[f] if isinstance(f, int) else f for group in features for f in group}
+    return replace(preparation, columns=tuple(c for c in preparation.columns if not seen.isdisjoint(c.outputs)))
 
 
 def choose_C(

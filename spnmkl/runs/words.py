@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 
-from spnmkl.data.words import counted
+from spnmkl.data.words import counted, quoted
 from spnmkl.export.text import weight_symbol
+from spnmkl.runs.scores import share_right
 from spnmkl.runs.training import Run
 from spnmkl.solution import Solution
 
 MOST_NAMED = 6
-PRUNED_MEANS = "What they lead to adds nothing that the others do not give already"
-PROVED = "; the proof covers them too."
+FAR_ABOVE = 0.15  # of the training accuracy over that of the test, to speak of it
+SOLVER_NAMES = {"newton": "second order", "paper": "Algorithm 1"}
 
 
 def ending(solution: Solution) -> str:
@@ -50,7 +51,29 @@ def pruning(run: Run) -> str:
 def pruned_means(solution: Solution) -> str:
     if not any(solution.beta.values()):
         return "At this C nothing is worth its weight."
-    return PRUNED_MEANS + (PROVED if solution.status == "optimal" else ", as far as training got.")
+    what, them = ("What it leads to", "it") if len(solution.pruned) == 1 else ("What they lead to", "them")
+    proved = f"; the proof covers {them} too." if solution.status == "optimal" else ", as far as training got."
+    return f"{what} adds nothing that the others do not give already{proved}"
+
+
+def doubts(run: Run) -> list[str]:
+    """What a proof of the weights does not tell: whether the model is of any use for new rows."""
+    if not any(run.solution.beta.values()):
+        return []  # then the ending says so already
+    test, train = run.test_scores, run.train_scores
+    (low, high), (answer, share), said = test.interval, test.majority, []
+    if low <= share:
+        said.append(
+            f"On the test rows this is no better than guessing, as far as {counted(test.n, 'row')} can tell: always "
+            f"answering {quoted(answer)} gives {share_right(share)}, and the 95 % interval of the accuracy "
+            f"{'contains' if share <= high else 'lies below'} that. Choose C may find a better C."
+        )
+    if train.accuracy - test.accuracy > FAR_ABOVE and train.accuracy > high:
+        said.append(
+            f"It answers training rows far better ({share_right(train.accuracy)}) than test rows "
+            f"({share_right(test.accuracy)}): it may have learned them by heart. Choose C tries smaller values of C."
+        )
+    return said
 
 
 def effort(run: Run) -> str:

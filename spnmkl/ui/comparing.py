@@ -83,7 +83,7 @@ def weights(runs: Sequence[Run]) -> None:
     columns = {name: st.column_config.NumberColumn(format="%.4g") for name in table.columns[2:]}
     columns["weight"] = st.column_config.TextColumn(width="small")
     columns["multiplies"] = st.column_config.TextColumn(help="What the product with this weight multiplies.")
-    st.dataframe(table, hide_index=True, height=min(38 + 35 * len(table), 420), column_config=columns)
+    st.dataframe(table, hide_index=True, height=min(38 + 35 * len(table), 420), placeholder="", column_config=columns)
     st.caption("0: pruned. Empty: the run has no such weight. Sort by a click on the name of a column.")
 
 

@@ -14,6 +14,7 @@ from spnmkl.charts.look import GREY, shown
 from spnmkl.data import Dataset
 from spnmkl.runs.explain import Part, sample_paths, wrong_samples
 from spnmkl.runs.kernel_views import projection
+from spnmkl.runs.prepared import id_column
 from spnmkl.runs.scores import Scores
 from spnmkl.runs.training import Run
 from spnmkl.ui.inspected import Inspected, download, missing_data, row, sentence
@@ -110,7 +111,7 @@ def show_wrong(run: Run, part: Part, dataset: Dataset | None) -> None:
     table = wrong_samples(run)
     table = table[table["part"] == part].drop(columns=["part", "position"])
     if dataset is not None:
-        for name in list(dataset.ignored)[:1]:
+        for name in filter(None, [id_column(dataset)]):
             table.insert(1, f"{name} ", dataset.frame[name].iloc[table["row"] - 1].astype(str).to_numpy())
     key = f"inspect_wrong_{part}_{run.name}"
 
@@ -191,9 +192,21 @@ def show_sample(seen: Inspected) -> None:
         key = f"inspect_class_{run.name}_{chosen}"
         of = towards.selectbox("Pushes towards", list(scores.classes), at, format_func=shown, key=key)
         decision = scores.decision[position][scores.classes == of][0]
-    st.markdown(f"A {used} row of class **{plain(shown(true))}**, answered **{plain(shown(answer))}**: {right}.")
+    called = identity(seen, chosen)
+    st.markdown(
+        f"{called}A {used} row of class **{plain(shown(true))}**, answered **{plain(shown(answer))}**: {right}."
+    )
     show_pushes(seen, *place, of)
     st.caption(f"The bars add up to the decision, {decision:+.3f}. ".replace("-", "−") + answer_rule(scores))
+
+
+def identity(seen: Inspected, row: int) -> str:
+    """What the data call a row, where they have a column for that."""
+    task = seen.trainer.tasks.get(seen.run.name)
+    name = id_column(task.dataset) if task else None
+    if task is None or name is None:
+        return ""
+    return f"{plain(name)} **{plain(shown(task.dataset.frame[name].iloc[row - 1]))}**. "
 
 
 def show_pushes(seen: Inspected, part: Part, position: int, of: Any) -> None:

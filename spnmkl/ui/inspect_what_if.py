@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -79,12 +80,15 @@ def compare(seen: Inspected, moved: dict[str, float]) -> None:
     solution, test, train = seen.once(key, lambda prepared: what_if(run, prepared, dict(moved)))
     optimum = run.solution.objective
     rise = solution.objective / optimum - 1 if optimum > 0 else 0.0
+    same = abs(rise) <= run.solution.gap < math.inf
+    looks: dict[str, Any] = {"delta_color": "off", "delta_arrow": "off"} if same else {"delta_color": "inverse"}
+    words = "the same, within the proven gap" if same else f"{100 * rise:+{'.2f' if abs(rise) >= 1e-4 else '.1g'}} %"
     first, second, third = st.columns(3)
     first.metric(
         "Objective",
         f"{solution.objective:.5g}",
-        f"{100 * rise:+.2f} %" if moved else None,
-        delta_color="inverse",
+        words if moved else None,
+        **looks,
         help="What training makes as small as it can: complexity, price of the weights, and errors on training rows.",
     )
     _accuracy(second, "Test accuracy", test, run.test_scores, bool(moved))

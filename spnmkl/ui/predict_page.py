@@ -7,16 +7,17 @@ import streamlit as st
 from streamlit.elements.lib.column_types import ColumnConfig
 
 from spnmkl.charts import class_balance_chart
-from spnmkl.data import Table
+from spnmkl.data import Joining, Table, join_files
 from spnmkl.data.words import counted, listed, name_some
 from spnmkl.errors import SPNMKLError
 from spnmkl.runs.comparison import ending_text
 from spnmkl.runs.prediction import PIECE_ROWS, RIGHT, Match, Predictions, Predictor
+from spnmkl.runs.scores import share_right
 from spnmkl.runs.stored_run import model_bytes
 from spnmkl.runs.training import Run
 from spnmkl.ui.session import boundary, fragment, heading, rerun, workspace
 from spnmkl.ui.store import Workspace
-from spnmkl.ui.uploads import FORMATS, forget_others, joined, read_files
+from spnmkl.ui.uploads import BY_ID, BY_ORDER, FORMATS, FOUND, JOINED, forget_others, read_files
 from spnmkl.ui.words import plain, slug
 
 MOST_SHOWN = 1_000
@@ -102,7 +103,7 @@ def pick(work: Workspace) -> Run | Predictor | None:
 def title(option: Run | Predictor) -> str:
     if isinstance(option, Predictor):
         return f"from the file {option.name}"
-    return f"{option.name} · {option.dataset_name} · {option.test_scores.accuracy:.1%} on test"
+    return f"{option.name} · {option.dataset_name} · {share_right(option.test_scores.accuracy)} on test"
 
 
 def describe(predictor: Predictor, run: Run | None) -> None:
@@ -110,7 +111,7 @@ def describe(predictor: Predictor, run: Run | None) -> None:
     classes = listed([plain(str(c)[:40]) for c in model.classes_], 6)
     ended = f" · {plain(ending_text(run))}" if run else ""
     st.caption(
-        f"Tells apart: {classes}  \n{counted(len(predictor.preparation.names), 'column')} needed · "
+        f"Tells apart: {classes}  \n{counted(len(predictor.needed.names), 'column')} needed · "
         f"{counted(len(model.support_), 'support vector')}{ended}"
     )
 
@@ -168,21 +169,30 @@ def bring_rows(work: Workspace, predictor: Predictor) -> None:
 
 
 def new_rows(tables: list[Table]) -> Table:
-    """One table as it was read, or several joined as on the page Data."""
+    """One table as it was read, or several joined; true labels may stand in any of them."""
     if len(tables) == 1:
         return tables[0]
-    found, _ = joined(tables)
-    return Table(f"{len(tables)} files", found.frame)
+    how = st.radio("Rows belong together by", [BY_ID, BY_ORDER], horizontal=True, key="new_rows_by")
+    shared = [name for name in tables[0].frame.columns if all(name in table.frame for table in tables[1:])]
+    ask = how == BY_ID and len(shared) > 1
+    column = st.selectbox("Id column", [FOUND, *shared], key="new_rows_on") if ask else FOUND
+    joining = Joining("id" if how == BY_ID else "rows", None if column == FOUND else column)
+    kept = st.session_state.get(JOINED)
+    if kept is None or kept[0] != joining or [*map(id, kept[1])] != [*map(id, tables)]:
+        kept = st.session_state[JOINED] = joining, tables, join_files(tables, joining)
+    for note in kept[2].notes:
+        st.caption(plain(note))
+    return Table(f"{len(tables)} files", kept[2].frame)
 
 
 def offers(work: Workspace, predictor: Predictor) -> None:
     """The columns that are needed, a table to fill, and rows at hand to try it with."""
-    names = list(predictor.preparation.names)
+    names = list(predictor.needed.names)
     run = None if work.predicting.from_file else work.trainer.run
     task = work.trainer.tasks.get(run.name) if run else None
     columns, empty, *test = st.columns(3 if task else 2)
     with columns.popover("Columns needed", width="stretch"):
-        text = set(predictor.preparation.text)
+        text = set(predictor.needed.text)
         known = {"column": names, "holds": ["text" if name in text else "numbers" for name in names]}
         st.dataframe(pd.DataFrame(known), hide_index=True, height=300)
     empty.download_button(
@@ -207,7 +217,7 @@ def offers(work: Workspace, predictor: Predictor) -> None:
 
 def take_test_rows(work: Workspace, run: Run, frame: pd.DataFrame) -> None:
     work.predicting.uploads += 1  # an uploader without the file that it has
-    rows = frame.iloc[run.test].reset_index(drop=True)
+    rows = frame.iloc[run.test].set_axis(run.test)  # numbered as in the whole table
     work.predicting.take(Table(f"Test rows of {run.dataset_name}", rows))
 
 
@@ -225,7 +235,7 @@ def answers(work: Workspace, predictor: Predictor, rows: Table) -> None:
         return
     said, save = st.columns([3, 1], vertical_alignment="center")
     ignored = f" · ignored: {plain(name_some(match.ignored, 5))}" if match.ignored else ""
-    said.markdown(f"{what} · all {counted(len(predictor.preparation.names), 'column')} of training found{ignored}")
+    said.markdown(f"{what} · all {counted(len(predictor.needed.names), 'needed column')} found{ignored}")
     with boundary():
         bar = st.progress(0.0, "Predicting") if len(rows.frame) > PIECE_ROWS else None
 

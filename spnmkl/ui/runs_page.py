@@ -31,7 +31,8 @@ def runs_page() -> None:
         key="open_project",
         on_click=open_dialog,
         args=(PROJECT,),
-        help="The drawing, the data, the choices and all runs in one file.",
+        help="The drawing, the data that are loaded now, the choices and all runs in one file. Runs on other data are "
+        "kept without theirs.",
     )
     if opened_dialog() == PROJECT:
         project_dialog(work)
@@ -143,7 +144,8 @@ def one_run(work: Workspace, run: Run) -> None:
             if run.model
             else "A run over given kernel matrices has no model for new rows.",
         )
-    with remove.popover("Remove", width="stretch"):
+    # A key of its own for each run: with the run, its open popover is gone, and is not armed for the next one.
+    with remove.popover("Remove", width="stretch", key=f"remove_{run.name}"):
         st.markdown(f"**{plain(run.name)}** will be forgotten.")
         st.button("Remove it", type="primary", key="remove_run", on_click=trainer.remove, args=(run.name,))
 

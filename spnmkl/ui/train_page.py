@@ -21,7 +21,7 @@ from spnmkl.runs.estimate import estimate, refusal
 from spnmkl.runs.scores import share_right
 from spnmkl.runs.settings import Settings
 from spnmkl.runs.training import Run
-from spnmkl.runs.words import effort, ending, percent, pruning
+from spnmkl.runs.words import doubts, effort, ending, percent, pruning
 from spnmkl.solution import Record
 from spnmkl.structure import SPN
 from spnmkl.ui.activity import FOLDS, Activity, Kind, Trainer, free_kernels, kept_bytes
@@ -217,7 +217,8 @@ def current_run(work: Workspace) -> Run | None:
 def progress(activity: Activity) -> None:
     job = activity.job
     words = "waiting for another training to end" if job.state == "waiting" else job.words
-    said = f"{DOING[activity.kind]}: {words} · {job.seconds:.1f} s"
+    doing = DOING[activity.kind]
+    said = f"{doing if words in ('', doing.lower()) else f'{doing}: {words}'} · {job.seconds:.1f} s"
     records = list(job.records)
     if activity.kind == "train":
         said += f" · gap {percent(records[-1].gap)}" if records and records[-1].gap < 1e6 else ""
@@ -234,10 +235,13 @@ def outcome(run: Run, settings: Settings) -> None:
     low, high = test.interval
     majority, share = test.majority
     st.markdown(
-        f"**{share_right(test.accuracy)}** of {run.n_test:,} test rows right (95 % interval {low:.0%} to {high:.0%}; "
-        f"always answering *{plain(str(majority)[:30])}* gives {share:.0%}) · **{share_right(train.accuracy)}** of "
+        f"**{share_right(test.accuracy)}** of {run.n_test:,} test rows right (95 % interval "
+        f"{100 * low:.0f}–{100 * high:.0f} %; always answering *{plain(str(majority)[:30])}* gives "
+        f"{share_right(share)}) · **{share_right(train.accuracy)}** of "
         f"{run.n_train:,} training rows · {effort(run)}"
     )
+    for doubt in doubts(run):
+        st.warning(plain(doubt))
     changed = "" if run.settings == settings else " **The settings have changed since: press Train.**"
     st.caption(f"{plain(pruning(run))} C = {run.settings.C:.3g}.{changed}")
 
@@ -309,7 +313,8 @@ def choice_of_C(work: Workspace) -> None:
     done, total = int(np.isfinite(found.scores).sum()), found.scores.size
     stopped = f" Stopped after {done} of {total} trainings." if done < total else ""
     best = share_right(float(np.nanmax(found.mean)))
-    left.caption(f"Best: C = {found.best_C:.3g}, {best} right. Bars: one standard error.{stopped}")
+    folds = found.scores.shape[1]
+    left.caption(f"{folds} folds. Best: C = {found.best_C:.3g}, {best} right. Bars: one standard error.{stopped}")
     right.altair_chart(stability_chart(found, names(work.drawing.spn)), width="stretch")
     which = (
         "Every weight" if len(found.beta) <= MOST_SHOWN else f"The {MOST_SHOWN} heaviest of {len(found.beta)} weights"

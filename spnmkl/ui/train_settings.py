@@ -15,6 +15,7 @@ from spnmkl.errors import ParameterError
 from spnmkl.export.text import weight_symbol
 from spnmkl.problem import Power
 from spnmkl.runs.settings import Settings
+from spnmkl.runs.words import SOLVER_NAMES
 from spnmkl.structure import SPN
 from spnmkl.structure.paths import product_layers
 from spnmkl.ui.activity import Trainer
@@ -28,7 +29,10 @@ POWERS = {
     "product": "one per product",
     "sparse": "sparse: the smallest exponents",
 }
-SOLVERS = {"newton": "second order (fast)", "paper": "Algorithm 1 of the paper (slow, for teaching)"}
+SOLVERS = {
+    "newton": f"{SOLVER_NAMES['newton']} (fast)",
+    "paper": f"{SOLVER_NAMES['paper']} of the paper (slow, for teaching)",
+}
 CLASS_WEIGHTS = {"equal": "all samples alike", "balanced": "balanced: rare classes count more", "own": "by hand"}
 
 

@@ -12,6 +12,7 @@ import pytest
 from app_pages import fine, labelled, opened, texts, work
 from sklearn.metrics import confusion_matrix, roc_auc_score
 from sklearn.svm import SVC
+from streamlit.proto.Metric_pb2 import Metric as MetricProto
 from streamlit.testing.v1 import AppTest
 
 from spnmkl import SPNMKLClassifier
@@ -295,6 +296,11 @@ def test_moving_a_weight_and_going_back() -> None:
     assert float(at.metric[0].value) == pytest.approx(objective, rel=2e-4)
     assert at.metric[0].delta == f"{100 * (objective / run.solution.objective - 1):+.2f} %"
     assert at.metric[1].value == f"{100 * accuracy:.1f} %"
+    learned = run.solution.beta[heaviest]
+    labelled(at.number_input, "β typed").set_value(learned * (1 + 1e-5)).run()
+    assert at.metric[0].delta == "the same, within the proven gap"
+    assert at.metric[0].proto.color == MetricProto.MetricColor.GRAY
+    labelled(at.number_input, "β typed").set_value(0.25).run()
     labelled(at.selectbox, "Weight").select("p4").run()
     slider = labelled(at.slider, "β")
     assert slider.max == pytest.approx(3 * run.solution.beta[heaviest])
@@ -391,3 +397,14 @@ def test_what_is_kept_of_a_run_holds_no_kernel() -> None:
     work(at).trainer.tasks[run.name] = None  # type: ignore[assignment]
     for tab in TABS:
         fine(show(at, tab))
+
+
+def test_the_id_of_a_sample_is_shown() -> None:
+    data = load_sample("breast_cancer")
+    frame = data.frame.assign(remark="none", code=[f"C{k:03}" for k in range(len(data.frame))])
+    dataset = Dataset("coded", frame, data.label, ("remark", "code"), data.views)
+    task, prepared, run = training(placed(opening_structure(dataset)), dataset, Settings())
+    at = fine(shown(task, run, prepared, "Samples"))
+    (wrong,) = [table.value for table in at.dataframe if "predicted" in table.value]
+    assert wrong["code "].tolist() == [f"C{row - 1:03}" for row in wrong["row"]]
+    assert f"code **C{labelled(at.number_input, 'Row of the table').value - 1:03}**. A test row" in texts(at)

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from spnmkl import SPN, Kernel, Product, SPNMKLClassifier, Sum
 from spnmkl.cli import main
-from spnmkl.data import Dataset, load_sample
+from spnmkl.data import Choices, Dataset, load_sample
 from spnmkl.runs import prediction
 
 
@@ -102,7 +102,7 @@ def test_without_labels_there_is_no_accuracy(at: AppTest) -> None:
     fine(give_rows(at, "new.csv", csv(load_sample("wine").frame.drop(columns="cultivar"))))
     assert not at.metric
     assert len(predictions(at)) == 178
-    assert "all 13 columns of training found" in texts(at)
+    assert "all 13 needed columns found" in texts(at)
 
 
 def test_columns_that_do_not_fit_are_named(at: AppTest) -> None:
@@ -229,3 +229,40 @@ def test_rows_that_are_no_table_are_refused(at: AppTest) -> None:
     give_rows(at, "new.parquet", b"PAR1 no parquet")
     assert len(at.error) == 1
     assert work(at).predicting.rows is None
+
+
+def test_values_that_were_filled_or_unknown_are_told() -> None:
+    at = opened("predict")
+    dataset = load_sample("clinic")
+    bring(at, dataset, dataset.template("flat"))
+    work(at).choices = Choices(missing="mean")
+    train(work(at).trainer, at)
+    new = dataset.frame.iloc[:4].assign(body__bmi=np.nan, care__ward="Z")
+    fine(give_rows(at.run(), "new.csv", csv(new)))
+    said = [warning.value.replace("\\", "") for warning in at.warning]
+    assert any("filled in 4 rows" in note for note in said)
+    assert any("'care__ward': 'Z' is unknown" in note for note in said)
+    assert predictions(at)["filled or unknown"].str.contains("care__ward unknown").all()
+
+
+def test_new_rows_are_not_asked_for_labels_and_a_missing_view_is_named() -> None:
+    frame = load_sample("wine").frame.assign(bottle_id=[f"b{k}" for k in range(178)])
+    columns = list(load_sample("wine").frame.columns[:6])
+    views = {"taste": tuple(columns[:3]), "look": tuple(columns[3:])}
+    dataset = Dataset("two", frame[["bottle_id", *columns, "cultivar"]], "cultivar", ("bottle_id",), views)
+    at = opened("predict")
+    bring(at, dataset, SPN(Sum(*(Product(Kernel("rbf", features=list(names))) for names in views.values()))))
+    train(work(at).trainer, at)
+    taste, look = (csv(frame[["bottle_id", *names]].iloc[:9]) for names in views.values())
+    fine(give_rows(at.run(), "taste.csv", taste, ("look.csv", look)))
+    assert len(predictions(at)) == 9
+    assert not [box for box in at.selectbox if box.label == "Labels are"]
+    give_rows(at, "taste.csv", taste)
+    assert "No file gives the view 'look' (columns" in at.error[0].value.replace("\\", "")
+
+
+def test_test_rows_are_numbered_as_in_the_whole_table(at: AppTest) -> None:
+    labelled(at.button, "Try the test rows").click().run()
+    run = work(fine(at)).trainer.run
+    assert run is not None
+    assert predictions(at)["row"].tolist() == (run.test + 1).tolist()

@@ -153,10 +153,17 @@ def test_a_name_that_is_taken_or_empty_is_refused(at: AppTest, new: str) -> None
     work(at).trainer.rename("Run 1", "Run 1")
 
 
+def removing(at: AppTest) -> list[str]:
+    """The identities of the popovers that remove a run; the browser keeps one open as long as it is the same."""
+    return [block.proto.id for block in at.get("popover") if block.proto.popover.label == "Remove"]
+
+
 def test_a_run_is_removed(at: AppTest) -> None:
     tick(at, 1)
+    (open_before,) = removing(at)
     at.button(key="remove_run").click().run()
     fine(at)
+    assert [open_before] != removing(at), "an open popover is not taken over by the next run"
     trainer = work(at).trainer
     assert names(at) == ["Run 2"] == list(trainer.tasks)
     assert trainer.chosen is None
@@ -375,3 +382,9 @@ def test_a_trainer_keeps_names_and_tasks_together() -> None:
     assert [run.name for run in trainer.runs] == ["best"] == list(trainer.tasks)
     assert trainer.chosen == "best"
     assert trainer.fresh_name() == "Run 3", "a name is not given twice"
+
+
+def test_a_weight_that_a_run_has_not_is_an_empty_cell(at: AppTest) -> None:
+    table = compare(tick(at, 0, 1), "Weights β").dataframe[1]
+    assert table.proto.placeholder == ""
+    assert table.proto.HasField("placeholder")

@@ -1,15 +1,20 @@
 """The Train page without a browser: what it asks for, what it starts, how it says what came out."""
 
+import re
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from app_pages import bring, fine, labelled, opened, texts, work
 from streamlit.testing.v1 import AppTest
 
 from spnmkl import SPNMKLClassifier
 from spnmkl.data import Dataset, Preparation, Split, load_sample, split_rows
+from spnmkl.runs.settings import Settings
+from spnmkl.runs.words import pruned_means, pruning
 from spnmkl.structure import SPN, Kernel, Product, Sum, templates
 from spnmkl.ui import train_page
 from spnmkl.ui.activity import Kind
@@ -105,7 +110,7 @@ def test_choosing_C_and_taking_it(at: AppTest) -> None:
     found = work(at).trainer.cross_validation
     assert found is not None
     fine(tab(at, "Choice of C"))
-    assert f"Best: C = {found.best_C:.3g}" in texts(at)
+    assert f"5 folds. Best: C = {found.best_C:.3g}" in texts(at)
     labelled(at.button, f"Take the best C, {found.best_C:.3g}").click().run()
     assert found.best_C == work(at).trainer.settings.C
     press(at, "Train")
@@ -304,3 +309,47 @@ def test_the_same_drawing_elsewhere_is_not_computed_again(at: AppTest) -> None:
     assert trainer.prepared(work(at).task) is before
     press(at, "Train")
     assert trainer.runs[-1].spn == work(at).drawing.spn, "the run is shown as it was drawn"
+
+
+def test_a_model_no_better_than_guessing_is_said_to_be(at: AppTest) -> None:
+    """Certified weights of noise: the training rows are known by heart, the test rows guessed."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(120, 5)), columns=list("abcde")).assign(y=["p", "q"] * 60)
+    dataset = Dataset("noise", frame, "y")
+    bring(at, dataset, SPN(Sum(Product(Kernel("rbf", gamma=1.0)))))
+    work(at).trainer.settings = Settings(C=100.0)
+    fine(press(finish(at), "Train"))
+    assert "Certified optimal" in at.success[0].value
+    guessing, by_heart = [warning.value for warning in at.warning]
+    assert "no better than guessing" in guessing
+    assert "Choose C" in guessing
+    assert "far better" in by_heart
+
+
+def test_a_good_model_gets_no_warning_and_percentages_look_alike(at: AppTest) -> None:
+    fine(press(at, "Train"))
+    assert not at.warning
+    assert not re.search(r"[0-9]%", texts(at))
+
+
+def test_what_is_being_done_is_said_once(at: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    def said(words: str) -> str:
+        monkeypatch.setattr(train_page.st, "info", lambda text, **looks: heard.append(text))
+        heard: list[str] = []
+        job = SimpleNamespace(state="running", words=words, seconds=2.2, records=[], stopping=False)
+        train_page.progress(SimpleNamespace(kind="train", job=job))  # type: ignore[arg-type]
+        return heard[0]
+
+    assert said("training") == "Training · 2.2 s"
+    assert said("kernels 1 of 3") == "Training: kernels 1 of 3 · 2.2 s"
+
+
+def test_one_pruned_weight_is_spoken_of_as_one(at: AppTest) -> None:
+    fine(press(at, "Train"))
+    run = work(at).trainer.runs[0]
+    (first, when), *_ = run.solution.pruned.items()
+    one = replace(run, solution=replace(run.solution, pruned={first: when}))
+    assert "What it leads to adds nothing" in pruning(one)
+    assert "covers it too" in pruning(one)
+    two = replace(run, solution=replace(run.solution, pruned={first: when, "another": when}))
+    assert "What they lead to" in pruned_means(two.solution)

@@ -74,6 +74,8 @@ def test_accuracy_over_folds() -> None:
     assert (table["high"] - table["mean"]).tolist() == pytest.approx([0.05, 0.025, 0])  # by hand; one fold has none
     assert table["folds"].tolist() == [2, 2, 1]
     assert "C = 1" in charts.to_svg(chart)
+    heights = [layer["encoding"]["y"] for layer in chart.to_dict()["layer"] if "encoding" in layer]
+    assert {y["title"] for y in heights} == {"accuracy on 2 held-out folds"}, "one layer without a title hides it"
     started = replace(result, scores=np.full((3, 2), np.nan))
     assert "<svg" in charts.to_svg(charts.cv_chart(started))
     assert "<svg" in charts.to_svg(charts.stability_chart(started, {}))

@@ -205,3 +205,24 @@ def test_given_matrices_are_needed_by_name() -> None:
     run = train(prepare(spn, dataset, Choices(), SPLIT), Settings())
     assert was_trained_on(run, dataset)
     assert not was_trained_on(run, replace(dataset, matrices={}))
+
+
+def test_ids_do_not_tell_drawings_apart() -> None:
+    """The same drawing under other ids is the same; the root of another drawing is a root too."""
+    first = small_structure()
+    stored = first.to_dict()
+    for node in stored["nodes"]:
+        node["id"] += "_new"
+    stored["edges"] = [[f"{a}_new", f"{b}_new"] for a, b in stored["edges"]]
+    renamed = SPN.from_dict(stored)
+    assert only_here(first, [renamed]) == only_here(renamed, [first]) == frozenset()
+    one, two = Kernel("linear", id="a"), Kernel("cosine", id="b")
+    small = SPN(Sum(Product(one, id="p"), id="top"))
+    large = SPN(Sum(Product(one, id="q"), Product(two, id="r"), id="root"))
+    assert only_here(large, [small]) == {"r", "b"}
+    assert only_here(small, [large]) == frozenset()
+
+
+def test_solvers_are_called_as_on_the_page_train() -> None:
+    assert runs_table(runs())["solver"].tolist() == ["second order"] * 2
+    assert settings_table(runs(), everything=True).loc["solver"].tolist() == ["second order"] * 2

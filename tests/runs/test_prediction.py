@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from spnmkl import SPNMKLClassifier
+from spnmkl import SPN, Kernel, Product, SPNMKLClassifier, Sum
 from spnmkl.cli import main
 from spnmkl.data import Choices, Dataset, SplitSettings, load_sample
 from spnmkl.errors import SPNMKLError
@@ -229,3 +229,102 @@ def test_an_empty_table_is_refused(wine: Run) -> None:
     ours = predictor(wine)
     with pytest.raises(SPNMKLError, match="no row"):
         ours.predict(ours.match(load_sample("wine").frame.iloc[:0]))
+
+
+@pytest.fixture(scope="module")
+def sites() -> tuple[pd.DataFrame, Run]:
+    """Classes that x and the site tell; a view whose kernel is pruned; a numeric id; gaps."""
+    rng = np.random.default_rng(4)
+    frame = pd.DataFrame(rng.normal(size=(90, 4)), columns=["x", "y", "noise", "hum"])
+    frame["site"] = rng.choice(["Rome", "Bern"], 90)
+    frame["label"] = np.where(frame["x"] + (frame["site"] == "Rome") > 0.4, "ill", "well")
+    frame["number_id"] = rng.permutation(90) + 1000
+    frame.loc[5, "x"] = np.nan
+    views = {"signal": ("x", "y"), "static": ("noise", "hum"), "place": ("site",)}
+    dataset = Dataset("sites", frame, "label", ignored=("number_id",), views=views)
+    spn = SPN(
+        Sum(
+            Product(Kernel("rbf", features=["x", "y"])),
+            Product(Kernel("hamming", features=["site"])),
+            Product(Kernel("rbf", gamma=1e-6, features=["noise", "hum"])),
+        )
+    )
+    run = train(prepare(spn, dataset, Choices(missing="mean"), SPLIT), Settings())
+    assert len(run.solution.pruned) == 1
+    return frame, run
+
+
+def test_columns_that_only_pruned_kernels_saw_may_be_absent(sites: tuple[pd.DataFrame, Run]) -> None:
+    frame, run = sites
+    ours = Predictor.from_file("m.spnmkl", model_bytes(predictor(run).model))
+    assert run.preparation.names == ("x", "y", "noise", "hum", "site")
+    assert ours.needed.names == run.used.names == ("x", "y", "site")
+    whole = ours.predict(ours.match(frame)).table
+    fewer = ours.predict(ours.match(frame.drop(columns=["noise", "hum"]))).table
+    np.testing.assert_allclose(fewer["score"], whole["score"], rtol=1e-12)
+    X = run.preparation.transform(frame)
+    np.testing.assert_allclose(whole["score"], predictor(run).model.decision_function(X), atol=1e-12)
+    assert ours.match(frame.drop(columns=["noise", "y"])).lacking == ("y",)
+
+
+def test_a_model_that_uses_nothing_needs_nothing(sites: tuple[pd.DataFrame, Run]) -> None:
+    frame, _ = sites
+    dataset = Dataset("sites", frame, "label", ignored=("number_id", "site"))
+    nothing = predictor(
+        train(prepare(dataset.template("flat"), dataset, Choices(missing="mean"), SPLIT), Settings(C=1e-6))
+    )
+    assert nothing.needed.names == ()
+    assert len(set(nothing.predict(nothing.match(frame[["number_id"]])).table["prediction"])) == 1
+
+
+def test_filled_and_unknown_values_are_told_and_marked(sites: tuple[pd.DataFrame, Run]) -> None:
+    frame, run = sites
+    new = frame.iloc[10:15].reset_index(drop=True)
+    new.loc[[0, 1], "x"], new.loc[1, "y"], new.loc[3, "site"], new.loc[4, "noise"] = np.nan, np.nan, "Oslo", np.nan
+    found = predictor(run).predict(predictor(run).match(new))
+    assert found.notes[0] == "3 values were filled in 2 rows."
+    assert found.notes[1].startswith("'site': 'Oslo' is unknown")
+    assert found.notes[1].endswith("1 row.")
+    assert found.table["filled or unknown"].tolist() == ["x filled", "x filled; y filled", "", "site unknown", ""]
+    usual = predictor(run).predict(predictor(run).match(frame.iloc[10:15]))
+    assert not usual.notes
+    assert "filled or unknown" not in usual.table
+
+
+def test_the_command_line_tells_of_them_too(
+    sites: tuple[pd.DataFrame, Run], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    frame, run = sites
+    (tmp_path / "m.spnmkl").write_bytes(model_bytes(predictor(run).model))
+    new = frame.iloc[10:15].drop(columns=["noise", "hum"]).assign(site="Oslo", x=np.nan)
+    new.to_csv(tmp_path / "new.csv", index=False)
+    assert main(["predict", str(tmp_path / "m.spnmkl"), str(tmp_path / "new.csv")]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("prediction\n")
+    assert "spnmkl: 5 values were filled in 5 rows." in err
+    assert "spnmkl: 'site': 'Oslo' is unknown" in err
+    new.drop(columns="y").to_csv(tmp_path / "new.csv", index=False)
+    assert main(["predict", str(tmp_path / "m.spnmkl"), str(tmp_path / "new.csv")]) == 2
+    err = capsys.readouterr().err
+    assert "lacks 1 column of training: 'y'" in err
+    assert "closest" not in err, "x is the closest name, but the file has it already as itself"
+
+
+def test_a_view_that_is_absent_is_named(sites: tuple[pd.DataFrame, Run]) -> None:
+    frame, run = sites
+    ours = Predictor.from_file("m.spnmkl", model_bytes(predictor(run).model))
+    said = ours.match(frame[["site", "label"]]).lacking_sentence
+    assert said.startswith("No file gives the view 'signal' (columns 'x', 'y').")
+    both = ours.match(frame[["y", "label"]]).lacking_sentence
+    assert "No file gives the view 'place' (columns 'site'). The table lacks 1 column of training: 'x'" in both
+    assert "No file" not in ours.match(frame[["y", "site"]]).lacking_sentence
+    assert "No file" not in ours.match(frame.drop(columns="site").assign(SITE="Rome")).lacking_sentence
+
+
+def test_rows_keep_their_numbers_and_their_id(sites: tuple[pd.DataFrame, Run]) -> None:
+    frame, run = sites
+    ours = predictor(run)
+    table = ours.predict(ours.match(frame.iloc[run.test].rename(columns={"number_id": "code"}))).table
+    assert table["row"].tolist() == (run.test + 1).tolist()
+    known = ours.predict(ours.match(frame)).table
+    assert known["number_id"].tolist() == frame["number_id"].tolist()

@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from spnmkl import SPN, DataError, Kernel, KernelError, Product, StructureError, Sum
 from spnmkl.data import Choices, Dataset, SplitSettings, load_sample, split_rows
-from spnmkl.runs.prepared import Prepared, prepare
+from spnmkl.runs.prepared import Prepared, leaves_by_view, prepare
 
 SPLIT = SplitSettings(0.3, 5)
 
@@ -245,3 +245,13 @@ def test_life_is_shown_and_a_tick_can_stop() -> None:
 def test_an_invalid_drawing_is_refused() -> None:
     with pytest.raises(StructureError, match="every child of a sum must be a product"):
         prepared(SPN(Sum(Kernel("rbf", features=["a"]))))
+
+
+def test_columns_in_no_view_are_together() -> None:
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 4)), columns=list("abcd"))
+    frame["label"] = ["x", "y"] * 20
+    kernels = [Kernel("rbf", features=[*names], id=names) for names in ("a", "b", "c", "cd", "bc")]
+    spn = SPN(Sum(*(Product(kernel) for kernel in kernels)))
+    found = leaves_by_view(spn, Dataset("t", frame, "label", views={"first": ("a", "b")}))
+    assert found == {"first": ("a", "b"), "in no view": ("c", "cd")}
+    assert leaves_by_view(spn, Dataset("t", frame, "label")) == {}, "without views there is nothing to compare"
