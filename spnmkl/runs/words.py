@@ -64,14 +64,15 @@ def doubts(run: Run) -> list[str]:
     (low, high), (answer, share), said = test.interval, test.majority, []
     if low <= share:
         said.append(
-            f"On the test rows this is no better than guessing, as far as {counted(test.n, 'row')} can tell: always "
-            f"answering {quoted(answer)} gives {share_right(share)}, and the 95 % interval of the accuracy "
-            f"{'contains' if share <= high else 'lies below'} that. Choose C may find a better C."
+            f"This {'may be no better' if share <= high else 'is worse'} than guessing: always answering "
+            f"{quoted(answer)} gives {share_right(share)}, and the 95 % interval of the test accuracy "
+            f"{'contains' if share <= high else 'lies below'} that. The button 'Choose C' may find a better C."
         )
     if train.accuracy - test.accuracy > FAR_ABOVE and train.accuracy > high:
         said.append(
             f"It answers training rows far better ({share_right(train.accuracy)}) than test rows "
-            f"({share_right(test.accuracy)}): it may have learned them by heart. Choose C tries smaller values of C."
+            f"({share_right(test.accuracy)}): it may have learned them by heart. The button 'Choose C' tries "
+            "smaller values of C."
         )
     return said
 

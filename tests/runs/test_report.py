@@ -206,3 +206,12 @@ def test_text_that_looks_like_numbers_is_kept_as_text() -> None:
     frame = pd.DataFrame({"code": ["01", "02", "01", "02"], "word": ["a", "b", "c", "d"], "y": ["1", "2", "1", "2"]})
     dataset = Dataset("codes", frame, "y")
     assert "text_columns=['code', 'y']" in reproduction_code(trained().run, dataset)
+
+
+def test_a_report_says_what_the_proof_does_not_tell() -> None:
+    found = trained()
+    scores = found.run.test_scores
+    always = replace(found.run, test_scores=replace(scores, decision=np.ones_like(scores.decision)))
+    page = Page(html_report(always, found.prepared, found.dataset)).text.replace("\u00a0", " ")
+    assert "than guessing: always answering" in page
+    assert f"Columns used{len(found.run.used.names)}" in page
