@@ -76,19 +76,11 @@ def ready(work: Workspace) -> Split | None:
         st.warning(f"The data cannot be trained on yet. {plain(error)}")
         st.page_link("pages/data.py", label="Mend it in Data", icon=":material/table:")
         return None
-    if lacks_values(work):
+    if work.lacks_values:
         st.warning("Some values are missing. Choose in Data, under *3 · Preparation*, to fill them or leave them out.")
         st.page_link("pages/data.py", label="Choose in Data", icon=":material/table:")
         return None
     return parts
-
-
-def lacks_values(work: Workspace) -> bool:
-    """Whether values are missing, columns are used, and nobody has said what to do about it."""
-    spn, dataset = work.drawing.spn, work.dataset
-    if work.choices.missing != "refuse" or all(spn.spec(v).kernel == "precomputed" for v in spn.kernels):
-        return False
-    return bool(dataset.frame[list(dataset.features)].isna().to_numpy().any())
 
 
 def controls(work: Workspace, parts: Split) -> None:
