@@ -287,7 +287,7 @@ def block_norm_mkl(kernels: Kernels, y: ArrayLike, C: ArrayLike, lam: float = 1.
     return _block_result(program, W)
 
 
-def lq_norm_mkl(kernels: Kernels, y: ArrayLike, C: ArrayLike, q: int = 2) -> BlockResult:
+def lq_norm_mkl(kernels: Kernels, y: ArrayLike, C: ArrayLike, q: float = 2) -> BlockResult:
     """min ½ Σ_m ‖w_m‖²/θ_m + Σ_i C_i ℓ_i over ‖θ‖_q ≤ 1: Kloft et al., and SimpleMKL with q = 1."""
     signs, bound = _columns(y, C)
     W, f = _blocks(kernels, signs)

@@ -1,0 +1,228 @@
+"""Well-known ways to combine kernels, one interface for all: most are presets of the engine (formulation, section 9).
+
+A method takes matrices by the label of their kernel, so that all methods share those of one split of the data, and
+chooses C, and among its candidates, by cross-validation on the rows it is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from spnmkl.circuit.program import Floats
+from spnmkl.errors import KernelError, ParameterError, StructureError
+from spnmkl.fixed_weights import Matrices, Weigh, chosen, equal, machines, validated
+from spnmkl.kernels import FittedKernel, fit_kernels
+from spnmkl.problem import check_labels
+from spnmkl.selection import cross_validate_C
+from spnmkl.solution import Solution
+from spnmkl.solvers import C_min, solve
+from spnmkl.structure import SPN, Kernel, Product, Sum, templates
+from spnmkl.structure.nodes import first_double
+
+NORMS = {"4/3": 4 / 3, "2": 2.0, "4": 4.0}
+WIDTHS = (1 / 16, 1 / 4, 1.0, 4.0, 16.0)
+
+
+class Model(Protocol):
+    """What training gives: decision values from cross-kernels by label, and the labels of the kernels it uses."""
+
+    @property
+    def active(self) -> frozenset[str]: ...
+
+    def decision_function(self, cross: Matrices) -> Floats: ...
+
+
+@dataclass(frozen=True)
+class Learned:
+    """Weights that the engine learned."""
+
+    solution: Solution
+
+    @property
+    def active(self) -> frozenset[str]:
+        spn = self.solution.spn
+        return frozenset(map(spn.label, self.solution.active_circuit()[0].leaves))
+
+    def decision_function(self, cross: Matrices) -> Floats:
+        return self.solution.decision_function(_of_leaves(self.solution.spn, cross))
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A trained method; `validation` is the mean accuracy on held-out folds at the C chosen from `grid`."""
+
+    model: Model
+    spn: SPN
+    classes: NDArray
+    C: float
+    grid: Floats
+    validation: float
+
+    def decision_function(self, cross: Matrices) -> Floats:
+        """(rows,) for two classes, (rows, classes) otherwise; `cross` holds (rows, n) matrices by label."""
+        return self.model.decision_function(cross)
+
+    def predict(self, cross: Matrices) -> NDArray:
+        return self.classes[chosen(self.decision_function(cross))]
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to combine kernels.
+
+    Attributes
+    ----------
+    candidates : the structures of which cross-validation chooses one.
+    weigh : for sums whose weights the engine does not learn: from the matrices, in the order of the structure's leaves,
+        and the labels of the training rows.
+    """
+
+    name: str
+    candidates: tuple[SPN, ...]
+    weigh: Weigh | None = None
+
+    def fit(
+        self,
+        kernels: Matrices,
+        y: ArrayLike,
+        C: Sequence[float] | None = None,
+        *,
+        points: int = 11,
+        folds: int = 5,
+        random_state: int | None = 0,
+        **settings: Any,
+    ) -> Fitted:
+        """Choose by cross-validation, then train on all rows given.
+
+        Parameters
+        ----------
+        kernels : label → (n, n) matrix of the training rows.
+        C : values to choose from; by default so many `points` from just above C_min to 1000 C_min where the engine
+            learns with p = 1, else from 0.01 to 1000.
+        settings : passed to `solve`.
+        """
+        labels = check_labels(y)
+        trials = []
+        for spn in self.candidates:
+            own = _of_leaves(spn, kernels)
+            grid = np.unique(self._grid(spn, own, labels, points, settings) if C is None else np.asarray(C, float))
+            if len(grid) == len(self.candidates) == 1:  # nothing to choose
+                scores = np.array([np.nan])
+            else:
+                scores = self._validated(spn, own, labels, grid, folds, random_state, settings)
+            best = int(scores.argmax())
+            trials.append((float(scores[best]), spn, own, grid, float(grid[best])))
+        score, spn, own, grid, best_C = max(trials, key=lambda trial: trial[0])
+        return Fitted(self._trained(spn, own, labels, best_C, settings), spn, np.unique(labels), best_C, grid, score)
+
+    def _grid(self, spn: SPN, own: Matrices, y: NDArray, points: int, settings: Mapping[str, Any]) -> Floats:
+        if self.weigh is not None or any(spn.p(v) != 1 for v in spn.products):
+            return np.logspace(-2, 3, points)
+        return C_min(spn, own, y, tol=1e-2, n_threads=settings.get("n_threads")) * np.logspace(0.1, 3, points)
+
+    def _validated(
+        self,
+        spn: SPN,
+        own: Matrices,
+        y: NDArray,
+        grid: Floats,
+        folds: int,
+        random_state: int | None,
+        settings: Mapping[str, Any],
+    ) -> Floats:
+        """(C,) mean accuracy over the folds, which are the same for all methods."""
+        if self.weigh is None:
+            return cross_validate_C(spn, own, y, grid.tolist(), folds=folds, random_state=random_state, **settings).mean
+        return validated(own, y, self.weigh, grid, folds, random_state)
+
+    def _trained(self, spn: SPN, own: Matrices, y: NDArray, C: float, settings: Mapping[str, Any]) -> Model:
+        if self.weigh is None:
+            return Learned(solve(spn, own, y, C=C, warn=False, **settings))
+        by_label = {spn.label(leaf): K for leaf, K in own.items()}
+        return next(machines(by_label, y, self.weigh, np.array([C])))
+
+
+def baselines(groups: Mapping[str, Sequence[Kernel]], n_features: int | None = None) -> dict[str, Method]:
+    """Methods over base kernels that come in groups, such as the views of the data.
+
+    ℓ_q-norm MKL (Kloft et al. 2011) minimises ½ Σ_m ‖w_m‖²/θ_m + C Σ_i ℓ_i over ‖θ‖_q ≤ 1. Minimised over θ,
+    its first term is ½ (Σ_m ‖w_m‖^r)^{2/r} with r = 2q/(q+1). One layer with exponent p, minimised over β, has a
+    multiple of Σ_m ‖w_m‖^r with r = 2p/(p+1): so p = q, at another C, which is chosen anyhow. SimpleMKL is q = 1.
+
+    Parameters
+    ----------
+    groups : the name of each group → its kernels; labels must be given and differ.
+    n_features : for a support vector machine on all columns, standardised, with rbf kernels of several widths.
+
+    Returns
+    -------
+    dict from name to Method; those over groups are left out where there is one group only.
+    """
+    kernels = _labelled(kernel for group in groups.values() for kernel in group)
+    methods = [
+        Method("average kernel", (templates.flat(kernels),), equal),
+        Method("best kernel", tuple(templates.flat([kernel]) for kernel in kernels), equal),
+        Method("SimpleMKL", (templates.flat(kernels),)),
+        *(Method(f"ℓ_{name}-MKL", (templates.flat(kernels, p=q),)) for name, q in NORMS.items()),
+    ]
+    if len(groups) > 1:
+        methods += [
+            Method("composite", (templates.grouped(groups),)),
+            Method("product of sums", (templates.product_of_sums(groups),)),
+            Method("sums and product", (sums_and_product(groups),)),
+        ]
+    if n_features is not None:
+        methods.append(Method("RBF-SVM", tuple(templates.flat([kernel]) for kernel in widths(n_features)), equal))
+    return {method.name: method for method in methods}
+
+
+def sums_and_product(groups: Mapping[str, Sequence[Kernel]]) -> SPN:
+    """The groups each for itself, and the product of them all: p = 1 prunes whichever of these does not help."""
+
+    def added(kernels: Sequence[Kernel]) -> Sum:
+        return Sum(*(Product(kernel.on(kernel.spec.features, kernel.node.label)) for kernel in kernels))
+
+    single = (Product(added(kernels), label=name) for name, kernels in groups.items())
+    return SPN(Sum(*single, Product(*map(added, groups.values()), label="product")))
+
+
+def widths(n_features: int) -> list[Kernel]:
+    """Rbf kernels on all columns, standardised; 1/n_features is a usual width."""
+    return [Kernel("rbf", gamma=width / n_features, label=f"all rbf {width:g}") for width in WIDTHS]
+
+
+def compute_kernels(methods: Iterable[Method], X: Floats) -> tuple[dict[str, Floats], dict[str, FittedKernel]]:
+    """The matrices of all methods by label, each computed once, and for `cross_kernels` the fitted kernels."""
+    leaves = {spn.label(leaf): (spn, leaf) for method in methods for spn in method.candidates for leaf in spn.kernels}
+    flat = templates.flat([_kernel(spn, leaf) for spn, leaf in leaves.values()])
+    matrices, fitted = fit_kernels(flat, X)
+    return {flat.label(leaf): K for leaf, K in matrices.items()}, {flat.label(v): k for v, k in fitted.items()}
+
+
+def _kernel(spn: SPN, leaf: str) -> Kernel:
+    spec = spn.spec(leaf)
+    return Kernel(spec.kernel, normalize=spec.normalize, **dict(spec.params)).on(spec.features, spn.label(leaf))
+
+
+def _of_leaves(spn: SPN, kernels: Matrices) -> dict[str, Floats]:
+    lacking = sorted({spn.label(leaf) for leaf in spn.kernels} - set(kernels))
+    if lacking:
+        raise KernelError(f"Kernel {lacking[0]!r} has no matrix; found those of {sorted(kernels)}; add it.")
+    return {leaf: kernels[spn.label(leaf)] for leaf in spn.kernels}
+
+
+def _labelled(kernels: Iterable[Kernel]) -> list[Kernel]:
+    found = list(kernels)
+    if not found:
+        raise ParameterError("The groups hold no kernel; give each group at least one.")
+    labels = [kernel.node.label for kernel in found]
+    if None in labels:
+        raise StructureError(f"Methods find matrices by label; {found[labels.index(None)]!r} has none: give label=.")
+    if (double := first_double(label for label in labels if label is not None)) is not None:
+        raise StructureError(f"Two kernels have the label {double!r}; give each base kernel its own.")
+    return found
