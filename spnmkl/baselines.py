@@ -21,7 +21,7 @@ from spnmkl.problem import check_labels
 from spnmkl.selection import cross_validate_C
 from spnmkl.solution import Solution
 from spnmkl.solvers import C_min, solve
-from spnmkl.structure import SPN, Kernel, Product, Sum, templates
+from spnmkl.structure import SPN, Kernel, KernelSpec, Product, Sum, templates
 from spnmkl.structure.nodes import first_double
 
 NORMS = {"4/3": 4 / 3, "2": 2.0, "4": 4.0}
@@ -196,17 +196,22 @@ def widths(n_features: int) -> list[Kernel]:
     return [Kernel("rbf", gamma=width / n_features, label=f"all rbf {width:g}") for width in WIDTHS]
 
 
-def compute_kernels(methods: Iterable[Method], X: Floats) -> tuple[dict[str, Floats], dict[str, FittedKernel]]:
+def compute_kernels(
+    methods: Iterable[Method], X: Floats, feature_names: Sequence[str] | None = None
+) -> tuple[dict[str, Floats], dict[str, FittedKernel]]:
     """The matrices of all methods by label, each computed once, and for `cross_kernels` the fitted kernels."""
-    leaves = {spn.label(leaf): (spn, leaf) for method in methods for spn in method.candidates for leaf in spn.kernels}
-    flat = templates.flat([_kernel(spn, leaf) for spn, leaf in leaves.values()])
-    matrices, fitted = fit_kernels(flat, X)
+    specs: dict[str, KernelSpec] = {}
+    for spn in (spn for method in methods for spn in method.candidates):
+        for leaf in spn.kernels:
+            if specs.setdefault(label := spn.label(leaf), spn.spec(leaf)) != spn.spec(leaf):
+                raise StructureError(f"Two kernels have the label {label!r}; give each base kernel its own.")
+    flat = templates.flat([_kernel(spec, label) for label, spec in specs.items()])
+    matrices, fitted = fit_kernels(flat, X, feature_names)
     return {flat.label(leaf): K for leaf, K in matrices.items()}, {flat.label(v): k for v, k in fitted.items()}
 
 
-def _kernel(spn: SPN, leaf: str) -> Kernel:
-    spec = spn.spec(leaf)
-    return Kernel(spec.kernel, normalize=spec.normalize, **dict(spec.params)).on(spec.features, spn.label(leaf))
+def _kernel(spec: KernelSpec, label: str) -> Kernel:
+    return Kernel(spec.kernel, normalize=spec.normalize, **dict(spec.params)).on(spec.features, label)
 
 
 def _of_leaves(spn: SPN, kernels: Matrices) -> dict[str, Floats]:

@@ -171,5 +171,8 @@ def test_messages() -> None:
         baselines({"left": [Kernel("rbf")]})
     with pytest.raises(StructureError, match=r"Two kernels have the label 'left 0.1'"):
         baselines({"a": GROUPS["left"], "b": GROUPS["left"]})
+    with pytest.raises(StructureError, match=r"Two kernels have the label 'left 0.1'"):
+        other = baselines({"a": [Kernel("linear", label="left 0.1")]})
+        compute_kernels([*METHODS.values(), *other.values()], rows(20)[0])
     with pytest.raises(KernelError, match=r"'left 0.1' has no matrix"):
         METHODS["SimpleMKL"].fit({"left 1.0": np.eye(4)}, [0, 1, 0, 1])
