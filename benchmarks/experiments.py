@@ -211,7 +211,7 @@ def accuracy_methods(data: Data) -> dict[str, Method]:
 
 def easy_mkl(kernels: Sequence[Floats], y: NDArray) -> Floats:
     """The weights, which do not depend on C; the machine on their sum is ours."""
-    return mklpy(kernels, np.where(y == y.max(), 1.0, -1.0), 1.0, Asked(1e-3), "EasyMKL")
+    return mklpy(kernels, np.where(y == np.unique(y)[-1], 1.0, -1.0), 1.0, Asked(1e-3), "EasyMKL")
 
 
 def known_methods() -> dict[str, Method]:

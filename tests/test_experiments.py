@@ -14,6 +14,8 @@ import experiments
 from experiment_report import average_ranks, complete, critical_difference, holm, pairwise
 from experiments import all_sets, auc, from_file, known_split, main, split_of
 
+from spnmkl.baselines import compute_kernels
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -84,6 +86,25 @@ def test_sets_are_found(folder: Path) -> None:
     assert sorted(column for kernels in data.groups.values() for column in kernels[0].spec.features) == [*range(30)]
     with pytest.raises(SystemExit, match="no set 'absent'"):
         main(["--sets", "absent", "--out", str(folder / "other")])
+
+
+def test_easy_mkl_takes_part_where_it_can(monkeypatch: pytest.MonkeyPatch) -> None:
+    """MKLpy is not installed with the tests: what it would be asked is checked, not what it answers."""
+    asked = []
+
+    def mklpy(kernels: list, y: np.ndarray, C: float, rule: object, name: str) -> np.ndarray:
+        asked.append((len(kernels), set(y.tolist()), name))
+        return np.arange(len(kernels), dtype=float)
+
+    monkeypatch.setattr(experiments, "mklpy", mklpy)
+    monkeypatch.setattr(experiments, "find_spec", lambda name: name == "MKLpy")
+    assert "EasyMKL (MKLpy)" not in experiments.accuracy_methods(all_sets(None)["iris"]())
+    data = all_sets(None)["breast_cancer"]()
+    method = experiments.accuracy_methods(data)["EasyMKL (MKLpy)"]
+    split = split_of(data, 0, experiments.SHORT.choice)
+    found = method.fit(compute_kernels([method], split.X)[0], split.y, points=2, folds=2)
+    assert asked == 3 * [(15, {-1.0, 1.0}, "EasyMKL")]
+    assert len(found.model.active) == 14
 
 
 def test_auc_of_more_classes_is_the_mean_over_classes() -> None:
