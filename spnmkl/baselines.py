@@ -102,8 +102,8 @@ class Method:
         Parameters
         ----------
         kernels : label → (n, n) matrix of the training rows.
-        C : values to choose from; by default so many `points` from just above C_min to 1000 C_min where the engine
-            learns with p = 1, else from 0.01 to 1000.
+        C : values to choose from; by default so many `points` from 0.01 to 1000 where weights are given, to 30 where
+            the engine learns them with p above 1, and from just above C_min to 300 C_min where p = 1.
         settings : passed to `solve`.
         """
         labels = check_labels(y)
@@ -121,9 +121,13 @@ class Method:
         return Fitted(self._trained(spn, own, labels, best_C, settings), spn, np.unique(labels), best_C, grid, score)
 
     def _grid(self, spn: SPN, own: Matrices, y: NDArray, points: int, settings: Mapping[str, Any]) -> Floats:
-        if self.weigh is not None or any(spn.p(v) != 1 for v in spn.products):
+        if self.weigh is not None:
             return np.logspace(-2, 3, points)
-        return C_min(spn, own, y, tol=1e-2, n_threads=settings.get("n_threads")) * np.logspace(0.1, 3, points)
+        # An SVM on K(β) at C is one on kernels of unit weight at about C·Σβ, and the weights grow with C: so these
+        # ranges end earlier, where that product is as large as above. Beyond, only the time to train grows.
+        if any(spn.p(v) != 1 for v in spn.products):
+            return np.logspace(-2, 1.5, points)
+        return C_min(spn, own, y, tol=1e-2, n_threads=settings.get("n_threads")) * np.logspace(0.1, 2.5, points)
 
     def _validated(
         self,
