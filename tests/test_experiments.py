@@ -11,7 +11,7 @@ from tolerances import ROUNDING
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 import experiments
-from experiment_report import average_ranks, complete, critical_difference, holm, pairwise
+from experiment_report import average_ranks, comparison, complete, critical_difference, holm, pairwise
 from experiments import all_sets, auc, from_file, known_split, main, split_of
 
 from spnmkl.baselines import compute_kernels
@@ -125,9 +125,12 @@ def test_ranks_and_tests() -> None:
     )
     ranks = average_ranks(means)
     assert ranks.to_dict() == {"good": 1.0, "middle": 2.5, "bad": 2.5}
-    found = {frozenset(pair[:2]): (pair[0], pair[2]) for pair in pairwise(means)}
+    found = {frozenset(pair[:2]): (pair[0], pair[3]) for pair in pairwise(means)}
     assert found[frozenset({"good", "bad"})] == ("good", pytest.approx(3 * 2 / 2**8))
     assert found[frozenset({"middle", "bad"})][1] == 1.0
+    told = " ".join(comparison(means, ranks))
+    assert "good over middle (p = 0.023); good over bad (p = 0.023)" in told
+    assert "no test can tell" in " ".join(comparison(means[:5], ranks))
     exact = stats.wilcoxon(x := rng.normal(0.3, 1, 8), method="exact").pvalue
     assert pairwise(pd.DataFrame({"x": x, "zero": np.zeros(8)}))[0][2] == pytest.approx(exact)
 
