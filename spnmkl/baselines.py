@@ -26,6 +26,7 @@ from spnmkl.structure.nodes import first_double
 
 NORMS = {"4/3": 4 / 3, "2": 2.0, "4": 4.0}
 WIDTHS = (1 / 16, 1 / 4, 1.0, 4.0, 16.0)
+_TOL = 1e-3  # what `solve` has
 
 
 class Model(Protocol):
@@ -104,7 +105,7 @@ class Method:
         kernels : label → (n, n) matrix of the training rows.
         C : values to choose from; by default so many `points` from 0.01 to 1000 where weights are given, to 30 where
             the engine learns them with p above 1, and from just above C_min to 300 C_min where p = 1.
-        settings : passed to `solve`.
+        settings : passed to `solve`; of them, `tol` also holds where weights are given.
         """
         labels = check_labels(y)
         trials = []
@@ -142,13 +143,13 @@ class Method:
         """(C,) mean accuracy over the folds, which are the same for all methods."""
         if self.weigh is None:
             return cross_validate_C(spn, own, y, grid.tolist(), folds=folds, random_state=random_state, **settings).mean
-        return validated(own, y, self.weigh, grid, folds, random_state)
+        return validated(own, y, self.weigh, grid, folds, random_state, settings.get("tol", _TOL))
 
     def _trained(self, spn: SPN, own: Matrices, y: NDArray, C: float, settings: Mapping[str, Any]) -> Model:
         if self.weigh is None:
             return Learned(solve(spn, own, y, C=C, warn=False, **settings))
         by_label = {spn.label(leaf): K for leaf, K in own.items()}
-        return next(machines(by_label, y, self.weigh, np.array([C])))
+        return next(machines(by_label, y, self.weigh, np.array([C]), settings.get("tol", _TOL)))
 
 
 def baselines(groups: Mapping[str, Sequence[Kernel]], n_features: int | None = None) -> dict[str, Method]:

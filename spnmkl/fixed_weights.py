@@ -16,7 +16,6 @@ from spnmkl.threads import single_threaded_blas
 
 Matrices = Mapping[str, Floats]
 Weigh = Callable[[Sequence[Floats], NDArray], Floats]
-_GAP = 1e-4
 
 
 @dataclass(frozen=True)
@@ -40,8 +39,8 @@ def equal(kernels: Sequence[Floats], y: NDArray) -> Floats:
     return np.full(len(kernels), 1 / len(kernels))
 
 
-def machines(kernels: Matrices, y: NDArray, weigh: Weigh, grid: Floats) -> Iterator[Weighted]:
-    """The machines at every C, smallest first, each from the one before."""
+def machines(kernels: Matrices, y: NDArray, weigh: Weigh, grid: Floats, tol: float) -> Iterator[Weighted]:
+    """The machines at every C, smallest first, each from the one before, to a relative gap of `tol`."""
     weights = dict(zip(kernels, map(float, weigh(list(kernels.values()), y)), strict=True))
     K = combined(weights, kernels)
     classes, codes = np.unique(y, return_inverse=True)
@@ -49,13 +48,13 @@ def machines(kernels: Matrices, y: NDArray, weigh: Weigh, grid: Floats) -> Itera
     alpha = np.zeros_like(Y)
     for C in grid:
         with single_threaded_blas():
-            solved = [_svm(K, row, np.full(len(y), C), a) for row, a in zip(Y, alpha, strict=True)]
+            solved = [_svm(K, row, np.full(len(y), C), a, tol) for row, a in zip(Y, alpha, strict=True)]
         alpha = np.array([s.alpha for s in solved])
         yield Weighted(weights, alpha * Y, np.array([s.intercept for s in solved]))
 
 
 def validated(
-    kernels: Matrices, y: NDArray, weigh: Weigh, grid: Floats, folds: int, random_state: int | None
+    kernels: Matrices, y: NDArray, weigh: Weigh, grid: Floats, folds: int, random_state: int | None, tol: float
 ) -> Floats:
     """(C,) mean accuracy on held-out folds, the same as those of `cross_validate_C`."""
     scores = np.empty((len(grid), folds))
@@ -63,7 +62,7 @@ def validated(
     for fold, (train, test) in enumerate(splits):
         inside, across = ({name: K[np.ix_(rows, train)] for name, K in kernels.items()} for rows in (train, test))
         classes = np.unique(y[train])
-        for k, model in enumerate(machines(inside, y[train], weigh, grid)):
+        for k, model in enumerate(machines(inside, y[train], weigh, grid, tol)):
             scores[k, fold] = (classes[chosen(model.decision_function(across))] == y[test]).mean()
     return scores.mean(axis=1)
 
@@ -82,11 +81,11 @@ def chosen(decision: Floats) -> NDArray[np.intp]:
     return (decision > 0).astype(np.intp) if decision.ndim == 1 else decision.argmax(axis=1)
 
 
-def _svm(K: Floats, y: Floats, C: Floats, alpha: Floats) -> SVMSolution:
+def _svm(K: Floats, y: Floats, C: Floats, alpha: Floats, tol: float) -> SVMSolution:
     """Solved from α until primal − dual is small beside the primal value, which is not known before."""
     for digits in range(1, 15):
         found = solve_svm(K, y, C, alpha, 10.0**-digits * C.sum())
-        if found.primal - found.dual <= _GAP * found.primal:
+        if found.primal - found.dual <= tol * found.primal:
             break
         alpha = found.alpha
     return found
