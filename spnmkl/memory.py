@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-_KERNEL_SHARE = 0.5  # of what is free: as much is left to the solver, whose own part are two n×n matrices
+_KERNEL_SHARE = 0.5  # of what is free: as much is left to the solver, whose own part is up to three n×n matrices
 
 
 def kernel_bytes(gigabytes: float | None) -> float:

@@ -29,7 +29,8 @@ class Record:
     gap : (best P so far − D) / best P.
     pruned : products whose weight is zero.
     circuit_size : multiplications per kernel entry of the circuit evaluated.
-    evaluations : SVM fits (for the multiclass case, rounds of them) so far.
+    evaluations : kernels K(β) formed on all rows so far, each with an SVM per class; for the start a part of the rows
+        and other scales of the same kernel are solved besides.
     seconds : since the start.
     """
 
@@ -63,7 +64,8 @@ class Solution:
     alpha : (n,), or (classes, n) one-vs-rest.
     intercept : b, a float, or one per class.
     objective, dual_bound, gap : P, D and (P − D)/P as `certify` recomputes them; D is −inf where no bound is known.
-    kkt_residual : per product, 0 at a stationary point (see `certificate.kkt_residuals`).
+    kkt_residual : per product, 0 at a stationary point (see `certificate.kkt_residuals`); the solver's own where it
+        looked at all terms there.
     status : "optimal" (gap ≤ tol; with all β = 0 where C ≤ C_min), "stationary" (some p < 1, residual ≤ tol),
         "iteration_limit", "interrupted", "stalled", or "hand-set" (`inspection.refit`).
     history : one record per outer iteration.

@@ -4,6 +4,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import pytest
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from spnmkl.threads import single_threaded_blas
@@ -29,6 +30,18 @@ def test_in_any_thread_after_another_one() -> None:
             assert pool.submit(inside).result() == {1}
         assert counts() == before
         assert inside() == {1} and counts() == before
+
+
+def test_an_exception_gives_the_threads_back() -> None:
+    @single_threaded_blas()
+    def fail() -> None:
+        raise ValueError
+
+    with threadpool_limits(2, user_api="blas"):
+        before = counts()
+        with pytest.raises(ValueError):
+            fail()
+        assert counts() == before
 
 
 def test_until_the_last_has_left() -> None:

@@ -159,11 +159,11 @@ def _asymmetry(K: np.ndarray, difference: np.ndarray) -> tuple[float, float]:
     """max |K − Kᵀ| and max |K|, NaN or infinite if any entry is; without an n×n temporary.
 
     For random v, `difference` = Kv − Kᵀv exceeds rounding where K and Kᵀ differ, and was had in one pass over the rows;
-    only then are the entries compared. Of a kernel the largest is on the diagonal.
+    only then are the entries compared. Of a kernel |K_ij| ≤ √(K_ii K_jj), which bounds the rounding.
     """
-    largest = np.abs(np.diagonal(K)).max()
-    if np.abs(difference).max() <= _ROUNDING * len(K) ** 1.5 * largest:
-        return 0.0, float(largest)
+    root = np.sqrt(np.abs(np.diagonal(K)))
+    if (np.abs(difference) <= _ROUNDING * len(K) ** 0.5 * root.sum() * root).all():
+        return 0.0, float(root.max() ** 2)
     asymmetry = largest = 0.0
     for rows, columns in _tiles(len(K)):
         upper, lower = K[rows, columns], K[columns, rows].T

@@ -79,8 +79,8 @@ def doubts(run: Run) -> list[str]:
 
 def effort(run: Run) -> str:
     history = run.solution.history
-    fits = history[-1].evaluations if history else 0
-    return f"{run.seconds:.3g} s, {counted(len(history), 'iteration')}, {counted(fits, 'SVM fit')}"
+    evaluations = history[-1].evaluations if history else 0
+    return f"{run.seconds:.3g} s, {counted(len(history), 'iteration')}, {counted(evaluations, 'evaluation')}"
 
 
 def percent(share: float) -> str:

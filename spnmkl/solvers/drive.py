@@ -163,10 +163,7 @@ def C_min(
 
 def _iterates(problem: Problem, solver: str, tol: float, begin: Floats | None) -> Iterator[Iterate]:
     method = SOLVERS[solver]
-    if begin is not None and begin.any():
-        positive = begin if problem.bounded and solver == "newton" else np.maximum(begin, 1e-3 * begin.max())
-    else:
-        positive = None
+    positive = None if begin is None or not begin.any() else _usable_start(problem, solver, begin)
     if (problem.p == 1).all():
         yield from _lasso_iterates(
             problem, solver, tol, _coarse_weights(problem, solver) if positive is None else positive
@@ -177,6 +174,14 @@ def _iterates(problem: Problem, solver: str, tol: float, begin: Floats | None) -
         yield from method(problem, _coarse_weights(problem, solver), tol)
     else:
         yield from _nonconvex_iterates(problem, method, tol)
+
+
+def _usable_start(problem: Problem, solver: str, begin: Floats) -> Floats:
+    """Weights above zero; Newton's method can bring back from zero whole components that may vanish, so these stay."""
+    gone = np.ones(len(problem.homogeneous), dtype=bool)
+    np.logical_and.at(gone, problem.components, begin <= 0)
+    stays = (gone & problem.homogeneous)[problem.components] & (problem.bounded and solver == "newton")
+    return np.where((begin > 0) | stays, begin, 1e-3 * begin.max())
 
 
 def _coarse_weights(problem: Problem, solver: str) -> Floats:

@@ -18,7 +18,7 @@ class Iterate:
     dual : the best bound so far.
     stationarity : the largest relative KKT residual of the positive weights, or the SVM's relative error if larger.
     circuit_size : multiplications per kernel entry of the active circuit.
-    evaluations : SVMs solved so far.
+    evaluations : kernels K(β) formed on all rows so far.
     smallest_C : C_min as a multiple of the given C, where this is the trivial solution below it.
     witness, flows : what stands in for zero weights, and the flows with it at α, where all terms were looked at.
     """

@@ -210,7 +210,7 @@ class _Newton:
         D, slope = problem.circuit.X.T @ flows, problem.regularizer_slope(witness)
         gain, cost = D / problem.p, slope / problem.p
         weight = problem.regularizer_slope(point.beta) / problem.p
-        doubt = min(0.9, 2 * self.gap**0.5)  # α moves as the root of the gap
+        doubt = min(0.9, 2 * max(0.0, self.gap) ** 0.5)  # α moves as the root of the gap
         for k in np.flatnonzero(problem.homogeneous):
             part = problem.components == k
             if weight[part].sum() > self.limits[k] * weight.sum() or self.alone[part].all():

@@ -134,7 +134,7 @@ def trivial_objective(problem: Problem) -> float:
 def _balanced_step(problem: Problem, step: int) -> int:
     """Every so many rows make a sample that sees both sides of every class, in whatever order the rows come."""
     for candidate in range(step, min(2 * step + 3, problem.n)):
-        signs = problem.Y[:, ::candidate]
-        if (signs.max(axis=1) > signs.min(axis=1)).all():
+        signs = problem.Y[:, ::candidate] * (problem.C[::candidate] > 0)
+        if (signs.max(axis=1) > 0).all() and (signs.min(axis=1) < 0).all():
             return candidate
     return step

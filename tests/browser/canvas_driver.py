@@ -37,7 +37,7 @@ class Canvas:
 
     def wait(self, condition: str) -> None:
         for _ in range(500):
-            if self.look(condition):
+            if self.look(f"canvas && ({condition})"):  # it may not be drawn yet
                 return
             self.page.wait_for_timeout(20)
         raise AssertionError(f"never true on the canvas: {condition}; it says {self.status!r}")

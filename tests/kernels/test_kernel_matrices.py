@@ -31,6 +31,13 @@ def test_rounding_is_evened_out_in_a_copy():
     np.testing.assert_allclose(even, (rough + rough.T) / 2, rtol=1e-15)
 
 
+def test_asymmetry_beside_one_huge_entry_is_evened_out():
+    rough = np.eye(200) + 0.1 * np.triu(RNG.random((200, 200)), 1)
+    rough[0, 0] = 1e13
+    even = check_matrix(rough, "k1")
+    assert np.array_equal(even, even.T)
+
+
 def test_the_zero_matrix_is_a_kernel():
     check_matrix(np.zeros((4, 4)), "k1")
 

@@ -210,3 +210,26 @@ def test_child_order_changes_nothing() -> None:
     left, right = solve(*case.posed, tol=SOLVED), solve(turned, case.kernels, case.y, tol=SOLVED)
     assert left.objective == pytest.approx(right.objective, rel=OBJECTIVE)
     assert left.beta == pytest.approx(right.beta, abs=WEIGHTS)
+
+
+@pytest.mark.parametrize("p", [1.0, 1.5, 2.0])
+@pytest.mark.parametrize("case", [FLAT, FIGURE], ids=["flat", "deep"])
+def test_a_start_without_the_heaviest_weight(case: Case, p: float) -> None:
+    best = solve(*case.posed, C=case.C, p=p, tol=SOLVED)
+    heaviest = max(best.beta, key=best.beta.__getitem__)
+    again = solve(*case.posed, C=case.C, p=p, tol=SOLVED, start=best.beta | {heaviest: 0.0})
+    check_certified(again, case.kernels)
+    assert again.objective == pytest.approx(best.objective, rel=OBJECTIVE)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_tolerance_below_rounding_ends(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = 3 + seed % 9
+    X, y = rng.normal(size=(n, 2)), np.arange(n) % 2
+    spn = templates.grouped(
+        {"a": [Kernel("rbf", gamma=0.1), Kernel("rbf", gamma=1.0)], "b": [Kernel("rbf", gamma=10.0)]}
+    )
+    for p in (1.0, 1.5):
+        solution = solve(spn, fit_kernels(spn, X)[0], y, C=5.0, p=p, tol=1e-14)
+        assert abs(solution.gap) < 1e-9
