@@ -15,7 +15,7 @@ import platform
 import pstats
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from statistics import median
 
 import numpy as np
@@ -97,13 +97,17 @@ def fit_svc(K: np.ndarray, y: np.ndarray) -> None:
         SVC(kernel="precomputed", C=C).fit(K, y == label)
 
 
+def posed(X: np.ndarray, names: Sequence[str]) -> Iterator[tuple[str, SPN, dict[str, np.ndarray], np.ndarray]]:
+    """The structures of these names, with their kernel matrices and the average of them."""
+    for name, spn in structures(X.shape[1]).items():
+        if name in names:
+            K, _ = fit_kernels(spn, X)
+            yield name, spn, K, sum(K.values()) / len(K)
+
+
 def measure(data: tuple[str, np.ndarray, np.ndarray], options: argparse.Namespace) -> None:
     label, X, y = data
-    for name, spn in structures(X.shape[1]).items():
-        if name not in options.structures:
-            continue
-        K, _ = fit_kernels(spn, X)
-        average = sum(K.values()) / len(K)
+    for name, spn, K, average in posed(X, options.structures):
         for threads in options.threads:
             solutions: list[Solution] = []
 
@@ -129,11 +133,7 @@ def measure(data: tuple[str, np.ndarray, np.ndarray], options: argparse.Namespac
 def profile(data: tuple[str, np.ndarray, np.ndarray], options: argparse.Namespace) -> None:
     """Where the time of one training on one thread goes, in units."""
     label, X, y = data
-    for name, spn in structures(X.shape[1]).items():
-        if name not in options.structures:
-            continue
-        K, _ = fit_kernels(spn, X)
-        average = sum(K.values()) / len(K)
+    for name, spn, K, average in posed(X, options.structures):
         with threadpool_limits(1):
             solve(spn, K, y, C=C, tol=options.tol, n_threads=1)
             unit = min(seconds(lambda average=average: fit_svc(average, y)) for _ in range(options.repeats))

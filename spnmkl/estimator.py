@@ -83,7 +83,7 @@ class SPNMKLClassifier(ClassifierMixin, BaseEstimator):
     tol : float
         Relative gap (P − D)/P to reach.
     max_iter : int or None
-        Outer iterations; None: 200 for "newton", 2000 for "paper".
+        Outer iterations; None: 500 for "newton", 2000 for "paper".
     class_weight : dict, "balanced" or None
         Scales C by class.
     probability : bool
