@@ -16,6 +16,7 @@ from spnmkl.structure import SPN, KernelSpec
 
 Params = dict[str, Any]
 Columns = tuple[int, ...] | None
+Lend = Callable[[tuple[int, ...]], np.ndarray]
 T = TypeVar("T")
 
 # Beyond this, squares and their sums come close to overflow.
@@ -216,17 +217,17 @@ def base_groups(specs: Iterable[KernelSpec], available: DataColumns) -> list[tup
     return [(columns[group[0]], group) for group in groups]
 
 
-def cross_kernels(fitted: Mapping[T, FittedKernel], X: np.ndarray) -> dict[T, np.ndarray]:
+def cross_kernels(fitted: Mapping[T, FittedKernel], X: np.ndarray, lend: Lend = np.empty) -> dict[T, np.ndarray]:
     """`FittedKernel.cross` for all leaves at once, with what they share computed once.
 
     A leaf fitted with another in one object gets the same array. Call it on tiles of rows: it holds
-    len(fitted) arrays of shape (len(X), n_reference).
+    len(fitted) arrays of shape (len(X), n_reference), in memory that `lend` gives.
     """
     X = _check_rows(X)
     unique = {id(kernel): kernel for kernel in fitted.values()}
     values: dict[int, np.ndarray] = {}
     for group in grouped(unique.values(), _cross_key):
-        values.update(zip(map(id, group), _cross_group(group, X), strict=True))
+        values.update(zip(map(id, group), _cross_group(group, X, lend), strict=True))
     return {leaf: values[id(kernel)] for leaf, kernel in fitted.items()}
 
 
@@ -257,7 +258,7 @@ def _fit_group(
         yield FittedKernel(spec, params, columns, X_ref, normalize(K, spec.normalize)), K
 
 
-def _cross_group(kernels: Sequence[FittedKernel], X: np.ndarray) -> Iterator[np.ndarray]:
+def _cross_group(kernels: Sequence[FittedKernel], X: np.ndarray, lend: Lend) -> Iterator[np.ndarray]:
     """`cross` of kernels that start from one base."""
     first = kernels[0]
     if X.shape[1] != first.X_ref.shape[1]:
@@ -269,10 +270,17 @@ def _cross_group(kernels: Sequence[FittedKernel], X: np.ndarray) -> Iterator[np.
     Z = select(first.X_ref if rows is None else first.X_ref[rows], first.columns)
     X = select(X, first.columns)
     check_sign(first.spec, X, kernel_of(first.spec))
-    base = registry.get(first.spec.kernel).base(X, Z, first.params)
-    for fitted, own in copies(kernels, base):
-        values = registry.get(fitted.spec.kernel).finished(own, fitted.params)
+    for fitted, values in zip(kernels, finished_values(kernels, X, Z, lend), strict=True):
         yield fitted._normalised(values, X)
+
+
+def finished_values(kernels: Sequence[FittedKernel], X: np.ndarray, Z: np.ndarray, lend: Lend) -> Iterator[np.ndarray]:
+    """Kernels that start from one base between samples that have their columns only; the last overwrites the base."""
+    first, shape = kernels[0], (len(X), len(Z))
+    base = registry.get(first.spec.kernel).base(X, Z, first.params, lend(shape))
+    for kernel in kernels:
+        own = base if kernel is kernels[-1] else lend(shape)
+        yield registry.get(kernel.spec.kernel).finished(base, kernel.params, own)
 
 
 def _block(matrix: np.ndarray, rows: np.ndarray) -> np.ndarray:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 from scipy.spatial.distance import cdist
-from sklearn.metrics.pairwise import additive_chi2_kernel, cosine_similarity, euclidean_distances
+from sklearn.metrics.pairwise import additive_chi2_kernel, cosine_similarity
 
 from spnmkl.kernels.matrices import spread_rows
 from spnmkl.kernels.registry import Parameter, RegisteredKernel, add
@@ -45,28 +45,35 @@ def _typical_pair(X: np.ndarray, base: Callable[[np.ndarray], np.ndarray]) -> fl
     return median if median > 1e-12 * mean else mean
 
 
-def _inner_product(X: np.ndarray, Z: np.ndarray) -> np.ndarray:
-    return X @ Z.T
+def _inner_product(X: np.ndarray, Z: np.ndarray, memory: np.ndarray | None = None) -> np.ndarray:
+    return np.matmul(X, Z.T, out=memory)
 
 
 def _squared_norm(X: np.ndarray) -> np.ndarray:
     return np.einsum("ij,ij->i", X, X)
 
 
-def _squared_distance(X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+def _squared_distance(X: np.ndarray, Z: np.ndarray, memory: np.ndarray | None) -> np.ndarray:
     if X.shape[1] <= _FEW_COLUMNS:
-        return cdist(X, Z, "sqeuclidean")
+        return cdist(X, Z, "sqeuclidean", out=memory)
     # |x|² − 2xz + |z|² loses the digits of a common offset; distances do not change without it.
     offset = Z.mean(axis=0)
-    shifted = Z - offset
-    return euclidean_distances(shifted if X is Z else X - offset, shifted, squared=True)
+    to = Z - offset
+    of = to if X is Z else X - offset
+    distance = np.matmul(of, -2 * to.T, out=memory)
+    distance += _squared_norm(of)[:, None]
+    distance += _squared_norm(to)
+    np.maximum(distance, 0, out=distance)
+    if X is Z:
+        np.fill_diagonal(distance, 0)
+    return distance
 
 
-def _city_block(X: np.ndarray, Z: np.ndarray) -> np.ndarray:
-    return cdist(X, Z, "cityblock")
+def _city_block(X: np.ndarray, Z: np.ndarray, memory: np.ndarray | None) -> np.ndarray:
+    return cdist(X, Z, "cityblock", out=memory)
 
 
-def _chi2_distance(X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+def _chi2_distance(X: np.ndarray, Z: np.ndarray, memory: np.ndarray | None) -> np.ndarray:
     # scikit-learn's loop wants arrays that could be written to; those of a data frame often cannot.
     values = additive_chi2_kernel(np.require(X, requirements="W"), np.require(Z, requirements="W"))
     return np.negative(values, out=values)

@@ -90,8 +90,9 @@ class Parameter:
 class RegisteredKernel:
     """A kernel function with its schema.
 
-    With `finish`, the kernel is finish(function(X, Z), out, **params): `function` gives what leaves with
-    other parameters share (such as distances), and `finish` turns it into kernel values.
+    With `finish`, the kernel is finish(function(X, Z, memory), out, **params): `function` gives what leaves with
+    other parameters share (such as distances), and `finish` turns it into kernel values. `memory` is an array that it
+    may write to, or None.
     """
 
     name: str
@@ -101,10 +102,12 @@ class RegisteredKernel:
     finish: Callable[..., np.ndarray] | None = None
     nonnegative: bool = False
 
-    def base(self, X: np.ndarray, Z: np.ndarray, params: Mapping[str, Any]) -> np.ndarray:
+    def base(
+        self, X: np.ndarray, Z: np.ndarray, params: Mapping[str, Any], memory: np.ndarray | None = None
+    ) -> np.ndarray:
         """What `finished` makes kernel values of, (len(X), len(Z)): an array that may be overwritten."""
         assert self.function is not None, "precomputed leaves are refused before"
-        return self.function(X, Z) if self.finish is not None else self.function(X, Z, **params)
+        return self.function(X, Z, memory) if self.finish is not None else self.function(X, Z, **params)
 
     def finished(self, base: np.ndarray, params: Mapping[str, Any], out: np.ndarray | None = None) -> np.ndarray:
         """The kernel values, written to `out` or, without it, over the base."""

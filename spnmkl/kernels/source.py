@@ -7,6 +7,7 @@ import numpy as np
 from spnmkl.circuit.evaluate import apply_kernel
 from spnmkl.circuit.program import Circuit, Floats
 from spnmkl.kernels.fitting import FittedKernel, cross_kernels
+from spnmkl.kernels.reuse import Memory
 from spnmkl.threads import single_threaded_blas
 
 # Per thread. Less, and the threads wait for Python's lock; more, and the circuit reads values that left the cache.
@@ -23,13 +24,14 @@ class CrossSource:
 
     def __init__(self, fitted: Mapping[str, FittedKernel], X: np.ndarray) -> None:
         self.fitted, self.X = fitted, X
+        self._memory = Memory(self.rows_per_tile(1) * self.shape[1])
 
     @property
     def shape(self) -> tuple[int, int]:
         return len(self.X), next(iter(self.fitted.values())).n_reference
 
     def tiles(self, leaves: Sequence[str], rows: slice, columns: slice) -> list[Floats]:
-        values = cross_kernels({leaf: self.fitted[leaf] for leaf in leaves}, self.X[rows])
+        values = cross_kernels({leaf: self.fitted[leaf] for leaf in leaves}, self.X[rows], self._memory.lend)
         return [values[leaf][:, columns] for leaf in leaves]
 
     def rows_per_tile(self, n_threads: int) -> int:

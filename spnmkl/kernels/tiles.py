@@ -18,6 +18,7 @@ from spnmkl.kernels.fitting import (
     checked_specs,
     complete,
     copies,
+    finished_values,
     fit_kernels,
     grouped,
     resolve,
@@ -125,20 +126,18 @@ class TileSource:
         for X, kernels in self._groups:
             wanted = [kernel for kernel in kernels if id(kernel) in asked]
             if wanted:
-                base = registry.get(wanted[0].spec.kernel).base(X[rows], X[columns], wanted[0].params)
-                values |= {id(kernel): self._values(kernel, base) for kernel in wanted}
+                computed = finished_values(wanted, X[rows], X[columns], self._memory.lend)
+                values |= {id(kernel): found for kernel, found in zip(wanted, computed, strict=True)}
         on_diagonal = _meeting(self.shape[0], rows, columns)
         for kernel in {id(self.fitted[leaf]): self.fitted[leaf] for leaf in leaves}.values():
+            self._check(kernel, values[id(kernel)])
             self._normalise(kernel, values[id(kernel)], rows, columns, on_diagonal)
         return [values[id(self.fitted[leaf])] for leaf in leaves]
 
-    def _values(self, kernel: FittedKernel, base: Floats) -> Floats:
-        registered = registry.get(kernel.spec.kernel)
-        values = registered.finished(base, kernel.params, self._memory.lend(base.shape))
+    def _check(self, kernel: FittedKernel, values: Floats) -> None:
         # What is finished from a base is ours, and bounded by its diagonal, which is finite.
-        if registered.finish is None and not np.isfinite(values.sum()):
+        if registry.get(kernel.spec.kernel).finish is None and not np.isfinite(values.sum()):
             raise not_finite(_matrix_of(kernel_of(kernel.spec)))
-        return values
 
     def _normalise(self, kernel: FittedKernel, values: Floats, rows: slice, columns: slice, here: _Meeting) -> None:
         samples, row, column = here

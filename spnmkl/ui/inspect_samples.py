@@ -174,8 +174,7 @@ def show_sample(seen: Inspected) -> None:
         "**One sample: what pushed it**",
         help="Choose a wrong answer above, click a point of the map, or type the number of a row.",
     )
-    if row_key(run) not in st.session_state:
-        st.session_state[row_key(run)] = first_row(run)
+    st.session_state[row_key(run)] = st.session_state.get(row_key(run), first_row(run))  # told anew at every drawing
     number, towards = st.columns(2)
     chosen = int(number.number_input("Row of the table", 1, step=1, key=row_key(run)))
     place = placed_in(run, chosen)

@@ -47,13 +47,14 @@ def fitting(settings: Settings, spn: SPN, classes: NDArray) -> Settings:
 
 def choose_C(trainer: Trainer, smallest: float | None, otherwise: str) -> None:
     """The one slider. C_min is marked where there is one and it is known; else it is said why not."""
-    _show_C("C", trainer)
+    key = _key_of_C("C", trainer)
     st.select_slider(
         "C: how much an error costs",
         sorted({*STEPS_OF_C, trainer.settings.C}),
+        trainer.settings.C,
         format_func=lambda value: f"{value:.3g}" + (" (all weights zero)" if smallest and value <= smallest else ""),
-        key="C",
-        on_change=lambda: take_C(trainer, st.session_state["C"]),
+        key=key,
+        on_change=lambda: take_C(trainer, st.session_state[key]),
         help="Small: a simple, smooth answer with few weights. Large: the training rows are fitted closely. "
         "*Choose C* finds a good one.",
     )
@@ -63,10 +64,17 @@ def choose_C(trainer: Trainer, smallest: float | None, otherwise: str) -> None:
         st.caption(otherwise)
 
 
-def _show_C(key: str, trainer: Trainer) -> None:
-    """Put a C that was set elsewhere into a widget; one that was set here must not come back while it is moved on."""
-    if st.session_state.get(key) != trainer.settings.C:
-        st.session_state[key] = trainer.settings.C
+def _key_of_C(name: str, trainer: Trainer) -> str:
+    """A new key wherever C was set elsewhere, so that the widget begins anew at its `value`.
+
+    Its session state is never written: a page that is drawn anew at once forgets what it had to tell the browser, which
+    would then show, and send back, the widget's smallest value.
+    """
+    counter = f"{name} set elsewhere"
+    count = st.session_state.setdefault(counter, 0)
+    if st.session_state.get(f"{name} {count}", trainer.settings.C) != trainer.settings.C:
+        st.session_state[counter] = count = count + 1
+    return f"{name} {count}"
 
 
 def take_C(trainer: Trainer, C: float) -> None:
@@ -75,14 +83,15 @@ def take_C(trainer: Trainer, C: float) -> None:
 
 def more_settings(trainer: Trainer, spn: SPN, classes: NDArray) -> None:
     settings = trainer.settings
-    _show_C("exact_C", trainer)
+    key = _key_of_C("exact_C", trainer)
     st.number_input(
         "C, exactly",
         min(1e-6, settings.C),
         max(1e9, settings.C),
+        settings.C,
         format="%.6g",
-        key="exact_C",
-        on_change=lambda: take_C(trainer, st.session_state["exact_C"]),
+        key=key,
+        on_change=lambda: take_C(trainer, st.session_state[key]),
     )
     lam = st.number_input(
         "λ",

@@ -148,9 +148,9 @@ def test_distances_are_computed_once_per_set_of_columns(monkeypatch):
 
     rbf = registry.get("rbf")
 
-    def counted(X, Z):
+    def counted(X, Z, memory):
         calls.append((len(X), *Z.shape))
-        return rbf.function(X, Z)
+        return rbf.function(X, Z, memory)
 
     monkeypatch.setitem(registry._KERNELS, "rbf", replace(rbf, function=counted))
     leaves = [Kernel("rbf", gamma=g, features=f) for g in (0.1, 1, "median") for f in ([0], [1, 2])]
