@@ -77,6 +77,20 @@ def test_open_train_inspect(canvas: Canvas) -> None:
     trained.wait(f"{FADED} === {faded}")
 
 
+def test_train_pressed_before_the_page_is_ready_keeps_C(tab: Callable[[], Page], url: str) -> None:
+    for _ in range(2):
+        page = tab()
+        page.goto(f"{url}/train")
+        train_button(page).click()  # C_min is still looked for, and the page drawn anew for it
+        wait_for_ending(page)
+        page.get_by_text("Useful above C_min").wait_for()
+        settled(page)
+        page.get_by_text("All settings").click()  # what the browser shows is sent with it
+        expect(page.get_by_label("C, exactly")).to_have_value("1")
+        expect(page.get_by_role("slider", name="C: how much an error costs")).to_have_attribute("aria-valuetext", "1")
+        expect(page.get_by_text("The settings have changed since")).to_have_count(0)
+
+
 def test_a_long_training_is_stopped_and_its_result_used(page: Page, url: str) -> None:
     train_page(page, url)
     slow(page)
