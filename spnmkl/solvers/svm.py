@@ -13,44 +13,78 @@ from spnmkl.circuit.program import Floats
 
 _CHUNK = 200_000  # steps between two looks at the gap
 _CHUNK_ENTRIES = 200_000_000  # kernel entries between them, a fraction of a second
+_LEAST, _MOST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+
+
+@njit(nogil=True, inline="always")
+def _ordered(x):  # type: ignore[no-untyped-def]
+    """The bits of a double as an integer, in the order of doubles."""
+    bits = np.float64(x).view(np.int64)
+    return bits ^ ((bits >> 63) & _MOST)
 
 
 @njit(nogil=True, cache=True)
+def _may_move(t, y, lower, upper, alpha, up, down):  # type: ignore[no-untyped-def]
+    """Sets all bits of `up` and `down` at t where y α may grow and shrink, none elsewhere."""
+    grow, shrink = alpha[t] < upper[t], alpha[t] > lower[t]
+    if y[t] < 0:
+        grow, shrink = shrink, grow
+    up[t] = -1 if grow else 0
+    down[t] = -1 if shrink else 0
+
+
+@njit(nogil=True, cache=True)
+def _extremes(F, up, down):  # type: ignore[no-untyped-def]
+    """Where F is largest among those that may grow, and smallest among those that may shrink; −1 if there are none."""
+    i = j = -1
+    for t in range(len(F)):
+        if up[t] and (i < 0 or F[t] > F[i]):
+            i = t
+        if down[t] and (j < 0 or F[t] < F[j]):
+            j = t
+    return i, j
+
+
+@njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
 def _smo(K, diagonal, y, lower, upper, alpha, G, tol, max_steps):  # type: ignore[no-untyped-def]
     """min ½ aᵀQa − linᵀa, Q = yyᵀ∘K, lower ≤ a ≤ upper, yᵀa fixed; G is the gradient, kept up to date.
 
-    Pairs by second-order information (Fan, Chen, Lin 2005). Returns the steps taken and the KKT violation.
+    Pairs by second-order information (Fan, Chen, Lin 2005). Returns the steps taken and the KKT violation. The loops
+    over all samples have no branches, so that they run on vectors: the largest value and its place are found together,
+    as the largest of integers that hold a value's leading bits and, as their last bits, its index. Such a place is the
+    best one but for rounding; whether the end is reached is decided by the values themselves.
     """
     n = len(y)
-    high = -np.inf  # the largest −yG that may go up, and its index
-    low = np.inf  # the smallest −yG that may go down
-    i = -1
+    index = np.int64(1)
+    while index < n:
+        index *= 2
+    index -= 1
+    F = -y * G
+    up, down = np.empty(n, np.int64), np.empty(n, np.int64)
     for t in range(n):
-        v = -y[t] * G[t]
-        up, down = alpha[t] < upper[t], alpha[t] > lower[t]
-        if y[t] < 0:
-            up, down = down, up
-        if up and v > high:
-            high, i = v, t
-        if down and v < low:
-            low = v
-    for step in range(max_steps):
-        if high - low <= tol or i < 0:
-            return step, high - low
-        j, best = -1, 0.0
-        row_i = K[i]
+        _may_move(t, y, lower, upper, alpha, up, down)
+    i, low = _extremes(F, up, down)
+    step, violation = 0, np.inf
+    while i >= 0 and low >= 0:
+        violation = F[i] - F[low]
+        if violation <= tol:
+            i, low = _extremes(F, up, down)
+            violation = F[i] - F[low]
+        if violation <= tol or step == max_steps:
+            break
+        high, row_i = F[i], K[i]
+        best = np.int64(0)
         for t in range(n):
-            if (alpha[t] > lower[t]) if y[t] > 0 else (alpha[t] < upper[t]):
-                difference = high + y[t] * G[t]
-                if difference > 0:
-                    curvature = max(diagonal[i] + diagonal[t] - 2 * row_i[t], 1e-13 * (diagonal[i] + diagonal[t]))
-                    gain = difference * difference / max(curvature, 1e-300)
-                    if gain > best:
-                        best, j = gain, t
-        if j < 0:
-            return step, high - low
-        curvature = max(diagonal[i] + diagonal[j] - 2 * row_i[j], 1e-13 * (diagonal[i] + diagonal[j]))
-        move = (high + y[j] * G[j]) / max(curvature, 1e-300)
+            difference = max(high - F[t], 0.0)
+            both = diagonal[i] + diagonal[t]
+            curvature = max(both - 2 * row_i[t], 1e-13 * both, 1e-300)
+            gain = np.float64(difference * difference / curvature).view(np.int64)
+            best = max(best, (gain & ~index | t) & down[t])
+        if best <= index:
+            break
+        j = best & index
+        both = diagonal[i] + diagonal[j]
+        move = (high - F[j]) / max(both - 2 * row_i[j], 1e-13 * both, 1e-300)
         room_i = upper[i] - alpha[i] if y[i] > 0 else alpha[i] - lower[i]
         room_j = alpha[j] - lower[j] if y[j] > 0 else upper[j] - alpha[j]
         if move >= room_i and room_i <= room_j:
@@ -64,19 +98,21 @@ def _smo(K, diagonal, y, lower, upper, alpha, G, tol, max_steps):  # type: ignor
         else:
             alpha[i] += y[i] * move
             alpha[j] -= y[j] * move
+        _may_move(i, y, lower, upper, alpha, up, down)
+        _may_move(j, y, lower, upper, alpha, up, down)
         row_j = K[j]
-        high, low, i = -np.inf, np.inf, -1
+        largest, smallest = _LEAST, _MOST
         for t in range(n):
-            G[t] += y[t] * move * (row_i[t] - row_j[t])
-            v = -y[t] * G[t]
-            up, down = alpha[t] < upper[t], alpha[t] > lower[t]
-            if y[t] < 0:
-                up, down = down, up
-            if up and v > high:
-                high, i = v, t
-            if down and v < low:
-                low = v
-    return max_steps, high - low
+            F[t] -= move * (row_i[t] - row_j[t])
+            value = _ordered(F[t]) & ~index | t
+            largest = max(largest, value & up[t] | _LEAST & ~up[t])
+            smallest = min(smallest, value & down[t] | _MOST & ~down[t])
+        i = largest & index if largest != _LEAST else -1
+        low = smallest & index if smallest != _MOST else -1
+        step += 1
+    for t in range(n):
+        G[t] = -y[t] * F[t]
+    return step, violation if i >= 0 and low >= 0 else -np.inf
 
 
 @dataclass(frozen=True)
