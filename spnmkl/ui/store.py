@@ -13,6 +13,7 @@ from spnmkl.data import Choices, Dataset, SplitSettings
 from spnmkl.errors import DataError
 from spnmkl.runs.project_file import DataUse
 from spnmkl.runs.settings import Settings
+from spnmkl.runs.training import Run
 from spnmkl.structure import SPN, Path
 from spnmkl.structure.layout import unplaced
 from spnmkl.ui.activity import Task, Trainer
@@ -26,7 +27,7 @@ MAX_WORKSPACES = 200
 
 @dataclass(frozen=True, eq=False)
 class Before:
-    """What an upload took the place of."""
+    """What an upload, or the data of an earlier run, took the place of."""
 
     dataset: Dataset
     choices: Choices
@@ -34,6 +35,8 @@ class Before:
     settings: Settings
     spn: SPN
     brought: bool
+    source: tuple[object, object] | None
+    table: pd.DataFrame | None
 
 
 @dataclass
@@ -66,6 +69,7 @@ class Workspace:
     def bring(self, dataset: Dataset) -> None:
         """Other data. What was chosen for the old ones is forgotten; a drawing stays if the person made it."""
         self.source = self.table = self.before = None
+        dataset = self.trainer.known(dataset)
         if self.missing is not None:
             with suppress(DataError):  # these are other data
                 dataset, self.missing = self.missing.applied(dataset), None
@@ -81,12 +85,18 @@ class Workspace:
 
     def upload(self, dataset: Dataset, source: tuple[object, object]) -> None:
         """Data from files, which `undo_upload` takes back; the same files read otherwise are still the one upload."""
-        now = Before(self.dataset, self.choices, self.split, self.trainer.settings, self.drawing.spn, self.brought)
+        now = self._now
         again = self.uploaded and self.source is not None and self.source[0] == source[0]
         before = self.before if again and self.before is not None else now
         waiting = self.missing is not None
         self.bring(dataset)
         self.source, self.table, self.before = source, self.dataset.frame, None if waiting else before
+
+    @property
+    def _now(self) -> Before:
+        trainer = self.trainer
+        chosen = self.choices, self.split, trainer.settings
+        return Before(self.dataset, *chosen, self.drawing.spn, self.brought, self.source, self.table)
 
     @property
     def uploaded(self) -> bool:
@@ -98,10 +108,29 @@ class Workspace:
         before, self.source, self.table, self.before = self.before, None, None, None
         if before is not None:
             self.dataset, self.brought = before.dataset, before.brought
+            self.source, self.table = before.source, before.table
             self.choices, self.split, self.trainer.settings = before.choices, before.split, before.settings
-            if unplaced(self.drawing.spn) != unplaced(before.spn):
-                self.path = None
-                self.drawing.push(before.spn, "The drawing before the upload.", fit=True)
+            self._take_drawing(before.spn, "The drawing before these data.")
+
+    def take_drawing(self, run: Run) -> None:
+        """The drawing of a run; undo brings back the one that it replaces."""
+        self._take_drawing(run.spn, f"The drawing of {run.name}.")
+
+    def return_to(self, run: Run) -> None:
+        """All that a run was trained on and asked to do; what that replaces is kept as before an upload."""
+        task, now = self.trainer.tasks[run.name], self._now
+        if task.dataset is not self.dataset:
+            self.dataset, self.brought = task.dataset, True
+            self.source, self.table, self.before = None, task.dataset.frame, now
+        self.choices, self.split = task.choices, task.split
+        self.trainer.take_settings(run.settings)
+        self.trainer.chosen = run.name
+        self.take_drawing(run)
+
+    def _take_drawing(self, spn: SPN, said: str) -> None:
+        if unplaced(self.drawing.spn) != unplaced(spn):
+            self.path = None
+            self.drawing.push(spn, said, fit=True)
 
     def redraw(self) -> None:
         """A drawing over the loaded data in the place of this one; undo brings it back."""

@@ -28,6 +28,7 @@ from spnmkl.ui.activity import FOLDS, Activity, Kind, Trainer, free_kernels, kep
 from spnmkl.ui.canvas import show_trained
 from spnmkl.ui.data_page import usable
 from spnmkl.ui.design import all_issues, offer_redraw
+from spnmkl.ui.returning import offer_return
 from spnmkl.ui.session import boundary, heading, presence, tabs, workspace
 from spnmkl.ui.store import Workspace
 from spnmkl.ui.train_settings import choose_C, fitting, more_settings, take_C
@@ -48,10 +49,11 @@ DOING = {"train": "Training", "choose": "Cross-validation", "trace": "Tracing th
 def train_page() -> None:
     work = workspace()
     heading("Train — learn the weights", "pages/inspect.py", "Next: what was learned")
+    work.trainer.collect()
+    offer_return(work, work.trainer.run, here=True)
     parts = ready(work)
     if parts is None:
         return
-    work.trainer.collect()
     left, right = st.columns([5, 12], gap="medium")
     with left, boundary():
         controls(work, parts)
