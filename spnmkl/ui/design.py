@@ -23,6 +23,7 @@ from spnmkl.structure.sparsity import Prunable, prunable
 from spnmkl.ui.canvas import receive, show_canvas
 from spnmkl.ui.keeping import kept_with_drawing
 from spnmkl.ui.node_panel import node_panel
+from spnmkl.ui.remapping import offer_redraw
 from spnmkl.ui.session import fragment, rerun, tabs, theme, workspace
 from spnmkl.ui.store import Workspace
 from spnmkl.ui.words import plain
@@ -85,13 +86,6 @@ def facts(spn: SPN, issues: list[Issue]) -> None:
         help="A path takes one child at every sum and all children at every product; its kernel is the product of the "
         "kernels it reaches. Layers are counted by the sums above a product.",
     )
-
-
-def offer_redraw(work: Workspace) -> None:
-    """A way out where the drawing was made for other data."""
-    if work.foreign:
-        st.warning("This drawing was made for other data: the loaded ones have none of its columns.")
-        st.button("Take a drawing for these data", type="primary", on_click=work.redraw)
 
 
 def show_checks(work: Workspace, issues: list[Issue]) -> None:

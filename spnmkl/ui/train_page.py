@@ -27,7 +27,8 @@ from spnmkl.structure import SPN
 from spnmkl.ui.activity import FOLDS, Activity, Kind, Trainer, free_kernels, kept_bytes
 from spnmkl.ui.canvas import show_trained
 from spnmkl.ui.data_page import usable
-from spnmkl.ui.design import all_issues, offer_redraw
+from spnmkl.ui.design import all_issues
+from spnmkl.ui.remapping import offer_redraw
 from spnmkl.ui.returning import offer_return
 from spnmkl.ui.session import boundary, heading, presence, tabs, workspace
 from spnmkl.ui.store import Workspace
@@ -66,8 +67,7 @@ def ready(work: Workspace) -> Split | None:
     """The rows to train on and to test; where nothing can be trained, what is missing and where to mend it."""
     errors = [issue for issue in all_issues(work.drawing.spn, work) if issue.severity == "error"]
     if errors:
-        if work.foreign:
-            offer_redraw(work)
+        if offer_redraw(work):
             return None
         st.warning(f"The drawing cannot be trained yet. {plain(errors[0].message)}")
         st.page_link("pages/design.py", label="Mend it in Design", icon=":material/account_tree:")
