@@ -45,8 +45,8 @@ def workbench() -> None:
     with left:
         faulty = {v for issue in issues if issue.severity == "error" for v in issue.nodes}
         selected = show_canvas(work.drawing, faulty=faulty, path=work.path)
-        facts(spn, issues)
-        offer_redraw(work)
+        if not offer_redraw(work):
+            facts(spn, issues)
     with right:
         tabs(
             "beside",

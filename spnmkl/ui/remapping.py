@@ -24,17 +24,17 @@ def offer_redraw(work: Workspace) -> bool:
     parts = lacking(work.drawing.spn, work.dataset.features)
     if not parts:
         return False
+    known = set(work.dataset.features)
+    absent = [c for c in dict.fromkeys(c for part in parts for c in part.columns) if c not in known]
+    said = f"{counted(len(absent), 'column')} of this drawing not in the loaded data: {plain(name_some(absent, 3))}."
     if work.foreign:
-        st.warning("This drawing was made for other data: the loaded ones have none of its columns.")
-    else:
-        known = set(work.dataset.features)
-        absent = [c for c in dict.fromkeys(c for part in parts for c in part.columns) if c not in known]
-        st.warning(f"{counted(len(absent), 'column')} of the drawing not in these data: {plain(name_some(absent, 4))}.")
-    with st.container(horizontal=True):
+        said = "This drawing was made for other data: the loaded ones have none of its columns."
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="other_columns"):
+        st.markdown(f":small[:red-badge[Not trainable yet] {said}]")
         if st.button("Choose columns for it", type="primary", icon=":material/swap_horiz:"):
             open_dialog(REMAP)
             st.rerun()
-        st.button("Take a drawing for these data", icon=":material/auto_awesome:", on_click=work.redraw)
+        st.button("Take a drawing for these data", on_click=work.redraw)
     if opened_dialog() == REMAP:
         choose_columns(work)
     return True
@@ -89,4 +89,4 @@ def say_what_is_left(work: Workspace, parts: list[Lacking]) -> None:
     left = [leaf for part in parts for leaf in part.leaves]
     if left:
         names = listed([plain(node_text(work.drawing.spn, leaf)) for leaf in left])
-        st.warning(f"{counted(len(left), 'kernel')} without columns: {names}. Choose some, or remove it in Design.")
+        st.warning(f"{counted(len(left), 'kernel')} without columns: {names}. Choose some, or remove the kernels.")

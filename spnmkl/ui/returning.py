@@ -59,10 +59,9 @@ def offer_return(work: Workspace, run: Run | None, *, here: bool = False) -> Non
                 f"Go back to its {_listed(found)}",
                 icon=":material/history:",
                 help="All as it was trained. Undo, in Data and in Design, brings back what is there now.",
-                on_click=work.return_to,
-                args=(run,),
             )
             if back:
+                work.return_to(run)
                 st.switch_page("pages/train.py")
 
 

@@ -32,7 +32,7 @@ def test_columns_are_guessed_and_taken_as_one_edit(at: AppTest, page: str) -> No
     fine(labelled(at.button, USE).click().run())
     seen = {spn(at).label(leaf): spn(at).spec(leaf).features for leaf in spn(at).kernels}
     assert seen["strength"] == ("alcohol",) and seen["look"] == ("hue", "ash")
-    assert "1 column of the drawing not in these data: 'qqq'." in texts(at)
+    assert "1 column of this drawing not in the loaded data: 'qqq'." in texts(at)
     work(at).drawing.undo()
     assert {spn(at).spec(leaf).features for leaf in spn(at).kernels} == {("Alcohol %",), ("HUE", "ASH"), ("qqq",)}
 
