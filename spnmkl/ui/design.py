@@ -12,7 +12,6 @@ from spnmkl.circuit.heaviest import WeightedPath
 from spnmkl.data.words import counted, name_some
 from spnmkl.errors import SPNMKLError
 from spnmkl.export.picture import to_svg
-from spnmkl.export.text import weight_symbol
 from spnmkl.inspection import heaviest_paths
 from spnmkl.kernels import validate_kernels
 from spnmkl.report import count_text
@@ -136,7 +135,7 @@ def show_prunable(spn: SPN) -> None:
     st.dataframe(
         pd.DataFrame(
             {
-                "weight": [weight_symbol(spn, v) for v in verdicts],
+                "weight": [spn.names[v] for v in verdicts],
                 "p": [spn.p(v) for v in verdicts],
                 "can be pruned": [words[verdict.how] for verdict in verdicts.values()],
                 "why": [verdict.reason for verdict in verdicts.values()],
@@ -170,13 +169,12 @@ def show_paths(work: Workspace, issues: list[Issue]) -> None:
         paths, listed, values = list(spn.paths(MOST_PATHS)), "first", {}
     some = "" if len(paths) == spn.n_paths else f"The {listed} {len(paths)} of {count_text(spn.n_paths)}. "
     st.caption(f"{some}Choose a row to see the path in red on the canvas.")
-    weights = {v: weight_symbol(spn, v) for v in spn.products}
     table = st.dataframe(
         pd.DataFrame(
             {
-                "kernels": ["∘".join(spn.label(leaf) for leaf in path.leaves) for path in paths],
+                "kernels": ["∘".join(spn.names[leaf] for leaf in path.leaves) for path in paths],
                 **values,
-                "g": [unicode_g(path, weights) for path in paths],
+                "g": [path.g(spn.names) for path in paths],
             }
         ),
         hide_index=True,
@@ -226,10 +224,6 @@ def show_expanded(spn: SPN, issues: list[Issue]) -> None:
 @kept_with_drawing
 def expanded_picture(spn: SPN, theme: str) -> str:
     return to_svg(spn.expanded(), theme=theme)
-
-
-def unicode_g(path: Path, weights: dict[str, str]) -> str:
-    return " · ".join(weights[v] if e == 1 else f"{weights[v]}^({e})" for v, e in path.exponents.items())
 
 
 def latex_g(path: Path, spn: SPN) -> str:

@@ -28,7 +28,8 @@ def offer_redraw(work: Workspace) -> bool:
     absent = [c for c in dict.fromkeys(c for part in parts for c in part.columns) if c not in known]
     said = f"{counted(len(absent), 'column')} of this drawing not in the loaded data: {plain(name_some(absent, 3))}."
     if work.foreign:
-        said = "This drawing was made for other data: the loaded ones have none of its columns."
+        such = plain(name_some(absent[:1]))
+        said = f"This drawing was made for other data: the loaded ones have none of its columns, such as {such}."
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="other_columns"):
         st.markdown(f":small[:red-badge[Not trainable yet] {said}]")
         if st.button("Choose columns for it", type="primary", icon=":material/swap_horiz:"):

@@ -15,7 +15,6 @@ from spnmkl.charts.look import MOST_COLOURED
 from spnmkl.charts.selection import MOST_SHOWN
 from spnmkl.data import Split, split_rows
 from spnmkl.errors import SPNMKLError
-from spnmkl.export.text import weight_symbol
 from spnmkl.memory import available_memory
 from spnmkl.runs.estimate import estimate, refusal
 from spnmkl.runs.scores import share_right
@@ -257,12 +256,12 @@ def show_parts(work: Workspace, activity: Activity | None, run: Run | None) -> N
 
 
 def names(spn: SPN) -> dict[str, str]:
-    """What a weight is called in a legend: with the kernel it weighs, where that is one."""
+    """What a weight is called in a legend: with the kernels it weighs, where it is not called after them."""
     found = {}
     for v in spn.products:
-        symbol = weight_symbol(spn, v)
-        leaves = "∘".join(spn.label(child) for child in spn.children(v) if spn.kind(child) == "kernel")
-        found[v] = symbol if leaves == symbol else f"{symbol} {leaves}".strip()
+        leaves = [child for child in spn.children(v) if spn.kind(child) == "kernel"]
+        same = [spn.label(leaf) for leaf in leaves] == [spn.label(v)]
+        found[v] = " ".join([spn.names[v], *([] if same or not leaves else ["∘".join(spn.names[k] for k in leaves)])])
     return found
 
 

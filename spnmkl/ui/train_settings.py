@@ -12,7 +12,6 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from spnmkl.errors import ParameterError
-from spnmkl.export.text import weight_symbol
 from spnmkl.problem import Power
 from spnmkl.runs.settings import Settings
 from spnmkl.runs.words import SOLVER_NAMES
@@ -155,9 +154,7 @@ def _powers(trainer: Trainer, spn: SPN) -> Power:
         chosen = {layer: _power_of_layer(trainer, layer, value) for layer, value in first.items()}
         return {v: chosen[layers[v]] for v in drawn}
     if way == "product":
-        table = pd.DataFrame(
-            {"weight": [weight_symbol(spn, v) for v in drawn], "p": list(drawn.values())}, index=list(drawn)
-        )
+        table = pd.DataFrame({"weight": [spn.names[v] for v in drawn], "p": list(drawn.values())}, index=list(drawn))
         edited = st.data_editor(
             table,
             hide_index=True,
