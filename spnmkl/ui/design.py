@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from spnmkl.circuit.heaviest import WeightedPath
-from spnmkl.data.words import counted, name_some
+from spnmkl.data.words import counted, listed, name_some
 from spnmkl.errors import SPNMKLError
 from spnmkl.export.picture import to_svg
 from spnmkl.inspection import heaviest_paths
@@ -29,6 +29,7 @@ from spnmkl.ui.words import plain
 
 MOST_PATHS = 100
 MOST_ISSUES = 20
+MOST_NAMED = 24
 MOST_EXPANDED = 60
 
 
@@ -129,21 +130,16 @@ def show_prunable(spn: SPN) -> None:
     )
     verdicts = verdicts_of(spn)
     if isinstance(verdicts, str):
-        st.info(verdicts)
+        st.info(plain(verdicts))
         return
-    words = {"alone": "alone", "branch": "with its branch", "component": "with all it shares paths with", "never": "no"}
-    st.dataframe(
-        pd.DataFrame(
-            {
-                "weight": [spn.names[v] for v in verdicts],
-                "p": [spn.p(v) for v in verdicts],
-                "can be pruned": [words[verdict.how] for verdict in verdicts.values()],
-                "why": [verdict.reason for verdict in verdicts.values()],
-            }
-        ),
-        hide_index=True,
-        height=220,
-    )
+    alike: dict[str, list[str]] = {}
+    for v, verdict in verdicts.items():
+        alike.setdefault(verdict.reason.removeprefix(spn.names[v]), []).append(spn.names[v])
+    for said, weights in list(alike.items())[:MOST_ISSUES]:
+        each = "Each of " if len(weights) > 1 else ""
+        st.markdown(f"- {each}**{plain(listed(weights, MOST_NAMED))}**{plain(said)}")
+    if len(alike) > MOST_ISSUES:
+        st.caption(f"and {len(alike) - MOST_ISSUES} more such groups")
 
 
 @lru_cache(maxsize=64)
