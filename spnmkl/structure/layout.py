@@ -65,12 +65,20 @@ def layered(spn: SPN, width: Callable[[str], float] | None = None) -> dict[str, 
         left = min(placed[v] - extents[v][0] for v in part)
         x |= {v: placed[v] - left + edge for v in part}
         edge = max(x[v] + extents[v][1] for v in part) + 2 * GAP
+    for fold in folds:
+        x |= _in_line({block: x[block] for block in fold.blocks})
     places = {v: (block, offset) for fold in folds for v, block, offset in fold.places()}
     x = {v: x[places[v][0]] + places[v][1] if v in places else x[v] for v in spn.nodes}
     layer = {v: layer[places[v][0] if v in places else v] for v in spn.nodes}
     y = _heights(x, drawn, layer, {v: spn.kind(v) == "product" for v in places})
     middle = (min(x.values()) + max(x.values())) / 2, (y[0] + y[-1]) / 2
     return {v: (round(x[v] - middle[0], 1), round(y[layer[v]] - middle[1], 1)) for v in spn.nodes}
+
+
+def _in_line(x: dict[str, float]) -> dict[str, float]:
+    """Blocks of a grid right below each other, where they are nearly so: there is a gap to both sides of each."""
+    mean = sum(x.values()) / len(x)
+    return dict.fromkeys(x, mean) if all(abs(place - mean) < GAP - 2 for place in x.values()) else x
 
 
 def arranged(spn: SPN) -> SPN:

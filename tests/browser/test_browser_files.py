@@ -68,6 +68,25 @@ def test_a_messy_table_is_read_used_and_drawn_over(data: Page) -> None:
     expect(canvas.page.get_by_text("valid and fits the data")).to_be_visible()
 
 
+def test_how_a_file_was_read_is_corrected_after_a_reload(data: Page) -> None:
+    give(data, ("clinic.csv", MESSY.encode()))
+    loaded(data, "6 rows · 5 columns")
+    design(data)
+    data.get_by_role("link", name="Data").click()
+    data.get_by_role("tab", name="1 · Source").click()
+    expect(data.get_by_text("Uploaded before")).to_be_visible()
+    settled(data)
+    data.reload()
+    data.get_by_role("tab", name="1 · Source").click()
+    data.get_by_text("6 rows × 5 columns").click()
+    names = data.get_by_text("The first row holds names")
+    names.click()
+    expect(data.get_by_text("7 rows · 5 columns")).to_be_visible()
+    settled(data)
+    names.click()
+    loaded(data, "6 rows · 5 columns")
+
+
 def test_three_tables_are_joined_by_id(data: Page) -> None:
     rng = np.random.default_rng(0)
     ids = [f"TCGA-{k:03d}" for k in range(30)]

@@ -154,6 +154,9 @@ def test_leaves_are_folded_beside_other_branches_and_shared_kernels() -> None:
     for spn in (SPN(Sum(deep, *many)), SPN(Product(Sum(*many), Sum(*many[:20], deep), Sum(*many[20:])))):
         spots = layered(spn)
         assert falls(spn, spots) and overlapping(spn, spots) == []
+    spn = SPN(Sum(deep, *many))
+    spots, (*_, last) = layered(spn), spn.kernels
+    assert spots[last][0] == spots[spn.parents(last)[0]][0]
     groups = t.grouped({f"view {k}": [f"c{k}_{j}" for j in range(25)] for k in range(4)})
     spots = layered(groups)
     assert falls(groups, spots) and overlapping(groups, spots) == []
