@@ -95,10 +95,19 @@ def choose_source(work: Workspace) -> None:
         files = given_files(work)
         if work.uploaded:
             loaded(work)
+        if files is work.files.kept:
+            uploaded_before(work)
         if files:
             uploaded(work, files)
         else:
             forget_others([])
+
+
+def uploaded_before(work: Workspace) -> None:
+    if work.files.kept:
+        said, forget = st.columns([3, 1], vertical_alignment="center")
+        said.markdown("**Uploaded before**", help="Kept for this visit, so that you can still change how it is read.")
+        forget.button("Forget", width="stretch", on_click=work.forget_files, help="The data that are loaded stay.")
 
 
 def given_files(work: Workspace) -> Sequence[File]:
@@ -120,12 +129,6 @@ def given_files(work: Workspace) -> Sequence[File]:
                 "before you leave this page, or upload them again."
             )
         return files
-    if work.files.kept:
-        said, forget = st.columns([3, 1], vertical_alignment="center")
-        said.markdown(
-            "**Uploaded before**", help="Kept with this visit, so that you can still change how they are read."
-        )
-        forget.button("Forget", width="stretch", on_click=work.forget_files, help="The data that are loaded stay.")
     return work.files.kept
 
 
