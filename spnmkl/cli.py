@@ -21,28 +21,35 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn, TextIO
+from typing import TextIO
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import InvalidParameterError
 
-import spnmkl
+from spnmkl.arguments import command_parser
 from spnmkl.circuit.program import compile_circuit
 from spnmkl.data import (
     Choices,
+    Dataset,
+    Joining,
     Preparation,
     drop_columns,
     fill_template,
     identifiers,
     is_numeric,
-    read_table,
+    read_tables,
     refuse_missing,
     split_label,
+    split_rows,
 )
+from spnmkl.data.dataset import Views
 from spnmkl.data.words import counted
 from spnmkl.errors import DataError, ParameterError, SPNMKLError, StructureError
 from spnmkl.estimator import SPNMKLClassifier
@@ -52,20 +59,13 @@ from spnmkl.launch import run_app
 from spnmkl.model_file import load_model, save_model
 from spnmkl.report import accuracy_sentence, certificate_sentence, count_text, inspection_lines, summary, weight_lines
 from spnmkl.runs.prediction import Predictor
+from spnmkl.runs.scores import score
 from spnmkl.solution import Record
-from spnmkl.solvers import SOLVERS
 from spnmkl.structure import SPN, Issue
 from spnmkl.structure.templates import TEMPLATES
 
 EXIT_CODES = {"optimal": 0, "stationary": 3, "iteration_limit": 4, "stalled": 4, "interrupted": 5}
 BAD_INPUT, ABORTED = 2, 130
-FIT_EXITS = "exit codes:" + (__doc__ or "").partition("found.")[2]
-OTHER_EXITS = """exit codes:
-
-    0    done
-    2    bad input or usage: one sentence on stderr; for validate also errors found
-    130  interrupted by Ctrl-C; no file is half written
-"""
 MOST_WEIGHTS = 30
 
 
@@ -75,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # β and ≤ are not in every encoding
     try:
-        parser = _parser()
+        parser = command_parser(COMMANDS, "exit codes:" + (__doc__ or "").partition("found.")[2])
         args, more = parser.parse_known_args(arguments)
         if args.run is _app:
             return run_app(more)
@@ -109,16 +109,19 @@ def _app(args: argparse.Namespace) -> int:
 
 
 def _fit(args: argparse.Namespace) -> int:
-    out = _target(args.out, args.data)
-    features, y = split_label(read_table(args.data, skip=args.skip_lines), args.label, args.ignore)
-    features = _without_identifiers(features, args.keep)
+    out = _target(args.out, *args.data)
+    table = _read(args)
+    features, y = split_label(table.frame, args.label, [*args.ignore, *filter(None, [args.group])])
+    features = _without_identifiers(features.drop(columns=table.id_column or []), args.keep)
+    train, test = _rows(table.frame, args)
     if args.impute is None:
         refuse_missing(features, "fill them, drop them, or choose impute='mean' (--impute mean)")
     choices = Choices("standardize" if args.standardize else "as is", "mean" if args.impute else "refuse")
-    preparation = Preparation.fit(features, choices)
-    spn = read_structure(args.structure, preparation.numeric, preparation.text)
+    preparation = Preparation.fit(features.iloc[train], choices)
+    views = _views_of(table, features)
+    spn = read_structure(args.structure, preparation.numeric, preparation.text, views)
     preparation.check_structure(spn)
-    X = preparation.transform(features)
+    X, y_train = preparation.transform(features.iloc[train]), y[train]
     started = time.perf_counter()
     progress = Progress(sys.stderr, args.progress or (sys.stderr.isatty() and not args.quiet))
     with stop_on_interrupt() as stop, _warnings_as_sentences():
@@ -134,16 +137,54 @@ def _fit(args: argparse.Namespace) -> int:
             n_threads=args.threads,
             max_memory=args.max_memory,
             callback=lambda record: progress(record) and not stop.is_set(),
-        ).fit(X, y)
+        ).fit(X, y_train)
         progress.close()
-    save_model(model, out, extra={"preparation": preparation.to_dict(), "label": args.label})
+    known = {"preparation": preparation.to_dict(), "label": args.label, "id": table.id_column}
+    save_model(model, out, extra=known | {"views": [[view, list(columns)] for view, columns in (views or {}).items()]})
     if not args.quiet:
         solution = model.solution_
         print(certificate_sentence(solution))
-        print(accuracy_sentence("training accuracy", model.predict(X), y))
+        print(accuracy_sentence("training accuracy", model.predict(X), y_train))
+        if len(test):
+            decision = model.decision_function(preparation.transform(features.iloc[test]))
+            print(score(y[test], decision, model.classes_).sentence())
         print("\n".join(weight_lines(solution, MOST_WEIGHTS)))
         print(f"{counted(len(solution.history), 'iteration')} in {time.perf_counter() - started:.1f} s, saved as {out}")
     return EXIT_CODES[model.status_]
+
+
+@dataclass(frozen=True)
+class _Given:
+    """The data of a command: one table, whatever the number of files."""
+
+    frame: pd.DataFrame
+    views: Views | None
+    id_column: str | None
+
+
+def _read(args: argparse.Namespace, text_columns: Sequence[str] = ()) -> _Given:
+    """The table, or several joined; what was left out is said on stderr."""
+    joining = Joining("rows" if args.by_order else "id", args.id)
+    found, id_column = read_tables(args.data, joining, text_columns, args.skip_lines)
+    for note in found.notes:
+        print(f"spnmkl: {note}", file=sys.stderr)
+    return _Given(found.frame, found.views if len(args.data) > 1 else None, id_column)
+
+
+def _views_of(table: _Given, features: pd.DataFrame) -> dict[str, tuple[str, ...]] | None:
+    """The files as views, of the columns that are learned from; None where a single file has them in its names."""
+    if table.views is None:
+        return None
+    views = {view: tuple(c for c in columns if c in features) for view, columns in table.views.items()}
+    return {view: columns for view, columns in views.items() if columns}
+
+
+def _rows(frame: pd.DataFrame, args: argparse.Namespace) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Which rows to train on and which to hold out, as the app does."""
+    if args.test_share is None:
+        return np.arange(len(frame)), np.arange(0)
+    parts = split_rows(Dataset("", frame, args.label, group=args.group), args.test_share, args.seed)
+    return parts.train, parts.test
 
 
 def _without_identifiers(features: pd.DataFrame, keep: Sequence[str]) -> pd.DataFrame:
@@ -155,15 +196,17 @@ def _without_identifiers(features: pd.DataFrame, keep: Sequence[str]) -> pd.Data
 
 
 def _predict(args: argparse.Namespace) -> int:
-    out = None if args.out is None else _target(args.out, args.data, args.model)
+    out = None if args.out is None else _target(args.out, *args.data, args.model)
     model = load_model(args.model)
     predictor = Predictor.of_model(Path(args.model).name, model)
-    frame = read_table(args.data, predictor.needed.text, args.skip_lines)
+    given = _read(args, predictor.needed.text)
+    frame = given.frame
     predictor.match(frame).check()
     X = predictor.transform(frame)
     for note in predictor.odd_values(frame)[1]:
         print(f"spnmkl: {note}", file=sys.stderr)
-    table = pd.DataFrame({"prediction": model.predict(X)})
+    ids = {} if given.id_column is None else {given.id_column: frame[given.id_column]}
+    table = pd.DataFrame({**ids, "prediction": model.predict(X)})
     if args.scores:
         scores = model.decision_function(X)
         names = ["score"] if scores.ndim == 1 else [f"score_{c}" for c in model.classes_]
@@ -212,9 +255,8 @@ def _template(args: argparse.Namespace) -> int:
         return 0
     if args.name is None:
         raise ParameterError(f"Name a template, one of {', '.join(TEMPLATES)}; or pass --list.")
-    out = None if args.out is None else _target(args.out, *([args.columns] if args.columns else []))
-    numeric, text = _column_kinds(args)
-    spn = fill_template(args.name, numeric, text)
+    out = None if args.out is None else _target(args.out, *(args.columns or []))
+    spn = fill_template(args.name, *_column_kinds(args))
     if out is None:
         print(spn.to_json(indent=2))
         return 0
@@ -224,10 +266,10 @@ def _template(args: argparse.Namespace) -> int:
     return 0
 
 
-def read_structure(given: str, numeric: Sequence[str], text: Sequence[str]) -> SPN:
+def read_structure(given: str, numeric: Sequence[str], text: Sequence[str], views: Views | None = None) -> SPN:
     """A structure file, or a template by name filled with the columns."""
     if given in TEMPLATES:
-        return fill_template(given, numeric, text)
+        return fill_template(given, numeric, text, views)
     path = Path(given)
     if not path.exists() and path.suffix != ".json":
         raise StructureError(f"There is no file or template {given!r}; the templates are {', '.join(TEMPLATES)}.")
@@ -255,14 +297,16 @@ def all_issues(spn: SPN) -> list[Issue]:
     return issues
 
 
-def _column_kinds(args: argparse.Namespace) -> tuple[list[str], list[str]]:
+def _column_kinds(args: argparse.Namespace) -> tuple[list[str], list[str], dict[str, tuple[str, ...]] | None]:
+    """The numeric columns, those of text, and the views where each has a file."""
     if args.columns is None:
-        return [], []
-    table = read_table(args.columns, skip=args.skip_lines)
-    frame = drop_columns(table, [*([args.label] if args.label else []), *args.ignore])
+        return [], [], None
+    args.data = args.columns
+    table = _read(args)
+    frame = drop_columns(table.frame, [*filter(None, [args.label, table.id_column]), *args.ignore])
     frame = frame.drop(columns=identifiers(frame))
     numeric = [name for name in frame if is_numeric(frame[name])]
-    return numeric, [name for name in frame if name not in numeric]
+    return numeric, [name for name in frame if name not in numeric], _views_of(table, frame)
 
 
 class Progress:
@@ -341,92 +385,11 @@ def _target(given: str, *inputs: str) -> Path:
     return path
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise ParameterError(f"{message}; see {self.prog} --help.")
-
-
-def _power(text: str) -> float | str:
-    try:
-        return text if text == "sparse" else float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"expected a number or sparse, found {text!r}") from None
-
-
-def _natural(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"expected a whole number of 0 or more, found {text!r}")
-    return int(text)
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="spnmkl", description="Multiple kernel learning over drawn sum-product networks.")
-    parser.add_argument("--version", action="version", version=f"spnmkl {spnmkl.__version__}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-
-    def command(name: str, run: Callable[[argparse.Namespace], int], help: str) -> argparse.ArgumentParser:
-        exits = FIT_EXITS if run is _fit else OTHER_EXITS
-        sub = commands.add_parser(
-            name, help=help, description=help, epilog=exits, formatter_class=argparse.RawDescriptionHelpFormatter
-        )
-        sub.set_defaults(run=run)
-        return sub
-
-    command("app", _app, "open the app; further options, such as --server.port=8502, go to streamlit run")
-    _fit_arguments(command("fit", _fit, "learn the weights of a structure from a table"))
-    predict = command("predict", _predict, "predict the classes of new samples")
-    predict.add_argument("model", help="a file that fit has written")
-    predict.add_argument("data", help="table with the columns of training")
-    predict.add_argument("--out", help="where to write the predictions; default: standard output")
-    predict.add_argument("--scores", action="store_true", help="add the decision function's values")
-    _reading_arguments(predict)
-    inspect = command("inspect", _inspect, "show what a model learned and what is proved")
-    inspect.add_argument("model", help="a file that fit has written")
-    inspect.add_argument("--paths", type=_natural, default=10, metavar="N", help="how many heaviest paths; default 10")
-    inspect.add_argument("--json", action="store_true", help="for programs")
-    validate = command("validate", _validate, "say what is wrong with a structure")
-    validate.add_argument("structure", help="a structure file, .json")
-    validate.add_argument("--repair", metavar="OUT", help="write the structure with the obvious repairs made")
-    template = command("template", _template, "write a structure to start from")
-    template.add_argument("name", nargs="?", metavar="NAME", help="see --list")
-    template.add_argument("--list", action="store_true", help="list the templates")
-    template.add_argument("--columns", metavar="DATA", help="table whose columns fill it; view__feature makes groups")
-    template.add_argument("--label", help="the column that holds the classes")
-    template.add_argument("--ignore", nargs="+", default=[], metavar="COLUMN", help="columns to leave out")
-    _reading_arguments(template)
-    template.add_argument("--out", help="where to write the structure; default: standard output")
-    return parser
-
-
-def _reading_arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--skip-lines",
-        type=_natural,
-        metavar="N",
-        help="lines above the table's header; default: those that begin with #",
-    )
-
-
-def _fit_arguments(fit: argparse.ArgumentParser) -> None:
-    fit.add_argument("data", help="table with a header: CSV, TSV, Excel, Parquet, ARFF or LIBSVM")
-    _reading_arguments(fit)
-    fit.add_argument("--label", required=True, help="the column that holds the classes")
-    fit.add_argument("--out", required=True, help="where to write the model")
-    fit.add_argument("--structure", default="flat", help="a structure file (.json) or a template's name; default flat")
-    fit.add_argument("--C", type=float, default=1.0, help="weight of the loss; default 1")
-    fit.add_argument("--lam", type=float, default=1.0, help="weight λ of the weights' regulariser; default 1")
-    fit.add_argument("--p", type=_power, help="p of every product, or sparse; default: as in the structure")
-    fit.add_argument("--tol", type=float, default=1e-3, help="relative gap to reach; default 1e-3")
-    fit.add_argument("--max-iter", type=int, help="limit of iterations")
-    fit.add_argument("--solver", choices=sorted(SOLVERS), default="newton")
-    fit.add_argument("--class-weight", choices=["balanced"], help="give all classes the same total weight")
-    fit.add_argument("--no-standardize", dest="standardize", action="store_false", help="leave numbers as they are")
-    fit.add_argument("--impute", choices=["mean"], help="fill missing values instead of refusing them")
-    fit.add_argument("--ignore", nargs="+", default=[], metavar="COLUMN", help="columns to leave out")
-    fit.add_argument("--keep", nargs="+", default=[], metavar="COLUMN", help="columns to use though they look like ids")
-    fit.add_argument("--threads", type=int, help="default: all cores")
-    fit.add_argument(
-        "--max-memory", type=float, metavar="GB", help="gigabytes for kernel matrices; default: half of what is free"
-    )
-    fit.add_argument("--progress", action="store_true", help="show progress although stderr is no terminal")
-    fit.add_argument("--quiet", action="store_true", help="print nothing but errors and warnings")
+COMMANDS = {
+    "app": _app,
+    "fit": _fit,
+    "predict": _predict,
+    "inspect": _inspect,
+    "validate": _validate,
+    "template": _template,
+}

@@ -13,7 +13,6 @@ from spnmkl.circuit.heaviest import WeightedPath
 from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.solution import Solution
 from spnmkl.structure import SPN
-from spnmkl.structure.formula import symbols
 
 
 def certificate_sentence(solution: Solution) -> str:
@@ -47,7 +46,7 @@ def accuracy_sentence(what: str, predicted: np.ndarray, y: np.ndarray) -> str:
 
 def weight_lines(solution: Solution, most: int) -> list[str]:
     """The weights from the heaviest down, then what was pruned."""
-    spn, name = solution.spn, symbols(solution.spn)
+    spn, name = solution.spn, solution.spn.names
     kept = sorted((v for v, weight in solution.beta.items() if weight > 0), key=lambda v: -solution.beta[v])
     width = max((len(name[v]) for v in kept[:most]), default=0)
     lines = ["weights:"]
@@ -62,7 +61,7 @@ def weight_lines(solution: Solution, most: int) -> list[str]:
 
 def path_lines(spn: SPN, paths: Sequence[WeightedPath]) -> list[str]:
     """Share of Σg, g, the kernels multiplied, and how g is made of weights."""
-    name = symbols(spn)
+    name = spn.names
     kernels = ["∘".join(name[leaf] for leaf in path.leaves) for path in paths]
     width = max(map(len, kernels), default=0)
     return [

@@ -29,7 +29,7 @@ ORDER = [
     {"charts"},
     {"runs"},
     {"ui"},
-    {"cli", "launch", "quickstart", "__main__", "__init__"},
+    {"arguments", "cli", "launch", "quickstart", "__main__", "__init__"},
 ]
 RANK = {module: rank for rank, line in enumerate(ORDER) for module in line}
 MOST_LINES = 450

@@ -3,7 +3,7 @@
 from spnmkl.data.columns import is_numeric
 from spnmkl.data.dataset import Dataset, guess_label, identifiers
 from spnmkl.data.filling import fill_template, group_by_prefix
-from spnmkl.data.joining import Joined, Joining, attach_labels, join_files, join_views
+from spnmkl.data.joining import Joined, Joining, attach_labels, join_files, join_views, read_tables
 from spnmkl.data.options import ReadOptions
 from spnmkl.data.preparation import Choices, Preparation, refuse_missing
 from spnmkl.data.problems import problems
@@ -40,6 +40,7 @@ __all__ = [
     "problems",
     "read_file",
     "read_table",
+    "read_tables",
     "refuse_missing",
     "split_label",
     "split_rows",

@@ -23,6 +23,7 @@ Views = Mapping[str, tuple[str, ...]]
 
 GROUP_NAMES = ("patient", "subject", "donor", "person", "individual", "family", "batch", "group")
 _MOST_CLASSES = 20
+_USE = "name", "label", "ignored", "views", "group"
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,6 +142,11 @@ class Dataset:
         groups = group_by_prefix(self.features, separator)
         return self.with_views({view: columns for view, columns in groups.items() if columns != [view]})
 
+    def same(self, other: Dataset) -> bool:
+        """Whether these are the same data, used in the same way."""
+        alike = all(getattr(self, name) == getattr(other, name) for name in _USE)
+        return self is other or (alike and self.frame.equals(other.frame) and _same_arrays(self, other))
+
     def take(self, rows: NDArray) -> Dataset:
         """Some of the rows, given by position or by true/false for each."""
         rows = np.arange(len(self.frame))[rows]
@@ -163,6 +169,11 @@ class Dataset:
     def kernels(self) -> list[Kernel]:
         """A kernel for each view, or else each column, and each matrix, as the flat template has them."""
         return fill_kernels(self.numeric, self.categorical, self.feature_views, tuple(self.matrices))
+
+
+def _same_arrays(one: Dataset, other: Dataset) -> bool:
+    mine, theirs = one.matrices, other.matrices
+    return mine.keys() == theirs.keys() and all(np.array_equal(K, theirs[name]) for name, K in mine.items())
 
 
 def guess_label(frame: pd.DataFrame) -> str | None:

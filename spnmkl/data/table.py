@@ -26,6 +26,11 @@ def read_table(path: str | Path, text_columns: Collection[str] = (), skip: int |
     skip : int, optional
         How many lines stand above the header; by default those that begin with #.
     """
+    return load_table(path, text_columns, skip).frame
+
+
+def load_table(path: str | Path, text_columns: Collection[str] = (), skip: int | None = None) -> Table:
+    """As `read_table`, with the name of the file and how it was read."""
     path = Path(path)
     try:
         data = path.read_bytes()
@@ -37,7 +42,7 @@ def read_table(path: str | Path, text_columns: Collection[str] = (), skip: int |
     options = replace(guessed, header=True, transpose=False, text=(*guessed.text, *text_columns))
     table = read_file(path.name, data, options)
     _refuse_made_up_names(table)
-    return table.frame
+    return table
 
 
 def _refuse_made_up_names(table: Table) -> None:

@@ -12,7 +12,7 @@ import pandas as pd
 from spnmkl.data import Dataset, Preparation, split_rows
 from spnmkl.data.words import counted, listed
 from spnmkl.errors import SPNMKLError
-from spnmkl.runs.explain import children_text, weight_names
+from spnmkl.runs.explain import children_text
 from spnmkl.runs.prepared import prepare
 from spnmkl.runs.training import Run
 from spnmkl.runs.words import SOLVER_NAMES
@@ -125,9 +125,9 @@ def weights_beside(runs: Sequence[Run]) -> pd.DataFrame:
     rows: dict[object, dict[str, Any]] = {}
     columns = [f"β of {run.name}" for run in runs]
     for run, column in zip(runs, columns, strict=True):
-        names = weight_names(run.spn)
+        names = run.spn.names
         for v in run.spn.products:
-            first = {"weight": names[v], "multiplies": children_text(run.spn, v, names)}
+            first = {"weight": names[v], "multiplies": children_text(run.spn, v)}
             rows.setdefault(_product(run.spn, v), first)[column] = run.solution.beta[v]
     order = sorted(rows.values(), key=lambda row: -max(row.get(column, 0.0) for column in columns))
     return pd.DataFrame(order, columns=["weight", "multiplies", *columns])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from numbers import Integral
 from typing import Literal
@@ -18,14 +17,11 @@ from spnmkl.inspection import Carried, heaviest_paths, products_through, sample_
 from spnmkl.runs.prepared import Prepared
 from spnmkl.runs.training import Run
 from spnmkl.selection import CrossValidation
-from spnmkl.structure import SPN, Path
-from spnmkl.structure.formula import symbols
+from spnmkl.structure import SPN
 from spnmkl.structure.text import node_text, one_line, shortened
 
 Part = Literal["train", "test"]
 
-_LOWERED = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
-_RAISED = str.maketrans("0123456789/", "⁰¹²³⁴⁵⁶⁷⁸⁹⁄")
 _LONGEST = 120
 _CANDIDATES = 200  # paths among which those that push a sample most are looked for
 
@@ -37,7 +33,7 @@ def carried(run: Run, prepared: Prepared) -> Carried:
 
 def weights_table(run: Run, prepared: Prepared, shares: Carried | None = None) -> pd.DataFrame:
     """Every product, heaviest first: id, weight (its symbol), β, p, share of the decision, and how it ended."""
-    spn, solution, name = run.spn, run.solution, weight_names(run.spn)
+    spn, solution, name = run.spn, run.solution, run.spn.names
     shares = shares or carried(run, prepared)
     products = sorted(spn.products, key=lambda v: -solution.beta[v])
     return pd.DataFrame(
@@ -49,7 +45,7 @@ def weights_table(run: Run, prepared: Prepared, shares: Carried | None = None) -
             "share of the decision": [shares.through([v]) for v in products],
             "pruned at iteration": pd.array([solution.pruned.get(v) for v in products], dtype="Int64"),
             "KKT residual": [solution.kkt_residual[v] for v in products],
-            "multiplies": [children_text(spn, v, name) for v in products],
+            "multiplies": [children_text(spn, v) for v in products],
         }
     )
 
@@ -58,11 +54,11 @@ def paths_table(
     run: Run, prepared: Prepared, k: int = 100, shares: Carried | None = None
 ) -> tuple[pd.DataFrame, list[WeightedPath]]:
     """The k heaviest paths with what they multiply, their g and their shares; row by row, the paths themselves."""
-    paths, name = heaviest_paths(run.solution, k), weight_names(run.spn)
+    paths = heaviest_paths(run.solution, k)
     table = pd.DataFrame(
         {
             "kernels": [path_text(run.spn, path) for path in paths],
-            "g written out": [g_text(path.path, name) for path in paths],
+            "g written out": [shortened(path.path.g(run.spn.names), _LONGEST) for path in paths],
             "g": [path.g for path in paths],
             "share of Σg": [path.share for path in paths],
             "share of the decision": (shares or carried(run, prepared)).by(paths),
@@ -213,30 +209,15 @@ def wrong_samples(run: Run) -> pd.DataFrame:
     return pd.concat(tables, ignore_index=True)
 
 
-def weight_names(spn: SPN) -> dict[str, str]:
-    """The symbol of every product's weight: β₃, or β_colour where it has a name."""
-    return {
-        v: name.translate(_LOWERED) if re.fullmatch("β[0-9]+", name) else one_line(name)
-        for v, name in symbols(spn).items()
-        if spn.kind(v) == "product"
-    }
-
-
-def children_text(spn: SPN, product: str, name: Mapping[str, str]) -> str:
+def children_text(spn: SPN, product: str) -> str:
     """What a product multiplies; a sum without a label by the weights below it."""
     texts = []
     for child in spn.children(product):
-        text = name[child] if spn.kind(child) == "product" else node_text(spn, child)
-        texts.append(text or "(" + " + ".join(name[v] for v in spn.children(child)) + ")")
+        text = node_text(spn, child)
+        texts.append(text or "(" + " + ".join(spn.names[v] for v in spn.children(child)) + ")")
     return shortened(" ∘ ".join(texts), _LONGEST)
 
 
 def path_text(spn: SPN, path: WeightedPath) -> str:
     """The kernels that a path multiplies."""
     return shortened(" ∘ ".join(node_text(spn, leaf) for leaf in path.leaves), _LONGEST)
-
-
-def g_text(path: Path, name: Mapping[str, str]) -> str:
-    """A path's weight written out, such as β₉¹⁄² β₄¹⁄⁴ β₆¹⁄⁴."""
-    factors = (name[v] + ("" if e == 1 else str(e).translate(_RAISED)) for v, e in path.exponents.items())
-    return shortened(" ".join(factors), _LONGEST)

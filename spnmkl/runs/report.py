@@ -21,7 +21,7 @@ from spnmkl.export import to_svg
 from spnmkl.export.packages import optional
 from spnmkl.inspection import Carried
 from spnmkl.report import count_text
-from spnmkl.runs.explain import carried, paths_table, ranking, weight_names, weights_table
+from spnmkl.runs.explain import carried, paths_table, ranking, weights_table
 from spnmkl.runs.kernel_views import kernel_image, projection
 from spnmkl.runs.prepared import Prepared
 from spnmkl.runs.reproduction import reproduction_code
@@ -236,7 +236,7 @@ def _preparation(run: Run, dataset: Dataset) -> list[str]:
 
 
 def _figures(run: Run, prepared: Prepared, shares: Carried) -> dict[str, list[_Figure]]:
-    solution, names, scores = run.solution, weight_names(run.spn), run.test_scores
+    solution, names, scores = run.solution, run.spn.names, run.test_scores
     order, image = ranking(run, prepared, shares), kernel_image(run, prepared, run.spn.root)
     kinds = [kind for kind in ("view", "kernel") if (order["kind"] == kind).any()]
     closing = "The objective and its lower bound, and the gap between them."

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 from spnmkl.data.words import counted, quoted
-from spnmkl.export.text import weight_symbol
 from spnmkl.runs.scores import share_right
 from spnmkl.runs.training import Run
 from spnmkl.solution import Solution
@@ -43,7 +42,7 @@ def pruning(run: Run) -> str:
     pruned, total = run.solution.pruned, len(run.solution.beta)
     if not pruned:
         return f"None of the {counted(total, 'weight')} was pruned."
-    named = [f"{weight_symbol(run.spn, v)} (iteration {k})" for v, k in list(pruned.items())[:MOST_NAMED]]
+    named = [f"{run.spn.names[v]} (iteration {k})" for v, k in list(pruned.items())[:MOST_NAMED]]
     more = f" and {len(pruned) - MOST_NAMED} more" if len(pruned) > MOST_NAMED else ""
     return f"{len(pruned)} of {counted(total, 'weight')} pruned: {', '.join(named)}{more}. {pruned_means(run.solution)}"
 

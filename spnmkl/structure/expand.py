@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from spnmkl.errors import StructureError
-from spnmkl.structure.formula import symbols
 from spnmkl.structure.nodes import Children, FreshIds, Node, Nodes, unlabelled
 from spnmkl.structure.validation import insert_products
 
@@ -44,14 +43,13 @@ def expand(spn: SPN, limit: int) -> tuple[Nodes, Children]:
         raise StructureError(
             f"The path-dependent view would have {count} products, one per path; at most {limit:,} are drawn."
         )
-    symbol = symbols(spn)
     fresh = FreshIds(spn.kernels)
     root = fresh.next("s")
     nodes: Nodes = {root: Node("sum")}
     children: dict[str, list[str]] = {root: []}
     for path in spn.paths():
         product = fresh.next("p")
-        nodes[product], children[product] = Node("product", label=path.g(symbol)), []
+        nodes[product], children[product] = Node("product", label=path.g(spn.names)), []
         children[root].append(product)
         for leaf in path.leaves:
             copy = fresh.like(leaf) if leaf in nodes else leaf

@@ -7,6 +7,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from spnmkl.structure.nodes import PREFIX, Kind
+from spnmkl.structure.text import LOWERED, SMALL, one_line
 
 if TYPE_CHECKING:
     from spnmkl.structure.graph import SPN
@@ -25,24 +26,33 @@ def _number(kind: Kind, name: str) -> str | None:
     return automatic[1] if automatic else None
 
 
+def _written_out(kind: Kind, name: str) -> bool:
+    """The path-dependent view calls its weights β₉¹⁄² β₄¹⁄⁴; these are symbols already."""
+    return kind == "product" and name.startswith("β")
+
+
 def plain_symbol(kind: Kind, name: str) -> str:
-    """β9 for the product p9, K4 for the kernel k4; β_colour or β[left eye] for other names."""
+    """β₉ for the product p9, K₄ for the kernel k4; β_colour or β[left eye] for other names."""
     letter = "β" if kind == "product" else "K"
-    number = _number(kind, name)
+    number, name = _number(kind, name), one_line(name)
     if number is not None:
-        return letter + number
+        return letter + number.translate(LOWERED)
+    if _written_out(kind, name):
+        return name
     return f"{letter}_{name}" if re.fullmatch(r"\w+", name) else f"{letter}[{name}]"
 
 
 def latex_symbol(kind: Kind, name: str) -> str:
     letter = r"\beta" if kind == "product" else "K"
     escaped = "".join(_LATEX_SPECIAL.get(c, c) for c in name)
+    if _written_out(kind, name):
+        return r"\text{" + escaped + "}"
     index = _number(kind, name) or r"\text{" + escaped + "}"
     return f"{letter}_{{{index}}}"
 
 
 def symbols(spn: SPN, latex: bool = False) -> dict[str, str]:
-    """The symbol of every product's weight and of every kernel."""
+    """The symbol of every product's weight and of every kernel; in plain text those of `SPN.names`."""
     symbol = latex_symbol if latex else plain_symbol
     return {v: symbol(spn.kind(v), name) for v, name in _names(spn).items()}
 
@@ -57,19 +67,13 @@ def _names(spn: SPN) -> dict[str, str]:
         for name in (v, spn.label(v)):
             meanings["kernel", name].add(spn.spec(v))
     return {
-        v: spn.label(v) if len(meanings[spn.kind(v), spn.label(v)]) == 1 and _is_name(spn.label(v)) else v
-        for v in (*spn.products, *spn.kernels)
+        v: spn.label(v) if len(meanings[spn.kind(v), spn.label(v)]) == 1 else v for v in (*spn.products, *spn.kernels)
     }
-
-
-def _is_name(label: str) -> bool:
-    """The path-dependent view labels its products with formulas; those are no names."""
-    return "{" not in label
 
 
 def write_formula(spn: SPN, latex: bool, limit: int) -> str:
     """Node by node from a stack; after `limit` nodes an ellipsis stands for what is left in each bracket."""
-    symbol = symbols(spn, latex)
+    symbol = symbols(spn, latex) if latex else spn.names
     times, dots = (r" \circ ", r"\ldots") if latex else ("∘", "…")
     written = ["K = "]
     visited = 0
@@ -93,8 +97,7 @@ def write_formula(spn: SPN, latex: bool, limit: int) -> str:
             written.append("(")
             stack.append((")", None, False))
         if kind == "product":
-            spaced = not latex and _number(kind, symbol[node].replace("β", "p")) is None
-            written.append(symbol[node] + " " * spaced)
+            written.append(symbol[node] + " " * (not latex and symbol[node][-1] not in SMALL))
         between = times if kind == "product" else " + "
         for position in range(len(children) - 1, -1, -1):
             stack.append((between if position else "", children[position], kind == "product"))

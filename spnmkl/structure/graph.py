@@ -13,7 +13,7 @@ import networkx as nx
 
 from spnmkl.errors import ParameterError, StructureError
 from spnmkl.structure.expand import embed, expand
-from spnmkl.structure.formula import write_formula
+from spnmkl.structure.formula import symbols, write_formula
 from spnmkl.structure.nodes import (
     Children,
     Expression,
@@ -64,7 +64,7 @@ class SPN:
     >>> spn
     SPN(1 sum, 2 products, 2 kernels)
     >>> spn.formula(latex=False)
-    'K = β1K1 + β2K2'
+    'K = β₁K₁ + β₂K₂'
     """
 
     _nodes: Nodes
@@ -148,6 +148,14 @@ class SPN:
     def label(self, id: str) -> str:
         """The label of a node, or its id where it has none."""
         return self._node(id).label or id
+
+    @cached_property
+    def names(self) -> Mapping[str, str]:
+        """What every weight and every kernel is called, wherever it is written: β₃, β_colour, K₄, K[left eye].
+
+        The label, or the id where there is none or it would stand for two.
+        """
+        return symbols(self)
 
     def p(self, id: str) -> float:
         """The exponent of a product's weight in the regulariser."""

@@ -10,6 +10,7 @@ from itertools import accumulate, pairwise
 from random import Random
 from typing import TYPE_CHECKING, TypeAlias
 
+from spnmkl.structure.folding import BELOW_KERNEL, BELOW_PRODUCT, find_folds, folded
 from spnmkl.structure.text import KERNEL_LENGTH, WEIGHT_LENGTH, node_text, shortened, text_width
 
 if TYPE_CHECKING:
@@ -52,7 +53,10 @@ def layered(spn: SPN, width: Callable[[str], float] | None = None) -> dict[str, 
     extents: dict[Item, tuple[float, float]] = {
         v: (width(v) / 2, width(v) / 2) if width else _extent(spn, v) for v in spn.nodes
     }
-    below = _acyclic(spn)
+    drawn = _acyclic(spn)
+    folds = find_folds(spn, extents.__getitem__)
+    extents |= {block: fold.extent for fold in folds for block in fold.blocks}
+    below = folded(drawn, folds)
     layer = _layers(below)
     x: dict[str, float] = {}
     edge = 0.0
@@ -61,9 +65,20 @@ def layered(spn: SPN, width: Callable[[str], float] | None = None) -> dict[str, 
         left = min(placed[v] - extents[v][0] for v in part)
         x |= {v: placed[v] - left + edge for v in part}
         edge = max(x[v] + extents[v][1] for v in part) + 2 * GAP
-    y = _heights(x, below, layer)
+    for fold in folds:
+        x |= _in_line({block: x[block] for block in fold.blocks})
+    places = {v: (block, offset) for fold in folds for v, block, offset in fold.places()}
+    x = {v: x[places[v][0]] + places[v][1] if v in places else x[v] for v in spn.nodes}
+    layer = {v: layer[places[v][0] if v in places else v] for v in spn.nodes}
+    y = _heights(x, drawn, layer, {v: spn.kind(v) == "product" for v in places})
     middle = (min(x.values()) + max(x.values())) / 2, (y[0] + y[-1]) / 2
     return {v: (round(x[v] - middle[0], 1), round(y[layer[v]] - middle[1], 1)) for v in spn.nodes}
+
+
+def _in_line(x: dict[str, float]) -> dict[str, float]:
+    """Blocks of a grid right below each other, where they are nearly so: there is a gap to both sides of each."""
+    mean = sum(x.values()) / len(x)
+    return dict.fromkeys(x, mean) if all(abs(place - mean) < GAP - 2 for place in x.values()) else x
 
 
 def arranged(spn: SPN) -> SPN:
@@ -400,8 +415,13 @@ def _separated(wanted: list[tuple[float, float]], gaps: list[float]) -> list[flo
     return [mean + offset for mean, offset in zip(means, offsets, strict=True)]
 
 
-def _heights(x: Mapping[str, float], below: Mapping[str, list[str]], layer: Mapping[str, int]) -> list[float]:
-    """The y of every layer: further apart where flat edges would run through the neighbours of their ends."""
+def _heights(
+    x: Mapping[str, float], below: Mapping[str, list[str]], layer: Mapping[str, int], in_grid: Mapping[str, bool]
+) -> list[float]:
+    """The y of every layer: further apart where flat edges would run through the neighbours of their ends.
+
+    Layers of nothing but grids stand closer; `in_grid` is what stands in one, and whether that is a product.
+    """
     rows: list[list[float]] = [[] for _ in range(max(layer.values()) + 1)]
     reach = [0.0] * len(rows)
     for v, children in below.items():
@@ -409,9 +429,13 @@ def _heights(x: Mapping[str, float], below: Mapping[str, list[str]], layer: Mapp
         near = (abs(x[child] - x[v]) for child in children if layer[child] == layer[v] + 1)
         reach[layer[v]] = max(reach[layer[v]], *near, 0.0)
     spacing = [min((b - a for a, b in pairwise(sorted(row))), default=math.inf) for row in rows]
+    loose = {k for v, k in layer.items() if v not in in_grid}
+    below_row = {layer[v]: BELOW_PRODUCT if product else BELOW_KERNEL for v, product in in_grid.items()}
     distances = (
-        max(LAYER_DISTANCE, dx * max(_SLOPE, min(_STEEPEST, (RADIUS + 6) / min(pair))))
-        for dx, pair in zip(reach, pairwise(spacing), strict=False)
+        below_row[k]
+        if k in below_row and loose.isdisjoint((k, k + 1))
+        else max(LAYER_DISTANCE, dx * max(_SLOPE, min(_STEEPEST, (RADIUS + 6) / min(pair))))
+        for k, (dx, pair) in enumerate(zip(reach, pairwise(spacing), strict=False))
     )
     y = list(accumulate(distances, initial=0.0))
     # A screen is not as wide as most drawings are: use its height.

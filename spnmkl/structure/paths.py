@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from spnmkl.errors import StructureError
 from spnmkl.structure.formula import plain_symbol
+from spnmkl.structure.text import RAISED
 
 if TYPE_CHECKING:
     from spnmkl.structure.graph import SPN
@@ -45,9 +46,9 @@ class Path:
         return total
 
     def g(self, symbols: Mapping[str, str] | None = None) -> str:
-        """The path's weight written out, such as ``β9^{1/2} β4^{1/4} β6^{1/4}``."""
+        """The path's weight written out, such as ``β₉¹⁄² β₄¹⁄⁴ β₆¹⁄⁴``; by default after the ids of the products."""
         return " ".join(
-            (symbols[v] if symbols else plain_symbol("product", v)) + (f"^{{{e}}}" if e != 1 else "")
+            (symbols[v] if symbols else plain_symbol("product", v)) + ("" if e == 1 else str(e).translate(RAISED))
             for v, e in self.exponents.items()
         )
 

@@ -84,7 +84,7 @@ def _least(v: str, members: frozenset[str], largest: Callable[[frozenset[str]], 
 
 
 def _verdict(spn: SPN, v: str, p: float, together: frozenset[str], part: frozenset[str]) -> Prunable:
-    name, others = repr(spn.label(v)), len(together) - 1
+    name, others = spn.names[v], len(together) - 1
     if v not in together:
         reason = f"{name} cannot be pruned: p = {p:g} is above its share of the exponents on some path."
         return Prunable("never", (), reason)

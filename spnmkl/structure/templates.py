@@ -97,7 +97,7 @@ def taylor_exp(kernel: Kernel, degree: int = 3, *, p: float = 1.0) -> SPN:
 
 
 def figure1(kernels: Kernels | None = None, *, prototype: Prototype = RBF, p: float = 1.0) -> SPN:
-    """Figure 1 of the paper: K = β8(β1K1 + β2K2) + β9(β3K3 + β4K4)∘(β5K5 + β6K6 + β7K7).
+    """Figure 1 of the paper: K = β₈(β₁K₁ + β₂K₂) + β₉(β₃K₃ + β₄K₄)∘(β₅K₅ + β₆K₆ + β₇K₇).
 
     Without `kernels`, seven rbf kernels of growing gamma.
     """

@@ -17,9 +17,9 @@ KERNEL_LENGTH = 34
 WEIGHT_LENGTH = 18
 
 _SYMBOLS = {"gamma": "γ", "sigma": "σ", "alpha": "α", "degree": "d", "coef0": "c"}
-_SMALL = "₀₁₂₃₄₅₆₇₈₉⁰¹²³⁴⁵⁶⁷⁸⁹⁄"
-_LOWERED = str.maketrans("0123456789", _SMALL[:10])
-_RAISED = str.maketrans("0123456789/", _SMALL[10:])
+SMALL = "₀₁₂₃₄₅₆₇₈₉⁰¹²³⁴⁵⁶⁷⁸⁹⁄"
+LOWERED = str.maketrans("0123456789", SMALL[:10])
+RAISED = str.maketrans("0123456789/", SMALL[10:])
 # Control characters break lines, reverse the text around them, or cannot be written in XML.
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 _NARROW = frozenset(" .,:;!|'`()[]{}/ijlftI·")
@@ -62,27 +62,24 @@ def _value(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def weight_symbol(spn: SPN, product: str) -> str:
-    """β₃ for the product p3; the label of one that has a name of its own."""
-    name = spn.label(product)
-    if re.fullmatch("p[0-9]+", name):
-        return "β" + name[1:].translate(_LOWERED)
-    # The path-dependent view labels its products with formulas such as β9^{1/2} β4^{1/4}.
-    name = re.sub(r"\bβ([0-9]+)\b", lambda match: "β" + match[1].translate(_LOWERED), name)
-    name = re.sub(r"\^\{([0-9]+(?:/[0-9]+)?)\}", lambda match: match[1].translate(_RAISED), name)
-    return one_line(name)
-
-
 def node_text(spn: SPN, id: str) -> str:
-    """What a node shows: a kernel what it computes, a product its weight, a sum its label if that says anything."""
+    """What a node shows: a product its weight, a kernel what it computes, a sum its label if that says anything.
+
+    A kernel without a name of its own is told by its symbol too: K₄ rbf · 3 columns.
+    """
     kind, label = spn.kind(id), spn.label(id)
     if kind == "product":
-        return weight_symbol(spn, id)
+        return spn.names[id]
     if kind == "kernel":
-        # All given matrices compute the same; only their names tell them apart.
-        named = label != id or spn.spec(id).kernel == "precomputed"
-        return kernel_text(spn.spec(id), label if named else None)
+        spec = spn.spec(id)
+        if spec.kernel == "precomputed" or not _is_number(spn.names[id]):
+            return kernel_text(spec, label)
+        return f"{spn.names[id]} {kernel_text(spec, None if label == id else label)}"
     return "" if label == id or any(spn.label(parent) == label for parent in spn.parents(id)) else one_line(label)
+
+
+def _is_number(symbol: str) -> bool:
+    return symbol.strip("K").strip(SMALL) == ""
 
 
 def one_line(text: str) -> str:
@@ -117,4 +114,4 @@ def _width(character: str) -> float:
         return 0.36
     if character.isascii():
         return 0.98 if character in _BROAD else 0.72 if character.isupper() else 0.61
-    return 0.45 if character in _SMALL else (0, 0.66, 1.25)[_cells(character)]
+    return 0.45 if character in SMALL else (0, 0.66, 1.25)[_cells(character)]

@@ -66,6 +66,7 @@ class Trainer:
 
     Attributes
     ----------
+    taken : how often settings came from elsewhere than from the widgets, which then start anew.
     activity : what runs now, or ran last and was not collected.
     runs : every training of the visit, oldest first.
     tasks : run's name → what it was trained on; missing for a run that was loaded without its data.
@@ -75,6 +76,7 @@ class Trainer:
     """
 
     settings: Settings = field(default_factory=Settings)
+    taken: int = 0
     activity: Activity | None = None
     runs: list[Run] = field(default_factory=list)
     tasks: dict[str, Task] = field(default_factory=dict)
@@ -138,6 +140,13 @@ class Trainer:
         for run in self.runs:
             if run.name not in self.tasks and was_trained_on(run, dataset):
                 self.tasks[run.name] = Task(run.spn, dataset, run.choices, run.split)
+
+    def known(self, dataset: Dataset) -> Dataset:
+        """These data as a run has them already: loaded again, they are no other data."""
+        return next((task.dataset for task in self.tasks.values() if task.dataset.same(dataset)), dataset)
+
+    def take_settings(self, settings: Settings) -> None:
+        self.settings, self.taken = settings, self.taken + 1
 
     def prepared(self, task: Task, tick: Callable[[str], object] | None = None) -> Prepared:
         """Kernels of a task; the last ones are kept."""

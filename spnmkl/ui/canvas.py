@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from spnmkl.export.looks import EdgeLook, NodeLook, drawn, path_flows
-from spnmkl.export.text import kernel_text, weight_symbol
+from spnmkl.export.text import node_text
 from spnmkl.structure import SPN, Path
 from spnmkl.structure.layout import arranged
 from spnmkl.structure.paths import drawn_path
@@ -164,11 +164,7 @@ def _place(spn: SPN, v: str) -> dict[str, Any]:
 
 
 def _look(spn: SPN, v: str, error: bool) -> dict[str, Any]:
-    kind, label = spn.kind(v), spn.label(v)
-    if kind == "kernel":
-        text = kernel_text(spn.spec(v), None if label == v else label)
-        return {"text": text, "title": f"{v}: {text}", "error": error}
+    kind, text = spn.kind(v), node_text(spn, v)
     if kind == "product":
-        symbol = weight_symbol(spn, v)
-        return {"text": symbol, "weight": symbol, "title": f"{v}: weight {symbol}, p = {spn.p(v):g}", "error": error}
-    return {"text": label, "title": f"{v}: sum", "error": error}
+        return {"text": text, "weight": text, "title": f"{v}: weight {text}, p = {spn.p(v):g}", "error": error}
+    return {"text": text or v, "title": f"{v}: {text if kind == 'kernel' else 'sum'}", "error": error}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +10,6 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
-from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from spnmkl.charts import class_balance_chart
 from spnmkl.data import (
@@ -24,6 +24,7 @@ from spnmkl.data import (
 )
 from spnmkl.data.words import counted, name_some
 from spnmkl.errors import DataError, SPNMKLError
+from spnmkl.ui.brought import MOST_KEPT_BYTES, Brought, File
 from spnmkl.ui.keeping import kept_with_dataset
 from spnmkl.ui.project import missing_data
 from spnmkl.ui.session import boundary, fragment, heading, rerun, workspace
@@ -32,7 +33,7 @@ from spnmkl.ui.uploads import FORMATS, forget_others, joined, read_files
 from spnmkl.ui.words import plain
 
 MOST_SHOWN_COLUMNS = 50
-TAKEN = "taken_files"
+FILES = "data_files"
 PART = "data_part"
 PARTS = SOURCE, COLUMNS, PREPARATION = "1 · Source", "2 · Columns", "3 · Preparation"
 MOST_OFFERED = 500
@@ -91,29 +92,56 @@ def choose_source(work: Workspace) -> None:
             st.switch_page("pages/train.py")
     with own, st.container(border=True):
         st.markdown("**Bring your own**", help="One table, or one file per view; labels may be in a file of their own.")
-        files = st.file_uploader(
-            "Tables or kernel matrices", type=FORMATS, accept_multiple_files=True, key="data_files"
-        )
-        st.caption("CSV, TSV, Excel, Parquet, ARFF, LIBSVM, also gzipped; .npz or .mat with kernel matrices.")
+        files = given_files(work)
         if work.uploaded:
             loaded(work)
+        if files is work.files.kept:
+            uploaded_before(work)
         if files:
             uploaded(work, files)
         else:
             forget_others([])
-            st.session_state.pop(TAKEN, None)
 
 
-def uploaded(work: Workspace, files: list[UploadedFile]) -> None:
+def uploaded_before(work: Workspace) -> None:
+    if work.files.kept:
+        said, forget = st.columns([3, 1], vertical_alignment="center")
+        said.markdown("**Uploaded before**", help="Kept for this visit, so that you can still change how it is read.")
+        forget.button("Forget", width="stretch", on_click=work.forget_files, help="The data that are loaded stay.")
+
+
+def given_files(work: Workspace) -> Sequence[File]:
+    """The files in the uploader, or those that were there before the page was left."""
+
+    def cleared() -> None:
+        if not st.session_state[FILES]:
+            work.files = Brought()
+
+    files = st.file_uploader(
+        "Tables or kernel matrices", type=FORMATS, accept_multiple_files=True, key=FILES, on_change=cleared
+    )
+    st.caption("CSV, TSV, Excel, Parquet, ARFF, LIBSVM, also gzipped; .npz or .mat with kernel matrices.")
+    if files:
+        work.files.keep(files)
+        if not work.files.kept:
+            st.caption(
+                f"More than {MOST_KEPT_BYTES // 10**6} MB are not kept with this visit: correct how they are read "
+                "before you leave this page, or upload them again."
+            )
+        return files
+    return work.files.kept
+
+
+def uploaded(work: Workspace, files: Sequence[File]) -> None:
     """Show how the files were read and let the guesses be corrected; what they give is taken at once."""
     ending = st.container()
-    tables = read_files(files)
+    tables = read_files(files, work.files.readings)
     if tables is None:
         return
-    found, joining = joined(tables)
+    found, joining = joined(tables, work.files)
     read = tuple(file.file_id for file in files), (tuple(table.options for table in tables), joining)
-    if read != st.session_state.get(TAKEN):
-        st.session_state[TAKEN] = read
+    if read != work.files.taken:
+        work.files.taken = read
         take(work, files, found, read)
         rerun()
     if not (work.uploaded and work.source == read):
@@ -149,7 +177,7 @@ def loaded_words(work: Workspace) -> list[str]:
     return words
 
 
-def take(work: Workspace, files: list[UploadedFile], found: Joined, read: tuple[object, object]) -> None:
+def take(work: Workspace, files: Sequence[File], found: Joined, read: tuple[object, object]) -> None:
     name = files[0].name if len(files) == 1 else f"{len(files)} files"
     dataset = Dataset.guess(name, found.frame, found.matrices)
     work.upload(dataset.with_views(found.views) if found.views else dataset, read)

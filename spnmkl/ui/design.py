@@ -9,10 +9,9 @@ import pandas as pd
 import streamlit as st
 
 from spnmkl.circuit.heaviest import WeightedPath
-from spnmkl.data.words import counted, name_some
+from spnmkl.data.words import counted, listed, name_some
 from spnmkl.errors import SPNMKLError
 from spnmkl.export.picture import to_svg
-from spnmkl.export.text import weight_symbol
 from spnmkl.inspection import heaviest_paths
 from spnmkl.kernels import validate_kernels
 from spnmkl.report import count_text
@@ -23,12 +22,14 @@ from spnmkl.structure.sparsity import Prunable, prunable
 from spnmkl.ui.canvas import receive, show_canvas
 from spnmkl.ui.keeping import kept_with_drawing
 from spnmkl.ui.node_panel import node_panel
+from spnmkl.ui.remapping import offer_redraw
 from spnmkl.ui.session import fragment, rerun, tabs, theme, workspace
 from spnmkl.ui.store import Workspace
 from spnmkl.ui.words import plain
 
 MOST_PATHS = 100
 MOST_ISSUES = 20
+MOST_NAMED = 24
 MOST_EXPANDED = 60
 
 
@@ -44,8 +45,8 @@ def workbench() -> None:
     with left:
         faulty = {v for issue in issues if issue.severity == "error" for v in issue.nodes}
         selected = show_canvas(work.drawing, faulty=faulty, path=work.path)
-        facts(spn, issues)
-        offer_redraw(work)
+        if not offer_redraw(work):
+            facts(spn, issues)
     with right:
         tabs(
             "beside",
@@ -85,13 +86,6 @@ def facts(spn: SPN, issues: list[Issue]) -> None:
         help="A path takes one child at every sum and all children at every product; its kernel is the product of the "
         "kernels it reaches. Layers are counted by the sums above a product.",
     )
-
-
-def offer_redraw(work: Workspace) -> None:
-    """A way out where the drawing was made for other data."""
-    if work.foreign:
-        st.warning("This drawing was made for other data: the loaded ones have none of its columns.")
-        st.button("Take a drawing for these data", type="primary", on_click=work.redraw)
 
 
 def show_checks(work: Workspace, issues: list[Issue]) -> None:
@@ -136,21 +130,16 @@ def show_prunable(spn: SPN) -> None:
     )
     verdicts = verdicts_of(spn)
     if isinstance(verdicts, str):
-        st.info(verdicts)
+        st.info(plain(verdicts))
         return
-    words = {"alone": "alone", "branch": "with its branch", "component": "with all it shares paths with", "never": "no"}
-    st.dataframe(
-        pd.DataFrame(
-            {
-                "weight": [weight_symbol(spn, v) for v in verdicts],
-                "p": [spn.p(v) for v in verdicts],
-                "can be pruned": [words[verdict.how] for verdict in verdicts.values()],
-                "why": [verdict.reason for verdict in verdicts.values()],
-            }
-        ),
-        hide_index=True,
-        height=220,
-    )
+    alike: dict[str, list[str]] = {}
+    for v, verdict in verdicts.items():
+        alike.setdefault(verdict.reason.removeprefix(spn.names[v]), []).append(spn.names[v])
+    for said, weights in list(alike.items())[:MOST_ISSUES]:
+        each = "Each of " if len(weights) > 1 else ""
+        st.markdown(f"- {each}**{plain(listed(weights, MOST_NAMED))}**{plain(said)}")
+    if len(alike) > MOST_ISSUES:
+        st.caption(f"and {len(alike) - MOST_ISSUES} more such groups")
 
 
 @lru_cache(maxsize=64)
@@ -176,13 +165,12 @@ def show_paths(work: Workspace, issues: list[Issue]) -> None:
         paths, listed, values = list(spn.paths(MOST_PATHS)), "first", {}
     some = "" if len(paths) == spn.n_paths else f"The {listed} {len(paths)} of {count_text(spn.n_paths)}. "
     st.caption(f"{some}Choose a row to see the path in red on the canvas.")
-    weights = {v: weight_symbol(spn, v) for v in spn.products}
     table = st.dataframe(
         pd.DataFrame(
             {
-                "kernels": ["∘".join(spn.label(leaf) for leaf in path.leaves) for path in paths],
+                "kernels": ["∘".join(spn.names[leaf] for leaf in path.leaves) for path in paths],
                 **values,
-                "g": [unicode_g(path, weights) for path in paths],
+                "g": [path.g(spn.names) for path in paths],
             }
         ),
         hide_index=True,
@@ -232,10 +220,6 @@ def show_expanded(spn: SPN, issues: list[Issue]) -> None:
 @kept_with_drawing
 def expanded_picture(spn: SPN, theme: str) -> str:
     return to_svg(spn.expanded(), theme=theme)
-
-
-def unicode_g(path: Path, weights: dict[str, str]) -> str:
-    return " · ".join(weights[v] if e == 1 else f"{weights[v]}^({e})" for v, e in path.exponents.items())
 
 
 def latex_g(path: Path, spn: SPN) -> str:

@@ -6,7 +6,7 @@ import streamlit as st
 
 from spnmkl.data.words import counted
 from spnmkl.export.looks import THEMES, lost, mixed, path_flows
-from spnmkl.runs.explain import carried, children_text, weight_names
+from spnmkl.runs.explain import carried, children_text
 from spnmkl.runs.training import Run
 from spnmkl.runs.words import ending, percent, pruning
 from spnmkl.solution import Record
@@ -119,7 +119,7 @@ def node_numbers(seen: Inspected, node: str, record: Record | None) -> None:
 
 def weight_numbers(run: Run, node: str, record: Record | None) -> None:
     solution, spn = run.solution, run.spn
-    st.markdown(f"multiplies {plain(children_text(spn, node, weight_names(spn)))}")
+    st.markdown(f"multiplies {plain(children_text(spn, node))}")
     then = f" (at iteration {record.iteration}: {record.beta[node]:.4g})" if record else ""
     st.markdown(f"weight β **{solution.beta[node]:.4g}**{then}")
     st.markdown(f"exponent p **{solution.p[node]:g}**", help="Its weight costs λ c β to the power of p.")

@@ -13,6 +13,7 @@ from spnmkl.ui.inspect_samples import samples_tab
 from spnmkl.ui.inspect_weights import matters_tab, weights_tab
 from spnmkl.ui.inspect_what_if import what_if_tab
 from spnmkl.ui.inspected import Inspected, share_text
+from spnmkl.ui.returning import offer_return
 from spnmkl.ui.session import fragment, tabs, workspace
 from spnmkl.ui.words import plain
 
@@ -33,6 +34,7 @@ def inspect_page() -> None:
         st.page_link("pages/predict.py", label="Next: predict new rows", icon=":material/arrow_forward:")
     with choice:
         choose_run(trainer, run)
+    offer_return(workspace(), run)
     seen = Inspected(run, trainer)
     tabs(
         "inspect",

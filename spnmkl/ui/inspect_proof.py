@@ -8,7 +8,6 @@ import pandas as pd
 import streamlit as st
 
 from spnmkl.inspection import complexity_bound
-from spnmkl.runs.explain import weight_names
 from spnmkl.runs.training import Run
 from spnmkl.runs.words import ending
 from spnmkl.solution import Certificate
@@ -73,7 +72,7 @@ def _number(value: float, unit: str = "") -> str:
 
 
 def show_residuals(run: Run) -> None:
-    solution, name = run.solution, weight_names(run.spn)
+    solution, name = run.solution, run.spn.names
     order = sorted(run.spn.products, key=lambda v: -solution.kkt_residual[v])
     table = pd.DataFrame(
         {

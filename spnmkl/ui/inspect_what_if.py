@@ -10,7 +10,6 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from spnmkl.data.words import counted
-from spnmkl.runs.explain import weight_names
 from spnmkl.runs.scores import Scores
 from spnmkl.runs.training import Run
 from spnmkl.runs.what_if import what_if
@@ -96,7 +95,7 @@ def compare(seen: Inspected, moved: dict[str, float]) -> None:
     if not moved:
         st.caption("These are the learned weights. Move one: the SVM is solved anew and compared with the optimum.")
         return
-    name = weight_names(run.spn)
+    name = run.spn.names
     changes = [f"{name[v]} from {run.solution.beta[v]:.4g} to {beta:.4g}" for v, beta in moved.items()]
     better = " A better test score does not make the objective wrong: it was found by looking at the test rows."
     st.caption(

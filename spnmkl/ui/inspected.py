@@ -17,7 +17,7 @@ from spnmkl.charts.look import unique_names
 from spnmkl.circuit.heaviest import WeightedPath
 from spnmkl.circuit.program import Floats
 from spnmkl.inspection import Carried
-from spnmkl.runs.explain import carried, children_text, paths_table, ranking, weight_names, weights_table
+from spnmkl.runs.explain import carried, children_text, paths_table, ranking, weights_table
 from spnmkl.runs.prepared import Prepared
 from spnmkl.runs.training import Run
 from spnmkl.structure import SPN
@@ -125,20 +125,14 @@ def missing_data(run: Run, what: str) -> None:
 @kept_with_drawing
 def node_names(spn: SPN) -> dict[str, str]:
     """What to call every node in a list: a kernel what it computes, a product its weight, a sum what it adds."""
-    names = weight_names(spn)
-    for v in spn.nodes:
-        if spn.kind(v) == "kernel":
-            names[v] = node_text(spn, v)
-        elif spn.kind(v) == "sum":
-            names[v] = node_text(spn, v) or " + ".join(weight_names(spn)[child] for child in spn.children(v))
+    names = {v: node_text(spn, v) or " + ".join(spn.names[child] for child in spn.children(v)) for v in spn.nodes}
     return unique_names(spn.nodes, names)
 
 
 @kept_with_drawing
 def weight_titles(spn: SPN) -> dict[str, str]:
     """Every weight with what it multiplies."""
-    names = weight_names(spn)
-    return {v: f"{names[v]} · {children_text(spn, v, names)}" for v in spn.products}
+    return {v: f"{spn.names[v]} · {children_text(spn, v)}" for v in spn.products}
 
 
 def share_text(share: float, digits: int = 1) -> str:

@@ -160,7 +160,7 @@ def bring_rows(work: Workspace, predictor: Predictor) -> None:
         return
     try:
         with st.spinner("Reading the rows"):
-            tables = read_files(files, predictor.read, predictor.model)
+            tables = read_files(files, predicting.readings, predictor.read, predictor.model)
         rows = new_rows(tables) if tables else None
     except SPNMKLError:
         predicting.take(None)  # answers about an earlier file would be taken for those about this one

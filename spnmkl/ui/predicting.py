@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from spnmkl.data import Table
 from spnmkl.runs.prediction import Match, Predictions, Predictor, Tick
+from spnmkl.ui.brought import Readings
 
 
 @dataclass
@@ -17,6 +18,7 @@ class Predicting:
     loaded : a model from a file; `from_file` says whether it is used, and not the run that the pages show.
     rows : the new rows.
     accepted : whether columns whose names are nearly those of training are taken for them.
+    readings : how files of rows are read, where that is not as it was guessed.
     uploads : how often the uploader of rows was emptied.
     """
 
@@ -24,6 +26,7 @@ class Predicting:
     from_file: bool = False
     rows: Table | None = None
     accepted: bool = False
+    readings: Readings = field(default_factory=dict)
     uploads: int = 0
     _model_id: str | None = None
     _result: tuple[object, Table, bool, Predictions] | None = None

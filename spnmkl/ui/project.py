@@ -15,6 +15,7 @@ from spnmkl.runs.project_file import DataUse, Project, load_project, save_projec
 from spnmkl.runs.training import Run
 from spnmkl.structure.text import one_line
 from spnmkl.ui.activity import MOST_LETTERS, Trainer
+from spnmkl.ui.brought import Brought
 from spnmkl.ui.drawing import placed
 from spnmkl.ui.predicting import Predicting
 from spnmkl.ui.session import boundary, close_dialog, dialog, tabs
@@ -112,7 +113,7 @@ def open_project(work: Workspace, project: Project) -> None:
     spn = placed(project.spn)
     if work.trainer.activity is not None:
         work.trainer.activity.job.stop()
-    work.trainer, work.predicting = trainer, Predicting()
+    work.trainer, work.predicting, work.files = trainer, Predicting(), Brought()
     work.dataset = dataset or work.dataset
     work.missing, work.brought = (project.data, False) if dataset is None else (None, True)
     work.choices, work.split = project.choices, project.split

@@ -14,6 +14,7 @@ from spnmkl.runs.training import Run
 from spnmkl.ui.activity import MOST_LETTERS, Trainer
 from spnmkl.ui.comparing import side_by_side
 from spnmkl.ui.project import missing_data, project_dialog
+from spnmkl.ui.returning import offer_return
 from spnmkl.ui.session import boundary, fragment, heading, open_dialog, opened_dialog, rerun, workspace
 from spnmkl.ui.store import Workspace
 from spnmkl.ui.words import plain, slug
@@ -59,6 +60,7 @@ def all_runs() -> None:
     if ticked:
         trainer.chosen = trainer.chosen if ticked[0] is run else ticked[0].name
         one_run(work, ticked[0])
+        offer_return(work, ticked[0])
     if len(trainer.runs) >= 2:
         st.info("Tick two runs or more to see them side by side, or one to show it on all pages.")
     else:

@@ -7,15 +7,15 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-import pandas as pd
-
 from spnmkl.data import Choices, Dataset, SplitSettings
 from spnmkl.errors import DataError
 from spnmkl.runs.project_file import DataUse
 from spnmkl.runs.settings import Settings
+from spnmkl.runs.training import Run
 from spnmkl.structure import SPN, Path
 from spnmkl.structure.layout import unplaced
 from spnmkl.ui.activity import Task, Trainer
+from spnmkl.ui.brought import Brought
 from spnmkl.ui.drawing import Drawing
 from spnmkl.ui.opening import opening_structure
 from spnmkl.ui.predicting import Predicting
@@ -26,7 +26,7 @@ MAX_WORKSPACES = 200
 
 @dataclass(frozen=True, eq=False)
 class Before:
-    """What an upload took the place of."""
+    """What an upload, or the data of an earlier run, took the place of."""
 
     dataset: Dataset
     choices: Choices
@@ -34,14 +34,17 @@ class Before:
     settings: Settings
     spn: SPN
     brought: bool
+    source: tuple[object, object] | None
+    arrived: Dataset | None
 
 
 @dataclass
 class Workspace:
     """Everything one tab works on.
 
-    `missing` tells which data an opened project came without, `brought` whether data were loaded since. `source` is
-    which files were uploaded and how they were read, `table` what they gave, `before` what it took the place of.
+    `missing` tells which data an opened project came without, `brought` whether data were loaded since. `files` are
+    those that were uploaded last, `source` is which of them the data are from and how they were read, `arrived` what
+    they gave, `before` what that took the place of.
     """
 
     drawing: Drawing
@@ -54,8 +57,9 @@ class Workspace:
     predicting: Predicting = field(default_factory=Predicting)
     missing: DataUse | None = None
     brought: bool = True
+    files: Brought = field(default_factory=Brought)
     source: tuple[object, object] | None = None
-    table: pd.DataFrame | None = None
+    arrived: Dataset | None = None
     before: Before | None = None
 
     @property
@@ -65,7 +69,8 @@ class Workspace:
 
     def bring(self, dataset: Dataset) -> None:
         """Other data. What was chosen for the old ones is forgotten; a drawing stays if the person made it."""
-        self.source = self.table = self.before = None
+        self.source = self.arrived = self.before = None
+        dataset = self.trainer.known(dataset)
         if self.missing is not None:
             with suppress(DataError):  # these are other data
                 dataset, self.missing = self.missing.applied(dataset), None
@@ -81,27 +86,60 @@ class Workspace:
 
     def upload(self, dataset: Dataset, source: tuple[object, object]) -> None:
         """Data from files, which `undo_upload` takes back; the same files read otherwise are still the one upload."""
-        now = Before(self.dataset, self.choices, self.split, self.trainer.settings, self.drawing.spn, self.brought)
+        now = self._now
         again = self.uploaded and self.source is not None and self.source[0] == source[0]
         before = self.before if again and self.before is not None else now
         waiting = self.missing is not None
-        self.bring(dataset)
-        self.source, self.table, self.before = source, self.dataset.frame, None if waiting else before
+        alike = again and list(dataset.frame.columns) == list(self.dataset.frame.columns)
+        self.bring(_used_alike(dataset, now) if alike else dataset)
+        if alike:
+            self.choices, self.split, self.trainer.settings = now.choices, now.split, now.settings
+        self.source, self.arrived, self.before = source, self.dataset, None if waiting else before
+        if self.dataset.frame is dataset.frame:
+            self.arrived = dataset
+
+    def forget_files(self) -> None:
+        self.files = Brought()
+
+    @property
+    def _now(self) -> Before:
+        trainer = self.trainer
+        chosen = self.choices, self.split, trainer.settings
+        return Before(self.dataset, *chosen, self.drawing.spn, self.brought, self.source, self.arrived)
 
     @property
     def uploaded(self) -> bool:
         """Whether the data are those of the upload; a project may have brought others."""
-        return self.table is self.dataset.frame
+        return self.arrived is not None and self.arrived.frame is self.dataset.frame
 
     def undo_upload(self) -> None:
         """What was there before the upload, with what had been chosen for it."""
-        before, self.source, self.table, self.before = self.before, None, None, None
+        before, self.source, self.arrived, self.before = self.before, None, None, None
         if before is not None:
             self.dataset, self.brought = before.dataset, before.brought
+            self.source, self.arrived = before.source, before.arrived
             self.choices, self.split, self.trainer.settings = before.choices, before.split, before.settings
-            if unplaced(self.drawing.spn) != unplaced(before.spn):
-                self.path = None
-                self.drawing.push(before.spn, "The drawing before the upload.", fit=True)
+            self._take_drawing(before.spn, "The drawing before these data.")
+
+    def take_drawing(self, run: Run) -> None:
+        """The drawing of a run; undo brings back the one that it replaces."""
+        self._take_drawing(run.spn, f"The drawing of {run.name}.")
+
+    def return_to(self, run: Run) -> None:
+        """All that a run was trained on and asked to do; what that replaces is kept as before an upload."""
+        task, now = self.trainer.tasks[run.name], self._now
+        if task.dataset is not self.dataset:
+            self.dataset, self.brought = task.dataset, True
+            self.source, self.arrived, self.before = None, task.dataset, now
+        self.choices, self.split = task.choices, task.split
+        self.trainer.take_settings(run.settings)
+        self.trainer.chosen = run.name
+        self.take_drawing(run)
+
+    def _take_drawing(self, spn: SPN, said: str) -> None:
+        if unplaced(self.drawing.spn) != unplaced(spn):
+            self.path = None
+            self.drawing.push(spn, said, fit=True)
 
     def redraw(self) -> None:
         """A drawing over the loaded data in the place of this one; undo brings it back."""
@@ -122,6 +160,20 @@ class Workspace:
         spn, known = self.drawing.spn, set(self.dataset.features)
         named = {f for v in spn.kernels for f in spn.spec(v).features or () if isinstance(f, str)}
         return bool(named) and not named & known
+
+
+def _used_alike(dataset: Dataset, before: Before) -> Dataset:
+    """Data that were read anew, with what the person had changed in the use of their columns."""
+    used, guessed = before.dataset, before.arrived
+    if guessed is None:
+        return dataset
+    if used.views != guessed.views:
+        dataset = dataset.with_views(used.views)
+    if used.label != guessed.label:
+        dataset = dataset.with_label(used.label)
+    if used.group != guessed.group and used.group != dataset.label:
+        dataset = dataset.with_group(used.group)
+    return dataset.with_ignored(used.ignored) if used.ignored != guessed.ignored else dataset
 
 
 @dataclass

@@ -15,7 +15,6 @@ from spnmkl.charts.look import MOST_COLOURED
 from spnmkl.charts.selection import MOST_SHOWN
 from spnmkl.data import Split, split_rows
 from spnmkl.errors import SPNMKLError
-from spnmkl.export.text import weight_symbol
 from spnmkl.memory import available_memory
 from spnmkl.runs.estimate import estimate, refusal
 from spnmkl.runs.scores import share_right
@@ -27,7 +26,9 @@ from spnmkl.structure import SPN
 from spnmkl.ui.activity import FOLDS, Activity, Kind, Trainer, free_kernels, kept_bytes
 from spnmkl.ui.canvas import show_trained
 from spnmkl.ui.data_page import usable
-from spnmkl.ui.design import all_issues, offer_redraw
+from spnmkl.ui.design import all_issues
+from spnmkl.ui.remapping import offer_redraw
+from spnmkl.ui.returning import offer_return
 from spnmkl.ui.session import boundary, heading, presence, tabs, workspace
 from spnmkl.ui.store import Workspace
 from spnmkl.ui.train_settings import choose_C, fitting, more_settings, take_C
@@ -48,10 +49,11 @@ DOING = {"train": "Training", "choose": "Cross-validation", "trace": "Tracing th
 def train_page() -> None:
     work = workspace()
     heading("Train — learn the weights", "pages/inspect.py", "Next: what was learned")
+    work.trainer.collect()
+    offer_return(work, work.trainer.run, here=True)
     parts = ready(work)
     if parts is None:
         return
-    work.trainer.collect()
     left, right = st.columns([5, 12], gap="medium")
     with left, boundary():
         controls(work, parts)
@@ -64,8 +66,7 @@ def ready(work: Workspace) -> Split | None:
     """The rows to train on and to test; where nothing can be trained, what is missing and where to mend it."""
     errors = [issue for issue in all_issues(work.drawing.spn, work) if issue.severity == "error"]
     if errors:
-        if work.foreign:
-            offer_redraw(work)
+        if offer_redraw(work):
             return None
         st.warning(f"The drawing cannot be trained yet. {plain(errors[0].message)}")
         st.page_link("pages/design.py", label="Mend it in Design", icon=":material/account_tree:")
@@ -255,12 +256,12 @@ def show_parts(work: Workspace, activity: Activity | None, run: Run | None) -> N
 
 
 def names(spn: SPN) -> dict[str, str]:
-    """What a weight is called in a legend: with the kernel it weighs, where that is one."""
+    """What a weight is called in a legend: with the kernels it weighs, where it is not called after them."""
     found = {}
     for v in spn.products:
-        symbol = weight_symbol(spn, v)
-        leaves = "∘".join(spn.label(child) for child in spn.children(v) if spn.kind(child) == "kernel")
-        found[v] = symbol if leaves == symbol else f"{symbol} {leaves}".strip()
+        leaves = [child for child in spn.children(v) if spn.kind(child) == "kernel"]
+        same = [spn.label(leaf) for leaf in leaves] == [spn.label(v)]
+        found[v] = " ".join([spn.names[v], *([] if same or not leaves else ["∘".join(spn.names[k] for k in leaves)])])
     return found
 
 

@@ -12,7 +12,6 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from spnmkl.errors import ParameterError
-from spnmkl.export.text import weight_symbol
 from spnmkl.problem import Power
 from spnmkl.runs.settings import Settings
 from spnmkl.runs.words import SOLVER_NAMES
@@ -81,6 +80,11 @@ def take_C(trainer: Trainer, C: float) -> None:
     trainer.settings = replace(trainer.settings, C=C)
 
 
+def _key(trainer: Trainer, name: str) -> str:
+    """Of a widget that shows a setting: another one once settings came from elsewhere, since it would undo them."""
+    return f"{name}_{trainer.taken}" if trainer.taken else name
+
+
 def more_settings(trainer: Trainer, spn: SPN, classes: NDArray) -> None:
     settings = trainer.settings
     key = _key_of_C("exact_C", trainer)
@@ -99,23 +103,31 @@ def more_settings(trainer: Trainer, spn: SPN, classes: NDArray) -> None:
         max(1e9, settings.lam),
         settings.lam,
         format="%.6g",
-        key="lam",
+        key=_key(trainer, "lam"),
         help="Weight of the regulariser. Where all p are equal it only rescales C.",
     )
-    p = _powers(settings, spn)
+    p = _powers(trainer, spn)
     solver = st.selectbox(
-        "Solver", list(SOLVERS), list(SOLVERS).index(settings.solver), format_func=SOLVERS.__getitem__, key="solver"
+        "Solver",
+        list(SOLVERS),
+        list(SOLVERS).index(settings.solver),
+        format_func=SOLVERS.__getitem__,
+        key=_key(trainer, "solver"),
     )
     tol = st.select_slider(
         "Gap to prove",
         sorted({1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, settings.tol}, reverse=True),
         settings.tol,
         format_func=lambda t: f"{100 * t:.4g} %",
-        key="tol",
+        key=_key(trainer, "tol"),
         help="Training ends when the objective is proved to be within this of the optimum.",
     )
-    limited = st.checkbox("Limit the iterations", settings.max_iter is not None, key="limited")
-    most = st.number_input("At most", 1, 100_000, settings.max_iter or 100, key="max_iter") if limited else None
+    limited = st.checkbox("Limit the iterations", settings.max_iter is not None, key=_key(trainer, "limited"))
+    most = (
+        st.number_input("At most", 1, 100_000, settings.max_iter or 100, key=_key(trainer, "max_iter"))
+        if limited
+        else None
+    )
     _change(
         trainer,
         lam=lam,
@@ -123,19 +135,20 @@ def more_settings(trainer: Trainer, spn: SPN, classes: NDArray) -> None:
         solver=solver,
         tol=tol,
         max_iter=most,
-        class_weight=_class_weights(settings, classes),
+        class_weight=_class_weights(trainer, classes),
     )
 
 
-def _powers(settings: Settings, spn: SPN) -> Power:
+def _powers(trainer: Trainer, spn: SPN) -> Power:
     """p as the drawing says, or otherwise."""
-    now = _way(settings.p)
+    settings = trainer.settings
+    now = _way(trainer)
     way = st.selectbox(
         "p, the exponents of β",
         list(POWERS),
         list(POWERS).index(now),
         format_func=POWERS.__getitem__,
-        key="p_way",
+        key=_key(trainer, "p_way"),
         help="1: whole branches can be pruned, and the result is certified. Above 1: all weights stay. Below 1: "
         "sparser, but only a stationary point is found.",
     )
@@ -143,48 +156,49 @@ def _powers(settings: Settings, spn: SPN) -> Power:
     drawn = {v: given.get(v, spn.p(v)) for v in spn.products}
     if way == "one":
         value = settings.p if isinstance(settings.p, float) else 1.0
-        return st.number_input("p", min(0.01, value), max(100.0, value), value, 0.25, key="p_all")
+        return st.number_input("p", min(0.01, value), max(100.0, value), value, 0.25, key=_key(trainer, "p_all"))
     if way == "layer":
         layers = product_layers(spn)
         first = {layer: next(drawn[v] for v in drawn if layers[v] == layer) for layer in sorted(set(layers.values()))}
-        chosen = {layer: _power_of_layer(layer, value) for layer, value in first.items()}
+        chosen = {layer: _power_of_layer(trainer, layer, value) for layer, value in first.items()}
         return {v: chosen[layers[v]] for v in drawn}
     if way == "product":
-        table = pd.DataFrame(
-            {"weight": [weight_symbol(spn, v) for v in drawn], "p": list(drawn.values())}, index=list(drawn)
-        )
+        table = pd.DataFrame({"weight": [spn.names[v] for v in drawn], "p": list(drawn.values())}, index=list(drawn))
         edited = st.data_editor(
             table,
             hide_index=True,
             disabled=["weight"],
-            key="p_table",
+            key=_key(trainer, "p_table"),
             column_config={"p": st.column_config.NumberColumn(min_value=1e-6, required=True)},
         )
         return {v: float(value) for v, value in edited["p"].items()}
     return "sparse" if way == "sparse" else None
 
 
-def _power_of_layer(layer: int, value: float) -> float:
+def _power_of_layer(trainer: Trainer, layer: int, value: float) -> float:
     name = f"p of layer {layer}"
-    return st.number_input(name, min(0.01, value), max(100.0, value), value, 0.25, key=f"p_layer_{layer}")
+    return st.number_input(
+        name, min(0.01, value), max(100.0, value), value, 0.25, key=_key(trainer, f"p_layer_{layer}")
+    )
 
 
-def _way(p: Power) -> str:
+def _way(trainer: Trainer) -> str:
+    p = trainer.settings.p
     if p is None or p == "sparse":
         return p or "drawn"
     if isinstance(p, Mapping):
-        return st.session_state.get("p_way", "product")
+        return st.session_state.get(_key(trainer, "p_way"), "product")
     return "one"
 
 
-def _class_weights(settings: Settings, classes: NDArray) -> Mapping[Any, float] | str | None:
-    now = settings.class_weight
+def _class_weights(trainer: Trainer, classes: NDArray) -> Mapping[Any, float] | str | None:
+    now = trainer.settings.class_weight
     way = st.selectbox(
         "Classes",
         list(CLASS_WEIGHTS),
         list(CLASS_WEIGHTS).index("equal" if now is None else "balanced" if now == "balanced" else "own"),
         format_func=CLASS_WEIGHTS.__getitem__,
-        key="class_way",
+        key=_key(trainer, "class_way"),
     )
     if way != "own":
         return None if way == "equal" else "balanced"
@@ -194,7 +208,7 @@ def _class_weights(settings: Settings, classes: NDArray) -> Mapping[Any, float] 
         pd.DataFrame({"class": [str(label) for label in labels], "weight": [known.get(c, 1.0) for c in labels]}),
         hide_index=True,
         disabled=["class"],
-        key="class_table",
+        key=_key(trainer, "class_table"),
         column_config={"weight": st.column_config.NumberColumn(min_value=0.0, required=True)},
     )
     return dict(zip(labels, edited["weight"].astype(float), strict=True))

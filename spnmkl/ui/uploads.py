@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import streamlit as st
-from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from spnmkl.data import Joined, Joining, ReadOptions, Table, guess_options, join_files, read_file
 from spnmkl.data.text_table import unique_names
+from spnmkl.errors import SPNMKLError
+from spnmkl.ui.brought import Brought, File, Readings
 from spnmkl.ui.session import boundary
 from spnmkl.ui.words import plain
 
@@ -24,8 +26,13 @@ BY_ID, BY_ORDER = "an id column", "their order"
 SEPARATORS = {",": "comma ,", ";": "semicolon ;", "\t": "tab", "|": "bar |", " ": "spaces"}
 
 
-def read_files(files: Sequence[UploadedFile], read: Read = read_file, owner: object = None) -> list[Table] | None:
-    """Every file as it was read, open to correction; None where one cannot be. `owner` is what `read` depends on."""
+def read_files(
+    files: Sequence[File], readings: Readings, read: Read = read_file, owner: object = None
+) -> list[Table] | None:
+    """Every file as it was read, open to correction, which `readings` keeps; None where one cannot be read.
+
+    `owner` is what `read` depends on.
+    """
     forget_others(files)
     tables = []
     for file in files:
@@ -33,13 +40,13 @@ def read_files(files: Sequence[UploadedFile], read: Read = read_file, owner: obj
             table = _kept(file, "guessed", None, read, owner)
             size = f"{len(table.frame):,} rows × {table.frame.shape[1]:,} columns"
             with st.expander(f"{plain(file.name[:80])}: {size}. Read wrongly?"):
-                table = corrected(table, file, read, owner)
+                table = corrected(table, file, readings, read, owner)
                 preview(table)
             tables.append(table)
     return tables if len(tables) == len(files) else None
 
 
-def forget_others(files: Sequence[UploadedFile]) -> None:
+def forget_others(files: Sequence[File]) -> None:
     """Let go of the tables of all files but these."""
     kept, ids = st.session_state.setdefault(TABLES, {}), {file.file_id for file in files}
     gone = [place for place in kept if place[0] not in ids]
@@ -49,57 +56,74 @@ def forget_others(files: Sequence[UploadedFile]) -> None:
         st.session_state.pop(JOINED, None)
 
 
-def _kept(file: UploadedFile, which: str, options: ReadOptions | int | None, read: Read, owner: object) -> Table:
-    """A file read by these options, or below so many lines; kept by this tab alone."""
+def _kept(file: File, which: str, options: ReadOptions | None, read: Read, owner: object) -> Table:
+    """A file read by these options; kept by this tab alone."""
     kept, place = st.session_state.setdefault(TABLES, {}), (file.file_id, which)
     if place not in kept or kept[place][0] != options or kept[place][1] is not owner:
-        data = file.getvalue()
-        given = guess_options(file.name, data, options) if isinstance(options, int) else options
-        kept[place] = options, owner, read(file.name, data, given)
+        kept[place] = options, owner, read(file.name, file.getvalue(), options)
     return kept[place][2]
 
 
-def corrected(table: Table, file: UploadedFile, read: Read, owner: object) -> Table:
+def corrected(table: Table, file: File, readings: Readings, read: Read, owner: object) -> Table:
     """The same file read by other options, if the person changes a guess."""
-    fields, k = st.columns(3), file.file_id
+    options, fields, id = _reading(table, file, readings), st.columns(3), file.file_id
+
+    # Streamlit keeps what is called on a change for long: neither the table nor the file may hang on it.
+    def tied(name: str, shown: object, taken: Callable[[Any], Any] = lambda value: value) -> dict[str, Any]:
+        key = f"{name}_{id}"
+
+        def take() -> None:
+            now, value = readings.get(id, options), taken(st.session_state[key])
+            if name == "skip":
+                readings[id] = value
+            elif isinstance(now, ReadOptions):
+                readings[id] = replace(now, **{name: value})
+
+        show(key, shown)
+        return {"key": key, "on_change": take}
+
     if "skip" in table.settings:
-        skip = fields[2].number_input(
-            "Lines above the table",
-            0,
-            MOST_SKIPPED,
-            table.options.skip,
-            key=f"skip_{k}",
-            help="Comments or a title above the row with the names: so many lines of the file are left out.",
-        )
-        if skip != table.options.skip:
-            table, k = _kept(file, "skipping", int(skip), read, owner), f"{k}_{skip}"
-    options = table.options
+        help = "Comments or a title above the row with the names: so many lines of the file are left out."
+        fields[2].number_input("Lines above the table", 0, MOST_SKIPPED, help=help, **tied("skip", options.skip, int))
     if "separator" in table.settings:
-        known = list(dict.fromkeys([*SEPARATORS, options.separator]))
-        at = known.index(options.separator)
-        separator = fields[0].selectbox(
-            "Separator", known, at, format_func=lambda s: SEPARATORS.get(s, s), key=f"sep_{k}"
-        )
-        options = replace(options, separator=separator)
+        known = list(dict.fromkeys([*SEPARATORS, table.options.separator, options.separator]))
+        separator = tied("separator", options.separator)
+        fields[0].selectbox("Separator", known, format_func=lambda s: SEPARATORS.get(s, s), **separator)
     if "sheet" in table.settings and len(table.sheets) > 1:
-        options = replace(options, sheet=fields[0].selectbox("Sheet", table.sheets, key=f"sheet_{k}"))
+        fields[0].selectbox("Sheet", table.sheets, **tied("sheet", options.sheet))
     if "decimal" in table.settings:
-        decimal = fields[1].selectbox("Decimal sign", [".", ","], int(options.decimal == ","), key=f"dec_{k}")
-        options = replace(options, decimal=decimal)
+        fields[1].selectbox("Decimal sign", [".", ","], **tied("decimal", options.decimal))
     marks, encoding = st.columns([2, 1])
     if "missing" in table.settings:
-        written = marks.text_input("Marks of missing values", " ".join(filter(None, options.missing)), key=f"miss_{k}")
-        given = "", *written.split()
-        options = options if set(given) == set(options.missing) else replace(options, missing=given)
+        written = " ".join(filter(None, options.missing))
+        marks.text_input("Marks of missing values", **tied("missing", written, lambda text: ("", *text.split())))
     if "encoding" in table.settings:
-        encodings = list(dict.fromkeys([options.encoding, "utf-8", "utf-16", "cp1252", "latin-1"]))
-        options = replace(options, encoding=encoding.selectbox("Encoding", encodings, key=f"enc_{k}"))
+        known = list(dict.fromkeys([table.options.encoding, "utf-8", "utf-16", "cp1252", "latin-1", options.encoding]))
+        encoding.selectbox("Encoding", known, **tied("encoding", options.encoding))
     if "header" in table.settings:
-        options = replace(options, header=st.checkbox("The first row holds names", options.header, key=f"head_{k}"))
+        st.checkbox("The first row holds names", **tied("header", options.header))
     if "transpose" in table.settings:
-        turned = st.checkbox("Samples are columns: transpose", options.transpose, key=f"turn_{k}")
-        options = replace(options, transpose=turned)
+        st.checkbox("Samples are columns: transpose", **tied("transpose", options.transpose))
     return table if options == table.options else _kept(file, "corrected", options, read, owner)
+
+
+def _reading(table: Table, file: File, readings: Readings) -> ReadOptions:
+    """How a file is to be read; guessed anew where another number of lines above the table was given."""
+    known = readings.get(file.file_id, table.options)
+    if isinstance(known, ReadOptions):
+        return known
+    try:
+        options = guess_options(file.name, file.getvalue(), known)
+    except SPNMKLError:  # said where the file is read
+        options = replace(table.options, skip=known)
+    readings[file.file_id] = options
+    return options
+
+
+def show(key: str, value: object) -> None:
+    """What a widget shows, unless it shows it already: a value must not come back while the widget is moved on."""
+    if key not in st.session_state or st.session_state[key] != value:
+        st.session_state[key] = value
 
 
 def preview(table: Table) -> None:
@@ -113,25 +137,36 @@ def preview(table: Table) -> None:
         st.caption(plain(note))
 
 
-def choose_joining(tables: Sequence[Table]) -> Joining:
+def choose_joining(tables: Sequence[Table], brought: Brought) -> Joining:
     """How several files belong together: one view each, by an id column or by row order; one may hold the labels."""
     names = unique_names(table.name for table in tables)[0]
-    labels, by = st.columns(2)
-    holder = labels.selectbox("Labels are", [IN_A_VIEW, *names], key="labels_in")
-    how = by.radio("Rows belong together by", [BY_ID, BY_ORDER], horizontal=True, key="joined_by")
-    at = names.index(holder) if holder in names else None
-    if how == BY_ORDER:
-        return Joining("rows", labels=at)
     shared = [name for name in tables[0].frame.columns if all(name in table.frame for table in tables[1:])]
-    column = st.selectbox("Id column", [FOUND, *shared], key="joined_on") if len(shared) > 1 else FOUND
-    return Joining("id", None if column == FOUND else column, at)
+    joining = brought.joining
+    if joining.id_column not in shared:
+        joining = replace(joining, id_column=None)
+
+    def take() -> None:
+        holder, how, column = (st.session_state.get(key) for key in ("labels_in", "joined_by", "joined_on"))
+        at = names.index(holder) if holder in names else None
+        id_column = column if how == BY_ID and column in shared else None
+        brought.joining = Joining("id" if how == BY_ID else "rows", id_column, at)
+
+    labels, by = st.columns(2)
+    show("labels_in", IN_A_VIEW if joining.labels is None else names[joining.labels])
+    labels.selectbox("Labels are", [IN_A_VIEW, *names], key="labels_in", on_change=take)
+    show("joined_by", BY_ID if joining.how == "id" else BY_ORDER)
+    by.radio("Rows belong together by", [BY_ID, BY_ORDER], horizontal=True, key="joined_by", on_change=take)
+    if joining.how == "id" and len(shared) > 1:
+        show("joined_on", joining.id_column or FOUND)
+        st.selectbox("Id column", [FOUND, *shared], key="joined_on", on_change=take)
+    return joining
 
 
-def joined(tables: Sequence[Table]) -> tuple[Joined, Joining]:
+def joined(tables: Sequence[Table], brought: Brought) -> tuple[Joined, Joining]:
     """The files as one table, and how they were joined; several are joined once for each way."""
     if len(tables) == 1:
         return join_files(tables, Joining()), Joining()
-    joining = choose_joining(tables)
+    joining = choose_joining(tables, brought)
     kept = st.session_state.get(JOINED)
     if kept is None or kept[0] != joining or [*map(id, kept[1])] != [*map(id, tables)]:
         st.session_state.pop(JOINED, None)  # free before another is made

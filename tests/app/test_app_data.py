@@ -265,12 +265,12 @@ def test_nothing_of_a_file_stays_when_it_or_its_tab_is_gone(at: AppTest) -> None
     upload(at, ("t.csv", b"x,y\n1,u\n2,v\n3,u\n"))
     labelled(at.checkbox, "The first row holds names").set_value(False).run()
     kept = [ref(table) for *_, table in at.session_state["read_tables"].values()]
-    kept.append(ref(work(at).dataset))
-    assert len(kept) == 3
+    kept += [ref(work(at).dataset), ref(work(at).files.kept[0])]
+    assert len(kept) == 4
     remove(at, 0)
     labelled(at.button, "Load this sample").click().run()
     gc.collect()
-    assert [reference() for reference in kept] == [None] * 3
+    assert [reference() for reference in kept] == [None] * 4
 
 
 def test_kernel_matrices_without_any_column(at: AppTest) -> None:

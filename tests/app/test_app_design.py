@@ -393,3 +393,13 @@ def test_the_error_of_a_page_is_an_apology(at: AppTest, monkeypatch: pytest.Monk
     assert [error.value for error in at.error] == [
         "Something went wrong here. Your drawing and your data are kept; try again, or reload the page."
     ]
+
+
+def test_what_can_be_pruned_is_said_in_full_for_weights_alike(at: AppTest) -> None:
+    joint = Product(Kernel("linear"), Kernel("cosine"), label="<i>", p=2)
+    bring(at, load_sample("wine"), SPN(Sum(Product(Kernel("rbf")), Product(Kernel("laplacian")), joint)))
+    said = texts(show(at, "Checks"))
+    assert "\\<i\\>" in said and "<i>" not in said
+    said = said.replace("\\", "")
+    assert "- Each of **β₁, β₂** can be pruned alone: its exponent is at least p = 1 on every path." in said
+    assert "- **β[<i>]** cannot be pruned: p = 2 is above its share of the exponents on some path." in said

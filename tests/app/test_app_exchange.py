@@ -7,7 +7,6 @@ from app_pages import bring, dialog, fine, opened, send, work
 
 from spnmkl.data import load_sample
 from spnmkl.export.picture import to_svg
-from spnmkl.runs.explain import weight_names
 from spnmkl.structure import SPN, Kernel, Product, Sum
 from spnmkl.ui.comparing import picture
 from spnmkl.ui.drawing import placed
@@ -40,7 +39,7 @@ def test_equal_drawings_in_another_order_have_their_own_names_and_pictures() -> 
     for spn in (one, other):
         assert _preview(spn, "light") == to_svg(spn, theme="light")
         assert picture(spn, tuple(beta.items()), frozenset(), "light") == to_svg(spn, beta=beta, theme="light")
-        assert {v: node_names(spn)[v] for v in beta} == {v: weight_names(spn)[v] for v in beta}
+        assert {v: node_names(spn)[v] for v in beta} == {v: spn.names[v] for v in beta}
 
 
 def test_the_id_of_a_kernel_is_shown_as_text() -> None:

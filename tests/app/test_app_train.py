@@ -236,7 +236,7 @@ def test_other_data_bring_their_own_drawing(at: AppTest) -> None:
     assert work(at).trainer.settings.C == 1.0
     work(at).drawing.push(SPN(Product(Kernel("rbf", features=["alcohol"]))))
     finish(bring(at, load_sample("omics")))
-    assert "made for other data" in at.warning[0].value, "a drawing of one's own is not thrown away"
+    assert "made for other data" in texts(at), "a drawing of one's own is not thrown away"
     fine(finish(labelled(at.button, "Take a drawing for these data").click().run()))
     fine(press(at, "Train"))
 

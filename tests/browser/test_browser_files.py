@@ -152,11 +152,13 @@ def test_hostile_columns_stay_text_everywhere(data: Page) -> None:
     assert data.locator("img[src=x]").count() == 0
 
 
-def test_the_data_survive_a_reload(data: Page) -> None:
-    data.get_by_role("combobox", name="Sample").click()
-    data.get_by_role("option", name="Wine").click()
-    data.get_by_role("button", name="Load this sample").click()
-    expect(data.get_by_text("178 rows")).to_be_visible()
-    settled(data)
+def test_data_survive_a_reload_and_how_they_were_read_can_then_be_corrected(data: Page) -> None:
+    give(data, ("clinic.csv", MESSY.encode()))
+    loaded(data, "6 rows · 5 columns")
     data.reload()
-    expect(data.get_by_text("178 rows")).to_be_visible()
+    data.get_by_role("tab", name="1 · Source").click()
+    expect(data.get_by_text("Uploaded before")).to_be_visible()
+    expect(data.get_by_text("6 rows · 5 columns")).to_be_visible()
+    data.get_by_text("6 rows × 5 columns").click()
+    data.get_by_text("The first row holds names").click()
+    expect(data.get_by_text("7 rows · 5 columns")).to_be_visible()

@@ -138,17 +138,17 @@ def test_a_node_can_go_with_the_branch_above_it() -> None:
 def test_sentences() -> None:
     found = SPN.from_dict(flat(2)).prunable()["P1"]
     assert (found.how, found.together) == ("alone", ("P1",))
-    assert found.reason == "'P1' can be pruned alone: its exponent is at least p = 1 on every path."
+    assert found.reason == "β_P1 can be pruned alone: its exponent is at least p = 1 on every path."
     found = SPN.from_dict(FIGURE_1).prunable()["P1"]
     assert (found.how, set(found.together)) == ("component", {"P8", "P1", "P2"})
-    assert found.reason == "'P1' can be pruned only together with all 3 products it is joined to by shared paths."
+    assert found.reason == "β_P1 can be pruned only together with all 3 products it is joined to by shared paths."
     found = SPN.from_dict(FIGURE_1).prunable(2)["P1"]
     assert not found
     assert (found.how, found.together) == ("never", ())
-    assert found.reason == "'P1' cannot be pruned: p = 2 is above its share of the exponents on some path."
+    assert found.reason == "β_P1 cannot be pruned: p = 2 is above its share of the exponents on some path."
     found = SPN.from_dict(THREE_LAYERS).prunable(0.5)["P1"]
     assert (found.how, found.together) == ("branch", ("P1", "P3", "P4"))
-    assert found.reason == "'P1' can be pruned only with the other 2 products of its branch."
+    assert found.reason == "β_P1 can be pruned only with the other 2 products of its branch."
 
 
 def test_unknown_p() -> None:

@@ -248,7 +248,7 @@ def test_inspect(run: Run) -> None:
     assert code == 0
     assert out.startswith("certified optimal") and "K = β_shape (β_shape__a K_shape__a + " in out
     paths = out.split("heaviest paths (share of all g):\n")[1].splitlines()
-    assert len(paths) == 2 and "g = β_" in paths[0] and "^{1/2}" in paths[0]
+    assert len(paths) == 2 and "g = β_" in paths[0] and "¹⁄²" in paths[0]
     data = json.loads(run("inspect", "m.spnmkl", "--json")[1])
     assert data["status"] == "optimal" and data["gap"] <= data["tol"] and len(data["beta"]) == 8
     assert list(data["beta"].values()) == sorted(data["beta"].values(), reverse=True)
@@ -406,5 +406,5 @@ def test_quickstart(capsys: pytest.CaptureFixture[str]) -> None:
     quickstart.main()
     out = capsys.readouterr().out
     assert "certified optimal: gap " in out and "test accuracy 9" in out
-    assert "pruned: β8 (iteration " in out
+    assert "pruned: β₈ (iteration " in out
     assert "K[worst size]∘K[worst shape]" in out

@@ -99,7 +99,7 @@ def test_the_network_is_placed_and_still() -> None:
     network = pyvis_network(spn, beta={"p8": 0.0})
     nodes = {node["id"]: node for node in network.nodes}
     assert (nodes["s1"]["x"], nodes["s1"]["y"]) == (1, 2)
-    assert (nodes["k3"]["shape"], nodes["k3"]["label"], nodes["k3"]["kind"]) == ("box", "rbf γ=0.1", "kernel")
+    assert (nodes["k3"]["shape"], nodes["k3"]["label"], nodes["k3"]["kind"]) == ("box", "K₃ rbf γ=0.1", "kernel")
     assert (nodes["p9"]["shape"], nodes["p9"]["label"], nodes["p9"]["look"]["text"]) == ("circle", "×", "β₉")
     assert nodes["p8"]["look"]["fill"] == "#ffffff"
     assert network.options["physics"] == {"enabled": False}

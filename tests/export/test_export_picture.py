@@ -45,7 +45,7 @@ def test_figure_1_shows_signs_kernels_and_weights() -> None:
     assert len(list(root.iter(SVG + "rect"))) == 1 + 7
     assert len(list(root.iter(SVG + "line"))) == 19
     shown = texts(svg, "text")
-    assert {"rbf γ=0.01", "rbf γ=10", "β₁", "β₉"} < set(shown)
+    assert {"K₁ rbf γ=0.01", "K₇ rbf γ=10", "β₁", "β₉"} < set(shown)
     assert len(shown) == 7 + 9
 
 

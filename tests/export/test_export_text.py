@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spnmkl.export import kernel_text, weight_symbol
+from spnmkl.export import kernel_text
 from spnmkl.structure import SPN, Kernel, KernelSpec, Product, Sum
 from spnmkl.structure import templates as t
 from spnmkl.structure.text import node_text, shortened
@@ -31,11 +31,19 @@ def test_what_a_kernel_computes(spec: KernelSpec, label: str | None, text: str) 
 
 
 def test_weights_are_named_like_in_the_paper() -> None:
-    assert weight_symbol(t.figure1(), "p9") == "β₉"
+    assert t.figure1().names["p9"] == "β₉"
     spn = SPN(Sum(Product(Kernel("rbf"), id="p120"), Product(Kernel("rbf"), label="left eye"), id="s"))
-    assert [weight_symbol(spn, v) for v in spn.products] == ["β₁₂₀", "left eye"]
+    assert [spn.names[v] for v in spn.products] == ["β₁₂₀", "β[left eye]"]
     view = t.figure1().expanded()
-    assert weight_symbol(view, view.products[-1]) == "β₉¹⁄² β₄¹⁄⁴ β₇¹⁄⁴"
+    assert view.names[view.products[-1]] == "β₉¹⁄² β₄¹⁄⁴ β₇¹⁄⁴"
+
+
+def test_a_kernel_without_a_clear_name_shows_the_symbol_that_the_formula_has_for_it() -> None:
+    alike = Kernel("rbf", features=["a"], label="mean"), Kernel("linear", features=["a"], label="mean")
+    spn = SPN(Sum(*map(Product, (Kernel("rbf"), *alike, Kernel("cosine", label="angle"), Kernel("cosine", id="own")))))
+    shown = [node_text(spn, v) for v in spn.kernels]
+    assert shown == ["K₁ rbf", "K₂ rbf · mean", "K₃ linear · mean", "cosine · angle", "cosine · own"]
+    assert spn.formula(latex=False) == "K = β₁K₁ + β₂K₂ + β₃K₃ + β₄K_angle + β₅K_own"
 
 
 def test_given_matrices_are_told_apart_by_their_names() -> None:

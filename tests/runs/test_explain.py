@@ -15,7 +15,6 @@ from spnmkl.runs.explain import (
     paths_table,
     ranking,
     sample_paths,
-    weight_names,
     weights_table,
     wrong_samples,
 )
@@ -62,8 +61,8 @@ def test_weights_in_words() -> None:
 
 def test_names_are_text_on_one_line() -> None:
     spn = SPN(Sum(Product(Kernel("linear"), label="a\nb"), Product(Product(Kernel("rbf"), id="p9"), id="p10")))
-    assert weight_names(spn) == {"p1": "β[a b]", "p9": "β₉", "p10": "β₁₀"}
-    assert explain.children_text(spn, "p10", weight_names(spn)) == "β₉"
+    assert {v: spn.names[v] for v in spn.products} == {"p1": "β[a b]", "p9": "β₉", "p10": "β₁₀"}
+    assert explain.children_text(spn, "p10") == "β₉"
 
 
 def test_heaviest_paths_with_their_shares(case: Trained) -> None:
@@ -87,7 +86,7 @@ def test_paths_in_words() -> None:
     table, paths = paths_table(case.run, case.prepared)
     texts = {path.leaves: row for path, row in zip(paths, table.itertuples(index=False), strict=True)}
     joint = texts[("near", "form")]
-    assert joint[0] == "rbf γ=0.5 · near colours ∘ rbf γ=0.3 · 3 columns"
+    assert joint[0] == "rbf γ=0.5 · near colours ∘ rbf γ=0.3 · form"
     assert joint[1] == "β_joint¹⁄² β₁¹⁄⁴ β₃¹⁄⁴"
 
 

@@ -34,7 +34,7 @@ def test_a_kernel_given_twice_to_a_product_is_two_leaves() -> None:
     assert spn.children("p1") == ("k1", "k2")
     assert spn.children("p2") == ("k1",)
     assert spn.spec("k1") == spn.spec("k2") == KernelSpec("rbf", (("gamma", 2),))
-    assert spn.formula(latex=False) == "K = β1K1∘K1 + β2K1"
+    assert spn.formula(latex=False) == "K = β₁K₁∘K₁ + β₂K₁"
 
 
 def test_specifications_are_equal_however_they_are_written() -> None:
@@ -78,7 +78,7 @@ def test_repr_counts() -> None:
 def test_embedding_replaces_a_leaf_and_renames_only_what_clashes() -> None:
     inner = SPN(Sum(Product(Kernel("linear", id="x")), Product(Kernel("cosine", id="k1"))))
     spn = FIGURE.embed("k4", inner)
-    assert spn.formula(latex=False) == ("K = β8(β1K1 + β2K2) + β9(β3K3 + β4(β10K_x + β11K4))∘(β5K5 + β6K6 + β7K7)")
+    assert spn.formula(latex=False) == ("K = β₈(β₁K₁ + β₂K₂) + β₉(β₃K₃ + β₄(β₁₀K_x + β₁₁K₄))∘(β₅K₅ + β₆K₆ + β₇K₇)")
     assert (spn.n_paths, spn.n_layers) == (11, 3)
     assert not spn.validate()
     assert spn.spec("k4") == inner.spec("k1")
@@ -89,7 +89,7 @@ def test_embedding_in_every_place() -> None:
     assert SPN(Kernel("rbf")).embed("k1", flat) == flat
     below_sum = SPN(Sum(Kernel("rbf"), Product(Kernel("rbf", id="z")))).embed("k1", flat)
     below_sum.check()
-    assert below_sum.formula(latex=False) == "K = β4(β3K1 + β2K2) + β1K_z"
+    assert below_sum.formula(latex=False) == "K = β₄(β₃K₁ + β₂K₂) + β₁K_z"
     shared = Kernel("rbf", id="z")
     twice = SPN(Sum(Product(shared), Product(shared, Kernel("rbf", gamma=3)))).embed("z", flat)
     assert twice.n_paths == 4

@@ -10,7 +10,7 @@ quick = settings(max_examples=50, deadline=None, derandomize=True)
 
 
 def test_figure_1_in_latex_and_in_plain_text() -> None:
-    assert figure1().formula(latex=False) == ("K = β8(β1K1 + β2K2) + β9(β3K3 + β4K4)∘(β5K5 + β6K6 + β7K7)")
+    assert figure1().formula(latex=False) == ("K = β₈(β₁K₁ + β₂K₂) + β₉(β₃K₃ + β₄K₄)∘(β₅K₅ + β₆K₆ + β₇K₇)")
     assert figure1().formula() == (
         r"K = \beta_{8}(\beta_{1}K_{1} + \beta_{2}K_{2})"
         r" + \beta_{9}(\beta_{3}K_{3} + \beta_{4}K_{4})"
@@ -20,13 +20,13 @@ def test_figure_1_in_latex_and_in_plain_text() -> None:
 
 def test_products_below_products_are_bracketed() -> None:
     a, b, c = (Kernel("rbf", gamma=g) for g in (1, 2, 3))
-    assert SPN(Product(Product(a, b), c)).formula(latex=False) == "K = β1(β2K1∘K2)∘K3"
+    assert SPN(Product(Product(a, b), c)).formula(latex=False) == "K = β₁(β₂K₁∘K₂)∘K₃"
 
 
 def test_labels_name_symbols_where_they_are_clear() -> None:
     left, right = Kernel("rbf", label="left eye"), Kernel("linear", label="nose")
     spn = SPN(Sum(Product(left, label="same"), Product(right, label="same"), Product(left, right, label="50_%")))
-    assert spn.formula(latex=False) == "K = β1K[left eye] + β2K_nose + β[50_%] K[left eye]∘K_nose"
+    assert spn.formula(latex=False) == "K = β₁K[left eye] + β₂K_nose + β[50_%] K[left eye]∘K_nose"
     assert spn.formula() == (
         r"K = \beta_{1}K_{\text{left eye}} + \beta_{2}K_{\text{nose}}"
         r" + \beta_{\text{50\_\%}}K_{\text{left eye}} \circ K_{\text{nose}}"
@@ -35,12 +35,12 @@ def test_labels_name_symbols_where_they_are_clear() -> None:
 
 def test_a_label_never_stands_for_two_kernels() -> None:
     spn = SPN(Sum(Product(Kernel("rbf", id="a", label="b")), Product(Kernel("linear", id="b"))))
-    assert spn.formula(latex=False) == "K = β1K_a + β2K_b"
+    assert spn.formula(latex=False) == "K = β₁K_a + β₂K_b"
 
 
 def test_long_formulas_are_cut_with_their_brackets_closed() -> None:
-    assert figure1().formula(latex=False, limit=5) == "K = β8(β1K1 + …) + …"
-    assert figure1().formula(latex=False, limit=4) == "K = β8(β1…) + …"
+    assert figure1().formula(latex=False, limit=5) == "K = β₈(β₁K₁ + …) + …"
+    assert figure1().formula(latex=False, limit=4) == "K = β₈(β₁…) + …"
     assert flat([f"c{i}" for i in range(2000)]).formula(latex=False).endswith(" K_c148 + β_c149 …")
 
 
@@ -56,11 +56,14 @@ def test_the_expanded_view_of_figure_1() -> None:
     spn = figure1().expanded()
     assert not spn.validate()
     assert [spn.label(v) for v in spn.products][:3] == [
-        "β8^{1/2} β1^{1/2}",
-        "β8^{1/2} β2^{1/2}",
-        "β9^{1/2} β3^{1/4} β5^{1/4}",
+        "β₈¹⁄² β₁¹⁄²",
+        "β₈¹⁄² β₂¹⁄²",
+        "β₉¹⁄² β₃¹⁄⁴ β₅¹⁄⁴",
     ]
-    assert spn.formula(latex=False) == ("K = β1K1 + β2K2 + β3K3∘K5 + β4K3∘K6 + β5K3∘K7 + β6K4∘K5 + β7K4∘K6 + β8K4∘K7")
+    written = spn.formula(latex=False)
+    assert written.startswith("K = β₈¹⁄² β₁¹⁄²K₁ + β₈¹⁄² β₂¹⁄²K₂ + β₉¹⁄² β₃¹⁄⁴ β₅¹⁄⁴K₃∘K₅ + ")
+    assert written.count(" + ") == 7
+    assert spn.formula().startswith(r"K = \text{β₈¹⁄² β₁¹⁄²}K_{1} + ")
 
 
 @quick

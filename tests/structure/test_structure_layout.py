@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 from time import perf_counter
@@ -116,9 +117,51 @@ def test_figure_1_is_symmetric_where_it_can_be() -> None:
 def test_a_wide_layer_is_evenly_spaced() -> None:
     spn = t.flat([Kernel("linear") for _ in range(200)])
     spots = layered(spn)
-    steps = np.diff([spots[v][0] for v in spn.kernels])
-    assert np.ptp(steps) < 0.3
+    for row in rows_of(spn.kernels, spots):
+        assert np.ptp(np.diff([spots[v][0] for v in row])) < 0.3
     assert overlapping(spn, spots) == []
+
+
+def rows_of(nodes: Sequence[str], spots: Spots) -> list[list[str]]:
+    """The nodes of each height, from the top down."""
+    return [[v for v in nodes if spots[v][1] == y] for y in sorted({spots[v][1] for v in nodes})]
+
+
+@pytest.mark.parametrize("n", [17, 40, 110])
+def test_many_leaves_of_one_sum_are_folded_into_rows(n: int) -> None:
+    spn = t.flat([Kernel("linear", label=f"gene {k}") for k in range(n)])
+    spots = layered(spn)
+    assert falls(spn, spots) and overlapping(spn, spots) == []
+    wide, high = (max(axis) - min(axis) for axis in zip(*spots.values(), strict=True))
+    assert 1 < wide / high < 2.6
+    rows = rows_of(spn.products, spots)
+    assert [v for row in rows for v in row] == list(spn.products), "row by row in their order"
+    assert max(map(len, rows)) - min(map(len, rows)) <= 1
+    for product, kernel in zip(spn.products, spn.kernels, strict=True):
+        assert spots[product][0] == spots[kernel][0]
+    assert len({spots[row[0]][0] for row in rows[:4]}) == min(4, len(rows)), "no row hides the edges to the next"
+
+
+def test_a_row_that_can_be_read_stays_a_row() -> None:
+    spn = t.flat([Kernel("linear") for _ in range(16)])
+    assert len(rows_of(spn.kernels, layered(spn))) == 1
+
+
+def test_leaves_are_folded_beside_other_branches_and_shared_kernels() -> None:
+    shared = Kernel("rbf")
+    many = [Product(Kernel("linear", label=f"gene {k}")) for k in range(30)]
+    deep = Product(Sum(Product(Sum(Product(shared), Product(Kernel("cosine")))), Product(shared)))
+    for spn in (SPN(Sum(deep, *many)), SPN(Product(Sum(*many), Sum(*many[:20], deep), Sum(*many[20:])))):
+        spots = layered(spn)
+        assert falls(spn, spots) and overlapping(spn, spots) == []
+    spn = SPN(Sum(deep, *many))
+    spots, (*_, last) = layered(spn), spn.kernels
+    assert spots[last][0] == spots[spn.parents(last)[0]][0]
+    groups = t.grouped({f"view {k}": [f"c{k}_{j}" for j in range(25)] for k in range(4)})
+    spots = layered(groups)
+    assert falls(groups, spots) and overlapping(groups, spots) == []
+    wide, high = (max(axis) - min(axis) for axis in zip(*spots.values(), strict=True))
+    assert wide / high < 3
 
 
 def test_edges_to_a_wide_layer_pass_over_the_other_nodes() -> None:

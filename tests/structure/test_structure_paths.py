@@ -23,7 +23,7 @@ def test_figure_1_has_the_papers_paths_and_exponents() -> None:
     spn = figure1()
     assert [(path.leaves, dict(path.exponents)) for path in spn.paths()] == expected
     assert (spn.n_paths, spn.n_layers) == (8, 2)
-    assert [path.g() for path in spn.paths() if path.leaves == ("k4", "k6")] == ["β9^{1/2} β4^{1/4} β6^{1/4}"]
+    assert [path.g() for path in spn.paths() if path.leaves == ("k4", "k6")] == ["β₉¹⁄² β₄¹⁄⁴ β₆¹⁄⁴"]
 
 
 def _enumerated(spn: SPN, node: str, layer: int) -> Iterator[tuple[list[str], list[tuple[int, str]]]]:

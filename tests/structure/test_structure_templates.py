@@ -28,7 +28,7 @@ FORMULAS: list[tuple[SPN, int, str]] = [
     (
         t.product_of_sums({"A": [LINEAR, COSINE], "B": VIEWS}),
         4,
-        "K = β1(β_lin K_lin + β_cos K_cos)∘(β_size K_size + β_colour K_colour)",
+        "K = β₁(β_lin K_lin + β_cos K_cos)∘(β_size K_size + β_colour K_colour)",
     ),
     (
         t.hierarchy(["car__wheel__hub", "car__wheel__rim", "car__door", "tree__leaf__vein"]),
@@ -42,15 +42,15 @@ FORMULAS: list[tuple[SPN, int, str]] = [
         3,
         "K = β_a K_a + β_a__b K_a__b + β_a__c K_a__c",
     ),
-    (t.pairwise_products(["a", "b", "c"]), 3, "K = β1K_a∘K_b + β2K_a∘K_c + β3K_b∘K_c"),
-    (t.pairwise_products([LINEAR, COSINE], include_single=True), 3, "K = β1K_lin + β2K_cos + β3K_lin∘K_cos"),
-    (t.polynomial(LINEAR, 3), 3, "K = β1K_lin + β2K_lin∘K_lin + β3K_lin∘K_lin∘K_lin"),
-    (t.taylor_exp(Kernel("rbf"), 2), 2, "K = β1K_rbf + β2K_rbf∘K_rbf"),
-    (t.figure1(), 8, "K = β8(β1K1 + β2K2) + β9(β3K3 + β4K4)∘(β5K5 + β6K6 + β7K7)"),
+    (t.pairwise_products(["a", "b", "c"]), 3, "K = β₁K_a∘K_b + β₂K_a∘K_c + β₃K_b∘K_c"),
+    (t.pairwise_products([LINEAR, COSINE], include_single=True), 3, "K = β₁K_lin + β₂K_cos + β₃K_lin∘K_cos"),
+    (t.polynomial(LINEAR, 3), 3, "K = β₁K_lin + β₂K_lin∘K_lin + β₃K_lin∘K_lin∘K_lin"),
+    (t.taylor_exp(Kernel("rbf"), 2), 2, "K = β₁K_rbf + β₂K_rbf∘K_rbf"),
+    (t.figure1(), 8, "K = β₈(β₁K₁ + β₂K₂) + β₉(β₃K₃ + β₄K₄)∘(β₅K₅ + β₆K₆ + β₇K₇)"),
     (
         t.figure1(list("abcdefg")),
         8,
-        "K = β8(β1K_a + β2K_b) + β9(β3K_c + β4K_d)∘(β5K_e + β6K_f + β7K_g)",
+        "K = β₈(β₁K_a + β₂K_b) + β₉(β₃K_c + β₄K_d)∘(β₅K_e + β₆K_f + β₇K_g)",
     ),
 ]
 

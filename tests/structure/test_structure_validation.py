@@ -207,11 +207,11 @@ def test_precomputed_kernels_are_not_taken_for_equal() -> None:
 
 
 REPAIRED = {
-    "two products": "K = β1K1 + β2K2",
-    "a loose kernel": "K = β1K1 + β2K2",
-    "kernel alone": "K = β1K1",
-    "kernel below a sum": "K = β1K1",
-    "sum below a sum": "K = β2(β1K1)",
+    "two products": "K = β₁K₁ + β₂K₂",
+    "a loose kernel": "K = β₁K₁ + β₂K₂",
+    "kernel alone": "K = β₁K₁",
+    "kernel below a sum": "K = β₁K₁",
+    "sum below a sum": "K = β₂(β₁K₁)",
 }
 
 
@@ -224,7 +224,7 @@ def test_repairs_make_the_obvious_drawing(name: str) -> None:
 
 def test_two_loose_sums_get_products_and_a_sum_above() -> None:
     spn = drawn("s1 s2 p1 p2 k1 k2", "s1-p1 p1-k1 s2-p2 p2-k2").repaired()
-    assert spn.formula(latex=False) == "K = β3(β1K1) + β4(β2K2)"
+    assert spn.formula(latex=False) == "K = β₃(β₁K₁) + β₄(β₂K₂)"
 
 
 def test_an_inserted_product_is_drawn_halfway() -> None:

@@ -1,0 +1,131 @@
+"""The commands of the command line and their options."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping
+from typing import NoReturn
+
+import spnmkl
+from spnmkl.errors import ParameterError
+from spnmkl.solvers import SOLVERS
+
+Run = Callable[[argparse.Namespace], int]
+
+OTHER_EXITS = """exit codes:
+
+    0    done
+    2    bad input or usage: one sentence on stderr; for validate also errors found
+    130  interrupted by Ctrl-C; no file is half written
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise ParameterError(f"{message}; see {self.prog} --help.")
+
+
+def _power(text: str) -> float | str:
+    try:
+        return text if text == "sparse" else float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected a number or sparse, found {text!r}") from None
+
+
+def _natural(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"expected a whole number of 0 or more, found {text!r}")
+    return int(text)
+
+
+def command_parser(runs: Mapping[str, Run], fit_exits: str) -> argparse.ArgumentParser:
+    """All commands and their options; `runs` is what each of them calls, `fit_exits` what fit's exit codes mean."""
+    parser = _Parser(prog="spnmkl", description="Multiple kernel learning over drawn sum-product networks.")
+    parser.add_argument("--version", action="version", version=f"spnmkl {spnmkl.__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def command(name: str, help: str) -> argparse.ArgumentParser:
+        exits = fit_exits if name == "fit" else OTHER_EXITS
+        sub = commands.add_parser(
+            name, help=help, description=help, epilog=exits, formatter_class=argparse.RawDescriptionHelpFormatter
+        )
+        sub.set_defaults(run=runs[name])
+        return sub
+
+    command("app", "open the app; further options, such as --server.port=8502, go to streamlit run")
+    _fit_arguments(command("fit", "learn the weights of a structure from a table, or one for each view"))
+    predict = command("predict", "predict the classes of new samples")
+    predict.add_argument("model", help="a file that fit has written")
+    predict.add_argument("data", nargs="+", help="table with the columns of training, or one for each view")
+    predict.add_argument("--out", help="where to write the predictions; default: standard output")
+    predict.add_argument("--scores", action="store_true", help="add the decision function's values")
+    _reading_arguments(predict)
+    inspect = command("inspect", "show what a model learned and what is proved")
+    inspect.add_argument("model", help="a file that fit has written")
+    inspect.add_argument("--paths", type=_natural, default=10, metavar="N", help="how many heaviest paths; default 10")
+    inspect.add_argument("--json", action="store_true", help="for programs")
+    validate = command("validate", "say what is wrong with a structure")
+    validate.add_argument("structure", help="a structure file, .json")
+    validate.add_argument("--repair", metavar="OUT", help="write the structure with the obvious repairs made")
+    template = command("template", "write a structure to start from")
+    template.add_argument("name", nargs="?", metavar="NAME", help="see --list")
+    template.add_argument("--list", action="store_true", help="list the templates")
+    template.add_argument(
+        "--columns",
+        nargs="+",
+        metavar="DATA",
+        help="table whose columns fill it, or one for each view; view__feature makes groups",
+    )
+    template.add_argument("--label", help="the column that holds the classes")
+    template.add_argument("--ignore", nargs="+", default=[], metavar="COLUMN", help="columns to leave out")
+    _reading_arguments(template)
+    template.add_argument("--out", help="where to write the structure; default: standard output")
+    return parser
+
+
+def _reading_arguments(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--skip-lines",
+        type=_natural,
+        metavar="N",
+        help="lines above the table's header; default: those that begin with #",
+    )
+    command.add_argument("--id", metavar="COLUMN", help="column by which several tables are joined; default: guessed")
+    command.add_argument("--by-order", action="store_true", help="join several tables row by row")
+
+
+def _fit_arguments(fit: argparse.ArgumentParser) -> None:
+    fit.add_argument(
+        "data",
+        nargs="+",
+        help="table with a header: CSV, TSV, Excel, Parquet, ARFF or LIBSVM; several, one for each view, are joined",
+    )
+    _reading_arguments(fit)
+    fit.add_argument("--label", required=True, help="the column that holds the classes")
+    fit.add_argument("--out", required=True, help="where to write the model")
+    fit.add_argument("--structure", default="flat", help="a structure file (.json) or a template's name; default flat")
+    fit.add_argument("--C", type=float, default=1.0, help="weight of the loss; default 1")
+    fit.add_argument("--lam", type=float, default=1.0, help="weight λ of the weights' regulariser; default 1")
+    fit.add_argument("--p", type=_power, help="p of every product, or sparse; default: as in the structure")
+    fit.add_argument("--tol", type=float, default=1e-3, help="relative gap to reach; default 1e-3")
+    fit.add_argument("--max-iter", type=int, help="limit of iterations")
+    fit.add_argument("--solver", choices=sorted(SOLVERS), default="newton")
+    fit.add_argument("--class-weight", choices=["balanced"], help="give all classes the same total weight")
+    fit.add_argument("--no-standardize", dest="standardize", action="store_false", help="leave numbers as they are")
+    fit.add_argument("--impute", choices=["mean"], help="fill missing values instead of refusing them")
+    fit.add_argument("--ignore", nargs="+", default=[], metavar="COLUMN", help="columns to leave out")
+    fit.add_argument("--keep", nargs="+", default=[], metavar="COLUMN", help="columns to use though they look like ids")
+    fit.add_argument(
+        "--test-share",
+        type=float,
+        metavar="SHARE",
+        help="share of the rows to hold out and report the accuracy on",
+    )
+    fit.add_argument("--seed", type=_natural, default=0, help="of the rows held out; default 0")
+    fit.add_argument("--group", metavar="COLUMN", help="hold out rows of one value of it together, such as a patient")
+    fit.add_argument("--threads", type=int, help="default: all cores")
+    fit.add_argument(
+        "--max-memory", type=float, metavar="GB", help="gigabytes for kernel matrices; default: half of what is free"
+    )
+    fit.add_argument("--progress", action="store_true", help="show progress although stderr is no terminal")
+    fit.add_argument("--quiet", action="store_true", help="print nothing but errors and warnings")

@@ -1,0 +1,116 @@
+"""Uploaded files stay with the visit: how they were read can be corrected later."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from app_pages import fine, labelled, opened, texts, work
+from streamlit.testing.v1 import AppTest
+
+from spnmkl.ui import brought
+
+TABLE = b"a;b;label\n1,5;2;x\n2,5;3;y\n3,5;4;x\n4,5;5;y\n"
+WORDS = ["1,5", "2,5", "3,5", "4,5"]
+
+
+@pytest.fixture
+def at() -> AppTest:
+    return opened("data")
+
+
+def upload(at: AppTest, *files: tuple[str, bytes]) -> AppTest:
+    return at.file_uploader(key="data_files").set_value([(n, c, "application/octet-stream") for n, c in files]).run()
+
+
+def come_back(at: AppTest) -> AppTest:
+    at.switch_page("pages/design.py").run()
+    return fine(at.switch_page("pages/data.py").run())
+
+
+def reloaded(at: AppTest) -> AppTest:
+    """The same workspace in a new session, as a reload of the page finds it."""
+    kept = work(at)
+    new = opened("data")
+    new.session_state["spnmkl_workspace"] = kept
+    return fine(new.run())
+
+
+@pytest.mark.parametrize("later", [come_back, reloaded])
+def test_how_a_file_was_read_can_be_corrected_later(at: AppTest, later) -> None:  # type: ignore[no-untyped-def]
+    upload(at, ("t.csv", TABLE))
+    at = later(at)
+    assert "**Uploaded before**" in texts(at)
+    assert work(at).dataset.frame["a"].tolist() == [1.5, 2.5, 3.5, 4.5]
+    fine(labelled(at.selectbox, "Decimal sign").set_value(".").run())
+    assert work(at).dataset.frame["a"].tolist() == WORDS
+
+
+@pytest.mark.parametrize("later", [come_back, reloaded])
+def test_a_correction_stays_and_is_not_taken_twice(at: AppTest, later) -> None:  # type: ignore[no-untyped-def]
+    upload(at, ("t.csv", TABLE))
+    labelled(at.selectbox, "Decimal sign").set_value(".").run()
+    labelled(at.radio, "Numeric columns").set_value("as is").run()
+    before = work(at).dataset
+    at = later(at)
+    assert work(at).dataset is before and work(at).choices.numeric == "as is"
+    assert labelled(at.selectbox, "Decimal sign").value == "."
+    assert "Use these data" not in [button.label for button in at.button]
+
+
+def test_what_was_chosen_stays_where_a_correction_leaves_the_names(at: AppTest) -> None:
+    upload(at, ("t.csv", TABLE))
+    labelled(at.selectbox, "Label: the column with the classes").set_value("b").run()
+    labelled(at.radio, "Numeric columns").set_value("as is").run()
+    fine(labelled(at.selectbox, "Decimal sign").set_value(".").run())
+    assert work(at).dataset.frame["a"].tolist() == WORDS
+    assert work(at).dataset.label == "b" and work(at).choices.numeric == "as is"
+    labelled(at.checkbox, "The first row holds names").set_value(False).run()
+    assert work(at).dataset.label != "b", "other names are other columns"
+
+
+def test_several_files_keep_how_they_belong_together(at: AppTest) -> None:
+    ids = [f"S{k}" for k in range(6)]
+    one = pd.DataFrame({"id": ids, "code": ids[::-1], "x": np.arange(6.0)}).to_csv(index=False).encode()
+    two = pd.DataFrame({"id": ids, "code": ids, "y": list("uvuvuv")}).to_csv(index=False).encode()
+    upload(at, ("one.csv", one), ("two.csv", two))
+    labelled(at.selectbox, "Id column").set_value("code").run()
+    assert work(at).dataset.frame["x"].tolist()[:2] == [0, 1] and work(at).dataset.frame["y"].tolist()[:2] == ["v", "u"]
+    before = work(at).dataset
+    come_back(at)
+    assert work(at).dataset is before and labelled(at.selectbox, "Id column").value == "code"
+    labelled(at.radio, "Rows belong together by").set_value("their order").run()
+    assert work(at).dataset.frame["y"].tolist()[:2] == ["u", "v"]
+
+
+def test_lines_above_the_table_are_skipped_later_too(at: AppTest) -> None:
+    upload(at, ("t.csv", b"Export of Monday; from; the clinic\n" + TABLE))
+    come_back(at)
+    fine(labelled(at.number_input, "Lines above the table").set_value(1).run())
+    assert work(at).dataset.frame["a"].tolist() == [1.5, 2.5, 3.5, 4.5]
+    come_back(at)
+    assert labelled(at.number_input, "Lines above the table").value == 1
+
+
+def test_a_sample_in_between_does_not_lose_the_files(at: AppTest) -> None:
+    upload(at, ("t.csv", TABLE))
+    come_back(at)
+    labelled(at.button, "Load this sample").click().run()
+    come_back(at)
+    assert work(at).dataset.name == "breast_cancer"
+    fine(labelled(at.button, "Use these data").click().run())
+    assert work(at).dataset.name == "t.csv"
+
+
+def test_files_can_be_forgotten(at: AppTest) -> None:
+    upload(at, ("t.csv", TABLE))
+    come_back(at)
+    fine(labelled(at.button, "Forget").click().run())
+    assert "Uploaded before" not in texts(at) and work(at).dataset.name == "t.csv"
+    assert not at.session_state["read_tables"]
+
+
+def test_large_files_are_not_kept_and_it_is_said(at: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(brought, "MOST_KEPT_BYTES", 10)
+    upload(at, ("t.csv", TABLE))
+    assert "are not kept with this visit" in texts(at)
+    come_back(at)
+    assert "Uploaded before" not in texts(at) and work(at).dataset.name == "t.csv"

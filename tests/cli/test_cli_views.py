@@ -1,0 +1,83 @@
+"""The command line over several tables, and with rows held out."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from spnmkl import SPN, cli
+from spnmkl.data import Choices, Dataset, SplitSettings
+from spnmkl.runs.prepared import prepare
+from spnmkl.runs.settings import Settings
+from spnmkl.runs.training import train
+
+Run = Callable[..., tuple[int, str, str]]
+FIT = ("fit", "blood.csv", "scan.csv", "--label", "y", "--out", "m.spnmkl", "--structure", "grouped")
+
+
+def samples(n: int = 60) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 4))
+    frame = pd.DataFrame(X, columns=["iron", "sugar", "width", "length"])
+    frame.insert(0, "code", np.arange(100, 100 + n))
+    return frame.assign(y=np.where(X[:, 0] + X[:, 2] > 0, "ill", "well"), patient=np.arange(n) // 3)
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    monkeypatch.chdir(tmp_path)
+    whole = samples()
+    whole.to_csv("whole.csv", index=False)
+    whole[["code", "iron", "sugar"]].to_csv("blood.csv", index=False)
+    whole[["code", "width", "length", "y"]].sample(frac=1, random_state=1).iloc[:55].to_csv("scan.csv", index=False)
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        code = cli.main([str(argument) for argument in arguments])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def test_files_are_views_joined_by_their_ids(run: Run) -> None:
+    code, out, err = run(*FIT)
+    assert code == 0 and "55 of 60 ids stand in all tables" in err
+    assert "β_blood" in out and "β_scan" in out and "code" not in out
+    code, out, _ = run("predict", "m.spnmkl", "scan.csv", "blood.csv", "--scores", "--out", "p.csv")
+    found = pd.read_csv("p.csv").set_index("code")
+    assert code == 0 and list(found.columns) == ["prediction", "score"]
+    run("predict", "m.spnmkl", "whole.csv", "--scores", "--out", "q.csv")
+    one = pd.read_csv("q.csv").set_index(samples()["code"])
+    pd.testing.assert_frame_equal(found.sort_index(), one.loc[sorted(found.index)], check_names=False)
+
+
+def test_a_named_id_and_rows_in_order(run: Run) -> None:
+    assert run(*FIT, "--id", "codes")[0] == 2
+    assert run(*FIT, "--id", "code", "--quiet")[0] == 0
+    code, _, err = run(*FIT, "--by-order")
+    assert code == 2 and "the same number of rows" in err
+
+
+def test_a_template_takes_files_as_groups(run: Run) -> None:
+    run("template", "grouped", "--columns", "blood.csv", "scan.csv", "--label", "y", "--out", "s.json")
+    spn = SPN.from_json(Path("s.json").read_bytes())
+    assert {spn.label(v) for v in spn.children(spn.root)} == {"blood", "scan"}
+    assert {spn.spec(leaf).features for leaf in spn.kernels} == {("iron",), ("sugar",), ("width",), ("length",)}
+
+
+@pytest.mark.parametrize("group", [None, "patient"])
+def test_rows_held_out_give_what_the_app_gives(run: Run, group: str | None) -> None:
+    more = ["--group", "patient"] if group else ["--ignore", "patient", "code"]
+    fit = ("fit", "whole.csv", "--label", "y", "--out", "m.spnmkl", "--test-share", 0.3, "--seed", 7)
+    code, out, _ = run(*fit, *more, *(["--ignore", "code"] if group else []))
+    ignored = ("code",) if group else ("code", "patient")
+    dataset = Dataset("whole", samples(), "y", ignored=ignored, group=group)
+    prepared = prepare(dataset.template("flat"), dataset, Choices(), SplitSettings(0.3, 7))
+    expected = train(prepared, Settings()).test_scores.sentence()
+    assert code == 0 and expected in out and "95 % interval" in expected
+
+
+def test_a_share_that_is_none_is_refused(run: Run) -> None:
+    code, _, err = run("fit", "whole.csv", "--label", "y", "--out", "m.spnmkl", "--test-share", 2)
+    assert code == 2 and "between 0 and 1" in err and not Path("m.spnmkl").exists()
