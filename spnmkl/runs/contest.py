@@ -1,11 +1,11 @@
-"""Methods against each other: trained and tested on the same folds, where each chooses its C within the training part."""
+"""Methods against each other: trained and tested on the same folds, each at a C chosen on the training part."""
 
 from __future__ import annotations
 
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -199,9 +199,8 @@ def planned(entrants: Entrants, plan: Plan) -> int:
 
 def fitting_plan(plan: Plan, dataset: Dataset, split: SplitSettings) -> Plan:
     """The plan with as many folds as the smallest class, and the groups of rows, allow."""
-    rows, y, groups = training_rows(dataset, split)
-    folds = most_folds(y, groups, plan.folds)
-    return Plan(folds, plan.repeats, plan.inner, plan.points, plan.tol)
+    _, y, groups = training_rows(dataset, split)
+    return replace(plan, folds=most_folds(y, groups, plan.folds))
 
 
 def training_rows(dataset: Dataset, split: SplitSettings) -> tuple[NDArray, NDArray, NDArray | None]:
@@ -211,12 +210,19 @@ def training_rows(dataset: Dataset, split: SplitSettings) -> tuple[NDArray, NDAr
     return parts.train, y[parts.train], groups
 
 
-def most_folds(y: NDArray, groups: NDArray | None, wished: int) -> int:
-    smallest = int(np.unique(y, return_counts=True)[1].min())
-    most = min(smallest, wished if groups is None else len(np.unique(groups)))
+def most_folds(
+    y: NDArray,
+    groups: NDArray | None,
+    wished: int,
+    lost: str = "Methods cannot be compared by cross-validation",
+    advice: str = "add rows, or leave it out",
+) -> int:
+    """As many as wished, or as the smallest class and the number of groups allow; words for where not even two are."""
+    rows = int(np.unique(y, return_counts=True)[1].min())
+    most = min(rows, wished if groups is None else len(np.unique(groups)))
     if most < 2:
-        what = "class with one training row" if smallest < 2 else "group of rows to train on"
-        raise DataError(f"Folds cannot be made, because there is a {what} only; add rows, or leave it out.")
+        what = "class with one training row" if rows < 2 else "group to train on"
+        raise DataError(f"{lost}, because there is a {what} only; {advice}.")
     return min(wished, most)
 
 

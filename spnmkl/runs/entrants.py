@@ -69,8 +69,14 @@ def entrants(
         remarks.append(f"{RBF_SVM} is left out, because there is no column of numbers.")
     drawn = {name if name == OWN else _free(name, methods): structure for name, structure in structures.items()}
     named = {name: Method(name, (_relabelled(structure, labels),)) for name, structure in drawn.items()}
-    pool = templates.flat([named_kernel(_spec(matrix), label) for matrix, label in labels.items()])
-    return Entrants(named | methods, pool, drawn, groups, tuple(remarks))
+    return Entrants(named | methods, _pool(labels), drawn, groups, tuple(remarks))
+
+
+def drawings(structures: Mapping[str, SPN]) -> Entrants:
+    """Drawn structures alone."""
+    labels = _labels(structures.values(), ())
+    methods = {name: Method(name, (_relabelled(spn, labels),)) for name, spn in structures.items()}
+    return Entrants(methods, _pool(labels), structures)
 
 
 def with_powers(spn: SPN, p: Power) -> SPN:
@@ -131,6 +137,10 @@ def _labels(structures: Iterable[SPN], wide: Sequence[Kernel]) -> dict[_Matrix, 
     for matrix, wish in wished.items():
         labels.setdefault(matrix, _free(wish, set(labels.values())))
     return {matrix: labels[matrix] for matrix in wished}
+
+
+def _pool(labels: Mapping[_Matrix, str]) -> SPN:
+    return templates.flat([named_kernel(_spec(matrix), label) for matrix, label in labels.items()])
 
 
 def _free(wish: str, taken: Iterable[str]) -> str:

@@ -37,6 +37,15 @@ class Before:
 
 
 @dataclass
+class Comparing:
+    """What was chosen on the Compare page: how often the folds are drawn, and which runs take part."""
+
+    repeats: int = 1
+    runs: tuple[str, ...] = ()
+    measure: str = "accuracy"
+
+
+@dataclass
 class Workspace:
     """Everything one tab works on.
 
@@ -57,6 +66,7 @@ class Workspace:
     source: tuple[object, object] | None = None
     table: pd.DataFrame | None = None
     before: Before | None = None
+    comparing: Comparing = field(default_factory=Comparing)
 
     @property
     def task(self) -> Task:
