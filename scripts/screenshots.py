@@ -271,7 +271,7 @@ STATES: dict[str, tuple[str, Callable[[Page], object]]] = {
     "compare_running": ("compare", running_baselines),
     "compare_stopped": ("compare", stopped_baselines),
     "compare": ("compare", baselines),
-    "compare_structures": ("compare", lambda page: baselines(page, "Structures")),
+    "compare_structures": ("compare", lambda page: baselines(page, "Structures side by side")),
     "compare_guided_before": ("compare", lambda page: show_tab(page, "Guided experiment")),
     "compare_guided": ("compare", guided),
     "predict_empty": ("predict", lambda page: None),

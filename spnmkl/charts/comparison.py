@@ -81,7 +81,13 @@ def methods_chart(
         zero=False,
     )
     base = alt.Chart(table).encode(
-        y=alt.Y("name:N", sort=names, title=None, axis=every_name(220, ticks=False, domain=False, grid=False)),
+        y=alt.Y(
+            "name:N",
+            sort=names,
+            title=None,
+            scale=alt.Scale(type="point", padding=0.7),
+            axis=every_name(220, ticks=False, domain=False, grid=False, labelFlush=False),
+        ),
         color=alt.Color("kind:N", scale=alt.Scale(domain=kinds, range=colours), legend=None),
         tooltip=[
             alt.Tooltip("name:N", title="method"),
@@ -129,7 +135,7 @@ def learning_chart(curve: pd.DataFrame) -> alt.LayerChart:
         x=alt.X(
             "rows:Q",
             title="rows to learn from",
-            scale=alt.Scale(type="log", nice=False),
+            scale=alt.Scale(type="log", domain=[0.9 * rows[0], 1.1 * rows[-1]], nice=False),
             axis=alt.Axis(values=rows, grid=False),
         ),
         tooltip=[

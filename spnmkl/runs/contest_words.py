@@ -6,6 +6,8 @@ import math
 from collections.abc import Hashable, Mapping
 from typing import Any
 
+import pandas as pd
+
 from spnmkl.charts.comparison import MARKS
 from spnmkl.data.words import counted
 from spnmkl.runs.contest import LEVEL, Contest
@@ -25,7 +27,10 @@ WHAT = {
     "sums and product": "each group alone and their product, whichever helps",
     "RBF-SVM": "one rbf kernel on all columns, its width chosen",
 }
+ROUNDS = 1, 2, 5
+MOST_ROUNDS = ROUNDS[-1]
 SAID = {
+    "too few folds": "–",
     "reference": "the reference",
     "better": f"{MARKS['better']} better",
     "worse": f"{MARKS['worse']} worse",
@@ -37,32 +42,63 @@ TEST_HELP = (
 )
 
 
+def titled(method: str) -> str:
+    """The name as it is shown: ℓ2-MKL for what the library calls ℓ_2-MKL."""
+    return method.replace("ℓ_", "ℓ") if method in WHAT else method
+
+
+def ranking_words(contest: Contest, measure: str) -> str:
+    """Who has the highest mean, and where the reference stands."""
+    summary = contest.summary(measure).sort_values("mean", ascending=False, kind="stable")
+    if not len(summary) or not contest.n_shared:
+        return ""
+    best = summary.iloc[0]
+    leaders = list(map(titled, summary.loc[summary["mean"] >= best["mean"] - 1e-12, "method"]))
+    verb = "has" if len(leaders) == 1 else "share"
+    said = f"{', '.join(leaders)} {verb} the highest mean, {score_text(best, measure)}"
+    said = said[:1].upper() + said[1:]
+    own = summary[summary["method"] == contest.reference]
+    if len(own) and best["mean"] > own["mean"].iloc[0] + 1e-12:
+        said += f"; {contest.reference} has {score_text(own.iloc[0], measure)}"
+    return said + "."
+
+
+def score_text(row: Mapping[Hashable, Any] | pd.Series, measure: str) -> str:
+    """98.1 ± 0.6 %"""
+    scale, digits, unit = (100, 1, " %") if measure == "accuracy" else (1, 3, "")
+    error = "" if math.isnan(row["error"]) else f" ± {scale * row['error']:.{digits}f}"
+    return f"{scale * row['mean']:.{digits}f}{error}{unit}"
+
+
 def verdict(contest: Contest, measure: str) -> str:
     """What the tests tell, in a sentence or two."""
     summary = contest.summary(measure)
     rivals = summary[summary["method"] != contest.reference]
     if contest.n_shared < FEWEST:
-        return f"{counted(contest.n_shared, 'fold')} of all methods: too few to tell differences from chance."
+        return f"{counted(contest.n_shared, 'fold')} done by all methods: too few to tell differences from chance."
     parts = []
-    for word, sign in (("better", "is better than"), ("worse", "is worse than")):
-        other = "worse" if word == "better" else "better"
-        names = rivals.loc[rivals["verdict"] == other, "method"].tolist()
+    for found, word in (("worse", "better"), ("better", "worse")):
+        names = [titled(method) for method in rivals.loc[rivals["verdict"] == found, "method"]]
         if names:
-            parts.append(f"Your drawing {sign} {', '.join(names)}, by more than chance.")
+            parts.append(f"By more than chance, your drawing is {word} than {', '.join(names)}.")
     unclear = int((~rivals["verdict"].isin(["better", "worse"])).sum())
     if unclear:
-        seen = contest.visible(measure)
-        size = f"about {100 * seen:.1f} points" if measure == "accuracy" else f"about {seen:.3f}"
-        limit = (
-            f": with {counted(contest.n_shared, 'fold')}, only differences of {size} and more would show"
-            if math.isfinite(seen) and seen > 0
-            else ""
-        )
-        which = "any method" if unclear == len(rivals) else f"the other {unclear}"
-        parts.append(f"No difference is shown between your drawing and {which}{limit}.")
+        which = "any of the others" if unclear == len(rivals) else f"the other {unclear}"
+        parts.append(f"No difference is shown between your drawing and {which}{_limit(contest, measure)}.")
     return " ".join(parts)
 
 
+def _limit(contest: Contest, measure: str) -> str:
+    """From which size on differences would show."""
+    seen = contest.visible(measure)
+    if not (math.isfinite(seen) and seen > 0):
+        return ""
+    size = f"{100 * seen:.1f} points" if measure == "accuracy" else f"{seen:.3f}"
+    more = "; more rounds tell smaller ones" if contest.plan.repeats < MOST_ROUNDS else ""
+    return f": with {counted(contest.n_shared, 'fold')}, only differences of about {size} and more would show{more}"
+
+
 def against(row: Mapping[Hashable, Any]) -> str:
+    """The verdict on one method, for a table."""
     said = SAID.get(row["verdict"], row["verdict"])
     return said if math.isnan(row["adjusted"]) else f"{said}, p = {row['adjusted']:.2g}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from spnmkl.baselines import Method, baselines, named_kernel, widths
+from spnmkl.baselines import WIDTHS, Method, baselines, named_kernel, widths
 from spnmkl.circuit.program import compile_circuit
 from spnmkl.data import Choices, Dataset
 from spnmkl.data.words import name_some
@@ -121,7 +121,11 @@ def _all_columns(dataset: Dataset, choices: Choices) -> list[Kernel]:
     """Rbf kernels of several widths on everything that may be taken for a quantity."""
     coded = choices.categorical == "codes" and dataset.categorical
     columns = dataset.numeric if coded or choices.categorical == "drop" else dataset.features
-    return [k.on(columns if coded else None, k.node.label) for k in widths(len(columns))] if columns else []
+    return (
+        [k.on(columns if coded else None, f"all ×{w:g}") for k, w in zip(widths(len(columns)), WIDTHS, strict=True)]
+        if columns
+        else []
+    )
 
 
 def _labels(structures: Iterable[SPN], wide: Sequence[Kernel]) -> dict[_Matrix, str]:

@@ -11,7 +11,7 @@ from spnmkl.data import Split
 from spnmkl.data.words import counted
 from spnmkl.memory import available_memory
 from spnmkl.runs.contest import Contest, Plan, fitting_plan, planned
-from spnmkl.runs.contest_words import TEST_HELP, WHAT
+from spnmkl.runs.contest_words import ROUNDS, TEST_HELP, WHAT, titled
 from spnmkl.runs.entrants import Entrants, entrants, with_powers
 from spnmkl.runs.estimate import about, contest_estimate, refusal
 from spnmkl.structure import SPN
@@ -34,11 +34,15 @@ def compare_page() -> None:
     work.trainer.collect()
     tabs(
         "compare_part",
-        {"Baselines on your data": lambda: baselines_tab(work), "Guided experiment": lambda: guided_tab(work)},
+        {
+            "Scores": lambda: scores_tab(work),
+            "Structures side by side": lambda: structures_tab(work),
+            "Guided experiment": lambda: guided_tab(work),
+        },
     )
 
 
-def baselines_tab(work: Workspace) -> None:
+def scores_tab(work: Workspace) -> None:
     parts = ready(work)
     if parts is None:
         return
@@ -94,7 +98,7 @@ def controls(work: Workspace, parts: Split, who: Entrants) -> None:
     elif working is not None and working.kind != "compare":
         st.caption("Something else is being trained; this can start once it has ended.")
         st.page_link("pages/train.py", label="Watch it", icon=":material/arrow_forward:")
-    else:
+    elif working is None:
         trainings = planned(who, plan)
         st.caption(f"{trainings} trainings, each with its choice of C: {expected.words}, a rough guess.")
     how_often(work, plan)
@@ -116,7 +120,7 @@ def how_often(work: Workspace, plan: Plan) -> None:
     st.session_state["compare_repeats"] = work.comparing.repeats
     st.segmented_control(
         f"Rounds of {plan.folds} folds",
-        [1, 2, 5],
+        list(ROUNDS),
         key="compare_repeats",
         on_change=take,
         required=True,
@@ -160,25 +164,46 @@ def watch(refresh: float | None, who: Entrants) -> None:
     """What comes out now, or came out last."""
     with boundary():
         work = workspace()
-        trainer = work.trainer
-        ended = trainer.activity is not None and not trainer.busy
-        if ended or refreshing(trainer) != refresh:
-            st.rerun()
-        working = trainer.working if trainer.working is not None and trainer.working.kind == "compare" else None
-        contest = working.so_far if working is not None else trainer.contest
-        if working is not None:
-            progress(working)
-        elif trainer.error and trainer.error_in == "compare":
-            st.error(plain(trainer.error))
-        if not isinstance(contest, Contest) or (working is not None and not contest.results):
+        working, contest = watched(work, refresh)
+        if contest is None:
             before(who)
-            return
-        if working is None:
-            outcome(work, contest)
-        tabs(
-            "compare_shown",
-            {"Scores": lambda: scores(work, contest), "Structures": lambda: structures(contest, working is not None)},
-        )
+        else:
+            scores(work, contest)
+
+
+def structures_tab(work: Workspace) -> None:
+    refresh = refreshing(work.trainer)
+    st.fragment(watch_structures, run_every=refresh)(refresh)
+
+
+def watch_structures(refresh: float | None) -> None:
+    with boundary():
+        working, contest = watched(workspace(), refresh)
+        if contest is not None or working:
+            structures(contest, working)
+        else:
+            st.info(
+                "The drawing and the baselines stand here side by side with their weights, once they are trained: "
+                f"press **{START}** under *Scores*."
+            )
+
+
+def watched(work: Workspace, refresh: float | None) -> tuple[bool, Contest | None]:
+    """Whether a comparison is going on, and what there is of it, or of the last one; says how it goes or ended."""
+    trainer = work.trainer
+    ended = trainer.activity is not None and not trainer.busy
+    if ended or refreshing(trainer) != refresh:
+        st.rerun()
+    working = trainer.working if trainer.working is not None and trainer.working.kind == "compare" else None
+    if working is not None:
+        progress(working)
+        found = working.so_far
+        return True, found if isinstance(found, Contest) and found.results else None
+    if trainer.error and trainer.error_in == "compare":
+        st.error(plain(trainer.error))
+    if trainer.contest is not None:
+        outcome(work, trainer.contest)
+    return False, trainer.contest
 
 
 def progress(activity: Activity) -> None:
@@ -198,7 +223,10 @@ def before(who: Entrants) -> None:
         "the usual ways to combine its kernels?"
     )
     table = pd.DataFrame(
-        {"method": list(who.methods), "what it is": [WHAT.get(m, "the structure of this run") for m in who.methods]}
+        {
+            "method": list(map(titled, who.methods)),
+            "what it is": [WHAT.get(m, "the structure of this run") for m in who.methods],
+        }
     )
     st.dataframe(
         table, hide_index=True, height="content", column_config={"method": st.column_config.TextColumn(width=160)}

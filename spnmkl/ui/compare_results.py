@@ -8,24 +8,27 @@ import streamlit as st
 from spnmkl.charts import to_svg
 from spnmkl.charts.comparison import methods_chart
 from spnmkl.runs.contest import Contest
-from spnmkl.runs.contest_words import TEST_HELP, against, verdict
-from spnmkl.ui.comparing import gallery, picture
+from spnmkl.runs.contest_words import TEST_HELP, against, ranking_words, titled, verdict
+from spnmkl.ui.comparing import gallery, picture, size
 from spnmkl.ui.session import theme
 from spnmkl.ui.store import Workspace
 from spnmkl.ui.words import plain, slug
 
 MEASURE_WORDS = {"accuracy": "Accuracy", "auc": "AUC"}
+WIDE, NARROW = 1100, 620  # of a picture that needs a row for itself, and of one that has room beside two others
 
 
 def scores(work: Workspace, contest: Contest) -> None:
     measure = choose_measure(work)
     summary = contest.summary(measure)
+    st.markdown(plain(f"{ranking_words(contest, measure)} {verdict(contest, measure)}"))
     st.dataframe(
-        shown_table(summary, contest),
+        shown_table(summary, measure),
         hide_index=True,
         height="content",
+        placeholder="–",
         column_config={
-            "method": st.column_config.TextColumn(width=135),
+            "method": st.column_config.TextColumn(width=130),
             "accuracy": st.column_config.NumberColumn(format="%.1f %%", help="Mean over the folds."),
             "AUC": st.column_config.NumberColumn(
                 format="%.3f", help="Mean area under the ROC curve; with several classes of each against the rest."
@@ -41,9 +44,12 @@ def scores(work: Workspace, contest: Contest) -> None:
             "seconds": st.column_config.NumberColumn(format="%.2f", help="To choose C and train, per fold."),
         },
     )
-    st.caption(plain(verdict(contest, measure)))
-    st.altair_chart(methods_chart(summary, contest.reference, measure), width="stretch")
+    st.altair_chart(methods_chart(with_titles(summary), contest.reference, measure), width="stretch")
     downloads(contest, measure)
+
+
+def with_titles(summary: pd.DataFrame) -> pd.DataFrame:
+    return summary.assign(method=list(map(titled, summary["method"])))
 
 
 def choose_measure(work: Workspace) -> str:
@@ -63,18 +69,20 @@ def choose_measure(work: Workspace) -> str:
     return work.comparing.measure
 
 
-def shown_table(summary: pd.DataFrame, contest: Contest) -> pd.DataFrame:
+def shown_table(summary: pd.DataFrame, measure: str) -> pd.DataFrame:
+    """The measure chosen with its error first, then the other."""
+    by_accuracy = measure == "accuracy"
+    columns = {"accuracy": 100 * summary["accuracy"], "AUC": summary["auc"]}
+    first, second = ("accuracy", "AUC") if by_accuracy else ("AUC", "accuracy")
+    used = zip(summary["active"], summary["kernels"], strict=True)
     return pd.DataFrame(
         {
-            "method": summary["method"],
-            "accuracy": 100 * summary["accuracy"],
-            "AUC": summary["auc"],
-            "± s.e.": summary["error"] * (100 if summary["mean"].equals(summary["accuracy"]) else 1),
+            "method": list(map(titled, summary["method"])),
+            first: columns[first],
+            "± s.e.": summary["error"] * (100 if by_accuracy else 1),
+            second: columns[second],
             "against your drawing": [against(row) for row in summary.to_dict("records")],
-            "kernels used": [
-                f"{a:.1f}".removesuffix(".0") + f" of {k:.0f}"
-                for a, k in zip(summary["active"], summary["kernels"], strict=True)
-            ],
+            "kernels used": [f"{active:.1f}".removesuffix(".0") + f" of {kernels:.0f}" for active, kernels in used],
             "seconds": summary["seconds"],
         }
     )
@@ -84,7 +92,7 @@ def downloads(contest: Contest, measure: str) -> None:
     name = slug(contest.dataset_name)
 
     def figure() -> str:
-        return to_svg(methods_chart(contest.summary(measure), contest.reference, measure, grey=True))
+        return to_svg(methods_chart(with_titles(contest.summary(measure)), contest.reference, measure, grey=True))
 
     offers = (
         ("Every fold (CSV)", contest.table.to_csv(index=False), f"{name}_folds.csv", "text/csv"),
@@ -98,10 +106,11 @@ def downloads(contest: Contest, measure: str) -> None:
             )
 
 
-def structures(contest: Contest, running: bool) -> None:
-    drawn = contest.portraits
+def structures(contest: Contest | None, running: bool) -> None:
+    """The drawing and the baselines as they are after training on all training rows; wide ones first, one in a row."""
+    drawn = contest.portraits if contest is not None else {}
     if not drawn:
-        st.caption(
+        st.info(
             "After the folds, every method is trained on all training rows; its structure and weights appear here."
             if running
             else "It was stopped before the methods were trained on all training rows."
@@ -111,10 +120,13 @@ def structures(contest: Contest, running: bool) -> None:
         "Trained on all training rows. Larger and darker: heavier. Thicker lines: more of the path weights. "
         "Grey: pruned."
     )
-    gallery(
-        {
-            name: (picture(p.spn, tuple(p.beta.items()), frozenset(), theme()), f"C = {p.C:.3g}")
-            for name, p in drawn.items()
-        },
-        "method",
-    )
+    pictures = {
+        titled(name): (picture(p.spn, tuple(p.beta.items()), frozenset(), theme()), f"C = {p.C:.3g}")
+        for name, p in drawn.items()
+    }
+    wide = {name: shown for name, shown in pictures.items() if size(shown[0])[0] > WIDE}
+    others = {name: shown for name, shown in pictures.items() if name not in wide}
+    for k, (name, shown) in enumerate(wide.items()):
+        gallery({name: shown}, f"wide_{k}", 1)
+    if others:
+        gallery(others, "method", 3 if max(size(svg)[0] for svg, _ in others.values()) < NARROW else 2)

@@ -50,13 +50,14 @@ def structures(runs: Sequence[Run]) -> None:
     more = f" The first {MOST_DRAWN} of {len(runs)} runs." if len(runs) > MOST_DRAWN else ""
     st.caption(f"{said}Larger and darker: heavier. Thicker lines: more of the path weights. Grey: pruned.{more}")
     pictures = [picture(run.spn, tuple(run.solution.beta.items()), marks[run.name], theme()) for run in drawn]
-    gallery({run.name: (svg, "") for run, svg in zip(drawn, pictures, strict=True)}, "compared")
+    beside = BESIDE if max(map(shape, pictures)) < WIDEST else 1
+    gallery({run.name: (svg, "") for run, svg in zip(drawn, pictures, strict=True)}, "compared", beside)
 
 
-def gallery(pictures: Mapping[str, tuple[str, str]], key: str) -> None:
-    """Drawings beside each other under their names, each with a word on it; in one column where one of them is wide."""
-    wide = min(BESIDE, len(pictures)) if max(shape(svg) for svg, _ in pictures.values()) < WIDEST else 1
-    places = [place for _ in range(0, len(pictures), wide) for place in st.columns(wide)]
+def gallery(pictures: Mapping[str, tuple[str, str]], key: str, beside: int) -> None:
+    """Drawings, so many in a row, each under its name with a word on it."""
+    in_row = min(beside, len(pictures))
+    places = [place for _ in range(0, len(pictures), in_row) for place in st.columns(in_row)]
     for k, (place, (name, (svg, words))) in enumerate(zip(places, pictures.items(), strict=False)):
         with place.container(border=True, height="stretch", key=f"{key}_{k}", gap="xsmall"):
             st.markdown(f"**{plain(name)}**" + (f" · {plain(words)}" if words else ""))
@@ -70,8 +71,13 @@ def picture(spn: SPN, beta: tuple[tuple[str, float], ...], marked: frozenset[str
 
 def shape(svg: str) -> float:
     """Width by height."""
+    width, height = size(svg)
+    return width / height
+
+
+def size(svg: str) -> tuple[float, float]:
     root = ET.fromstring(svg)
-    return float(root.attrib["width"]) / float(root.attrib["height"])
+    return float(root.attrib["width"]), float(root.attrib["height"])
 
 
 def settings(runs: Sequence[Run]) -> None:

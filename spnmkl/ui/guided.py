@@ -18,6 +18,7 @@ from spnmkl.runs.lesson import (
     lesson_entrants,
     weights_finding,
 )
+from spnmkl.ui.activity import Trainer
 from spnmkl.ui.comparing import gallery, picture
 from spnmkl.ui.session import boundary, presence, theme, workspace
 from spnmkl.ui.store import Workspace
@@ -28,12 +29,34 @@ START = "Run the experiment"
 
 
 def guided_tab(work: Workspace) -> None:
-    left, right = st.columns([5, 9], gap="large")
-    with left, boundary():
-        question(work)
-    with right:
-        refresh = refreshing(work.trainer)
-        st.fragment(watch, run_every=refresh)(refresh)
+    refresh = refreshing(work.trainer)
+    st.fragment(experiment, run_every=refresh)(refresh)
+
+
+def experiment(refresh: float | None) -> None:
+    with boundary():
+        work = workspace()
+        trainer = work.trainer
+        ended = trainer.activity is not None and not trainer.busy
+        if ended or refreshing(trainer) != refresh:
+            st.rerun()
+        running = trainer.working is not None and trainer.working.kind == "lesson"
+        found = trainer.working.so_far if running and trainer.working else trainer.lesson
+        lesson = found if isinstance(found, Lesson) and found.results else None
+        left, right = st.columns([5, 9], gap="large")
+        with left:
+            question(work)
+        with right:
+            progress(trainer)
+            if lesson is not None:
+                accuracy(lesson, running)
+            elif not running:
+                st.info(
+                    "Does it help to know the structure, and can the weights tell which structure is the right one? "
+                    f"Press **{START}** to see."
+                )
+        if lesson is not None:
+            weights(work, lesson)
 
 
 def question(work: Workspace) -> None:
@@ -70,51 +93,40 @@ def question(work: Workspace) -> None:
             st.caption("About half a minute. Your data and your drawing stay as they are.")
 
 
-def watch(refresh: float | None) -> None:
-    with boundary():
-        trainer = workspace().trainer
-        ended = trainer.activity is not None and not trainer.busy
-        if ended or refreshing(trainer) != refresh:
-            st.rerun()
-        working = trainer.working if trainer.working is not None and trainer.working.kind == "lesson" else None
-        found = working.so_far if working is not None else trainer.lesson
-        if working is not None:
-            job = working.job
-            words = "waiting for another training to end" if job.state == "waiting" else job.words
-            stopping = " · stopping" if job.stopping else ""
-            st.progress(job.done / job.total if job.total else 0.0, f"{plain(words)} · {job.seconds:.0f} s{stopping}")
-        elif trainer.error and trainer.error_in == "lesson":
-            st.error(plain(trainer.error))
-        if isinstance(found, Lesson) and found.results:
-            answers(workspace(), found, working is not None)
-        elif working is None:
-            st.info(
-                "Does it help to know the structure, and can the weights tell which structure is the right one? Press "
-                f"**{START}** to see."
-            )
+def progress(trainer: Trainer) -> None:
+    if trainer.working is not None and trainer.working.kind == "lesson":
+        job = trainer.working.job
+        words = "waiting for another training to end" if job.state == "waiting" else job.words
+        stopping = " · stopping" if job.stopping else ""
+        st.progress(job.done / job.total if job.total else 0.0, f"{plain(words)} · {job.seconds:.0f} s{stopping}")
+    elif trainer.error and trainer.error_in == "lesson":
+        st.error(plain(trainer.error))
 
 
-def answers(work: Workspace, lesson: Lesson, running: bool) -> None:
+def accuracy(lesson: Lesson, running: bool) -> None:
     if not running and not lesson.complete:
         st.warning("Stopped before the end; shown is what was done.")
-    if len(lesson.curve):
-        st.markdown("**3 · Structure against none**")
-        st.altair_chart(learning_chart(lesson.curve), width="stretch")
-        st.markdown(plain(accuracy_finding(lesson)))
-        st.caption(
-            "Mean over 5 folds ± one standard error. Same kernels, same rows, C chosen in the same way: only the "
-            "structure differs. A sum adds what each column says alone; that two columns matter together is lost on it."
-        )
+    if not len(lesson.curve):
+        return
+    st.markdown("**3 · Structure against none**")
+    st.altair_chart(learning_chart(lesson.curve), width="stretch")
+    st.markdown(plain(accuracy_finding(lesson)))
+    st.caption(
+        "Mean over 5 folds ± one standard error. Same kernels, same rows, C chosen in the same way: only the structure "
+        "differs. A sum adds what each column says alone; that two columns matter together is lost on it."
+    )
+
+
+def weights(work: Workspace, lesson: Lesson) -> None:
     drawn = lesson.portraits
-    if set(RIVALS) <= set(drawn):
-        st.markdown("**4 · What the weights show**")
-        gallery({name: (_picture(lesson, name), "") for name in RIVALS}, "rival")
-        st.caption(
-            "Trained on all rows. Larger and darker: heavier. Both keep all four kernels: none of them is noise."
-        )
+    if not set(RIVALS) <= set(drawn):
+        return
+    st.markdown("**4 · What the weights show**")
+    gallery({name: (_picture(lesson, name), "") for name in RIVALS}, "rival", 2)
+    st.caption("Trained on all rows. Larger and darker: heavier. Both keep all four kernels: none of them is noise.")
     if BRANCHES in drawn:
         st.markdown("And if nobody had told us? The true branch beside one of noise and two that only add:")
-        gallery({BRANCHES: (_picture(lesson, BRANCHES), "")}, "branches")
+        gallery({BRANCHES: (_picture(lesson, BRANCHES), "")}, "branches", 1)
         st.markdown(plain(weights_finding(drawn[BRANCHES])))
         st.caption("Grey: pruned. So the weights can be read: training found the branch that made the labels.")
         open_it(work)
