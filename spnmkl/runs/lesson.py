@@ -12,9 +12,9 @@ import pandas as pd
 from spnmkl.baselines import named_kernel
 from spnmkl.data import SAMPLES, Choices, Dataset, Split, SplitSettings
 from spnmkl.runs.contest import LEVEL, Contest, Entry, Plan, Portrait, Tick, fold_entries, portraits
+from spnmkl.runs.contest_words import score_text
 from spnmkl.runs.entrants import Entrants, drawings
 from spnmkl.runs.prepared import prepare
-from spnmkl.runs.scores import share_right
 from spnmkl.selection import fold_splits
 from spnmkl.structure import SPN, templates
 
@@ -100,10 +100,7 @@ def accuracy_finding(lesson: Lesson) -> str:
     """How the rivals compare with as many rows as there are results for."""
     size = int(lesson.curve["rows"].max())
     table = lesson.at(size).summary().set_index("method")
-    true, flat = (
-        f"{share_right(row['mean'])}" + (f" ± {100 * row['error']:.1f}" if row["folds"] > 1 else "")
-        for row in (table.loc[TRUE], table.loc[FLAT])
-    )
+    true, flat = (score_text(table.loc[name], "accuracy") for name in RIVALS)
     p, verdict = table.loc[FLAT, "adjusted"], table.loc[FLAT, "verdict"]
     sure = {
         "worse": f"That is more than chance (p = {p:.2g}).",

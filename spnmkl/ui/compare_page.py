@@ -164,7 +164,7 @@ def watch(refresh: float | None, who: Entrants) -> None:
     """What comes out now, or came out last."""
     with boundary():
         work = workspace()
-        working, contest = watched(work, refresh)
+        _, contest = watched(work, refresh)
         if contest is None:
             before(who)
         else:
@@ -222,12 +222,8 @@ def before(who: Entrants) -> None:
         f"One click trains {len(who.methods)} methods on the same folds of your data: how good is your drawing beside "
         "the usual ways to combine its kernels?"
     )
-    table = pd.DataFrame(
-        {
-            "method": list(map(titled, who.methods)),
-            "what it is": [WHAT.get(m, "the structure of this run") for m in who.methods],
-        }
-    )
+    what = [WHAT.get(method, "the structure of this run") for method in who.methods]
+    table = pd.DataFrame({"method": list(map(titled, who.methods)), "what it is": what})
     st.dataframe(
         table, hide_index=True, height="content", column_config={"method": st.column_config.TextColumn(width=160)}
     )

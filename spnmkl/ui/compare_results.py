@@ -107,9 +107,9 @@ def downloads(contest: Contest, measure: str) -> None:
 
 
 def structures(contest: Contest | None, running: bool) -> None:
-    """The drawing and the baselines as they are after training on all training rows; wide ones first, one in a row."""
+    """The drawing and the baselines after training on all training rows; wide ones have a row for themselves."""
     drawn = contest.portraits if contest is not None else {}
-    if not drawn:
+    if contest is None or not drawn:
         st.info(
             "After the folds, every method is trained on all training rows; its structure and weights appear here."
             if running
@@ -124,9 +124,12 @@ def structures(contest: Contest | None, running: bool) -> None:
         titled(name): (picture(p.spn, tuple(p.beta.items()), frozenset(), theme()), f"C = {p.C:.3g}")
         for name, p in drawn.items()
     }
-    wide = {name: shown for name, shown in pictures.items() if size(shown[0])[0] > WIDE}
-    others = {name: shown for name, shown in pictures.items() if name not in wide}
-    for k, (name, shown) in enumerate(wide.items()):
-        gallery({name: shown}, f"wide_{k}", 1)
-    if others:
-        gallery(others, "method", 3 if max(size(svg)[0] for svg, _ in others.values()) < NARROW else 2)
+    narrow = {name: shown for name, shown in pictures.items() if size(shown[0])[0] <= WIDE}
+    wide = [name for name in pictures if name not in narrow]
+    first = [name for name in wide if name == contest.reference]  # nobody should have to look for their own
+    for name in first:
+        gallery({name: pictures[name]}, "own", 1)
+    if narrow:
+        gallery(narrow, "method", 3 if max(size(svg)[0] for svg, _ in narrow.values()) < NARROW else 2)
+    for k, name in enumerate(name for name in wide if name not in first):
+        gallery({name: pictures[name]}, f"wide_{k}", 1)
