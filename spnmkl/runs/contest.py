@@ -152,7 +152,8 @@ class Contest:
         table["difference"], table["p"] = self._tested(scores)
         table["adjusted"] = holm(table["p"].tolist())
         table["verdict"] = [self._verdict(row) for row in table.to_dict("records")]
-        return table.join(others, on="method")
+        table[others.columns] = others.reindex(scores.columns).to_numpy()
+        return table
 
     def visible(self, measure: str = "accuracy") -> float:
         """From which mean difference on the tests could tell one, at the usual spread of the differences."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pandas as pd
 import streamlit as st
@@ -26,6 +27,7 @@ from spnmkl.ui.train_page import ready, refreshing
 from spnmkl.ui.words import plain
 
 START = "Train the baselines on this data"
+PLAN = Plan()
 
 
 def compare_page() -> None:
@@ -76,7 +78,7 @@ def controls(work: Workspace, parts: Split, who: Entrants) -> None:
     trainer, dataset, chosen = work.trainer, work.dataset.labelled_table, work.comparing
     rows = usable(work, parts.train)
     st.caption(f"**{plain(dataset.name[:60])}** · {rows:,} training rows · {len(who.methods)} methods")
-    plan = fitting_plan(Plan(repeats=chosen.repeats), work.dataset, work.split)
+    plan = fitting_plan(replace(PLAN, repeats=chosen.repeats), work.dataset, work.split)
     expected = contest_estimate(who, plan, rows, len(dataset.classes))
     free = available_memory()
     refused = refusal(expected, None if free is None else free + kept_bytes())
