@@ -5,7 +5,7 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from spnmkl.charts.look import COLOURS, INK, colour_scale, every_name, layered, palette, shown, unique_names
+from spnmkl.charts.look import COLOURS, INK, class_names, colour_scale, every_name, layered, palette, unique_names
 
 MARKS = {"better": "▲", "worse": "▼"}
 
@@ -125,7 +125,7 @@ def learning_chart(curve: pd.DataFrame) -> alt.LayerChart:
     """
     error = curve["error"].fillna(0.0)
     table = curve[["rows", "mean", "error"]].assign(
-        name=list(map(shown, curve["method"])),
+        name=curve["method"].map(class_names(curve["method"])),
         low=(curve["mean"] - error).clip(0, 1),
         high=(curve["mean"] + error).clip(0, 1),
     )

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from spnmkl.baselines import Fitted, Learned, Method, named_kernel
 from spnmkl.circuit.program import Floats
 from spnmkl.data import Choices, Dataset, Split, SplitSettings
-from spnmkl.data.words import quoted
+from spnmkl.data.words import counted, quoted
 from spnmkl.errors import DataError
 from spnmkl.fixed_weights import Weighted
 from spnmkl.inspection import decision_shares
@@ -201,7 +201,7 @@ def planned(entrants: Entrants, plan: Plan) -> int:
 def fitting_plan(plan: Plan, dataset: Dataset, split: SplitSettings) -> Plan:
     """The plan with as many folds as the smallest class, and the groups of rows, allow."""
     _, y, groups = training_rows(dataset, split)
-    return replace(plan, folds=most_folds(y, groups, plan.folds))
+    return replace(plan, folds=most_folds(y, groups, plan.folds, 3))  # two are left to choose C
 
 
 def training_rows(dataset: Dataset, split: SplitSettings) -> tuple[NDArray, NDArray, NDArray | None]:
@@ -215,16 +215,22 @@ def most_folds(
     y: NDArray,
     groups: NDArray | None,
     wished: int,
+    fewest: int = 2,
     lost: str = "Methods cannot be compared by cross-validation",
-    advice: str = "add rows, or leave it out",
+    advice: str = "add rows, or leave the class out",
 ) -> int:
-    """As many as wished, or as the smallest class and the number of groups allow; words for where not even two are."""
-    rows = int(np.unique(y, return_counts=True)[1].min())
-    most = min(rows, wished if groups is None else len(np.unique(groups)))
-    if most < 2:
-        what = "class with one training row" if rows < 2 else "group to train on"
-        raise DataError(f"{lost}, because there is a {what} only; {advice}.")
-    return min(wished, most)
+    """As many as wished, or as the smallest class and the groups allow; words for where these are fewer than needed."""
+    classes, counts = np.unique(y, return_counts=True)
+    limits = {
+        f"class {quoted(classes[counts.argmin()])} has {counted(int(counts.min()), 'training row')}": counts.min()
+    }
+    if groups is not None:
+        n_groups = len(np.unique(groups))
+        limits[f"the training rows are of {counted(n_groups, 'group')}"] = n_groups
+    for found, number in limits.items():
+        if number < fewest:
+            raise DataError(f"{lost}: {found}, but {fewest} are needed; {advice}.")
+    return int(min(wished, *limits.values()))
 
 
 def outer_folds(dataset: Dataset, split: SplitSettings, plan: Plan) -> Iterator[tuple[int, int, Split]]:

@@ -297,9 +297,8 @@ class Trainer:
 
 def _folds(prepared: Prepared) -> int:
     """As many as the smallest class and the number of groups allow."""
-    return most_folds(
-        prepared.y_train, prepared.groups, FOLDS, "C cannot be chosen by cross-validation", "set C by hand"
-    )
+    lost, advice = "C cannot be chosen by cross-validation", "set C by hand"
+    return most_folds(prepared.y_train, prepared.groups, FOLDS, lost=lost, advice=advice)
 
 
 def _gather(job: Job[Any], results: Iterable[object], total: int) -> None:

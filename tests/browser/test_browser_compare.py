@@ -1,0 +1,29 @@
+"""One click to a comparison with the baselines in a real browser, and what is taken along."""
+
+import io
+
+import pandas as pd
+from canvas_driver import settled
+from playwright.sync_api import Page, expect
+from test_browser_results import flowers, give, go, taken
+from test_browser_training import LONG, stop_button
+
+
+def test_one_click_compares_and_the_results_are_taken_along(data: Page) -> None:
+    give(data, "data_files", "flowers.csv", flowers(48, 0).to_csv(index=False).encode())
+    expect(data.get_by_text("48 rows · 4 columns")).to_be_visible()
+    go(data, "Compare")
+    data.get_by_role("button", name="Train the baselines on this data").click()
+    stop_button(data).wait_for()
+    stop_button(data).wait_for(state="hidden", timeout=LONG)
+    expect(data.get_by_text("the highest mean")).to_be_visible()
+    settled(data)
+    folds = pd.read_csv(io.BytesIO(taken(data, "Every fold (CSV)")))
+    summary = pd.read_csv(io.BytesIO(taken(data, "Summary (CSV)")))
+    assert (folds.groupby("method").size() == 5).all() and set(folds["method"]) == set(summary["method"])
+    figure = taken(data, "Figure (SVG)").decode()
+    assert figure.startswith("<svg") and all(f">{name}<" in figure for name in ("your drawing", "SimpleMKL"))
+    data.get_by_role("tab", name="Structures side by side").click()
+    expect(data.get_by_text("best kernel · C =")).to_be_visible()
+    settled(data)
+    expect(data.get_by_test_id("stImage")).to_have_count(len(summary))
