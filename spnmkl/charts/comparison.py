@@ -102,7 +102,7 @@ def methods_chart(
     points = base.mark_point(filled=True, size=95, opacity=1).encode(x=x, shape=shapes)
     spans = base.mark_rule(strokeWidth=1.8).encode(x=alt.X("low:Q", scale=reach), x2="high:Q")
     ends = [
-        base.mark_tick(thickness=1.8, size=9).encode(x=alt.X(f"{end}:Q", scale=reach))
+        base.mark_tick(thickness=1.8, size=9, opacity=1).encode(x=alt.X(f"{end}:Q", scale=reach))
         for end in ("low", "high")
         if error.any()
     ]

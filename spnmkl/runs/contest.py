@@ -155,13 +155,16 @@ class Contest:
         table[others.columns] = others.reindex(scores.columns).to_numpy()
         return table
 
-    def visible(self, measure: str = "accuracy") -> float:
-        """From which mean difference on the tests could tell one, at the usual spread of the differences."""
+    def visible(self, measure: str = "accuracy") -> tuple[float, float] | None:
+        """From which mean difference on a test could tell one: for the method whose differences from the reference vary
+        least over the folds, and for that where they vary most."""
         scores = self.scores(measure)
-        if self.reference not in scores or scores.shape[1] < 2:
-            return math.inf
-        spread = scores.sub(scores[self.reference], axis=0).drop(columns=self.reference).std(ddof=1).median()
-        return smallest_visible(float(spread), self.n_shared, self.test_by_train, scores.shape[1] - 1, LEVEL)
+        if self.reference not in scores or self.n_shared < FEWEST:
+            return None
+        spread = scores.sub(scores[self.reference], axis=0).std(ddof=1)
+        tests = scores.shape[1] - 1
+        sizes = [smallest_visible(s, self.n_shared, self.test_by_train, tests, LEVEL) for s in spread[spread > 0]]
+        return (min(sizes), max(sizes)) if sizes else None
 
     def seconds_left(self) -> float:
         """By what each method took so far, and where one has no result yet, the mean of the others."""

@@ -91,11 +91,13 @@ def verdict(contest: Contest, measure: str) -> str:
 def _limit(contest: Contest, measure: str) -> str:
     """From which size on differences would show."""
     seen = contest.visible(measure)
-    if not (math.isfinite(seen) and seen > 0):
+    if seen is None:
         return ""
-    size = f"{100 * seen:.1f} points" if measure == "accuracy" else f"{seen:.3f}"
+    low, high = (f"{100 * size:.0f}" if measure == "accuracy" else f"{size:.2f}" for size in seen)
+    sizes = low if low == high else f"{low} to {high}"
+    unit = " points" if measure == "accuracy" else ""
     more = "; more rounds tell smaller ones" if contest.plan.repeats < MOST_ROUNDS else ""
-    return f": with {counted(contest.n_shared, 'fold')}, only differences of about {size} and more would show{more}"
+    return f": with {counted(contest.n_shared, 'fold')}, a difference must reach {sizes}{unit} to show{more}"
 
 
 def against(row: Mapping[Hashable, Any]) -> str:
