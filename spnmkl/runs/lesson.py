@@ -47,8 +47,8 @@ class Lesson:
 
     @cached_property
     def curve(self) -> pd.DataFrame:
-        """rows, method, mean, error: for every number of rows that both are done with on some fold."""
-        parts = [self.at(size).summary().assign(rows=size) for size in SIZES if self.at(size).n_shared]
+        """rows, method, mean, error: for every number of rows that both are done with on all folds."""
+        parts = [self.at(size).summary().assign(rows=size) for size in SIZES if self.at(size).complete]
         columns = ["rows", "method", "mean", "error", "folds", "adjusted", "verdict"]
         return pd.concat(parts)[columns] if parts else pd.DataFrame(columns=columns)
 

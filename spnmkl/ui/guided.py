@@ -55,6 +55,8 @@ def experiment(refresh: float | None) -> None:
                     "Does it help to know the structure, and can the weights tell which structure is the right one? "
                     f"Press **{START}** to see."
                 )
+                drawn = lesson_entrants().drawn
+                gallery({name: (picture(drawn[name], (), frozenset(), theme()), "") for name in RIVALS}, "drawn", 2)
         if lesson is not None:
             weights(work, lesson)
 
