@@ -5,7 +5,17 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from spnmkl.charts.look import COLOURS, INK, class_names, colour_scale, every_name, layered, palette, unique_names
+from spnmkl.charts.look import (
+    COLOURS,
+    INK,
+    class_names,
+    colour_scale,
+    every_name,
+    layered,
+    palette,
+    shown,
+    unique_names,
+)
 
 MARKS = {"better": "▲", "worse": "▼"}
 
@@ -57,33 +67,15 @@ def methods_chart(
     grey : bool
         Without colours, for print.
     """
-    names = list(unique_names(summary["method"], {}).values())
-    error = summary["error"].fillna(0.0)
-    table = pd.DataFrame(
-        {
-            "name": names,
-            "mean": summary["mean"].to_numpy(),
-            "error": summary["error"].to_numpy(),
-            "low": (summary["mean"] - error).clip(lower=0.0).to_numpy(),
-            "high": (summary["mean"] + error).clip(upper=1.0).to_numpy(),
-            "verdict": summary["verdict"].to_numpy(),
-            "kind": ["reference" if method == reference else "other" for method in summary["method"]],
-            "mark": [MARKS.get(verdict, "") for verdict in summary["verdict"]],
-        }
-    )
+    table = _methods_table(summary, reference)
     kinds, colours = ["reference", "other"], (["#000000", "#595959"] if grey else [COLOURS[1], COLOURS[0]])
     percent, title = measure == "accuracy", "accuracy" if measure == "accuracy" else "area under the ROC curve"
     number = ".1%" if percent else ".3f"
-    spread = max(float(table["high"].max() - table["low"].min()), 0.02)
-    reach = alt.Scale(
-        domain=[max(0.0, table["low"].min() - 0.06 * spread), table["high"].max() + 0.1 * spread],
-        nice=False,
-        zero=False,
-    )
+    reach = _reach(table)
     base = alt.Chart(table).encode(
         y=alt.Y(
             "name:N",
-            sort=names,
+            sort=table["name"].tolist(),
             title=None,
             scale=alt.Scale(type="point", padding=0.7),
             axis=every_name(220, ticks=False, domain=False, grid=False, labelFlush=False),
@@ -97,14 +89,17 @@ def methods_chart(
         ],
     )
     axis = alt.Axis(format="~%" if percent else ".3~f", tickCount=6)
-    x = alt.X("mean:Q", title=f"{title}: mean over folds ± one standard error", scale=reach, axis=axis)
+    words = [f"{title}: mean over folds ± one standard error"]
+    if table["mark"].any():
+        words.append(f"▲ better, ▼ worse than {shown(reference)} by more than chance")
+    x = alt.X("mean:Q", title=words, scale=reach, axis=axis)
     shapes = alt.Shape("kind:N", scale=alt.Scale(domain=kinds, range=["diamond", "circle"]), legend=None)
     points = base.mark_point(filled=True, size=95, opacity=1).encode(x=x, shape=shapes)
     spans = base.mark_rule(strokeWidth=1.8).encode(x=alt.X("low:Q", scale=reach), x2="high:Q")
     ends = [
         base.mark_tick(thickness=1.8, size=9, opacity=1).encode(x=alt.X(f"{end}:Q", scale=reach))
         for end in ("low", "high")
-        if error.any()
+        if table["error"].any()
     ]
     marks = base.mark_text(align="left", dx=7, fontSize=12).encode(x=alt.X("high:Q", scale=reach), text="mark:N")
     layers = [points, spans, *ends, points, marks]
@@ -112,7 +107,30 @@ def methods_chart(
     if len(own):
         line = alt.Chart(pd.DataFrame({"at": own.to_numpy()})).mark_rule(color=INK, strokeDash=[4, 3])
         layers.insert(1, line.encode(x=alt.X("at:Q", scale=reach)))
-    return layered(*layers, height=26 * len(names) + 60)
+    return layered(*layers, height=26 * len(table) + 60)
+
+
+def _methods_table(summary: pd.DataFrame, reference: str) -> pd.DataFrame:
+    error = summary["error"].fillna(0.0)
+    return pd.DataFrame(
+        {
+            "name": list(unique_names(summary["method"], {}).values()),
+            "mean": summary["mean"].to_numpy(),
+            "error": summary["error"].to_numpy(),
+            "low": (summary["mean"] - error).clip(lower=0.0).to_numpy(),
+            "high": (summary["mean"] + error).clip(upper=1.0).to_numpy(),
+            "verdict": summary["verdict"].to_numpy(),
+            "kind": ["reference" if method == reference else "other" for method in summary["method"]],
+            "mark": [MARKS.get(verdict, "") for verdict in summary["verdict"]],
+        }
+    )
+
+
+def _reach(table: pd.DataFrame) -> alt.Scale:
+    """From the lowest to the highest end of a bar, with room for marks."""
+    low, high = float(table["low"].min()), float(table["high"].max())
+    spread = max(high - low, 0.02)
+    return alt.Scale(domain=[max(0.0, low - 0.06 * spread), high + 0.1 * spread], nice=False, zero=False)
 
 
 def learning_chart(curve: pd.DataFrame) -> alt.LayerChart:

@@ -7,6 +7,8 @@ import streamlit as st
 
 from spnmkl.charts import to_svg
 from spnmkl.charts.comparison import methods_chart
+from spnmkl.export.picture import side_by_side
+from spnmkl.export.picture import to_svg as to_picture
 from spnmkl.runs.contest import Contest
 from spnmkl.runs.contest_words import TEST_HELP, against, ranking_words, titled, verdict
 from spnmkl.ui.comparing import gallery, picture, size
@@ -116,9 +118,18 @@ def structures(contest: Contest | None, running: bool) -> None:
             else "It was stopped before the methods were trained on all training rows."
         )
         return
-    st.caption(
+    words, file = st.columns([3, 1], vertical_alignment="center")
+    words.caption(
         "Trained on all training rows. Larger and darker: heavier. Thicker lines: more of the path weights. "
         "Grey: pruned."
+    )
+    file.container(horizontal=True, horizontal_alignment="right").download_button(
+        "All structures (SVG)",
+        lambda: side_by_side({titled(name): to_picture(p.spn, beta=p.beta) for name, p in drawn.items()}),
+        f"{slug(contest.dataset_name)}_structures.svg",
+        "image/svg+xml",
+        icon=":material/download:",
+        on_click="ignore",
     )
     pictures = {
         titled(name): (picture(p.spn, tuple(p.beta.items()), frozenset(), theme()), f"C = {p.C:.3g}")
