@@ -94,10 +94,10 @@ def _limit(contest: Contest, measure: str) -> str:
     if seen is None:
         return ""
     low, high = (f"{100 * size:.0f}" if measure == "accuracy" else f"{size:.2f}" for size in seen)
-    sizes = low if low == high else f"{low} to {high}"
     unit = " points" if measure == "accuracy" else ""
+    sizes = f"{low}{unit}" if low == high else f"{low} to {high}{unit}, depending on the method,"
     more = "; more rounds tell smaller ones" if contest.plan.repeats < MOST_ROUNDS else ""
-    return f": with {counted(contest.n_shared, 'fold')}, a difference must reach {sizes}{unit} to show{more}"
+    return f": with {counted(contest.n_shared, 'fold')}, a difference must reach {sizes} to show{more}"
 
 
 def against(row: Mapping[Hashable, Any]) -> str:
