@@ -12,6 +12,7 @@ page = st.navigation(
         st.Page("pages/design.py", title="Design", icon=":material/account_tree:", default=True),
         st.Page("pages/train.py", title="Train", icon=":material/model_training:"),
         st.Page("pages/inspect.py", title="Inspect", icon=":material/insights:"),
+        st.Page("pages/compare.py", title="Compare", icon=":material/leaderboard:"),
         st.Page("pages/predict.py", title="Predict", icon=":material/upload_file:"),
         st.Page("pages/runs.py", title="Runs", icon=":material/compare:"),
     ],

@@ -196,6 +196,41 @@ def compared(page: Page) -> None:
     settle(page)
 
 
+def stop_button(page: Page) -> Locator:
+    return page.get_by_test_id("stMainBlockContainer").get_by_role("button", name="Stop")
+
+
+def baselines(page: Page, *tabs: str) -> None:
+    page.get_by_role("button", name="Train the baselines").click()
+    stop_button(page).wait_for()
+    stop_button(page).wait_for(state="hidden", timeout=300_000)
+    settle(page)
+    for tab in tabs:
+        show_tab(page, tab)
+
+
+def stopped_baselines(page: Page) -> None:
+    page.get_by_role("button", name="Train the baselines").click()
+    page.get_by_text("Fold 3 of 5").wait_for(timeout=120_000)
+    stop_button(page).click()
+    page.get_by_text("Stopped after").wait_for()
+    settle(page)
+
+
+def running_baselines(page: Page) -> None:
+    page.get_by_role("button", name="Train the baselines").click()
+    page.get_by_text("Fold 2 of 5").wait_for(timeout=120_000)
+    page.wait_for_timeout(600)
+
+
+def guided(page: Page) -> None:
+    show_tab(page, "Guided experiment")
+    page.get_by_role("button", name="Run the experiment").click()
+    stop_button(page).wait_for()
+    stop_button(page).wait_for(state="hidden", timeout=300_000)
+    settle(page)
+
+
 STATES: dict[str, tuple[str, Callable[[Page], object]]] = {
     "design": ("", lambda page: None),
     "design_empty": ("", lambda page: press(page, "Control+a", "Delete")),
@@ -232,6 +267,13 @@ STATES: dict[str, tuple[str, Callable[[Page], object]]] = {
     "inspect_samples": ("train", lambda page: elsewhere(page, "Inspect", "Samples")),
     "inspect_what_if": ("train", lambda page: elsewhere(page, "Inspect", "What if")),
     "inspect_proof": ("train", lambda page: elsewhere(page, "Inspect", "Proof")),
+    "compare_before": ("compare", lambda page: None),
+    "compare_running": ("compare", running_baselines),
+    "compare_stopped": ("compare", stopped_baselines),
+    "compare": ("compare", baselines),
+    "compare_structures": ("compare", lambda page: baselines(page, "Structures side by side")),
+    "compare_guided_before": ("compare", lambda page: show_tab(page, "Guided experiment")),
+    "compare_guided": ("compare", guided),
     "predict_empty": ("predict", lambda page: None),
     "predict": ("train", predicted),
     "runs_empty": ("runs", lambda page: None),

@@ -6,7 +6,7 @@ chooses C, and among its candidates, by cross-validation on the rows it is given
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spnmkl.circuit.program import Floats
+from spnmkl.circuit.source import KernelSource
 from spnmkl.errors import KernelError, ParameterError, StructureError
 from spnmkl.fixed_weights import Matrices, Weigh, chosen, equal, machines, validated
 from spnmkl.kernels import FittedKernel, fit_kernels
-from spnmkl.problem import check_labels
+from spnmkl.problem import check_labels, checked_source
 from spnmkl.selection import cross_validate_C
 from spnmkl.solution import Solution
 from spnmkl.solvers import C_min, solve
@@ -27,6 +28,7 @@ from spnmkl.structure.nodes import first_double
 NORMS = {"4/3": 4 / 3, "2": 2.0, "4": 4.0}
 WIDTHS = (1 / 16, 1 / 4, 1.0, 4.0, 16.0)
 _TOL = 1e-3  # what `solve` has
+_Own = Matrices | KernelSource
 
 
 class Model(Protocol):
@@ -73,6 +75,16 @@ class Fitted:
 
 
 @dataclass(frozen=True)
+class _Inner:
+    """How the folds are made on which C is chosen."""
+
+    folds: int
+    groups: ArrayLike | None
+    random_state: int | None
+    tick: Callable[[], object]
+
+
+@dataclass(frozen=True)
 class Method:
     """A way to combine kernels.
 
@@ -95,7 +107,9 @@ class Method:
         *,
         points: int = 11,
         folds: int = 5,
+        groups: ArrayLike | None = None,
         random_state: int | None = 0,
+        tick: Callable[[], object] | None = None,
         **settings: Any,
     ) -> Fitted:
         """Choose by cross-validation, then train on all rows given.
@@ -105,23 +119,31 @@ class Method:
         kernels : label → (n, n) matrix of the training rows.
         C : values to choose from; by default so many `points` from 0.01 to 1000 where weights are given, to 30 where
             the engine learns them with p above 1, and from just above C_min to 300 C_min where p = 1.
+        groups : which rows belong together: they are held out together.
+        tick : called after every training on a fold; it may raise to stop.
         settings : passed to `solve`; of them, `tol` also holds where weights are given.
         """
         labels = check_labels(y)
+        inner = _Inner(folds, groups, random_state, tick or (lambda: None))
         trials = []
         for spn in self.candidates:
-            own = _of_leaves(spn, kernels)
+            own = self._checked(spn, kernels, len(labels))
             grid = np.unique(self._grid(spn, own, labels, points, settings) if C is None else np.asarray(C, float))
             if len(grid) == len(self.candidates) == 1:  # nothing to choose
                 scores = np.array([np.nan])
             else:
-                scores = self._validated(spn, own, labels, grid, folds, random_state, settings)
+                scores = self._validated(spn, own, labels, grid, inner, settings)
             best = int(scores.argmax())
             trials.append((float(scores[best]), spn, own, grid, float(grid[best])))
         score, spn, own, grid, best_C = max(trials, key=lambda trial: trial[0])
         return Fitted(self._trained(spn, own, labels, best_C, settings), spn, np.unique(labels), best_C, grid, score)
 
-    def _grid(self, spn: SPN, own: Matrices, y: NDArray, points: int, settings: Mapping[str, Any]) -> Floats:
+    def _checked(self, spn: SPN, kernels: Matrices, n: int) -> _Own:
+        """Matrices by leaf; those that the engine reads are checked once for all trainings."""
+        own = _of_leaves(spn, kernels)
+        return own if self.weigh is not None else checked_source(spn, own, n)
+
+    def _grid(self, spn: SPN, own: _Own, y: NDArray, points: int, settings: Mapping[str, Any]) -> Floats:
         if self.weigh is not None:
             return np.logspace(-2, 3, points)
         # An SVM on K(β) at C is one on kernels of unit weight at about C·Σβ, and the weights grow with C: so these
@@ -131,25 +153,21 @@ class Method:
         return C_min(spn, own, y, tol=1e-2, n_threads=settings.get("n_threads")) * np.logspace(0.1, 2.5, points)
 
     def _validated(
-        self,
-        spn: SPN,
-        own: Matrices,
-        y: NDArray,
-        grid: Floats,
-        folds: int,
-        random_state: int | None,
-        settings: Mapping[str, Any],
+        self, spn: SPN, own: _Own, y: NDArray, grid: Floats, inner: _Inner, settings: Mapping[str, Any]
     ) -> Floats:
         """(C,) mean accuracy over the folds, which are the same for all methods."""
-        if self.weigh is None:
-            return cross_validate_C(spn, own, y, grid.tolist(), folds=folds, random_state=random_state, **settings).mean
-        return validated(own, y, self.weigh, grid, folds, random_state, settings.get("tol", _TOL))
+        folds: dict[str, Any] = {"folds": inner.folds, "groups": inner.groups, "random_state": inner.random_state}
+        if isinstance(own, Mapping) and self.weigh is not None:
+            return validated(own, y, self.weigh, grid, settings.get("tol", _TOL), inner.tick, **folds)
+        return cross_validate_C(
+            spn, own, y, grid.tolist(), callback=lambda point: inner.tick() or True, **folds, **settings
+        ).mean
 
-    def _trained(self, spn: SPN, own: Matrices, y: NDArray, C: float, settings: Mapping[str, Any]) -> Model:
-        if self.weigh is None:
-            return Learned(solve(spn, own, y, C=C, warn=False, **settings))
-        by_label = {spn.label(leaf): K for leaf, K in own.items()}
-        return next(machines(by_label, y, self.weigh, np.array([C]), settings.get("tol", _TOL)))
+    def _trained(self, spn: SPN, own: _Own, y: NDArray, C: float, settings: Mapping[str, Any]) -> Model:
+        if isinstance(own, Mapping) and self.weigh is not None:
+            by_label = {spn.label(leaf): K for leaf, K in own.items()}
+            return next(machines(by_label, y, self.weigh, np.array([C]), settings.get("tol", _TOL)))
+        return Learned(solve(spn, own, y, C=C, warn=False, **settings))
 
 
 def baselines(groups: Mapping[str, Sequence[Kernel]], n_features: int | None = None) -> dict[str, Method]:
@@ -210,13 +228,14 @@ def compute_kernels(
         for leaf in spn.kernels:
             if specs.setdefault(label := spn.label(leaf), spn.spec(leaf)) != spn.spec(leaf):
                 raise StructureError(f"Two kernels have the label {label!r}; give each base kernel its own.")
-    flat = templates.flat([_kernel(spec, label) for label, spec in specs.items()])
+    flat = templates.flat([named_kernel(spec, label) for label, spec in specs.items()])
     matrices, fitted = fit_kernels(flat, X, feature_names)
     return {flat.label(leaf): K for leaf, K in matrices.items()}, {flat.label(v): k for v, k in fitted.items()}
 
 
-def _kernel(spec: KernelSpec, label: str) -> Kernel:
-    return Kernel(spec.kernel, normalize=spec.normalize, **dict(spec.params)).on(spec.features, label)
+def named_kernel(spec: KernelSpec, label: str) -> Kernel:
+    """A new leaf that computes what another does."""
+    return Kernel(spec.kernel, features=spec.features, normalize=spec.normalize, label=label, **dict(spec.params))
 
 
 def _of_leaves(spn: SPN, kernels: Matrices) -> dict[str, Floats]:

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.model_selection import StratifiedKFold
+from numpy.typing import ArrayLike, NDArray
 
 from spnmkl.circuit.program import Floats
 from spnmkl.problem import one_vs_rest
+from spnmkl.selection import fold_splits
 from spnmkl.solvers.svm import SVMSolution, solve_svm
 from spnmkl.threads import single_threaded_blas
 
@@ -54,16 +54,25 @@ def machines(kernels: Matrices, y: NDArray, weigh: Weigh, grid: Floats, tol: flo
 
 
 def validated(
-    kernels: Matrices, y: NDArray, weigh: Weigh, grid: Floats, folds: int, random_state: int | None, tol: float
+    kernels: Matrices,
+    y: NDArray,
+    weigh: Weigh,
+    grid: Floats,
+    tol: float,
+    tick: Callable[[], object],
+    *,
+    folds: int,
+    groups: ArrayLike | None = None,
+    random_state: int | None,
 ) -> Floats:
     """(C,) mean accuracy on held-out folds, the same as those of `cross_validate_C`."""
     scores = np.empty((len(grid), folds))
-    splits = StratifiedKFold(folds, shuffle=True, random_state=random_state).split(y, y)
-    for fold, (train, test) in enumerate(splits):
+    for fold, (train, test) in enumerate(fold_splits(y, folds, groups, random_state)):
         inside, across = ({name: K[np.ix_(rows, train)] for name, K in kernels.items()} for rows in (train, test))
         classes = np.unique(y[train])
         for k, model in enumerate(machines(inside, y[train], weigh, grid, tol)):
             scores[k, fold] = (classes[chosen(model.decision_function(across))] == y[test]).mean()
+            tick()
     return scores.mean(axis=1)
 
 

@@ -132,7 +132,7 @@ def cross_validate_C(
     labels = check_labels(y)
     source = checked_source(spn, kernels, len(labels))
     grid = _grid(default_grid(spn, source, y, **settings) if C is None else C)
-    splits = list(_splits(labels, folds, groups, random_state))
+    splits = list(fold_splits(labels, folds, groups, random_state))
     weights = settings.pop("sample_weight", None)
     if weights is not None and np.shape(weights) != labels.shape:
         raise DataError(
@@ -205,9 +205,10 @@ def _solve_next(
     return solve(spn, source, y, C=C, start=start, warn=False, **settings)
 
 
-def _splits(
+def fold_splits(
     y: NDArray, folds: int, groups: ArrayLike | None, random_state: int | None
 ) -> Iterable[tuple[NDArray, NDArray]]:
+    """Training and test rows of every fold, stratified, and with whole groups held out where there are some."""
     smallest = int(np.unique(y, return_counts=True)[1].min())
     if not isinstance(folds, (int, np.integer)) or folds < 2 or folds > smallest:
         raise ParameterError(

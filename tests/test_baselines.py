@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from oracles import Array, block_norm_mkl, group_lasso_mkl, lq_norm_mkl, solve_conic
 from random_structures import random_labels
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.svm import SVC
 from tolerances import DECISION, OBJECTIVE, ROUNDING, SOLVED, WEIGHTS
 
@@ -176,3 +176,19 @@ def test_messages() -> None:
         compute_kernels([*METHODS.values(), *other.values()], rows(20)[0])
     with pytest.raises(KernelError, match=r"'left 0.1' has no matrix"):
         METHODS["SimpleMKL"].fit({"left 1.0": np.eye(4)}, [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize("name", ["average kernel", "SimpleMKL"])
+def test_groups_are_held_out_together_where_C_is_chosen(name: str) -> None:
+    X, y = rows(40)
+    groups, method = np.arange(40) // 4, METHODS[name]
+    kernels, _ = compute_kernels([method], X)
+    ticks: list[None] = []
+    found = method.fit(kernels, y, [0.1, 3.0], folds=2, groups=groups, tick=lambda: ticks.append(None))
+    assert len(ticks) == 4
+    scores = []
+    for train, test in StratifiedGroupKFold(2, shuffle=True, random_state=0).split(X, y, groups):
+        inside, across = ({k: K[np.ix_(part, train)] for k, K in kernels.items()} for part in (train, test))
+        answers = [method.fit(inside, y[train], [value]).predict(across) for value in (0.1, 3.0)]
+        scores.append([float((answer == y[test]).mean()) for answer in answers])
+    assert found.validation == pytest.approx(np.mean(scores, axis=0).max())

@@ -1,5 +1,6 @@
 """Charts in Altair, from plain tables."""
 
+from spnmkl.charts.comparison import learning_chart, methods_chart
 from spnmkl.charts.explanation import MOST_RANKED, heatmap_chart, pushes_chart, ranking_chart
 from spnmkl.charts.files import to_html, to_png, to_svg
 from spnmkl.charts.results import class_balance_chart, confusion_chart, projection_chart, roc_chart
@@ -14,6 +15,8 @@ __all__ = [
     "convergence_chart",
     "cv_chart",
     "heatmap_chart",
+    "learning_chart",
+    "methods_chart",
     "path_chart",
     "projection_chart",
     "pushes_chart",

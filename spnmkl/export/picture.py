@@ -6,13 +6,15 @@ from collections.abc import Collection, Mapping
 from math import sqrt
 from xml.etree import ElementTree as ET
 
-from spnmkl.export.looks import Edge, EdgeLook, NodeLook, Theme, drawn, find_theme
+from spnmkl.export.looks import THEMES, Edge, EdgeLook, NodeLook, Theme, drawn, find_theme
 from spnmkl.export.packages import optional
 from spnmkl.structure import SPN, Path
-from spnmkl.structure.text import FONT_SIZE, text_width
+from spnmkl.structure.text import FONT_SIZE, one_line, text_width
 
 _FONTS = "'Source Sans Pro', 'Segoe UI', 'Helvetica Neue', Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
+_SVG = "http://www.w3.org/2000/svg"
 _MARGIN = 20.0
+_TITLE = 34.0  # height of a name above its picture
 _MOST_PIXELS = 10e6
 
 
@@ -62,6 +64,35 @@ def to_png(
     return bytes(vl_convert.svg_to_png(svg, scale=min(scale, sqrt(_MOST_PIXELS / area))))
 
 
+def side_by_side(pictures: Mapping[str, str], columns: int = 2) -> str:
+    """Pictures of `to_svg` in one, row by row, each under its name.
+
+    Parameters
+    ----------
+    pictures : mapping of str to str
+        Name → SVG.
+    columns : int
+    """
+    ET.register_namespace("", _SVG)
+    drawn = {name: ET.fromstring(svg) for name, svg in pictures.items()}
+    sizes = {name: (float(svg.attrib["width"]), float(svg.attrib["height"])) for name, svg in drawn.items()}
+    names = list(drawn)
+    rows = [names[k : k + columns] for k in range(0, len(names), columns)]
+    width = max((w for w, _ in sizes.values()), default=0.0) + _MARGIN
+    whole = ET.Element(f"{{{_SVG}}}svg", {"font-family": _FONTS, "font-size": str(FONT_SIZE + 2)})
+    _add(whole, f"{{{_SVG}}}rect", width="100%", height="100%", fill=THEMES["light"].background)
+    y = 0.0
+    for row in rows:
+        for k, name in enumerate(row):
+            x = k * width
+            _add(whole, f"{{{_SVG}}}text", one_line(name), x=x + _MARGIN, y=y + 26, fill=THEMES["light"].text)
+            drawn[name].attrib |= {"x": _short(x), "y": _short(y + _TITLE)}
+            whole.append(drawn[name])
+        y += max(sizes[name][1] for name in row) + _TITLE
+    whole.attrib |= {"width": _short(width * min(columns, max(len(names), 1))), "height": _short(y)}
+    return ET.tostring(whole, encoding="unicode")
+
+
 def _canvas(nodes: Mapping[str, NodeLook], colours: Theme) -> ET.Element:
     """An empty picture around all nodes and their texts."""
     left = min((node.x - node.width / 2 for node in nodes.values()), default=0.0) - _MARGIN
@@ -72,7 +103,7 @@ def _canvas(nodes: Mapping[str, NodeLook], colours: Theme) -> ET.Element:
     svg = ET.Element(
         "svg",
         {
-            "xmlns": "http://www.w3.org/2000/svg",
+            "xmlns": _SVG,
             "viewBox": f"{x} {y} {width} {height}",
             "width": width,
             "height": height,

@@ -195,13 +195,14 @@ def scores_table(runs: Sequence[Run]) -> pd.DataFrame:
             "high": [high for _, high in intervals],
             "majority": [scores.majority[1] for scores in tests],
             "rows": [scores.n for scores in tests],
-            "AUC": [_mean_auc(scores.auc) for scores in tests],
+            "AUC": [mean_auc(scores.auc) for scores in tests],
             "training": [run.train_scores.accuracy for run in runs],
         }
     )
 
 
-def _mean_auc(auc: float | Mapping[Any, float]) -> float:
+def mean_auc(auc: float | Mapping[Any, float]) -> float:
+    """With several classes the mean of each against the rest."""
     return float(np.mean(list(auc.values()))) if isinstance(auc, Mapping) else auc
 
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
+from math import log10, sqrt
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from spnmkl.circuit.source import MatrixSource
 from spnmkl.data.words import counted
 from spnmkl.kernels.matrices import PSD_ROWS
 from spnmkl.problem import powers
+from spnmkl.runs.contest import Plan
+from spnmkl.runs.entrants import Entrants
 from spnmkl.runs.settings import Settings
 from spnmkl.solvers.drive import DEFAULT_ITERATIONS
 from spnmkl.solvers.svm import solve_svm
@@ -31,6 +34,7 @@ _EVALUATIONS = {"newton": (2, 12), "paper": (100, 10 * DEFAULT_ITERATIONS["paper
 _STARTS = 10
 _STEPS = (0.3, 20.0)  # of an SVM per row
 _FREE = (0.1, 1.0)  # share of the rows that are free support vectors
+_SOLVE = 0.01  # seconds that learning weights takes on a few rows
 _SCALES, _SAMPLE = 15, 500  # SVMs on a sample of the rows that find the scale to start from
 
 
@@ -228,3 +232,32 @@ def time_text(low: float, high: float) -> str:
     unit, seconds = next((u, s) for u, s in (("h", 3600), ("min", 60), ("s", 1)) if high >= 2 * s or s == 1)
     first, last = round(low / seconds), round(high / seconds)
     return f"{first:,} to {last:,} {unit}" if 0 < first < last else f"up to {last:,} {unit}"
+
+
+def contest_estimate(who: Entrants, plan: Plan, n: int, n_classes: int) -> Estimate:
+    """What a comparison will take: its kernels, and every method with its choice of C on every fold and on all rows.
+
+    Its words name one time out of a range of more than a factor of ten, which comes close on the samples.
+    """
+    settings = Settings(tol=plan.tol)
+    held = estimate(who.pool, n, n_classes, settings, plan.inner)
+    inside = max(2, n - n // plan.folds)
+    fits = plan.folds * plan.repeats + 1
+    each = [
+        estimate(spn, inside, n_classes, settings, plan.inner).seconds
+        for method in who.methods.values()
+        for spn in method.candidates
+    ]
+    low, high = (fits * plan.points / _GRID * sum(ends) for ends in zip(*each, strict=True))
+    learned = sum(method.weigh is None for method in who.methods.values())
+    least = learned * fits * plan.inner * plan.points * _SOLVE
+    return Estimate(held.memory_bytes, (low + least, high + least), about(least + sqrt(low * high) / 2), held.size)
+
+
+def about(seconds: float) -> str:
+    """One digit that counts."""
+    if seconds < 5:
+        return "a few seconds"
+    unit, length = next((u, s) for u, s in (("h", 3600), ("min", 60), ("s", 1)) if seconds >= 2 * s or s == 1)
+    digits = -int(log10(max(seconds / length, 1)))
+    return f"about {round(seconds / length, digits):,.0f} {unit}"

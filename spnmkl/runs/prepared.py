@@ -129,7 +129,14 @@ class Prepared:
         return cross_kernels(self.fitted, X.to_numpy()) if self.fitted else {}
 
 
-def prepare(spn: SPN, dataset: Dataset, choices: Choices, split: SplitSettings, tick: Tick | None = None) -> Prepared:
+def prepare(
+    spn: SPN,
+    dataset: Dataset,
+    choices: Choices,
+    split: SplitSettings,
+    tick: Tick | None = None,
+    rows: Split | None = None,
+) -> Prepared:
     """Split the rows, learn the preparation and compute the kernels, from the training rows alone.
 
     Parameters
@@ -143,12 +150,15 @@ def prepare(spn: SPN, dataset: Dataset, choices: Choices, split: SplitSettings, 
         Rows that these choices cannot use are left out of both parts.
     tick : callable, optional
         Called with a word on what is done now; it may raise to stop.
+    rows : Split, optional
+        By position in the frame, each with a label, in the place of the split.
     """
     say = tick or (lambda words: None)
     say("preparing the columns")
     spn.check()
     computed = [leaf for leaf in spn.kernels if spn.spec(leaf).kernel != "precomputed"]
-    parts, y = _labelled_parts(dataset, split)
+    parts, y = labelled_parts(dataset, split)
+    parts = rows or parts
     preparation = Preparation((), choices)
     if computed:
         features = dataset.frame[list(dataset.features)]
@@ -183,7 +193,7 @@ def prepare(spn: SPN, dataset: Dataset, choices: Choices, split: SplitSettings, 
     )
 
 
-def _labelled_parts(dataset: Dataset, split: SplitSettings) -> tuple[Split, NDArray]:
+def labelled_parts(dataset: Dataset, split: SplitSettings) -> tuple[Split, NDArray]:
     """Training and test rows by their position in the frame, and the class of every row of the frame (or none)."""
     labelled = dataset.labelled_table
     parts = split_rows(labelled, split.test_share, split.seed)

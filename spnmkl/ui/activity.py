@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, Literal
@@ -13,10 +13,14 @@ import numpy as np
 
 from spnmkl.circuit.program import compile_circuit
 from spnmkl.data import Choices, Dataset, SplitSettings
-from spnmkl.errors import DataError, ParameterError
+from spnmkl.errors import ParameterError
 from spnmkl.problem import powers
 from spnmkl.runs.comparison import was_trained_on
+from spnmkl.runs.contest import Contest, Plan, compete, most_folds, planned, training_rows
+from spnmkl.runs.entrants import Entrants
 from spnmkl.runs.jobs import Job
+from spnmkl.runs.lesson import TOTAL as LESSON_TOTAL
+from spnmkl.runs.lesson import Lesson, lesson
 from spnmkl.runs.prepared import Prepared, prepare
 from spnmkl.runs.settings import Settings
 from spnmkl.runs.training import Run, choose_C, trace_C, train
@@ -27,7 +31,7 @@ from spnmkl.structure import SPN
 from spnmkl.structure.layout import unplaced
 from spnmkl.structure.text import one_line
 
-Kind = Literal["train", "choose", "trace", "look"]
+Kind = Literal["train", "choose", "trace", "look", "compare", "lesson"]
 FOLDS = 5
 KEPT_BYTES = 2_000_000_000  # of kernels that tabs keep at hand
 MOST_LETTERS = 60  # of a run's name
@@ -52,12 +56,17 @@ class Task:
 
 @dataclass
 class Activity:
-    """A job with what it was started on."""
+    """A job with what it was started on; `outcome` is what its records are put into, where it gives many."""
 
     kind: Kind
     job: Job[Any]
     task: Task
     settings: Settings
+    outcome: Contest | Lesson | None = None
+
+    @property
+    def so_far(self) -> Contest | Lesson | None:
+        return None if self.outcome is None else replace(self.outcome, results=tuple(self.job.records))
 
 
 @dataclass
@@ -73,6 +82,8 @@ class Trainer:
     chosen : name of the run that the pages show; None for the last.
     cross_validation, path : of `searched`, the task and settings they belong to.
     smallest_C : of `smallest_C_of`.
+    contest : the last comparison with baselines, of `contest_of`.
+    lesson : the guided experiment.
     """
 
     settings: Settings = field(default_factory=Settings)
@@ -83,11 +94,15 @@ class Trainer:
     chosen: str | None = None
     error: str | None = None
     error_of: Task | None = None
+    error_in: Kind | None = None
     cross_validation: CrossValidation | None = None
     path: RegularizationPath | None = None
     searched: tuple[Task, Settings] | None = None
     smallest_C: float | None = None
     smallest_C_of: tuple[Task, Settings] | None = None
+    contest: Contest | None = None
+    contest_of: Task | None = None
+    lesson: Lesson | None = None
     _gone: set[str] = field(default_factory=set)
     _prepared: tuple[Task, Prepared] | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -165,19 +180,40 @@ class Trainer:
 
     def start(self, kind: Kind, task: Task, settings: Settings, alive: Callable[[], bool]) -> Activity:
         """Begin; an activity that still runs is asked to stop, unless it computes the kernels that are needed."""
-        self.collect()
-        if self.activity is not None and not (self.activity.kind == "look" and self.activity.task.same(task)):
-            self.activity.job.stop()
         works: dict[Kind, Callable[[Job[Any]], Any]] = {
             "train": lambda job: self._train(job, task, settings),
             "choose": lambda job: self._choose(job, task, settings),
             "trace": lambda job: self._trace(job, task, settings),
             "look": lambda job: self._look(job, task, settings),
         }
-        self.error = None
-        self.activity = Activity(kind, Job(works[kind], alive), task, settings)
-        self.activity.job.start()
-        return self.activity
+        return self._begin(Activity(kind, Job(works[kind], alive), task, settings))
+
+    def compare(self, task: Task, settings: Settings, who: Entrants, plan: Plan, alive: Callable[[], bool]) -> Activity:
+        """Begin to compare methods on the training rows of a task."""
+        n = len(training_rows(task.dataset, task.split)[0])
+        outcome = Contest(plan, tuple(who.methods), (), planned(who, plan), task.dataset.name, n, who.remarks)
+
+        def work(job: Job[Any]) -> None:
+            found = compete(who, task.dataset, task.choices, task.split, plan, job.tick, lambda: job.stopping)
+            _gather(job, found, outcome.total)
+
+        return self._begin(Activity("compare", Job(work, alive), task, settings, outcome))
+
+    def teach(self, task: Task, settings: Settings, alive: Callable[[], bool]) -> Activity:
+        """Begin the guided experiment, which has data of its own."""
+
+        def work(job: Job[Any]) -> None:
+            _gather(job, lesson(job.tick, lambda: job.stopping), LESSON_TOTAL)
+
+        return self._begin(Activity("lesson", Job(work, alive), task, settings, Lesson()))
+
+    def _begin(self, activity: Activity) -> Activity:
+        self.collect()
+        if self.activity is not None and not (self.activity.kind == "look" and self.activity.task.same(activity.task)):
+            self.activity.job.stop()
+        self.error, self.activity = None, activity
+        activity.job.start()
+        return activity
 
     def collect(self) -> Activity | None:
         """Take the result of an activity that has ended; returns it once."""
@@ -185,7 +221,7 @@ class Trainer:
         if activity is None or not activity.job.finished:
             return None
         self.activity = None
-        self.error, self.error_of = activity.job.error, activity.task
+        self.error, self.error_of, self.error_in = activity.job.error, activity.task, activity.kind
         result = activity.job.result
         if isinstance(result, Run):
             name = self.fresh_name()
@@ -193,6 +229,10 @@ class Trainer:
             self.runs.append(self._with_search(replace(result, name=name, spn=activity.task.spn), activity))
         elif isinstance(result, CrossValidation | RegularizationPath):
             self._keep(result, activity)
+        elif isinstance(found := activity.so_far, Contest) and found.results:
+            self.contest, self.contest_of = found, activity.task
+        elif isinstance(found, Lesson) and found.results:
+            self.lesson = found
         return activity
 
     def search_fits(self, task: Task, settings: Settings) -> bool:
@@ -266,12 +306,15 @@ class Trainer:
 
 def _folds(prepared: Prepared) -> int:
     """As many as the smallest class and the number of groups allow."""
-    rows = min(int((prepared.y_train == c).sum()) for c in prepared.classes)
-    groups = len(np.unique(prepared.groups)) if prepared.groups is not None else FOLDS
-    if min(rows, groups) < 2:
-        what = "class with one training row" if rows < 2 else "group to train on"
-        raise DataError(f"C cannot be chosen by cross-validation, because there is a {what} only; set C by hand.")
-    return min(FOLDS, rows, groups)
+    lost, advice = "C cannot be chosen by cross-validation", "set C by hand"
+    return most_folds(prepared.y_train, prepared.groups, FOLDS, lost=lost, advice=advice)
+
+
+def _gather(job: Job[Any], results: Iterable[object], total: int) -> None:
+    job.progress(0, total)
+    for done, result in enumerate(results, 1):
+        job.report(result)
+        job.progress(done, total)
 
 
 def kept_bytes() -> int:

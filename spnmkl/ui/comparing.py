@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import cast
 from xml.etree import ElementTree as ET
 
@@ -50,11 +50,17 @@ def structures(runs: Sequence[Run]) -> None:
     more = f" The first {MOST_DRAWN} of {len(runs)} runs." if len(runs) > MOST_DRAWN else ""
     st.caption(f"{said}Larger and darker: heavier. Thicker lines: more of the path weights. Grey: pruned.{more}")
     pictures = [picture(run.spn, tuple(run.solution.beta.items()), marks[run.name], theme()) for run in drawn]
-    wide = min(BESIDE, len(drawn)) if max(map(shape, pictures)) < WIDEST else 1
-    places = [place for _ in range(0, len(drawn), wide) for place in st.columns(wide)]
-    for k, (place, run, svg) in enumerate(zip(places, drawn, pictures, strict=False)):
-        with place.container(border=True, height="stretch", key=f"compared_{k}"):
-            st.markdown(f"**{plain(run.name)}**")
+    beside = BESIDE if max(map(shape, pictures)) < WIDEST else 1
+    gallery({run.name: (svg, "") for run, svg in zip(drawn, pictures, strict=True)}, "compared", beside)
+
+
+def gallery(pictures: Mapping[str, tuple[str, str]], key: str, beside: int) -> None:
+    """Drawings, so many in a row, each under its name with a word on it."""
+    in_row = min(beside, len(pictures))
+    places = [place for _ in range(0, len(pictures), in_row) for place in st.columns(in_row)]
+    for k, (place, (name, (svg, words))) in enumerate(zip(places, pictures.items(), strict=False)):
+        with place.container(border=True, height="stretch", key=f"{key}_{k}", gap="xsmall"):
+            st.markdown(f"**{plain(name)}**" + (f" · {plain(words)}" if words else ""))
             st.image(svg, width="content")
 
 
@@ -65,8 +71,13 @@ def picture(spn: SPN, beta: tuple[tuple[str, float], ...], marked: frozenset[str
 
 def shape(svg: str) -> float:
     """Width by height."""
+    width, height = size(svg)
+    return width / height
+
+
+def size(svg: str) -> tuple[float, float]:
     root = ET.fromstring(svg)
-    return float(root.attrib["width"]) / float(root.attrib["height"])
+    return float(root.attrib["width"]), float(root.attrib["height"])
 
 
 def settings(runs: Sequence[Run]) -> None:

@@ -31,7 +31,7 @@ def inspect_page() -> None:
         nothing_yet(trainer)
         return
     with onwards.container(horizontal=True, horizontal_alignment="right"):
-        st.page_link("pages/predict.py", label="Next: predict new rows", icon=":material/arrow_forward:")
+        st.page_link("pages/compare.py", label="Next: compare it", icon=":material/arrow_forward:")
     with choice:
         choose_run(trainer, run)
     offer_return(workspace(), run)

@@ -39,6 +39,15 @@ class Before:
 
 
 @dataclass
+class Comparing:
+    """What was chosen on the Compare page: how often the folds are drawn, and which runs take part."""
+
+    repeats: int = 1
+    runs: tuple[str, ...] = ()
+    measure: str = "accuracy"
+
+
+@dataclass
 class Workspace:
     """Everything one tab works on.
 
@@ -61,6 +70,7 @@ class Workspace:
     source: tuple[object, object] | None = None
     arrived: Dataset | None = None
     before: Before | None = None
+    comparing: Comparing = field(default_factory=Comparing)
 
     @property
     def task(self) -> Task:

@@ -43,7 +43,14 @@ CHOOSE_HELP = (
     "groups are held out where the data have a group column."
 )
 TRACE_HELP = "The regularisation path: every weight over a dozen values of C."
-DOING = {"train": "Training", "choose": "Cross-validation", "trace": "Tracing the weights over C", "look": "Preparing"}
+DOING: dict[Kind, str] = {
+    "train": "Training",
+    "choose": "Cross-validation",
+    "trace": "Tracing the weights over C",
+    "look": "Preparing",
+    "compare": "Comparing with baselines",
+    "lesson": "The guided experiment",
+}
 
 
 def train_page() -> None:
@@ -119,7 +126,8 @@ def controls(work: Workspace, parts: Split) -> None:
 def error(work: Workspace) -> str | None:
     """What went wrong last, if it was with what would be trained now."""
     trainer = work.trainer
-    return trainer.error if trainer.error_of is not None and trainer.error_of.same(work.task) else None
+    ours = trainer.error_in not in ("compare", "lesson")
+    return trainer.error if ours and trainer.error_of is not None and trainer.error_of.same(work.task) else None
 
 
 def search(work: Workspace, refused: str | None, crossed: str | None) -> None:

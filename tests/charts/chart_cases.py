@@ -90,6 +90,23 @@ def pushes(names: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame({"what": names, "class": names[-1], "push": np.linspace(-1, 1, len(names))})
 
 
+def summary(names: Sequence[str]) -> pd.DataFrame:
+    verdicts = ["reference", "better", "worse", "no difference shown"]
+    return pd.DataFrame(
+        {
+            "method": names,
+            "mean": np.linspace(0.7, 0.99, len(names)),
+            "error": [np.nan, *np.full(len(names) - 1, 0.02)],
+            "verdict": [verdicts[k % 4] for k in range(len(names))],
+        }
+    )
+
+
+def learning(names: Sequence[str]) -> pd.DataFrame:
+    parts = [summary(names).assign(rows=rows) for rows in (40, 80)]
+    return pd.concat(parts)
+
+
 def heatmap(names: Sequence[str]) -> AnyChart:
     size = 2 * len(names)
     return charts.heatmap_chart(np.eye(size), range(2, size + 1, 2), names)
@@ -110,5 +127,8 @@ CHARTS: dict[str, Callable[[Sequence[str]], AnyChart]] = {
     "ranking": lambda names: charts.ranking_chart(ranking(names)),
     "pushes": lambda names: charts.pushes_chart(pushes(names), names),
     "heat map": heatmap,
+    "methods": lambda names: charts.methods_chart(summary(names), names[0]),
+    "methods in grey": lambda names: charts.methods_chart(summary(names), names[0], "auc", grey=True),
+    "learning": lambda names: charts.learning_chart(learning(names)),
 }
 NAMELESS = ("convergence", "folds")

@@ -9,7 +9,18 @@ import altair as alt
 import numpy as np
 import pandas as pd
 import pytest
-from charts.chart_cases import balance, confusion, path, projection, ranking, records, roc, validation
+from charts.chart_cases import (
+    balance,
+    confusion,
+    learning,
+    path,
+    projection,
+    ranking,
+    records,
+    roc,
+    summary,
+    validation,
+)
 from PIL import Image
 
 from spnmkl import charts
@@ -240,3 +251,17 @@ def test_classes_that_look_alike_stay_apart() -> None:
     for chart in (charts.class_balance_chart(balance(names)), charts.confusion_chart(confusion(names))):
         assert max(table.iloc[:, 0].nunique() for table in tables(chart)) == 2
     assert look.distinct(["a", "a", "a (2)"]) == ["a", "a (2)", "a (2) (2)"]
+
+
+def test_methods_keep_their_order_and_marks_stand_for_verdicts() -> None:
+    names = ["own", "good", "bad", "same"]
+    chart = charts.methods_chart(summary(names), "own")
+    table = chart.layer[0].data
+    assert table["name"].tolist() == names and table["mark"].tolist() == ["", "▲", "▼", ""]
+    np.testing.assert_allclose(table["high"] - table["low"], [0.0, 0.04, 0.04, 0.03])  # clipped at 1
+    assert table["kind"].tolist() == ["reference", "other", "other", "other"]
+
+
+def test_learning_has_a_point_for_every_method_and_size() -> None:
+    table = charts.learning_chart(learning(["a", "b"])).data
+    assert sorted(zip(table["name"], table["rows"], strict=True)) == [("a", 40), ("a", 80), ("b", 40), ("b", 80)]

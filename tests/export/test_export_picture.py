@@ -7,6 +7,7 @@ from structure.structure_strategies import drawings
 
 from spnmkl.errors import ParameterError, SPNMKLError
 from spnmkl.export import to_png, to_svg
+from spnmkl.export.picture import side_by_side
 from spnmkl.structure import SPN, Kernel, Product, Sum
 from spnmkl.structure import templates as t
 from spnmkl.structure.text import one_line
@@ -145,3 +146,17 @@ def test_the_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         SPNMKLError, match=r"^A PNG picture needs the package vl-convert-python, which is not installed"
     ):
         to_png(t.figure1())
+
+
+def test_side_by_side_every_picture_has_its_place_and_name() -> None:
+    names = ["first", "<b>&</b>", "third"]
+    spns = [t.flat(["a"]), t.flat(["a", "b"]), t.figure1()]
+    whole = ET.fromstring(side_by_side({n: to_svg(spn) for n, spn in zip(names, spns, strict=True)}, columns=2))
+    tag = "{http://www.w3.org/2000/svg}"
+    inner = whole.findall(f"{tag}svg")
+    assert [text.text for text in whole.findall(f"{tag}text")] == names
+    boxes = [tuple(float(svg.attrib[key]) for key in ("x", "y", "width", "height")) for svg in inner]
+    for k, (x, y, w, h) in enumerate(boxes):
+        assert x >= 0 and x + w <= float(whole.attrib["width"]) and y + h <= float(whole.attrib["height"])
+        assert all(x + w <= u or u + v <= x or y + h <= r or r + s <= y for u, r, v, s in boxes[k + 1 :])
+    assert len(inner[2].findall(f".//{tag}rect")) == 1 + len(spns[2].kernels)

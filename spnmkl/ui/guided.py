@@ -1,0 +1,149 @@
+"""The guided experiment: labels from a known structure, learned by it and by a flat sum, and what the weights show."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from spnmkl.charts.comparison import learning_chart
+from spnmkl.runs.lesson import (
+    BRANCHES,
+    FLAT,
+    RIVALS,
+    SIZES,
+    TRUE,
+    Lesson,
+    accuracy_finding,
+    lesson_data,
+    lesson_drawing,
+    lesson_entrants,
+    weights_finding,
+)
+from spnmkl.ui.activity import Trainer
+from spnmkl.ui.comparing import gallery, picture
+from spnmkl.ui.session import boundary, presence, theme, workspace
+from spnmkl.ui.store import Workspace
+from spnmkl.ui.train_page import refreshing
+from spnmkl.ui.words import plain
+
+START = "Run the experiment"
+
+
+def guided_tab(work: Workspace) -> None:
+    refresh = refreshing(work.trainer)
+    st.fragment(experiment, run_every=refresh)(refresh)
+
+
+def experiment(refresh: float | None) -> None:
+    with boundary():
+        work = workspace()
+        trainer = work.trainer
+        ended = trainer.activity is not None and not trainer.busy
+        if ended or refreshing(trainer) != refresh:
+            st.rerun()
+        running = trainer.working is not None and trainer.working.kind == "lesson"
+        found = trainer.working.so_far if running and trainer.working else trainer.lesson
+        lesson = found if isinstance(found, Lesson) and found.results else None
+        left, right = st.columns([5, 9], gap="large")
+        with left:
+            question(work)
+        with right:
+            progress(trainer)
+            if lesson is not None:
+                accuracy(lesson, running)
+            elif not running:
+                st.info(
+                    "Does it help to know the structure, and can the weights tell which structure is the right one? "
+                    f"Press **{START}** to see."
+                )
+                drawn = lesson_entrants().drawn
+                gallery({name: (picture(drawn[name], (), frozenset(), theme()), "") for name in RIVALS}, "drawn", 2)
+        if lesson is not None:
+            weights(work, lesson)
+
+
+def question(work: Workspace) -> None:
+    drawn = lesson_entrants().drawn
+    st.markdown(
+        "**1 · Labels whose structure is known**\n\nThe sample has 400 rows and two views of four columns, u and v. "
+        "Its labels were drawn from one structure, which multiplies two sums:"
+    )
+    st.latex(drawn[TRUE].formula())
+    st.markdown("So columns of *both* views matter *together*; four of the eight columns are noise.")
+    st.markdown(
+        "**2 · Two rivals over the same four kernels**\n\nThe true structure, and the flat sum of classical multiple "
+        "kernel learning, which weighs the kernels but cannot multiply them:"
+    )
+    st.latex(drawn[FLAT].formula())
+    st.markdown(
+        f"Both learn from {', '.join(map(str, SIZES[:-1]))} and {SIZES[-1]} rows, and answer rows they never saw."
+    )
+    working = work.trainer.working
+    if working is not None and working.kind == "lesson":
+        st.button("Stop", key="stop_lesson", icon=":material/stop_circle:", type="primary", on_click=working.job.stop)
+    else:
+        st.button(
+            START,
+            icon=":material/play_arrow:",
+            type="primary",
+            disabled=working is not None,
+            on_click=work.trainer.teach,  # type: ignore[arg-type]
+            args=(work.task, work.trainer.settings, presence()),
+        )
+        if working is not None:
+            st.caption("Something else is being trained; this can start once it has ended.")
+        else:
+            st.caption("About half a minute. Your data and your drawing stay as they are.")
+
+
+def progress(trainer: Trainer) -> None:
+    if trainer.working is not None and trainer.working.kind == "lesson":
+        job = trainer.working.job
+        words = "waiting for another training to end" if job.state == "waiting" else job.words
+        stopping = " · stopping" if job.stopping else ""
+        st.progress(job.done / job.total if job.total else 0.0, f"{plain(words)} · {job.seconds:.0f} s{stopping}")
+    elif trainer.error and trainer.error_in == "lesson":
+        st.error(plain(trainer.error))
+
+
+def accuracy(lesson: Lesson, running: bool) -> None:
+    if not running and not lesson.complete:
+        st.warning("Stopped before the end; shown is what was done.")
+    if not len(lesson.curve):
+        return
+    st.markdown("**3 · Structure against none**")
+    st.altair_chart(learning_chart(lesson.curve), width="stretch")
+    st.markdown(plain(accuracy_finding(lesson)))
+    st.caption(
+        "Mean over 5 folds ± one standard error. Same kernels, same rows, C chosen in the same way: only the structure "
+        "differs. A sum adds what each column says alone; that two columns matter together is lost on it."
+    )
+
+
+def weights(work: Workspace, lesson: Lesson) -> None:
+    drawn = lesson.portraits
+    if not set(RIVALS) <= set(drawn):
+        return
+    st.markdown("**4 · What the weights show**")
+    gallery({name: (_picture(lesson, name), "") for name in RIVALS}, "rival", 2)
+    st.caption("Trained on all rows. Larger and darker: heavier. Both keep all four kernels: none of them is noise.")
+    if BRANCHES in drawn:
+        st.markdown("And if nobody had told us? The true branch beside one of noise and two that only add:")
+        gallery({BRANCHES: (_picture(lesson, BRANCHES), "")}, "branches", 1)
+        st.markdown(plain(weights_finding(drawn[BRANCHES])))
+        st.caption("Grey: pruned. So the weights can be read: training found the branch that made the labels.")
+        open_it(work)
+
+
+def _picture(lesson: Lesson, name: str) -> str:
+    portrait = lesson.portraits[name]
+    return picture(portrait.spn, tuple(portrait.beta.items()), frozenset(), theme())
+
+
+def open_it(work: Workspace) -> None:
+    st.markdown("**5 · Go on yourself**")
+    with st.popover("Open this in Design", icon=":material/account_tree:"):
+        st.markdown("The sample and the four branches take the place of your data and your drawing; runs are kept.")
+        if st.button("Replace them", type="primary", key="open_lesson"):
+            work.bring(lesson_data())
+            work.drawing.push(lesson_drawing(), "The four branches: press Train.", fit=True)
+            st.switch_page("pages/design.py")

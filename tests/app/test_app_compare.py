@@ -1,0 +1,149 @@
+"""The Compare page without a browser: one click, the table, what is taken along, and the guided experiment."""
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+from app_pages import Downloads, bring, fine, opened, texts, train, work
+from streamlit.testing.v1 import AppTest
+
+from spnmkl import Kernel
+from spnmkl.data import load_sample
+from spnmkl.runs import lesson as lesson_module
+from spnmkl.runs.contest import Contest, Entry, Plan, compete
+from spnmkl.runs.entrants import OWN, entrants
+from spnmkl.structure import templates
+from spnmkl.ui import compare_page
+
+START = compare_page.START
+QUICK = Plan(folds=3, inner=2, points=1)
+COLUMNS = ["alcohol", "ash", "hue"]
+
+
+def small(at: AppTest) -> AppTest:
+    """Two classes, three kernels of one kind."""
+    wine = load_sample("wine")
+    return bring(at, wine.take(np.arange(0, 130, 2)), templates.flat(COLUMNS))
+
+
+def button(at: AppTest, label: str) -> object:
+    return next(b for b in at.button if b.label == label)
+
+
+def compared(at: AppTest) -> AppTest:
+    fine(button(at, START).click().run())  # type: ignore[attr-defined]
+    activity = work(at).trainer.activity
+    if activity is not None:
+        assert activity.job.join(60)
+    return fine(at.run())
+
+
+@pytest.fixture
+def page(monkeypatch: pytest.MonkeyPatch) -> AppTest:
+    monkeypatch.setattr(compare_page, "PLAN", QUICK)
+    return fine(small(opened("compare")))
+
+
+def test_before_it_says_what_will_be_compared(page: AppTest) -> None:
+    assert page.dataframe[0].value["method"].tolist()[:2] == [OWN, "average kernel"]
+    assert "a rough guess" in texts(page)
+
+
+def test_one_click_fills_the_table_with_the_librarys_numbers(page: AppTest, downloads: Downloads) -> None:
+    compared(page)
+    contest, task = work(page).trainer.contest, work(page).task
+    assert contest is not None and contest.complete
+    who = entrants(task.spn, task.dataset, task.choices)
+    results = compete(who, task.dataset, task.choices, task.split, QUICK)
+    entries = [next(results) for _ in range(3)]  # of the first fold
+    assert all(isinstance(r, Entry) for r in entries)
+    assert [(r.method, r.accuracy, r.C) for r in entries] == [
+        (r.method, r.accuracy, r.C) for r in contest.results[:3] if isinstance(r, Entry)
+    ]
+    summary = contest.summary()
+    shown = page.dataframe[0].value
+    np.testing.assert_allclose(shown["accuracy"], 100 * summary["mean"])
+    np.testing.assert_allclose(shown["± s.e."], 100 * summary["error"])
+    taken = {name.partition("_")[2]: content for name, content in downloads.items()}
+    folds = pd.read_csv(io.BytesIO(taken["folds.csv"]))
+    assert len(folds) == len(contest.methods) * QUICK.folds
+    np.testing.assert_allclose(folds.groupby("method", sort=False)["accuracy"].mean(), summary["mean"])
+    assert pd.read_csv(io.BytesIO(taken["summary.csv"]))["method"].tolist() == list(contest.methods)
+    figure = taken["comparison.svg"].decode()
+    assert figure.startswith("<svg") and OWN in figure and "#1f77c8" not in figure  # grey
+
+
+def test_what_came_out_survives_other_pages_and_ages_with_the_drawing(page: AppTest) -> None:
+    compared(page)
+    page.session_state["compare_part"] = "Structures side by side"
+    said = texts(fine(page.run()))
+    assert all(f"**{name}**" in said for name in ("your drawing", "SimpleMKL", "best kernel"))
+    page.session_state["compare_part"] = "Scores"
+    fine(page.switch_page("pages/train.py").run())
+    fine(page.switch_page("pages/compare.py").run())
+    assert len(page.dataframe[0].value) == len(work(page).trainer.contest.methods)  # type: ignore[union-attr]
+    work(page).drawing.push(templates.flat(COLUMNS[:2]))
+    assert "have changed since" in texts(fine(page.run()))
+
+
+def test_a_comparison_that_was_stopped_keeps_its_folds(page: AppTest) -> None:
+    trainer = work(page).trainer
+    fine(button(page, START).click().run())  # type: ignore[attr-defined]
+    activity = trainer.activity
+    if activity is not None:
+        while len(activity.job.records) < 10 and not activity.job.finished:
+            activity.job.join(0.01)
+        activity.job.stop()
+        activity.job.join(30)
+    said = texts(fine(page.run()))
+    assert isinstance(trainer.contest, Contest)
+    assert trainer.contest.complete or "Stopped after" in said
+
+
+def test_nothing_else_can_start_meanwhile(page: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compare_page, "PLAN", Plan(repeats=5))  # long enough
+    button(page, START).click().run()  # type: ignore[attr-defined]
+    assert [b.label for b in page.button].count("Stop") == 1
+    at = fine(page.switch_page("pages/train.py").run())
+    assert "Train" not in [b.label for b in at.button] and "Stop" in [b.label for b in at.button]
+    button(at, "Stop").click().run()  # type: ignore[attr-defined]
+    assert work(at).trainer.activity is None or work(at).trainer.activity.job.join(30)  # type: ignore[union-attr]
+
+
+def test_runs_of_these_data_can_take_part(page: AppTest) -> None:
+    trainer = work(page).trainer
+    train(trainer, page)
+    work(page).drawing.push(templates.flat([Kernel("rbf", features=COLUMNS, label="all")]))
+    at = fine(page.run())
+    (chosen,) = at.multiselect
+    assert chosen.options == ["Run 1"]
+    at = fine(chosen.select("Run 1").run())
+    assert "Run 1" in at.dataframe[0].value["method"].tolist()
+
+
+def test_data_that_cannot_be_compared_say_why(page: AppTest) -> None:
+    frame = work(page).dataset.frame
+    few = pd.concat([frame[frame["cultivar"] == "cultivar 0"], frame[frame["cultivar"] == "cultivar 1"][:2]])
+    few = few.assign(cultivar=few["cultivar"].str.replace("1", "*rare*"))
+    at = bring(page, type(work(page).dataset)("few", few.reset_index(drop=True), "cultivar"), templates.flat(COLUMNS))
+    assert "rare" in texts(at) and "are needed" in texts(at) and not at.exception
+
+
+def test_the_guided_experiment_leaves_data_and_drawing_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = lesson_module.lesson_data().take(np.arange(120))
+    monkeypatch.setattr(lesson_module, "lesson_data", lambda: few)
+    monkeypatch.setattr(lesson_module, "SIZES", (40,))
+    monkeypatch.setattr(lesson_module, "PLAN", Plan(folds=2, inner=2, points=2))
+    at = opened("compare")
+    at.session_state["compare_part"] = "Guided experiment"
+    before = work(at).task
+    fine(at.run())
+    button(at, "Run the experiment").click().run()  # type: ignore[attr-defined]
+    activity = work(at).trainer.activity
+    assert activity is None or activity.job.join(60)
+    said = texts(fine(at.run()))
+    assert "With 40 rows" in said and "of the decision" in said
+    assert work(at).task.same(before)
+    at.button(key="open_lesson").click().run()
+    assert work(at).dataset.name == "known"
