@@ -16,7 +16,7 @@ _CHUNK_ENTRIES = 200_000_000  # kernel entries between them, a fraction of a sec
 _LEAST, _MOST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
 
-@njit(nogil=True, inline="always")
+@njit(nogil=True, cache=True)
 def _ordered(x):  # type: ignore[no-untyped-def]
     """The bits of a double as an integer, in the order of doubles."""
     bits = np.float64(x).view(np.int64)
