@@ -1,0 +1,35 @@
+"""Tables of results as Markdown, and charts as files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from spnmkl.charts.files import AnyChart, to_svg
+
+
+def write_chart(chart: AnyChart, path: Path) -> None:
+    path.write_text(to_svg(chart), encoding="utf-8")
+
+
+def spread(table: pd.DataFrame, column: str, order: list[str]) -> pd.DataFrame:
+    """Per set and method 'mean ± standard error' in %, the best mean of a set in bold."""
+    groups = table.groupby(["set", "method"], sort=False)[column]
+    means, errors = (100 * frame.unstack("method") for frame in (groups.mean(), groups.sem()))
+
+    def told(name: str, method: str) -> str:
+        mean, error = means.loc[name, method], errors.loc[name, method]
+        if np.isnan(mean):
+            return ""
+        text = f"{mean:.1f}" + ("" if np.isnan(error) else f" ± {error:.1f}")
+        return f"**{text}**" if round(mean, 9) == round(means.loc[name].max(), 9) else text
+
+    return pd.DataFrame({m: {name: told(name, m) for name in means.index} for m in order})
+
+
+def markdown(table: pd.DataFrame, corner: str) -> list[str]:
+    head = [corner, *map(str, table.columns)]
+    rows = [[str(index), *map(str, row)] for index, row in zip(table.index, table.to_numpy(), strict=True)]
+    return [f"| {' | '.join(row)} |" for row in (head, ["---", *["---:"] * len(table.columns)], *rows)]
