@@ -19,7 +19,7 @@ import pandas as pd
 from experiment_data import Floats, Split, bundled
 from experiment_known import KNOWN
 from experiment_store import Key, Task, key_of
-from experiment_tables import markdown, write_chart
+from experiment_tables import decades, markdown, write_chart
 from scipy.stats import spearmanr
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
@@ -304,15 +304,15 @@ def bound_chart(table: pd.DataFrame, along: str, title: str) -> alt.Chart:
     means = table.groupby(["structure", along], sort=False)[list(kinds)].mean().rename(columns=kinds)
     long = means.reset_index().melt(["structure", along], var_name="kind", value_name="value")
     names = list(dict.fromkeys(table["structure"]))
-    scale = alt.Scale(type="log")
+    scale, key = alt.Scale(type="log", nice=False), alt.Legend(title=None, symbolType="stroke", labelLimit=220)
     dashes = alt.Scale(domain=list(kinds.values()), range=[[1, 0], [6, 3], [2, 2]])
     return (
         alt.Chart(long[long["value"] > 0])
         .mark_line(point=True)
         .encode(
             x=alt.X(f"{along}:Q", title=title, scale=scale, axis=alt.Axis(values=sorted(table[along].unique()))),
-            y=alt.Y("value:Q", title="bound and gaps", scale=scale, axis=alt.Axis(tickCount=6, format="~g")),
-            color=alt.Color("structure:N", scale=colour_scale(names), sort=names, title=None),
-            strokeDash=alt.StrokeDash("kind:N", scale=dashes, sort=list(kinds.values()), title=None),
+            y=alt.Y("value:Q", title="bound and gaps", scale=scale, axis=decades(long["value"])),
+            color=alt.Color("structure:N", scale=colour_scale(names), sort=names, legend=key),
+            strokeDash=alt.StrokeDash("kind:N", scale=dashes, sort=list(kinds.values()), legend=key),
         )
     )

@@ -20,7 +20,7 @@ import pandas as pd
 import peers
 from experiment_data import Floats
 from experiment_store import Key, Task, key_of
-from experiment_tables import markdown, write_chart
+from experiment_tables import decades, markdown, write_chart
 from peer_methods import Asked, analytic, certified, simple_mkl
 from sklearn.datasets import load_digits
 
@@ -246,13 +246,13 @@ def reached(of_set: pd.DataFrame, order: Sequence[str]) -> pd.DataFrame:
 def gap_chart(of_set: pd.DataFrame, along: str, order: Sequence[str]) -> alt.Chart:
     shown = of_set.assign(name=of_set["method"], value=of_set["gap"].clip(1e-7, 1))
     title = {"seconds": "seconds", "evaluations": "SVMs on all rows"}[along]
-    axis = alt.Axis(values=[10.0**k for k in range(-7, 1)], format=".0e")
+    logarithmic = alt.Scale(type="log", nice=False)
     return (
         alt.Chart(shown)
         .mark_line(point=True)
         .encode(
-            x=alt.X(f"{along}:Q", title=title, scale=alt.Scale(type="log"), axis=alt.Axis(tickCount=6)),
-            y=alt.Y("value:Q", title="relative gap", scale=alt.Scale(type="log"), axis=axis),
+            x=alt.X(f"{along}:Q", title=title, scale=logarithmic, axis=decades(shown[along])),
+            y=alt.Y("value:Q", title="relative gap", scale=logarithmic, axis=decades(shown["value"])),
             **palette(list(order), None, orient="bottom", columns=2),
         )
     )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from pathlib import Path
 
+import altair as alt
 import numpy as np
 import pandas as pd
 
@@ -12,6 +15,13 @@ from spnmkl.charts.files import AnyChart, to_svg
 
 def write_chart(chart: AnyChart, path: Path) -> None:
     path.write_text(to_svg(chart), encoding="utf-8")
+
+
+def decades(values: Iterable[float]) -> alt.Axis:
+    """Whole powers of ten, so that every tick can be read."""
+    found = [value for value in values if value > 0]
+    low, high = math.floor(math.log10(min(found))), math.ceil(math.log10(max(found)))
+    return alt.Axis(values=[10.0**k for k in range(low, high + 1)], format="~g")
 
 
 def spread(table: pd.DataFrame, column: str, order: list[str]) -> pd.DataFrame:

@@ -46,19 +46,19 @@ class Configuration:
 FULL = Configuration(
     Accuracy(Choice(5, 11, 1e-3, 2000), 20),
     Structures(Choice(3, 7, 1e-3, 2000), 10, (50, 100, 200)),
-    convergence.Convergence(convergence.Settings(10.0, 1e-5, 60.0, 2000), tuple(convergence.SETS)),
+    convergence.Convergence(convergence.Settings(10.0, 1e-5, 40.0, 2000), tuple(convergence.SETS)),
     sparsity.Sparsity(
-        Choice(3, 5, 1e-3, 2000),
+        Choice(3, 5, 1e-3, 400),
         5,
         tuple(sparsity.POWERS),
         ("breast_cancer", "wine", "heart", "ionosphere", "liver", "sonar"),
     ),
-    bound.Bound(bound.Settings(1e-3, 20), 10, (50, 100, 200), (2.0, 8.0, 32.0), tuple(bound.sets())),
+    bound.Bound(bound.Settings(1e-3, 20), 10, (50, 100, 200, 300), (2.0, 8.0, 32.0), tuple(bound.sets())),
 )
 SHORT = Configuration(
     Accuracy(Choice(2, 3, 1e-2, 70), 2, ("iris", "wine")),
     Structures(Choice(2, 3, 1e-2, 70), 2, (40, 80)),
-    convergence.Convergence(convergence.Settings(10.0, 1e-3, 1.0, 60), ("breast cancer",)),
+    convergence.Convergence(convergence.Settings(10.0, 1e-2, 0.3, 60), ("breast cancer",)),
     sparsity.Sparsity(Choice(2, 2, 1e-2, 70), 1, ("sparse", "1", "2"), ("wine",)),
     bound.Bound(bound.Settings(1e-2, 2), 2, (40, 60), (2.0, 8.0), ("breast_cancer",)),
 )
