@@ -102,7 +102,7 @@ def error(y: Floats, f: Floats) -> float:
 def unit_complexity(problem: Problem, signs: Floats) -> float:
     """The complexity of the ball of radius 1, (2/N) E √(½ max σᵀK(β)σ) over β ≥ 0 with cᵀβ = 1; over the given signs.
 
-    The maximum of a concave function, homogeneous of degree 1: β_v ← β_v √(d_v/c_v), where d is its gradient.
+    The maximum of a concave function, homogeneous of degree 1: β_v ← β_v d_v/c_v, where d is its gradient.
     """
     roots = []
     for sigma in signs:
@@ -110,7 +110,7 @@ def unit_complexity(problem: Problem, signs: Floats) -> float:
         for _ in range(_ROUNDS):
             flows = quadratic_flows(problem, sigma[None] * problem.Y, beta, problem.circuit)
             value = float(flows[problem.circuit.operation_start[-2] :].sum())  # ½ σᵀK(β)σ
-            beta = np.sqrt(beta * (problem.circuit.X.T @ flows) / problem.c)
+            beta = problem.circuit.X.T @ flows / problem.c
             beta /= problem.c @ beta
         roots.append(np.sqrt(value))
     return 2 / problem.n * float(np.mean(roots))
