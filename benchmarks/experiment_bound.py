@@ -310,7 +310,9 @@ def bound_chart(table: pd.DataFrame, along: str, title: str) -> alt.Chart:
         alt.Chart(long[long["value"] > 0])
         .mark_line(point=True)
         .encode(
-            x=alt.X(f"{along}:Q", title=title, scale=scale, axis=alt.Axis(values=sorted(table[along].unique()))),
+            x=alt.X(
+                f"{along}:Q", title=title, scale=scale, axis=alt.Axis(values=sorted(table[along].unique().tolist()))
+            ),
             y=alt.Y("value:Q", title="bound and gaps", scale=scale, axis=decades(long["value"])),
             color=alt.Color("structure:N", scale=colour_scale(names), sort=names, legend=key),
             strokeDash=alt.StrokeDash("kind:N", scale=dashes, sort=list(kinds.values()), legend=key),

@@ -21,7 +21,7 @@ def decades(values: Iterable[float]) -> alt.Axis:
     """Whole powers of ten, so that every tick can be read."""
     found = [value for value in values if value > 0]
     low, high = math.floor(math.log10(min(found))), math.ceil(math.log10(max(found)))
-    return alt.Axis(values=[10.0**k for k in range(low, high + 1)], format="~g")
+    return alt.Axis(values=[10.0**k for k in range(low, high + 1)], format=".0e" if low < -3 else "~g")
 
 
 def spread(table: pd.DataFrame, column: str, order: list[str]) -> pd.DataFrame:

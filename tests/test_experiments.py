@@ -19,7 +19,7 @@ import experiments
 from experiment_bound import correlation, error, hinge, unit_complexity
 from experiment_convergence import METHODS, SETS, TARGETS, Settings, Trace, followed, reached
 from experiment_data import Choice, all_sets, from_file, split_of
-from experiment_known import KNOWN, LEFT, RIGHT, additive_truth, covariance, drawn, make, nested_truth
+from experiment_known import KNOWN, LEFT, RIGHT, above, additive_truth, covariance, drawn, make, nested_truth
 from experiment_methods import Structures, auc, cells, true_branches
 from experiment_report import average_ranks, comparison, complete, critical_difference, holm, pairwise
 from experiment_sparsity import cases
@@ -30,7 +30,14 @@ from peer_methods import certified
 from spnmkl import solve
 from spnmkl.baselines import compute_kernels
 
-KEYS = {"results": 4, "known": 4, "convergence": 2, "sparsity": 4, "bound": 5}
+# File → how many columns are the key of a result, and the sections that write it.
+FILES = {
+    "results": (4, ["accuracy"]),
+    "known": (4, list(KNOWN)),
+    "convergence": (2, ["convergence"]),
+    "sparsity": (4, ["sparsity"]),
+    "bound": (5, ["bound"]),
+}
 
 
 @pytest.fixture(scope="module")
@@ -68,10 +75,10 @@ def test_every_method_has_a_result_and_is_reported(folder: Path) -> None:
     assert all((folder / "out" / name).read_text(encoding="utf-8").startswith("<svg") for name in pictures)
 
 
-@pytest.mark.parametrize("file", list(KEYS))
+@pytest.mark.parametrize("file", list(FILES))
 def test_a_run_goes_on_where_it_ended(folder: Path, file: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The last result is lost, the line before it cut: nothing else is computed again."""
-    path, depth = folder / "out" / f"{file}.csv", KEYS[file]
+    path, (depth, sections) = folder / "out" / f"{file}.csv", FILES[file]
     before = pd.read_csv(path)
     key = before.iloc[-1, :depth]
     lost = (before.iloc[:, :depth] == key).all(axis=1)
@@ -81,7 +88,8 @@ def test_a_run_goes_on_where_it_ended(folder: Path, file: str, monkeypatch: pyte
     computed = []
     add = Store.add
     monkeypatch.setattr(Store, "add", lambda self, rows: (computed.append(rows[0]), add(self, rows)))
-    main(arguments(folder))
+    monkeypatch.setattr(experiments, "warm_up", lambda: None)
+    main(arguments(folder, "--sections", *sections))
     assert [[getattr(row, name) for name in key.index] for row in computed] == [key.tolist()]
     again = pd.read_csv(path)
     measured = {"seconds"} | ({"evaluations", "step", "objective", "gap", "end"} if file == "convergence" else set())
@@ -171,6 +179,13 @@ def test_deep_and_flat_have_the_same_leaves() -> None:
         }
         assert len(set(map(tuple, leaves.values()))) == 1
         assert len(leaves["SimpleMKL"]) == sum(map(len, known.groups.values()))
+
+
+def test_differences_within_draws() -> None:
+    rows = [("n", k, "flat", 0.5 + 0.1 * k) for k in range(3)] + [("n", k, "deep", 0.6 + 0.1 * k) for k in range(2)]
+    table = pd.DataFrame([*rows, ("n", 2, "deep", 0.73)], columns=["set", "split", "method", "accuracy"])
+    # 10, 10 and 3 points: 7.67, and 4.04 / √3.
+    assert above(table, "flat", ["deep", "flat"]).to_dict() == {"deep": {"n": "+7.7 ± 2.3"}}
 
 
 def test_true_branches() -> None:
