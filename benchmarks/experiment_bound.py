@@ -245,13 +245,19 @@ def bound_lines(table: pd.DataFrame, settings: str, out: Path) -> list[str]:
             "",
             f"![Bound and measured gaps by C]({stem}_C.svg)",
         ]
-    return [*lines, "", "### Does it rank models?", "", RANKED, "", *markdown(ranked(table), "set")]
+    lines += ["", "### How loose is it?", "", LOOSE, "", *markdown(looseness(table), "set")]
+    lines += ["", "### Does it rank models?", "", RANKED, "", *markdown(ranked(table), "set")]
+    return [*lines, "", CHOSEN, "", *markdown(chosen(table), "set")]
 
 
+LOOSE = (
+    "The ratios are medians over rows, C and structures of the means over the draws, where the hinge gap is above 0."
+)
+CHOSEN = "Test error, %, of the structure with the least bound at the same rows, draw and C, and of others there:"
 RANKED = (
     "Spearman's rank correlation of the bound with the measured gaps and the test error: over the structures at the "
-    "same rows, draw and C; over C at the same rows, draw and structure; over rows at the same C, draw and structure. "
-    "Means over all such comparisons, where both differ; 1 is the same order, −1 the opposite one."
+    "same rows, draw and C; over C at the same rows, draw and structure; over rows at the same C / C_min, draw and "
+    "structure. Means over all such comparisons, where both differ; 1 is the same order, −1 the opposite one."
 )
 
 
@@ -270,6 +276,36 @@ def summary(table: pd.DataFrame, along: str) -> pd.DataFrame:
     means = table.groupby(["structure", along], sort=False)[list(columns)].mean()
     means.index = pd.Index([f"{structure}, {value:g}" for structure, value in means.index])
     return means.rename(columns=columns).map("{:.3g}".format)
+
+
+def looseness(table: pd.DataFrame) -> pd.DataFrame:
+    rows = {}
+    for name, of_set in table.groupby("set", sort=False):
+        means = of_set.groupby(["n", "multiple", "structure"])[["bound", "complexity", "hinge_gap"]].mean()
+        means = means[means["hinge_gap"] > 0]
+        rows[name] = {
+            "least bound": f"{of_set['bound'].min():.1f}",
+            "bounds below 2": f"{(of_set['bound'] < 2).sum()} of {len(of_set)}",
+            "sampled complexities below 2": f"{(of_set['complexity'] < 2).sum()} of {len(of_set)}",
+            "bound / sampled complexity": f"{(means['bound'] / means['complexity']).median():.1f}",
+            "bound / hinge gap": f"{(means['bound'] / means['hinge_gap']).median():.0f}",
+        }
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def chosen(table: pd.DataFrame) -> pd.DataFrame:
+    """Means over rows, draws and C of the test error that each way to choose among the structures leads to."""
+    together = table.groupby(["set", "n", "seed", "multiple"], sort=False)
+    by_set = {
+        title: table.loc[together[column].idxmin()].groupby("set", sort=False)["test_error"].mean()
+        for column, title in (
+            ("bound", "least bound"),
+            ("complexity", "least sampled complexity"),
+            ("test_error", "best of all"),
+        )
+    }
+    by_set["mean of all"] = together["test_error"].mean().groupby("set", sort=False).mean()
+    return (100 * pd.DataFrame(by_set)).map("{:.1f}".format)
 
 
 def ranked(table: pd.DataFrame) -> pd.DataFrame:

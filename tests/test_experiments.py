@@ -16,7 +16,7 @@ from tolerances import BOUND, COMPILED, ROUNDING, SEMIDEFINITE
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 import experiment_methods
 import experiments
-from experiment_bound import correlation, error, hinge, unit_complexity
+from experiment_bound import chosen, correlation, error, hinge, looseness, unit_complexity
 from experiment_convergence import METHODS, SETS, TARGETS, Settings, Trace, followed, reached
 from experiment_data import Choice, all_sets, from_file, split_of
 from experiment_known import KNOWN, LEFT, RIGHT, above, additive_truth, covariance, drawn, make, nested_truth
@@ -311,6 +311,17 @@ def test_losses_by_hand() -> None:
     y, f = np.array([1.0, 1.0, -1.0, -1.0]), np.array([2.0, 0.5, 0.5, -3.0])
     assert hinge(y, f) == (0 + 0.5 + 1.5 + 0) / 4
     assert error(y, f) == 1 / 4
+
+
+def test_what_the_least_bound_chooses() -> None:
+    rows = [(0, "a", 1.0, 5.0, 0.3), (0, "b", 2.0, 4.0, 0.1), (1, "a", 9.0, 1.0, 0.2), (1, "b", 3.0, 2.0, 0.4)]
+    table = pd.DataFrame(rows, columns=["seed", "structure", "bound", "complexity", "test_error"])
+    table = table.assign(set="s", n=9, multiple=2.0, hinge_gap=[0.5, 0.5, 0.5, -1.5])
+    told = {"least bound": "35.0", "least sampled complexity": "15.0", "best of all": "15.0", "mean of all": "25.0"}
+    assert chosen(table).loc["s"].to_dict() == told
+    loose = looseness(table).loc["s"]
+    # Means of a: 5, 3 and 0.5; of b the hinge gap is not above 0.
+    assert loose.tolist() == ["1.0", "1 of 4", "1 of 4", "1.7", "10"]
 
 
 def test_rank_correlation_within_groups() -> None:
