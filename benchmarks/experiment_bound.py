@@ -27,7 +27,7 @@ from sklearn.preprocessing import StandardScaler
 from spnmkl import SPN, C_min, solve
 from spnmkl.baselines import Method, baselines, compute_kernels
 from spnmkl.certificate import quadratic_flows
-from spnmkl.charts.look import colour_scale
+from spnmkl.charts.look import colour_scale, layered
 from spnmkl.inspection import complexity_bound
 from spnmkl.kernels import cross_kernels
 from spnmkl.problem import Problem
@@ -288,6 +288,7 @@ def looseness(table: pd.DataFrame) -> pd.DataFrame:
             "bounds below 2": f"{(of_set['bound'] < 2).sum()} of {len(of_set)}",
             "sampled complexities below 2": f"{(of_set['complexity'] < 2).sum()} of {len(of_set)}",
             "bound / sampled complexity": f"{(means['bound'] / means['complexity']).median():.1f}",
+            "sampled complexity / hinge gap": f"{(means['complexity'] / means['hinge_gap']).median():.1f}",
             "bound / hinge gap": f"{(means['bound'] / means['hinge_gap']).median():.0f}",
         }
     return pd.DataFrame.from_dict(rows, orient="index")
@@ -335,22 +336,18 @@ def correlation(table: pd.DataFrame, held: list[str], column: str) -> float:
     return float(np.mean(found)) if found else float("nan")
 
 
-def bound_chart(table: pd.DataFrame, along: str, title: str) -> alt.Chart:
+def bound_chart(table: pd.DataFrame, along: str, title: str) -> alt.LayerChart:
     kinds = {"bound": "Theorem 2", "complexity": "sampled complexity", "hinge_gap": "hinge loss, test − training"}
     means = table.groupby(["structure", along], sort=False)[list(kinds)].mean().rename(columns=kinds)
     long = means.reset_index().melt(["structure", along], var_name="kind", value_name="value")
     names = list(dict.fromkeys(table["structure"]))
-    scale, key = alt.Scale(type="log", nice=False), alt.Legend(title=None, symbolType="stroke", labelLimit=220)
+    scale = alt.Scale(type="log", nice=False)
+    key = alt.Legend(title=None, symbolType="stroke", symbolSize=300, labelLimit=220)
     dashes = alt.Scale(domain=list(kinds.values()), range=[[1, 0], [6, 3], [2, 2]])
-    return (
-        alt.Chart(long[long["value"] > 0])
-        .mark_line(point=True)
-        .encode(
-            x=alt.X(
-                f"{along}:Q", title=title, scale=scale, axis=alt.Axis(values=sorted(table[along].unique().tolist()))
-            ),
-            y=alt.Y("value:Q", title="bound and gaps", scale=scale, axis=decades(long["value"])),
-            color=alt.Color("structure:N", scale=colour_scale(names), sort=names, legend=key),
-            strokeDash=alt.StrokeDash("kind:N", scale=dashes, sort=list(kinds.values()), legend=key),
-        )
+    base = alt.Chart(long[long["value"] > 0]).encode(
+        x=alt.X(f"{along}:Q", title=title, scale=scale, axis=alt.Axis(values=sorted(table[along].unique().tolist()))),
+        y=alt.Y("value:Q", title="bound and gaps", scale=scale, axis=decades(long["value"])),
+        color=alt.Color("structure:N", scale=colour_scale(names), sort=names, legend=key),
     )
+    dash = alt.StrokeDash("kind:N", scale=dashes, sort=list(kinds.values()), legend=key)
+    return layered(base.mark_line().encode(strokeDash=dash), base.mark_circle(size=30, opacity=1))

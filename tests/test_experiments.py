@@ -321,7 +321,7 @@ def test_what_the_least_bound_chooses() -> None:
     assert chosen(table).loc["s"].to_dict() == told
     loose = looseness(table).loc["s"]
     # Means of a: 5, 3 and 0.5; of b the hinge gap is not above 0.
-    assert loose.tolist() == ["1.0", "1 of 4", "1 of 4", "1.7", "10"]
+    assert loose.tolist() == ["1.0", "1 of 4", "1 of 4", "1.7", "6.0", "10"]
 
 
 def test_rank_correlation_within_groups() -> None:
