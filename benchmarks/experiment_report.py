@@ -1,54 +1,89 @@
-"""What `experiments.py` found, as tables, tests and pictures: from its table of results alone."""
+"""What `experiments.py` found, as tables, tests and pictures: from its files of results alone."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable
 from itertools import combinations
 from pathlib import Path
 
 import altair as alt
 import numpy as np
 import pandas as pd
+from experiment_bound import bound_lines
+from experiment_convergence import convergence_lines
+from experiment_known import KNOWN, known_lines
+from experiment_sparsity import sparsity_lines
+from experiment_store import read
+from experiment_tables import markdown, spread, write_chart
 from numpy.typing import NDArray
 from peers import machine, versions
 from scipy import stats
 
-from spnmkl.charts.files import to_svg
-from spnmkl.charts.look import GREY, layered, palette
+from spnmkl.charts.look import GREY, layered
 
 Floats = NDArray[np.float64]
 PACKAGES = ("spnmkl", "numpy", "scipy", "scikit-learn", "numba", "MKLpy")
+RUNS = "runs.json"
 LEVEL = 0.05
 # With five sets the smallest p of a two-sided signed-rank test is 1/16.
 FEWEST_SETS = 6
 
 
-def write_report(table: pd.DataFrame, choice: Mapping[str, object], command: str, out: Path) -> None:
-    accuracy, recovery = (table[table["section"] == section] for section in ("accuracy", "recovery"))
-    settings = ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in choice.items())
+def note_run(out: Path, command: str) -> None:
+    """Remember by what the results were computed: a report may be written later, elsewhere."""
+    path = out / RUNS
+    runs = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+    run = {"command": command, "versions": versions(PACKAGES), "machine": machine()}
+    if run not in runs:
+        path.write_text(json.dumps([*runs, run], indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def write_report(out: Path) -> None:
+    """From the files of a folder alone."""
+    cells = pd.concat([read(out / "results.csv"), read(out / "known.csv")], ignore_index=True)
+    cells = cells if len(cells) else pd.DataFrame(columns=["section"])
+    runs = json.loads((out / RUNS).read_text(encoding="utf-8")) if (out / RUNS).exists() else []
     lines = [
         "# Results of benchmarks/experiments.py",
         "",
-        f"Written by `{command}` from results.csv, which holds every single result.",
+        "Written from the CSV files beside it, which hold every single result. They were computed by",
         "",
-        f"{versions(PACKAGES)}; {machine()}. Settings: {settings}.",
-        *(accuracy_lines(accuracy, out) if len(accuracy) else []),
-        *(recovery_lines(recovery, out) if len(recovery) else []),
+        *(f"- `{run['command']}`: {run['versions']}; {run['machine']}." for run in runs),
     ]
+    accuracy = cells[cells["section"] == "accuracy"]
+    if len(accuracy):
+        lines += ["", "## Accuracy", "", _settings(out / "choice.json"), "", *accuracy_lines(accuracy, out)]
+    for name in KNOWN:
+        if len(of_name := cells[cells["section"] == name]):
+            described = out / ("known.json" if (out / "known.json").exists() else "choice.json")
+            lines += known_lines(name, of_name, _settings(described), out)
+    if len(steps := read(out / "convergence.csv")):
+        lines += convergence_lines(steps, json.loads((out / "convergence.json").read_text()), out)
+    if len(pruned := read(out / "sparsity.csv", ["p"])):
+        lines += sparsity_lines(pruned, _settings(out / "sparsity.json"), out)
+    if len(measured := read(out / "bound.csv")):
+        lines += bound_lines(measured, _settings(out / "bound.json"), out)
     (out / "report.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _settings(path: Path) -> str:
+    found = json.loads(path.read_text(encoding="utf-8"))
+    told = (f"{name.replace('_', ' ')} {value:g}" for name, value in found.items())
+    return f"Settings: {', '.join(told)}."
 
 
 def accuracy_lines(table: pd.DataFrame, out: Path) -> list[str]:
     ranked = complete(table, "accuracy")
     ranks = average_ranks(ranked)
     order = [*ranks.index, *(m for m in table["method"].unique() if m not in ranks)]
-    lines = ["", "## Accuracy", "", *described(table)]
+    lines = described(table)
     for column, title in (("accuracy", "Accuracy"), ("auc", "Area under the ROC curve")):
         lines += ["", f"### {title}, % on test rows, mean ± standard error over the splits", ""]
         lines += markdown(spread(table, column, order), "set")
     lines += ["", "### Ranks of mean accuracy over the sets (1 is best)", "", *comparison(ranked, ranks)]
     if len(ranked) > 1:
-        (out / "ranks.svg").write_text(to_svg(rank_chart(ranks, critical_difference(*ranked.shape[::-1]))))
+        write_chart(rank_chart(ranks, critical_difference(*ranked.shape[::-1])), out / "ranks.svg")
         lines += ["", "![Average ranks](ranks.svg)"]
     return [*lines, "", "### What it took", "", *markdown(costs(table, order), "method")]
 
@@ -80,21 +115,6 @@ def complete(table: pd.DataFrame, column: str) -> pd.DataFrame:
 def average_ranks(means: pd.DataFrame) -> pd.Series:
     """Method → its rank averaged over the sets, best first; equal means share a rank."""
     return means.round(12).rank(axis=1, ascending=False).mean().sort_values(kind="stable")
-
-
-def spread(table: pd.DataFrame, column: str, order: list[str]) -> pd.DataFrame:
-    """Per set and method 'mean ± standard error' in %, the best mean of a set in bold."""
-    groups = table.groupby(["set", "method"], sort=False)[column]
-    means, errors = (100 * frame.unstack("method") for frame in (groups.mean(), groups.sem()))
-
-    def told(name: str, method: str) -> str:
-        mean, error = means.loc[name, method], errors.loc[name, method]
-        if np.isnan(mean):
-            return ""
-        text = f"{mean:.1f}" + ("" if np.isnan(error) else f" ± {error:.1f}")
-        return f"**{text}**" if round(mean, 9) == round(means.loc[name].max(), 9) else text
-
-    return pd.DataFrame({m: {name: told(name, m) for name in means.index} for m in order})
 
 
 def costs(table: pd.DataFrame, order: list[str]) -> pd.DataFrame:
@@ -177,51 +197,3 @@ def rank_chart(ranks: pd.Series, cd: float) -> alt.LayerChart:
     points = base.mark_point(filled=True, size=80, opacity=1).encode(x=alt.X("rank:Q", title=title))
     bars = base.mark_rule(strokeWidth=2, color=GREY).encode(x=alt.X("low:Q", title=title), x2="high:Q")
     return layered(bars, points, height=26 * len(ranks) + 20)
-
-
-def recovery_lines(table: pd.DataFrame, out: Path) -> list[str]:
-    groups = table.groupby(["method", "n"], sort=False)["accuracy"]
-    curves = pd.DataFrame({"mean": groups.mean(), "error": groups.sem()}).reset_index()
-    largest = curves[curves["n"] == curves["n"].max()].sort_values("mean", ascending=False, kind="stable")
-    order = list(largest["method"])
-    (out / "recovery.svg").write_text(to_svg(curve_chart(curves, order)))
-    asked = table[table["share"].notna()].groupby("n", sort=True)
-    branch = pd.DataFrame(
-        {
-            "its share of the decision": (100 * asked["share"].mean()).map("{:.0f} %".format),
-            "carries most": asked["heaviest"].agg(lambda found: f"{found.sum():.0f} of {len(found)}"),
-        }
-    )
-    return [
-        "",
-        "## Labels from a known structure",
-        "",
-        f"Labels drawn from β(K[u1] + K[u2])∘(K[v1] + K[v2]) over eight columns; {table['split'].nunique()} draws, "
-        f"{table['n_test'].iloc[0]} test rows each. All but the true structure and the RBF-SVM have one kernel per "
-        "column.",
-        "",
-        "### Accuracy, % on test rows, mean ± standard error over the draws",
-        "",
-        *markdown(spread(table, "accuracy", order), "trained on"),
-        "",
-        "![Accuracy by rows](recovery.svg)",
-        "",
-        "### The true branch among four (true product, product of noise, two sums)",
-        "",
-        *markdown(branch, "rows"),
-    ]
-
-
-def curve_chart(curves: pd.DataFrame, order: list[str]) -> alt.Chart:
-    base = alt.Chart(curves.rename(columns={"method": "name"}))
-    return base.mark_line(point=True).encode(
-        x=alt.X("n:Q", title="rows to learn from"),
-        y=alt.Y("mean:Q", title="test accuracy", scale=alt.Scale(zero=False), axis=alt.Axis(format="~%")),
-        **palette(order, None),
-    )
-
-
-def markdown(table: pd.DataFrame, corner: str) -> list[str]:
-    head = [corner, *map(str, table.columns)]
-    rows = [[str(index), *map(str, row)] for index, row in zip(table.index, table.to_numpy(), strict=True)]
-    return [f"| {' | '.join(row)} |" for row in (head, ["---", *["---:"] * len(table.columns)], *rows)]

@@ -24,13 +24,20 @@ Floats = NDArray[np.float64]
 CONIC_ROWS = 500  # 398 rows took 40 s and 0.5 GB; dense factorisations grow with the cube of the rows
 
 
+def unwatched(weights: Floats, value: float) -> None: ...
+
+
 @dataclass(frozen=True)
 class Asked:
-    """What a method may know beside the data: the gap to reach, Σ_m β_m at the optimum, and when to give up."""
+    """What a method may know beside the data: the gap to reach, Σ_m β_m at the optimum, and when to give up.
+
+    `watch` is told the weights and the value of every SVM of the methods that are written here.
+    """
 
     tol: float
     total: float = 1.0
     seconds: float = np.inf
+    watch: Callable[[Floats, float], object] = unwatched
 
 
 Method = Callable[[Floats, Floats, float, Asked], Floats]
@@ -119,7 +126,7 @@ def analytic(kernels: Floats, y: Floats, C: float, asked: Asked, p: float = 1.0)
     """Alternation of an SVM and the best weights for its w, as Kloft et al. (2011), until the objective rests."""
     beta, before, end = np.full(len(kernels), 1 / len(kernels)), np.inf, time.perf_counter() + asked.seconds
     while True:
-        value, a = svm(kernels, y, C, beta, asked.tol)
+        value, a = svm(kernels, y, C, beta, asked)
         value += (beta**p).sum()
         if value >= before * (1 - asked.tol / 100) or time.perf_counter() > end:
             return beta
@@ -133,11 +140,11 @@ def simple_mkl(kernels: Floats, y: Floats, C: float, asked: Asked) -> Floats:
     """
 
     def objective(d: Floats) -> float:
-        return svm(kernels, y, C * asked.total, d, asked.tol)[0]
+        return svm(kernels, y, C * asked.total, d, asked)[0]
 
     d, end = np.full(len(kernels), 1 / len(kernels)), time.perf_counter() + asked.seconds
     while time.perf_counter() < end:
-        value, a = svm(kernels, y, C * asked.total, d, asked.tol)
+        value, a = svm(kernels, y, C * asked.total, d, asked)
         q = norms(kernels, a)
         if q.max() - q @ d <= 2 * asked.tol * value:
             break
@@ -193,11 +200,13 @@ def line_search(objective: Callable[[Floats], float], d: Floats, direction: Floa
     return float(found.x)
 
 
-def svm(kernels: Floats, y: Floats, C: float, weights: Floats, tol: float) -> tuple[float, Floats]:
+def svm(kernels: Floats, y: Floats, C: float, weights: Floats, asked: Asked) -> tuple[float, Floats]:
     """The SVM's dual value at these weights, and α∘y; solved more closely than the weights have to be."""
     K = combined(kernels, weights)
-    a = signed_alpha(K, y, C, tol / 10)
-    return float(np.abs(a).sum() - a @ (K @ a) / 2), a
+    a = signed_alpha(K, y, C, asked.tol / 10)
+    value = float(np.abs(a).sum() - a @ (K @ a) / 2)
+    asked.watch(weights, value)
+    return value, a
 
 
 def norms(kernels: Floats, a: Floats) -> Floats:

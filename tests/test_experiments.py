@@ -1,20 +1,43 @@
 """The experiments: the short configuration from end to end, that it resumes, and its statistics."""
 
+import itertools
 import sys
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from cases import FIGURE_1, Case, case_of, flat
+from oracles import Array, combined_kernel, objective_J, path_counts, path_kernels
 from scipy import stats
-from tolerances import ROUNDING
+from scipy.optimize import minimize
+from tolerances import BOUND, COMPILED, ROUNDING, SEMIDEFINITE
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+import experiment_methods
 import experiments
+from experiment_bound import chosen, correlation, error, hinge, looseness, unit_complexity
+from experiment_convergence import METHODS, SETS, TARGETS, Settings, Trace, followed, reached
+from experiment_data import Choice, all_sets, from_file, split_of
+from experiment_known import KNOWN, LEFT, RIGHT, above, additive_truth, covariance, drawn, make, nested_truth
+from experiment_methods import Structures, auc, cells, true_branches
 from experiment_report import average_ranks, comparison, complete, critical_difference, holm, pairwise
-from experiments import all_sets, auc, from_file, known_split, main, split_of
+from experiment_sparsity import cases
+from experiment_store import Store
+from experiments import main
+from peer_methods import certified
 
+from spnmkl import solve
 from spnmkl.baselines import compute_kernels
+
+# File → how many columns are the key of a result, and the sections that write it.
+FILES = {
+    "results": (4, ["accuracy"]),
+    "known": (4, list(KNOWN)),
+    "convergence": (2, ["convergence"]),
+    "sparsity": (4, ["sparsity"]),
+    "bound": (5, ["bound"]),
+}
 
 
 @pytest.fixture(scope="module")
@@ -35,47 +58,70 @@ def arguments(folder: Path, *more: str) -> list[str]:
 
 
 def test_every_method_has_a_result_and_is_reported(folder: Path) -> None:
-    table = pd.read_csv(folder / "out" / "results.csv")
-    accuracy, recovery = (table[table["section"] == section] for section in ("accuracy", "recovery"))
-    expected = set(experiments.accuracy_methods(from_file(folder / "tiny.csv")))
-    assert set(accuracy["method"]) == expected
-    assert set(recovery["method"]) == set(experiments.known_methods())
+    accuracy, known = (pd.read_csv(folder / "out" / f"{name}.csv") for name in ("results", "known"))
+    assert set(accuracy["method"]) == set(experiment_methods.accuracy_methods(from_file(folder / "tiny.csv")))
+    for name, structure in KNOWN.items():
+        of_structure = known[known["section"] == name].set_index("method")
+        assert set(of_structure.index) == set(structure.methods())
+        assert of_structure["share"].dropna().index.tolist() == [structure.question]
+    table = pd.concat([accuracy, known])
     assert table[["accuracy", "auc", "validation"]].stack().between(0, 1).all()
     assert (table["active"] <= table["kernels"]).all()
     assert (table["gap"].dropna() <= 1e-2).all()
-    assert recovery.set_index("method")["share"].dropna().index.tolist() == [experiments.QUESTION]
     report = (folder / "out" / "report.md").read_text(encoding="utf-8")
-    assert all(name in report for name in table["method"])
-    assert "--short" in report
-    assert (folder / "out" / "recovery.svg").read_text(encoding="utf-8").startswith("<svg")
+    assert all(name in report for name in [*table["method"], *METHODS, "Theorem 2", "--short"])
+    pictures = [line.partition("](")[2].rstrip(")") for line in report.splitlines() if line.startswith("![")]
+    assert len(pictures) == 9
+    assert all((folder / "out" / name).read_text(encoding="utf-8").startswith("<svg") for name in pictures)
 
 
-def test_a_run_goes_on_where_it_ended(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = folder / "out" / "results.csv"
-    whole = path.read_text(encoding="utf-8")
-    lines = whole.splitlines(keepends=True)
-    path.write_text("".join(lines[:-1]) + lines[-1][:9], encoding="utf-8")
+@pytest.mark.parametrize("file", list(FILES))
+def test_a_run_goes_on_where_it_ended(folder: Path, file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last result is lost, the line before it cut: nothing else is computed again."""
+    path, (depth, sections) = folder / "out" / f"{file}.csv", FILES[file]
+    before = pd.read_csv(path)
+    key = before.iloc[-1, :depth]
+    lost = (before.iloc[:, :depth] == key).all(axis=1)
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    kept = [line for line, gone in zip(lines[1:], lost, strict=True) if not gone]
+    path.write_text("".join([lines[0], *kept]) + lines[-1][:9], encoding="utf-8")
     computed = []
-    add = experiments.Results.add
-    monkeypatch.setattr(experiments.Results, "add", lambda self, cell: (computed.append(cell.method), add(self, cell)))
-    main(arguments(folder))
-    assert computed == [experiments.QUESTION]
-    again, before = pd.read_csv(path), lines[-1].split(",")
-    assert len(again) == len(lines) - 1
-    assert again["accuracy"].iloc[-1] == float(before[list(again).index("accuracy")])
+    add = Store.add
+    monkeypatch.setattr(Store, "add", lambda self, rows: (computed.append(rows[0]), add(self, rows)))
+    monkeypatch.setattr(experiments, "warm_up", lambda: None)
+    main(arguments(folder, "--sections", *sections))
+    assert [[getattr(row, name) for name in key.index] for row in computed] == [key.tolist()]
+    again = pd.read_csv(path)
+    measured = {"seconds"} | ({"evaluations", "step", "objective", "gap", "end"} if file == "convergence" else set())
+    steady = [name for name in before if name not in measured]
+    pd.testing.assert_frame_equal(again[steady].drop_duplicates(), before[steady].drop_duplicates())
+
+
+def test_results_of_other_settings_are_not_mixed(folder: Path) -> None:
     with pytest.raises(SystemExit, match="results of other settings"):
         main(arguments(folder, "--folds", "3"))
 
 
+def test_a_report_needs_the_files_alone(folder: Path) -> None:
+    path = folder / "out" / "report.md"
+    before = path.read_text(encoding="utf-8")
+    path.unlink()
+    main(["--report-only", "--out", str(folder / "out")])
+    assert path.read_text(encoding="utf-8") == before
+
+
 def test_nothing_is_learned_from_test_rows(folder: Path) -> None:
     data = from_file(folder / "tiny.csv")
-    split = split_of(data, 0, experiments.SHORT.choice)
+    split = split_of(data, 0, Choice(2, 3, 1e-2, 70))
     np.testing.assert_allclose(split.X.mean(axis=0), 0, atol=ROUNDING)
     assert np.abs(split.X_test.mean(axis=0)).max() > 1e-3
-    small, large = known_split(0, 50), known_split(0, 200)
-    np.testing.assert_array_equal(small.X_test, large.X_test)
-    np.testing.assert_array_equal(small.X, large.X[:50])
-    assert not (set(map(tuple, large.X)) & set(map(tuple, large.X_test)))
+    for known in KNOWN.values():
+        small, large = known.split(0, 50), known.split(0, 200)
+        np.testing.assert_array_equal(small.X_test, large.X_test)
+        np.testing.assert_array_equal(small.X, large.X[:50])
+        assert not (set(map(tuple, large.X)) & set(map(tuple, large.X_test)))
+    with pytest.raises(SystemExit, match="has 300 rows to learn from"):
+        KNOWN["recovery"].split(0, 301)
 
 
 def test_sets_are_found(folder: Path) -> None:
@@ -96,15 +142,195 @@ def test_easy_mkl_takes_part_where_it_can(monkeypatch: pytest.MonkeyPatch) -> No
         asked.append((len(kernels), set(y.tolist()), name))
         return np.arange(len(kernels), dtype=float)
 
-    monkeypatch.setattr(experiments, "mklpy", mklpy)
-    monkeypatch.setattr(experiments, "find_spec", lambda name: name == "MKLpy")
-    assert "EasyMKL (MKLpy)" not in experiments.accuracy_methods(all_sets(None)["iris"]())
+    monkeypatch.setattr(experiment_methods, "mklpy", mklpy)
+    monkeypatch.setattr(experiment_methods, "find_spec", lambda name: name == "MKLpy")
+    assert "EasyMKL (MKLpy)" not in experiment_methods.accuracy_methods(all_sets(None)["iris"]())
     data = all_sets(None)["breast_cancer"]()
-    method = experiments.accuracy_methods(data)["EasyMKL (MKLpy)"]
-    split = split_of(data, 0, experiments.SHORT.choice)
+    method = experiment_methods.accuracy_methods(data)["EasyMKL (MKLpy)"]
+    split = split_of(data, 0, Choice(2, 3, 1e-2, 70))
     found = method.fit(compute_kernels([method], split.X)[0], split.y, points=2, folds=2)
     assert asked == 3 * [(15, {-1.0, 1.0}, "EasyMKL")]
     assert len(found.model.active) == 14
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_labels_drawn_from_a_structure_are_those_of_the_sample(seed: int) -> None:
+    """`make.known` writes its covariance out by hand."""
+    found = drawn(make.true_structure, [*make.LEFT, *make.RIGHT], 400, seed)
+    pd.testing.assert_frame_equal(found, make.known(seed))
+
+
+def test_covariances_by_hand() -> None:
+    X = np.random.default_rng(0).uniform(-1.7, 1.7, (30, 12))
+    K = np.exp(-((X[:, None] - X[None]) ** 2)).transpose(2, 0, 1)
+    columns = [f"{group}{k}" for group in "abc" for k in range(1, 5)]
+    by_hand = K[0] * (K[1] + K[2]) + K[4] * (K[5] + K[6])
+    np.testing.assert_allclose(covariance(nested_truth(), X, columns), by_hand, rtol=COMPILED)
+    by_hand = K[0] + K[1] + K[4] + K[5]
+    np.testing.assert_allclose(covariance(additive_truth(), X[:, :8], [*LEFT, *RIGHT]), by_hand, rtol=COMPILED)
+
+
+def test_deep_and_flat_have_the_same_leaves() -> None:
+    for known in KNOWN.values():
+        methods = known.methods()
+        leaves = {
+            name: sorted(set(map(methods[name].candidates[0].label, methods[name].candidates[0].kernels)))
+            for name in {"SimpleMKL", "composite", "product of sums", "nested groups"} & set(methods)
+        }
+        assert len(set(map(tuple, leaves.values()))) == 1
+        assert len(leaves["SimpleMKL"]) == sum(map(len, known.groups.values()))
+
+
+def test_differences_within_draws() -> None:
+    rows = [("n", k, "flat", 0.5 + 0.1 * k) for k in range(3)] + [("n", k, "deep", 0.6 + 0.1 * k) for k in range(2)]
+    table = pd.DataFrame([*rows, ("n", 2, "deep", 0.73)], columns=["set", "split", "method", "accuracy"])
+    # 10, 10 and 3 points: 7.67, and 4.04 / √3.
+    assert above(table, "flat", ["deep", "flat"]).to_dict() == {"deep": {"n": "+7.7 ± 2.3"}}
+
+
+def test_true_branches() -> None:
+    """The share of the first is what the others leave; all of them carry everything."""
+    job = next(Structures(Choice(2, 2, 1e-2, 40), 1, (40,)).jobs("nested"))
+    method, split = job.methods["which of six branches"], job.data()
+    matrices, _ = compute_kernels([method], split.X, split.names)
+    found = method.fit(matrices, split.y, [1.0])
+    shares = [true_branches(found, matrices, k)[0] for k in range(1, 6)]
+    assert shares == sorted(shares)
+    single = np.diff([0.0, *shares, 1.0])
+    assert sum(single) == pytest.approx(1)
+    for k in range(1, 6):
+        assert true_branches(found, matrices, k)[1] == float(single[:k].min() >= single[k:].max() - ROUNDING)
+    (cell,) = cells(job, [method], Choice(2, 2, 1e-2, 40))
+    assert 0 <= cell.share <= 1
+
+
+@pytest.fixture(scope="module")
+def mkl() -> tuple[Array, Array]:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 3))
+    kernels = np.array([np.exp(-gamma * (X[:, None, j] - X[:, j]) ** 2) for j in range(3) for gamma in (0.3, 3.0)])
+    return kernels, np.where(np.sin(2 * X[:, 0]) + X[:, 1] + 0.5 * rng.normal(size=50) > 0, 1.0, -1.0)
+
+
+@pytest.mark.parametrize("method", list(METHODS))
+def test_gaps_are_recomputed_on_one_objective(mkl: tuple[Array, Array], method: str) -> None:
+    kernels, y = mkl
+    C = 10.0
+    exact = certified(kernels, y, C, BOUND)
+    steps = followed("set", method, kernels, y, Settings(C, 1e-3, 5.0, 50), exact)
+    assert [step.gap for step in steps] == pytest.approx([1 - exact.dual_bound / step.objective for step in steps])
+    assert all(before.seconds < after.seconds for before, after in itertools.pairwise(steps))
+    assert steps[-1].gap == min(step.gap for step in steps)
+    assert -BOUND <= steps[-1].gap <= 1e-3 if method == "newton" else -BOUND <= steps[-1].gap <= 2e-2
+    assert [bool(step.end) for step in steps] == [False] * (len(steps) - 1) + [True]
+    total = {"SimpleMKL": sum(exact.beta.values()), "analytic": 1.0}.get(method.split()[0])
+    if total is not None:  # they begin with equal weights
+        leaves = {f"K{m}": K for m, K in enumerate(kernels)}
+        equal = {f"P{m}": total / len(kernels) for m in range(len(kernels))}
+        first = objective_J(flat(len(kernels)), leaves, y, C, 1.0, 1.0, equal)
+        assert steps[0].objective == pytest.approx(first, rel=1e-6)
+        assert steps[0].evaluations == 1
+
+
+def test_a_trace_keeps_what_falls_much_or_below_a_target() -> None:
+    trace = Trace(1.0)
+    for k, gap in enumerate([0.5, 0.4, 0.3, 0.31, 0.29, 0.099, 0.098]):
+        trace.note(np.full(1, gap), 1 / (1 - gap), k + 1)
+    assert [point[1] for point in trace.points()] == [1, 3, 6, 7]
+    assert [point[3].item() for point in trace.points()] == [0.5, 0.3, 0.099, 0.098]
+
+
+def test_when_a_gap_was_reached() -> None:
+    columns = ["method", "seconds", "evaluations", "gap", "end"]
+    table = pd.DataFrame(
+        [("a", 0.1, 1, 0.2, ""), ("a", 0.25, 4, 5e-3, ""), ("a", 1.0, 9, 2e-3, "time")], columns=columns
+    )
+    assert reached(table, ["a"]).loc["a"].tolist() == [*2 * ["0.25 (4)"], "–", "–", "2e-03, time, 1.00 (9)"]
+    assert len(TARGETS) == 4
+    assert len(SETS) == 3
+
+
+def test_what_sparsity_asks_for(folder: Path) -> None:
+    data = from_file(folder / "tiny.csv")
+    found = cases(data.groups, ("sparse", "0.5", "1", "4/3"))
+    assert [structure for structure, p in found if p == "sparse"] == ["sums and product"]
+    method, settings = found["composite", "4/3"]
+    assert {method.candidates[0].p(v) for v in method.candidates[0].products} == {4 / 3}
+    assert settings == {}
+    assert found["flat", "0.5"][1] == {"p": 0.5}
+    table = pd.read_csv(folder / "out" / "sparsity.csv", dtype={"p": str}).set_index(["structure", "p"])
+    above = table.xs("2", level="p")
+    assert (above["active_products"] == above["products"]).all()
+    row = table.loc["flat", "1"]
+    split = split_of(data, 0, experiments.SHORT.sparsity.choice)
+    method = found["flat", "1"][0]
+    matrices, _ = compute_kernels([method], split.X)
+    (spn,) = method.candidates
+    again = solve(spn, {leaf: matrices[spn.label(leaf)] for leaf in spn.kernels}, split.y, C=row["C"], tol=1e-2)
+    assert row["active_products"] == np.count_nonzero(list(again.beta.values()))
+
+
+def largest_quadratic(case: Case, sigma: Array) -> float:
+    """max σᵀK(β)σ over cᵀβ = 1, by a general solver over shares c_v β_v."""
+    c = np.array(list(path_counts(case.structure).values()))
+    ids = list(path_counts(case.structure))
+
+    def negative(shares: Array) -> float:
+        K = combined_kernel(case.structure, case.kernels, dict(zip(ids, shares / c, strict=True)))
+        return -float(sigma @ K @ sigma)
+
+    start = np.full(len(c), 1 / len(c))
+    whole = {"type": "eq", "fun": lambda shares: shares.sum() - 1}
+    return -minimize(negative, start, bounds=[(1e-12, 1)] * len(c), constraints=whole, method="SLSQP").fun
+
+
+@pytest.mark.parametrize("structure", [flat(4), FIGURE_1], ids=["flat", "figure 1"])
+def test_the_sampled_complexity_is_that_of_the_ball(structure: dict) -> None:
+    case = case_of(structure)
+    problem = solve(*case.posed).problem(case.kernels)
+    signs = np.random.default_rng(1).choice([-1.0, 1.0], (3, problem.n))
+    values = [largest_quadratic(case, sigma) for sigma in signs]
+    if structure is not FIGURE_1:
+        kernels = path_kernels(structure, case.kernels)
+        assert values == pytest.approx([max(s @ K @ s for K in kernels) for s in signs], rel=1e-4)
+    expected = 2 / problem.n * np.mean(np.sqrt(np.array(values) / 2))
+    assert unit_complexity(problem, signs) == pytest.approx(expected, rel=5e-3)
+    assert unit_complexity(problem, signs) <= expected * (1 + 1e-6)
+
+
+def test_the_bound_is_above_the_complexity(folder: Path) -> None:
+    table = pd.read_csv(folder / "out" / "bound.csv")
+    assert (table["complexity"] < table["bound"]).all()
+    by_parts = 2 * table["A"] / table["n"] * (table["regularizer"] + table["loss"])
+    np.testing.assert_allclose(table["bound"], by_parts, rtol=SEMIDEFINITE)
+    # C Σ ℓ and the mean hinge loss are the same but for the intercept, which the theorem takes at its best.
+    assert (table["loss"] <= table["C"] * table["n"] * table["training_hinge"] * (1 + 1e-6)).all()
+
+
+def test_losses_by_hand() -> None:
+    y, f = np.array([1.0, 1.0, -1.0, -1.0]), np.array([2.0, 0.5, 0.5, -3.0])
+    assert hinge(y, f) == (0 + 0.5 + 1.5 + 0) / 4
+    assert error(y, f) == 1 / 4
+
+
+def test_what_the_least_bound_chooses() -> None:
+    rows = [(0, "a", 1.0, 5.0, 0.3), (0, "b", 2.0, 4.0, 0.1), (1, "a", 9.0, 1.0, 0.2), (1, "b", 3.0, 2.0, 0.4)]
+    table = pd.DataFrame(rows, columns=["seed", "structure", "bound", "complexity", "test_error"])
+    table = table.assign(set="s", n=9, multiple=2.0, hinge_gap=[0.5, 0.5, 0.5, -1.5])
+    told = {"least bound": "35.0", "least sampled complexity": "15.0", "best of all": "15.0", "mean of all": "25.0"}
+    assert chosen(table).loc["s"].to_dict() == told
+    loose = looseness(table).loc["s"]
+    # Means of a: 5, 3 and 0.5; of b the hinge gap is not above 0.
+    assert loose.tolist() == ["1.0", "1 of 4", "1 of 4", "1.7", "6.0", "10"]
+
+
+def test_rank_correlation_within_groups() -> None:
+    table = pd.DataFrame(
+        {"seed": [0, 0, 0, 1, 1, 1, 2, 2], "bound": [1, 2, 3, 1, 2, 3, 1, 1], "gap": [1, 5, 6, 3, 2, 1, 0, 1]}
+    )
+    assert correlation(table, ["seed"], "gap") == pytest.approx(0.0)  # 1 and −1; the third group ties
+    assert correlation(table[:3], ["seed"], "gap") == pytest.approx(1.0)
+    assert np.isnan(correlation(table[6:], ["seed"], "gap"))
 
 
 def test_auc_of_more_classes_is_the_mean_over_classes() -> None:
