@@ -23,7 +23,7 @@ def write(folder: Path, name: str, content: str | bytes) -> Path:
         ("t.csv", "height,colour\n1.5,red\n2,blue\n"),
         ("t.CSV", "height,colour\r\n1.5,red\r\n2,blue\r\n"),
         ("t.tsv", "height\tcolour\n1.5\tred\n2\tblue\n"),
-        ("t.csv.gz", gzip.compress(b"height,colour\n1.5,red\n2,blue\n")),
+        ("t.csv.gz", gzip.compress(b"height,colour\n1.5,red\n2,blue\n", mtime=0)),
         ("t.csv", "\ufeffheight,colour\n1.5,red\n2,blue"),
         ("t.csv", "height;colour\n1,5;red\n2;blue\n"),
         ("t.svm.csv", "height|colour\n1.5|red\n2|blue\n"),
