@@ -5,7 +5,7 @@ from spnmkl.data.dataset import Dataset, guess_label, identifiers
 from spnmkl.data.filling import fill_template, group_by_prefix
 from spnmkl.data.joining import Joined, Joining, attach_labels, join_files, join_views, read_tables
 from spnmkl.data.options import ReadOptions
-from spnmkl.data.preparation import Choices, Preparation, refuse_missing
+from spnmkl.data.preparation import Choices, Preparation, refuse_missing, sees_text
 from spnmkl.data.problems import problems
 from spnmkl.data.reading import Table, guess_options, read_file
 from spnmkl.data.samples import SAMPLES, Sample, load_sample
@@ -42,6 +42,7 @@ __all__ = [
     "read_table",
     "read_tables",
     "refuse_missing",
+    "sees_text",
     "split_label",
     "split_rows",
     "summarize",

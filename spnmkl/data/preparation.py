@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from itertools import chain
@@ -241,19 +241,8 @@ class Preparation:
     def check_structure(self, spn: SPN) -> None:
         """Refuse kernels that would take the codes of text for quantities."""
         coded = [column.name for column in self.columns if isinstance(column, CodedColumn)]
-        if not coded:
-            return
-        for leaf in spn.kernels:
-            spec = spn.spec(leaf)
-            if spec.kernel not in NUMERIC_KERNELS:
-                continue
-            seen = None if spec.features is None else {self._original(feature) for feature in spec.features}
-            text = next((name for name in coded if seen is None or name in seen), None)
-            if text is not None:
-                raise DataError(
-                    f"Kernel {spec.kernel!r} of leaf {quoted(spn.label(leaf))} needs numbers, but it sees the text "
-                    f"column {quoted(text)}; use the hamming kernel for it, or list the columns without it."
-                )
+        for _, message in sees_text(spn, coded, [column.name for column in self.columns]):
+            raise DataError(message)
 
     def to_dict(self) -> dict[str, Any]:
         """Values that JSON can hold."""
@@ -287,8 +276,7 @@ class Preparation:
 
     def _original(self, feature: int | str) -> str:
         """A feature by name; a position counts the columns of the table in training."""
-        is_position = isinstance(feature, int) and feature < len(self.columns)
-        return self.columns[feature].name if is_position else str(feature)  # type: ignore[index]
+        return _named(feature, [column.name for column in self.columns])
 
     def _check_outputs(self) -> None:
         if not self.outputs:
@@ -298,6 +286,25 @@ class Preparation:
         if not outputs.is_unique:
             double = outputs[outputs.duplicated()][0]
             raise DataError(f"One-hot columns need the name {quoted(double)}, which stands in the table; rename it.")
+
+
+def sees_text(spn: SPN, text: Collection[str], names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Leaves, each with a sentence, whose kernels would take the codes of text columns for quantities."""
+    for leaf in spn.kernels if text else ():
+        spec = spn.spec(leaf)
+        if spec.kernel in NUMERIC_KERNELS:
+            seen = None if spec.features is None else {_named(feature, names) for feature in spec.features}
+            found = next((name for name in text if seen is None or name in seen), None)
+            if found is not None:
+                yield (
+                    leaf,
+                    f"Kernel {spec.kernel!r} of leaf {quoted(spn.label(leaf))} needs numbers, but it sees the text "
+                    f"column {quoted(found)}; use the hamming kernel for it, or list the columns without it.",
+                )
+
+
+def _named(feature: int | str, names: Sequence[str]) -> str:
+    return names[feature] if isinstance(feature, int) and feature < len(names) else str(feature)
 
 
 def refuse_missing(frame: pd.DataFrame, advice: str) -> None:

@@ -144,7 +144,7 @@ def uploaded(work: Workspace, files: Sequence[File]) -> None:
         work.files.taken = read
         take(work, files, found, read)
         rerun()
-    if not (work.uploaded and work.source == read):
+    if not ((work.uploaded and work.source == read) or found.frame.equals(work.dataset.frame)):
         ending.button("Use these data", type="primary", on_click=take, args=(work, files, found, read))
     if len(files) > 1:
         st.download_button(

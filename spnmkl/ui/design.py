@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from spnmkl.circuit.heaviest import WeightedPath
+from spnmkl.data import sees_text
 from spnmkl.data.words import counted, listed, name_some
 from spnmkl.errors import SPNMKLError
 from spnmkl.export.picture import to_svg
@@ -65,7 +66,9 @@ def all_issues(spn: SPN, work: Workspace) -> list[Issue]:
     """Of the drawing, and of its kernels against the loaded data; a matrix is asked for only at training."""
     issues = spn.validate()
     columns = work.dataset.features
-    return issues + [issue for issue in validate_kernels(spn, columns, len(columns)) if issue.code != "needs_matrix"]
+    issues += [issue for issue in validate_kernels(spn, columns, len(columns)) if issue.code != "needs_matrix"]
+    text = work.dataset.categorical if work.choices.categorical == "codes" else ()
+    return issues + [Issue("text", "error", (leaf,), message) for leaf, message in sees_text(spn, text, columns)]
 
 
 def facts(spn: SPN, issues: list[Issue]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pandas as pd
@@ -9,7 +10,9 @@ import streamlit as st
 
 from spnmkl.charts import MOST_RANKED, ranking_chart
 from spnmkl.charts.look import unique_names
+from spnmkl.data.words import listed
 from spnmkl.report import count_text
+from spnmkl.runs.training import Run
 from spnmkl.structure import Path
 from spnmkl.ui.canvas import show_trained
 from spnmkl.ui.inspected import (
@@ -24,6 +27,7 @@ from spnmkl.ui.inspected import (
     row,
     share_column,
 )
+from spnmkl.ui.words import plain
 
 KINDS = {"view": "Views", "kernel": "Kernels"}
 TABLES = "Paths", "Weights"
@@ -121,17 +125,29 @@ def matters_tab(seen: Inspected) -> None:
         download(ranking, run, "ranking")
     if run.cross_validation is None:
         hint_of_folds()
-    if ranking.groupby("kind")["share of the decision"].sum().max() > 1.005:
-        st.caption(OVERLAP)
     for kind, title in KINDS.items():
         if (ranking["kind"] == kind).any():
             st.markdown(f"**{title}**")
+            if ranking.loc[ranking["kind"] == kind, "share of the decision"].sum() > 1.005:
+                st.caption(OVERLAP)
+            if kind == "view":
+                tell_of_no_view(run, ranking)
             left, right = st.columns([11, 9], gap="large")
             left.altair_chart(ranking_chart(ranking, kind), width="stretch")
             if (ranking["kind"] == kind).sum() > MOST_RANKED:
                 left.caption(f"The first {MOST_RANKED}; all of them are in the table.")
             with right:
                 show_ranking(ranking[ranking["kind"] == kind])
+
+
+def tell_of_no_view(run: Run, ranking: pd.DataFrame) -> None:
+    """Kernels that see columns of several views, or of none, stand in no view's share."""
+    within = {leaf for leaves in run.views.values() for leaf in leaves}
+    others = ranking[(ranking["kind"] == "kernel") & ~ranking["id"].isin(within) & (ranking["share of Σg"] > 0)]
+    if len(others):
+        shares = others["share of the decision"].map(lambda share: "" if math.isnan(share) else f" ({share:.0%})")
+        named = list(others["name"] + shares)
+        st.caption(f"In no view's share, because they do not see columns of one view alone: {plain(listed(named, 3))}.")
 
 
 def hint_of_folds() -> None:

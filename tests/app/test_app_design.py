@@ -7,7 +7,7 @@ import pytest
 from app_pages import bring, dialog, fine, labelled, opened, send, show, spn, texts, use_template, work
 from streamlit.testing.v1 import AppTest
 
-from spnmkl.data import SAMPLES, Dataset, load_sample
+from spnmkl.data import SAMPLES, Choices, Dataset, load_sample
 from spnmkl.inspection import heaviest_paths
 from spnmkl.kernels import validate_kernels
 from spnmkl.structure import SPN, Kernel, Product, Sum, templates
@@ -403,3 +403,12 @@ def test_what_can_be_pruned_is_said_in_full_for_weights_alike(at: AppTest) -> No
     said = said.replace("\\", "")
     assert "- Each of **β₁, β₂** can be pruned alone: its exponent is at least p = 1 on every path." in said
     assert "- **β[<i>]** cannot be pruned: p = 2 is above its share of the exponents on some path." in said
+
+
+def test_a_kernel_for_numbers_over_text_is_told_of_before_training() -> None:
+    at = opened()
+    table = pd.DataFrame({"size": [1.5, 2, 3, 4], "colour": ["red", "blue"] * 2, "label": ["a", "a", "b", "b"]})
+    bring(at, Dataset("t", table, "label"), SPN(Sum(Product(Kernel("rbf", label="all")))))
+    assert any("needs numbers, but it sees the text column" in error.value for error in show(at, "Checks").error)
+    work(at).choices = Choices(categorical="one-hot")
+    assert "valid and fits the data" in texts(at.run())

@@ -222,6 +222,16 @@ def test_what_matters_hints_at_the_folds_until_there_are_some() -> None:
     assert charts(at) == 2
 
 
+def test_what_matters_tells_of_kernels_that_belong_to_no_view() -> None:
+    dataset = load_sample("breast_cancer")
+    columns = list(dataset.views["mean"])
+    spn = placed(SPN(Sum(Product(Kernel("rbf", label="all")), Product(Kernel("rbf", features=columns, label="mean")))))
+    task, prepared, run = training(spn, dataset, Settings())
+    said = texts(shown(task, run, prepared, "What matters"))
+    assert "In no view's share, because they do not see columns of one view alone: rbf · all" in said
+    assert "In no view's share" not in texts(usual("What matters"))
+
+
 def test_kernels_are_shown_by_name_with_their_alignment() -> None:
     at = usual("Kernels")
     task, prepared, _ = trained()
