@@ -307,7 +307,8 @@ class Trainer:
 def _folds(prepared: Prepared) -> int:
     """As many as the smallest class and the number of groups allow."""
     lost, advice = "C cannot be chosen by cross-validation", "set C by hand"
-    return most_folds(prepared.y_train, prepared.groups, FOLDS, lost=lost, advice=advice)
+    two = len(prepared.classes) == 2  # of several, a fold may lack one
+    return most_folds(prepared.y_train, prepared.groups, FOLDS, lost=lost, advice=advice, every_class=two)
 
 
 def _gather(job: Job[Any], results: Iterable[object], total: int) -> None:

@@ -114,8 +114,9 @@ def accuracy(lesson: Lesson, running: bool) -> None:
     st.altair_chart(learning_chart(lesson.curve), width="stretch")
     st.markdown(plain(accuracy_finding(lesson)))
     st.caption(
-        "Mean over 5 folds ± one standard error. Same kernels, same rows, C chosen in the same way: only the structure "
-        "differs. A sum adds what each column says alone; that two columns matter together is lost on it."
+        "Mean over 5 folds ± one standard error, corrected for overlap. Same kernels, same rows, C chosen in the same "
+        "way: only the structure differs. A sum adds what each column says alone; that two columns matter together is "
+        "lost on it."
     )
 
 
