@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -85,6 +85,7 @@ class Contest:
     results : entries and portraits, as they came.
     total : how many there will be.
     remarks : what to know about it, in sentences.
+    drawn : name → structure, for the methods that are drawings.
     """
 
     plan: Plan
@@ -95,6 +96,7 @@ class Contest:
     n_rows: int
     remarks: tuple[str, ...] = ()
     reference: str = OWN
+    drawn: Mapping[str, SPN] = field(default_factory=dict)
 
     @property
     def complete(self) -> bool:
