@@ -88,10 +88,9 @@ def verdict(contest: Contest, measure: str) -> str:
         if names:
             parts.append(f"By more than chance, your drawing is {word} than {', '.join(names)}.")
     if even := rivals.loc[rivals["verdict"] == "cannot be told", "method"].map(titled).tolist():
-        parts.append(
-            f"Whether your drawing differs from {', '.join(even)} by more than chance cannot be told: the difference "
-            "is the same on every fold, which leaves nothing to test."
-        )
+        lacking = contest.scores(measure).isna().any(axis=None)
+        why = "some folds have no such score" if lacking else "the difference is the same on every fold"
+        parts.append(f"Whether your drawing differs from {', '.join(even)} by more than chance cannot be told: {why}.")
     if unclear := rivals.loc[rivals["verdict"] == "no difference shown", "method"].map(titled).tolist():
         parts.append(
             f"No difference is shown between your drawing and {_named(unclear, len(rivals))}{_limit(contest, measure)}."
