@@ -121,7 +121,7 @@ class Method:
             the engine learns them with p above 1, and from just above C_min to 300 C_min where p = 1.
         groups : which rows belong together: they are held out together.
         tick : called after every training on a fold; it may raise to stop.
-        settings : passed to `solve`; of them, `tol` also holds where weights are given.
+        settings : passed to `solve`; of them, `tol` and `stop` also hold where weights are given.
         """
         labels = check_labels(y)
         inner = _Inner(folds, groups, random_state, tick or (lambda: None))
@@ -158,7 +158,8 @@ class Method:
         """(C,) mean accuracy over the folds, which are the same for all methods."""
         folds: dict[str, Any] = {"folds": inner.folds, "groups": inner.groups, "random_state": inner.random_state}
         if isinstance(own, Mapping) and self.weigh is not None:
-            return validated(own, y, self.weigh, grid, settings.get("tol", _TOL), inner.tick, **folds)
+            passed = folds | {"stop": settings.get("stop")}
+            return validated(own, y, self.weigh, grid, settings.get("tol", _TOL), inner.tick, **passed)
         return cross_validate_C(
             spn, own, y, grid.tolist(), callback=lambda point: inner.tick() or True, **folds, **settings
         ).mean
@@ -166,7 +167,8 @@ class Method:
     def _trained(self, spn: SPN, own: _Own, y: NDArray, C: float, settings: Mapping[str, Any]) -> Model:
         if isinstance(own, Mapping) and self.weigh is not None:
             by_label = {spn.label(leaf): K for leaf, K in own.items()}
-            return next(machines(by_label, y, self.weigh, np.array([C]), settings.get("tol", _TOL)))
+            tol, stop = settings.get("tol", _TOL), settings.get("stop")
+            return next(machines(by_label, y, self.weigh, np.array([C]), tol, stop))
         return Learned(solve(spn, own, y, C=C, warn=False, **settings))
 
 

@@ -15,6 +15,7 @@ from spnmkl.solvers.svm import SVMSolution, solve_svm
 from spnmkl.threads import single_threaded_blas
 
 Matrices = Mapping[str, Floats]
+Stop = Callable[[], bool] | None
 Weigh = Callable[[Sequence[Floats], NDArray], Floats]
 
 
@@ -39,8 +40,13 @@ def equal(kernels: Sequence[Floats], y: NDArray) -> Floats:
     return np.full(len(kernels), 1 / len(kernels))
 
 
-def machines(kernels: Matrices, y: NDArray, weigh: Weigh, grid: Floats, tol: float) -> Iterator[Weighted]:
-    """The machines at every C, smallest first, each from the one before, to a relative gap of `tol`."""
+def machines(
+    kernels: Matrices, y: NDArray, weigh: Weigh, grid: Floats, tol: float, stop: Stop = None
+) -> Iterator[Weighted]:
+    """The machines at every C, smallest first, each from the one before, to a relative gap of `tol`.
+
+    Once `stop` says so they are not solved to the end, and of no use.
+    """
     weights = dict(zip(kernels, map(float, weigh(list(kernels.values()), y)), strict=True))
     K = combined(weights, kernels)
     classes, codes = np.unique(y, return_inverse=True)
@@ -48,7 +54,7 @@ def machines(kernels: Matrices, y: NDArray, weigh: Weigh, grid: Floats, tol: flo
     alpha = np.zeros_like(Y)
     for C in grid:
         with single_threaded_blas():
-            solved = [_svm(K, row, np.full(len(y), C), a, tol) for row, a in zip(Y, alpha, strict=True)]
+            solved = [_svm(K, row, np.full(len(y), C), a, tol, stop) for row, a in zip(Y, alpha, strict=True)]
         alpha = np.array([s.alpha for s in solved])
         yield Weighted(weights, alpha * Y, np.array([s.intercept for s in solved]))
 
@@ -64,13 +70,14 @@ def validated(
     folds: int,
     groups: ArrayLike | None = None,
     random_state: int | None,
+    stop: Stop = None,
 ) -> Floats:
     """(C,) mean accuracy on held-out folds, the same as those of `cross_validate_C`."""
     scores = np.empty((len(grid), folds))
     for fold, (train, test) in enumerate(fold_splits(y, folds, groups, random_state)):
         inside, across = ({name: K[np.ix_(rows, train)] for name, K in kernels.items()} for rows in (train, test))
         classes = np.unique(y[train])
-        for k, model in enumerate(machines(inside, y[train], weigh, grid, tol)):
+        for k, model in enumerate(machines(inside, y[train], weigh, grid, tol, stop)):
             scores[k, fold] = (classes[chosen(model.decision_function(across))] == y[test]).mean()
             tick()
     return scores.mean(axis=1)
@@ -90,11 +97,11 @@ def chosen(decision: Floats) -> NDArray[np.intp]:
     return (decision > 0).astype(np.intp) if decision.ndim == 1 else decision.argmax(axis=1)
 
 
-def _svm(K: Floats, y: Floats, C: Floats, alpha: Floats, tol: float) -> SVMSolution:
+def _svm(K: Floats, y: Floats, C: Floats, alpha: Floats, tol: float, stop: Stop) -> SVMSolution:
     """Solved from α until primal − dual is small beside the primal value, which is not known before."""
     for digits in range(1, 15):
-        found = solve_svm(K, y, C, alpha, 10.0**-digits * C.sum())
-        if found.primal - found.dual <= tol * found.primal:
+        found = solve_svm(K, y, C, alpha, 10.0**-digits * C.sum(), stop=stop)
+        if found.primal - found.dual <= tol * found.primal or (stop is not None and stop()):
             break
         alpha = found.alpha
     return found

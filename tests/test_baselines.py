@@ -192,3 +192,15 @@ def test_groups_are_held_out_together_where_C_is_chosen(name: str) -> None:
         answers = [method.fit(inside, y[train], [value]).predict(across) for value in (0.1, 3.0)]
         scores.append([float((answer == y[test]).mean()) for answer in answers])
     assert found.validation == pytest.approx(np.mean(scores, axis=0).max())
+
+
+def test_given_weights_ask_whether_to_stop_within_a_training() -> None:
+    X, y = rows(40)
+    method = METHODS["average kernel"]
+    kernels, _ = compute_kernels([method], X)
+    asked: list[int] = []
+    for grid in ([100.0], [99.0, 100.0]):  # trained alone, and after a choice on folds
+        before = len(asked)
+        method.fit(kernels, y, grid, folds=2, tol=1e-9, stop=lambda: bool(asked.append(0)))  # type: ignore[func-returns-value]
+        assert len(asked) > 2 * before
+    assert asked

@@ -56,6 +56,8 @@ def methods_chart(
 ) -> alt.LayerChart:
     """Every method's mean over folds with one standard error to both sides, and a line at the reference.
 
+    The error is as `Contest.summary` gives it: with a correction for training parts that overlap.
+
     Parameters
     ----------
     summary : DataFrame
@@ -89,7 +91,7 @@ def methods_chart(
         ],
     )
     axis = alt.Axis(format="~%" if percent else ".3~f", tickCount=6)
-    words = [f"{title}: mean over folds ± one standard error"]
+    words = [f"{title}: mean over folds ± one standard error, corrected for overlap"]
     if table["mark"].any():
         words.append(f"▲ better, ▼ worse than {shown(reference)} by more than chance")
     x = alt.X("mean:Q", title=words, scale=reach, axis=axis)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -66,12 +67,16 @@ def guessed(parts: Sequence[Lacking], dataset: Dataset) -> list[str | None]:
 
 
 def similar(names: Collection[str], known: Sequence[str]) -> dict[str, str]:
-    """To every name the most similar of those that are known, where one is similar."""
-    exact = {_bare(name): name for name in reversed(known)}
-    found = {name: exact[_bare(name)] for name in names if _bare(name) in exact}
+    """To every name itself where it is known, else the one most similar of those that are known, where one is."""
+    bare = Counter(map(_bare, known))
+    exact = {_bare(name): name for name in known if bare[_bare(name)] == 1}  # of several, none is the one meant
+    same = set(known).intersection(names)
+    found = {name: name for name in same} | {
+        name: exact[_bare(name)] for name in names if name not in same and _bare(name) in exact
+    }
     if len(names) * len(known) <= _MOST_COMPARED:
-        for name in names:
-            if name not in found and (close := get_close_matches(_bare(name), list(exact), n=1)):
+        for name in (name for name in names if name not in found and _bare(name) not in bare):
+            if close := get_close_matches(_bare(name), list(exact), n=1):
                 found[name] = exact[close[0]]
     return found
 

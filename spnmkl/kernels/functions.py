@@ -15,15 +15,16 @@ _MEDIAN_ROWS = 1000
 
 
 def resolve_gamma(choice: str, X: np.ndarray, base: Callable[[np.ndarray], np.ndarray]) -> float:
-    """The number behind gamma = "scale" or "median".
+    """The number behind gamma = "scale" or "median", or a multiple of it such as "4*scale".
 
     "scale" is 1 / (columns · variance of X); "median" is 1 / (median of `base` over pairs of rows), where
     `base` gives, between some rows, the distances the kernel decays with: squared Euclidean, L1 or χ². At most
     1000 rows, evenly spread, enter the median, and where more than half of the pairs coincide, the mean takes
     its place. Without any spread gamma is 1: a decaying kernel is then constant whatever it is.
     """
-    typical = _variance(X) * X.shape[1] if choice == "scale" else _typical_pair(X, base)
-    return float(1 / typical) if typical > np.finfo(np.float64).tiny else 1.0
+    times, _, word = choice.rpartition("*")
+    typical = _variance(X) * X.shape[1] if word == "scale" else _typical_pair(X, base)
+    return float(times or 1) * float(1 / typical) if typical > np.finfo(np.float64).tiny else 1.0
 
 
 def _rounding(X: np.ndarray) -> float:
@@ -113,6 +114,7 @@ def _gamma(default: str, choices: tuple[str, ...], help: str) -> Parameter:
 
 
 _WIDTHS = ("scale", "median")
+MULTIPLES = ("0.0625*scale", "0.25*scale", "4*scale", "16*scale")
 
 for _kernel in (
     RegisteredKernel("linear", _inner_product, diagonal=_squared_norm),
@@ -130,7 +132,7 @@ for _kernel in (
     RegisteredKernel(
         "rbf",
         _squared_distance,
-        (_gamma("scale", _WIDTHS, "Decay with the squared distance; larger is more local."),),
+        (_gamma("scale", (*_WIDTHS, *MULTIPLES), "Decay with the squared distance; larger is more local."),),
         _ones,
         _decay,
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -23,13 +23,14 @@ from spnmkl.runs.comparison import mean_auc
 from spnmkl.runs.entrants import OWN, Entrants
 from spnmkl.runs.prepared import Prepared, labelled_parts, prepare
 from spnmkl.runs.scores import score
-from spnmkl.runs.significance import FEWEST, corrected_t_test, holm, smallest_visible
+from spnmkl.runs.significance import FEWEST, corrected_t_test, holm, smallest_visible, spread
 from spnmkl.selection import fold_splits
 from spnmkl.structure import SPN, templates
 
 LEVEL = 0.05
 SMALL = 1000  # rows up to which one thread is as fast as several
 MEASURES = ("accuracy", "auc")
+LOST = "Methods cannot be compared by cross-validation"
 Tick = Callable[[str], object]
 
 
@@ -84,6 +85,7 @@ class Contest:
     results : entries and portraits, as they came.
     total : how many there will be.
     remarks : what to know about it, in sentences.
+    drawn : name → structure, for the methods that are drawings.
     """
 
     plan: Plan
@@ -94,6 +96,7 @@ class Contest:
     n_rows: int
     remarks: tuple[str, ...] = ()
     reference: str = OWN
+    drawn: Mapping[str, SPN] = field(default_factory=dict)
 
     @property
     def complete(self) -> bool:
@@ -122,21 +125,25 @@ class Contest:
 
     @property
     def test_by_train(self) -> float:
-        return float(self.shared["n_test"].mean() / self.shared["n_train"].mean()) if len(self.shared) else math.nan
+        """Of folds of all rows: where a method learns from fewer of them, training parts overlap no more than these."""
+        return 1 / (self.plan.folds - 1)
 
     def scores(self, measure: str = "accuracy") -> pd.DataFrame:
         """(folds, methods) on the folds that all have in common."""
-        wide = self.shared.pivot_table(index=["repeat", "fold"], columns="method", values=measure, dropna=False)
+        wide = self.shared.pivot(index=["repeat", "fold"], columns="method", values=measure)
         return wide.reindex(columns=[m for m in self.methods if m in wide.columns])
 
     def summary(self, measure: str = "accuracy") -> pd.DataFrame:
-        """One row per method that has a result: mean and standard error over folds, and the test against `reference`.
+        """One row per method that has a result: mean over folds, its standard error, and the test against `reference`.
+
+        The error allows for training parts that overlap, as the test does: s √(1/k + n_test/n_train) over k folds.
 
         Returns
         -------
         DataFrame
             method, folds, mean, error, difference (to the reference), p, adjusted (Holm), verdict ("better", "worse",
-            "no difference shown", "too few folds", or "reference"), and means of the other columns of `table`.
+            "no difference shown", "too few folds", "cannot be told", or "reference"), and means of the other columns of
+            `table`.
         """
         scores = self.scores(measure)
         others = self.shared.groupby("method")[["kernels", "active", "C", "seconds", "gap", *MEASURES]].mean()
@@ -146,7 +153,7 @@ class Contest:
                 "method": list(scores.columns),
                 "folds": n.to_numpy(),
                 "mean": scores.mean().to_numpy(),
-                "error": (scores.std(ddof=1) / np.sqrt(n)).to_numpy(),
+                "error": (scores.std(ddof=1) * np.sqrt(1 / n + self.test_by_train)).to_numpy(),
             }
         )
         table["difference"], table["p"] = self._tested(scores)
@@ -161,9 +168,13 @@ class Contest:
         scores = self.scores(measure)
         if self.reference not in scores or self.n_shared < FEWEST:
             return None
-        spread = scores.sub(scores[self.reference], axis=0).std(ddof=1)
+        differences = scores.sub(scores[self.reference], axis=0)
         tests = scores.shape[1] - 1
-        sizes = [smallest_visible(s, self.n_shared, self.test_by_train, tests, LEVEL) for s in spread[spread > 0]]
+        sizes = [
+            smallest_visible(spread(d), self.n_shared, self.test_by_train, tests, LEVEL)
+            for _, d in differences.items()
+            if spread(d) > 0
+        ]
         return (min(sizes), max(sizes)) if sizes else None
 
     def seconds_left(self) -> float:
@@ -202,7 +213,7 @@ def planned(entrants: Entrants, plan: Plan) -> int:
 
 
 def fitting_plan(plan: Plan, dataset: Dataset, split: SplitSettings) -> Plan:
-    """The plan with as many folds as the smallest class, and the groups of rows, allow."""
+    """The plan with as many folds as the smallest class, and the groups of its rows, allow."""
     _, y, groups = training_rows(dataset, split)
     return replace(plan, folds=most_folds(y, groups, plan.folds, 3))  # two are left to choose C
 
@@ -219,10 +230,14 @@ def most_folds(
     groups: NDArray | None,
     wished: int,
     fewest: int = 2,
-    lost: str = "Methods cannot be compared by cross-validation",
+    lost: str = LOST,
     advice: str = "add rows, or leave the class out",
+    every_class: bool = True,
 ) -> int:
-    """As many as wished, or as the smallest class and the groups allow; words for where these are fewer than needed."""
+    """As many as wished, or as the smallest class and the groups allow; words for where these are fewer than needed.
+
+    `every_class` is whether each class must have as many groups as there are folds.
+    """
     classes, counts = np.unique(y, return_counts=True)
     limits = {
         f"class {quoted(classes[counts.argmin()])} has {counted(int(counts.min()), 'training row')}": counts.min()
@@ -230,10 +245,29 @@ def most_folds(
     if groups is not None:
         n_groups = len(np.unique(groups))
         limits[f"the training rows are of {counted(n_groups, 'group')}"] = n_groups
+    if groups is not None and every_class:
+        number, name = min((len(np.unique(groups[y == name])), k) for k, name in enumerate(classes))
+        limits[f"the training rows of class {quoted(classes[name])} are of {counted(number, 'group')}"] = number
     for found, number in limits.items():
         if number < fewest:
             raise DataError(f"{lost}: {found}, but {fewest} are needed; {advice}.")
     return int(min(wished, *limits.values()))
+
+
+def inner_folds(y: NDArray, groups: NDArray | None, wished: int, seed: int) -> int:
+    """As many folds to choose C on as leave a part of every class to train on, whichever groups are held out."""
+    most = most_folds(y, groups, wished)
+    for folds in range(most, 1, -1):
+        if groups is None or all(_has_all(y, train) for train, _ in fold_splits(y, folds, groups, seed)):
+            return folds
+    raise DataError(
+        f"{LOST}: C is chosen within each training part, and the groups of one of them leave no two folds with rows of "
+        "every class; choose another group column, or none."
+    )
+
+
+def _has_all(y: NDArray, rows: NDArray) -> bool:
+    return len(np.unique(y[rows])) == len(np.unique(y))
 
 
 def outer_folds(dataset: Dataset, split: SplitSettings, plan: Plan) -> Iterator[tuple[int, int, Split]]:
@@ -247,6 +281,9 @@ def outer_folds(dataset: Dataset, split: SplitSettings, plan: Plan) -> Iterator[
                     f"Fold {fold + 1} holds every row of class {quoted(lost[0])}, because whole groups are held out; "
                     "choose another group column, or none."
                 )
+            if groups is not None:
+                order = train[np.argsort(rows[train])]  # as `prepare` has them; it fails here, before long trainings
+                inner_folds(y[order], pd.factorize(groups[order])[0], plan.inner, split.seed)
             yield repeat, fold, Split(np.sort(rows[train]), np.sort(rows[test]))
 
 
@@ -274,11 +311,12 @@ def compete(
     """
     say = tick or (lambda words: None)
     runs = f" of {plan.folds}"
-    for repeat, fold, rows in outer_folds(dataset, split, plan):
+    for repeat, fold, rows in list(outer_folds(dataset, split, plan)):
         where = f"fold {fold + 1}{runs}" + (f", round {repeat + 1} of {plan.repeats}" if plan.repeats > 1 else "")
         say(where)
         prepared = prepare(entrants.pool, dataset, choices, split, say, rows)
         yield from fold_entries(entrants.methods, prepared, plan, (repeat, fold), where, say, stop)
+        del prepared  # free before the next kernels are computed
     everything = prepare(entrants.pool, dataset, choices, split, say)
     yield from portraits(entrants.methods, everything, plan, entrants.drawn, say, stop)
 
@@ -349,7 +387,7 @@ def _fitted(
         _by_label(prepared.spn, prepared.kernels),
         prepared.y_train,
         points=plan.points,
-        folds=most_folds(prepared.y_train, prepared.groups, plan.inner),
+        folds=inner_folds(prepared.y_train, prepared.groups, plan.inner, prepared.split.seed),
         groups=prepared.groups,
         random_state=prepared.split.seed,
         tick=lambda: say(words),

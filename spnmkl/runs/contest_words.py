@@ -42,6 +42,12 @@ TEST_HELP = (
 )
 
 
+ERROR_HELP = (
+    "One standard error of the mean over the folds, which allows for training parts that overlap, as the test of the "
+    "differences does."
+)
+
+
 def titled(method: str) -> str:
     """The name as it is shown: ℓ2-MKL for what the library calls ℓ_2-MKL."""
     return method.replace("ℓ_", "ℓ") if method in WHAT else method
@@ -81,11 +87,21 @@ def verdict(contest: Contest, measure: str) -> str:
         names = [titled(method) for method in rivals.loc[rivals["verdict"] == found, "method"]]
         if names:
             parts.append(f"By more than chance, your drawing is {word} than {', '.join(names)}.")
-    unclear = int((~rivals["verdict"].isin(["better", "worse"])).sum())
-    if unclear:
-        which = "any of the others" if unclear == len(rivals) else f"the other {unclear}"
-        parts.append(f"No difference is shown between your drawing and {which}{_limit(contest, measure)}.")
+    if even := rivals.loc[rivals["verdict"] == "cannot be told", "method"].map(titled).tolist():
+        lacking = contest.scores(measure).isna().any(axis=None)
+        why = "some folds have no such score" if lacking else "the difference is the same on every fold"
+        parts.append(f"Whether your drawing differs from {', '.join(even)} by more than chance cannot be told: {why}.")
+    if unclear := rivals.loc[rivals["verdict"] == "no difference shown", "method"].map(titled).tolist():
+        parts.append(
+            f"No difference is shown between your drawing and {_named(unclear, len(rivals))}{_limit(contest, measure)}."
+        )
     return " ".join(parts)
+
+
+def _named(methods: list[str], of: int) -> str:
+    if len(methods) == 1:
+        return methods[0]
+    return "any of the others" if len(methods) == of else f"the other {len(methods)}"
 
 
 def _limit(contest: Contest, measure: str) -> str:

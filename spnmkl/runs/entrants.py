@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from spnmkl.baselines import WIDTHS, Method, baselines, named_kernel, widths
+from spnmkl.baselines import NORMS, WIDTHS, Method, baselines, named_kernel
 from spnmkl.circuit.program import compile_circuit
 from spnmkl.data import Choices, Dataset
 from spnmkl.data.words import name_some
@@ -53,8 +53,8 @@ def entrants(
     others : mapping from name to SPN, optional
     """
     wide = _all_columns(dataset, choices)
-    structures = {OWN: with_powers(spn, p), **(others or {})}
-    labels = _labels(structures.values(), wide)
+    structures = [(OWN, with_powers(spn, p)), *(others or {}).items()]
+    labels = _labels([structure for _, structure in structures], wide)
     own = {labels[_matrix(spn, leaf)]: named_kernel(spn.spec(leaf), labels[_matrix(spn, leaf)]) for leaf in spn.kernels}
     groups, remark = _grouped(spn, dataset, labels)
     methods = baselines({name: [own[label] for label in group] for name, group in groups.items()})
@@ -67,9 +67,19 @@ def entrants(
         methods[RBF_SVM] = Method(RBF_SVM, svm, equal)
     else:
         remarks.append(f"{RBF_SVM} is left out, because there is no column of numbers.")
-    drawn = {name if name == OWN else _free(name, methods): structure for name, structure in structures.items()}
+    drawn = _named_apart(structures, methods)
     named = {name: Method(name, (_relabelled(structure, labels),)) for name, structure in drawn.items()}
     return Entrants(named | methods, _pool(labels), drawn, groups, tuple(remarks))
+
+
+def _named_apart(structures: Sequence[tuple[str, SPN]], methods: Iterable[str]) -> dict[str, SPN]:
+    """The drawing as the first, and runs under names that neither it, nor a method, nor another run has."""
+    (own, first), *others = structures
+    found = {own: first}
+    norms = {f"ℓ{sign}{q}-MKL" for q in NORMS for sign in ("", "_")}  # as they are shown, and called
+    for wish, structure in others:
+        found[_free(wish, {*methods, *norms, *found})] = structure
+    return found
 
 
 def drawings(structures: Mapping[str, SPN]) -> Entrants:
@@ -118,14 +128,12 @@ def _grouped(spn: SPN, dataset: Dataset, labels: Mapping[_Matrix, str]) -> tuple
 
 
 def _all_columns(dataset: Dataset, choices: Choices) -> list[Kernel]:
-    """Rbf kernels of several widths on everything that may be taken for a quantity."""
+    """Rbf kernels on everything that may be taken for a quantity, of widths that follow the spread of the columns."""
     coded = choices.categorical == "codes" and dataset.categorical
     columns = dataset.numeric if coded or choices.categorical == "drop" else dataset.features
-    return (
-        [k.on(columns if coded else None, f"all ×{w:g}") for k, w in zip(widths(len(columns)), WIDTHS, strict=True)]
-        if columns
-        else []
-    )
+    seen = columns if coded else None
+    gammas = {w: "scale" if w == 1 else f"{w:g}*scale" for w in WIDTHS}
+    return [Kernel("rbf", gamma=gammas[w], features=seen, label=f"all ×{w:g}") for w in WIDTHS] if columns else []
 
 
 def _labels(structures: Iterable[SPN], wide: Sequence[Kernel]) -> dict[_Matrix, str]:

@@ -36,11 +36,17 @@ def corrected_t_test(differences: ArrayLike, test_by_train: float) -> float:
         return math.nan
     if not d.any():
         return 1.0
-    spread = d.std(ddof=1)
-    if spread <= 1e-12 * np.abs(d).max():
+    if not (s := spread(d)):
         return math.nan
-    t = d.mean() / (spread * math.sqrt(1 / len(d) + test_by_train))
+    t = d.mean() / (s * math.sqrt(1 / len(d) + test_by_train))
     return float(2 * stats.t.sf(abs(t), len(d) - 1))
+
+
+def spread(differences: ArrayLike) -> float:
+    """The standard deviation; exactly 0 where all differ by the same amount but for rounding."""
+    d = np.asarray(differences, dtype=float)
+    s = float(d.std(ddof=1))
+    return s if s > 1e-12 * np.abs(d).max() else 0.0
 
 
 def holm(p: Sequence[float]) -> Floats:

@@ -191,7 +191,8 @@ class Trainer:
     def compare(self, task: Task, settings: Settings, who: Entrants, plan: Plan, alive: Callable[[], bool]) -> Activity:
         """Begin to compare methods on the training rows of a task."""
         n = len(training_rows(task.dataset, task.split)[0])
-        outcome = Contest(plan, tuple(who.methods), (), planned(who, plan), task.dataset.name, n, who.remarks)
+        methods, total = tuple(who.methods), planned(who, plan)
+        outcome = Contest(plan, methods, (), total, task.dataset.name, n, who.remarks, drawn=who.drawn)
 
         def work(job: Job[Any]) -> None:
             found = compete(who, task.dataset, task.choices, task.split, plan, job.tick, lambda: job.stopping)
@@ -307,7 +308,8 @@ class Trainer:
 def _folds(prepared: Prepared) -> int:
     """As many as the smallest class and the number of groups allow."""
     lost, advice = "C cannot be chosen by cross-validation", "set C by hand"
-    return most_folds(prepared.y_train, prepared.groups, FOLDS, lost=lost, advice=advice)
+    two = len(prepared.classes) == 2  # of several, a fold may lack one
+    return most_folds(prepared.y_train, prepared.groups, FOLDS, lost=lost, advice=advice, every_class=two)
 
 
 def _gather(job: Job[Any], results: Iterable[object], total: int) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -9,6 +11,7 @@ from typing import Protocol
 from spnmkl.data import Joining, ReadOptions
 
 MOST_KEPT_BYTES = 50_000_000
+ALL_KEPT_BYTES = 500_000_000  # of all visits together
 Readings = dict[str, ReadOptions | int]  # a number: guess how the file is written below so many lines
 
 
@@ -19,6 +22,8 @@ class File(Protocol):
     def file_id(self) -> str: ...
     @property
     def name(self) -> str: ...
+    @property
+    def size(self) -> int: ...
     def getvalue(self) -> bytes: ...
 
 
@@ -27,6 +32,10 @@ class KeptFile:
     file_id: str
     name: str
     data: bytes = field(repr=False)
+
+    @property
+    def size(self) -> int:
+        return len(self.data)
 
     def getvalue(self) -> bytes:
         return self.data
@@ -39,7 +48,7 @@ class Brought:
     Attributes
     ----------
     ids : which files these are.
-    kept : the files themselves; none where they are too large together.
+    kept : the files themselves; none where they are too large together, or `dropped` because others were uploaded.
     readings : file → how it is read, where that is not as it was guessed.
     joining : how several belong together.
     taken : which files, read in which way, were made the data last.
@@ -50,15 +59,34 @@ class Brought:
     readings: Readings = field(default_factory=dict)
     joining: Joining = field(default_factory=Joining)
     taken: tuple[object, object] | None = None
+    dropped: bool = False
 
     def keep(self, files: Sequence[File]) -> None:
         """These files from now on."""
         ids = tuple(file.file_id for file in files)
         if ids == self.ids:
             return
-        if len(ids) != len(self.ids):
+        if len(ids) != len(self.ids) or not set(ids) & set(self.ids):
             self.joining = Joining()
-        self.ids, self.taken = ids, None
+        self.ids, self.taken, self.dropped = ids, None, False
         self.readings = {id: options for id, options in self.readings.items() if id in ids}
-        kept = tuple(KeptFile(file.file_id, file.name, file.getvalue()) for file in files)
-        self.kept = kept if sum(len(file.data) for file in kept) <= MOST_KEPT_BYTES else ()
+        small = sum(file.size for file in files) <= MOST_KEPT_BYTES
+        self.kept = tuple(KeptFile(file.file_id, file.name, file.getvalue()) for file in files) if small else ()
+        _make_room(self)
+
+
+_keeping: list[weakref.ref[Brought]] = []
+_lock = threading.Lock()
+
+
+def _make_room(newest: Brought) -> None:
+    """Let go of the files of other visits, those uploaded longest ago first, until all are within the bound."""
+    with _lock:
+        found = [ref() for ref in _keeping]
+        others = [brought for brought in found if brought is not None and brought is not newest and brought.kept]
+        held = sum(file.size for brought in (*others, newest) for file in brought.kept)
+        while others and held > ALL_KEPT_BYTES:
+            oldest = others.pop(0)
+            held -= sum(file.size for file in oldest.kept)
+            oldest.kept, oldest.dropped = (), True
+        _keeping[:] = [weakref.ref(brought) for brought in (*others, newest)]

@@ -15,15 +15,18 @@ from spnmkl.runs.contest import Contest, Plan, fitting_plan, planned
 from spnmkl.runs.contest_words import ROUNDS, TEST_HELP, WHAT, titled
 from spnmkl.runs.entrants import Entrants, entrants, with_powers
 from spnmkl.runs.estimate import about, contest_estimate, refusal
+from spnmkl.runs.settings import Settings
 from spnmkl.structure import SPN
 from spnmkl.structure.layout import unplaced
 from spnmkl.ui.activity import Activity, Trainer, free_kernels, kept_bytes
 from spnmkl.ui.compare_results import scores, structures
 from spnmkl.ui.data_page import usable
+from spnmkl.ui.following import keep_up, progress_bar, refreshing, stop_button, words_of
 from spnmkl.ui.guided import guided_tab
 from spnmkl.ui.session import boundary, heading, presence, tabs, workspace
 from spnmkl.ui.store import Workspace
-from spnmkl.ui.train_page import ready, refreshing
+from spnmkl.ui.train_page import ready
+from spnmkl.ui.train_settings import fitting
 from spnmkl.ui.words import plain
 
 START = "Train the baselines on this data"
@@ -48,6 +51,7 @@ def scores_tab(work: Workspace) -> None:
     parts = ready(work)
     if parts is None:
         return
+    work.trainer.settings = usable_settings(work)
     who = entrants(work.drawing.spn, work.dataset, work.choices, work.trainer.settings.p, chosen_runs(work))
     left, right = st.columns([5, 12], gap="medium")
     with left, boundary():
@@ -55,6 +59,10 @@ def scores_tab(work: Workspace) -> None:
     with right:
         refresh = refreshing(work.trainer)
         st.fragment(watch, run_every=refresh)(refresh, who)
+
+
+def usable_settings(work: Workspace) -> Settings:
+    return fitting(work.trainer.settings, work.drawing.spn, work.dataset.labelled_table.classes)
 
 
 def chosen_runs(work: Workspace) -> dict[str, SPN]:
@@ -84,7 +92,7 @@ def controls(work: Workspace, parts: Split, who: Entrants) -> None:
     refused = refusal(expected, None if free is None else free + kept_bytes())
     working = trainer.working
     if working is not None and working.kind == "compare":
-        st.button("Stop", icon=":material/stop_circle:", type="primary", width="stretch", on_click=working.job.stop)
+        stop_button(working.job, width="stretch")
     else:
         st.button(
             START,
@@ -151,7 +159,9 @@ def choose_runs(work: Workspace) -> None:
 
 def explanation(who: Entrants, plan: Plan, rows: int, trainer: Trainer) -> None:
     with st.expander("How it is compared", icon=":material/help:"):
-        ignored = " Class weights are not used here." if trainer.settings.class_weight is not None else ""
+        unused = {"class weights": trainer.settings.class_weight is not None, "λ": trainer.settings.lam != 1}
+        named = ", ".join(name for name, given in unused.items() if given)
+        ignored = f" Of the settings on the page Train these are not used here: {named}." if named else ""
         st.markdown(
             f"**Rows.** The {rows:,} training rows. The test rows stay unseen, so that what you choose here can still "
             f"be tested on them.\n\n**Folds.** {plan.folds}, stratified, the same for all methods; whole groups are "
@@ -193,9 +203,7 @@ def watch_structures(refresh: float | None) -> None:
 def watched(work: Workspace, refresh: float | None) -> tuple[bool, Contest | None]:
     """Whether a comparison is going on, and what there is of it, or of the last one; says how it goes or ended."""
     trainer = work.trainer
-    ended = trainer.activity is not None and not trainer.busy
-    if ended or refreshing(trainer) != refresh:
-        st.rerun()
+    keep_up(trainer, refresh)
     working = trainer.working if trainer.working is not None and trainer.working.kind == "compare" else None
     if working is not None:
         progress(working)
@@ -211,11 +219,11 @@ def watched(work: Workspace, refresh: float | None) -> tuple[bool, Contest | Non
 def progress(activity: Activity) -> None:
     job, contest = activity.job, activity.so_far
     assert isinstance(contest, Contest)
-    words = "waiting for another training to end" if job.state == "waiting" else job.words
+    words = words_of(job)
     left = contest.seconds_left()
     said = f"{words[:1].upper()}{words[1:]} · {job.seconds:.0f} s"
     said += f" · {about(left)} left" if job.done and not job.stopping else ""
-    st.progress(job.done / job.total if job.total else 0.0, plain(said) + (" · stopping" if job.stopping else ""))
+    progress_bar(job, said)
 
 
 def before(who: Entrants) -> None:
@@ -233,6 +241,12 @@ def before(who: Entrants) -> None:
         st.caption(plain(remark))
 
 
+def of_these(work: Workspace, contest: Contest) -> bool:
+    """Whether the structures that were compared are those that would be now."""
+    own = with_powers(work.drawing.spn, usable_settings(work).p)
+    return [*map(unplaced, (own, *chosen_runs(work).values()))] == [*map(unplaced, contest.drawn.values())]
+
+
 def outcome(work: Workspace, contest: Contest) -> None:
     """What is shown, and how far it can be trusted."""
     task = work.trainer.contest_of
@@ -241,11 +255,16 @@ def outcome(work: Workspace, contest: Contest) -> None:
             f"The drawing, the data or their preparation have changed since: these results are of "
             f"{plain(contest.dataset_name)} as it was. Press **{START}** to compare anew."
         )
+    elif not of_these(work, contest):
+        st.warning(
+            "Exponents, or the runs that take part, have changed since: these results are of what was chosen then. "
+            f"Press **{START}** to compare anew."
+        )
     if not contest.complete:
         st.warning(
             f"Stopped after {len(contest.results)} of {contest.total} trainings; "
             + (
-                f"shown are the {counted(contest.n_shared, 'fold')} that all methods finished."
+                f"shown is what all methods finished: {counted(contest.n_shared, 'fold')}."
                 if contest.n_shared
                 else "no fold was finished by all methods."
             )

@@ -10,7 +10,7 @@ from spnmkl.charts.comparison import methods_chart
 from spnmkl.export.picture import side_by_side
 from spnmkl.export.picture import to_svg as to_picture
 from spnmkl.runs.contest import Contest
-from spnmkl.runs.contest_words import TEST_HELP, against, ranking_words, titled, verdict
+from spnmkl.runs.contest_words import ERROR_HELP, TEST_HELP, against, ranking_words, titled, verdict
 from spnmkl.ui.comparing import gallery, picture, size
 from spnmkl.ui.session import theme
 from spnmkl.ui.store import Workspace
@@ -37,7 +37,7 @@ def scores(work: Workspace, contest: Contest) -> None:
             ),
             "± s.e.": st.column_config.NumberColumn(
                 format="%.1f" if measure == "accuracy" else "%.3f",
-                help="One standard error of the mean over the folds.",
+                help=ERROR_HELP,
             ),
             "against your drawing": st.column_config.TextColumn(width=205, help=TEST_HELP),
             "kernels used": st.column_config.TextColumn(

@@ -104,6 +104,11 @@ def choose_source(work: Workspace) -> None:
 
 
 def uploaded_before(work: Workspace) -> None:
+    if work.files.dropped:
+        st.caption(
+            "The files uploaded before are no longer kept, because others needed the room: upload them again to change "
+            "how they are read. The data that are loaded stay."
+        )
     if work.files.kept:
         said, forget = st.columns([3, 1], vertical_alignment="center")
         said.markdown("**Uploaded before**", help="Kept for this visit, so that you can still change how it is read.")
@@ -123,7 +128,7 @@ def given_files(work: Workspace) -> Sequence[File]:
     st.caption("CSV, TSV, Excel, Parquet, ARFF, LIBSVM, also gzipped; .npz or .mat with kernel matrices.")
     if files:
         work.files.keep(files)
-        if not work.files.kept:
+        if not work.files.kept and not work.files.dropped:
             st.caption(
                 f"More than {MOST_KEPT_BYTES // 10**6} MB are not kept with this visit: correct how they are read "
                 "before you leave this page, or upload them again."

@@ -20,9 +20,9 @@ from spnmkl.runs.lesson import (
 )
 from spnmkl.ui.activity import Trainer
 from spnmkl.ui.comparing import gallery, picture
+from spnmkl.ui.following import keep_up, progress_bar, refreshing, stop_button, words_of
 from spnmkl.ui.session import boundary, presence, theme, workspace
 from spnmkl.ui.store import Workspace
-from spnmkl.ui.train_page import refreshing
 from spnmkl.ui.words import plain
 
 START = "Run the experiment"
@@ -37,9 +37,7 @@ def experiment(refresh: float | None) -> None:
     with boundary():
         work = workspace()
         trainer = work.trainer
-        ended = trainer.activity is not None and not trainer.busy
-        if ended or refreshing(trainer) != refresh:
-            st.rerun()
+        keep_up(trainer, refresh)
         running = trainer.working is not None and trainer.working.kind == "lesson"
         found = trainer.working.so_far if running and trainer.working else trainer.lesson
         lesson = found if isinstance(found, Lesson) and found.results else None
@@ -79,7 +77,7 @@ def question(work: Workspace) -> None:
     )
     working = work.trainer.working
     if working is not None and working.kind == "lesson":
-        st.button("Stop", key="stop_lesson", icon=":material/stop_circle:", type="primary", on_click=working.job.stop)
+        stop_button(working.job, key="stop_lesson")
     else:
         st.button(
             START,
@@ -98,9 +96,7 @@ def question(work: Workspace) -> None:
 def progress(trainer: Trainer) -> None:
     if trainer.working is not None and trainer.working.kind == "lesson":
         job = trainer.working.job
-        words = "waiting for another training to end" if job.state == "waiting" else job.words
-        stopping = " · stopping" if job.stopping else ""
-        st.progress(job.done / job.total if job.total else 0.0, f"{plain(words)} · {job.seconds:.0f} s{stopping}")
+        progress_bar(job, f"{words_of(job)} · {job.seconds:.0f} s")
     elif trainer.error and trainer.error_in == "lesson":
         st.error(plain(trainer.error))
 
@@ -114,8 +110,9 @@ def accuracy(lesson: Lesson, running: bool) -> None:
     st.altair_chart(learning_chart(lesson.curve), width="stretch")
     st.markdown(plain(accuracy_finding(lesson)))
     st.caption(
-        "Mean over 5 folds ± one standard error. Same kernels, same rows, C chosen in the same way: only the structure "
-        "differs. A sum adds what each column says alone; that two columns matter together is lost on it."
+        "Mean over 5 folds ± one standard error, corrected for overlap. Same kernels, same rows, C chosen in the same "
+        "way: only the structure differs. A sum adds what each column says alone; that two columns matter together is "
+        "lost on it."
     )
 
 

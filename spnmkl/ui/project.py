@@ -19,7 +19,7 @@ from spnmkl.ui.brought import Brought
 from spnmkl.ui.drawing import placed
 from spnmkl.ui.predicting import Predicting
 from spnmkl.ui.session import boundary, close_dialog, dialog, tabs
-from spnmkl.ui.store import Workspace
+from spnmkl.ui.store import Comparing, Workspace
 from spnmkl.ui.words import plain, slug
 
 FILE = "project_file"
@@ -102,6 +102,8 @@ def replaced_words(work: Workspace, project: Project) -> str:
         parts.append(f"the data {plain(quoted(work.dataset.name))} with {counted(len(work.dataset.frame), 'row')}")
     if work.trainer.runs:
         parts.append(f"{counted(len(work.trainer.runs), 'run')} of this tab")
+    if work.trainer.contest is not None:
+        parts.append("the comparison with the baselines")
     return ", ".join(parts) + " and the choices on the pages Data and Train"
 
 
@@ -117,7 +119,7 @@ def open_project(work: Workspace, project: Project) -> None:
     work.dataset = dataset or work.dataset
     work.missing, work.brought = (project.data, False) if dataset is None else (None, True)
     work.choices, work.split = project.choices, project.split
-    work.path, work.expanded = None, False
+    work.path, work.expanded, work.comparing = None, False, Comparing()
     work.drawing.push(spn, "Opened the project.", fit=True)
 
 

@@ -23,10 +23,11 @@ from spnmkl.runs.training import Run
 from spnmkl.runs.words import doubts, effort, ending, percent, pruning
 from spnmkl.solution import Record
 from spnmkl.structure import SPN
-from spnmkl.ui.activity import FOLDS, Activity, Kind, Trainer, free_kernels, kept_bytes
+from spnmkl.ui.activity import FOLDS, Activity, Kind, free_kernels, kept_bytes
 from spnmkl.ui.canvas import show_trained
 from spnmkl.ui.data_page import usable
 from spnmkl.ui.design import all_issues
+from spnmkl.ui.following import keep_up, progress_bar, progress_words, refreshing, stop_button, words_of
 from spnmkl.ui.remapping import offer_redraw
 from spnmkl.ui.returning import offer_return
 from spnmkl.ui.session import boundary, heading, presence, tabs, workspace
@@ -34,8 +35,6 @@ from spnmkl.ui.store import Workspace
 from spnmkl.ui.train_settings import choose_C, fitting, more_settings, take_C
 from spnmkl.ui.words import plain
 
-REFRESHES = (1.0, 2.5)  # seconds between two looks at an activity: a young one, an old one
-OLD_SECONDS = 3.0
 QUICK_BYTES = 500_000_000  # kernels up to this size are computed as soon as the page is opened
 OPENS: dict[Kind, str] = {"choose": "Choice of C", "trace": "β against C"}  # the tab where the result stands
 CHOOSE_HELP = (
@@ -103,7 +102,7 @@ def controls(work: Workspace, parts: Split) -> None:
     refused = refusal(expected, room)
     crossed = refusal(estimate(work.drawing.spn, rows, len(dataset.classes), trainer.settings, FOLDS), room)
     if working := trainer.working:
-        st.button("Stop", icon=":material/stop_circle:", type="primary", width="stretch", on_click=working.job.stop)
+        stop_button(working.job, width="stretch")
     else:
         begin_button(work, "train", "Train", refused is not None, icon=":material/play_arrow:", type="primary")
     if refused:
@@ -179,21 +178,12 @@ def looked_ahead(work: Workspace) -> bool:
     )
 
 
-def refreshing(trainer: Trainer) -> float | None:
-    """Seconds between two looks; fewer looks at what takes long, since drawing takes from the solver's cores."""
-    if trainer.activity is None or not trainer.busy:
-        return None
-    return REFRESHES[trainer.activity.job.seconds > OLD_SECONDS]
-
-
 def watch(refresh: float | None) -> None:
     """What happens now, or came out last."""
     with boundary():
         work = workspace()
         trainer = work.trainer
-        ended = trainer.activity is not None and not trainer.busy  # perhaps while the page was drawn
-        if ended or refreshing(trainer) != refresh:
-            st.rerun()
+        keep_up(trainer, refresh)
         working = trainer.working
         if working is not None:
             progress(working)
@@ -217,15 +207,14 @@ def current_run(work: Workspace) -> Run | None:
 
 def progress(activity: Activity) -> None:
     job = activity.job
-    words = "waiting for another training to end" if job.state == "waiting" else job.words
-    doing = DOING[activity.kind]
+    words, doing = words_of(job), DOING[activity.kind]
     said = f"{doing if words in ('', doing.lower()) else f'{doing}: {words}'} · {job.seconds:.1f} s"
     records = list(job.records)
     if activity.kind == "train":
         said += f" · gap {percent(records[-1].gap)}" if records and records[-1].gap < 1e6 else ""
-        st.info(said + (" · stopping" if job.stopping else ""), icon=":material/progress_activity:")
+        st.info(progress_words(job, said), icon=":material/progress_activity:")
     else:
-        st.progress(job.done / job.total if job.total else 0.0, said + (" · stopping" if job.stopping else ""))
+        progress_bar(job, said)
 
 
 def outcome(run: Run, settings: Settings) -> None:

@@ -1,6 +1,10 @@
 """The Compare page without a browser: one click, the table, what is taken along, and the guided experiment."""
 
 import io
+import time
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,10 +15,13 @@ from streamlit.testing.v1 import AppTest
 from spnmkl import Kernel
 from spnmkl.data import load_sample
 from spnmkl.runs import lesson as lesson_module
-from spnmkl.runs.contest import Contest, Entry, Plan, compete
+from spnmkl.runs.contest import Contest, Entry, Plan, Portrait, compete
 from spnmkl.runs.entrants import OWN, entrants
+from spnmkl.runs.project_file import load_project
+from spnmkl.runs.settings import Settings
 from spnmkl.structure import templates
 from spnmkl.ui import compare_page
+from spnmkl.ui.project import packed, replaced_words
 
 START = compare_page.START
 QUICK = Plan(folds=3, inner=2, points=1)
@@ -83,22 +90,37 @@ def test_what_came_out_survives_other_pages_and_ages_with_the_drawing(page: AppT
     fine(page.switch_page("pages/train.py").run())
     fine(page.switch_page("pages/compare.py").run())
     assert len(page.dataframe[0].value) == len(work(page).trainer.contest.methods)  # type: ignore[union-attr]
+    trainer = work(page).trainer
+    project = load_project(packed(work(page), True))
+    assert "the comparison with the baselines" in replaced_words(work(page), project)
+    trainer.settings = Settings(p=2.0, lam=3.0)
+    said = texts(fine(page.run()))
+    assert "Exponents" in said and "not used here: λ." in said
+    trainer.settings = Settings(p={"gone": 2.0})  # of another drawing
+    assert "changed since" not in texts(fine(page.run()))
     work(page).drawing.push(templates.flat(COLUMNS[:2]))
     assert "have changed since" in texts(fine(page.run()))
 
 
-def test_a_comparison_that_was_stopped_keeps_its_folds(page: AppTest) -> None:
+def test_a_comparison_that_was_stopped_keeps_its_folds(page: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    def endless(*given: Any) -> Iterator[Entry | Portrait]:
+        yield from islice(compete(*given), 12)
+        while True:
+            time.sleep(0.01)
+            given[5]("still at it")
+
+    monkeypatch.setattr("spnmkl.ui.activity.compete", endless)
     trainer = work(page).trainer
     fine(button(page, START).click().run())  # type: ignore[attr-defined]
-    activity = trainer.activity
-    if activity is not None:
-        while len(activity.job.records) < 10 and not activity.job.finished:
-            activity.job.join(0.01)
-        activity.job.stop()
-        activity.job.join(30)
+    assert trainer.activity is not None
+    job = trainer.activity.job
+    while len(job.records) < 12:
+        assert not job.join(0.01)
+    fine(button(page, "Stop").click().run())  # type: ignore[attr-defined]
+    assert job.join(30)
     said = texts(fine(page.run()))
-    assert isinstance(trainer.contest, Contest)
-    assert trainer.contest.complete or "Stopped after" in said
+    assert isinstance(trainer.contest, Contest) and len(trainer.contest.results) == 12
+    assert f"Stopped after 12 of {trainer.contest.total} trainings; shown is what all methods finished: 1 fold." in said
 
 
 def test_nothing_else_can_start_meanwhile(page: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from spnmkl.runs.project_file import load_project, save_project
 from spnmkl.runs.settings import Settings
 from spnmkl.structure.layout import unplaced
 from spnmkl.ui.project import open_project
+from spnmkl.ui.store import Comparing
 
 MESSY = (
     "\ufeffPatient;Größe;Gewicht;<script>alert(1)</script>;Diagnose\r\n"
@@ -173,7 +174,9 @@ def test_a_view_of_columns_by_name_and_by_hand(at: AppTest) -> None:
 def test_nothing_to_undo_once_a_project_brought_other_data(at: AppTest) -> None:
     upload(at, ("first.csv", TABLE))
     kept = save_project(work(at).drawing.spn, load_sample("wine"), Choices(), SplitSettings(), Settings())
+    work(at).comparing.repeats, work(at).comparing.runs = 5, ("Run 1",)
     open_project(work(at), load_project(kept))
+    assert work(at).comparing == Comparing()
     at.switch_page("pages/design.py").run()
     fine(at.switch_page("pages/data.py").run())
     assert work(at).dataset.name == "wine"

@@ -19,6 +19,7 @@ from spnmkl.structure import SPN, Kernel, Product, Sum, templates
 from spnmkl.ui import train_page
 from spnmkl.ui.activity import Kind
 from spnmkl.ui.store import Workspace
+from spnmkl.ui.words import plain
 
 
 @pytest.fixture
@@ -341,7 +342,8 @@ def test_what_is_being_done_is_said_once(at: AppTest, monkeypatch: pytest.Monkey
         return heard[0]
 
     assert said("training") == "Training · 2.2 s"
-    assert said("kernels 1 of 3") == "Training: kernels 1 of 3 · 2.2 s"
+    assert said("kernels 1 of 3") == f"{plain('Training: kernels 1 of 3')} · 2.2 s"
+    assert said("fold 1, *run*") == f"{plain('Training: fold 1, *run*')} · 2.2 s"
 
 
 def test_one_pruned_weight_is_spoken_of_as_one(at: AppTest) -> None:

@@ -6,7 +6,9 @@ import pytest
 from app_pages import fine, labelled, opened, texts, work
 from streamlit.testing.v1 import AppTest
 
+from spnmkl.data import Joining
 from spnmkl.ui import brought
+from spnmkl.ui.brought import Brought, KeptFile
 
 TABLE = b"a;b;label\n1,5;2;x\n2,5;3;y\n3,5;4;x\n4,5;5;y\n"
 WORDS = ["1,5", "2,5", "3,5", "4,5"]
@@ -114,3 +116,37 @@ def test_large_files_are_not_kept_and_it_is_said(at: AppTest, monkeypatch: pytes
     assert "are not kept with this visit" in texts(at)
     come_back(at)
     assert "Uploaded before" not in texts(at) and work(at).dataset.name == "t.csv"
+
+
+def kept_file(name: str, size: int) -> KeptFile:
+    return KeptFile(f"id of {name}", name, bytes(size))
+
+
+def test_all_visits_together_keep_so_much_and_the_oldest_files_go(at: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    upload(at, ("t.csv", TABLE))
+    monkeypatch.setattr(brought, "ALL_KEPT_BYTES", 100)
+    second, third = Brought(), Brought()
+    second.keep([kept_file("b", 60)])
+    third.keep([kept_file("c", 40)])
+    assert not work(at).files.kept and second.kept and third.kept
+    assert "no longer kept, because others" in texts(come_back(at))
+    third.keep([kept_file("d", 41)])
+    assert not second.kept and second.dropped and third.kept and not third.dropped
+
+
+def test_files_that_are_too_large_are_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(brought, "MOST_KEPT_BYTES", 10)
+    monkeypatch.setattr(KeptFile, "getvalue", lambda self: pytest.fail("copied"))
+    files = Brought()
+    files.keep([kept_file("a", 6), kept_file("b", 5)])
+    assert len(files.ids) == 2 and not files.kept
+
+
+def test_other_files_are_not_joined_as_the_first_were() -> None:
+    files = Brought()
+    files.keep([kept_file("a", 1), kept_file("b", 1)])
+    files.joining = Joining("id", "sample", 1)
+    files.keep([kept_file("a", 1), kept_file("c", 1)])
+    assert files.joining == Joining("id", "sample", 1)
+    files.keep([kept_file("d", 1), kept_file("e", 1)])
+    assert files.joining == Joining()

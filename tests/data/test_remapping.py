@@ -38,6 +38,16 @@ def test_names_are_compared_without_signs_and_capitals_and_then_by_likeness() ->
     assert similar(["Mean-A", "ages", "zzz"], ["mean_a", "age", "width"]) == {"Mean-A": "mean_a", "ages": "age"}
 
 
+def test_a_column_that_is_there_stays_and_of_two_alike_none_is_taken() -> None:
+    known = ["ion-", "ion+", "ph_value"]
+    assert similar(["ion+", "ph value", "ion"], known) == {"ion+": "ion+", "ph value": "ph_value"}
+    spn = SPN(Sum(Product(Kernel("rbf", features=["ion+", "ph value"], label="chem"))))
+    new = dataset(*known)
+    parts = lacking(spn, known)
+    found = remapped(spn, parts, guessed(parts, new), new)
+    assert [found.spec(leaf).features for leaf in found.kernels] == [("ion+", "ph_value")]
+
+
 def test_guesses(spn: SPN) -> None:
     new = dataset("Age", "Mean A", "Mean B", "kept", "x")
     assert guessed(lacking(spn, new.features), new) == ["Age", ALIKE]

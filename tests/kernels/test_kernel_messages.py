@@ -19,6 +19,9 @@ from spnmkl.structure import SPN, Issue, Kernel, KernelSpec, Product, Sum
 
 X = np.array([[1.0, 2.0, 0.0], [0.5, -1.0, 3.0], [2.0, 2.0, 1.0], [0.0, 1.0, 4.0]])
 NAMES = ["height", "width", "depth"]
+RBF_GAMMA = (
+    "needs gamma to be a number above 0, 'scale', 'median', '0.0625*scale', '0.25*scale', '4*scale' or '16*scale'"
+)
 KNOWN = "linear, polynomial, rbf, laplacian, chi2, cosine, hamming, precomputed"
 
 # Leaf, code of the issue, sentence after "Kernel '…' of leaf 'left'".
@@ -33,7 +36,7 @@ SPECIFICATIONS = [
     (
         Kernel("rbf", gamma=-1),
         "bad_parameter",
-        "needs gamma to be a number above 0, 'scale' or 'median'; found -1.",
+        f"{RBF_GAMMA}; found -1.",
     ),
     (
         Kernel("laplacian", gamma="mean"),
@@ -48,12 +51,12 @@ SPECIFICATIONS = [
     (
         Kernel("rbf", gamma=None),
         "bad_parameter",
-        "needs gamma to be a number above 0, 'scale' or 'median'; found None.",
+        f"{RBF_GAMMA}; found None.",
     ),
     (
         Kernel("rbf", gamma=[1, 2]),
         "bad_parameter",
-        "needs gamma to be a number above 0, 'scale' or 'median'; found (1, 2).",
+        f"{RBF_GAMMA}; found (1, 2).",
     ),
     (
         Kernel("polynomial", degree=2.5),

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 from small_runs import COLOUR, SHAPE, small_dataset, small_structure
@@ -25,11 +26,12 @@ from spnmkl.runs.contest import (
     Portrait,
     compete,
     fitting_plan,
+    inner_folds,
     outer_folds,
     planned,
     training_rows,
 )
-from spnmkl.runs.contest_words import against, ranking_words, verdict
+from spnmkl.runs.contest_words import against, ranking_words, titled, verdict
 from spnmkl.runs.entrants import ACROSS, OWN, RBF_SVM, Entrants, entrants
 from spnmkl.runs.estimate import contest_estimate
 from spnmkl.runs.jobs import Stopped
@@ -129,6 +131,28 @@ def test_kernels_without_names_or_with_one_name_are_told_apart() -> None:
     assert list(who.drawn) == [OWN, "SimpleMKL (2)"]
 
 
+def test_runs_of_any_name_stand_beside_the_drawing() -> None:
+    spn = small_structure()
+    names = [OWN, "SimpleMKL", "SimpleMKL (2)", "ℓ2-MKL", "ℓ_2-MKL"]
+    others = {name: templates.flat([*COLOUR, *SHAPE][: k + 1]) for k, name in enumerate(names)}
+    who = entrants(spn, small_dataset(), Choices(), others=others)
+    assert who.drawn[OWN] == spn and list(who.drawn.values())[1:] == list(others.values())
+    assert len(who.methods) == len(small_entrants().methods) + len(names) == len(set(map(titled, who.methods)))
+
+
+def test_widths_follow_the_spread_of_columns_that_stay_as_they_are() -> None:
+    """In other units, the same machine: scikit-learn's scale, times each width."""
+    dataset = small_dataset()
+    far = replace(dataset, frame=dataset.frame.assign(**{c: 1000 * dataset.frame[c] for c in COLOUR + SHAPE}))
+    who = entrants(small_structure(), far, Choices(numeric="as is"))
+    X = far.frame[COLOUR + SHAPE].to_numpy()
+    kernels, _ = compute_kernels([who.methods[RBF_SVM]], X, COLOUR + SHAPE)
+    for label, K in kernels.items():
+        gamma = float(label.removeprefix("all ×")) / (X.shape[1] * X.var())
+        np.testing.assert_allclose(K, rbf_kernel(X, gamma=gamma), atol=1e-9)
+    assert len(kernels) == 5
+
+
 def test_one_kind_of_one_view_has_no_groups() -> None:
     flat = templates.flat([Kernel("rbf", gamma=g, features=COLOUR, label=f"{g}") for g in (0.1, 1.0)])
     who = entrants(flat, small_dataset(), Choices())
@@ -194,8 +218,9 @@ def test_the_summary_by_hand() -> None:
     scores = {m: part["accuracy"].to_numpy() for m, part in table.groupby("method")}
     for name, values in scores.items():
         assert summary.loc[name, "mean"] == pytest.approx(values.mean())
-        assert summary.loc[name, "error"] == pytest.approx(stats.sem(values))
+        assert summary.loc[name, "error"] == pytest.approx(values.std(ddof=1) * np.sqrt(1 / 3 + 21 / 42))
     ratio = table["n_test"].mean() / table["n_train"].mean()
+    assert ratio == 21 / 42
     rivals = [m for m in contest.methods if m != OWN]
     p = [corrected_t_test(scores[m] - scores[OWN], ratio) for m in rivals]
     np.testing.assert_allclose(summary.loc[rivals, "adjusted"], holm(p))
@@ -228,9 +253,34 @@ def test_verdicts_and_their_words() -> None:
     summary = contest.summary().set_index("method")
     assert summary["verdict"].to_dict() == {OWN: "reference", "poor": "worse", "alike": "no difference shown"}
     said = verdict(contest, "accuracy")
-    assert "better than poor" in said and "the other 1" in said and "with 5 folds" in said
+    assert "better than poor" in said and "your drawing and alike: with 5 folds" in said
     assert against(summary.loc["poor"].to_dict()).startswith("▼ worse, p = ")
-    assert ranking_words(contest, "accuracy") == "Your drawing, alike share the highest mean, 90.4 ± 0.5 %."
+    assert ranking_words(contest, "accuracy") == "Your drawing, alike share the highest mean, 90.4 ± 0.8 %."
+
+
+def test_the_same_difference_on_every_fold_is_no_verdict() -> None:
+    own = [0.90, 0.95, 0.85, 0.90, 0.80]
+    even = [value - 0.1 for value in own]  # but for rounding
+    contest = made_up({OWN: own, "even": even, "wild": [0.6, 0.9, 0.9, 0.7, 0.9]})
+    assert contest.summary()["verdict"].tolist() == ["reference", "cannot be told", "no difference shown"]
+    said = verdict(contest, "accuracy")
+    assert "from even by more than chance cannot be told" in said and "drawing and wild:" in said
+    unscored = made_up({OWN: [*own[:4], np.nan], "other": own})
+    assert "other by more than chance cannot be told: some folds have no such score" in verdict(unscored, "auc")
+    low, high = contest.visible() or (0.0, 0.0)
+    assert low == high > 0.01  # of the wild one
+
+
+def test_part_of_a_second_round_counts() -> None:
+    rng = np.random.default_rng(0)
+    entries = [
+        Entry(m, repeat, fold, 80, 20, value, value, 3, 2, 1.0, 0.5, 0.0)
+        for repeat, fold in [*((1, k) for k in range(1, 6)), (2, 1), (2, 2)]
+        for m, value in ((OWN, 0.9 + 0.01 * rng.standard_normal()), ("poor", 0.7))
+    ]
+    contest = Contest(Plan(repeats=2), (OWN, "poor"), tuple(entries), 22, "made up", 100)
+    assert len(contest.scores()) == contest.n_shared == 7
+    assert contest.summary()["verdict"].tolist() == ["reference", "worse"]
 
 
 def test_only_folds_that_all_have_done_count() -> None:
@@ -273,6 +323,30 @@ def test_groups_are_held_out_whole_and_missing_classes_are_named() -> None:
     lonely = frame.assign(patient=np.where(frame["class"] == "dull", np.arange(90) % 2, 2 + np.arange(90) % 20))
     with pytest.raises(DataError, match="holds every row of class 'dull'"):
         list(outer_folds(Dataset("lonely", lonely, "class", group="patient"), SPLIT, PLAN))
+
+
+def grouped_classes(*groups: int, rows: int = 5) -> Dataset:
+    """Classes of so many groups each, of so many rows each."""
+    owners = np.repeat([f"c{c}" for c, n in enumerate(groups) for _ in range(n)], rows)
+    X = np.random.default_rng(0).standard_normal((len(owners), 2)) + (owners == "c1")[:, None]
+    frame = pd.DataFrame(X, columns=["a", "b"]).assign(y=owners, g=np.arange(len(owners)) // rows)
+    return Dataset("grouped", frame.sample(frac=1, random_state=0).reset_index(drop=True), "y", group="g")
+
+
+def test_a_class_of_few_groups_has_as_many_folds() -> None:
+    no_test, few = SplitSettings(test_share=0.2), grouped_classes(5, 9)
+    _, y, groups = training_rows(few, no_test)
+    assert groups is not None
+    assert fitting_plan(Plan(), few, no_test).folds == min(len(np.unique(groups[y == c])) for c in ("c0", "c1"))
+    plan = fitting_plan(Plan(inner=3, points=2), few, no_test)
+    who = entrants(templates.flat(["a"]), few, Choices())
+    who = replace(who, methods={OWN: who.methods[OWN]})
+    assert len(list(compete(who, few, Choices(), no_test, plan))) == planned(who, plan)
+    with pytest.raises(DataError, match=r"training rows of class 'c0' are of [12] groups?, but 3 are needed"):
+        fitting_plan(Plan(), grouped_classes(3, 9), no_test)
+    y, groups = np.array(["a", "b"] * 2 + ["b"] * 4), np.array([0, 0, 0, 0, 1, 2, 3, 4])
+    with pytest.raises(DataError, match="class 'a' are of 1 group, but 2 are needed"):
+        inner_folds(y, groups, 3, 0)
 
 
 def test_folds_are_as_many_as_the_smallest_class_allows() -> None:

@@ -1,0 +1,45 @@
+"""A job in the background as pages show it: how it goes, its Stop, and when to look again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from spnmkl.runs.jobs import Job
+from spnmkl.ui.activity import Trainer
+from spnmkl.ui.words import plain
+
+REFRESHES = (1.0, 2.5)  # seconds between two looks at an activity: a young one, an old one
+OLD_SECONDS = 3.0
+
+
+def refreshing(trainer: Trainer) -> float | None:
+    """Seconds between two looks; fewer looks at what takes long, since drawing takes from the solver's cores."""
+    if trainer.activity is None or not trainer.busy:
+        return None
+    return REFRESHES[trainer.activity.job.seconds > OLD_SECONDS]
+
+
+def keep_up(trainer: Trainer, refresh: float | None) -> None:
+    """Draw the whole page anew where an activity ended, perhaps while it was drawn, or is looked at too often."""
+    ended = trainer.activity is not None and not trainer.busy
+    if ended or refreshing(trainer) != refresh:
+        st.rerun()
+
+
+def stop_button(job: Job[Any], **looks: Any) -> None:
+    st.button("Stop", icon=":material/stop_circle:", type="primary", on_click=job.stop, **looks)
+
+
+def words_of(job: Job[Any]) -> str:
+    return "waiting for another training to end" if job.state == "waiting" else job.words
+
+
+def progress_bar(job: Job[Any], said: str) -> None:
+    st.progress(job.done / job.total if job.total else 0.0, progress_words(job, said))
+
+
+def progress_words(job: Job[Any], said: str) -> str:
+    """As Markdown: names of runs and kernels are in it."""
+    return plain(said) + (" · stopping" if job.stopping else "")
