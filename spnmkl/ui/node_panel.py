@@ -119,7 +119,8 @@ def _parameter(work: Workspace, v: str, q: Parameter, given: Any) -> Any:
     current, moved = q.default if given is None else given, False
     key = _key(work, v, q.name)
     if q.type in ("choice", "float_or_choice"):
-        options = [*q.choices, *(["a number"] if q.type == "float_or_choice" else [])]
+        words = [word for word in q.choices if "*" not in word or word == current]  # multiples are for baselines
+        options = [*words, *(["a number"] if q.type == "float_or_choice" else [])]
         at = options.index(current) if current in options else len(options) - 1
         chosen = st.selectbox(q.name, options, at, help=q.help, key=f"{key}_word")
         moved = chosen != options[at]

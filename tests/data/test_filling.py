@@ -24,12 +24,12 @@ FORMULAS = [
         VIEWS,
         [],
         "K = β_size (β_size__height K_size__height + β_size__width K_size__width)"
-        " + β_colour (β_colour__red K_colour__red + β_colour__blue K_colour__blue) + β7(β8K_age)",
+        " + β_colour (β_colour__red K_colour__red + β_colour__blue K_colour__blue) + β₇(β₈K_age)",
     ),
-    ("product_of_sums", ["a__x"], ["b__y"], "K = β1(β_a__x K_a__x)∘(β_b__y K_b__y)"),
-    ("pairwise_products", PLAIN, [], "K = β1K_height∘K_width"),
+    ("product_of_sums", ["a__x"], ["b__y"], "K = β₁(β_a__x K_a__x)∘(β_b__y K_b__y)"),
+    ("pairwise_products", PLAIN, [], "K = β₁K_height∘K_width"),
     ("hierarchy", ["a__x", "a__y", "b"], [], "K = β_a (β_a__x K_a__x + β_a__y K_a__y) + β_b K_b"),
-    ("polynomial", PLAIN, [], "K = β1K_linear + β2K_linear∘K_linear + β3K_linear∘K_linear∘K_linear"),
+    ("polynomial", PLAIN, [], "K = β₁K_linear + β₂K_linear∘K_linear + β₃K_linear∘K_linear∘K_linear"),
 ]
 
 

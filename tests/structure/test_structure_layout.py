@@ -1,7 +1,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
-from time import perf_counter
+from time import thread_time
 
 import numpy as np
 import pytest
@@ -219,26 +219,25 @@ def _ladder(rungs: int) -> SPN:
 
 
 @pytest.mark.parametrize(
-    ("spn", "seconds"),
+    ("small", "large"),
     [
-        (t.flat(list(range(100))), 0.1),
-        (t.pairwise_products(list(range(18))), 0.1),
-        (_ladder(50), 0.1),
-        (t.flat(list(range(1000))), 2.0),
-        (t.pairwise_products(list(range(60))), 2.0),
-        (_ladder(500), 2.0),
+        (t.flat(list(range(100))), t.flat(list(range(1000)))),
+        (t.pairwise_products(list(range(18))), t.pairwise_products(list(range(60)))),
+        (_ladder(50), _ladder(500)),
     ],
     ids=repr,
 )
-def test_layout_is_fast(spn: SPN, seconds: float) -> None:
-    best = float("inf")
-    for _ in range(5):
-        start = perf_counter()
-        layered(spn)
-        best = min(best, perf_counter() - start)
-        if best < seconds:
-            return
-    pytest.fail(f"{len(spn.nodes)} nodes took {best:.2f} s")
+def test_layout_takes_far_less_than_the_square_of_the_nodes(small: SPN, large: SPN) -> None:
+    def cost(spn: SPN) -> float:
+        best = float("inf")
+        for _ in range(3):
+            start = thread_time()
+            layered(spn)
+            best = min(best, thread_time() - start)
+        return best
+
+    grown = len(large.nodes) / len(small.nodes)
+    assert cost(large) < grown**1.6 * cost(small)
 
 
 def test_a_chain_of_thousands_meets_no_recursion_limit() -> None:
