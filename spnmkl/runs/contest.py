@@ -141,16 +141,17 @@ class Contest:
         Returns
         -------
         DataFrame
-            method, folds, mean, error, difference (to the reference), p, adjusted (Holm), verdict ("better", "worse",
-            "no difference shown", "too few folds", "cannot be told", or "reference"), and means of the other columns of
-            `table`.
+            method, measure, folds, mean, error, difference (to the reference), p, adjusted (Holm), verdict ("better",
+            "worse", "no difference shown", "too few folds", "cannot be told", or "reference"), and means of other
+            columns of `table`.
         """
         scores = self.scores(measure)
-        others = self.shared.groupby("method")[["kernels", "active", "C", "seconds", "gap", *MEASURES]].mean()
+        others = self.shared.groupby("method")[["kernels", "active", "seconds", "gap", *MEASURES]].mean()
         n = scores.notna().sum()
         table = pd.DataFrame(
             {
                 "method": list(scores.columns),
+                "measure": measure,
                 "folds": n.to_numpy(),
                 "mean": scores.mean().to_numpy(),
                 "error": (scores.std(ddof=1) * np.sqrt(1 / n + self.test_by_train)).to_numpy(),

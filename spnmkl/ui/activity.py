@@ -232,8 +232,8 @@ class Trainer:
             self._keep(result, activity)
         elif isinstance(found := activity.so_far, Contest) and found.results:
             self.contest, self.contest_of = found, activity.task
-        elif isinstance(found, Lesson) and found.results:
-            self.lesson = found
+        elif isinstance(found, Lesson) and found.results and (found.complete or not (self.lesson or found).complete):
+            self.lesson = found  # one that was stopped does not take the place of a whole one
         return activity
 
     def search_fits(self, task: Task, settings: Settings) -> bool:

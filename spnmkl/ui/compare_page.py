@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -48,8 +49,12 @@ def compare_page() -> None:
 
 
 def scores_tab(work: Workspace) -> None:
+    refresh = refreshing(work.trainer)
     parts = ready(work)
     if parts is None:
+        if working := comparing(work.trainer):
+            stop_button(working.job)
+        st.fragment(watch, run_every=refresh)(refresh, None)
         return
     work.trainer.settings = usable_settings(work)
     who = entrants(work.drawing.spn, work.dataset, work.choices, work.trainer.settings.p, chosen_runs(work))
@@ -57,7 +62,6 @@ def scores_tab(work: Workspace) -> None:
     with left, boundary():
         controls(work, parts, who)
     with right:
-        refresh = refreshing(work.trainer)
         st.fragment(watch, run_every=refresh)(refresh, who)
 
 
@@ -91,8 +95,8 @@ def controls(work: Workspace, parts: Split, who: Entrants) -> None:
     free = available_memory()
     refused = refusal(expected, None if free is None else free + kept_bytes())
     working = trainer.working
-    if working is not None and working.kind == "compare":
-        stop_button(working.job, width="stretch")
+    if comparison := comparing(trainer):
+        stop_button(comparison.job, width="stretch")
     else:
         st.button(
             START,
@@ -105,7 +109,7 @@ def controls(work: Workspace, parts: Split, who: Entrants) -> None:
         )
     if refused:
         st.error(plain(refused))
-    elif working is not None and working.kind != "compare":
+    elif working is not None and not comparison:
         st.caption("Something else is being trained; this can start once it has ended.")
         st.page_link("pages/train.py", label="Watch it", icon=":material/arrow_forward:")
     elif working is None:
@@ -172,15 +176,15 @@ def explanation(who: Entrants, plan: Plan, rows: int, trainer: Trainer) -> None:
         )
 
 
-def watch(refresh: float | None, who: Entrants) -> None:
+def watch(refresh: float | None, who: Entrants | None) -> None:
     """What comes out now, or came out last."""
     with boundary():
         work = workspace()
         _, contest = watched(work, refresh)
-        if contest is None:
-            before(who)
-        else:
+        if contest is not None:
             scores(work, contest)
+        elif who is not None:
+            before(who)
 
 
 def structures_tab(work: Workspace) -> None:
@@ -204,8 +208,7 @@ def watched(work: Workspace, refresh: float | None) -> tuple[bool, Contest | Non
     """Whether a comparison is going on, and what there is of it, or of the last one; says how it goes or ended."""
     trainer = work.trainer
     keep_up(trainer, refresh)
-    working = trainer.working if trainer.working is not None and trainer.working.kind == "compare" else None
-    if working is not None:
+    if working := comparing(trainer):
         progress(working)
         found = working.so_far
         return True, found if isinstance(found, Contest) and found.results else None
@@ -216,13 +219,18 @@ def watched(work: Workspace, refresh: float | None) -> tuple[bool, Contest | Non
     return False, trainer.contest
 
 
+def comparing(trainer: Trainer) -> Activity | None:
+    working = trainer.working
+    return working if working is not None and working.kind == "compare" else None
+
+
 def progress(activity: Activity) -> None:
     job, contest = activity.job, activity.so_far
     assert isinstance(contest, Contest)
     words = words_of(job)
     left = contest.seconds_left()
-    said = f"{words[:1].upper()}{words[1:]} · {job.seconds:.0f} s"
-    said += f" · {about(left)} left" if job.done and not job.stopping else ""
+    said = f"{contest.dataset_name[:60]}: {words} · {job.seconds:.0f} s"
+    said += f" · {about(left)} left" if math.isfinite(left) and not job.stopping else ""
     progress_bar(job, said)
 
 

@@ -41,7 +41,8 @@ def scores(work: Workspace, contest: Contest) -> None:
             ),
             "against your drawing": st.column_config.TextColumn(width=205, help=TEST_HELP),
             "kernels used": st.column_config.TextColumn(
-                help="Base kernels with a weight above zero, mean over the folds."
+                help="Base kernels with a weight above zero, mean over the folds. One that stands several times in a "
+                "structure counts once; RBF-SVM has one kernel, of five widths."
             ),
             "seconds": st.column_config.NumberColumn(format="%.2f", help="To choose C and train, per fold."),
         },
@@ -98,7 +99,7 @@ def downloads(contest: Contest, measure: str) -> None:
 
     offers = (
         ("Every fold (CSV)", contest.table.to_csv(index=False), f"{name}_folds.csv", "text/csv"),
-        ("Summary (CSV)", contest.summary(measure).to_csv(index=False), f"{name}_summary.csv", "text/csv"),
+        ("Summary (CSV)", contest.summary(measure).to_csv(index=False), f"{name}_{measure}.csv", "text/csv"),
         ("Figure (SVG)", figure, f"{name}_comparison.svg", "image/svg+xml"),
     )
     with st.container(horizontal=True):

@@ -67,7 +67,8 @@ def all_issues(spn: SPN, work: Workspace) -> list[Issue]:
     issues = spn.validate()
     columns = work.dataset.features
     issues += [issue for issue in validate_kernels(spn, columns, len(columns)) if issue.code != "needs_matrix"]
-    text = work.dataset.categorical if work.choices.categorical == "codes" else ()
+    labelled = work.dataset.label is not None  # else the label may be among the columns
+    text = work.dataset.categorical if labelled and work.choices.categorical == "codes" else ()
     return issues + [Issue("text", "error", (leaf,), message) for leaf, message in sees_text(spn, text, columns)]
 
 

@@ -59,6 +59,8 @@ def train_page() -> None:
     offer_return(work, work.trainer.run, here=True)
     parts = ready(work)
     if parts is None:
+        if working := work.trainer.working:
+            stop_button(working.job)
         return
     left, right = st.columns([5, 12], gap="medium")
     with left, boundary():

@@ -76,7 +76,7 @@ def test_one_click_fills_the_table_with_the_librarys_numbers(page: AppTest, down
     folds = pd.read_csv(io.BytesIO(taken["folds.csv"]))
     assert len(folds) == len(contest.methods) * QUICK.folds
     np.testing.assert_allclose(folds.groupby("method", sort=False)["accuracy"].mean(), summary["mean"])
-    assert pd.read_csv(io.BytesIO(taken["summary.csv"]))["method"].tolist() == list(contest.methods)
+    assert pd.read_csv(io.BytesIO(taken["accuracy.csv"]))["method"].tolist() == list(contest.methods)
     figure = taken["comparison.svg"].decode()
     assert figure.startswith("<svg") and OWN in figure and "#1f77c8" not in figure  # grey
 
