@@ -56,7 +56,7 @@ def ending_text(run: Run) -> str:
 
 
 def structure_text(spn: SPN) -> str:
-    return f"{len(spn.kernels):,} kernels, {len(spn.products):,} weights"
+    return f"{counted(len(spn.kernels), 'kernel')}, {counted(len(spn.products), 'weight')}"
 
 
 def powers_text(run: Run) -> str:

@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from spnmkl.data import Dataset
+from spnmkl.data.words import counted
 from spnmkl.errors import SPNMKLError, StructureError
 from spnmkl.export.code import to_python
 from spnmkl.export.html import to_html
@@ -79,7 +80,8 @@ def choose_template(work: Workspace) -> None:
     spn, selected = work.drawing.spn, selection(work.drawing)
     leaf = selected[0] if len(selected) == 1 and spn.kind(selected[0]) == "kernel" else None
     st.caption(
-        f"Filled from **{len(work.dataset.views)} views** and **{len(work.dataset.features)} columns** of the loaded "
+        f"Filled from **{counted(len(work.dataset.views), 'view')}** and "
+        f"**{counted(len(work.dataset.features), 'column')}** of the loaded "
         "data. *Use* replaces the drawing (Ctrl+Z brings it back); *Embed* puts the template in the place of the "
         "kernel that is selected on the canvas."
     )
@@ -95,7 +97,7 @@ def choose_template(work: Workspace) -> None:
             sketch = sketched_template(work.dataset, template.name)
             if len(sketch.nodes) <= 120:
                 st.image(_preview(sketch, theme()), width="stretch")
-            st.caption(f"{len(filled.kernels):,} kernels, {len(filled.products):,} weights")
+            st.caption(f"{counted(len(filled.kernels), 'kernel')}, {counted(len(filled.products), 'weight')}")
             use, embed = st.columns(2)
             if use.button("Use", key=f"use_{template.name}", type="primary"):
                 work.drawing.push(filled, f"{template.title}.", fit=True)

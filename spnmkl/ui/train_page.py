@@ -14,6 +14,7 @@ from spnmkl.charts import convergence_chart, cv_chart, path_chart, stability_cha
 from spnmkl.charts.look import MOST_COLOURED
 from spnmkl.charts.selection import MOST_SHOWN
 from spnmkl.data import Split, split_rows
+from spnmkl.data.words import counted
 from spnmkl.errors import SPNMKLError
 from spnmkl.memory import available_memory
 from spnmkl.runs.estimate import estimate, refusal
@@ -97,7 +98,7 @@ def controls(work: Workspace, parts: Split) -> None:
     rows = usable(work, parts.train)
     trainer.settings = fitting(trainer.settings, work.drawing.spn, dataset.classes)
     weights = len(work.drawing.spn.products)
-    st.caption(f"**{plain(dataset.name[:60])}** · {rows:,} rows to train on · {weights:,} weights")
+    st.caption(f"**{plain(dataset.name[:60])}** · {rows:,} rows to train on · {counted(weights, 'weight')}")
     expected = estimate(work.drawing.spn, rows, len(dataset.classes), trainer.settings)
     free = available_memory()
     room = None if free is None else free + kept_bytes()
