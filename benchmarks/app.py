@@ -1,20 +1,25 @@
 """How long the app takes: opening, edits, pages, and a training that is watched; prints two Markdown tables.
 
-Run it from a checkout with Chromium installed: ``python benchmarks/app.py``. The page is a real one in a real
-browser; an edit counts as done when Python has taken it and the page that Python drew in answer is painted; a page
-when it is drawn and Python rests. A training that is watched is compared with the same one without any page, by turns.
+Run it from a checkout with Chromium installed: ``python benchmarks/app.py [--watched]``. The page is a real one in a
+real browser; an edit counts as done when Python has taken it and the page that Python drew in answer is painted; a page
+when it is drawn and Python rests. A training that is watched is compared with the same one without any page, by turns;
+and, as if the browser were on another machine, with one during which the browser's processes stand still.
 """
 
 from __future__ import annotations
 
+import argparse
 import re
 import statistics
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import psutil
 from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
 from spnmkl.data import Choices, Dataset, SplitSettings
@@ -132,8 +137,21 @@ def upload(page: Page, data: pd.DataFrame) -> None:
     idle(page)
 
 
-def press_train(page: Page) -> float:
-    """Train and watch; the seconds that the page says solving took."""
+@contextmanager
+def standstill() -> Iterator[None]:
+    """Of the browser's processes."""
+    browser = [process for process in psutil.Process().children(recursive=True) if "chrom" in process.name()]
+    for process in browser:
+        process.suspend()
+    try:
+        yield
+    finally:
+        for process in browser:
+            process.resume()
+
+
+def press_train(page: Page, away: float = 0.0) -> float:
+    """Train and watch, or leave the browser standing still for so long; the seconds that the page says solving took."""
     page.get_by_role("link", name="Train", exact=True).click()
     button = page.get_by_role("button", name="Train", exact=True)
     button.wait_for(timeout=120_000)
@@ -141,6 +159,10 @@ def press_train(page: Page) -> float:
     idle(page)
     before = page.get_by_text(re.compile(r"^Run \d+\.")).all_inner_texts()
     button.click()
+    if away:
+        page.wait_for_timeout(300)
+        with standstill():
+            time.sleep(away)
     while (said := page.get_by_text(re.compile(r"^Run \d+\.")).all_inner_texts()) in ([], before):
         page.wait_for_timeout(1000)  # looking is work too
     idle(page)
@@ -158,19 +180,20 @@ def open_many(browser: Browser, url: str, data: pd.DataFrame) -> Page:
     return page
 
 
-def watched(browser: Browser, url: str, settings: Settings) -> tuple[list[float], list[float]]:
-    """Seconds of trainings with and without a page, by turns."""
+def watched(browser: Browser, url: str, settings: Settings) -> tuple[list[float], list[float], list[float]]:
+    """Seconds of trainings without a page, with one, and with one in a browser that takes nothing, by turns."""
     data, spn = table(WATCHED_ROWS), many_kernels()
     page = open_many(browser, url, data)
     set_up(page, settings)
     prepared = prepare(spn, Dataset.guess("table.csv", data), Choices(), SplitSettings())
-    train(prepared, settings)
-    with_page, without = [], []
+    away = 2 * train(prepared, settings).seconds
+    alone, with_page, elsewhere = [], [], []
     for _ in range(TRAININGS):
         with_page.append(press_train(page))
-        without.append(train(prepared, settings).seconds)
+        alone.append(train(prepared, settings).seconds)
+        elsewhere.append(press_train(page, away))
     page.close()
-    return with_page, without
+    return alone, with_page, elsewhere
 
 
 def set_up(page: Page, settings: Settings) -> None:
@@ -221,29 +244,42 @@ def row(what: str, seconds: list[float]) -> str:
     return f"| {what} | {statistics.median(seconds):.2f} s | {worst:.2f} s |"
 
 
+def tell_pages(browser: Browser, url: str) -> None:
+    opened = openings(browser, url)
+    print("| | median | 95th percentile |\n|---|---|---|")
+    print(row("opening to a usable canvas, the first visit", opened[:1]))
+    print(row("opening to a usable canvas, later visits", opened[1:]))
+    for n_nodes in (20, 200):
+        print(row(f"edit → Python → screen, {n_nodes} nodes", edits(browser, url, n_nodes)))
+    drawn = {f"{n} nodes": pages_of(browser, url, n) for n in (20, 200)}
+    drawn["2,000 rows, 25 kernels"] = pages_trained(open_many(browser, url, table(ROWS)))
+    for what, seconds in drawn.items():
+        for name in PAGES:
+            print(row(f"the page {name}, {what}", seconds[name]))
+
+
+def tell_watched(browser: Browser, url: str) -> None:
+    print("\n| 4,000 rows, 25 kernels | alone | watched | ratio | watched from elsewhere | ratio |")
+    print("|---|---:|---:|---:|---:|---:|")
+    for settings in (SHORT, LONG):
+        alone, *looked_at = watched(browser, url, settings)
+        cells = [f"C = {settings.C:g}, gap {settings.tol:g}", f"{statistics.median(alone):.2f} s"]
+        for seconds in looked_at:
+            ratios = sorted(a / b for a, b in zip(seconds, alone, strict=True))
+            spread = f"({ratios[0]:.2f}–{ratios[-1]:.2f})"
+            cells += [f"{statistics.median(seconds):.2f} s", f"{statistics.median(ratios):.2f} {spread}"]
+        print(f"| {' | '.join(cells)} |")
+
+
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--watched", action="store_true", help="only the trainings")
+    options = parser.parse_args()
     with serving() as url, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=browser_path(), args=["--no-sandbox"])
-        opened = openings(browser, url)
-        print("| | median | 95th percentile |\n|---|---|---|")
-        print(row("opening to a usable canvas, the first visit", opened[:1]))
-        print(row("opening to a usable canvas, later visits", opened[1:]))
-        for n_nodes in (20, 200):
-            print(row(f"edit → Python → screen, {n_nodes} nodes", edits(browser, url, n_nodes)))
-        drawn = {f"{n} nodes": pages_of(browser, url, n) for n in (20, 200)}
-        drawn["2,000 rows, 25 kernels"] = pages_trained(open_many(browser, url, table(ROWS)))
-        trainings = [watched(browser, url, settings) for settings in (SHORT, LONG)]
-        for what, seconds in drawn.items():
-            for name in PAGES:
-                print(row(f"the page {name}, {what}", seconds[name]))
-        print("\n| 4,000 rows, 25 kernels | alone | watched | ratio |\n|---|---:|---:|---:|")
-        for settings, (with_page, without) in zip((SHORT, LONG), trainings, strict=True):
-            slow, fast = statistics.median(with_page), statistics.median(without)
-            ratios = sorted(a / b for a, b in zip(with_page, without, strict=True))
-            print(
-                f"| C = {settings.C:g}, gap {settings.tol:g} | {fast:.2f} s | {slow:.2f} s | {slow / fast:.2f} "
-                f"({ratios[0]:.2f}–{ratios[-1]:.2f}) |"
-            )
+        if not options.watched:
+            tell_pages(browser, url)
+        tell_watched(browser, url)
         browser.close()
 
 

@@ -100,6 +100,8 @@ def test_what_came_out_survives_other_pages_and_ages_with_the_drawing(page: AppT
     assert "changed since" not in texts(fine(page.run()))
     work(page).drawing.push(templates.flat(COLUMNS[:2]))
     assert "have changed since" in texts(fine(page.run()))
+    work(page).drawing.push(templates.flat(["no such column"]))  # cannot be trained
+    assert "have changed since" in texts(page.run()) and len(page.dataframe[0].value) == len(trainer.contest.methods)
 
 
 def test_a_comparison_that_was_stopped_keeps_its_folds(page: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
