@@ -139,7 +139,7 @@ class Sparsity:
                     auc(split.y_test, found.decision_function(across), found.classes),
                     found.validation,
                     found.C,
-                    found.C in (found.grid[0], found.grid[-1]),
+                    found.at_end,
                     solution.status,
                     solution.gap,
                     seconds,

@@ -66,6 +66,16 @@ class Fitted:
     grid: Floats
     validation: float
 
+    @property
+    def at_end(self) -> bool:
+        """Whether C is the first or the last of its values."""
+        return self.C in (self.grid[0], self.grid[-1])
+
+    @property
+    def gap(self) -> float:
+        """The proven one; NaN where weights were given."""
+        return self.model.solution.gap if isinstance(self.model, Learned) else float("nan")
+
     def decision_function(self, cross: Matrices) -> Floats:
         """(rows,) for two classes, (rows, classes) otherwise; `cross` holds (rows, n) matrices by label."""
         return self.model.decision_function(cross)
@@ -98,6 +108,11 @@ class Method:
     name: str
     candidates: tuple[SPN, ...]
     weigh: Weigh | None = None
+
+    @property
+    def labels(self) -> frozenset[str]:
+        """Of the kernels it combines or chooses from."""
+        return frozenset(spn.label(leaf) for spn in self.candidates for leaf in spn.kernels)
 
     def fit(
         self,

@@ -16,7 +16,7 @@ from numba import carray, njit, types
 from numba.extending import intrinsic
 
 from spnmkl.circuit.program import Circuit, Floats, Indices
-from spnmkl.circuit.source import KernelSource
+from spnmkl.circuit.source import ComputedSource, KernelSource
 
 SEGMENT = 512
 _ITEM = 8
@@ -347,8 +347,9 @@ def apply_kernel(circuit: Circuit, W: Floats, source: KernelSource, A: Floats, n
 def _counting(source: KernelSource, A: Floats) -> tuple[Indices, KernelSource] | None:
     """Where entries are computed when asked for: the rows that A weighs, and the kernels among them; None for all."""
     rows = np.flatnonzero(A.any(axis=0))
-    among = getattr(source, "among", None)
-    return None if among is None or not 0 < len(rows) < _MOST_COUNTING * A.shape[1] else (rows, among(rows))
+    if isinstance(source, ComputedSource) and 0 < len(rows) < _MOST_COUNTING * A.shape[1]:
+        return rows, source.among(rows)
+    return None
 
 
 def _flattened(circuit: Circuit, W: Floats) -> tuple[Circuit, Floats]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ class KernelSource(Protocol):
         ...
 
 
+@runtime_checkable
 class ComputedSource(KernelSource, Protocol):
     """A source that computes every entry it gives: better asked for the rows that count alone."""
 

@@ -343,11 +343,11 @@ def fold_entries(
             len(prepared.test),
             scores.accuracy,
             mean_auc(scores.auc),
-            len({spn.label(leaf) for spn in method.candidates for leaf in spn.kernels}),
+            len(method.labels),
             len(found.model.active),
             found.C,
             seconds,
-            found.model.solution.gap if isinstance(found.model, Learned) else math.nan,
+            found.gap,
         )
 
 

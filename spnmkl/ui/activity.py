@@ -122,9 +122,14 @@ class Trainer:
         """What the person asked for, while it runs; a look ahead is not asked for."""
         return self.activity if self.activity is not None and self.busy and self.activity.kind != "look" else None
 
+    def doing(self, kind: Kind) -> Activity | None:
+        """What is being worked on, if it is of this kind."""
+        working = self.working  # asked once: it may end at any moment
+        return working if working is not None and working.kind == kind else None
+
     @property
     def training(self) -> bool:
-        return self.working is not None and self.working.kind == "train"
+        return self.doing("train") is not None
 
     def fresh_name(self) -> str:
         """Of no run that is or was there, since pages remember by name what was done with a run."""

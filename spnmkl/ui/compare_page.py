@@ -22,7 +22,7 @@ from spnmkl.structure.layout import unplaced
 from spnmkl.ui.activity import Activity, Trainer, free_kernels, kept_bytes
 from spnmkl.ui.compare_results import scores, structures
 from spnmkl.ui.data_page import usable
-from spnmkl.ui.following import keep_up, progress_bar, refreshing, stop_button, words_of
+from spnmkl.ui.following import keep_up, progress_bar, refreshing, start_or_stop, stop_button, words_of
 from spnmkl.ui.guided import guided_tab
 from spnmkl.ui.session import boundary, heading, presence, tabs, workspace
 from spnmkl.ui.store import Workspace
@@ -52,7 +52,7 @@ def scores_tab(work: Workspace) -> None:
     refresh = refreshing(work.trainer)
     parts = ready(work)
     if parts is None:
-        if working := comparing(work.trainer):
+        if working := work.trainer.doing("compare"):
             stop_button(working.job)
         st.fragment(watch, run_every=refresh)(refresh, None)
         return
@@ -95,21 +95,11 @@ def controls(work: Workspace, parts: Split, who: Entrants) -> None:
     free = available_memory()
     refused = refusal(expected, None if free is None else free + kept_bytes())
     working = trainer.working
-    if comparison := comparing(trainer):
-        stop_button(comparison.job, width="stretch")
-    else:
-        st.button(
-            START,
-            icon=":material/play_arrow:",
-            type="primary",
-            width="stretch",
-            disabled=working is not None or refused is not None,
-            on_click=begin,
-            args=(work, who, plan, presence()),
-        )
+    given = work, who, plan, presence()
+    start_or_stop(trainer, "compare", START, begin, *given, width="stretch", disabled=refused is not None)
     if refused:
         st.error(plain(refused))
-    elif working is not None and not comparison:
+    elif working is not None and working.kind != "compare":
         st.caption("Something else is being trained; this can start once it has ended.")
         st.page_link("pages/train.py", label="Watch it", icon=":material/arrow_forward:")
     elif working is None:
@@ -208,7 +198,7 @@ def watched(work: Workspace, refresh: float | None) -> tuple[bool, Contest | Non
     """Whether a comparison is going on, and what there is of it, or of the last one; says how it goes or ended."""
     trainer = work.trainer
     keep_up(trainer, refresh)
-    if working := comparing(trainer):
+    if working := trainer.doing("compare"):
         progress(working)
         found = working.so_far
         return True, found if isinstance(found, Contest) and found.results else None
@@ -217,11 +207,6 @@ def watched(work: Workspace, refresh: float | None) -> tuple[bool, Contest | Non
     if trainer.contest is not None:
         outcome(work, trainer.contest)
     return False, trainer.contest
-
-
-def comparing(trainer: Trainer) -> Activity | None:
-    working = trainer.working
-    return working if working is not None and working.kind == "compare" else None
 
 
 def progress(activity: Activity) -> None:

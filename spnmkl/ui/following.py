@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
 
 from spnmkl.runs.jobs import Job
-from spnmkl.ui.activity import Trainer
+from spnmkl.ui.activity import Kind, Trainer
 from spnmkl.ui.words import plain
 
 REFRESHES = (1.0, 2.5)  # seconds between two looks at an activity: a young one, an old one
@@ -26,6 +27,17 @@ def keep_up(trainer: Trainer, refresh: float | None) -> None:
     ended = trainer.activity is not None and not trainer.busy
     if ended or refreshing(trainer) != refresh:
         st.rerun()
+
+
+def start_or_stop(
+    trainer: Trainer, kind: Kind, title: str, begin: Callable[..., Any], *given: Any, **looks: Any
+) -> None:
+    """One button that begins an activity and then stops it; nothing begins while another goes on."""
+    if activity := trainer.doing(kind):
+        stop_button(activity.job, key=f"stop_{kind}", width=looks.get("width", "content"))
+        return
+    looks["disabled"] = looks.get("disabled", False) or trainer.working is not None
+    st.button(title, icon=":material/play_arrow:", type="primary", on_click=begin, args=given, **looks)
 
 
 def stop_button(job: Job[Any], **looks: Any) -> None:

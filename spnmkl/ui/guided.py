@@ -20,7 +20,7 @@ from spnmkl.runs.lesson import (
 )
 from spnmkl.ui.activity import Trainer
 from spnmkl.ui.comparing import gallery, picture
-from spnmkl.ui.following import keep_up, progress_bar, refreshing, stop_button, words_of
+from spnmkl.ui.following import keep_up, progress_bar, refreshing, start_or_stop, words_of
 from spnmkl.ui.session import boundary, presence, theme, workspace
 from spnmkl.ui.store import Workspace
 from spnmkl.ui.words import plain
@@ -38,8 +38,8 @@ def experiment(refresh: float | None) -> None:
         work = workspace()
         trainer = work.trainer
         keep_up(trainer, refresh)
-        running = trainer.working is not None and trainer.working.kind == "lesson"
-        found = trainer.working.so_far if running and trainer.working else trainer.lesson
+        working = trainer.doing("lesson")
+        running, found = working is not None, working.so_far if working else trainer.lesson
         lesson = found if isinstance(found, Lesson) and found.results else None
         left, right = st.columns([5, 9], gap="large")
         with left:
@@ -75,27 +75,18 @@ def question(work: Workspace) -> None:
     st.markdown(
         f"Both learn from {', '.join(map(str, SIZES[:-1]))} and {SIZES[-1]} rows, and answer rows they never saw."
     )
-    working = work.trainer.working
-    if working is not None and working.kind == "lesson":
-        stop_button(working.job, key="stop_lesson")
-    else:
-        st.button(
-            START,
-            icon=":material/play_arrow:",
-            type="primary",
-            disabled=working is not None,
-            on_click=work.trainer.teach,  # type: ignore[arg-type]
-            args=(work.task, work.trainer.settings, presence()),
-        )
-        if working is not None:
-            st.caption("Something else is being trained; this can start once it has ended.")
-        else:
-            st.caption("About half a minute. Your data and your drawing stay as they are.")
+    trainer = work.trainer
+    start_or_stop(trainer, "lesson", START, trainer.teach, work.task, trainer.settings, presence())
+    working = trainer.working
+    if working is None:
+        st.caption("About half a minute. Your data and your drawing stay as they are.")
+    elif working.kind != "lesson":
+        st.caption("Something else is being trained; this can start once it has ended.")
 
 
 def progress(trainer: Trainer) -> None:
-    if trainer.working is not None and trainer.working.kind == "lesson":
-        job = trainer.working.job
+    if working := trainer.doing("lesson"):
+        job = working.job
         progress_bar(job, f"{words_of(job)} · {job.seconds:.0f} s")
     elif trainer.error and trainer.error_in == "lesson":
         st.error(plain(trainer.error))
