@@ -172,7 +172,8 @@ def default_grid(spn: SPN, kernels: Mapping[str, ArrayLike] | KernelSource, y: A
     if (powers(spn, compile_circuit(spn), settings.get("p")) != 1).any():
         return np.logspace(-2, 3, 11)
     passed = {k: settings[k] for k in ("lam", "p", "sample_weight", "class_weight", "n_threads") if k in settings}
-    return C_min(spn, kernels, y, tol=1e-2, **passed) * np.logspace(0.1, 3, 12)
+    smallest = C_min(spn, kernels, y, tol=1e-2, **passed)
+    return (smallest if np.isfinite(smallest) else 1.0) * np.logspace(0.1, 3, 12)
 
 
 def _grid(C: Iterable[float]) -> Floats:

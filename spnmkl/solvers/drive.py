@@ -121,7 +121,10 @@ def check_callback(callback: object) -> None:
 def _trivial_sentence(multiple: float) -> str:
     constant = "so every weight is zero and the classifier is constant"
     if not np.isfinite(multiple):
-        return f"The kernels tell no two samples of different classes apart, {constant} at any C; use other kernels."
+        return (
+            f"The kernels tell no classes apart, {constant} at any C; use other kernels, or look for samples that are "
+            "alike but labelled differently."
+        )
     much = f"{multiple:.3g} times"
     return f"C is at or below C_min, {much} the given C, {constant}; choose a C more than {much} as large."
 
@@ -141,7 +144,8 @@ def C_min(
 ) -> float:
     """The smallest useful C where all p are 1: at or below it all weights are zero (formulation, section 7).
 
-    Returns the lower end of a bracket of relative width `tol`.
+    Returns the lower end of a bracket of relative width `tol`; infinity where the kernels tell no classes apart (but
+    for rounding), so that no C is enough.
     """
     problem, _ = build_problem(
         spn,
@@ -251,7 +255,7 @@ def _lasso_iterates(problem: Problem, solver: str, tol: float, beta: Floats) -> 
             zero = _zero_iterate(problem, bracket.a, 1)
             proof = search_dual(problem, bracket.a, bracket.beta)
             yield replace(zero, dual=proof, smallest_C=bracket.low)
-            return
+            break  # where rounding hides the proof, a solver may find one
         if bracket.high < 1 or bracket.high < bracket.low * (1 + 0.1 * tol):
             break
     yield from SOLVERS[solver](problem, first_weights(problem, bracket.beta), tol)
