@@ -12,9 +12,11 @@ from spnmkl.circuit.evaluate import kernel_matrix
 from spnmkl.circuit.program import Floats
 from spnmkl.circuit.source import EveryKth, MatrixSource
 from spnmkl.problem import Problem
+from spnmkl.solvers.iterate import trivial_objective
 from spnmkl.solvers.svm import least_norm, solve_svm
 
 _SAMPLE = 250
+_ROUGH_STEPS = 40  # of SMO, per row: a scale needs no more than a rough value
 _COARSE_ROWS = 150  # below, the rows left out are not worth a problem of their own
 _COARSE_SHARE, _COARSE_ENTRIES = 1.6, 2**26  # of the copied kernels: at most so many n×n, and at most half a gigabyte
 
@@ -99,7 +101,7 @@ def _scales(problem: Problem, direction: Floats) -> Iterator[tuple[Floats, float
     level = float(np.trace(K)) / len(K) or 1.0
     alpha = np.zeros_like(Y)
     for t in 10.0 ** np.arange(-3.0, 4.1, 0.5) / level:
-        fits = [solve_svm(t * K, y, C, a, 0.01 * C.sum(), 200_000) for y, a in zip(Y, alpha, strict=True)]
+        fits = [solve_svm(t * K, y, C, a, 0.01 * C.sum(), _ROUGH_STEPS * len(C)) for y, a in zip(Y, alpha, strict=True)]
         alpha = np.array([fit.alpha for fit in fits])
         yield t * direction, sum(fit.dual for fit in fits)
 
@@ -123,12 +125,6 @@ def _sampled_labels(problem: Problem, step: int) -> tuple[Floats, Floats]:
     rows = slice(0, None, step)
     C = problem.C[rows] * (problem.C.sum() / max(problem.C[rows].sum(), 1e-300))
     return C, np.ascontiguousarray(problem.Y[:, rows])
-
-
-def trivial_objective(problem: Problem) -> float:
-    """J(0): the hinge loss of the best constant classifier, over the classes."""
-    positive = np.where(problem.Y > 0, problem.C, 0.0).sum(axis=1)
-    return float(2 * np.minimum(positive, problem.C.sum() - positive).sum())
 
 
 def _balanced_step(problem: Problem, step: int) -> int:
