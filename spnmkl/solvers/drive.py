@@ -16,6 +16,7 @@ from spnmkl.circuit.source import KernelSource
 from spnmkl.errors import KernelError, ParameterError
 from spnmkl.problem import Power, Problem, build_problem
 from spnmkl.solution import Certificate, Record, Solution
+from spnmkl.solvers.deadline import Deadline
 from spnmkl.solvers.iterate import Iterate
 from spnmkl.solvers.newton import newton
 from spnmkl.solvers.paper import paper
@@ -26,11 +27,11 @@ from spnmkl.threads import single_threaded_blas
 
 Callback = Callable[[Record], object]
 Solver = Callable[[Problem, Floats, float], Iterator[Iterate]]
-SOLVERS: dict[str, Solver] = {"newton": newton, "paper": paper}
+SOLVERS: dict[str, Solver] = {"auto": newton, "newton": newton, "paper": paper}
 _UNEVEN_STARTS = 3
 _COARSE_TOL, _COARSE_ITERATIONS = 0.1, 30
 _IMPOSSIBLE = -1e-6  # a gap below it, rounding aside, disproves the input
-DEFAULT_ITERATIONS = {"newton": 500, "paper": 2000}
+DEFAULT_ITERATIONS = {"auto": 500, "newton": 500, "interior": 500, "paper": 2000}
 
 
 class TrivialSolutionWarning(UserWarning):
@@ -45,9 +46,10 @@ def solve(
     C: float = 1.0,
     lam: float = 1.0,
     p: Power = None,
-    solver: str = "newton",
+    solver: str = "auto",
     tol: float = 1e-3,
     max_iter: int | None = None,
+    max_time: float | None = None,
     sample_weight: ArrayLike | None = None,
     class_weight: Mapping[object, float] | str | None = None,
     callback: Callback | None = None,
@@ -66,9 +68,12 @@ def solve(
     C, lam : weights of the loss and of λ Σ_v c_v β_v^{p_v}; where all p are equal only C need be tuned.
     p : exponents: None (the structure's own), one number for all, a mapping from product to number, or "sparse"
         (the smallest exponent each product has on its paths, at which inner nodes can vanish too).
-    solver : "newton", or "paper" (Algorithm 1, slow, for teaching).
+    solver : "auto" (Newton's method, and path following as soon as that is slow), "newton" or "interior" (one of them
+        alone), or "paper" (Algorithm 1, slow, for teaching).
     tol : relative gap (P − D)/P to reach.
-    max_iter : outer iterations, by default 500 (newton) or 2000 (paper).
+    max_iter : outer iterations, by default 500, or 2000 of "paper".
+    max_time : seconds after which the solver ends as soon as it can, with the best weights so far, their gap and
+        status "time_limit".
     sample_weight, class_weight : scale C per sample; class_weight may be "balanced".
     callback : called with a `Record` after every outer iteration; returning False stops.
     start : weights to begin with, for example of a solution at a nearby C.
@@ -89,6 +94,7 @@ def solve(
     if max_iter is not None and (not isinstance(max_iter, (int, np.integer)) or max_iter < 1):
         raise ParameterError(f"max_iter must be a whole number of at least 1, but it is {max_iter!r}.")
     check_callback(callback)
+    deadline = Deadline(max_time, stop)
     with single_threaded_blas():
         problem, classes = build_problem(
             spn,
@@ -101,9 +107,10 @@ def solve(
             class_weight=class_weight,
             n_threads=n_threads,
         )
-        problem = replace(problem, stop=stop)
+        problem = replace(problem, stop=deadline)
         begin = None if start is None else problem.beta_array(start)
-        run = _Run(problem, tol, callback, DEFAULT_ITERATIONS[solver] if max_iter is None else int(max_iter))
+        most = DEFAULT_ITERATIONS[solver] if max_iter is None else int(max_iter)
+        run = _Run(problem, tol, callback, most, deadline)
         status = run.follow(_iterates(problem, solver, tol, begin))
         solution = run.solution(spn, np.array(y), classes, solver, status)
     if warn and run.best is not None and run.best.smallest_C is not None:
@@ -180,13 +187,13 @@ def _usable_start(problem: Problem, solver: str, begin: Floats) -> Floats:
     """Weights above zero; Newton's method can bring back from zero whole components that may vanish, so these stay."""
     gone = np.ones(len(problem.homogeneous), dtype=bool)
     np.logical_and.at(gone, problem.components, begin <= 0)
-    stays = (gone & problem.homogeneous)[problem.components] & (problem.bounded and solver == "newton")
+    stays = (gone & problem.homogeneous)[problem.components] & (problem.bounded and solver != "paper")
     return np.where((begin > 0) | stays, begin, 1e-3 * begin.max())
 
 
 def _coarse_weights(problem: Problem, solver: str) -> Floats:
     """Nearly optimal weights of a sample of the rows, where a step costs little; else equal ones at a good scale."""
-    small = coarse(problem) if solver == "newton" and problem.bounded else None
+    small = coarse(problem) if solver != "paper" and problem.bounded else None
     if small is None:
         return first_weights(problem)
     for k, iterate in enumerate(newton(small, beta := first_weights(small), _COARSE_TOL)):
@@ -211,7 +218,7 @@ def _nonconvex_iterates(problem: Problem, method: Solver, tol: float) -> Iterato
             yield replace(iterate, evaluations=done + iterate.evaluations)
         done += iterate.evaluations
     if problem.path_sums[0].min() >= 1:
-        yield _zero_iterate(problem, light_side(problem.Y, problem.C)[0], done)
+        yield replace(_zero_iterate(problem, light_side(problem.Y, problem.C)[0], done), method=iterate.method)
 
 
 def _starts(problem: Problem) -> Iterator[tuple[Floats, int]]:
@@ -250,7 +257,7 @@ def _lasso_iterates(problem: Problem, solver: str, tol: float, beta: Floats) -> 
         if bracket.low >= 1:
             zero = _zero_iterate(problem, bracket.a, 1)
             proof = search_dual(problem, bracket.a, bracket.beta)
-            yield replace(zero, dual=proof, smallest_C=bracket.low)
+            yield replace(zero, dual=proof, smallest_C=bracket.low, method=iterate.method)
             return
         if bracket.high < 1 or bracket.high < bracket.low * (1 + 0.1 * tol):
             break
@@ -268,8 +275,11 @@ def _zero_iterate(problem: Problem, alpha: Floats, evaluations: int) -> Iterate:
 class _Run:
     """Follows a solver: keeps the history and the best point, and decides when to stop."""
 
-    def __init__(self, problem: Problem, tol: float, callback: Callback | None, max_iter: int) -> None:
+    def __init__(
+        self, problem: Problem, tol: float, callback: Callback | None, max_iter: int, deadline: Deadline
+    ) -> None:
         self.problem, self.tol, self.callback, self.max_iter = problem, tol, callback, max_iter
+        self.deadline = deadline
         self.history: list[Record] = []
         self.best: Iterate | None = None
         self.dual = Dual(-np.inf, np.zeros_like(problem.Y), np.ones(len(problem.p)))
@@ -279,8 +289,8 @@ class _Run:
     def follow(self, iterates: Iterator[Iterate]) -> str:
         for iterate in iterates:
             record = self.note(iterate)
-            proceed = self.callback is None or self.callback(record) is not False
-            proceed &= not _asked_to_stop(self.problem)
+            refused = self.callback is not None and self.callback(record) is False
+            early = "interrupted" if refused else self.deadline.status
             if record.gap <= self.tol and self.certified().gap <= self.tol:
                 if self.certified().gap < _IMPOSSIBLE:
                     raise KernelError(
@@ -288,11 +298,11 @@ class _Run:
                         "semidefinite; check the kernels, for example by their smallest eigenvalue."
                     )
                 return "optimal"
-            if not proceed:
-                return "interrupted"
+            if early is not None:
+                return early
             if len(self.history) >= self.max_iter:
                 return "stationary" if self.stationary else "iteration_limit"
-        return "stationary" if self.stationary else "stalled"
+        return self.deadline.status or ("stationary" if self.stationary else "precision")
 
     def rank(self, iterate: Iterate) -> float:
         """The objective; without a bound, a point that is not stationary must be better by more than the tolerance."""
@@ -320,6 +330,7 @@ class _Run:
             circuit_size=iterate.circuit_size,
             evaluations=iterate.evaluations,
             seconds=time.perf_counter() - self.started,
+            method=iterate.method,
         )
         self.history.append(record)
         return record

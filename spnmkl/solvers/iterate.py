@@ -21,6 +21,7 @@ class Iterate:
     evaluations : kernels K(β) formed on all rows so far.
     smallest_C : C_min as a multiple of the given C, where this is the trivial solution below it.
     witness, flows : what stands in for zero weights, and the flows with it at α, where all terms were looked at.
+    method : which one made it, one of `solution.METHODS`.
     """
 
     beta: Floats
@@ -34,3 +35,4 @@ class Iterate:
     smallest_C: float | None = None
     witness: Floats | None = None
     flows: Floats | None = None
+    method: str = "newton"
