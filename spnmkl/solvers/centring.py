@@ -23,26 +23,31 @@ _SHORT, _MOST_SHORT = 0.05, 6  # a step of less than that of its length; so many
 
 
 @dataclass
-class Centre:
-    """One class's point inside the box: α = a, C − α = u, the multipliers of its bounds, the intercept.
-
-    Attributes
-    ----------
-    f : (n,) K(α∘y).
-    inverse : (K + D)⁻¹ with D = lo/a + hi/u; `one` is it times 1, `total` the sum of that.
-    decrement : the squared Newton decrement that was left, twice what the inner maximum may lack.
-    """
+class Inside:
+    """One class's point inside the box: α = a, C − α = u, the multipliers of its bounds, the intercept."""
 
     a: Floats
     u: Floats
     lo: Floats
     hi: Floats
     b: float
-    f: Floats | None = None
-    inverse: Low | Dense | None = None
-    one: Floats | None = None
-    total: float = 0.0
-    decrement: float = 0.0
+
+
+@dataclass
+class Centre(Inside):
+    """A centre, with what tells how it moves.
+
+    Attributes
+    ----------
+    f : (n,) K(α∘y).
+    inverse : (K + D)⁻¹ with D = lo/a + hi/u.
+    one, total : (K + D)⁻¹1, and the sum of that.
+    """
+
+    f: Floats
+    inverse: Low | Dense
+    one: Floats
+    total: float
 
 
 @njit(nogil=True, cache=True)
@@ -140,12 +145,12 @@ def _longest(a, u, lo, hi, da, dlo, dhi):  # type: ignore[no-untyped-def]
     return longest
 
 
-def longest_inside(point: Centre, da: Floats, dlo: Floats, dhi: Floats) -> float:
+def longest_inside(point: Inside, da: Floats, dlo: Floats, dhi: Floats) -> float:
     """The length of a step at which it meets a bound."""
     return float(_longest(point.a, point.u, point.lo, point.hi, da, dlo, dhi))
 
 
-def cold(kernel: ShiftedKernel, y: Floats, C: Floats, mu: float) -> Centre:
+def cold(kernel: ShiftedKernel, y: Floats, C: Floats, mu: float) -> Inside:
     """The middle of the box, with multipliers of one level as large as the margins: centred, though not feasible."""
     positive = float(C[y > 0].sum())
     negative = float(C[y < 0].sum())
@@ -154,10 +159,10 @@ def cold(kernel: ShiftedKernel, y: Floats, C: Floats, mu: float) -> Centre:
     u = C - a
     margin = 1.0 - y * kernel.times(a * y)
     level = max(mu, float(np.abs(margin).max()) * float((a * u / C).mean()))
-    return Centre(a, u, level / a, level / u, 0.0)
+    return Inside(a, u, level / a, level / u, 0.0)
 
 
-def around(kernel: ShiftedKernel, y: Floats, C: Floats, mu: float, alpha: Floats) -> Centre:
+def around(kernel: ShiftedKernel, y: Floats, C: Floats, mu: float, alpha: Floats) -> Inside:
     """Inside the box around a given α: at a bound, the distance that μ asks for at its margin."""
     f = kernel.times(alpha * y)
     b = best_intercept(f, y, C)[0]
@@ -165,10 +170,10 @@ def around(kernel: ShiftedKernel, y: Floats, C: Floats, mu: float, alpha: Floats
     room = np.maximum(np.minimum(mu / margin, 0.3 * C), 1e-10 * C)
     a = np.clip(alpha, room, C - room)
     u = C - a
-    return Centre(a, u, mu / a, mu / u, b)
+    return Inside(a, u, mu / a, mu / u, b)
 
 
-def snapped(point: Centre, y: Floats, C: Floats) -> Floats:
+def snapped(point: Inside, y: Floats, C: Floats) -> Floats:
     """α at 0 or C where its distance to the bound is small beside the multiplier; the others restore yᵀα = 0."""
     alpha = np.where(point.a < point.lo * C, 0.0, np.where(point.u < point.hi * C, C, point.a))
     imbalance = float(alpha @ y)
@@ -179,7 +184,7 @@ def snapped(point: Centre, y: Floats, C: Floats) -> Floats:
     return balanced(point.a[None], y[None])[0]
 
 
-def centred(kernel: ShiftedKernel, y: Floats, C: Floats, mu: float, start: Centre | None, tol: float) -> Centre:
+def centred(kernel: ShiftedKernel, y: Floats, C: Floats, mu: float, start: Inside | None, tol: float) -> Centre:
     """The centre at μ from a point inside, or from scratch; where that fails, by way of ever smaller μ.
 
     Raises
@@ -195,7 +200,7 @@ def centred(kernel: ShiftedKernel, y: Floats, C: Floats, mu: float, start: Centr
         return found
     point = cold(kernel, y, C, mu)
     level = max(mu, float((point.lo * point.a).mean() + (point.hi * point.u).mean()))
-    point = Centre(point.a, point.u, level / point.a, level / point.u, 0.0)
+    point = Inside(point.a, point.u, level / point.a, level / point.u, 0.0)
     while True:
         found = _centre(kernel, y, C, level, point, tol if level <= mu else max(tol, 1e-3 * level), _LADDER_STEPS)
         if found is None:
@@ -206,7 +211,7 @@ def centred(kernel: ShiftedKernel, y: Floats, C: Floats, mu: float, start: Centr
 
 
 def _centre(
-    kernel: ShiftedKernel, y: Floats, C: Floats, mu: float, start: Centre, tol: float, steps: int
+    kernel: ShiftedKernel, y: Floats, C: Floats, mu: float, start: Inside, tol: float, steps: int
 ) -> Centre | None:
     """Newton steps, with a second-order corrector where one is cut; None where it does not get there.
 
@@ -234,7 +239,7 @@ def _centre(
         central = abs(balance) <= allowed and most < _SPREAD * mu and least > mu / _SPREAD
         idle = idle + 1 if central and full and abs(decrement) > 0.3 * last else 0
         if central and (abs(decrement) <= tol or idle >= 3):
-            return Centre(a, u, lo, hi, b, f, inverse, one, total, abs(decrement))
+            return Centre(a, u, lo, hi, b, f, inverse, one, total)
         if step == steps:
             return None
         last = abs(decrement)

@@ -15,6 +15,7 @@ from spnmkl.circuit.source import KernelSource
 from spnmkl.errors import KernelError, ParameterError
 from spnmkl.problem import Power, Problem, build_problem
 from spnmkl.solution import Certificate, Record, Solution
+from spnmkl.solvers.deadline import Deadline
 from spnmkl.solvers.iterate import Iterate
 from spnmkl.solvers.start import smallest_C
 from spnmkl.solvers.strategy import SOLVERS, Begin, iterates
@@ -42,6 +43,7 @@ def solve(
     solver: str = "auto",
     tol: float = 1e-3,
     max_iter: int | None = None,
+    max_time: float | None = None,
     sample_weight: ArrayLike | None = None,
     class_weight: Mapping[object, float] | str | None = None,
     callback: Callback | None = None,
@@ -64,6 +66,8 @@ def solve(
         (p ≥ 1), or "paper" (Algorithm 1, slow, for teaching).
     tol : relative gap (P − D)/P to reach.
     max_iter : outer iterations, by default 500, or 2000 for "paper".
+    max_time : seconds after which the solver ends as soon as it can, with the best weights so far, their gap and
+        status "time_limit".
     sample_weight, class_weight : scale C per sample; class_weight may be "balanced".
     callback : called with a `Record` after every outer iteration; returning False stops.
     start : weights to begin with, or a solution of the same samples, for example at a nearby C, whose α serves too.
@@ -84,6 +88,7 @@ def solve(
     if max_iter is not None and (not isinstance(max_iter, (int, np.integer)) or max_iter < 1):
         raise ParameterError(f"max_iter must be a whole number of at least 1, but it is {max_iter!r}.")
     check_callback(callback)
+    deadline = Deadline(max_time, stop)
     with single_threaded_blas():
         problem, classes = build_problem(
             spn,
@@ -96,9 +101,10 @@ def solve(
             class_weight=class_weight,
             n_threads=n_threads,
         )
-        problem = replace(problem, stop=stop)
+        problem = replace(problem, stop=deadline)
         begin = None if start is None else _begin(problem, start, classes)
-        run = _Run(problem, tol, callback, DEFAULT_ITERATIONS[solver] if max_iter is None else int(max_iter))
+        most = DEFAULT_ITERATIONS[solver] if max_iter is None else int(max_iter)
+        run = _Run(problem, tol, callback, most, deadline)
         status = run.follow(iterates(problem, solver, tol, begin))
         solution = run.solution(spn, np.array(y), classes, solver, status)
     if warn and run.best is not None and run.best.smallest_C is not None:
@@ -170,8 +176,11 @@ def C_min(
 class _Run:
     """Follows a solver: keeps the history and the best point, and decides when to stop."""
 
-    def __init__(self, problem: Problem, tol: float, callback: Callback | None, max_iter: int) -> None:
+    def __init__(
+        self, problem: Problem, tol: float, callback: Callback | None, max_iter: int, deadline: Deadline
+    ) -> None:
         self.problem, self.tol, self.callback, self.max_iter = problem, tol, callback, max_iter
+        self.deadline = deadline
         self.history: list[Record] = []
         self.best: Iterate | None = None
         self.dual = Dual(-np.inf, np.zeros_like(problem.Y), np.ones(len(problem.p)))
@@ -181,8 +190,8 @@ class _Run:
     def follow(self, iterates: Iterator[Iterate]) -> str:
         for iterate in iterates:
             record = self.note(iterate)
-            proceed = self.callback is None or self.callback(record) is not False
-            proceed &= self.problem.stop is None or not self.problem.stop()
+            refused = self.callback is not None and self.callback(record) is False
+            early = "interrupted" if refused else self.deadline.status
             if record.gap <= self.tol and self.certified().gap <= self.tol:
                 if self.certified().gap < _IMPOSSIBLE:
                     raise KernelError(
@@ -190,11 +199,11 @@ class _Run:
                         "semidefinite; check the kernels, for example by their smallest eigenvalue."
                     )
                 return "optimal"
-            if not proceed:
-                return "interrupted"
+            if early is not None:
+                return early
             if len(self.history) >= self.max_iter:
                 return "stationary" if self.stationary else "iteration_limit"
-        return "stationary" if self.stationary else "precision"
+        return self.deadline.status or ("stationary" if self.stationary else "precision")
 
     def rank(self, iterate: Iterate) -> float:
         """The objective; without a bound, a point that is not stationary must be better by more than the tolerance."""
@@ -222,6 +231,7 @@ class _Run:
             circuit_size=iterate.circuit_size,
             evaluations=iterate.evaluations,
             seconds=time.perf_counter() - self.started,
+            method=iterate.method,
         )
         self.history.append(record)
         return record

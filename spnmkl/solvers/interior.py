@@ -22,7 +22,7 @@ from spnmkl.circuit.evaluate import kernel_matrix, term_responses
 from spnmkl.circuit.measure import second_moment
 from spnmkl.circuit.program import Floats
 from spnmkl.problem import Problem
-from spnmkl.solvers.centring import Centre, around, centred, longest_inside, snapped
+from spnmkl.solvers.centring import Centre, Inside, around, centred, longest_inside, snapped
 from spnmkl.solvers.iterate import Iterate, trivial_iterate, trivial_objective
 from spnmkl.solvers.qp import bounded_qp
 from spnmkl.solvers.scale import Scale, better_scale
@@ -143,7 +143,7 @@ class _Path:
         value = float((A * F).sum()) / 2 + self.problem.regularizer(beta) + sum(loss for _, loss in fits)
         return value, np.array([b for b, _ in fits])
 
-    def scaled_start(self) -> tuple[Floats, ShiftedKernel, float, list[Centre | None]]:
+    def scaled_start(self) -> tuple[Floats, ShiftedKernel, float, list[Inside | None]]:
         """Equal weights at a scale found on some rows, with the value of their classifier on all rows."""
         problem, ones = self.problem, np.ones(len(self.problem.p))
         K = self.matrix_at(ones)
@@ -168,7 +168,7 @@ class _Path:
         """What a factor of K may leave out: far below the barrier's own curvature, which is at least 8μ/C²."""
         return 0.1 * 8 * mu / (float(self.C.max()) ** 2 * len(self.C))
 
-    def centred(self, kernel: ShiftedKernel, mu: float, begin: list[Centre | None], tol: float) -> list[Centre]:
+    def centred(self, kernel: ShiftedKernel, mu: float, begin: list[Inside | None], tol: float) -> list[Centre]:
         """Every class's centre, with decrements of tol μ√n."""
         allowed = tol * mu * len(self.C) ** 0.5
         return [centred(kernel, y, self.C, mu, c, allowed) for y, c in zip(self.Y, begin, strict=True)]
@@ -220,12 +220,13 @@ class _Path:
             self.evaluations,
             witness=point.beta,
             flows=point.flows,
+            method="interior",
         )
 
     def simplified(self, point: _Point, iterate: Iterate, mu: float) -> Iterate:
         """As good to the tolerance, at the bounds where the path leads to them: weights of zero, α of 0 and C."""
         if trivial_objective(self.problem) <= iterate.objective:
-            trivial = trivial_iterate(self.problem, point.alpha, self.proved, self.evaluations)
+            trivial = trivial_iterate(self.problem, point.alpha, self.proved, self.evaluations, "interior")
             return replace(trivial, smallest_C=self.multiple_of_C(point), final=True)
         simpler = self.with_bounds(iterate, point.kernel, point.centres)
         for vanishing in self.vanishing(point):
@@ -350,9 +351,9 @@ class _Path:
         self.low = np.where(overshot & (z < 0), np.maximum(self.low, cut), self.low)
         self.high = np.where(overshot & (z > 0), np.minimum(self.high, cut), self.high)
 
-    def predicted(self, point: _Point, model: _Model, z: Floats) -> list[Centre | None]:
+    def predicted(self, point: _Point, model: _Model, z: Floats) -> list[Inside | None]:
         """Where the step in β takes α, to first order, kept inside the box."""
-        found: list[Centre | None] = []
+        found: list[Inside | None] = []
         for c, y, (MR, Mr, balance) in zip(point.centres, self.Y, model.responses, strict=True):
             v = Mr - MR @ z
             db = (float(v.sum()) + balance) / c.total
@@ -361,7 +362,7 @@ class _Path:
             dhi = model.mu / c.u - c.hi + c.hi / c.u * da
             length = min(1.0, 0.9 * longest_inside(c, da, dlo, dhi))
             found.append(
-                Centre(
+                Inside(
                     c.a + length * da,
                     c.u - length * da,
                     c.lo + length * dlo,

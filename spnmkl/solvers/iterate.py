@@ -25,6 +25,7 @@ class Iterate:
     smallest_C : C_min as a multiple of the given C, where this is the trivial solution below it.
     final : better than any before it though its objective may not be: as good to the tolerance, and simpler.
     witness, flows : what stands in for zero weights, and the flows with it at α, where all terms were looked at.
+    method : which one made it, one of `solution.METHODS`.
     """
 
     beta: Floats
@@ -39,6 +40,7 @@ class Iterate:
     witness: Floats | None = None
     flows: Floats | None = None
     final: bool = False
+    method: str = "newton"
 
 
 def trivial_objective(problem: Problem) -> float:
@@ -47,9 +49,9 @@ def trivial_objective(problem: Problem) -> float:
     return float(2 * np.minimum(positive, problem.C.sum() - positive).sum())
 
 
-def trivial_iterate(problem: Problem, alpha: Floats, proof: Dual, evaluations: int) -> Iterate:
+def trivial_iterate(problem: Problem, alpha: Floats, proof: Dual, evaluations: int, method: str) -> Iterate:
     """β = 0: the best constant classifier."""
     nothing = np.zeros(problem.n)
     intercept = np.array([best_intercept(nothing, y, problem.C)[0] for y in problem.Y])
     beta = np.zeros(len(problem.p))
-    return Iterate(beta, alpha, intercept, trivial_objective(problem), proof, 0.0, 0, evaluations)
+    return Iterate(beta, alpha, intercept, trivial_objective(problem), proof, 0.0, 0, evaluations, method=method)

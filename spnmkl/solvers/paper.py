@@ -48,6 +48,7 @@ def paper(problem: Problem, beta: Floats, tol: float) -> Iterator[Iterate]:
             stationarity,
             circuit.size,
             work.evaluations,
+            method="paper",
         )
         if not problem.bounded and stationarity <= tol:
             return

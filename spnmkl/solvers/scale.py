@@ -7,7 +7,7 @@ import numpy as np
 from spnmkl.certificate import best_intercept
 from spnmkl.circuit.program import Floats
 from spnmkl.problem import Problem
-from spnmkl.solvers.centring import Centre, centred
+from spnmkl.solvers.centring import Centre, Inside, centred
 from spnmkl.solvers.shifted import ShiftedKernel
 
 _ROWS, _CLASSES, _ROUNDS = 250, 4, 8
@@ -32,7 +32,7 @@ class Scale:
         self.problem, self.Y, self.C, self.K = problem, Y, C, K
         self.rows = slice(0, None, _balanced_step(Y, max(1, len(C) // _ROWS)))
         self.classes = slice(0, None, len(Y) // _CLASSES + 1 if len(Y) > _CLASSES else 1)
-        self.centres: list[Centre | None] = [None] * len(Y)
+        self.centres: list[Inside | None] = [None] * len(Y)
         self.t, self.value = self._search()
 
     def _search(self) -> tuple[float, float]:
@@ -49,8 +49,8 @@ class Scale:
             return 1.0, everything
         t = 1.0 / level
         kernel.scale(t)
-        value, begin = everything, [None] * len(Y)
-        centres: list[Centre] = []
+        value, centres = everything, list[Centre]()
+        begin: list[Inside | None] = [None] * len(Y)
         for k in range(_ROUNDS):
             mu = 0.1 * value / (2 * Y.size * of_all)
             centres = [centred(kernel, y, C, mu, c, 0.2 * len(C) * mu) for y, c in zip(Y, begin, strict=True)]

@@ -76,7 +76,7 @@ class ShiftedKernel:
     Attributes
     ----------
     K : (n, n), not copied.
-    G, rest : (r, n) and (n,) with K ≈ GᵀG + diag(rest), or None.
+    G, rest : (r, n) and (n,) with K ≈ GᵀG + diag(rest); G is None where that does not pay.
     """
 
     def __init__(self, K: Floats, tolerance: float = 0.0, pause: Callable[[], object] | None = None) -> None:
@@ -84,7 +84,8 @@ class ShiftedKernel:
         self.diagonal = np.ascontiguousarray(np.diagonal(K))
         least = _LOWEST_TOL * float(self.diagonal.max(initial=0.0))
         found = _low_rank(K, self.diagonal, max(tolerance, least)) if len(K) > 8 and least > 0 else None
-        self.G, self.rest = (None, None) if found is None else found
+        self.G: Floats | None = None if found is None else found[0]
+        self.rest = np.zeros(0) if found is None else found[1]
 
     @property
     def rank(self) -> int:

@@ -68,7 +68,7 @@ def _auto(problem: Problem, tol: float, begin: Begin | None) -> Iterator[Iterate
         return
     best, gap = None, 1.0
     try:
-        for best, gap in _while_it_goes_well(problem, tol, begin):
+        for best, gap in _while_it_goes_well(problem, tol, begin):  # noqa: B007
             yield best
     except (Struggling, FloatingPointError):
         pass
@@ -160,7 +160,8 @@ def _lasso_iterates(
     for bracket in smallest_C(problem, max_rounds=100):
         if bracket.low >= 1:
             proof = search_dual(problem, bracket.a, bracket.beta)
-            yield replace(trivial_iterate(problem, bracket.a, proof, 1), smallest_C=bracket.low)
+            zero = trivial_iterate(problem, bracket.a, proof, 1, iterate.method)
+            yield replace(zero, smallest_C=bracket.low)
             return
         if bracket.high < 1 or bracket.high < bracket.low * (1 + 0.1 * tol):
             break
