@@ -65,10 +65,16 @@ TABLE: dict[str, tuple[Callable[[], dict[str, Any]], type[SPNMKLError], str]] = 
         "meaning, pass (K + K.T) / 2.",
     ),
     "a kernel that is not positive semidefinite": (
+        lambda: with_kernel(np.eye(6) - 0.25),
+        KernelError,
+        "Kernel matrix 'K1' is not positive semidefinite: it has an eigenvalue of -0.5 or less; set its negative "
+        "eigenvalues to zero, or add their size to the diagonal.",
+    ),
+    "a pair of samples that no kernel has": (
         lambda: with_kernel(np.eye(6) - 2 * np.eye(6)[[1, 0, 2, 3, 4, 5]] * (np.arange(6) < 2)),
         KernelError,
-        "Kernel matrix 'K1' is not positive semidefinite: it has an eigenvalue of -1 or less; set its negative "
-        "eigenvalues to zero, or add their size to the diagonal.",
+        "Kernel matrix 'K1' is not positive semidefinite: entry (0, 1) is -2, but the diagonal entries of 0 and 1, 1 "
+        "and 1, allow at most 1 in size; set its negative eigenvalues to zero, or add their size to the diagonal.",
     ),
     "a kernel that is not square": (
         lambda: with_kernel(np.ones((6, 5))),
