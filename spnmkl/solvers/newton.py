@@ -9,10 +9,11 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from spnmkl.certificate import Dual, balanced, dual_value, flows_at, improved_witness, relative_gap, search_dual
+from spnmkl.certificate import Dual, balanced, dual_value, flows_at, relative_gap
 from spnmkl.circuit.measure import second_moment
 from spnmkl.circuit.program import Floats
 from spnmkl.problem import Problem
+from spnmkl.solvers.bound import improved_witness, search_dual
 from spnmkl.solvers.factor import Factors, solved
 from spnmkl.solvers.iterate import Iterate, trivial_objective
 from spnmkl.solvers.qp import bounded_qp

@@ -28,7 +28,11 @@ def nonconvex_iterates(problem: Problem, method: Solver, tol: float) -> Iterator
         done += iterate.evaluations
     if problem.path_sums[0].min() >= 1:
         yield trivial_iterate(
-            problem, (a := light_side(problem.Y, problem.C)[0]), Dual(-np.inf, a, np.ones(len(problem.p))), done, "newton"
+            problem,
+            (a := light_side(problem.Y, problem.C)[0]),
+            Dual(-np.inf, a, np.ones(len(problem.p))),
+            done,
+            "newton",
         )
 
 
