@@ -16,6 +16,7 @@ from spnmkl.threads import single_threaded_blas
 SYMMETRY_TOLERANCE = 1e-6
 PSD_TOLERANCE = 1e-7
 PSD_ROWS = 256
+_HASHED_ROWS = 512  # up to which a change of any entry is seen
 _MARKED = 32  # entries of a row in which a change is looked for, beyond so many rows
 _BLOCK = 256
 _ROUNDING = 1e-15
@@ -56,7 +57,7 @@ def check_matrix(K: ArrayLike, name: str, n: int | None = None) -> np.ndarray:
     """Check that a given matrix can serve as a kernel matrix.
 
     What was found is kept for as long as the object given lives, so that its next check costs little; a matrix that
-    was changed in place since is checked anew. The change is seen by a hash of all entries up to 256 rows, beyond by
+    was changed in place since is checked anew. The change is seen by a hash of all entries up to 512 rows, beyond by
     one of the diagonal and 32 neighbouring entries of each row, which meets every row and every column: there it may
     miss single entries written later, which then count as the unexamined rows do.
 
@@ -99,7 +100,7 @@ def check_computed(K: np.ndarray, who: str) -> np.ndarray:
 
 
 def _mark(K: np.ndarray) -> tuple[int, int]:
-    return mark_of(K, len(K) if len(K) <= PSD_ROWS else _MARKED)
+    return mark_of(K, len(K) if len(K) <= _HASHED_ROWS else _MARKED)
 
 
 def not_finite(who: str, advice: _Advice = _COMPUTED) -> KernelError:
