@@ -117,7 +117,7 @@ def parsed(arguments: list[str]) -> argparse.Namespace:
     go.add_argument("--held-out", action="store_true", help="only tables kept out of tuning")
     go.add_argument("--no-large", action="store_true")
     go.add_argument("--tol", type=float, nargs="+", help="instead of 1e-3, and 1e-6 for half of the cases")
-    go.add_argument("--cap", type=float, default=20.0, help="seconds for one training")
+    go.add_argument("--cap", type=float, default=10.0, help="processor seconds for one training")
     go.add_argument("--seconds", type=float, default=3600.0, help="start no case after so many")
     go.add_argument("--repeats", type=int, default=3)
     go.add_argument("--rows", type=int, help="fewer rows than 1,000, to try things out")

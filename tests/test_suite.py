@@ -75,7 +75,7 @@ def test_units_are_ratios_of_medians_and_a_limit_is_told() -> None:
     found = result([ValueError("no")], trainings, units, True, 1e-3, cap=20.0)
     assert (found["seconds"], found["unit"], found["units"], found["processor_units"]) == (4.0, 2.0, 2.0, 3.0)
     assert not found["certified"] and found["status"] == "ValueError: no" and not found["capped"]
-    assert result([ValueError("no")], trainings, units, True, 1e-3, cap=9.0)["capped"]
+    assert result([ValueError("no")], trainings, units, True, 1e-3, cap=4.0)["capped"]
 
 
 def test_means_and_quantiles() -> None:
