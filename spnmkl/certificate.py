@@ -32,13 +32,11 @@ def best_intercept(f: Floats, y: Floats, C: Floats) -> tuple[float, float]:
 
 def balanced(alpha: Floats, Y: Floats) -> Floats:
     """α with yᵀα = 0 for every class: the heavier side is scaled down, so the bounds still hold."""
-    alpha = np.maximum(alpha, 0.0)
-    positive = np.where(Y > 0, alpha, 0.0).sum(axis=1, keepdims=True)
-    negative = np.where(Y < 0, alpha, 0.0).sum(axis=1, keepdims=True)
+    alpha, above = np.maximum(alpha, 0.0), Y > 0
+    positive, negative = ((alpha * side).sum(axis=1, keepdims=True) for side in (above, ~above))
     lighter = np.minimum(positive, negative)
-    with np.errstate(invalid="ignore"):
-        scale = np.where(Y > 0, lighter / positive, lighter / negative)
-    return np.where(lighter > 0, alpha * np.nan_to_num(scale), 0.0)
+    tiny = np.finfo(float).tiny  # a side without weight leaves none on the other
+    return alpha * np.where(above, lighter / np.maximum(positive, tiny), lighter / np.maximum(negative, tiny))
 
 
 @dataclass(frozen=True)
