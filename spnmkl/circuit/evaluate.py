@@ -17,6 +17,7 @@ from numba.extending import intrinsic
 
 from spnmkl.circuit.program import Circuit, Floats, Indices
 from spnmkl.circuit.source import ComputedSource, KernelSource
+from spnmkl.errors import KernelError
 
 SEGMENT = 512
 _ITEM = 8
@@ -290,6 +291,7 @@ def kernel_matrix(circuit: Circuit, W: Floats, source: KernelSource, out: Floats
 
     _over_rows(fill, source, n_threads)
     _over_rows(lambda first, last, _: _mirror(out, first, last), source, n_threads)
+    representable(np.diagonal(out), W)  # what is not on it is smaller
     return out
 
 
@@ -310,7 +312,7 @@ def term_responses(circuit: Circuit, W: Floats, source: KernelSource, A: Floats,
             _respond_rows(*_program(circuit), W, tiles, strides, first, last - first, A, R[worker], _NOTHING[0, 0])
 
     _over_rows(respond, source, n_threads)
-    return R[0] if n_threads == 1 else R.sum(axis=0)
+    return representable(R[0] if n_threads == 1 else R.sum(axis=0), W, A)
 
 
 def term_quadratics(circuit: Circuit, W: Floats, source: KernelSource, A: Floats, n_threads: int = 1) -> Floats:
@@ -328,7 +330,7 @@ def term_quadratics(circuit: Circuit, W: Floats, source: KernelSource, A: Floats
             _respond_rows(*_program(circuit), W, tiles, strides, first, last - first, A, _NOTHING, q[worker])
 
     _over_rows(measure, source, n_threads)
-    return q.sum(axis=0)
+    return representable(q.sum(axis=0), W, A)
 
 
 def apply_kernel(circuit: Circuit, W: Floats, source: KernelSource, A: Floats, n_threads: int = 1) -> Floats:
@@ -341,7 +343,17 @@ def apply_kernel(circuit: Circuit, W: Floats, source: KernelSource, A: Floats, n
             _apply_rows(*_program(circuit), W, tiles, strides, source.shape[1], A, out[first:last])
 
     _over_rows(apply, source, n_threads)
-    return np.ascontiguousarray(out.T)
+    return representable(np.ascontiguousarray(out.T), W, A)
+
+
+def representable(values: Floats, *given: Floats) -> Floats:
+    """What came of the kernels, which must be finite wherever what else was given is: infinity proves nothing."""
+    if not np.isfinite(values).all() and all(np.isfinite(other).all() for other in given):
+        raise KernelError(
+            "Kernel values, or products of them, are so large that what is computed from them leaves the range of "
+            "double precision; rescale the kernels, for example to a diagonal of 1 (normalize='unit_diagonal')."
+        )
+    return values
 
 
 def _counting(source: KernelSource, A: Floats) -> tuple[Indices, KernelSource] | None:
