@@ -18,8 +18,9 @@ from spnmkl.problem import Power, Problem, build_problem
 from spnmkl.solution import Certificate, Record, Solution
 from spnmkl.solvers.iterate import Iterate
 from spnmkl.solvers.newton import newton
+from spnmkl.solvers.nonconvex import nonconvex_iterates, zero_iterate
 from spnmkl.solvers.paper import paper
-from spnmkl.solvers.start import coarse, first_weights, fitting_weights, light_side, smallest_C, trivial_objective
+from spnmkl.solvers.start import coarse, first_weights, smallest_C, trivial_objective
 from spnmkl.structure import SPN
 from spnmkl.structure.nodes import describe
 from spnmkl.threads import single_threaded_blas
@@ -27,7 +28,6 @@ from spnmkl.threads import single_threaded_blas
 Callback = Callable[[Record], object]
 Solver = Callable[[Problem, Floats, float], Iterator[Iterate]]
 SOLVERS: dict[str, Solver] = {"newton": newton, "paper": paper}
-_UNEVEN_STARTS = 3
 _COARSE_TOL, _COARSE_ITERATIONS = 0.1, 30
 _IMPOSSIBLE = -1e-6  # a gap below it, rounding aside, disproves the input
 DEFAULT_ITERATIONS = {"newton": 500, "paper": 2000}
@@ -173,7 +173,7 @@ def _iterates(problem: Problem, solver: str, tol: float, begin: Floats | None) -
     elif problem.bounded:
         yield from method(problem, _coarse_weights(problem, solver), tol)
     else:
-        yield from _nonconvex_iterates(problem, method, tol)
+        yield from nonconvex_iterates(problem, method, tol)
 
 
 def _usable_start(problem: Problem, solver: str, begin: Floats) -> Floats:
@@ -202,41 +202,6 @@ def _asked_to_stop(problem: Problem) -> bool:
     return problem.stop is not None and problem.stop()
 
 
-def _nonconvex_iterates(problem: Problem, method: Solver, tol: float) -> Iterator[Iterate]:
-    """Descend from several starts: the best of their local optima is kept. β = 0, if it is one, comes last."""
-    done = 0
-    for start, spent in _starts(problem):
-        done += spent
-        for iterate in method(problem, start, tol):
-            yield replace(iterate, evaluations=done + iterate.evaluations)
-        done += iterate.evaluations
-    if problem.path_sums[0].min() >= 1:
-        yield _zero_iterate(problem, light_side(problem.Y, problem.C)[0], done)
-
-
-def _starts(problem: Problem) -> Iterator[tuple[Floats, int]]:
-    """Equal weights at which the SVM fits; the same unevenly, as sparse optima are; along p from the convex problem."""
-    equal = fitting_weights(problem, 0.5)
-    yield equal, 0
-    for factors in np.exp(np.random.default_rng(0).normal(0.0, 1.5, (_UNEVEN_STARTS, len(equal)))):
-        yield equal * factors, 0
-    yield _along_p(problem, equal)
-
-
-def _along_p(problem: Problem, beta: Floats) -> tuple[Floats, int]:
-    """Weights that are good for the convex problem and, from there, for one halfway to it; with the evaluations."""
-    low, high = np.minimum(problem.p, 1.0), np.maximum(problem.p, 1.0)
-    spent = 0
-    for easier in (replace(problem, p=high), replace(problem, p=high * low**0.5)):
-        for k, iterate in enumerate(newton(easier, beta, 1e-2)):
-            if k == 20 or min(iterate.stationarity, relative_gap(iterate.objective, iterate.dual.value)) <= 1e-2:
-                break
-        spent += iterate.evaluations
-        if iterate.objective < trivial_objective(problem):
-            beta = np.maximum(iterate.beta, 1e-3 * iterate.beta.max())
-    return beta, spent
-
-
 def _lasso_iterates(problem: Problem, solver: str, tol: float, beta: Floats) -> Iterator[Iterate]:
     """p = 1: a start that is no better than β = 0 asks whether C exceeds C_min at all."""
     trivial = trivial_objective(problem)
@@ -248,21 +213,13 @@ def _lasso_iterates(problem: Problem, solver: str, tol: float, beta: Floats) -> 
         return
     for bracket in smallest_C(problem, max_rounds=100):
         if bracket.low >= 1:
-            zero = _zero_iterate(problem, bracket.a, 1)
+            zero = zero_iterate(problem, bracket.a, 1)
             proof = search_dual(problem, bracket.a, bracket.beta)
             yield replace(zero, dual=proof, smallest_C=bracket.low)
             return
         if bracket.high < 1 or bracket.high < bracket.low * (1 + 0.1 * tol):
             break
     yield from SOLVERS[solver](problem, first_weights(problem, bracket.beta), tol)
-
-
-def _zero_iterate(problem: Problem, alpha: Floats, evaluations: int) -> Iterate:
-    """β = 0: the best constant classifier."""
-    beta = np.zeros(len(problem.p))
-    intercept = primal(problem, beta, alpha).intercept
-    no_bound = Dual(-np.inf, alpha, np.ones(len(beta)))
-    return Iterate(beta, alpha, intercept, trivial_objective(problem), no_bound, 0.0, 0, evaluations)
 
 
 class _Run:

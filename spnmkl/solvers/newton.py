@@ -14,6 +14,7 @@ from spnmkl.certificate import Dual, balanced, dual_value, flows_at, improved_wi
 from spnmkl.circuit.measure import second_moment
 from spnmkl.circuit.program import Floats
 from spnmkl.problem import Problem
+from spnmkl.solvers.descent import descend, mm_step
 from spnmkl.solvers.factor import Factors, solved
 from spnmkl.solvers.iterate import Iterate
 from spnmkl.solvers.start import trivial_objective
@@ -64,7 +65,7 @@ class _Step:
 
 def newton(problem: Problem, beta: Floats, tol: float) -> Iterator[Iterate]:
     """Descend from β > 0, yielding every accepted point; ends when nothing improves any more."""
-    return _Newton(problem, tol).run(beta)
+    return _Newton(problem, tol).run(beta) if problem.bounded else descend(problem, beta, tol)
 
 
 class _Newton:
@@ -355,11 +356,6 @@ def _convex_model(H: Floats, bend: Floats, active: NDArray[np.bool_]) -> Floats:
         except scipy.linalg.LinAlgError:
             bend = np.maximum(bend, 0.0)
     return H + np.diag(bend)
-
-
-def mm_step(problem: Problem, beta: Floats, D: Floats) -> Floats:
-    """β_v ← (β_v² d_v/(λ c_v p_v))^{1/(p_v+1)} with D = β∘d: monotone on J for every p > 0."""
-    return (beta * D / (problem.lam * problem.c * problem.p)) ** (1 / (problem.p + 1))
 
 
 def vanishes_alone(problem: Problem) -> NDArray[np.bool_]:
