@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -138,6 +138,7 @@ class Problem:
 
 _ROUNDING = 1e-12
 LARGEST = 1e100  # of C and λ
+_WORTH_THREADS = 1_000_000  # entries below which starting threads costs more than it saves
 Power = float | str | Mapping[str, float] | None
 
 
@@ -218,7 +219,7 @@ def one_vs_rest(codes: NDArray[np.intp], n_classes: int) -> Floats:
 def checked_source(
     spn: SPN, kernels: Mapping[str, ArrayLike] | KernelSource, n: int, n_threads: int = 1
 ) -> KernelSource:
-    """Given matrices, each checked once; a source is taken as it is."""
+    """Given matrices, each checked once while it lives; a source is taken as it is."""
     if not isinstance(kernels, Mapping):
         if not hasattr(kernels, "tiles"):
             raise KernelError(
@@ -243,11 +244,18 @@ def checked_source(
             )
         given.setdefault(id(K), (leaf, K))
         which[leaf] = id(K)
-    with ThreadPoolExecutor(n_threads) as pool:
-        each = map if n_threads == 1 else pool.map
-        found = each(lambda named: check_matrix(named[1], named[0], n), given.values())
-        checked = dict(zip(given, found, strict=True))
+    checked = dict(zip(given, _checked_all(list(given.values()), n, n_threads), strict=True))
     return MatrixSource({leaf: checked[k] for leaf, k in which.items()})
+
+
+def _checked_all(named: Sequence[tuple[str, ArrayLike]], n: int, n_threads: int) -> list[Floats]:
+    def check(one: tuple[str, ArrayLike]) -> Floats:
+        return check_matrix(one[1], one[0], n)
+
+    if n_threads == 1 or len(named) * n * n < _WORTH_THREADS:
+        return list(map(check, named))
+    with ThreadPoolExecutor(n_threads) as pool:
+        return list(pool.map(check, named))
 
 
 def sample_weights(

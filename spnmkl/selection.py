@@ -16,8 +16,11 @@ from spnmkl.errors import DataError, ParameterError
 from spnmkl.problem import check_labels, checked_source, powers
 from spnmkl.solution import Solution
 from spnmkl.solvers import C_min, solve
+from spnmkl.solvers.deadline import Deadline
 from spnmkl.solvers.drive import check_callback
 from spnmkl.structure import SPN
+
+UNFINISHED = ("interrupted", "time_limit")  # how a training ends whose C is not done
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ class CrossValidation:
     ----------
     scores : (C, folds); NaN where it was stopped before.
     beta : product → (C, folds) weights, to see how stable they are.
-    best_C : the smallest C of the best mean score.
+    best_C : the smallest C of the best mean score; NaN where there is no score at all.
     """
 
     C: Floats
@@ -90,6 +93,7 @@ def regularization_path(
     C: Sequence[float] | None = None,
     *,
     callback: Callable[[PathPoint], object] | None = None,
+    max_time: float | None = None,
     **settings: Any,
 ) -> RegularizationPath:
     """Solve over a grid of C, each from the solution before it.
@@ -98,15 +102,17 @@ def regularization_path(
     ----------
     C : by default 12 values from just above C_min to 1000 C_min where all p are 1, else from 0.01 to 1000.
     callback : called with a `PathPoint` after every C; returning False stops and keeps what is there.
+    max_time : seconds for the whole path, after which what is there is kept: every C that was done, at least the first.
     settings : passed to `solve`.
     """
     check_callback(callback)
+    deadline = Deadline(max_time, settings.get("stop"))
     source = checked_source(spn, kernels, len(check_labels(y)))
     grid = _grid(default_grid(spn, source, y, **settings) if C is None else C)
     solutions: list[Solution] = []
     for value in grid:
-        solution = _solve_next(spn, source, y, value, solutions[-1] if solutions else None, settings)
-        if solution.status == "interrupted" and solutions:
+        solution = _solve_next(spn, source, y, value, solutions[-1] if solutions else None, settings, deadline)
+        if solution.status in UNFINISHED and solutions:
             break  # no point of the path
         solutions.append(solution)
         point = PathPoint(len(solutions), len(grid), value, solutions[-1])
@@ -125,10 +131,20 @@ def cross_validate_C(
     groups: ArrayLike | None = None,
     random_state: int | None = 0,
     callback: Callable[[PathPoint], object] | None = None,
+    max_time: float | None = None,
     **settings: Any,
 ) -> CrossValidation:
-    """Accuracy of every C on held-out folds, stratified, and with whole groups held out where `groups` is given."""
+    """Accuracy of every C on held-out folds, stratified, and with whole groups held out where `groups` is given.
+
+    Parameters
+    ----------
+    C : as for `regularization_path`.
+    callback : called with a `PathPoint` after every C of every fold; returning False stops and keeps what is there.
+    max_time : seconds for the whole, after which what is there is kept.
+    settings : passed to `solve`.
+    """
     check_callback(callback)
+    deadline = Deadline(max_time, settings.get("stop"))
     labels = check_labels(y)
     source = checked_source(spn, kernels, len(labels))
     grid = _grid(default_grid(spn, source, y, **settings) if C is None else C)
@@ -147,8 +163,8 @@ def cross_validate_C(
         fitted: Solution | None = None
         local = _fold_settings(settings, weights, labels, train)
         for k, value in enumerate(grid):
-            fitted = _solve_next(spn, inside, labels[train], value, fitted, local)
-            if fitted.status == "interrupted":
+            fitted = _solve_next(spn, inside, labels[train], value, fitted, local, deadline)
+            if fitted.status in UNFINISHED:
                 return _cross_validation(grid, scores, beta)
             scores[k, fold] = (predicted(fitted, across) == labels[test]).mean()
             for v, b in fitted.beta.items():
@@ -198,11 +214,17 @@ def _fold_settings(
 
 
 def _solve_next(
-    spn: SPN, source: KernelSource, y: ArrayLike, C: float, last: Solution | None, settings: dict[str, Any]
+    spn: SPN,
+    source: KernelSource,
+    y: ArrayLike,
+    C: float,
+    last: Solution | None,
+    settings: Mapping[str, Any],
+    deadline: Deadline,
 ) -> Solution:
     start = last.beta if last is not None and any(last.beta.values()) else None
     # Weights that are all zero are expected at the lower end of a grid.
-    return solve(spn, source, y, C=C, start=start, warn=False, **settings)
+    return solve(spn, source, y, C=C, start=start, warn=False, max_time=deadline.left, **settings)
 
 
 def fold_splits(
@@ -236,5 +258,7 @@ def _blocks(matrices: Mapping[str, Floats], rows: NDArray, columns: NDArray) -> 
 
 
 def _cross_validation(grid: Floats, scores: Floats, beta: dict[str, Floats]) -> CrossValidation:
-    result = CrossValidation(grid, scores, beta, float(grid[0]))
-    return replace(result, best_C=float(grid[int(np.nan_to_num(result.mean, nan=-1.0).argmax())]))
+    result = CrossValidation(grid, scores, beta, np.nan)
+    if np.isnan(scores).all():
+        return result
+    return replace(result, best_C=float(grid[int(np.nanargmax(result.mean))]))

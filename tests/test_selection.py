@@ -161,6 +161,26 @@ def test_a_cross_validation_stopped_at_once_can_still_be_read() -> None:
     assert found.best_C == GRID[0]
 
 
+def test_a_path_ends_with_its_time() -> None:
+    case = case_of(FIGURE_1)
+    path = regularization_path(*case.posed, GRID, tol=TIGHT, max_time=1e-9)
+    assert path.C.tolist() == GRID[:1]
+    assert path.solutions[0].status == "time_limit"
+    assert len(regularization_path(*case.posed, GRID, max_time=3600).C) == len(GRID)
+
+
+def test_without_time_or_score_no_C_is_chosen() -> None:
+    case = learnable()
+    found = cross_validate_C(*case.posed, GRID, folds=3, tol=TIGHT, max_time=1e-9)
+    assert np.isnan(found.scores).all()
+    assert np.isnan(found.best_C)
+    enough = cross_validate_C(*case.posed, GRID, folds=3, max_time=3600)
+    assert np.isfinite(enough.scores).all()
+    assert enough.best_C in GRID
+    with pytest.raises(ParameterError, match="max_time must be a finite number of seconds above 0"):
+        cross_validate_C(*case.posed, GRID, max_time=-1)
+
+
 def test_predicted_names_the_classes() -> None:
     case = learnable(3)
     names = np.array(["low", "middle", "high"])[case.y]

@@ -70,7 +70,7 @@ def fit_tiles(
     """`fit_kernels` in bounded memory: the same fitted kernels but for rounding, and a source in place of matrices.
 
     Normalisations by variance or centre take one pass over the kernel's values. That a kernel is symmetric and positive
-    semidefinite is tested on at most 512 rows.
+    semidefinite is tested on at most 256 rows.
     """
     X, specs, names = checked_specs(spn, X, feature_names)
     raw: dict[KernelSpec, FittedKernel] = {}

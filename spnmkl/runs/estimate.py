@@ -30,7 +30,10 @@ _GRID = 12  # values of C in a cross-validation
 _KERNEL_OPERATIONS = 25  # per entry of a base kernel: its distance or inner product, its exponential, its checks
 _BLAS = 0.1  # time of one operation of a factorisation, as a share of one of the circuit's
 # Evaluations, one kernel and SVM each; where p < 1 several starts are compared; Algorithm 1 looks for steps in each.
-_EVALUATIONS = {"newton": (2, 12), "paper": (100, 10 * DEFAULT_ITERATIONS["paper"])}
+_SECOND_ORDER = (2, 12)
+_EVALUATIONS = dict.fromkeys(("auto", "newton", "interior"), _SECOND_ORDER) | {
+    "paper": (100, 10 * DEFAULT_ITERATIONS["paper"])
+}
 _STARTS = 10
 _STEPS = (0.3, 20.0)  # of an SVM per row
 _FREE = (0.1, 1.0)  # share of the rows that are free support vectors
@@ -68,6 +71,10 @@ class Size:
         return self.matrices * (_KERNEL_OPERATIONS * self.n**2 + _BLAS * min(self.n, PSD_ROWS) ** 3 / 3)
 
     @property
+    def kernel_seconds(self) -> float:
+        return self.kernel_operations * _rates().operation
+
+    @property
     def circuit_operations(self) -> float:
         """Of one evaluation: K(β) forward, and backward the response of every term, on half of the entries."""
         return (4 * self.multiplications + 2 * self.terms * self.problems) * self.n**2 / 2
@@ -80,7 +87,7 @@ class Size:
         start = _SCALES * svm * min(self.n, _SAMPLE) ** 2
         solves = self.folds * _GRID if self.folds else 1
         once = circuit + svm * self.n**2
-        return self.kernel_operations * rates.operation + start + solves * evaluations * once
+        return self.kernel_seconds + start + solves * evaluations * once
 
 
 @dataclass(frozen=True)
@@ -110,9 +117,10 @@ def estimate(spn: SPN, n: int, n_classes: int, settings: Settings, folds: int = 
     circuit = compile_circuit(spn)
     size = _size(spn, circuit, n, n_classes, folds)
     low, high = _evaluations(spn, circuit, settings)
+    most = np.inf if settings.max_time is None else size.kernel_seconds + settings.max_time
     seconds = (
-        size.seconds(low, _STEPS[0], _FREE[0], size.threads),
-        size.seconds(high, _STEPS[1], _FREE[1], 1),
+        min(most, size.seconds(low, _STEPS[0], _FREE[0], size.threads)),
+        min(most, size.seconds(high, _STEPS[1], _FREE[1], 1)),
     )
     return Estimate(size.memory, seconds, f"about {memory_text(size.memory)} of memory and {time_text(*seconds)}", size)
 

@@ -1,6 +1,7 @@
 """The classifier as scikit-learn, data frames and users meet it."""
 
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -274,6 +275,20 @@ def test_too_few_iterations_warn():
     with pytest.warns(ConvergenceWarning, match=r"stopped at max_iter=1 .* raise max_iter or tol") as caught:
         SPNMKLClassifier(max_iter=1, tol=1e-6).fit(X, y)
     assert caught[0].filename == __file__
+
+
+def test_too_little_time_warns():
+    with pytest.warns(ConvergenceWarning, match=r"stopped at max_time with a relative gap of .* raise max_time or tol"):
+        model = SPNMKLClassifier(max_time=1e-9, tol=1e-6).fit(X, y)
+    assert model.status_ == "time_limit"
+    assert np.isfinite(model.decision_function(NEW)).all()
+
+
+def test_rounding_that_is_the_limit_warns(monkeypatch):
+    ended = SPNMKLClassifier().fit(X, y).solution_
+    monkeypatch.setattr(estimator, "solve", lambda *_, **__: replace(ended, status="precision", gap=0.02))
+    with pytest.warns(ConvergenceWarning, match=r"^Rounding keeps the solver from .* a relative gap of 0\.02 "):
+        SPNMKLClassifier().fit(X, y)
 
 
 def test_paper_solver_and_sparse_p():
