@@ -18,8 +18,7 @@ from spnmkl.circuit.measure import second_moment
 from spnmkl.circuit.program import Floats
 from spnmkl.problem import Problem
 from spnmkl.solvers.factor import Factors, solved
-from spnmkl.solvers.iterate import Iterate
-from spnmkl.solvers.start import trivial_objective
+from spnmkl.solvers.iterate import Iterate, trivial_objective
 from spnmkl.solvers.workspace import Point, Slope, Workspace
 
 _LOWEST, _HIGHEST = -0.8, 4.0  # of the relative step z in τ
