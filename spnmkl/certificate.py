@@ -12,12 +12,9 @@ import numpy as np
 from scipy.optimize import brentq
 
 from spnmkl.circuit.evaluate import apply_kernel, representable, term_quadratics
-from spnmkl.circuit.measure import moved_flows
 from spnmkl.circuit.program import Circuit, Floats
 from spnmkl.problem import Problem
 
-_FLOOR = 1e-9  # of β̃ in its component: the bound needs β̃ > 0
-_WIDEST = 230.0  # of |log β̃|: 1e±100 leaves room for the kernels
 _unchecked = np.errstate(over="ignore", invalid="ignore", divide="ignore")  # we look at what comes out
 
 
@@ -37,13 +34,11 @@ def best_intercept(f: Floats, y: Floats, C: Floats) -> tuple[float, float]:
 
 def balanced(alpha: Floats, Y: Floats) -> Floats:
     """α with yᵀα = 0 for every class: the heavier side is scaled down, so the bounds still hold."""
-    alpha = np.maximum(alpha, 0.0)
-    positive = np.where(Y > 0, alpha, 0.0).sum(axis=1, keepdims=True)
-    negative = np.where(Y < 0, alpha, 0.0).sum(axis=1, keepdims=True)
+    alpha, above = np.maximum(alpha, 0.0), Y > 0
+    positive, negative = ((alpha * side).sum(axis=1, keepdims=True) for side in (above, ~above))
     lighter = np.minimum(positive, negative)
-    with np.errstate(invalid="ignore"):
-        scale = np.where(Y > 0, lighter / positive, lighter / negative)
-    return np.where(lighter > 0, alpha * np.nan_to_num(scale), 0.0)
+    tiny = np.finfo(float).tiny  # a side without weight leaves none on the other
+    return alpha * np.where(above, lighter / np.maximum(positive, tiny), lighter / np.maximum(negative, tiny))
 
 
 @dataclass(frozen=True)
@@ -178,49 +173,6 @@ def _dual_convex(p: Floats, price: Floats, d: Floats, total: float, largest: flo
     low = high - np.log(len(q) + 1.0) / float((e - 1).min()) - 1.0
     log_s = min(np.log(top), brentq(slope, low, high + 1e-9) if slope(high + 1e-9) < 0 < slope(low) else low)
     return float(np.exp(log_s) * total - np.exp(log_a + e * log_s).sum())
-
-
-def improved_witness(problem: Problem, witness: Floats, flows: Floats, rounds: int = 60) -> Floats:
-    """Section 5's β̃_v ← (β̃_v d_v/(λ c_v p_v))^{1/p_v} at fixed α, run on the independent measure of the flows.
-
-    Homogeneous components keep their size: only their direction matters.
-    """
-    circuit, p, parts = problem.circuit, problem.p, problem.components
-    price = problem.lam * problem.c * p
-    u = start = np.log(witness)
-    size = np.log(np.bincount(parts, weights=problem.c * witness**p))
-    for _ in range(rounds):
-        D = circuit.X.T @ moved_flows(circuit, flows, u - start)
-        new = np.where(D > 0, np.log(np.maximum(D, 1e-300) / price) / p, u)
-        drift = np.log(np.bincount(parts, weights=problem.c * np.exp(np.clip(p * new, -600, 600)))) - size
-        new = new - np.where(problem.homogeneous, drift, 0.0)[parts] / p
-        new = np.maximum(new, _largest_in_part(new, parts) + np.log(_FLOOR))
-        moved, u = float(np.abs(new - u).max()), new
-        if moved < 1e-6:
-            break
-    return np.exp(np.clip(u, -_WIDEST, _WIDEST))
-
-
-def _largest_in_part(values: Floats, parts: np.ndarray) -> Floats:
-    largest = np.full(parts.max() + 1, -np.inf)
-    np.maximum.at(largest, parts, values)
-    return largest[parts]
-
-
-def search_dual(problem: Problem, alpha: Floats, witness: Floats, *, target: float = np.inf, rounds: int = 25) -> Dual:
-    """Improve β̃ until the bound reaches `target` or stops improving."""
-    alpha = balanced(alpha, problem.Y)
-    best, flows_of = Dual(-np.inf, alpha, witness), flows_at(problem, alpha)
-    for _ in range(rounds):
-        flows = flows_of(witness)
-        value = dual_value(problem, alpha, witness, flows)
-        stalled = np.isfinite(best.value) and value - best.value < 0.02 * (min(target, abs(value)) - best.value)
-        if value > best.value:
-            best = Dual(value, alpha, witness, flows)
-        if best.value >= target or stalled or problem.linear:
-            break
-        witness = improved_witness(problem, witness, flows)
-    return best
 
 
 def kkt_residuals(

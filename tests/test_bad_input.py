@@ -11,6 +11,7 @@ from oracles import Array, Structure
 
 from spnmkl import SPN, C_min, DataError, KernelError, ParameterError, SPNMKLError, StructureError, solve
 from spnmkl.selection import regularization_path
+from spnmkl.solvers import SOLVERS
 
 CASE = case_of(flat(2), n=6)
 Y = np.array([0, 1, 0, 1, 0, 1])
@@ -162,7 +163,7 @@ TABLE: dict[str, tuple[Callable[[], dict[str, Any]], type[SPNMKLError], str]] = 
     "unknown solver": (
         lambda: {"solver": "simplex"},
         ParameterError,
-        "solver must be one of ['newton', 'paper'], but it is 'simplex'.",
+        f"solver must be one of {sorted(SOLVERS)}, but it is 'simplex'.",
     ),
     "tol of zero": (
         lambda: {"tol": 0.0},
@@ -188,6 +189,21 @@ TABLE: dict[str, tuple[Callable[[], dict[str, Any]], type[SPNMKLError], str]] = 
         lambda: {"max_iter": 1.5},
         ParameterError,
         "max_iter must be a whole number of at least 1, but it is 1.5.",
+    ),
+    "no time": (
+        lambda: {"max_time": 0},
+        ParameterError,
+        "max_time must be a finite number of seconds above 0, or None, but it is 0 (int).",
+    ),
+    "endless time": (
+        lambda: {"max_time": np.inf},
+        ParameterError,
+        "max_time must be a finite number of seconds above 0, or None, but it is inf (float).",
+    ),
+    "true as time": (
+        lambda: {"max_time": True},
+        ParameterError,
+        "max_time must be a finite number of seconds above 0, or None, but it is True (bool).",
     ),
     "sample_weight of the wrong length": (
         lambda: {"sample_weight": np.ones(5)},

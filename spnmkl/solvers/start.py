@@ -7,14 +7,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from spnmkl.certificate import flows_at, improved_witness
+from spnmkl.certificate import balanced, flows_at
 from spnmkl.circuit.evaluate import kernel_matrix, representable, term_responses
 from spnmkl.circuit.program import Floats
-from spnmkl.circuit.source import EveryKth, KernelSource, MatrixSource, diagonals
+from spnmkl.circuit.source import EveryKth, MatrixSource, diagonals
 from spnmkl.problem import Problem
-from spnmkl.solvers.svm import least_norm, solve_svm
+from spnmkl.solvers.bound import improved_witness
+from spnmkl.solvers.iterate import trivial_objective
+from spnmkl.solvers.svm import SVMSolution, least_norm, solve_svm
 
 _SAMPLE = 250
+_ROUNDS, _SETTLED = 8, 0.3  # steps to a scale; a change of it, as a logarithm, that does not matter
+_ROUGH_STEPS = 40  # of SMO, per row: a scale needs no more than a rough value
 _COARSE_ROWS = 150  # below, the rows left out are not worth a problem of their own
 _COARSE_SHARE, _COARSE_ENTRIES = 1.6, 2**26  # of the copied kernels: at most so many n×n, and at most half a gigabyte
 
@@ -40,13 +44,12 @@ def smallest_C(problem: Problem, max_rounds: int = 400) -> Iterator[Bracket]:
     beta = np.full(len(c), 1.0 / c.sum())
     a, _ = light_side(problem.Y, problem.C)
     K = np.empty((problem.n, problem.n))
-    diagonal = _diagonal_source(problem)
     lowest, highest = 0.0, np.inf  # of V
     best = beta
     for _ in range(max_rounds):
         kernel_matrix(problem.circuit, problem.circuit.weights(beta), problem.source, K, problem.n_threads)
         a, floor = _least_energy(problem, K, a)
-        flows_of = _flows_above_rounding(problem, a, diagonal)
+        flows_of = _flows_above_rounding(problem, a)
         flows, noise = flows_of(beta)
         D = X.T @ flows
         value = (floor - noise[root].sum()) / (c * beta).sum()
@@ -91,32 +94,35 @@ def _least_along(g: Floats, lower: Floats, upper: Floats, total: float) -> Float
     return a
 
 
-def _flows_above_rounding(
-    problem: Problem, a: Floats, diagonal: KernelSource
-) -> Callable[[Floats], tuple[Floats, Floats]]:
-    """β ↦ its quadratic flows at a, in two parts: those that are seen, and those that rounding alone may leave.
-
-    Of a kernel Σ_ij a_i |K_ij| a_j ≤ (Σ_i a_i)(Σ_i a_i K_ii), which bounds what is summed. An entry is made of some
-    factors, and a quadratic form sums n numbers twice; each of these steps may round.
-    """
-    circuit, flows_of = problem.circuit, flows_at(problem, a)
-    weight = (a.sum(axis=1, keepdims=True) * a).sum(axis=0)
-    row = np.concatenate([[1.0], weight])[None]
-    share = (problem.n + circuit.size) * np.finfo(float).eps
+def _flows_above_rounding(problem: Problem, a: Floats) -> Callable[[Floats], tuple[Floats, Floats]]:
+    """β ↦ its quadratic flows at a, in two parts: those that are seen, and those that rounding alone may leave."""
+    flows_of, rounding_of = flows_at(problem, a), rounding_of_flows(problem, a)
 
     def split(beta: Floats) -> tuple[Floats, Floats]:
-        flows, W = flows_of(beta), circuit.weights(beta)
-        seen = flows > share * W * term_responses(circuit, W, diagonal, row)[:, 0, 0] / 2
+        flows = flows_of(beta)
+        seen = flows > rounding_of(beta)
         return np.where(seen, flows, 0.0), np.where(seen, 0.0, flows)
 
     return split
 
 
-def _diagonal_source(problem: Problem) -> KernelSource:
-    """The diagonals as one row of a kernel, behind a zero for the row itself."""
-    leaves = problem.circuit.leaves
-    found = diagonals(problem.source, leaves)
-    return MatrixSource({leaf: np.concatenate([[0.0], found[leaf]])[None] for leaf in leaves})
+def rounding_of_flows(problem: Problem, alpha: Floats) -> Callable[[Floats], Floats]:
+    """β ↦ (terms,) what rounding may leave of the quadratic flows at α where these are zero.
+
+    Of a kernel Σ_ij α_i |K_ij| α_j ≤ (Σ_i α_i)(Σ_i α_i K_ii), which bounds what is summed. An entry is made of some
+    factors, and a quadratic form sums n numbers twice; each of these steps may round.
+    """
+    circuit = problem.circuit
+    share = (problem.n + circuit.size) * np.finfo(float).eps
+    # The diagonals make one row of a kernel, behind a zero for the row itself.
+    rows = {leaf: np.append(0.0, own)[None] for leaf, own in diagonals(problem.source, circuit.leaves).items()}
+    weight = np.append(1.0, (alpha.sum(axis=1, keepdims=True) * alpha).sum(axis=0))[None]
+
+    def rounding(beta: Floats) -> Floats:
+        W = circuit.weights(beta)
+        return share * W * term_responses(circuit, W, MatrixSource(rows), weight)[:, 0, 0] / 2
+
+    return rounding
 
 
 def light_side(Y: Floats, s: Floats) -> tuple[Floats, Floats]:
@@ -129,33 +135,57 @@ def light_side(Y: Floats, s: Floats) -> tuple[Floats, Floats]:
 
 
 def first_weights(problem: Problem, direction: Floats | None = None) -> Floats:
-    """A direction (equal weights) at the scale that is best on a sample of the rows."""
-    trials = list(_scales(problem, np.ones(len(problem.p)) if direction is None else direction))
-    return min(trials, key=lambda trial: problem.regularizer(trial[0]) + trial[1])[0]
+    """A direction (equal weights) at the scale that is best on a sample of the rows, by steps as of `Workspace`."""
+    direction = np.ones(len(problem.p)) if direction is None else direction
+    K, Y, C = _sample(problem, direction)
+    p, alpha = float(problem.p.min()), np.zeros_like(Y)
+    best, best_value = direction, np.inf
+    t = 1.0 / (float(np.trace(K)) / len(K) or 1.0)
+    K *= t
+    for _ in range(_ROUNDS):
+        fits, alpha = _rough(K, Y, C, alpha)
+        value = problem.regularizer(t * direction) + sum(fit.dual for fit in fits)
+        if value < best_value:
+            best, best_value = t * direction, value
+        F, slope = (
+            sum(float(fit.alpha.sum()) - fit.dual for fit in fits),
+            problem.regularizer_slope(t * direction).sum(),
+        )
+        change = min(max((F / slope) ** (1 / (p + 1)), 0.02), 50.0) if F > 0 else 0.1
+        if abs(np.log(change)) < _SETTLED:
+            break
+        t *= change
+        K *= change
+        alpha = balanced(np.minimum(alpha / change, C), Y)
+    return best
 
 
 def fitting_weights(problem: Problem, share: float) -> Floats:
     """Equal weights at the smallest scale at which the SVM leaves at most this share of the trivial objective."""
-    trials = list(_scales(problem, np.ones(len(problem.p))))
-    fitted = [beta for beta, value in trials if value <= share * trivial_objective(problem)]
-    return fitted[0] if fitted else trials[-1][0]
-
-
-def _scales(problem: Problem, direction: Floats) -> Iterator[tuple[Floats, float]]:
-    """Ever larger multiples of a direction with the value of their SVM, on a sample of the rows.
-
-    K(tβ) = tK(β), so one kernel serves all scales.
-    """
-    step = _balanced_step(problem, max(1, problem.n // _SAMPLE))
-    source = EveryKth(problem.source, step)
-    C, Y = _sampled_labels(problem, step)
-    K = kernel_matrix(problem.circuit, problem.circuit.weights(direction), source, np.empty((len(C), len(C))))
+    ones = np.ones(len(problem.p))
+    K, Y, C = _sample(problem, ones)
     level = float(np.trace(K)) / len(K) or 1.0
     alpha = np.zeros_like(Y)
     for t in 10.0 ** np.arange(-3.0, 4.1, 0.5) / level:
-        fits = [solve_svm(t * K, y, C, a, 0.01 * C.sum(), 200_000) for y, a in zip(Y, alpha, strict=True)]
-        alpha = np.array([fit.alpha for fit in fits])
-        yield t * direction, sum(fit.dual for fit in fits)
+        fits, alpha = _rough(t * K, Y, C, alpha)
+        if sum(fit.dual for fit in fits) <= share * trivial_objective(problem):
+            break
+    return t * ones
+
+
+def _sample(problem: Problem, beta: Floats) -> tuple[Floats, Floats, Floats]:
+    """K(β) on a sample of the rows, their labels, and C with the same total."""
+    step = _balanced_step(problem, max(1, problem.n // _SAMPLE))
+    source = problem.source if step == 1 else EveryKth(problem.source, step)
+    C, Y = _sampled_labels(problem, step)
+    K = kernel_matrix(problem.circuit, problem.circuit.weights(beta), source, np.empty((len(C), len(C))))
+    return K, Y, C
+
+
+def _rough(K: Floats, Y: Floats, C: Floats, alpha: Floats) -> tuple[list[SVMSolution], Floats]:
+    gap, most = 0.01 * C.sum(), _ROUGH_STEPS * len(C)
+    fits = [solve_svm(K, y, C, a, gap, most) for y, a in zip(Y, alpha, strict=True)]
+    return fits, np.array([fit.alpha for fit in fits])
 
 
 def coarse(problem: Problem) -> Problem | None:
@@ -177,12 +207,6 @@ def _sampled_labels(problem: Problem, step: int) -> tuple[Floats, Floats]:
     rows = slice(0, None, step)
     C = problem.C[rows] * (problem.C.sum() / max(problem.C[rows].sum(), 1e-300))
     return C, np.ascontiguousarray(problem.Y[:, rows])
-
-
-def trivial_objective(problem: Problem) -> float:
-    """J(0): the hinge loss of the best constant classifier, over the classes."""
-    positive = np.where(problem.Y > 0, problem.C, 0.0).sum(axis=1)
-    return float(2 * np.minimum(positive, problem.C.sum() - positive).sum())
 
 
 def _balanced_step(problem: Problem, step: int) -> int:

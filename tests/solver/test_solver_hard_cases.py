@@ -11,9 +11,10 @@ from sklearn.preprocessing import StandardScaler
 from tolerances import BOUND, DECISION, OBJECTIVE, ROUNDING, SOLVED, WEIGHTS
 
 from spnmkl import SPN, Kernel, KernelError, Solution, TrivialSolutionWarning, solve, templates
-from spnmkl.certificate import dual, dual_value, primal, quadratic_flows, relative_gap, search_dual
+from spnmkl.certificate import dual, dual_value, primal, quadratic_flows, relative_gap
 from spnmkl.kernels import fit_kernels
 from spnmkl.problem import build_problem
+from spnmkl.solvers.bound import search_dual
 from spnmkl.solvers.start import light_side
 
 SOLVERS = ["newton", "paper"]
