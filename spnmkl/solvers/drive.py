@@ -5,18 +5,18 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spnmkl.certificate import Dual, dual, kkt_residuals, primal, relative_gap
+from spnmkl.circuit.program import Floats
 from spnmkl.circuit.source import KernelSource
-from spnmkl.errors import KernelError, ParameterError
+from spnmkl.errors import KernelError, ParameterError, Stopped
 from spnmkl.problem import Power, Problem, build_problem
 from spnmkl.solution import Certificate, Record, Solution
 from spnmkl.solvers.deadline import Deadline
-from spnmkl.solvers.iterate import Iterate
+from spnmkl.solvers.iterate import Iterate, trivial_iterate
 from spnmkl.solvers.start import smallest_C
 from spnmkl.solvers.strategy import SOLVERS, Begin, iterates
 from spnmkl.structure import SPN
@@ -100,12 +100,12 @@ def solve(
             sample_weight=sample_weight,
             class_weight=class_weight,
             n_threads=n_threads,
+            stop=deadline,
         )
-        problem = replace(problem, stop=deadline)
         begin = None if start is None else _begin(problem, start, classes)
         most = DEFAULT_ITERATIONS[solver] if max_iter is None else int(max_iter)
         run = _Run(problem, tol, callback, most, deadline)
-        status = run.follow(iterates(problem, solver, tol, begin))
+        status = run.follow(iterates(problem.watched(deadline), solver, tol, begin))
         solution = run.solution(spn, np.array(y), classes, solver, status)
     if warn and run.best is not None and run.best.smallest_C is not None:
         warnings.warn(_trivial_sentence(run.best.smallest_C), TrivialSolutionWarning, stacklevel=2)
@@ -185,9 +185,18 @@ class _Run:
         self.best: Iterate | None = None
         self.dual = Dual(-np.inf, np.zeros_like(problem.Y), np.ones(len(problem.p)))
         self.certificate: Certificate | None = None
+        self.stopped = False
         self.started = time.perf_counter()
 
     def follow(self, iterates: Iterator[Iterate]) -> str:
+        """How it ended."""
+        try:
+            return self.followed(iterates)
+        except Stopped:
+            self.stopped = True
+            return self.deadline.status or "interrupted"
+
+    def followed(self, iterates: Iterator[Iterate]) -> str:
         for iterate in iterates:
             record = self.note(iterate)
             refused = self.callback is not None and self.callback(record) is False
@@ -200,6 +209,7 @@ class _Run:
                     )
                 return "optimal"
             if early is not None:
+                self.stopped = True
                 return early
             if len(self.history) >= self.max_iter:
                 return "stationary" if self.stationary else "iteration_limit"
@@ -245,11 +255,23 @@ class _Run:
             self.certificate = Certificate(P, D, relative_gap(P, D))
         return self.certificate
 
-    def solution(self, spn: SPN, y: NDArray, classes: NDArray, solver: str, status: str) -> Solution:
-        problem, best, proof = self.problem, self.best, self.certified()
-        assert best is not None
+    def ending(self) -> tuple[Iterate, Certificate, Floats]:
+        """The best point, what is proved of it, and its residuals; what was stopped makes no further pass for them."""
+        problem, best = self.problem, self.best
+        if best is None:  # stopped before the first point
+            nothing = np.zeros_like(problem.Y)
+            self.dual = Dual(0.0, nothing, np.ones(len(problem.p)))
+            self.best = best = trivial_iterate(problem, nothing, self.dual, 0, "newton")
+        if self.stopped and self.certificate is None:
+            P, D = best.objective, self.dual.value
+            return best, Certificate(P, D, relative_gap(P, D)), np.full(len(problem.p), best.stationarity)
+        proof = self.certified()
         witness = self.dual.witness if best.witness is None else best.witness
-        residual = kkt_residuals(problem, best.beta, best.alpha, witness, proof.objective, best.flows)
+        return best, proof, kkt_residuals(problem, best.beta, best.alpha, witness, proof.objective, best.flows)
+
+    def solution(self, spn: SPN, y: NDArray, classes: NDArray, solver: str, status: str) -> Solution:
+        problem = self.problem
+        best, proof, residual = self.ending()
         binary = len(best.alpha) == 1
         return Solution(
             spn=spn,

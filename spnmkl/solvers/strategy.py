@@ -142,8 +142,6 @@ def _coarse_weights(problem: Problem, limited: Callable[[Problem], Budget] | Non
         beta = iterate.beta
         if relative_gap(iterate.objective, iterate.dual.value) <= _COARSE_TOL:
             break
-        if problem.stop is not None and problem.stop():
-            break
     return beta
 
 
