@@ -104,7 +104,7 @@ def solve(
         )
         begin = None if start is None else _begin(problem, start, classes)
         most = DEFAULT_ITERATIONS[solver] if max_iter is None else int(max_iter)
-        run = _Run(problem, tol, callback, most, deadline)
+        run = _Run(problem, tol, callback, most, deadline, solver)
         status = run.follow(iterates(problem.watched(deadline), solver, tol, begin))
         solution = run.solution(spn, np.array(y), classes, solver, status)
     if warn and run.best is not None and run.best.smallest_C is not None:
@@ -133,7 +133,10 @@ def check_callback(callback: object) -> None:
 def _trivial_sentence(multiple: float) -> str:
     constant = "so every weight is zero and the classifier is constant"
     if not np.isfinite(multiple):
-        return f"The kernels tell no two samples of different classes apart, {constant} at any C; use other kernels."
+        return (
+            f"The kernels tell no classes apart, {constant} at any C; use other kernels, or look for samples that are "
+            "alike but labelled differently."
+        )
     much = f"{multiple:.3g} times"
     return f"C is at or below C_min, {much} the given C, {constant}; choose a C more than {much} as large."
 
@@ -153,7 +156,8 @@ def C_min(
 ) -> float:
     """The smallest useful C where all p are 1: at or below it all weights are zero (formulation, section 7).
 
-    Returns the lower end of a bracket of relative width `tol`.
+    Returns the lower end of a bracket of relative width `tol`; infinity where the kernels tell no classes apart (but
+    for rounding), so that no C is enough.
     """
     problem, _ = build_problem(
         spn,
@@ -177,10 +181,10 @@ class _Run:
     """Follows a solver: keeps the history and the best point, and decides when to stop."""
 
     def __init__(
-        self, problem: Problem, tol: float, callback: Callback | None, max_iter: int, deadline: Deadline
+        self, problem: Problem, tol: float, callback: Callback | None, max_iter: int, deadline: Deadline, solver: str
     ) -> None:
         self.problem, self.tol, self.callback, self.max_iter = problem, tol, callback, max_iter
-        self.deadline = deadline
+        self.deadline, self.first_method = deadline, "newton" if solver == "auto" else solver
         self.history: list[Record] = []
         self.best: Iterate | None = None
         self.dual = Dual(-np.inf, np.zeros_like(problem.Y), np.ones(len(problem.p)))
@@ -194,13 +198,23 @@ class _Run:
             return self.followed(iterates)
         except Stopped:
             self.stopped = True
-            return self.deadline.status or "interrupted"
+            refused = self.best is None and self.hear(self.note(self.nothing()))
+            return "interrupted" if refused else self.deadline.status or "interrupted"
+
+    def hear(self, record: Record) -> bool:
+        """Tell the callback; whether it refuses to go on."""
+        return self.callback is not None and self.callback(record) is False
+
+    def nothing(self) -> Iterate:
+        """What there is before the first point: a constant classifier and no bound but 0."""
+        alpha = np.zeros_like(self.problem.Y)
+        no_bound = Dual(0.0, alpha, np.ones(len(self.problem.p)))
+        return trivial_iterate(self.problem, alpha, no_bound, 0, self.first_method)
 
     def followed(self, iterates: Iterator[Iterate]) -> str:
         for iterate in iterates:
             record = self.note(iterate)
-            refused = self.callback is not None and self.callback(record) is False
-            early = "interrupted" if refused else self.deadline.status
+            early = "interrupted" if self.hear(record) else self.deadline.status
             if record.gap <= self.tol and self.certified().gap <= self.tol:
                 if self.certified().gap < _IMPOSSIBLE:
                     raise KernelError(
@@ -258,10 +272,7 @@ class _Run:
     def ending(self) -> tuple[Iterate, Certificate, Floats]:
         """The best point, what is proved of it, and its residuals; what was stopped makes no further pass for them."""
         problem, best = self.problem, self.best
-        if best is None:  # stopped before the first point
-            nothing = np.zeros_like(problem.Y)
-            self.dual = Dual(0.0, nothing, np.ones(len(problem.p)))
-            self.best = best = trivial_iterate(problem, nothing, self.dual, 0, "newton")
+        assert best is not None
         if self.stopped and self.certificate is None:
             P, D = best.objective, self.dual.value
             return best, Certificate(P, D, relative_gap(P, D)), np.full(len(problem.p), best.stationarity)

@@ -60,7 +60,9 @@ def choose_C(trainer: Trainer, smallest: float | None, otherwise: str) -> None:
         help="Small: a simple, smooth answer with few weights. Large: the training rows are fitted closely. "
         "*Choose C* finds a good one.",
     )
-    if smallest is not None:
+    if smallest == np.inf:
+        st.caption("No C is useful: the kernels tell no classes apart, so every weight is zero at any of them.")
+    elif smallest is not None:
         st.caption(f"Useful above C_min = {smallest:.3g}: at or below it every weight is zero.")
     else:
         st.caption(otherwise)

@@ -57,6 +57,14 @@ def test_the_page_waits_for_one_click(at: AppTest) -> None:
     assert not work(at).trainer.runs
 
 
+def test_no_C_is_promised_where_none_is_enough(at: AppTest) -> None:
+    work(at).trainer.smallest_C = float("inf")
+    at.run()
+    fine(at)
+    assert "No C is useful: the kernels tell no classes apart" in texts(at)
+    assert "C_min" not in texts(at)
+
+
 def test_one_click_ends_certified_and_prunes_a_branch(at: AppTest) -> None:
     fine(press(at, "Train"))
     (run,) = work(at).trainer.runs

@@ -104,6 +104,7 @@ def test_the_path_marks_both_C() -> None:
     svg = charts.to_svg(charts.path_chart(path(("a", "b")), {}, 1.0, 0.2))
     assert "C = 1" in svg
     assert "C_min = 0.2" in svg
+    assert "C_min" not in charts.to_svg(charts.path_chart(path(("a", "b")), {}, 1.0, np.inf))
 
 
 def test_a_class_has_one_colour_everywhere() -> None:
