@@ -11,9 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
-from spnmkl.circuit.evaluate import apply_kernel, term_quadratics
+from spnmkl.circuit.evaluate import apply_kernel, representable, term_quadratics
 from spnmkl.circuit.program import Circuit, Floats
 from spnmkl.problem import Problem
+
+_unchecked = np.errstate(over="ignore", invalid="ignore", divide="ignore")  # we look at what comes out
 
 
 def best_intercept(f: Floats, y: Floats, C: Floats) -> tuple[float, float]:
@@ -32,13 +34,11 @@ def best_intercept(f: Floats, y: Floats, C: Floats) -> tuple[float, float]:
 
 def balanced(alpha: Floats, Y: Floats) -> Floats:
     """α with yᵀα = 0 for every class: the heavier side is scaled down, so the bounds still hold."""
-    alpha = np.maximum(alpha, 0.0)
-    positive = np.where(Y > 0, alpha, 0.0).sum(axis=1, keepdims=True)
-    negative = np.where(Y < 0, alpha, 0.0).sum(axis=1, keepdims=True)
+    alpha, above = np.maximum(alpha, 0.0), Y > 0
+    positive, negative = ((alpha * side).sum(axis=1, keepdims=True) for side in (above, ~above))
     lighter = np.minimum(positive, negative)
-    with np.errstate(invalid="ignore"):
-        scale = np.where(Y > 0, lighter / positive, lighter / negative)
-    return np.where(lighter > 0, alpha * np.nan_to_num(scale), 0.0)
+    tiny = np.finfo(float).tiny  # a side without weight leaves none on the other
+    return alpha * np.where(above, lighter / np.maximum(positive, tiny), lighter / np.maximum(negative, tiny))
 
 
 @dataclass(frozen=True)
@@ -49,24 +49,27 @@ class Primal:
     intercept: Floats
 
 
+@_unchecked
 def primal(problem: Problem, beta: Floats, alpha: Floats) -> Primal:
-    """P of section 5: ½ Σ_m g_m q_m + λ Σ_v c_v β_v^{p_v} + Σ_i C_i ℓ_i, summed over the classes."""
+    """P of section 5: ½ Σ_m g_m q_m + λ Σ_v c_v β_v^{p_v} + Σ_i C_i ℓ_i, summed over the classes; inf if undefined."""
     A, circuit = alpha * problem.Y, problem.circuit.restricted(beta > 0)
     if circuit.n_terms:
         F = apply_kernel(circuit, circuit.weights(beta), problem.source, A, problem.n_threads)
     else:
         F = np.zeros_like(A)
     fits = [best_intercept(f, y, problem.C) for f, y in zip(F, problem.Y, strict=True)]
-    quadratic = float((A * F).sum())
-    value = quadratic / 2 + problem.regularizer(beta) + sum(loss for _, loss in fits)
-    return Primal(value, np.array([b for b, _ in fits]))
+    quadratic = representable((A * F).sum(), A, F)
+    value = float(quadratic / 2 + problem.regularizer(beta) + sum(loss for _, loss in fits))
+    return Primal(value if np.isfinite(value) else np.inf, np.array([b for b, _ in fits]))
 
 
+@_unchecked
 def quadratic_flows(problem: Problem, alpha: Floats, beta: Floats, circuit: Circuit | None = None) -> Floats:
     """½ Σ_{m through t} g_m(β) q_m(α) for every term t, of a restricted circuit if given: one pass over the kernels."""
     circuit = circuit or problem.circuit
     A, W = alpha * problem.Y, circuit.weights(beta)
-    return W * term_quadratics(circuit, W, problem.source, A, problem.n_threads) / 2
+    q = term_quadratics(circuit, W, problem.source, A, problem.n_threads)
+    return representable(W * q / 2, W, q)
 
 
 def flows_at(problem: Problem, alpha: Floats, known: tuple[Floats, Floats] | None = None) -> Callable[[Floats], Floats]:
@@ -82,9 +85,10 @@ def flows_at(problem: Problem, alpha: Floats, known: tuple[Floats, Floats] | Non
     if q is None:
         q = term_quadratics(mixture, np.ones(mixture.n_terms), problem.source, alpha * problem.Y, problem.n_threads)
 
+    @_unchecked
     def flows(beta: Floats) -> Floats:
         W = circuit.weights(beta)
-        return W * (circuit.mixing(W)[1] @ q) / 2
+        return representable(W * (circuit.mixing(W)[1] @ q) / 2, W, q)
 
     return flows
 
@@ -117,10 +121,16 @@ def dual(problem: Problem, alpha: Floats, witness: Floats) -> Dual:
     return Dual(dual_value(problem, alpha, witness, flows), alpha, witness, flows)
 
 
+@_unchecked
 def dual_value(problem: Problem, alpha: Floats, witness: Floats, flows: Floats) -> float:
-    """The closed form, from the flows ½ Σ g_m(β̃) q_m; −inf where no bound is known."""
-    if not problem.bounded:
+    """The closed form, from the flows ½ Σ g_m(β̃) q_m; −inf where no bound is known, or none comes out."""
+    if not (problem.bounded and np.isfinite(flows).all()):
         return -np.inf
+    value = _closed_form(problem, alpha, witness, flows)
+    return value if np.isfinite(value) else -np.inf
+
+
+def _closed_form(problem: Problem, alpha: Floats, witness: Floats, flows: Floats) -> float:
     positive = alpha > 0
     total = float(alpha.sum())
     if not positive.any():
@@ -189,7 +199,9 @@ def kkt_residuals(
 
 
 def relative_gap(objective: float, bound: float) -> float:
-    """(P − D)/P; 0 at the trivial optimum 0."""
-    if not np.isfinite(bound):
+    """(P − D)/P; 0 at the trivial optimum 0, and infinite where one of them is no number, or P one no kernel gives."""
+    if not (np.isfinite(objective) and np.isfinite(bound)):
         return np.inf
-    return 0.0 if objective == bound else (objective - bound) / objective
+    if objective > 0:
+        return (objective - bound) / objective
+    return 0.0 if objective == bound == 0 else np.inf

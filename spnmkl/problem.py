@@ -17,7 +17,7 @@ from spnmkl.errors import DataError, KernelError, ParameterError, StructureError
 from spnmkl.kernels.matrices import check_matrix
 from spnmkl.structure import SPN
 from spnmkl.structure.nodes import describe, name_list
-from spnmkl.threads import default_threads
+from spnmkl.threads import checked_threads
 
 
 @dataclass(frozen=True)
@@ -169,9 +169,8 @@ def build_problem(
             f"y must hold at least two classes, but all {len(labels)} labels are {classes[0]}; add samples of another "
             "class."
         )
-    if n_threads is not None and not (isinstance(n_threads, (int, np.integer)) and n_threads > 0):
-        raise ParameterError(f"n_threads must be a whole number of at least 1, or None, but it is {n_threads!r}.")
-    source = checked_source(spn, kernels, len(labels), n_threads or default_threads())
+    threads = checked_threads(n_threads)
+    source = checked_source(spn, kernels, len(labels), threads)
     circuit = compile_circuit(spn)
     weight = sample_weights(len(labels), codes, classes, sample_weight, class_weight)
     problem = Problem(
@@ -181,7 +180,7 @@ def build_problem(
         C=float(C) * weight,
         lam=float(lam),
         p=powers(spn, circuit, p),
-        n_threads=default_threads() if n_threads is None else int(n_threads),
+        n_threads=threads,
     )
     return problem, classes
 

@@ -23,6 +23,7 @@ from spnmkl.circuit.blocks import (
 from spnmkl.circuit.entries import ITEM, address, apply_rows, fill_rows, respond_rows
 from spnmkl.circuit.program import Circuit, Floats, Indices
 from spnmkl.circuit.source import ComputedSource, KernelSource
+from spnmkl.errors import KernelError
 
 _NOTHING, _NO_WEIGHTS = np.empty((1, 1, 0)), np.empty(0)
 _FORWARD = 3  # work of a multiplication of K itself, compared to one of its derivatives
@@ -41,6 +42,7 @@ def kernel_matrix(circuit: Circuit, W: Floats, source: KernelSource, out: Floats
             kernels.use(fill_rows, (first, last), first, first, last - first, out)
 
     over_lanes(fill, dealt(blocks, len(blocks)), n_threads)
+    representable(np.diagonal(out), W)  # what is not on it is smaller
     return out
 
 
@@ -56,7 +58,7 @@ def term_responses(circuit: Circuit, W: Floats, source: KernelSource, A: Floats,
         return full
     R = LaneSum((circuit.n_terms, *A.shape))
     _differentiate(circuit, W, source, A, n_threads, R, lambda own: (own, _NOTHING[0, 0]))
-    return R.total
+    return representable(R.total, W, A)
 
 
 def term_quadratics(circuit: Circuit, W: Floats, source: KernelSource, A: Floats, n_threads: int = 1) -> Floats:
@@ -69,7 +71,7 @@ def term_quadratics(circuit: Circuit, W: Floats, source: KernelSource, A: Floats
         return term_quadratics(circuit, W, part, np.ascontiguousarray(A[:, rows]), n_threads)
     q = LaneSum((circuit.n_terms,))
     _differentiate(circuit, W, source, A, n_threads, q, lambda own: (_NOTHING, own))
-    return q.total
+    return representable(q.total, W, A)
 
 
 def _differentiate(
@@ -106,7 +108,17 @@ def apply_kernel(circuit: Circuit, W: Floats, source: KernelSource, A: Floats, n
             kernels.use(apply_rows, (first, last), 0, n_columns, A, out[first:last])
 
     over_lanes(apply, dealt(blocks, len(blocks)), n_threads)
-    return np.ascontiguousarray(out.T)
+    return representable(np.ascontiguousarray(out.T), W, A)
+
+
+def representable(values: Floats, *given: Floats) -> Floats:
+    """What came of the kernels, which must be finite wherever what else was given is: infinity proves nothing."""
+    if not np.isfinite(values).all() and all(np.isfinite(other).all() for other in given):
+        raise KernelError(
+            "Kernel values, or products of them, are so large that what is computed from them leaves the range of "
+            "double precision; rescale the kernels, for example to a diagonal of 1 (normalize='unit_diagonal')."
+        )
+    return values
 
 
 def _counting(source: KernelSource, A: Floats) -> tuple[Indices, KernelSource] | None:

@@ -15,10 +15,12 @@ from spnmkl.circuit.program import Circuit, compile_circuit
 from spnmkl.circuit.source import MatrixSource
 from spnmkl.data.words import counted
 from spnmkl.kernels.matrices import PSD_ROWS
+from spnmkl.memory import kernel_bytes
 from spnmkl.problem import powers
 from spnmkl.runs.contest import Plan
 from spnmkl.runs.entrants import Entrants
 from spnmkl.runs.settings import Settings
+from spnmkl.selection import fold_bytes, folds_at_once
 from spnmkl.solvers.drive import DEFAULT_ITERATIONS
 from spnmkl.solvers.svm import solve_svm
 from spnmkl.structure import SPN, Kernel, templates
@@ -53,14 +55,15 @@ class Size:
     problems: int
     folds: int
     threads: int
+    at_once: int = 1  # folds, each with kernels of its own
 
     @property
     def memory(self) -> int:
         """Bytes at the peak: the kernels, K(β) and a block of it to factorise, and one response per term and row."""
         kernels = self.matrices * self.n**2
         if self.folds:
-            kernels += round(kernels * (1 - 1 / self.folds))  # cut for a fold
-        working = max(2 * self.n**2, 3 * min(self.n, PSD_ROWS) ** 2)
+            kernels += round(self.at_once * fold_bytes(kernels, self.folds))
+        working = max(2 * self.at_once * self.n**2, 3 * min(self.n, PSD_ROWS) ** 2)
         responses = (self.threads + 2) * self.terms * self.problems * self.n
         dense = (2 * self.terms + 3 * self.n) * self.products
         return _ITEM * (kernels + working + responses + dense)
@@ -82,12 +85,13 @@ class Size:
     def seconds(self, evaluations: float, steps: float, free: float, threads: int) -> float:
         rates = _rates()
         factorisation = _BLAS * self.problems * (free * self.n) ** 3 / 3
-        circuit = (self.circuit_operations / threads + factorisation) * rates.operation
+        together = max(1, min(threads, self.folds))
+        circuit = (self.circuit_operations / (threads // together) + factorisation) * rates.operation
         svm = self.problems * steps * rates.svm_entry
         start = _SCALES * svm * min(self.n, _SAMPLE) ** 2
         solves = self.folds * _GRID if self.folds else 1
         once = circuit + svm * self.n**2
-        return self.kernel_seconds + start + solves * evaluations * once
+        return self.kernel_seconds + start + solves * evaluations * once / together
 
 
 @dataclass(frozen=True)
@@ -126,16 +130,24 @@ def estimate(spn: SPN, n: int, n_classes: int, settings: Settings, folds: int = 
 
 
 def _size(spn: SPN, circuit: Circuit, n: int, n_classes: int, folds: int) -> Size:
+    matrices = len({_matrix(spn, leaf) for leaf in spn.kernels})
     return Size(
         n=n,
-        matrices=len({_matrix(spn, leaf) for leaf in spn.kernels}),
+        matrices=matrices,
         terms=circuit.n_terms,
         multiplications=circuit.size,
         products=len(circuit.products),
         problems=1 if n_classes <= 2 else n_classes,
         folds=folds,
         threads=default_threads(),
+        at_once=_at_once(_ITEM * matrices * n**2, folds) if folds else 1,
     )
+
+
+def _at_once(kernels: int, folds: int) -> int:
+    """Folds that are worked on together once these kernels are in memory."""
+    room = max(0.0, kernel_bytes(None) - kernels / 2)
+    return folds_at_once(default_threads(), folds, fold_bytes(kernels, folds), room)
 
 
 def _matrix(spn: SPN, leaf: str) -> object:

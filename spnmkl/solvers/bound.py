@@ -11,6 +11,7 @@ from spnmkl.circuit.scalar import scalar_flows
 from spnmkl.problem import Problem
 
 _FLOOR = 1e-9  # of β̃ in its component: the bound needs β̃ > 0
+_WIDEST = 230.0  # of |log β̃|: 1e±100 leaves room for the kernels
 
 
 @njit(nogil=True, cache=True)
@@ -98,7 +99,7 @@ def improved_witness(problem: Problem, witness: Floats, flows: Floats, rounds: i
         problem.homogeneous,
         rounds,
     )
-    return np.exp(np.clip(u, -600, 600))
+    return np.exp(np.clip(u, -_WIDEST, _WIDEST))
 
 
 def search_dual(problem: Problem, alpha: Floats, witness: Floats, *, target: float = np.inf, rounds: int = 25) -> Dual:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from spnmkl.certificate import balanced, flows_at
-from spnmkl.circuit.evaluate import kernel_matrix
+from spnmkl.circuit.evaluate import kernel_matrix, representable, term_responses
 from spnmkl.circuit.program import Floats
-from spnmkl.circuit.source import EveryKth, MatrixSource
+from spnmkl.circuit.source import EveryKth, KernelSource, MatrixSource, diagonals
 from spnmkl.problem import Problem
 from spnmkl.solvers.bound import improved_witness
 from spnmkl.solvers.iterate import trivial_objective
@@ -36,37 +36,91 @@ class Bracket:
 def smallest_C(problem: Problem, max_rounds: int = 400) -> Iterator[Bracket]:
     """Ever tighter brackets of C_min; needs p = 1 throughout.
 
-    V = min over a ∈ A0 of max over cᵀβ = 1 of F(β; a), by alternating between a and β.
+    V = min over a ∈ A0 of max over cᵀβ = 1 of F(β; a), by alternating between a and β. Flows that rounding alone can
+    leave are none: where that is all of them, V = 0 and no C is enough.
     """
-    c, Y, s = problem.c, problem.Y, problem.C
+    c, X = problem.c, problem.circuit.X
+    root = slice(problem.circuit.operation_start[-2], None)
     beta = np.full(len(c), 1.0 / c.sum())
-    a, lower = light_side(Y, s)
+    a, _ = light_side(problem.Y, problem.C)
     K = np.empty((problem.n, problem.n))
+    diagonal = _diagonal_source(problem)
     lowest, highest = 0.0, np.inf  # of V
     best = beta
     for _ in range(max_rounds):
         kernel_matrix(problem.circuit, problem.circuit.weights(beta), problem.source, K, problem.n_threads)
-        a = np.array([least_norm(K, y, low, s, start, 1e-8) for y, low, start in zip(Y, lower, a, strict=True)])
-        flows_of = flows_at(problem, a)
-        flows = flows_of(beta)
-        D = np.maximum(problem.circuit.X.T @ flows, 0.0)  # a constant kernel's may round to less
-        value = D.sum() / (c * beta).sum()
+        a, floor = _least_energy(problem, K, a)
+        flows_of = _flows_above_rounding(problem, a, diagonal)
+        flows, noise = flows_of(beta)
+        D = X.T @ flows
+        value = (floor - noise[root].sum()) / (c * beta).sum()
         if value > lowest:
             lowest, best = value, beta
         witness = np.maximum(beta, 1e-4 * beta.max())
         for _ in range(4):
-            witness_flows = flows_of(witness)
-            steepest = ((problem.circuit.X.T @ witness_flows) / (witness * c)).max()
+            witness_flows, _ = flows_of(witness)
+            steepest = ((X.T @ witness_flows) / (witness * c)).max()
             if steepest >= highest * (1 - 1e-6):
                 break
             highest = steepest
             witness = improved_witness(problem, witness, witness_flows)
         low, high = ((problem.lam / V) ** 0.5 if V > 0 else np.inf for V in (highest, lowest))
         yield Bracket(low, high, best, a)
-        if highest <= 0:
-            return  # the kernels tell no two samples of different classes apart
-        beta = np.sqrt(beta * D / c)
-        beta = np.maximum(beta / (c * beta).sum(), 1e-13 * beta.max())
+        if highest <= 0 or (problem.stop is not None and problem.stop()):
+            return
+        beta = np.sqrt(beta * D / c) if D.any() else witness
+        beta = beta / (c * beta).sum()
+        beta = np.maximum(beta, 1e-13 * beta.max())
+
+
+@np.errstate(over="ignore")
+def _least_energy(problem: Problem, K: Floats, a: Floats) -> tuple[Floats, float]:
+    """The a ∈ A0 of least energy ½ Σ_c (a_c∘y_c)ᵀK(a_c∘y_c), begun at the last one, and what none is below."""
+    Y, s = problem.Y, problem.C
+    _, lower = light_side(Y, s)
+    representable(a.sum(axis=1) ** 2 * np.diagonal(K).max())  # all that follows is at most that
+    a = np.array([least_norm(K, y, low, s, start, 1e-8) for y, low, start in zip(Y, lower, a, strict=True)])
+    G = Y * ((a * Y) @ K)
+    # The energy is convex, so above its tangent, which is least where the smallest forces take all.
+    least = sum(g @ _least_along(g, low, s, own.sum()) for g, low, own in zip(G, lower, a, strict=True))
+    return a, float(least - (a * G).sum() / 2)
+
+
+def _least_along(g: Floats, lower: Floats, upper: Floats, total: float) -> Floats:
+    """argmin gᵀa over lower ≤ a ≤ upper with the given total."""
+    order = np.argsort(g)
+    room = (upper - lower)[order]
+    a = lower.copy()
+    a[order] += np.clip(total - lower.sum() - (np.cumsum(room) - room), 0.0, room)
+    return a
+
+
+def _flows_above_rounding(
+    problem: Problem, a: Floats, diagonal: KernelSource
+) -> Callable[[Floats], tuple[Floats, Floats]]:
+    """β ↦ its quadratic flows at a, in two parts: those that are seen, and those that rounding alone may leave.
+
+    Of a kernel Σ_ij a_i |K_ij| a_j ≤ (Σ_i a_i)(Σ_i a_i K_ii), which bounds what is summed. An entry is made of some
+    factors, and a quadratic form sums n numbers twice; each of these steps may round.
+    """
+    circuit, flows_of = problem.circuit, flows_at(problem, a)
+    weight = (a.sum(axis=1, keepdims=True) * a).sum(axis=0)
+    row = np.concatenate([[1.0], weight])[None]
+    share = (problem.n + circuit.size) * np.finfo(float).eps
+
+    def split(beta: Floats) -> tuple[Floats, Floats]:
+        flows, W = flows_of(beta), circuit.weights(beta)
+        seen = flows > share * W * term_responses(circuit, W, diagonal, row)[:, 0, 0] / 2
+        return np.where(seen, flows, 0.0), np.where(seen, 0.0, flows)
+
+    return split
+
+
+def _diagonal_source(problem: Problem) -> KernelSource:
+    """The diagonals as one row of a kernel, behind a zero for the row itself."""
+    leaves = problem.circuit.leaves
+    found = diagonals(problem.source, leaves)
+    return MatrixSource({leaf: np.concatenate([[0.0], found[leaf]])[None] for leaf in leaves})
 
 
 def light_side(Y: Floats, s: Floats) -> tuple[Floats, Floats]:
