@@ -20,11 +20,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
-from suite_cases import CS, STRUCTURES, Case, also_precisely, drawn, full_grid
-from suite_measure import described, environment, measure, posed, train
-from suite_report import read, report
+from suite_cases import Case, also_precisely, drawn, full_grid
+from suite_measure import described, environment, measure, posed, warm_up
+from suite_report import Line, by_processor, read, report
 from suite_sections import SECTIONS
 from suite_tables import LARGE, load
+
+import spnmkl
 
 TOLERANCES = (1e-3, 1e-6)
 
@@ -52,25 +54,18 @@ def tolerances(case: Case, options: argparse.Namespace) -> list[float]:
     return [tol for tol in TOLERANCES if tol == TOLERANCES[0] or also_precisely(case)]
 
 
-def warm_up() -> None:
-    """Compile, or load from the cache, whatever the structures need."""
-    table = load("wine", 60)
-    assert table is not None
-    for structure in STRUCTURES:
-        for family in ("widths", "columns"):
-            for C in (CS[1], CS[-2]):
-                train(posed(Case("wine", family, structure, 1.0, C), table), C, 5.0, p=1.0, tol=1e-5, n_threads=1)
-
-
 def run(options: argparse.Namespace) -> None:
     out = Path(options.out)
     done = {(line["case"], line["tol"]) for line in read(out)} if out.exists() else set()
     cases = [(case, [t for t in tolerances(case, options) if (case.name, t) not in done]) for case in wanted(options)]
-    print(f"{sum(len(tols) for _, tols in cases)} measurements to do, {len(done)} done before", flush=True)
+    to_do = sum(len(tols) for _, tols in cases)
+    print(f"{to_do} measurements of {spnmkl.__path__[0]} to do, {len(done)} done before", flush=True)
     warm_up()
     end = time.monotonic() + options.seconds
     missing: set[str] = set()
     with out.open("a", encoding="utf-8") as file:
+        if out.stat().st_size and not out.read_bytes().endswith(b"\n"):
+            file.write("\n")  # a crash cut the last line off
         for case, tols in cases:
             if time.monotonic() > end:
                 print("the time is over; the same command goes on from here")
@@ -99,6 +94,16 @@ def _one(case: Case, tols: list[float], file: TextIO, options: argparse.Namespac
     return True
 
 
+def told(name: str, options: argparse.Namespace) -> list[Line]:
+    """The lines of a file that the report is about."""
+    lines = [
+        line
+        for line in read(Path(name))
+        if not (options.tuning and line["held_out"]) and not (options.held_out and not line["held_out"])
+    ]
+    return by_processor(lines) if options.processor else lines
+
+
 def parsed(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
@@ -112,17 +117,20 @@ def parsed(arguments: list[str]) -> argparse.Namespace:
     go.add_argument("--held-out", action="store_true", help="only tables kept out of tuning")
     go.add_argument("--no-large", action="store_true")
     go.add_argument("--tol", type=float, nargs="+", help="instead of 1e-3, and 1e-6 for half of the cases")
-    go.add_argument("--cap", type=float, default=20.0, help="seconds for one training")
+    go.add_argument("--cap", type=float, default=10.0, help="processor seconds for one training")
     go.add_argument("--seconds", type=float, default=3600.0, help="start no case after so many")
     go.add_argument("--repeats", type=int, default=3)
     go.add_argument("--rows", type=int, help="fewer rows than 1,000, to try things out")
     tell = commands.add_parser("report", help="summarise a file of results")
     tell.add_argument("file")
     tell.add_argument("--against", help="results of older code")
-    tell.add_argument("--processor", action="store_true", help="processor time instead of elapsed")
+    tell.add_argument("--tuning", action="store_true", help="only tables that may be tuned on")
+    tell.add_argument("--held-out", action="store_true", help="only tables kept out of tuning")
     for name, section in SECTIONS.items():
         extra = commands.add_parser(name, help=(section.__doc__ or "").splitlines()[0])
         extra.add_argument("--repeats", type=int, default=5)
+    for command in (tell, *(commands.choices[name] for name in SECTIONS)):
+        command.add_argument("--processor", action="store_true", help="processor time, where one thread works")
     options = parser.parse_args(arguments)
     if options.command == "run" and options.tables:
         known = {case.table for case in full_grid()}
@@ -136,10 +144,11 @@ def main(arguments: list[str]) -> None:
     if options.command == "run":
         run(options)
     elif options.command == "report":
-        older = None if options.against is None else read(Path(options.against))
-        print(report(read(Path(options.file)), older, "processor_units" if options.processor else "units"))
+        files = [told(name, options) for name in (options.file, options.against) if name is not None]
+        print(report(*files))
     else:
-        SECTIONS[options.command](options.repeats)
+        warm_up()
+        SECTIONS[options.command](options.repeats, "processor" if options.processor else "elapsed")
 
 
 if __name__ == "__main__":

@@ -15,7 +15,8 @@ from spnmkl.threads import single_threaded_blas
 
 SYMMETRY_TOLERANCE = 1e-6
 PSD_TOLERANCE = 1e-7
-PSD_ROWS = 512
+PSD_ROWS = 256
+_HASHED_ROWS = 512  # up to which a change of any entry is seen
 _MARKED = 32  # entries of a row in which a change is looked for, beyond so many rows
 _BLOCK = 256
 _ROUNDING = 1e-15
@@ -78,8 +79,8 @@ def check_matrix(K: ArrayLike, name: str, n: int | None = None) -> np.ndarray:
     KernelError
         Not square or of the wrong size; NaN or infinity; |K − Kᵀ| above 1e-6 · max |K|; not positive semidefinite.
         The last is tested on all pairs of rows, by |K_ij|² ≤ K_ii K_jj, and by a Cholesky factorisation on all rows
-        or, beyond 512, on 256 of them, evenly spread. Both allow a smallest eigenvalue of −1e-7 · (the trace over
-        these rows or, if larger, the largest diagonal entry), which single-precision rounding needs. So up to 512
+        or, beyond 256, on 256 of them, evenly spread. Both allow a smallest eigenvalue of −1e-7 · (the trace over
+        these rows or, if larger, the largest diagonal entry), which single-precision rounding needs. So up to 256
         rows passing is a proof but for that; beyond it is none.
     """
     square = _square(K, name, n)
@@ -99,7 +100,7 @@ def check_computed(K: np.ndarray, who: str) -> np.ndarray:
 
 
 def _mark(K: np.ndarray) -> tuple[int, int]:
-    return mark_of(K, len(K) if len(K) <= PSD_ROWS else _MARKED)
+    return mark_of(K, len(K) if len(K) <= _HASHED_ROWS else _MARKED)
 
 
 def not_finite(who: str, advice: _Advice = _COMPUTED) -> KernelError:
@@ -113,7 +114,7 @@ def spread_rows(n: int, at_most: int) -> np.ndarray:
 
 def tested_rows(n: int) -> np.ndarray:
     """The rows on which a matrix is tested for being positive semidefinite."""
-    return spread_rows(n, PSD_ROWS if n <= PSD_ROWS else PSD_ROWS // 2)
+    return spread_rows(n, PSD_ROWS)
 
 
 def row_blocks(n: int) -> Iterator[slice]:

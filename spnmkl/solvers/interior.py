@@ -283,9 +283,11 @@ class _Path:
                 yield small[parts]
 
     def multiple_of_C(self, point: _Point) -> float | None:
-        """C_min as a multiple of C, about, where β = 0 is optimal (formulation, section 7)."""
-        steepest = float((point.D / (point.beta * self.problem.lam * self.problem.c)).max())
-        return None if (self.problem.p != 1).any() else max(1.0, steepest**-0.5) if steepest > 0 else np.inf
+        """C_min as a multiple of C, about and from below, where β = 0 is optimal (formulation, section 7)."""
+        problem = self.problem
+        to_light_side = trivial_objective(problem) / float(point.alpha.sum())
+        steepest = float((point.D / (point.beta * problem.lam * problem.c)).max()) * to_light_side**2
+        return None if (problem.p != 1).any() else max(1.0, steepest**-0.5) if steepest > 0 else np.inf
 
     def next_mu(self, mu: float) -> float:
         """Smaller by what the last step earned; not below what the tolerance, nor far below what the gap asks for."""

@@ -9,10 +9,12 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from spnmkl.certificate import Dual, balanced, dual_value, flows_at, improved_witness, relative_gap, search_dual
+from spnmkl.certificate import Dual, balanced, dual_value, flows_at, relative_gap
 from spnmkl.circuit.measure import second_moment
 from spnmkl.circuit.program import Floats
 from spnmkl.problem import Problem
+from spnmkl.solvers.bound import improved_witness, search_dual
+from spnmkl.solvers.descent import descend, mm_step
 from spnmkl.solvers.factor import Factors, solved
 from spnmkl.solvers.iterate import Iterate, trivial_objective
 from spnmkl.solvers.qp import bounded_qp
@@ -51,6 +53,8 @@ def newton(
     Struggling
         The SVMs take more steps than the budget, if there is one.
     """
+    if not problem.bounded:
+        return descend(problem, beta, tol)
     method = _Newton(problem, tol, budget)
     if alpha is not None:
         method.work.alpha = balanced(np.clip(alpha, 0.0, problem.C), problem.Y)
@@ -345,11 +349,6 @@ def _convex_model(H: Floats, bend: Floats, active: NDArray[np.bool_]) -> Floats:
         except scipy.linalg.LinAlgError:
             bend = np.maximum(bend, 0.0)
     return H + np.diag(bend)
-
-
-def mm_step(problem: Problem, beta: Floats, D: Floats) -> Floats:
-    """β_v ← (β_v² d_v/(λ c_v p_v))^{1/(p_v+1)} with D = β∘d: monotone on J for every p > 0."""
-    return (beta * D / (problem.lam * problem.c * problem.p)) ** (1 / (problem.p + 1))
 
 
 def vanishes_alone(problem: Problem) -> NDArray[np.bool_]:

@@ -1,4 +1,4 @@
-"""Some p < 1."""
+"""Where p < 1 leaves many local optima: descents from several starts, then from changed supports of the best."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 from spnmkl.certificate import Dual, relative_gap
 from spnmkl.circuit.program import Floats
 from spnmkl.problem import Problem
-from spnmkl.solvers.iterate import Iterate, trivial_iterate
+from spnmkl.solvers.iterate import Iterate, trivial_iterate, trivial_objective
 from spnmkl.solvers.newton import newton
-from spnmkl.solvers.start import fitting_weights, light_side, trivial_objective
+from spnmkl.solvers.start import fitting_weights, light_side
 
-_UNEVEN_STARTS = 3
 Solver = Callable[[Problem, Floats, float], Iterator[Iterate]]
+_UNEVEN_STARTS = 10
 
 
 def nonconvex_iterates(problem: Problem, method: Solver, tol: float) -> Iterator[Iterate]:
@@ -27,9 +27,9 @@ def nonconvex_iterates(problem: Problem, method: Solver, tol: float) -> Iterator
             yield replace(iterate, evaluations=done + iterate.evaluations)
         done += iterate.evaluations
     if problem.path_sums[0].min() >= 1:
-        yield trivial_iterate(
-            problem, (a := light_side(problem.Y, problem.C)[0]), Dual(-np.inf, a, np.ones(len(problem.p))), done, "newton"
-        )
+        alpha = light_side(problem.Y, problem.C)[0]
+        no_bound = Dual(-np.inf, alpha, np.ones(len(problem.p)))
+        yield trivial_iterate(problem, alpha, no_bound, done, iterate.method)
 
 
 def _starts(problem: Problem) -> Iterator[tuple[Floats, int]]:

@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from spnmkl.certificate import relative_gap, search_dual
+from spnmkl.certificate import relative_gap
 from spnmkl.circuit.program import Floats
 from spnmkl.errors import ParameterError
 from spnmkl.problem import Problem
+from spnmkl.solvers.bound import search_dual
 from spnmkl.solvers.interior import Start, interior
 from spnmkl.solvers.iterate import Iterate, trivial_iterate
 from spnmkl.solvers.newton import newton

@@ -96,7 +96,7 @@ def test_prediction_uses_few_rows_at_a_time(monkeypatch, n_threads):
     for limit in (kernel_source._TILE_BYTES, 20_000, 1):
         monkeypatch.setattr(kernel_source, "_TILE_BYTES", limit)
         np.testing.assert_allclose(model.decision_function(NEW), expected, atol=1e-10)
-    assert CrossSource(model.kernels_, NEW).rows_per_tile(2) == 8
+    assert CrossSource(model.kernels_, NEW).rows_per_tile() == 8
 
 
 @pytest.mark.parametrize("structure", [None, DEEP], ids=["default", "deep"])
@@ -136,8 +136,8 @@ def test_memory_must_be_a_number_of_gigabytes(limit):
 def test_tiles_stay_bounded_for_many_rows_and_references():
     leaf = fit_kernels(ONE_PATH, np.zeros((3000, 2)) + np.arange(3000)[:, None])[1]
     source = CrossSource(leaf, np.zeros((10**6, 2)))
-    assert source.rows_per_tile(2) <= 256
-    assert source.rows_per_tile(2) * 3 * 3000 * 8 <= kernel_source._TILE_BYTES
+    assert source.rows_per_tile() <= 256
+    assert source.rows_per_tile() * 3 * 3000 * 8 <= kernel_source._TILE_BYTES
 
 
 def test_equal_leaves_are_computed_once_per_tile():

@@ -82,7 +82,7 @@ def test_one_asymmetric_entry_is_found_anywhere(place):
 @pytest.mark.parametrize("n", [40, 700])
 @pytest.mark.parametrize("excess", [1e-3, 1.0])
 def test_one_bad_pair_is_found_beyond_the_examined_rows(n, excess):
-    i, j = np.setdiff1d(np.arange(n), matrices.tested_rows(n))[[3, 50]] if n > 512 else (3, 30)
+    i, j = np.setdiff1d(np.arange(n), matrices.tested_rows(n))[[3, 50]] if n > matrices.PSD_ROWS else (3, 30)
     bad = np.diag(np.linspace(0.5, 2, n))
     bound = np.sqrt(bad[i, i] * bad[j, j])
     bad[i, j] = bad[j, i] = -(1 + excess) * bound

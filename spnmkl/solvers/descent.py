@@ -1,0 +1,228 @@
+"""Descent where p < 1 rules out convexity: true curvature in a trust region, weights that reach zero exactly.
+
+The variables are τ_v = β_v^{r_v}, r_v = min(1, max(p_v, min_m e_mv)): a weight that can vanish alone enters K(β) at
+least linearly, the others pay for τ_v linearly (or more, where p_v > 1). So a step can reach τ = 0 and be judged there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from spnmkl.certificate import Dual, balanced
+from spnmkl.circuit.measure import second_moment
+from spnmkl.circuit.program import Floats
+from spnmkl.problem import Problem
+from spnmkl.solvers.factor import Factors, solved
+from spnmkl.solvers.iterate import Iterate, trivial_objective
+from spnmkl.solvers.workspace import Point, Slope, Workspace
+
+_LOWEST, _HIGHEST = -0.8, 4.0  # of the relative step z in τ
+_FIRST_RADIUS = 0.6  # farther, a start that costs too much would fall to β = 0
+_TRIALS = 8  # radii tried before the step that always descends
+_GONE = 1e-9  # of the objective: what a falling weight may cost when it is taken to be zero
+_LOSING = 2.0  # a weight whose cost falls so many times faster than its gain may as well be zero
+_SINGLE = 1e-4  # the curvature is computed in single precision while the residual is larger
+_STALLED = 6  # steps without progress before giving up
+_FINEST = 1e-12  # of the objective, the SVM's own error
+
+
+def descend(problem: Problem, beta: Floats, tol: float) -> Iterator[Iterate]:
+    """Descend from β, yielding every accepted point; ends at one whose relative KKT residual is at most `tol`."""
+    return _Descent(problem, tol).run(beta)
+
+
+@njit(nogil=True, cache=True)
+def _boxed_qp(H, g, low, high, sweeps):  # type: ignore[no-untyped-def]
+    """A coordinate-wise minimum of ½ zᵀHz + gᵀz over low ≤ z ≤ high, from z = 0; H may be indefinite."""
+    z = np.zeros(len(g))
+    Hz = np.zeros(len(g))
+    for _ in range(sweeps):
+        largest = 0.0
+        for i in range(len(g)):
+            slope, bend = g[i] + Hz[i], H[i, i]
+            if bend > 0.0:
+                new = min(max(z[i] - slope / bend, low[i]), high[i])
+            else:
+                down, up = low[i] - z[i], high[i] - z[i]
+                better = slope * down + 0.5 * bend * down * down < slope * up + 0.5 * bend * up * up
+                new = low[i] if better else high[i]
+            move = new - z[i]
+            if slope * move + 0.5 * bend * move * move < 0.0:
+                z[i] = new
+                Hz += H[i] * move
+                largest = max(largest, abs(move))
+        if largest < 1e-10:
+            break
+    return z
+
+
+@dataclass(frozen=True)
+class _Model:
+    """J(τ(1 + z)) ≈ J + gᵀz + ½ zᵀHz on the positive weights; turns: how α∘y follows, per class."""
+
+    alive: NDArray[np.intp]
+    g: Floats
+    H: Floats
+    turns: dict[int, tuple[NDArray[np.intp], Floats]]
+
+
+class _Descent:
+    def __init__(self, problem: Problem, tol: float) -> None:
+        self.problem, self.tol = problem, tol
+        self.work, self.factors = Workspace(problem), Factors()
+        found = problem.circuit.derivations.smallest_exponents()
+        least = np.array([float(found[v]) for v in problem.circuit.products])
+        self.alone = least >= problem.p - 1e-12
+        self.r = np.minimum(1.0, np.maximum(problem.p, least))
+        self.radius, self.accuracy = _FIRST_RADIUS, 3e-3
+        self.refused: bytes = b""  # the zeros tried in vain last
+        self.scale = trivial_objective(problem)
+
+    def run(self, beta: Floats) -> Iterator[Iterate]:
+        point, idle = self.evaluate(beta), 0
+        while idle < _STALLED:
+            slope = self.work.differentiate(point.alpha, point.beta, self.work.active(point.beta > 0))
+            residual = self.residual(point, slope)
+            model = self.model(point, slope, residual)  # from K at this point, which a trial overwrites
+            shorter = self.without_losers(point, slope)
+            if shorter is None or residual > self.tol:
+                yield self.iterate(point, residual)
+            if shorter is None and residual <= self.tol:
+                return
+            before = point.value
+            point = shorter or self.stepped(point, slope, model)
+            if point.value < before - 1e-4 * self.tol * abs(before):
+                idle = 0
+            else:  # the SVM's own error hides what is left to gain
+                idle, self.accuracy = idle + 1, max(_FINEST, 0.1 * self.accuracy)
+                point = self.work.refined(point, self.accuracy * self.scale)
+
+    def iterate(self, point: Point, residual: float) -> Iterate:
+        unbounded = Dual(-np.inf, np.zeros_like(self.problem.Y), np.ones(len(self.problem.p)))
+        size, count = self.work.active(point.beta > 0).size, self.work.evaluations
+        return Iterate(point.beta, point.alpha, point.intercept, point.objective, unbounded, residual, size, count)
+
+    def evaluate(self, beta: Floats) -> Point:
+        point = self.work.evaluate(beta, self.accuracy * self.scale)
+        self.scale = min(self.scale, point.objective)
+        return point
+
+    def residual(self, point: Point, slope: Slope) -> float:
+        """The largest |β_v ∂J/∂β_v| of the positive weights over the objective, or the SVM's own error."""
+        difference = np.abs(self.problem.regularizer_slope(point.beta) - slope.D)[point.beta > 0]
+        return max(float(difference.max(initial=0.0)), point.svm_error) / point.objective
+
+    def without_losers(self, point: Point, slope: Slope) -> Point | None:
+        """All weights that fall fast at zero at once, where they can be zero together and J is lower there."""
+        cost = self.problem.regularizer_slope(point.beta)
+        overall = max(1.0, cost.sum() / max(slope.D.sum(), 1e-300))  # where all should shrink, that comes first
+        losing = (point.beta > 0) & (self.problem.p <= 1) & (cost > _LOSING * overall * slope.D)
+        if not losing.any() or losing.tobytes() == self.refused:
+            return None
+        beta = shortened(self.problem, point.beta, losing)
+        if beta is not None and beta.any():  # to β = 0 the steps lead, if they must
+            trial = self.evaluate(beta)
+            if trial.value <= point.value:
+                return trial
+        self.refused = losing.tobytes()
+        return None
+
+    def stepped(self, point: Point, slope: Slope, model: _Model) -> Point:
+        """The best step of the model in a box that shrinks until J falls as it says; else one that always descends."""
+        low = np.where(self.alone, -1.0, _LOWEST)[model.alive]
+        for _ in range(_TRIALS):
+            box = np.maximum(low, -self.radius), np.full(len(low), min(self.radius, _HIGHEST))
+            z = _boxed_qp(model.H, model.g, *box, 500)
+            predicted = float(model.g @ z + z @ model.H @ z / 2)
+            self.accuracy = min(self.accuracy, max(-0.1 * predicted / self.scale, 0.01 * self.tol**1.5, _FINEST))
+            trial = self.moved(point, model, z)
+            ratio = (trial.value - point.value - point.svm_error) / min(predicted, -1e-300)
+            length = float(np.abs(z).max(initial=0.0))
+            if ratio > 0.7 and length > 0.9 * self.radius:
+                self.radius = min(_HIGHEST, 2.5 * self.radius)
+            elif ratio < 0.2:
+                self.radius = 0.3 * length
+            if ratio > 0.05 or -predicted <= point.svm_error:
+                self.radius = max(self.radius, 1e-3)
+                return trial
+        self.radius = 0.1
+        return self.evaluate(mm_step(self.problem, point.beta, self.problem.circuit.X.T @ self.own_flows(point, slope)))
+
+    def own_flows(self, point: Point, slope: Slope) -> Floats:
+        flows = np.zeros(self.problem.circuit.n_terms)
+        flows[slope.circuit.terms] = slope.flows
+        return flows
+
+    def moved(self, point: Point, model: _Model, z: Floats) -> Point:
+        problem, beta, fall = self.problem, point.beta.copy(), np.zeros(len(point.beta))
+        beta[model.alive] *= np.maximum(0.0, 1 + z) ** (1 / self.r[model.alive])
+        fall[model.alive] = z
+        beta[(problem.p < 1) & (fall < 0) & (problem.regularizer_slope(beta) < _GONE * self.scale)] = 0.0
+        turned = point.alpha * problem.Y
+        for c, (free, turns) in model.turns.items():
+            turned[c, free] -= turns @ z
+        self.work.alpha = balanced(np.clip(turned * problem.Y, 0.0, problem.C), problem.Y)
+        return self.evaluate(beta)
+
+    def model(self, point: Point, slope: Slope, residual: float) -> _Model:
+        """In log β the Hessian is Σ RᵀAR − Σ_m w_m e_m e_mᵀ + diag(λ c p² β^p); τ = τ₀(1 + z) divides by r."""
+        problem, circuit = self.problem, slope.circuit
+        alive = np.flatnonzero(point.beta > 0)
+        r, cost, D = self.r[alive], problem.regularizer_slope(point.beta)[alive], slope.D[alive]
+        J = circuit.weights(point.beta)[:, None] * circuit.X.toarray()[:, alive] / r  # ∂W_t/∂z_v
+        H = np.zeros((len(alive), len(alive)))
+        turns = {}
+        for c, (free, half, turn) in self.svm_responses(point, slope, J, residual).items():
+            H += half.T @ half
+            turns[c] = free, turn
+        H -= second_moment(circuit, slope.flows)[np.ix_(alive, alive)] / np.outer(r, r)
+        H[np.diag_indices_from(H)] += cost * problem.p[alive] / r**2 - (cost - D) / r
+        return _Model(alive, (cost - D) / r, np.ascontiguousarray(H), turns)
+
+    def svm_responses(
+        self, point: Point, slope: Slope, J: Floats, residual: float
+    ) -> dict[int, tuple[NDArray[np.intp], Floats, Floats]]:
+        """Per class its free support vectors F, B and L⁻ᵀB, where LLᵀ = K_FF.
+
+        BᵀB = RᵀAR with A the leading block of the inverse of [K_FF 1; 1ᵀ 0] is the curvature, −L⁻ᵀBz the change of α∘y.
+        """
+        found = {}
+        for c, alpha in enumerate(point.alpha):
+            free = np.flatnonzero((alpha > 0) & (alpha < self.problem.C))
+            if len(free) < 2:
+                continue
+            R = np.column_stack([slope.responses[:, c, free].T @ J, np.ones(len(free))])
+            L = self.factors.cholesky(self.work.K, free, np.float32 if residual > _SINGLE else np.float64)
+            half = solved(L, R)
+            one, half = half[:, -1], half[:, :-1]
+            half = half - np.outer(one, (one @ half) / (one @ one))
+            found[c] = free, half, solved(L, half, trans=1)
+        return found
+
+
+def shortened(problem: Problem, beta: Floats, gone: NDArray[np.bool_]) -> Floats | None:
+    """β with as many of these at zero as can be, and what then stands on no path; None where none can be.
+
+    Every path that meets the zeros has Σ e_mv/p_v ≥ 1 over them (formulation, section 6): products of a path that falls
+    short stay.
+    """
+    names = problem.circuit.products
+    members = {v: 1 / problem.p[k] for k, v in enumerate(names) if gone[k] or beta[k] <= 0}
+    while members:
+        total, used = problem.circuit.derivations.lightest(members)
+        if total >= 1 - 1e-12:
+            break
+        members = {v: weight for v, weight in members.items() if v not in used}
+    left = np.array([v not in members for v in names]) & (beta > 0)
+    left &= problem.circuit.restricted(left).X.sum(axis=0) > 0
+    return None if (left == (beta > 0)).all() else np.where(left, beta, 0.0)
+
+
+def mm_step(problem: Problem, beta: Floats, D: Floats) -> Floats:
+    """β_v ← (β_v² d_v/(λ c_v p_v))^{1/(p_v+1)} with D = β∘d: monotone on J for every p > 0."""
+    return (beta * D / (problem.lam * problem.c * problem.p)) ** (1 / (problem.p + 1))
