@@ -128,8 +128,9 @@ class _Path:
         mu = min(_FIRST_MU, 0.5 * start.gap) * trivial_objective(self.problem) / self.n_bounds
         kernel = self.kernel_at(beta, mu)
         if start.alpha is None:
-            return self.point(beta, kernel, self.centred(kernel, mu, [None] * len(self.Y), 0.05)), mu
-        inside = balanced(start.alpha, self.problem.Y)[:, self.live]
+            inside = np.array([c.a for c in self.centred(kernel, mu, [None] * len(self.Y), 0.05)])
+        else:
+            inside = balanced(start.alpha, self.problem.Y)[:, self.live]
         value = min(self.value(beta, kernel, inside)[0], trivial_objective(self.problem))
         mu = min(_FIRST_MU, 0.5 * start.gap) * value / self.n_bounds
         begin = [around(kernel, y, self.C, mu, a) for y, a in zip(self.Y, inside, strict=True)]
