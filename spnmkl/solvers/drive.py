@@ -208,8 +208,9 @@ class _Run:
     def nothing(self) -> Iterate:
         """What there is before the first point: a constant classifier and no bound but 0."""
         alpha = np.zeros_like(self.problem.Y)
-        no_bound = Dual(0.0, alpha, np.ones(len(self.problem.p)))
-        return trivial_iterate(self.problem, alpha, no_bound, 0, self.first_method)
+        bound = 0.0 if self.problem.bounded else -np.inf
+        no_proof = Dual(bound, alpha, np.ones(len(self.problem.p)))
+        return trivial_iterate(self.problem, alpha, no_proof, 0, self.first_method)
 
     def followed(self, iterates: Iterator[Iterate]) -> str:
         for iterate in iterates:
