@@ -17,7 +17,7 @@ from spnmkl.solvers.bound import improved_witness, search_dual
 from spnmkl.solvers.descent import descend, mm_step
 from spnmkl.solvers.factor import Factors, solved
 from spnmkl.solvers.iterate import Iterate, trivial_objective
-from spnmkl.solvers.qp import bounded_qp
+from spnmkl.solvers.qp import bounded_qp, most_sweeps
 from spnmkl.solvers.workspace import Budget, Point, Slope, Workspace
 
 _LOWEST, _HIGHEST = -0.8, 4.0  # of the relative step z
@@ -64,7 +64,7 @@ def newton(
 class _Newton:
     def __init__(self, problem: Problem, tol: float, budget: Budget | None) -> None:
         self.problem, self.tol = problem, tol
-        self.work, self.factors = Workspace(problem, rescale=True, budget=budget), Factors()
+        self.work, self.factors = Workspace(problem, rescale=True, budget=budget), Factors(problem.pause)
         self.alone = vanishes_alone(problem)
         self.cheap_witness = problem.circuit.mixture is not None  # another β̃ for the same α takes no pass
         self.dual = Dual(-np.inf, np.zeros_like(problem.Y), np.ones(len(problem.p)))
@@ -302,7 +302,7 @@ class _Newton:
             gradient[active],
             low[active],
             np.full(len(active), _HIGHEST),
-            3000,
+            most_sweeps(len(active)),
         )
         turn = np.zeros_like(point.alpha)
         for c, (free, _, turns) in responses.items():
