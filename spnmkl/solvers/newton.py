@@ -163,7 +163,7 @@ class _Newton:
     def improve_bound(self, point: Point, slope: Slope) -> list[Verdict]:
         """Better the dual bound at this α; returns components to prune (None) or to seed (with a direction)."""
         problem = self.problem
-        alpha, witness, flows = balanced(point.alpha, problem.Y), self.inner(point.beta), slope.flows
+        alpha, witness, flows = point.alpha, self.inner(point.beta), slope.flows
         value = self.bound(alpha, witness, flows)
         flows_of = flows_at(problem, alpha, (witness, slope.quadratics))
         for _ in range(10 if (self.near or self.cheap_witness) and not problem.linear else 0):
@@ -194,7 +194,7 @@ class _Newton:
     def bound(self, alpha: Floats, witness: Floats, flows: Floats) -> float:
         value = dual_value(self.problem, alpha, witness, flows)
         if value > self.dual.value:
-            self.dual = Dual(value, alpha, witness)
+            self.dual = Dual(value, alpha, witness, flows)
         return value
 
     def verdicts(self, point: Point, witness: Floats, flows: Floats) -> list[Verdict]:
