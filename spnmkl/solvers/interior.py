@@ -27,7 +27,7 @@ from spnmkl.solvers.iterate import Iterate, trivial_iterate, trivial_objective
 from spnmkl.solvers.qp import bounded_qp, most_sweeps
 from spnmkl.solvers.scale import Scale, better_scale
 from spnmkl.solvers.shifted import ShiftedKernel, cholesky
-from spnmkl.solvers.start import rounding_of_flows
+from spnmkl.solvers.smallest import rounding_of_flows
 from spnmkl.solvers.svm import solve_svm
 
 _FIRST_MU = 0.3  # of the value, over the number of bounds

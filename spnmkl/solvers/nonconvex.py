@@ -12,7 +12,8 @@ from spnmkl.circuit.program import Floats
 from spnmkl.problem import Problem
 from spnmkl.solvers.iterate import Iterate, trivial_iterate, trivial_objective
 from spnmkl.solvers.newton import newton
-from spnmkl.solvers.start import fitting_weights, light_side
+from spnmkl.solvers.smallest import light_side
+from spnmkl.solvers.start import fitting_weights
 
 Solver = Callable[[Problem, Floats, float], Iterator[Iterate]]
 _UNEVEN_STARTS = 10
