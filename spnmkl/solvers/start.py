@@ -80,11 +80,16 @@ def first_weights(problem: Problem, direction: Floats | None = None) -> Floats:
     return min(trials, key=lambda trial: problem.regularizer(trial[0]) + trial[1])[0]
 
 
-def fitting_weights(problem: Problem, share: float) -> Floats:
-    """Equal weights at the smallest scale at which the SVM leaves at most this share of the trivial objective."""
+def fitting_weights(problem: Problem, share: float | None = None) -> Floats:
+    """Equal weights at the smallest scale at which the SVM leaves at most this share of the trivial objective.
+
+    By default at the scale where the objective is least, among those that leave at most four fifths.
+    """
     trials = list(_scales(problem, np.ones(len(problem.p))))
-    fitted = [beta for beta, value in trials if value <= share * trivial_objective(problem)]
-    return fitted[0] if fitted else trials[-1][0]
+    fitted = [trial for trial in trials if trial[1] <= (share or 0.8) * trivial_objective(problem)] or trials[-1:]
+    if share is not None:
+        return fitted[0][0]
+    return min(fitted, key=lambda trial: problem.regularizer(trial[0]) + trial[1])[0]
 
 
 def _scales(problem: Problem, direction: Floats) -> Iterator[tuple[Floats, float]]:
