@@ -109,7 +109,13 @@ def _fit_arguments(fit: argparse.ArgumentParser) -> None:
     fit.add_argument("--p", type=_power, help="p of every product, or sparse; default: as in the structure")
     fit.add_argument("--tol", type=float, default=1e-3, help="relative gap to reach; default 1e-3")
     fit.add_argument("--max-iter", type=int, help="limit of iterations")
-    fit.add_argument("--solver", choices=sorted(SOLVERS), default="newton")
+    fit.add_argument("--max-time", type=float, metavar="SECONDS", help="then stop and keep the best so far")
+    fit.add_argument(
+        "--solver",
+        choices=list(SOLVERS),
+        default="auto",
+        help="auto: newton, and interior (path following) as soon as that is slow; paper: Algorithm 1; default auto",
+    )
     fit.add_argument("--class-weight", choices=["balanced"], help="give all classes the same total weight")
     fit.add_argument("--no-standardize", dest="standardize", action="store_false", help="leave numbers as they are")
     fit.add_argument("--impute", choices=["mean"], help="fill missing values instead of refusing them")

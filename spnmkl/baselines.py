@@ -148,9 +148,9 @@ class Method:
                 scores = np.array([np.nan])
             else:
                 scores = self._validated(spn, own, labels, grid, inner, settings)
-            best = int(scores.argmax())
+            best = int(np.nan_to_num(scores, nan=-1.0).argmax())
             trials.append((float(scores[best]), spn, own, grid, float(grid[best])))
-        score, spn, own, grid, best_C = max(trials, key=lambda trial: trial[0])
+        score, spn, own, grid, best_C = max(trials, key=lambda trial: np.nan_to_num(trial[0], nan=-1.0))
         return Fitted(self._trained(spn, own, labels, best_C, settings), spn, np.unique(labels), best_C, grid, score)
 
     def _checked(self, spn: SPN, kernels: Matrices, n: int) -> _Own:

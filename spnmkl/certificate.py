@@ -11,12 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
-from spnmkl.circuit.evaluate import apply_kernel, term_quadratics
-from spnmkl.circuit.measure import moved_flows
+from spnmkl.circuit.evaluate import apply_kernel, representable, term_quadratics
 from spnmkl.circuit.program import Circuit, Floats
 from spnmkl.problem import Problem
 
-_FLOOR = 1e-9  # of β̃ in its component: the bound needs β̃ > 0
+_unchecked = np.errstate(over="ignore", invalid="ignore", divide="ignore")  # we look at what comes out
 
 
 def best_intercept(f: Floats, y: Floats, C: Floats) -> tuple[float, float]:
@@ -35,13 +34,11 @@ def best_intercept(f: Floats, y: Floats, C: Floats) -> tuple[float, float]:
 
 def balanced(alpha: Floats, Y: Floats) -> Floats:
     """α with yᵀα = 0 for every class: the heavier side is scaled down, so the bounds still hold."""
-    alpha = np.maximum(alpha, 0.0)
-    positive = np.where(Y > 0, alpha, 0.0).sum(axis=1, keepdims=True)
-    negative = np.where(Y < 0, alpha, 0.0).sum(axis=1, keepdims=True)
+    alpha, above = np.maximum(alpha, 0.0), Y > 0
+    positive, negative = ((alpha * side).sum(axis=1, keepdims=True) for side in (above, ~above))
     lighter = np.minimum(positive, negative)
-    with np.errstate(invalid="ignore"):
-        scale = np.where(Y > 0, lighter / positive, lighter / negative)
-    return np.where(lighter > 0, alpha * np.nan_to_num(scale), 0.0)
+    tiny = np.finfo(float).tiny  # a side without weight leaves none on the other
+    return alpha * np.where(above, lighter / np.maximum(positive, tiny), lighter / np.maximum(negative, tiny))
 
 
 @dataclass(frozen=True)
@@ -52,24 +49,27 @@ class Primal:
     intercept: Floats
 
 
+@_unchecked
 def primal(problem: Problem, beta: Floats, alpha: Floats) -> Primal:
-    """P of section 5: ½ Σ_m g_m q_m + λ Σ_v c_v β_v^{p_v} + Σ_i C_i ℓ_i, summed over the classes."""
+    """P of section 5: ½ Σ_m g_m q_m + λ Σ_v c_v β_v^{p_v} + Σ_i C_i ℓ_i, summed over the classes; inf if undefined."""
     A, circuit = alpha * problem.Y, problem.circuit.restricted(beta > 0)
     if circuit.n_terms:
         F = apply_kernel(circuit, circuit.weights(beta), problem.source, A, problem.n_threads)
     else:
         F = np.zeros_like(A)
     fits = [best_intercept(f, y, problem.C) for f, y in zip(F, problem.Y, strict=True)]
-    quadratic = float((A * F).sum())
-    value = quadratic / 2 + problem.regularizer(beta) + sum(loss for _, loss in fits)
-    return Primal(value, np.array([b for b, _ in fits]))
+    quadratic = representable((A * F).sum(), A, F)
+    value = float(quadratic / 2 + problem.regularizer(beta) + sum(loss for _, loss in fits))
+    return Primal(value if np.isfinite(value) else np.inf, np.array([b for b, _ in fits]))
 
 
+@_unchecked
 def quadratic_flows(problem: Problem, alpha: Floats, beta: Floats, circuit: Circuit | None = None) -> Floats:
     """½ Σ_{m through t} g_m(β) q_m(α) for every term t, of a restricted circuit if given: one pass over the kernels."""
     circuit = circuit or problem.circuit
     A, W = alpha * problem.Y, circuit.weights(beta)
-    return W * term_quadratics(circuit, W, problem.source, A, problem.n_threads) / 2
+    q = term_quadratics(circuit, W, problem.source, A, problem.n_threads)
+    return representable(W * q / 2, W, q)
 
 
 def flows_at(problem: Problem, alpha: Floats, known: tuple[Floats, Floats] | None = None) -> Callable[[Floats], Floats]:
@@ -85,9 +85,10 @@ def flows_at(problem: Problem, alpha: Floats, known: tuple[Floats, Floats] | Non
     if q is None:
         q = term_quadratics(mixture, np.ones(mixture.n_terms), problem.source, alpha * problem.Y, problem.n_threads)
 
+    @_unchecked
     def flows(beta: Floats) -> Floats:
         W = circuit.weights(beta)
-        return W * (circuit.mixing(W)[1] @ q) / 2
+        return representable(W * (circuit.mixing(W)[1] @ q) / 2, W, q)
 
     return flows
 
@@ -120,10 +121,16 @@ def dual(problem: Problem, alpha: Floats, witness: Floats) -> Dual:
     return Dual(dual_value(problem, alpha, witness, flows), alpha, witness, flows)
 
 
+@_unchecked
 def dual_value(problem: Problem, alpha: Floats, witness: Floats, flows: Floats) -> float:
-    """The closed form, from the flows ½ Σ g_m(β̃) q_m; −inf where no bound is known."""
-    if not problem.bounded:
+    """The closed form, from the flows ½ Σ g_m(β̃) q_m; −inf where no bound is known, or none comes out."""
+    if not (problem.bounded and np.isfinite(flows).all()):
         return -np.inf
+    value = _closed_form(problem, alpha, witness, flows)
+    return value if np.isfinite(value) else -np.inf
+
+
+def _closed_form(problem: Problem, alpha: Floats, witness: Floats, flows: Floats) -> float:
     positive = alpha > 0
     total = float(alpha.sum())
     if not positive.any():
@@ -168,49 +175,6 @@ def _dual_convex(p: Floats, price: Floats, d: Floats, total: float, largest: flo
     return float(np.exp(log_s) * total - np.exp(log_a + e * log_s).sum())
 
 
-def improved_witness(problem: Problem, witness: Floats, flows: Floats, rounds: int = 60) -> Floats:
-    """Section 5's β̃_v ← (β̃_v d_v/(λ c_v p_v))^{1/p_v} at fixed α, run on the independent measure of the flows.
-
-    Homogeneous components keep their size: only their direction matters.
-    """
-    circuit, p, parts = problem.circuit, problem.p, problem.components
-    price = problem.lam * problem.c * p
-    u = start = np.log(witness)
-    size = np.log(np.bincount(parts, weights=problem.c * witness**p))
-    for _ in range(rounds):
-        D = circuit.X.T @ moved_flows(circuit, flows, u - start)
-        new = np.where(D > 0, np.log(np.maximum(D, 1e-300) / price) / p, u)
-        drift = np.log(np.bincount(parts, weights=problem.c * np.exp(np.clip(p * new, -600, 600)))) - size
-        new = new - np.where(problem.homogeneous, drift, 0.0)[parts] / p
-        new = np.maximum(new, _largest_in_part(new, parts) + np.log(_FLOOR))
-        moved, u = float(np.abs(new - u).max()), new
-        if moved < 1e-6:
-            break
-    return np.exp(np.clip(u, -600, 600))
-
-
-def _largest_in_part(values: Floats, parts: np.ndarray) -> Floats:
-    largest = np.full(parts.max() + 1, -np.inf)
-    np.maximum.at(largest, parts, values)
-    return largest[parts]
-
-
-def search_dual(problem: Problem, alpha: Floats, witness: Floats, *, target: float = np.inf, rounds: int = 25) -> Dual:
-    """Improve β̃ until the bound reaches `target` or stops improving."""
-    alpha = balanced(alpha, problem.Y)
-    best, flows_of = Dual(-np.inf, alpha, witness), flows_at(problem, alpha)
-    for _ in range(rounds):
-        flows = flows_of(witness)
-        value = dual_value(problem, alpha, witness, flows)
-        stalled = np.isfinite(best.value) and value - best.value < 0.02 * (min(target, abs(value)) - best.value)
-        if value > best.value:
-            best = Dual(value, alpha, witness, flows)
-        if best.value >= target or stalled or problem.linear:
-            break
-        witness = improved_witness(problem, witness, flows)
-    return best
-
-
 def kkt_residuals(
     problem: Problem, beta: Floats, alpha: Floats, witness: Floats, objective: float, flows: Floats | None = None
 ) -> Floats:
@@ -235,7 +199,9 @@ def kkt_residuals(
 
 
 def relative_gap(objective: float, bound: float) -> float:
-    """(P − D)/P; 0 at the trivial optimum 0."""
-    if not np.isfinite(bound):
+    """(P − D)/P; 0 at the trivial optimum 0, and infinite where one of them is no number, or P one no kernel gives."""
+    if not (np.isfinite(objective) and np.isfinite(bound)):
         return np.inf
-    return 0.0 if objective == bound else (objective - bound) / objective
+    if objective > 0:
+        return (objective - bound) / objective
+    return 0.0 if objective == bound == 0 else np.inf

@@ -5,8 +5,9 @@ The exit code tells how ``spnmkl fit`` ended; the other commands return 0, 2 or 
     0    certified optimal: the gap is within the tolerance
     2    bad input or usage: one sentence on stderr, nothing written
     3    stationary: some p < 1, so that no bound proves the optimum; saved
-    4    stopped at the limit of iterations, or no further progress; saved
+    4    stopped at the limit of iterations, or where rounding allows no further progress; saved
     5    training interrupted by Ctrl-C; the best weights so far are saved
+    6    stopped at --max-time; the best weights so far are saved
     130  interrupted by Ctrl-C outside of training, or twice; no file is half written
 """
 
@@ -64,7 +65,7 @@ from spnmkl.solution import Record
 from spnmkl.structure import SPN, Issue
 from spnmkl.structure.templates import TEMPLATES
 
-EXIT_CODES = {"optimal": 0, "stationary": 3, "iteration_limit": 4, "stalled": 4, "interrupted": 5}
+EXIT_CODES = {"optimal": 0, "stationary": 3, "iteration_limit": 4, "precision": 4, "interrupted": 5, "time_limit": 6}
 BAD_INPUT, ABORTED = 2, 130
 MOST_WEIGHTS = 30
 
@@ -133,6 +134,7 @@ def _fit(args: argparse.Namespace) -> int:
             solver=args.solver,
             tol=args.tol,
             max_iter=args.max_iter,
+            max_time=args.max_time,
             class_weight=args.class_weight,
             n_threads=args.threads,
             max_memory=args.max_memory,

@@ -25,3 +25,7 @@ class ParameterError(SPNMKLError, ValueError):
 
 class ModelFileError(SPNMKLError, ValueError):
     """A model file cannot be read."""
+
+
+class Stopped(Exception):
+    """Ends a pass over the kernels that was asked to stop. Who asked catches it, so no user meets it."""

@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -20,6 +19,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from spnmkl.calibration import held_out, platt
 from spnmkl.circuit.evaluate import kernel_matrix
 from spnmkl.circuit.program import Floats
 from spnmkl.circuit.source import KernelSource
@@ -31,7 +31,6 @@ from spnmkl.memory import kernel_bytes
 from spnmkl.problem import Power, one_vs_rest, sample_weights
 from spnmkl.solution import Record, Solution
 from spnmkl.solvers import SOLVERS, solve
-from spnmkl.solvers.svm import solve_svm
 from spnmkl.structure import SPN, Kernel, KernelSpec, templates
 from spnmkl.threads import default_threads, single_threaded_blas
 
@@ -78,12 +77,16 @@ class SPNMKLClassifier(ClassifierMixin, BaseEstimator):
     p : float, "sparse", dict or None
         Exponents p_v: one for all products, the smallest exponent each has on its paths, by product, or None for those
         of the structure.
-    solver : {"newton", "paper"}
-        "paper" is Algorithm 1 of the paper, slow, for teaching.
+    solver : {"auto", "newton", "interior", "paper"}
+        "auto" takes Newton's method and, as soon as that is slow, path following, which is at its best where kernels
+        have low rank: one per column, categories, counts. "newton" and "interior" are one of them alone, "paper" is
+        Algorithm 1 of the paper, slow, for teaching.
     tol : float
         Relative gap (P − D)/P to reach.
     max_iter : int or None
-        Outer iterations; None: 500 for "newton", 2000 for "paper".
+        Outer iterations; None: 500, or 2000 for "paper".
+    max_time : float or None
+        Seconds for learning the weights, after which the best so far are kept, with their gap and status "time_limit".
     class_weight : dict, "balanced" or None
         Scales C by class.
     probability : bool
@@ -113,7 +116,7 @@ class SPNMKLClassifier(ClassifierMixin, BaseEstimator):
     objective_, dual_bound_, gap_ : float
         P, D and (P − D)/P: the optimum lies between D and P.
     status_ : str
-        "optimal", "stationary", "iteration_limit", "stalled" or "interrupted", see `Solution`.
+        "optimal", "stationary", "iteration_limit", "time_limit", "precision" or "interrupted", see `Solution`.
     history_ : tuple of Record
     n_iter_ : int
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn
@@ -154,6 +157,7 @@ class SPNMKLClassifier(ClassifierMixin, BaseEstimator):
         "solver": [StrOptions(set(SOLVERS))],
         "tol": [Interval(Real, 0, 1, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left"), None],
+        "max_time": [Interval(Real, 0, None, closed="neither"), None],
         "class_weight": [StrOptions({"balanced"}), Mapping, None],
         "probability": ["boolean"],
         "random_state": ["random_state"],
@@ -169,9 +173,10 @@ class SPNMKLClassifier(ClassifierMixin, BaseEstimator):
         C: float = 1.0,
         lam: float = 1.0,
         p: Power = None,
-        solver: str = "newton",
+        solver: str = "auto",
         tol: float = 1e-3,
         max_iter: int | None = None,
+        max_time: float | None = None,
         class_weight: Mapping[Any, float] | str | None = None,
         probability: bool = False,
         random_state: int | np.random.RandomState | None = None,
@@ -186,6 +191,7 @@ class SPNMKLClassifier(ClassifierMixin, BaseEstimator):
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
+        self.max_time = max_time
         self.class_weight = class_weight
         self.probability = probability
         self.random_state = random_state
@@ -229,6 +235,7 @@ class SPNMKLClassifier(ClassifierMixin, BaseEstimator):
             solver=self.solver,
             tol=self.tol,
             max_iter=self.max_iter,
+            max_time=self.max_time,
             sample_weight=weight,
             class_weight=self.class_weight,
             callback=self.callback,
@@ -308,9 +315,9 @@ class SPNMKLClassifier(ClassifierMixin, BaseEstimator):
         gap = solution.tol * solution.objective / len(Y)
         F = np.empty_like(Y)
         for train, test in folds.split(codes, codes):
-            F[:, test] = _held_out(K, Y, solution.C, train, test, gap)
+            F[:, test] = held_out(K, Y, solution.C, train, test, gap)
         weight = np.ones(n) if weight is None else weight / weight.mean()
-        shared = _platt(F.ravel(), (Y > 0).ravel(), np.tile(weight, len(Y)))
+        shared = platt(F.ravel(), (Y > 0).ravel(), np.tile(weight, len(Y)))
         return np.tile(shared, (len(Y), 1))
 
     @property
@@ -406,41 +413,10 @@ def _warn_unless_converged(solution: Solution) -> None:
     reached = f"a relative gap of {solution.gap:.2g} (tol is {solution.tol:g})"
     if solution.status == "iteration_limit":
         message = f"The solver stopped at max_iter={len(solution.history)} with {reached}; raise max_iter or tol."
-    elif solution.status == "stalled":
-        message = f"The solver can no longer improve on {reached}; raise tol, or rescale the columns."
+    elif solution.status == "time_limit":
+        message = f"The solver stopped at max_time with {reached}; raise max_time or tol."
+    elif solution.status == "precision":
+        message = f"Rounding keeps the solver from improving on {reached}; raise tol, or rescale the columns."
     else:
         return
     warnings.warn(message, ConvergenceWarning, stacklevel=5)
-
-
-def _held_out(K: Floats, Y: Floats, C: Floats, train: NDArray[np.intp], test: NDArray[np.intp], gap: float) -> Floats:
-    """(classes, len(test)) decision values of SVMs that have not seen `test`."""
-    K_train, K_test = K[np.ix_(train, train)], K[np.ix_(test, train)]
-    F = []
-    for y in Y[:, train]:
-        fit = solve_svm(K_train, y, C[train], np.zeros(len(train)), gap)
-        F.append(K_test @ (fit.alpha * y) + fit.intercept)
-    return np.array(F)
-
-
-def _platt(f: Floats, positive: NDArray[np.bool_], weight: Floats) -> Floats:
-    """(slope, offset) of logit P(y = 1 | f), fitted to Platt's smoothed targets by maximum likelihood."""
-    n_positive, n_negative = weight[positive].sum(), weight[~positive].sum()
-    target = np.where(positive, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
-    scale = np.abs(f).max() or 1.0
-    Z = np.column_stack([f / scale, np.ones(len(f))])
-
-    def loss(theta: Floats) -> float:
-        z = Z @ theta
-        return weight @ (np.logaddexp(0, z) - target * z)
-
-    def gradient(theta: Floats) -> Floats:
-        return Z.T @ (weight * (expit(Z @ theta) - target))
-
-    def hessian(theta: Floats) -> Floats:
-        s = expit(Z @ theta)
-        return (Z.T * (weight * s * (1 - s))) @ Z
-
-    start = np.array([0.0, np.log((n_positive + 1) / (n_negative + 1))])
-    slope, offset = minimize(loss, start, jac=gradient, hess=hessian, method="trust-exact").x
-    return np.array([slope / scale, offset])

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from spnmkl.circuit.program import Floats
 from spnmkl.problem import one_vs_rest
-from spnmkl.selection import fold_splits
+from spnmkl.selection import blocks, fold_splits
 from spnmkl.solvers.svm import SVMSolution, solve_svm
 from spnmkl.threads import single_threaded_blas
 
@@ -75,7 +75,7 @@ def validated(
     """(C,) mean accuracy on held-out folds, the same as those of `cross_validate_C`."""
     scores = np.empty((len(grid), folds))
     for fold, (train, test) in enumerate(fold_splits(y, folds, groups, random_state)):
-        inside, across = ({name: K[np.ix_(rows, train)] for name, K in kernels.items()} for rows in (train, test))
+        inside, across = (blocks(kernels, rows, train) for rows in (train, test))
         classes = np.unique(y[train])
         for k, model in enumerate(machines(inside, y[train], weigh, grid, tol, stop)):
             scores[k, fold] = (classes[chosen(model.decision_function(across))] == y[test]).mean()

@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from spnmkl.errors import ModelFileError
 from spnmkl.estimator import SPNMKLClassifier
+from spnmkl.history import NUMBERS, STATUSES, history_arrays, read_history
 from spnmkl.kernels import FittedKernel, kernel_names, kernel_schema
 from spnmkl.kernels.validation import DataColumns, check_spec, kernel_of
 from spnmkl.solution import Record, Solution
@@ -31,8 +32,6 @@ FORMAT = "spnmkl/model"
 VERSION = 1
 MOST_JSON_BYTES = 50 * 2**20
 MOST_JSON_VALUES = 4_000_000
-STATUSES = ("optimal", "stationary", "iteration_limit", "interrupted", "stalled", "hand-set")
-HISTORY = ("objective", "dual_bound", "gap", "circuit_size", "evaluations", "seconds")
 
 _DOCUMENT = "model.json"
 _REFERENCE = "$array"  # {"$array": name} stands for an array in what a caller adds
@@ -121,6 +120,7 @@ def _document(model: SPNMKLClassifier, extra: Mapping[str, Any]) -> Document:
             "gap": _finite_or_none(solution.gap),
         },
         "solver": solution.solver,
+        "methods": [record.method for record in solution.history],
         "lam": solution.lam,
         "tol": solution.tol,
         "kernels": [
@@ -168,6 +168,7 @@ def _finite_or_none(value: float) -> float | None:
 
 def _arrays(model: SPNMKLClassifier) -> Arrays:
     solution = model.solution_
+    history, history_beta = history_arrays(solution.history, list(solution.beta))
     arrays: Arrays = {
         "rows": model.rows_,
         "labels": np.searchsorted(solution.classes, solution.y),
@@ -175,8 +176,8 @@ def _arrays(model: SPNMKLClassifier) -> Arrays:
         "witness_alpha": np.atleast_2d(solution.witness_alpha),
         "intercept": model.intercept_,
         "C": solution.C,
-        "history": np.array([[getattr(record, key) for key in HISTORY] for record in solution.history], float),
-        "history_beta": np.array([list(record.beta.values()) for record in solution.history]),
+        "history": history,
+        "history_beta": history_beta,
     }
     for name in ("p", "witness_beta", "kkt_residual"):
         arrays[name] = np.array([getattr(solution, name)[v] for v in solution.beta])
@@ -354,18 +355,10 @@ class _Reader:
         )
 
     def history(self) -> tuple[Record, ...]:
-        rows = self.floats("history", None, len(HISTORY), finite=False)
-        weights = self.floats("history_beta", len(rows), len(self.spn.products))
-        return tuple(
-            self.record(k, dict(zip(HISTORY, row.tolist(), strict=True)), beta)
-            for k, (row, beta) in enumerate(zip(rows, weights, strict=True), 1)
-        )
-
-    def record(self, iteration: int, values: dict[str, Any], weights: np.ndarray) -> Record:
-        beta = dict(zip(self.spn.products, weights.tolist(), strict=True))
-        for count in ("circuit_size", "evaluations"):
-            values[count] = int(values[count])
-        return Record(iteration=iteration, beta=beta, pruned=tuple(v for v, b in beta.items() if b <= 0), **values)
+        products, document = tuple(self.spn.products), self.document
+        rows = self.floats("history", None, len(NUMBERS), finite=False)
+        weights = self.floats("history_beta", len(rows), len(products))
+        return read_history(rows, weights, document.get("methods"), products, str(document["solver"]))
 
     def kernels(self, leaves: tuple[str, ...], n_support: int) -> dict[str, FittedKernel]:
         if not leaves:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +17,7 @@ from spnmkl.errors import DataError, KernelError, ParameterError, StructureError
 from spnmkl.kernels.matrices import check_matrix
 from spnmkl.structure import SPN
 from spnmkl.structure.nodes import describe, name_list
-from spnmkl.threads import default_threads
+from spnmkl.threads import checked_threads
 
 
 @dataclass(frozen=True)
@@ -138,6 +138,7 @@ class Problem:
 
 _ROUNDING = 1e-12
 LARGEST = 1e100  # of C and λ
+_WORTH_THREADS = 1_000_000  # entries below which starting threads costs more than it saves
 Power = float | str | Mapping[str, float] | None
 
 
@@ -168,9 +169,8 @@ def build_problem(
             f"y must hold at least two classes, but all {len(labels)} labels are {classes[0]}; add samples of another "
             "class."
         )
-    if n_threads is not None and not (isinstance(n_threads, (int, np.integer)) and n_threads > 0):
-        raise ParameterError(f"n_threads must be a whole number of at least 1, or None, but it is {n_threads!r}.")
-    source = checked_source(spn, kernels, len(labels), n_threads or default_threads())
+    threads = checked_threads(n_threads)
+    source = checked_source(spn, kernels, len(labels), threads)
     circuit = compile_circuit(spn)
     weight = sample_weights(len(labels), codes, classes, sample_weight, class_weight)
     problem = Problem(
@@ -180,7 +180,7 @@ def build_problem(
         C=float(C) * weight,
         lam=float(lam),
         p=powers(spn, circuit, p),
-        n_threads=default_threads() if n_threads is None else int(n_threads),
+        n_threads=threads,
     )
     return problem, classes
 
@@ -218,7 +218,7 @@ def one_vs_rest(codes: NDArray[np.intp], n_classes: int) -> Floats:
 def checked_source(
     spn: SPN, kernels: Mapping[str, ArrayLike] | KernelSource, n: int, n_threads: int = 1
 ) -> KernelSource:
-    """Given matrices, each checked once; a source is taken as it is."""
+    """Given matrices, each checked once while it lives; a source is taken as it is."""
     if not isinstance(kernels, Mapping):
         if not hasattr(kernels, "tiles"):
             raise KernelError(
@@ -243,11 +243,18 @@ def checked_source(
             )
         given.setdefault(id(K), (leaf, K))
         which[leaf] = id(K)
-    with ThreadPoolExecutor(n_threads) as pool:
-        each = map if n_threads == 1 else pool.map
-        found = each(lambda named: check_matrix(named[1], named[0], n), given.values())
-        checked = dict(zip(given, found, strict=True))
+    checked = dict(zip(given, _checked_all(list(given.values()), n, n_threads), strict=True))
     return MatrixSource({leaf: checked[k] for leaf, k in which.items()})
+
+
+def _checked_all(named: Sequence[tuple[str, ArrayLike]], n: int, n_threads: int) -> list[Floats]:
+    def check(one: tuple[str, ArrayLike]) -> Floats:
+        return check_matrix(one[1], one[0], n)
+
+    if n_threads == 1 or len(named) * n * n < _WORTH_THREADS:
+        return list(map(check, named))
+    with ThreadPoolExecutor(n_threads) as pool:
+        return list(pool.map(check, named))
 
 
 def sample_weights(

@@ -11,7 +11,7 @@ import numpy as np
 from spnmkl import structure
 from spnmkl.circuit.heaviest import WeightedPath
 from spnmkl.estimator import SPNMKLClassifier
-from spnmkl.solution import Solution
+from spnmkl.solution import Solution, methods_text, stretches
 from spnmkl.structure import SPN
 
 
@@ -27,10 +27,14 @@ def certificate_sentence(solution: Solution) -> str:
     if solution.status == "stationary":
         residual = max(solution.kkt_residual.values())
         return f"stationary (KKT residual {residual:.1e}), not certified: with some p < 1 there may be better optima"
+    n = len(solution.history)
+    rounds = f"{n} iteration{'s' * (n != 1)}"
     how = {
-        "iteration_limit": f"stopped at the limit of {len(solution.history)} iterations",
+        "iteration_limit": f"stopped at the limit of {rounds}",
+        "time_limit": f"stopped at the limit of time after {rounds}",
+        "precision": "rounding allows no further progress",
         "stalled": "no further progress",
-        "interrupted": f"interrupted after {len(solution.history)} iterations",
+        "interrupted": f"interrupted after {rounds}",
     }.get(solution.status, solution.status)
     if not math.isfinite(solution.gap):
         return f"not certified: {how}, and no bound on the optimum is known"
@@ -75,7 +79,7 @@ def inspection_lines(model: SPNMKLClassifier, paths: Sequence[WeightedPath]) -> 
     return [
         certificate_sentence(solution),
         f"objective {solution.objective:.6g}, lower bound {solution.dual_bound:.6g}; "
-        f"C = {model.C:g}, λ = {model.lam:g}, solver {solution.solver}",
+        f"C = {model.C:g}, λ = {model.lam:g}, solver {solution.solver}{_methods(solution)}",
         f"{len(model.classes_)} classes: {', '.join(map(str, model.classes_))}; {len(model.support_)} support vectors",
         f"{spn!r}, {count_text(spn.n_paths)} paths",
         spn.formula(latex=False),
@@ -96,6 +100,7 @@ def summary(model: SPNMKLClassifier, paths: Sequence[WeightedPath]) -> dict[str,
         "gap": _finite(solution.gap),
         "tol": solution.tol,
         "solver": solution.solver,
+        "methods": [{"method": method, "from_iteration": first} for first, method in stretches(solution.history)],
         "iterations": len(solution.history),
         "classes": model.classes_.tolist(),
         "n_support": len(model.support_),
@@ -112,6 +117,12 @@ def summary(model: SPNMKLClassifier, paths: Sequence[WeightedPath]) -> dict[str,
             for path in paths
         ],
     }
+
+
+def _methods(solution: Solution) -> str:
+    """What the solver did, unless its name says it."""
+    used = [method for _, method in stretches(solution.history)]
+    return "" if used in ([], [solution.solver]) else f" ({methods_text(solution.history)})"
 
 
 def _shorten(text: str, most: int = 60) -> str:

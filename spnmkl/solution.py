@@ -17,6 +17,8 @@ from spnmkl.problem import Problem, build_problem
 from spnmkl.structure import SPN
 from spnmkl.threads import default_threads, single_threaded_blas
 
+METHODS = {"newton": "second order", "interior": "path following", "paper": "Algorithm 1"}  # and what they are called
+
 
 @dataclass(frozen=True)
 class Record:
@@ -32,6 +34,7 @@ class Record:
     evaluations : kernels K(β) formed on all rows so far, each with an SVM per class; for the start a part of the rows
         and other scales of the same kernel are solved besides.
     seconds : since the start.
+    method : which one made it, one of `METHODS`.
     """
 
     iteration: int
@@ -43,6 +46,19 @@ class Record:
     circuit_size: int
     evaluations: int
     seconds: float
+    method: str = "newton"
+
+
+def stretches(history: Sequence[Record]) -> list[tuple[int, str]]:
+    """Every iteration at which another method began than before, the first included, with that method."""
+    before = [None, *(record.method for record in history)]
+    return [(r.iteration, r.method) for r, last in zip(history, before, strict=False) if r.method != last]
+
+
+def methods_text(history: Sequence[Record], names: Mapping[str, str] = METHODS) -> str:
+    """Which methods made a history: "second order, then path following from iteration 5"."""
+    parts = [(names.get(method, method), first) for first, method in stretches(history)]
+    return ", then ".join(name if k == 0 else f"{name} from iteration {first}" for k, (name, first) in enumerate(parts))
 
 
 @dataclass(frozen=True)
@@ -67,7 +83,8 @@ class Solution:
     kkt_residual : per product, 0 at a stationary point (see `certificate.kkt_residuals`); the solver's own where it
         looked at all terms there.
     status : "optimal" (gap ≤ tol; with all β = 0 where C ≤ C_min), "stationary" (some p < 1, residual ≤ tol),
-        "iteration_limit", "interrupted", "stalled", or "hand-set" (`inspection.refit`).
+        "iteration_limit", "time_limit", "interrupted", "precision" (rounding allows no more; the gap says what was
+        reached), or "hand-set" (`inspection.refit`). Files of earlier versions may hold "stalled".
     history : one record per outer iteration.
     pruned : product → iteration at which its weight became zero for good.
     witness_alpha, witness_beta : what proves the dual bound (α and β̃ of formulation, section 5).

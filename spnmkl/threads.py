@@ -6,18 +6,69 @@ training ten times slower than one BLAS thread did.
 
 from __future__ import annotations
 
+import numbers
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ContextDecorator
 from functools import cache
-from typing import Any
+from queue import SimpleQueue
+from typing import Any, TypeVar
 
 import threadpoolctl
+
+from spnmkl.errors import ParameterError
+
+T = TypeVar("T")
 
 
 def default_threads() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def checked_threads(n_threads: int | None) -> int:
+    """As many as were asked for, by default all cores."""
+    if n_threads is None:
+        return default_threads()
+    if not (isinstance(n_threads, numbers.Integral) and n_threads > 0):
+        raise ParameterError(f"n_threads must be a whole number of at least 1, or None, but it is {n_threads!r}.")
+    return int(n_threads)
+
+
+def as_they_come(
+    works: Sequence[Callable[[], Iterable[T]]], at_once: int, halt: threading.Event
+) -> Generator[T, None, None]:
+    """What the works give, in the order in which they give it; so many of them run at a time, in threads of their own.
+
+    Closed before its end, or where a work fails, it sets `halt`, at which the works look, and waits for them.
+    """
+    if at_once == 1:
+        for work in works:
+            yield from work()
+        return
+    given: SimpleQueue[T | Future[None]] = SimpleQueue()
+
+    def follow(work: Callable[[], Iterable[T]]) -> None:
+        for item in work():
+            given.put(item)
+
+    with ThreadPoolExecutor(at_once) as pool:
+        running = [pool.submit(follow, work) for work in works]
+        for future in running:
+            future.add_done_callback(given.put)
+        try:
+            ended = 0
+            while ended < len(running):
+                item = given.get()
+                if isinstance(item, Future):
+                    item.result()
+                    ended += 1
+                else:
+                    yield item
+        finally:
+            halt.set()
+            pool.shutdown(cancel_futures=True)
 
 
 @cache

@@ -11,6 +11,7 @@ from oracles import Array, Structure
 
 from spnmkl import SPN, C_min, DataError, KernelError, ParameterError, SPNMKLError, StructureError, solve
 from spnmkl.selection import regularization_path
+from spnmkl.solvers import SOLVERS
 
 CASE = case_of(flat(2), n=6)
 Y = np.array([0, 1, 0, 1, 0, 1])
@@ -64,10 +65,16 @@ TABLE: dict[str, tuple[Callable[[], dict[str, Any]], type[SPNMKLError], str]] = 
         "meaning, pass (K + K.T) / 2.",
     ),
     "a kernel that is not positive semidefinite": (
+        lambda: with_kernel(np.eye(6) - 0.25),
+        KernelError,
+        "Kernel matrix 'K1' is not positive semidefinite: it has an eigenvalue of -0.5 or less; set its negative "
+        "eigenvalues to zero, or add their size to the diagonal.",
+    ),
+    "a pair of samples that no kernel has": (
         lambda: with_kernel(np.eye(6) - 2 * np.eye(6)[[1, 0, 2, 3, 4, 5]] * (np.arange(6) < 2)),
         KernelError,
-        "Kernel matrix 'K1' is not positive semidefinite: it has an eigenvalue of -1 or less; set its negative "
-        "eigenvalues to zero, or add their size to the diagonal.",
+        "Kernel matrix 'K1' is not positive semidefinite: entry (0, 1) is -2, but the diagonal entries of 0 and 1, 1 "
+        "and 1, allow at most 1 in size; set its negative eigenvalues to zero, or add their size to the diagonal.",
     ),
     "a kernel that is not square": (
         lambda: with_kernel(np.ones((6, 5))),
@@ -150,7 +157,7 @@ TABLE: dict[str, tuple[Callable[[], dict[str, Any]], type[SPNMKLError], str]] = 
     "unknown solver": (
         lambda: {"solver": "simplex"},
         ParameterError,
-        "solver must be one of ['newton', 'paper'], but it is 'simplex'.",
+        f"solver must be one of {sorted(SOLVERS)}, but it is 'simplex'.",
     ),
     "tol of zero": (
         lambda: {"tol": 0.0},
@@ -176,6 +183,21 @@ TABLE: dict[str, tuple[Callable[[], dict[str, Any]], type[SPNMKLError], str]] = 
         lambda: {"max_iter": 1.5},
         ParameterError,
         "max_iter must be a whole number of at least 1, but it is 1.5.",
+    ),
+    "no time": (
+        lambda: {"max_time": 0},
+        ParameterError,
+        "max_time must be a finite number of seconds above 0, or None, but it is 0 (int).",
+    ),
+    "endless time": (
+        lambda: {"max_time": np.inf},
+        ParameterError,
+        "max_time must be a finite number of seconds above 0, or None, but it is inf (float).",
+    ),
+    "true as time": (
+        lambda: {"max_time": True},
+        ParameterError,
+        "max_time must be a finite number of seconds above 0, or None, but it is True (bool).",
     ),
     "sample_weight of the wrong length": (
         lambda: {"sample_weight": np.ones(5)},

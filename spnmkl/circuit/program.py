@@ -56,7 +56,12 @@ class Circuit:
         """Multiplications per kernel entry of one forward evaluation."""
         return len(self.arguments)
 
-    @property
+    @cached_property
+    def derivative_size(self) -> int:
+        """About as many multiplications per kernel entry as all ∂K/∂W_t take: for every argument all others."""
+        return int((np.diff(self.term_start) ** 2).sum()) + self.size
+
+    @cached_property
     def operation_of_term(self) -> Indices:
         return np.repeat(np.arange(self.n_operations), np.diff(self.operation_start))
 

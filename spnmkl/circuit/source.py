@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
+
+from spnmkl.errors import Stopped
 
 Floats = NDArray[np.float64]
 _COPIED_ROWS = 64
@@ -22,8 +24,8 @@ class KernelSource(Protocol):
         """One array per leaf, float64, with contiguous rows. It must stay unchanged while the caller holds it."""
         ...
 
-    def rows_per_tile(self, n_threads: int) -> int:
-        """How many rows to ask for at a time."""
+    def rows_per_tile(self) -> int:
+        """How many whole rows to ask for at a time, at most; shorter rows may be more."""
         ...
 
 
@@ -48,8 +50,8 @@ class MatrixSource:
     def tiles(self, leaves: Sequence[str], rows: slice, columns: slice) -> list[Floats]:
         return [self.matrices[leaf][rows, columns] for leaf in leaves]
 
-    def rows_per_tile(self, n_threads: int) -> int:
-        return self.shape[0] if n_threads == 1 else max(16, self.shape[0] // (12 * n_threads))
+    def rows_per_tile(self) -> int:
+        return self.shape[0]
 
 
 def diagonals(source: KernelSource, leaves: Sequence[str]) -> dict[str, Floats]:
@@ -90,5 +92,37 @@ class EveryKth:
         start, stop, _ = part.indices(size)
         return slice(start * self.k, stop * self.k, self.k)
 
-    def rows_per_tile(self, n_threads: int) -> int:
+    def rows_per_tile(self) -> int:
         return 16
+
+
+class Interruptible:
+    """A source that raises `Stopped` once `stop` is true: whatever reads it ends with the tile it is at."""
+
+    def __init__(self, source: KernelSource, stop: Callable[[], bool]) -> None:
+        self.source, self.stop = source, stop
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.source.shape
+
+    def tiles(self, leaves: Sequence[str], rows: slice, columns: slice) -> list[Floats]:
+        if self.stop():
+            raise Stopped
+        return self.source.tiles(leaves, rows, columns)
+
+    def rows_per_tile(self) -> int:
+        return self.source.rows_per_tile()
+
+
+class _InterruptibleComputed(Interruptible):
+    source: ComputedSource
+
+    def among(self, rows: NDArray[np.intp]) -> KernelSource:
+        return interruptible(self.source.among(rows), self.stop)
+
+
+def interruptible(source: KernelSource, stop: Callable[[], bool]) -> Interruptible:
+    """The source as it is, computed or not, but for `Stopped`."""
+    wrapped = _InterruptibleComputed if isinstance(source, ComputedSource) else Interruptible
+    return wrapped(source, stop)

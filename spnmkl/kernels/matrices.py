@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numba import njit
@@ -9,11 +10,14 @@ from numpy.typing import ArrayLike
 from scipy.linalg.lapack import dpotrf
 
 from spnmkl.errors import DataError, KernelError
+from spnmkl.kernels.known import Known, mark_of
 from spnmkl.threads import single_threaded_blas
 
 SYMMETRY_TOLERANCE = 1e-6
 PSD_TOLERANCE = 1e-7
-PSD_ROWS = 512
+PSD_ROWS = 256
+_HASHED_ROWS = 512  # up to which a change of any entry is seen
+_MARKED = 32  # entries of a row in which a change is looked for, beyond so many rows
 _BLOCK = 256
 _ROUNDING = 1e-15
 
@@ -40,8 +44,22 @@ _COMPUTED = _Advice(
 )
 
 
+@dataclass(frozen=True)
+class _Passed:
+    mark: tuple[int, int]
+    uneven: bool  # by rounding, so that a copy is needed
+
+
+_known = Known[_Passed]()
+
+
 def check_matrix(K: ArrayLike, name: str, n: int | None = None) -> np.ndarray:
     """Check that a given matrix can serve as a kernel matrix.
+
+    What was found is kept for as long as the object given lives, so that its next check costs little; a matrix that
+    was changed in place since is checked anew. The change is seen by a hash of all entries up to 512 rows, beyond by
+    one of the diagonal and 32 neighbouring entries of each row, which meets every row and every column: there it may
+    miss single entries written later, which then count as the unexamined rows do.
 
     Parameters
     ----------
@@ -59,17 +77,30 @@ def check_matrix(K: ArrayLike, name: str, n: int | None = None) -> np.ndarray:
     Raises
     ------
     KernelError
-        Not square or of the wrong size; NaN or infinity; |K − Kᵀ| above 1e-6 · max |K|; not positive
-        semidefinite. The last is tested by a Cholesky factorisation on all rows or, beyond 512, on 256 of them,
-        evenly spread, and allows a smallest eigenvalue of −1e-7 · (the trace over these rows), which
-        single-precision rounding needs. So beyond 512 rows passing is no proof.
+        Not square or of the wrong size; NaN or infinity; |K − Kᵀ| above 1e-6 · max |K|; not positive semidefinite.
+        The last is tested on all pairs of rows, by |K_ij|² ≤ K_ii K_jj, and by a Cholesky factorisation on all rows
+        or, beyond 256, on 256 of them, evenly spread. Both allow a smallest eigenvalue of −1e-7 · (the trace over
+        these rows or, if larger, the largest diagonal entry), which single-precision rounding needs. So up to 256
+        rows passing is a proof but for that; beyond it is none.
     """
-    return _checked(_square(K, name, n), f"Kernel matrix {name!r}", _GIVEN)
+    square = _square(K, name, n)
+    mark = _mark(square)
+    if (known := _known.of(K)) is not None and known.mark == mark:
+        return _evened(square.copy()) if known.uneven else square
+    checked = _checked(square, f"Kernel matrix {name!r}", _GIVEN)
+    _known.keep(K, _Passed(mark, uneven=checked is not square))
+    return checked
 
 
 def check_computed(K: np.ndarray, who: str) -> np.ndarray:
     """The same for a matrix that we computed and may overwrite."""
-    return _checked(np.ascontiguousarray(K), who, _COMPUTED)
+    checked = _checked(np.ascontiguousarray(K), who, _COMPUTED)
+    _known.keep(checked, _Passed(_mark(checked), uneven=False))
+    return checked
+
+
+def _mark(K: np.ndarray) -> tuple[int, int]:
+    return mark_of(K, len(K) if len(K) <= _HASHED_ROWS else _MARKED)
 
 
 def not_finite(who: str, advice: _Advice = _COMPUTED) -> KernelError:
@@ -83,7 +114,7 @@ def spread_rows(n: int, at_most: int) -> np.ndarray:
 
 def tested_rows(n: int) -> np.ndarray:
     """The rows on which a matrix is tested for being positive semidefinite."""
-    return spread_rows(n, PSD_ROWS if n <= PSD_ROWS else PSD_ROWS // 2)
+    return spread_rows(n, PSD_ROWS)
 
 
 def row_blocks(n: int) -> Iterator[slice]:
@@ -109,23 +140,35 @@ def _square(given: ArrayLike, name: str, n: int | None) -> np.ndarray:
 
 
 def _checked(K: np.ndarray, who: str, advice: _Advice) -> np.ndarray:
-    v = np.random.default_rng(0).uniform(0.5, 1.5, len(K))
+    v, diagonal = _probe(len(K)), np.ascontiguousarray(np.diagonal(K))
+    shift = PSD_TOLERANCE * max(np.abs(diagonal[tested_rows(len(K))]).sum(), np.abs(diagonal).max())
     with np.errstate(invalid="ignore", over="ignore"):
-        across, down = _both_ways(K, v)
-        asymmetry, largest = _asymmetry(K, across - down)
+        across, down, excess = _one_pass(K, v, _roots(diagonal, shift))
+        asymmetry, largest = _asymmetry(K, diagonal, across - down)
     if not (np.isfinite(asymmetry) and np.isfinite(largest)):
         raise not_finite(who, advice)
     if asymmetry > SYMMETRY_TOLERANCE * largest:
         raise KernelError(
             f"{who} is not symmetric: entries (i, j) and (j, i) differ by up to {asymmetry:.2g}; {advice.symmetric}."
         )
-    if advice.overwrite:
-        _symmetrise(K)
-    elif asymmetry > 0:
-        K = K.copy()
-        _symmetrise(K)
-    _check_semidefinite(K, float(v @ across / (v @ v)), who, advice)
+    if advice.overwrite or asymmetry > 0:
+        K = _evened(K if advice.overwrite else K.copy())
+    if excess > 0 and diagonal.min() >= -shift:
+        _check_pairs(K, _roots(diagonal, shift), who, advice)
+    _check_semidefinite(K, min(diagonal.min(), float(v @ across / (v @ v))), shift, who, advice)
     return K
+
+
+@lru_cache(maxsize=4)
+def _probe(n: int) -> np.ndarray:
+    v = np.random.default_rng(0).uniform(0.5, 1.5, n)
+    v.flags.writeable = False
+    return v
+
+
+def _roots(diagonal: np.ndarray, shift: float) -> np.ndarray:
+    """√(K_ii + shift): of a kernel, |K_ij| is at most the product of two."""
+    return np.sqrt(np.maximum(diagonal + shift, 0.0))
 
 
 def _tiles(n: int) -> Iterator[tuple[slice, slice]]:
@@ -133,13 +176,14 @@ def _tiles(n: int) -> Iterator[tuple[slice, slice]]:
 
 
 @njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
-def _both_ways(K, v):  # type: ignore[no-untyped-def]
-    """Kv and Kᵀv; every row is read once, four at a time, so that memory delivers four streams."""
+def _one_pass(K, v, roots):  # type: ignore[no-untyped-def]
+    """Kv, Kᵀv and Σ max(0, |K_ij| − r_i r_j); every row is read once, four at a time for four streams of memory."""
     n = len(K)
-    across, down = np.zeros(n), np.zeros(n)
+    across, down, excess = np.zeros(n), np.zeros(n), 0.0
     for i in range(0, n - 3, 4):
         x0, x1, x2, x3 = K[i], K[i + 1], K[i + 2], K[i + 3]
         v0, v1, v2, v3 = v[i], v[i + 1], v[i + 2], v[i + 3]
+        r0, r1, r2, r3 = roots[i], roots[i + 1], roots[i + 2], roots[i + 3]
         d0, d1, d2, d3 = 0.0, 0.0, 0.0, 0.0
         for j in range(n):
             d0 += x0[j] * v[j]
@@ -147,21 +191,24 @@ def _both_ways(K, v):  # type: ignore[no-untyped-def]
             d2 += x2[j] * v[j]
             d3 += x3[j] * v[j]
             down[j] += v0 * x0[j] + v1 * x1[j] + v2 * x2[j] + v3 * x3[j]
+            excess += max(abs(x0[j]) - r0 * roots[j], 0.0) + max(abs(x1[j]) - r1 * roots[j], 0.0)
+            excess += max(abs(x2[j]) - r2 * roots[j], 0.0) + max(abs(x3[j]) - r3 * roots[j], 0.0)
         across[i], across[i + 1], across[i + 2], across[i + 3] = d0, d1, d2, d3
     for i in range(n - n % 4, n):
         for j in range(n):
             across[i] += K[i, j] * v[j]
             down[j] += v[i] * K[i, j]
-    return across, down
+            excess += max(abs(K[i, j]) - roots[i] * roots[j], 0.0)
+    return across, down, excess
 
 
-def _asymmetry(K: np.ndarray, difference: np.ndarray) -> tuple[float, float]:
+def _asymmetry(K: np.ndarray, diagonal: np.ndarray, difference: np.ndarray) -> tuple[float, float]:
     """max |K − Kᵀ| and max |K|, NaN or infinite if any entry is; without an n×n temporary.
 
     For random v, `difference` = Kv − Kᵀv exceeds rounding where K and Kᵀ differ, and was had in one pass over the rows;
     only then are the entries compared. Of a kernel |K_ij| ≤ √(K_ii K_jj), which bounds the rounding.
     """
-    root = np.sqrt(np.abs(np.diagonal(K)))
+    root = np.sqrt(np.abs(diagonal))
     if (np.abs(difference) <= _ROUNDING * len(K) ** 0.5 * root.sum() * root).all():
         return 0.0, float(root.max() ** 2)
     asymmetry = largest = 0.0
@@ -170,6 +217,11 @@ def _asymmetry(K: np.ndarray, difference: np.ndarray) -> tuple[float, float]:
         largest = np.max([largest, upper.max(), -upper.min()])
         asymmetry = np.max([asymmetry, np.abs(upper - lower).max()])
     return float(asymmetry), float(largest)
+
+
+def _evened(K: np.ndarray) -> np.ndarray:
+    _symmetrise(K)
+    return K
 
 
 @njit(nogil=True, cache=True)
@@ -183,25 +235,52 @@ def _symmetrise(K):  # type: ignore[no-untyped-def]
                     K[i, j] = K[j, i] = (K[i, j] + K[j, i]) / 2
 
 
-def _check_semidefinite(K: np.ndarray, curvature: float, who: str, advice: _Advice) -> None:
-    """By a part of the rows, the diagonal, and the curvature vᵀKv/vᵀv along some v over all rows."""
+def _check_pairs(K: np.ndarray, roots: np.ndarray, who: str, advice: _Advice) -> None:
+    """All 2 × 2 minors: the pair that exceeds its bound the most is named."""
+    excess, i, j = max(_worst_pair(K[rows], roots[rows], roots, rows.start) for rows in row_blocks(len(K)))
+    if excess > 0:
+        i, j = sorted((i, j))
+        bound = np.sqrt(max(K[i, i], 0.0)) * np.sqrt(max(K[j, j], 0.0))
+        raise KernelError(
+            f"{who} is not positive semidefinite: entry ({i}, {j}) is {K[i, j]:.6g}, but the diagonal entries of {i} "
+            f"and {j}, {K[i, i]:.6g} and {K[j, j]:.6g}, allow at most {bound:.6g} in size; {advice.semidefinite}."
+        )
+
+
+def _worst_pair(block: np.ndarray, own: np.ndarray, roots: np.ndarray, first: int) -> tuple[float, int, int]:
+    excess = np.abs(block) - np.outer(own, roots)
+    i, j = np.unravel_index(int(excess.argmax()), excess.shape)
+    return float(excess[i, j]), first + int(i), int(j)
+
+
+def _check_semidefinite(K: np.ndarray, lowest: float, shift: float, who: str, advice: _Advice) -> None:
+    """By a part of the rows, and what is known of the lowest eigenvalue over all of them."""
     rows = tested_rows(len(K))
-    part = K[np.ix_(rows, rows)]
-    tolerance = PSD_TOLERANCE * np.abs(np.diagonal(part)).sum()
-    lowest = min(np.diagonal(K).min(), curvature)
-    if lowest >= -tolerance and (not part.any() or _factorises(part, tolerance)):
+    # Without a shift the diagonal is zero, and so is all else: the pairs have shown it.
+    if lowest >= -shift and (shift == 0 or _factorises(_shifted(K, rows, shift))):
         return
-    lowest = min(lowest, np.linalg.eigvalsh(part)[0])
+    lowest = min(lowest, np.linalg.eigvalsh(K[np.ix_(rows, rows)])[0])
     raise KernelError(
         f"{who} is not positive semidefinite: it has an eigenvalue of {lowest:.2g} or less; {advice.semidefinite}."
     )
 
 
+@njit(nogil=True, cache=True)
+def _shifted(K, rows, shift):  # type: ignore[no-untyped-def]
+    """The upper triangle of K + shift·I among these rows; nothing is written below it."""
+    part = np.empty((len(rows), len(rows)))
+    for a in range(len(rows)):
+        x = K[rows[a]]
+        part[a, a] = x[rows[a]] + shift
+        for b in range(a + 1, len(rows)):
+            part[a, b] = x[rows[b]]
+    return part
+
+
 @single_threaded_blas()
-def _factorises(part: np.ndarray, shift: float) -> bool:
-    shifted = part.copy()
-    shifted[np.diag_indices_from(part)] += shift
-    _, failed_at = dpotrf(shifted.T, clean=False, overwrite_a=True)  # in place, a third of the time of numpy's
+def _factorises(upper: np.ndarray) -> bool:
+    # In place, and by the lower triangle of the transpose: half of the time of numpy's.
+    _, failed_at = dpotrf(upper.T, lower=1, clean=False, overwrite_a=True)
     return bool(failed_at == 0)
 
 

@@ -24,7 +24,7 @@ class CrossSource:
 
     def __init__(self, fitted: Mapping[str, FittedKernel], X: np.ndarray) -> None:
         self.fitted, self.X = fitted, X
-        self._memory = Memory(self.rows_per_tile(1) * self.shape[1])
+        self._memory = Memory(min(self.rows_per_tile(), len(X)) * self.shape[1])
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -34,14 +34,12 @@ class CrossSource:
         values = cross_kernels({leaf: self.fitted[leaf] for leaf in leaves}, self.X[rows], self._memory.lend)
         return [values[leaf][:, columns] for leaf in leaves]
 
-    def rows_per_tile(self, n_threads: int) -> int:
+    def rows_per_tile(self) -> int:
         kernels = {id(kernel): kernel for kernel in self.fitted.values()}.values()
         compared = max(len(k.X_ref) if k.needs_all_rows else k.n_reference for k in kernels)
         # Every kernel's values, and while one is computed its distances and their temporary.
         row_bytes = 8 * (len(kernels) * self.shape[1] + 2 * compared)
-        within_memory = _TILE_BYTES // row_bytes
-        shared_evenly = -(-len(self.X) // (4 * n_threads))
-        return min(max(_FEWEST_ROWS, within_memory), max(_FEWEST_ROWS, shared_evenly), _MOST_ROWS)
+        return max(_FEWEST_ROWS, min(_TILE_BYTES // row_bytes, _MOST_ROWS))
 
 
 def apply_cross(

@@ -70,7 +70,7 @@ def fit_tiles(
     """`fit_kernels` in bounded memory: the same fitted kernels but for rounding, and a source in place of matrices.
 
     Normalisations by variance or centre take one pass over the kernel's values. That a kernel is symmetric and positive
-    semidefinite is tested on at most 512 rows.
+    semidefinite is tested on at most 256 rows.
     """
     X, specs, names = checked_specs(spn, X, feature_names)
     raw: dict[KernelSpec, FittedKernel] = {}
@@ -106,7 +106,7 @@ class TileSource:
         self._groups = [(_references(kernels[0]), kernels) for kernels in by_base]
         self._diagonals = {id(kernel): _diagonal(kernel, X) for X, kernels in self._groups for kernel in kernels}
         self._as_it_is = {i for i, kernel in distinct.items() if kernel.statistics.is_identity}
-        self._memory = Memory(self.rows_per_tile(1) * self.shape[1])
+        self._memory = Memory(min(self.rows_per_tile(), self.shape[0]) * self.shape[1])
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -146,11 +146,9 @@ class TileSource:
         if id(kernel) not in self._as_it_is:
             normalize_tile(values, kernel.statistics, rows, columns)
 
-    def rows_per_tile(self, n_threads: int) -> int:
-        n = self.shape[0]
-        within_memory = _TILE_BYTES // (8 * n * (len(self._diagonals) + 2))
-        shared_evenly = -(-n // (4 * n_threads))
-        return max(_FEWEST_ROWS, min(within_memory, shared_evenly, _MOST_ROWS))
+    def rows_per_tile(self) -> int:
+        within_memory = _TILE_BYTES // (8 * self.shape[0] * (len(self._diagonals) + 2))
+        return max(_FEWEST_ROWS, min(within_memory, _MOST_ROWS))
 
 
 def _references(kernel: FittedKernel) -> Floats:
@@ -193,7 +191,7 @@ def _diagonal(kernel: FittedKernel, X: np.ndarray) -> Floats:
 
 def _row_means(source: TileSource, leaves: Mapping[KernelSpec, str]) -> dict[KernelSpec, Floats]:
     """Of every specification's leaf; the values right of the diagonal count for their row and for their column."""
-    n, step = source.shape[0], source.rows_per_tile(1)
+    n, step = source.shape[0], source.rows_per_tile()
     totals = {spec: np.zeros(n) for spec in leaves}
     for first in range(0, n, step) if leaves else ():
         last = min(first + step, n)

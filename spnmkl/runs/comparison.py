@@ -23,6 +23,8 @@ ENDINGS = {
     "optimal": "certified optimal",
     "stationary": "stationary, not certified",
     "iteration_limit": "at the limit of iterations",
+    "time_limit": "at the limit of time",
+    "precision": "at the limit of precision",
     "stalled": "no further progress",
     "interrupted": "stopped",
 }
@@ -107,6 +109,7 @@ def _described(run: Run, letter: str) -> dict[str, str]:
         "solver": SOLVER_NAMES.get(settings.solver, settings.solver),
         "tolerance": f"{settings.tol:g}",
         "most iterations": "the solver's own" if settings.max_iter is None else f"{settings.max_iter:,}",
+        "most time": "any" if settings.max_time is None else f"{settings.max_time:g} s",
         "class weights": _class_weights(settings.class_weight),
     }
 

@@ -15,10 +15,12 @@ from spnmkl.circuit.program import Circuit, compile_circuit
 from spnmkl.circuit.source import MatrixSource
 from spnmkl.data.words import counted
 from spnmkl.kernels.matrices import PSD_ROWS
+from spnmkl.memory import kernel_bytes
 from spnmkl.problem import powers
 from spnmkl.runs.contest import Plan
 from spnmkl.runs.entrants import Entrants
 from spnmkl.runs.settings import Settings
+from spnmkl.selection import fold_bytes, folds_at_once
 from spnmkl.solvers.drive import DEFAULT_ITERATIONS
 from spnmkl.solvers.svm import solve_svm
 from spnmkl.structure import SPN, Kernel, templates
@@ -30,7 +32,10 @@ _GRID = 12  # values of C in a cross-validation
 _KERNEL_OPERATIONS = 25  # per entry of a base kernel: its distance or inner product, its exponential, its checks
 _BLAS = 0.1  # time of one operation of a factorisation, as a share of one of the circuit's
 # Evaluations, one kernel and SVM each; where p < 1 several starts are compared; Algorithm 1 looks for steps in each.
-_EVALUATIONS = {"newton": (2, 12), "paper": (100, 10 * DEFAULT_ITERATIONS["paper"])}
+_SECOND_ORDER = (2, 12)
+_EVALUATIONS = dict.fromkeys(("auto", "newton", "interior"), _SECOND_ORDER) | {
+    "paper": (100, 10 * DEFAULT_ITERATIONS["paper"])
+}
 _STARTS = 10
 _STEPS = (0.3, 20.0)  # of an SVM per row
 _FREE = (0.1, 1.0)  # share of the rows that are free support vectors
@@ -50,14 +55,15 @@ class Size:
     problems: int
     folds: int
     threads: int
+    at_once: int = 1  # folds, each with kernels of its own
 
     @property
     def memory(self) -> int:
         """Bytes at the peak: the kernels, K(β) and a block of it to factorise, and one response per term and row."""
         kernels = self.matrices * self.n**2
         if self.folds:
-            kernels += round(kernels * (1 - 1 / self.folds))  # cut for a fold
-        working = max(2 * self.n**2, 3 * min(self.n, PSD_ROWS) ** 2)
+            kernels += round(self.at_once * fold_bytes(kernels, self.folds))
+        working = max(2 * self.at_once * self.n**2, 3 * min(self.n, PSD_ROWS) ** 2)
         responses = (self.threads + 2) * self.terms * self.problems * self.n
         dense = (2 * self.terms + 3 * self.n) * self.products
         return _ITEM * (kernels + working + responses + dense)
@@ -68,6 +74,10 @@ class Size:
         return self.matrices * (_KERNEL_OPERATIONS * self.n**2 + _BLAS * min(self.n, PSD_ROWS) ** 3 / 3)
 
     @property
+    def kernel_seconds(self) -> float:
+        return self.kernel_operations * _rates().operation
+
+    @property
     def circuit_operations(self) -> float:
         """Of one evaluation: K(β) forward, and backward the response of every term, on half of the entries."""
         return (4 * self.multiplications + 2 * self.terms * self.problems) * self.n**2 / 2
@@ -75,12 +85,13 @@ class Size:
     def seconds(self, evaluations: float, steps: float, free: float, threads: int) -> float:
         rates = _rates()
         factorisation = _BLAS * self.problems * (free * self.n) ** 3 / 3
-        circuit = (self.circuit_operations / threads + factorisation) * rates.operation
+        together = max(1, min(threads, self.folds))
+        circuit = (self.circuit_operations / (threads // together) + factorisation) * rates.operation
         svm = self.problems * steps * rates.svm_entry
         start = _SCALES * svm * min(self.n, _SAMPLE) ** 2
         solves = self.folds * _GRID if self.folds else 1
         once = circuit + svm * self.n**2
-        return self.kernel_operations * rates.operation + start + solves * evaluations * once
+        return self.kernel_seconds + start + solves * evaluations * once / together
 
 
 @dataclass(frozen=True)
@@ -110,24 +121,33 @@ def estimate(spn: SPN, n: int, n_classes: int, settings: Settings, folds: int = 
     circuit = compile_circuit(spn)
     size = _size(spn, circuit, n, n_classes, folds)
     low, high = _evaluations(spn, circuit, settings)
+    most = np.inf if settings.max_time is None else size.kernel_seconds + settings.max_time
     seconds = (
-        size.seconds(low, _STEPS[0], _FREE[0], size.threads),
-        size.seconds(high, _STEPS[1], _FREE[1], 1),
+        min(most, size.seconds(low, _STEPS[0], _FREE[0], size.threads)),
+        min(most, size.seconds(high, _STEPS[1], _FREE[1], 1)),
     )
     return Estimate(size.memory, seconds, f"about {memory_text(size.memory)} of memory and {time_text(*seconds)}", size)
 
 
 def _size(spn: SPN, circuit: Circuit, n: int, n_classes: int, folds: int) -> Size:
+    matrices = len({_matrix(spn, leaf) for leaf in spn.kernels})
     return Size(
         n=n,
-        matrices=len({_matrix(spn, leaf) for leaf in spn.kernels}),
+        matrices=matrices,
         terms=circuit.n_terms,
         multiplications=circuit.size,
         products=len(circuit.products),
         problems=1 if n_classes <= 2 else n_classes,
         folds=folds,
         threads=default_threads(),
+        at_once=_at_once(_ITEM * matrices * n**2, folds) if folds else 1,
     )
+
+
+def _at_once(kernels: int, folds: int) -> int:
+    """Folds that are worked on together once these kernels are in memory."""
+    room = max(0.0, kernel_bytes(None) - kernels / 2)
+    return folds_at_once(default_threads(), folds, fold_bytes(kernels, folds), room)
 
 
 def _matrix(spn: SPN, leaf: str) -> object:

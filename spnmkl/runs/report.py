@@ -26,7 +26,7 @@ from spnmkl.runs.kernel_views import kernel_image, projection
 from spnmkl.runs.prepared import Prepared
 from spnmkl.runs.reproduction import reproduction_code
 from spnmkl.runs.training import Run
-from spnmkl.runs.words import SOLVER_NAMES, doubts, ending, percent, pruning
+from spnmkl.runs.words import SOLVER_NAMES, doubts, ending, methods, percent, pruning
 from spnmkl.solution import Solution
 
 MOST_WEIGHTS = 60
@@ -186,6 +186,7 @@ def _certificate(run: Run) -> dict[str, str]:
         "Tolerance": f"{solution.tol:g}",
         "Largest KKT residual": f"{residual:.1e}",
         "Status": solution.status.replace("_", " "),
+        **({"Method": methods(solution)} if solution.history else {}),
         "Support vectors": f"{len(solution.support):,} of {run.n_train:,}",
     }
 
@@ -199,6 +200,7 @@ def _settings(run: Run) -> dict[str, str]:
         "Solver": SOLVER_NAMES.get(s.solver, s.solver),
         "Tolerance": f"{s.tol:g}",
         "Most iterations": "the solver's own limit" if s.max_iter is None else f"{s.max_iter:,}",
+        "Most time": "no limit" if s.max_time is None else f"{s.max_time:g} s",
         "Class weights": "none" if s.class_weight is None else _mapping(s.class_weight),
     }
 

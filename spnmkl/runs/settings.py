@@ -12,6 +12,7 @@ import numpy as np
 from spnmkl.errors import ParameterError
 from spnmkl.problem import LARGEST, Power
 from spnmkl.solvers import SOLVERS
+from spnmkl.solvers.deadline import check_max_time
 from spnmkl.structure.nodes import describe
 
 
@@ -27,15 +28,18 @@ class Settings:
     solver : str
     tol : float
     max_iter : int or None
+    max_time : float or None
+        Seconds.
     class_weight : "balanced", mapping from class to float, or None
     """
 
     C: float = 1.0
     lam: float = 1.0
     p: Power = None
-    solver: str = "newton"
+    solver: str = "auto"
     tol: float = 1e-3
     max_iter: int | None = None
+    max_time: float | None = None
     class_weight: Mapping[Any, float] | str | None = None
 
     def __post_init__(self) -> None:
@@ -48,6 +52,7 @@ class Settings:
             raise ParameterError(f"solver must be one of {sorted(SOLVERS)}, but it is {describe(self.solver)}.")
         if self.max_iter is not None:
             self._set("max_iter", _count(self.max_iter))
+        self._set("max_time", check_max_time(self.max_time))
         self._set("p", _power(self.p))
         self._set("class_weight", _class_weight(self.class_weight))
 

@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from spnmkl.data import Choices, Preparation, SplitSettings
 from spnmkl.estimator import SPNMKLClassifier
-from spnmkl.model_file import HISTORY, STATUSES, load_model, save_model
+from spnmkl.history import NUMBERS, STATUSES, history_arrays, read_history
+from spnmkl.model_file import load_model, save_model
 from spnmkl.runs.archive import Reader, Writer
 from spnmkl.runs.scores import score
 from spnmkl.runs.settings import Settings
 from spnmkl.runs.training import Run
 from spnmkl.selection import CrossValidation, RegularizationPath
-from spnmkl.solution import Record, Solution
+from spnmkl.solution import Solution
 from spnmkl.structure import SPN
 
 MODEL = "model.spnmkl"
@@ -163,9 +164,15 @@ def _write_solution(writer: Writer, folder: str, solution: Solution) -> None:
     """Without its structure and labels, which solutions of one run share."""
     writer.json(
         f"{folder}/solution.json",
-        {"status": solution.status, "solver": solution.solver, "pruned": solution.pruned},
+        {
+            "status": solution.status,
+            "solver": solution.solver,
+            "methods": [record.method for record in solution.history],
+            "pruned": solution.pruned,
+        },
     )
     products = list(solution.beta)
+    history, weights = history_arrays(solution.history, products)
     arrays = {
         "numbers": [getattr(solution, name) for name in _NUMBERS],
         "products": [[getattr(solution, name)[v] for v in products] for name in _PER_PRODUCT],
@@ -173,8 +180,8 @@ def _write_solution(writer: Writer, folder: str, solution: Solution) -> None:
         "witness": np.atleast_2d(solution.witness_alpha),
         "intercept": np.atleast_1d(solution.intercept),
         "C": solution.C,
-        "history": np.reshape([[getattr(r, name) for name in HISTORY] for r in solution.history], (-1, len(HISTORY))),
-        "weights": np.reshape([[r.beta[v] for v in products] for r in solution.history], (-1, len(products))),
+        "history": history,
+        "weights": weights,
     }
     for name, values in arrays.items():
         writer.array(f"{folder}/{name}.npy", values, np.float64)
@@ -198,9 +205,12 @@ def _read_solution(reader: Reader, folder: str, spn: SPN, classes: NDArray, y: N
     )
     intercept = reader.floats(f"{folder}/intercept.npy", n_problems)
     binary = n_problems == 1
+    rows = reader.array(f"{folder}/history.npy", np.float64, None, len(NUMBERS))
+    weights = reader.floats(f"{folder}/weights.npy", len(rows), len(products), at_least=0.0)
     with reader.part(f"{folder}/solution.json"):
         if document["status"] not in STATUSES:
             raise ValueError("the status is unknown")
+        solver = text(document["solver"])
         pruned = {v: int(iteration) for v, iteration in document["pruned"].items() if v in products}
         return Solution(
             spn=spn,
@@ -208,26 +218,14 @@ def _read_solution(reader: Reader, folder: str, spn: SPN, classes: NDArray, y: N
             intercept=float(intercept[0]) if binary else intercept,
             classes=classes,
             status=document["status"],
-            history=_read_history(reader, folder, products),
+            history=read_history(rows, weights, document.get("methods"), products, solver),
             pruned=pruned,
             y=y,
             C=reader.floats(f"{folder}/C.npy", n, at_least=0.0),
-            solver=text(document["solver"]),
+            solver=solver,
             witness_alpha=witness[0] if binary else witness,
             **known,
         )
-
-
-def _read_history(reader: Reader, folder: str, products: tuple[str, ...]) -> tuple[Record, ...]:
-    rows = reader.array(f"{folder}/history.npy", np.float64, None, len(HISTORY))
-    weights = reader.floats(f"{folder}/weights.npy", len(rows), len(products), at_least=0.0)
-    records = []
-    for k, (row, values) in enumerate(zip(rows.tolist(), weights.tolist(), strict=True), 1):
-        stored: dict[str, Any] = dict(zip(HISTORY, row, strict=True))
-        stored |= {name: int(stored[name]) for name in ("circuit_size", "evaluations")}
-        beta = dict(zip(products, values, strict=True))
-        records.append(Record(iteration=k, beta=beta, pruned=tuple(v for v in products if beta[v] <= 0), **stored))
-    return tuple(records)
 
 
 def _write_selection(writer: Writer, folder: str, run: Run) -> None:

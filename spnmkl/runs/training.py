@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -202,7 +203,7 @@ def trace_C(
     )
 
 
-def _but_C(settings: Settings, n_threads: int | None, stop: Callable[[], bool] | None) -> dict[str, object]:
+def _but_C(settings: Settings, n_threads: int | None, stop: Callable[[], bool] | None) -> dict[str, Any]:
     options = settings.solver_options() | {"n_threads": n_threads, "stop": stop}
     del options["C"]
     return options

@@ -7,11 +7,11 @@ import math
 from spnmkl.data.words import counted, quoted
 from spnmkl.runs.scores import share_right
 from spnmkl.runs.training import Run
-from spnmkl.solution import Solution
+from spnmkl.solution import METHODS, Solution, methods_text
 
 MOST_NAMED = 6
 FAR_ABOVE = 0.15  # of the training accuracy over that of the test, to speak of it
-SOLVER_NAMES = {"newton": "second order", "paper": "Algorithm 1"}
+SOLVER_NAMES = {"auto": "automatic", **METHODS}
 
 
 def ending(solution: Solution) -> str:
@@ -29,6 +29,8 @@ def ending(solution: Solution) -> str:
     how = {
         "interrupted": f"Stopped after {counted(len(solution.history), 'iteration')}",
         "iteration_limit": f"Ended at the limit of {counted(len(solution.history), 'iteration')}",
+        "time_limit": f"Ended at the limit of time after {counted(len(solution.history), 'iteration')}",
+        "precision": "Rounding allows no further progress",
         "stalled": "No further progress was possible",
         "hand-set": "Weights set by hand",
     }.get(solution.status, solution.status)
@@ -80,6 +82,11 @@ def effort(run: Run) -> str:
     history = run.solution.history
     evaluations = history[-1].evaluations if history else 0
     return f"{run.seconds:.3g} s, {counted(len(history), 'iteration')}, {counted(evaluations, 'evaluation')}"
+
+
+def methods(solution: Solution) -> str:
+    """Which methods learned the weights, as a part of a sentence; empty where no training is stored."""
+    return methods_text(solution.history)
 
 
 def percent(share: float) -> str:

@@ -18,9 +18,9 @@ from spnmkl.circuit.measure import second_moment
 from spnmkl.circuit.program import Floats
 from spnmkl.problem import Problem
 from spnmkl.solvers.factor import Factors, solved
-from spnmkl.solvers.iterate import Iterate
-from spnmkl.solvers.start import trivial_objective
-from spnmkl.solvers.workspace import Point, Slope, Workspace
+from spnmkl.solvers.iterate import Iterate, trivial_objective
+from spnmkl.solvers.sturdy import SturdyWorkspace
+from spnmkl.solvers.workspace import Point, Slope
 
 _LOWEST, _HIGHEST = -0.8, 4.0  # of the relative step z in τ
 _FIRST_RADIUS = 0.6  # farther, a start that costs too much would fall to β = 0
@@ -75,7 +75,7 @@ class _Model:
 class _Descent:
     def __init__(self, problem: Problem, tol: float) -> None:
         self.problem, self.tol = problem, tol
-        self.work, self.factors = Workspace(problem), Factors()
+        self.work, self.factors = SturdyWorkspace(problem), Factors()
         found = problem.circuit.derivations.smallest_exponents()
         least = np.array([float(found[v]) for v in problem.circuit.products])
         self.alone = least >= problem.p - 1e-12

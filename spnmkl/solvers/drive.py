@@ -10,27 +10,22 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from spnmkl.certificate import Dual, dual, kkt_residuals, primal, relative_gap, search_dual
-from spnmkl.circuit.program import Floats
+from spnmkl.certificate import Dual, dual, kkt_residuals, primal, relative_gap
 from spnmkl.circuit.source import KernelSource
 from spnmkl.errors import KernelError, ParameterError
 from spnmkl.problem import Power, Problem, build_problem
 from spnmkl.solution import Certificate, Record, Solution
+from spnmkl.solvers.deadline import Deadline
 from spnmkl.solvers.iterate import Iterate
-from spnmkl.solvers.newton import newton
-from spnmkl.solvers.nonconvex import nonconvex_iterates, zero_iterate
-from spnmkl.solvers.paper import paper
-from spnmkl.solvers.start import coarse, first_weights, smallest_C, trivial_objective
+from spnmkl.solvers.start import smallest_C
+from spnmkl.solvers.strategy import SOLVERS, Begin, iterates
 from spnmkl.structure import SPN
 from spnmkl.structure.nodes import describe
 from spnmkl.threads import single_threaded_blas
 
 Callback = Callable[[Record], object]
-Solver = Callable[[Problem, Floats, float], Iterator[Iterate]]
-SOLVERS: dict[str, Solver] = {"newton": newton, "paper": paper}
-_COARSE_TOL, _COARSE_ITERATIONS = 0.1, 30
 _IMPOSSIBLE = -1e-6  # a gap below it, rounding aside, disproves the input
-DEFAULT_ITERATIONS = {"newton": 500, "paper": 2000}
+DEFAULT_ITERATIONS = {"auto": 500, "interior": 500, "newton": 500, "paper": 2000}
 
 
 class TrivialSolutionWarning(UserWarning):
@@ -45,13 +40,14 @@ def solve(
     C: float = 1.0,
     lam: float = 1.0,
     p: Power = None,
-    solver: str = "newton",
+    solver: str = "auto",
     tol: float = 1e-3,
     max_iter: int | None = None,
+    max_time: float | None = None,
     sample_weight: ArrayLike | None = None,
     class_weight: Mapping[object, float] | str | None = None,
     callback: Callback | None = None,
-    start: Mapping[str, float] | None = None,
+    start: Mapping[str, float] | Solution | None = None,
     n_threads: int | None = None,
     warn: bool = True,
     stop: Callable[[], bool] | None = None,
@@ -66,12 +62,15 @@ def solve(
     C, lam : weights of the loss and of λ Σ_v c_v β_v^{p_v}; where all p are equal only C need be tuned.
     p : exponents: None (the structure's own), one number for all, a mapping from product to number, or "sparse"
         (the smallest exponent each product has on its paths, at which inner nodes can vanish too).
-    solver : "newton", or "paper" (Algorithm 1, slow, for teaching).
+    solver : "auto" (Newton's method, path following where that struggles), one of them alone, "newton" or "interior"
+        (p ≥ 1), or "paper" (Algorithm 1, slow, for teaching).
     tol : relative gap (P − D)/P to reach.
-    max_iter : outer iterations, by default 500 (newton) or 2000 (paper).
+    max_iter : outer iterations, by default 500, or 2000 for "paper".
+    max_time : seconds after which the solver ends as soon as it can, with the best weights so far, their gap and
+        status "time_limit".
     sample_weight, class_weight : scale C per sample; class_weight may be "balanced".
     callback : called with a `Record` after every outer iteration; returning False stops.
-    start : weights to begin with, for example of a solution at a nearby C.
+    start : weights to begin with, or a solution of the same samples, for example at a nearby C, whose α serves too.
     n_threads : by default all cores.
     warn : whether to warn where C is so small that all weights are zero. Python's own way to silence a warning would
         silence it in all threads.
@@ -89,6 +88,7 @@ def solve(
     if max_iter is not None and (not isinstance(max_iter, (int, np.integer)) or max_iter < 1):
         raise ParameterError(f"max_iter must be a whole number of at least 1, but it is {max_iter!r}.")
     check_callback(callback)
+    deadline = Deadline(max_time, stop)
     with single_threaded_blas():
         problem, classes = build_problem(
             spn,
@@ -101,14 +101,26 @@ def solve(
             class_weight=class_weight,
             n_threads=n_threads,
         )
-        problem = replace(problem, stop=stop)
-        begin = None if start is None else problem.beta_array(start)
-        run = _Run(problem, tol, callback, DEFAULT_ITERATIONS[solver] if max_iter is None else int(max_iter))
-        status = run.follow(_iterates(problem, solver, tol, begin))
+        problem = replace(problem, stop=deadline)
+        begin = None if start is None else _begin(problem, start, classes)
+        most = DEFAULT_ITERATIONS[solver] if max_iter is None else int(max_iter)
+        run = _Run(problem, tol, callback, most, deadline)
+        status = run.follow(iterates(problem, solver, tol, begin))
         solution = run.solution(spn, np.array(y), classes, solver, status)
     if warn and run.best is not None and run.best.smallest_C is not None:
         warnings.warn(_trivial_sentence(run.best.smallest_C), TrivialSolutionWarning, stacklevel=2)
     return solution
+
+
+def _begin(problem: Problem, start: Mapping[str, float] | Solution, classes: NDArray) -> Begin:
+    """Weights by name; of a solution over the same samples and classes also α, scaled to this C."""
+    if not isinstance(start, Solution):
+        return Begin(problem.beta_array(start))
+    beta, alpha = problem.beta_array(start.beta), np.atleast_2d(start.alpha)
+    if alpha.shape != problem.Y.shape or not np.array_equal(start.classes, classes):
+        return Begin(beta)
+    grown = np.divide(problem.C, start.C, out=np.zeros(problem.n), where=start.C > 0)
+    return Begin(beta, np.minimum(alpha * np.maximum(grown, 1.0), problem.C))
 
 
 def check_callback(callback: object) -> None:
@@ -161,72 +173,14 @@ def C_min(
     return bracket.low
 
 
-def _iterates(problem: Problem, solver: str, tol: float, begin: Floats | None) -> Iterator[Iterate]:
-    method = SOLVERS[solver]
-    positive = None if begin is None or not begin.any() else _usable_start(problem, solver, begin)
-    if (problem.p == 1).all():
-        yield from _lasso_iterates(
-            problem, solver, tol, _coarse_weights(problem, solver) if positive is None else positive
-        )
-    elif positive is not None:
-        yield from method(problem, positive, tol)
-    elif problem.bounded:
-        yield from method(problem, _coarse_weights(problem, solver), tol)
-    else:
-        yield from nonconvex_iterates(problem, method, tol)
-
-
-def _usable_start(problem: Problem, solver: str, begin: Floats) -> Floats:
-    """Weights above zero; Newton's method can bring back from zero whole components that may vanish, so these stay."""
-    gone = np.ones(len(problem.homogeneous), dtype=bool)
-    np.logical_and.at(gone, problem.components, begin <= 0)
-    stays = (gone & problem.homogeneous)[problem.components] & (problem.bounded and solver == "newton")
-    return np.where((begin > 0) | stays, begin, 1e-3 * begin.max())
-
-
-def _coarse_weights(problem: Problem, solver: str) -> Floats:
-    """Nearly optimal weights of a sample of the rows, where a step costs little; else equal ones at a good scale."""
-    small = coarse(problem) if solver == "newton" and problem.bounded else None
-    if small is None:
-        return first_weights(problem)
-    for k, iterate in enumerate(newton(small, beta := first_weights(small), _COARSE_TOL)):
-        if iterate.objective >= trivial_objective(small) or k == _COARSE_ITERATIONS:
-            break
-        beta = iterate.beta
-        if relative_gap(iterate.objective, iterate.dual.value) <= _COARSE_TOL or _asked_to_stop(problem):
-            break
-    return beta
-
-
-def _asked_to_stop(problem: Problem) -> bool:
-    return problem.stop is not None and problem.stop()
-
-
-def _lasso_iterates(problem: Problem, solver: str, tol: float, beta: Floats) -> Iterator[Iterate]:
-    """p = 1: a start that is no better than β = 0 asks whether C exceeds C_min at all."""
-    trivial = trivial_objective(problem)
-    for iterate in SOLVERS[solver](problem, beta, tol):
-        if iterate.objective >= trivial:
-            break
-        yield iterate
-    else:
-        return
-    for bracket in smallest_C(problem, max_rounds=100):
-        if bracket.low >= 1:
-            zero = zero_iterate(problem, bracket.a, 1)
-            proof = search_dual(problem, bracket.a, bracket.beta)
-            yield replace(zero, dual=proof, smallest_C=bracket.low)
-            return
-        if bracket.high < 1 or bracket.high < bracket.low * (1 + 0.1 * tol):
-            break
-    yield from SOLVERS[solver](problem, first_weights(problem, bracket.beta), tol)
-
-
 class _Run:
     """Follows a solver: keeps the history and the best point, and decides when to stop."""
 
-    def __init__(self, problem: Problem, tol: float, callback: Callback | None, max_iter: int) -> None:
+    def __init__(
+        self, problem: Problem, tol: float, callback: Callback | None, max_iter: int, deadline: Deadline
+    ) -> None:
         self.problem, self.tol, self.callback, self.max_iter = problem, tol, callback, max_iter
+        self.deadline = deadline
         self.history: list[Record] = []
         self.best: Iterate | None = None
         self.dual = Dual(-np.inf, np.zeros_like(problem.Y), np.ones(len(problem.p)))
@@ -236,8 +190,8 @@ class _Run:
     def follow(self, iterates: Iterator[Iterate]) -> str:
         for iterate in iterates:
             record = self.note(iterate)
-            proceed = self.callback is None or self.callback(record) is not False
-            proceed &= not _asked_to_stop(self.problem)
+            refused = self.callback is not None and self.callback(record) is False
+            early = "interrupted" if refused else self.deadline.status
             if record.gap <= self.tol and self.certified().gap <= self.tol:
                 if self.certified().gap < _IMPOSSIBLE:
                     raise KernelError(
@@ -245,11 +199,11 @@ class _Run:
                         "semidefinite; check the kernels, for example by their smallest eigenvalue."
                     )
                 return "optimal"
-            if not proceed:
-                return "interrupted"
+            if early is not None:
+                return early
             if len(self.history) >= self.max_iter:
                 return "stationary" if self.stationary else "iteration_limit"
-        return "stationary" if self.stationary else "stalled"
+        return self.deadline.status or ("stationary" if self.stationary else "precision")
 
     def rank(self, iterate: Iterate) -> float:
         """The objective; without a bound, a point that is not stationary must be better by more than the tolerance."""
@@ -262,7 +216,7 @@ class _Run:
         return not self.problem.bounded and self.best is not None and self.best.stationarity <= self.tol
 
     def note(self, iterate: Iterate) -> Record:
-        if self.best is None or self.rank(iterate) < self.rank(self.best):
+        if self.best is None or iterate.final or self.rank(iterate) < self.rank(self.best):
             self.best = iterate
         if iterate.dual.value > self.dual.value:
             self.dual = iterate.dual
@@ -277,6 +231,7 @@ class _Run:
             circuit_size=iterate.circuit_size,
             evaluations=iterate.evaluations,
             seconds=time.perf_counter() - self.started,
+            method=iterate.method,
         )
         self.history.append(record)
         return record

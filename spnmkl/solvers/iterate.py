@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spnmkl.certificate import Dual
+import numpy as np
+
+from spnmkl.certificate import Dual, best_intercept
 from spnmkl.circuit.program import Floats
+from spnmkl.problem import Problem
 
 
 @dataclass(frozen=True)
@@ -20,7 +23,9 @@ class Iterate:
     circuit_size : multiplications per kernel entry of the active circuit.
     evaluations : kernels K(β) formed on all rows so far.
     smallest_C : C_min as a multiple of the given C, where this is the trivial solution below it.
+    final : better than any before it though its objective may not be: as good to the tolerance, and simpler.
     witness, flows : what stands in for zero weights, and the flows with it at α, where all terms were looked at.
+    method : which one made it, one of `solution.METHODS`.
     """
 
     beta: Floats
@@ -34,3 +39,19 @@ class Iterate:
     smallest_C: float | None = None
     witness: Floats | None = None
     flows: Floats | None = None
+    final: bool = False
+    method: str = "newton"
+
+
+def trivial_objective(problem: Problem) -> float:
+    """J(0): the hinge loss of the best constant classifier, over the classes."""
+    positive = np.where(problem.Y > 0, problem.C, 0.0).sum(axis=1)
+    return float(2 * np.minimum(positive, problem.C.sum() - positive).sum())
+
+
+def trivial_iterate(problem: Problem, alpha: Floats, proof: Dual, evaluations: int, method: str) -> Iterate:
+    """β = 0: the best constant classifier."""
+    nothing = np.zeros(problem.n)
+    intercept = np.array([best_intercept(nothing, y, problem.C)[0] for y in problem.Y])
+    beta = np.zeros(len(problem.p))
+    return Iterate(beta, alpha, intercept, trivial_objective(problem), proof, 0.0, 0, evaluations, method=method)

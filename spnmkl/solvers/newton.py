@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
-from numba import njit
 from numpy.typing import NDArray
 
-from spnmkl.certificate import Dual, balanced, dual_value, flows_at, improved_witness, relative_gap, search_dual
+from spnmkl.certificate import Dual, balanced, dual_value, flows_at, relative_gap
 from spnmkl.circuit.measure import second_moment
 from spnmkl.circuit.program import Floats
 from spnmkl.problem import Problem
+from spnmkl.solvers.bound import improved_witness, search_dual
 from spnmkl.solvers.descent import descend, mm_step
 from spnmkl.solvers.factor import Factors, solved
-from spnmkl.solvers.iterate import Iterate
-from spnmkl.solvers.start import trivial_objective
-from spnmkl.solvers.workspace import Point, Slope, Workspace
+from spnmkl.solvers.iterate import Iterate, trivial_objective
+from spnmkl.solvers.qp import bounded_qp
+from spnmkl.solvers.workspace import Budget, Point, Slope, Workspace
 
 _LOWEST, _HIGHEST = -0.8, 4.0  # of the relative step z
 _TRIALS, _SHRINK = 4, 0.35  # of the step-length test
@@ -32,26 +32,6 @@ _SINGLE = 1e-4  # the curvature is computed in single precision while the optimu
 _STALLED = 8  # steps without progress before giving up
 
 
-@njit(nogil=True, cache=True)
-def _bounded_qp(H, g, low, high, sweeps):  # type: ignore[no-untyped-def]
-    """min ½ zᵀHz + gᵀz over low ≤ z ≤ high by coordinate descent."""
-    z = np.zeros(len(g))
-    Hz = np.zeros(len(g))
-    for _ in range(sweeps):
-        largest = 0.0
-        for i in range(len(g)):
-            if H[i, i] <= 0.0:
-                continue
-            move = min(max(z[i] - (g[i] + Hz[i]) / H[i, i], low[i]), high[i]) - z[i]
-            if move != 0.0:
-                z[i] += move
-                Hz += H[i] * move
-                largest = max(largest, abs(move))
-        if largest < 1e-12:
-            break
-    return z
-
-
 Verdict = tuple[NDArray[np.bool_], Floats | None]  # a component, and the direction to seed it with (None: prune it)
 
 
@@ -63,15 +43,28 @@ class _Step:
     turn: Floats  # (classes, n) the first-order change of α
 
 
-def newton(problem: Problem, beta: Floats, tol: float) -> Iterator[Iterate]:
-    """Descend from β > 0, yielding every accepted point; ends when nothing improves any more."""
-    return _Newton(problem, tol).run(beta) if problem.bounded else descend(problem, beta, tol)
+def newton(
+    problem: Problem, beta: Floats, tol: float, *, alpha: Floats | None = None, budget: Budget | None = None
+) -> Iterator[Iterate]:
+    """Descend from β > 0, yielding every accepted point; ends when nothing improves any more.
+
+    Raises
+    ------
+    Struggling
+        The SVMs take more steps than the budget, if there is one.
+    """
+    if not problem.bounded:
+        return descend(problem, beta, tol)
+    method = _Newton(problem, tol, budget)
+    if alpha is not None:
+        method.work.alpha = balanced(np.clip(alpha, 0.0, problem.C), problem.Y)
+    return method.run(beta)
 
 
 class _Newton:
-    def __init__(self, problem: Problem, tol: float) -> None:
+    def __init__(self, problem: Problem, tol: float, budget: Budget | None) -> None:
         self.problem, self.tol = problem, tol
-        self.work, self.factors = Workspace(problem, rescale=True), Factors()
+        self.work, self.factors = Workspace(problem, rescale=True, budget=budget), Factors()
         self.alone = vanishes_alone(problem)
         self.cheap_witness = problem.circuit.mixture is not None  # another β̃ for the same α takes no pass
         self.dual = Dual(-np.inf, np.zeros_like(problem.Y), np.ones(len(problem.p)))
@@ -304,7 +297,7 @@ class _Newton:
         low = np.where(entering, 0.0, np.where(self.alone, -1.0, _LOWEST))
         active = np.flatnonzero(sigma > 0)
         z = np.zeros(len(beta))
-        z[active] = _bounded_qp(
+        z[active] = bounded_qp(
             np.ascontiguousarray(H[np.ix_(active, active)]),
             gradient[active],
             low[active],

@@ -9,21 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 
-from spnmkl.certificate import Dual, primal, relative_gap
+from spnmkl.certificate import Dual, relative_gap
 from spnmkl.circuit.program import Floats
 from spnmkl.problem import Problem
-from spnmkl.solvers.iterate import Iterate
+from spnmkl.solvers.interior import interior
+from spnmkl.solvers.iterate import Iterate, trivial_iterate, trivial_objective
 from spnmkl.solvers.newton import newton
-from spnmkl.solvers.start import fitting_weights, light_side, trivial_objective
+from spnmkl.solvers.start import fitting_weights, light_side
+from spnmkl.solvers.workspace import Budget, Struggling
 
 Solver = Callable[[Problem, Floats, float], Iterator[Iterate]]
 _ROUNDS = 4  # of five starts each
 _SLOW_STARTS = 3  # uneven ones for a method whose descents take hundreds of steps
 _EVALUATIONS, _ROWS = 400, 300  # no new start after so many, fewer in proportion on more rows
 _NEARLY_ZERO = 1e-4
+_ROUGH, _ROUGH_STEPS = 1e-2, 20  # of the problems with a larger p
 _SETTLING, _HOPELESS = 0.02, 20.0  # once its residual is small, a descent seldom gains so many residuals more
 
 
@@ -39,14 +43,16 @@ def nonconvex_iterates(problem: Problem, method: Solver, tol: float) -> Iterator
     else:
         yield from search.short()
     if problem.path_sums[0].min() >= 1:
-        yield zero_iterate(problem, light_side(problem.Y, problem.C)[0], search.spent)
+        alpha = light_side(problem.Y, problem.C)[0]
+        no_bound = Dual(-np.inf, alpha, np.ones(len(problem.p)))
+        yield trivial_iterate(problem, alpha, no_bound, search.spent, search.name)
 
 
 class _Search:
     def __init__(self, problem: Problem, method: Solver, tol: float) -> None:
         self.problem, self.method, self.tol = problem, method, tol
         self.rng = np.random.default_rng(0)
-        self.spent = 0
+        self.spent, self.name = 0, ""
         self.fitting = fitting_weights(problem)
         self.found: list[Iterate] = []  # local optima, the best first
 
@@ -76,6 +82,7 @@ class _Search:
             if self.hopeless(iterate):
                 break
         self.spent += iterate.evaluations
+        self.name = iterate.method
         if iterate.beta.any() and iterate.stationarity <= self.tol:
             self.found = sorted([*self.found, iterate], key=lambda known: known.objective)
 
@@ -126,18 +133,24 @@ class _Search:
         problem, beta = self.problem, self.fitting
         low, high = np.minimum(problem.p, 1.0), np.maximum(problem.p, 1.0)
         for easier in (replace(problem, p=high), replace(problem, p=high * low**0.5)):
-            for k, iterate in enumerate(newton(easier, beta, 1e-2)):
-                if k == 20 or min(iterate.stationarity, relative_gap(iterate.objective, iterate.dual.value)) <= 1e-2:
-                    break
-            self.spent += iterate.evaluations
-            if iterate.objective < trivial_objective(problem):
+            iterate = _roughly(easier, beta)
+            self.spent += 0 if iterate is None else iterate.evaluations
+            if iterate is not None and iterate.objective < trivial_objective(problem):
                 beta = np.maximum(iterate.beta, 1e-3 * iterate.beta.max())
         return beta
 
 
-def zero_iterate(problem: Problem, alpha: Floats, evaluations: int) -> Iterate:
-    """β = 0: the best constant classifier."""
-    beta = np.zeros(len(problem.p))
-    intercept = primal(problem, beta, alpha).intercept
-    no_bound = Dual(-np.inf, alpha, np.ones(len(beta)))
-    return Iterate(beta, alpha, intercept, trivial_objective(problem), no_bound, 0.0, 0, evaluations)
+def _roughly(problem: Problem, beta: Floats) -> Iterate | None:
+    """A point within a hundredth of stationary or optimal, or after some steps; None where rounding allows none."""
+    try:
+        return _first_good(newton(problem, beta, _ROUGH, budget=Budget(problem)))
+    except (Struggling, FloatingPointError):  # only where p ≥ 1
+        return _first_good(interior(problem, _ROUGH))
+
+
+def _first_good(iterates: Iterator[Iterate]) -> Iterate | None:
+    iterate = None
+    for iterate in islice(iterates, _ROUGH_STEPS):
+        if min(iterate.stationarity, relative_gap(iterate.objective, iterate.dual.value)) <= _ROUGH:
+            break
+    return iterate

@@ -10,9 +10,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from spnmkl.certificate import Dual, quadratic_flows, relative_gap, search_dual
+from spnmkl.certificate import Dual, quadratic_flows, relative_gap
 from spnmkl.circuit.program import Circuit, Floats
 from spnmkl.problem import Problem
+from spnmkl.solvers.bound import search_dual
 from spnmkl.solvers.iterate import Iterate
 from spnmkl.solvers.workspace import Workspace
 
@@ -48,6 +49,7 @@ def paper(problem: Problem, beta: Floats, tol: float) -> Iterator[Iterate]:
             stationarity,
             circuit.size,
             work.evaluations,
+            method="paper",
         )
         if not problem.bounded and stationarity <= tol:
             return

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from spnmkl.certificate import flows_at, improved_witness
-from spnmkl.circuit.evaluate import kernel_matrix
+from spnmkl.certificate import balanced, flows_at
+from spnmkl.circuit.evaluate import kernel_matrix, representable, term_responses
 from spnmkl.circuit.program import Floats
-from spnmkl.circuit.source import EveryKth, MatrixSource
+from spnmkl.circuit.source import EveryKth, KernelSource, MatrixSource, diagonals
 from spnmkl.problem import Problem
-from spnmkl.solvers.svm import least_norm, solve_svm
+from spnmkl.solvers.bound import improved_witness
+from spnmkl.solvers.iterate import trivial_objective
+from spnmkl.solvers.svm import SVMSolution, least_norm, solve_svm
 
 _SAMPLE = 250
+_ROUNDS, _SETTLED = 8, 0.3  # steps to a scale; a change of it, as a logarithm, that does not matter
+_ROUGH_STEPS = 40  # of SMO, per row: a scale needs no more than a rough value
 _COARSE_ROWS = 150  # below, the rows left out are not worth a problem of their own
 _COARSE_SHARE, _COARSE_ENTRIES = 1.6, 2**26  # of the copied kernels: at most so many n×n, and at most half a gigabyte
 
@@ -32,37 +36,91 @@ class Bracket:
 def smallest_C(problem: Problem, max_rounds: int = 400) -> Iterator[Bracket]:
     """Ever tighter brackets of C_min; needs p = 1 throughout.
 
-    V = min over a ∈ A0 of max over cᵀβ = 1 of F(β; a), by alternating between a and β.
+    V = min over a ∈ A0 of max over cᵀβ = 1 of F(β; a), by alternating between a and β. Flows that rounding alone can
+    leave are none: where that is all of them, V = 0 and no C is enough.
     """
-    c, Y, s = problem.c, problem.Y, problem.C
+    c, X = problem.c, problem.circuit.X
+    root = slice(problem.circuit.operation_start[-2], None)
     beta = np.full(len(c), 1.0 / c.sum())
-    a, lower = light_side(Y, s)
+    a, _ = light_side(problem.Y, problem.C)
     K = np.empty((problem.n, problem.n))
+    diagonal = _diagonal_source(problem)
     lowest, highest = 0.0, np.inf  # of V
     best = beta
     for _ in range(max_rounds):
         kernel_matrix(problem.circuit, problem.circuit.weights(beta), problem.source, K, problem.n_threads)
-        a = np.array([least_norm(K, y, low, s, start, 1e-8) for y, low, start in zip(Y, lower, a, strict=True)])
-        flows_of = flows_at(problem, a)
-        flows = flows_of(beta)
-        D = np.maximum(problem.circuit.X.T @ flows, 0.0)  # a constant kernel's may round to less
-        value = D.sum() / (c * beta).sum()
+        a, floor = _least_energy(problem, K, a)
+        flows_of = _flows_above_rounding(problem, a, diagonal)
+        flows, noise = flows_of(beta)
+        D = X.T @ flows
+        value = (floor - noise[root].sum()) / (c * beta).sum()
         if value > lowest:
             lowest, best = value, beta
         witness = np.maximum(beta, 1e-4 * beta.max())
         for _ in range(4):
-            witness_flows = flows_of(witness)
-            steepest = ((problem.circuit.X.T @ witness_flows) / (witness * c)).max()
+            witness_flows, _ = flows_of(witness)
+            steepest = ((X.T @ witness_flows) / (witness * c)).max()
             if steepest >= highest * (1 - 1e-6):
                 break
             highest = steepest
             witness = improved_witness(problem, witness, witness_flows)
         low, high = ((problem.lam / V) ** 0.5 if V > 0 else np.inf for V in (highest, lowest))
         yield Bracket(low, high, best, a)
-        if highest <= 0:
-            return  # the kernels tell no two samples of different classes apart
-        beta = np.sqrt(beta * D / c)
-        beta = np.maximum(beta / (c * beta).sum(), 1e-13 * beta.max())
+        if highest <= 0 or (problem.stop is not None and problem.stop()):
+            return
+        beta = np.sqrt(beta * D / c) if D.any() else witness
+        beta = beta / (c * beta).sum()
+        beta = np.maximum(beta, 1e-13 * beta.max())
+
+
+@np.errstate(over="ignore")
+def _least_energy(problem: Problem, K: Floats, a: Floats) -> tuple[Floats, float]:
+    """The a ∈ A0 of least energy ½ Σ_c (a_c∘y_c)ᵀK(a_c∘y_c), begun at the last one, and what none is below."""
+    Y, s = problem.Y, problem.C
+    _, lower = light_side(Y, s)
+    representable(a.sum(axis=1) ** 2 * np.diagonal(K).max())  # all that follows is at most that
+    a = np.array([least_norm(K, y, low, s, start, 1e-8) for y, low, start in zip(Y, lower, a, strict=True)])
+    G = Y * ((a * Y) @ K)
+    # The energy is convex, so above its tangent, which is least where the smallest forces take all.
+    least = sum(g @ _least_along(g, low, s, own.sum()) for g, low, own in zip(G, lower, a, strict=True))
+    return a, float(least - (a * G).sum() / 2)
+
+
+def _least_along(g: Floats, lower: Floats, upper: Floats, total: float) -> Floats:
+    """argmin gᵀa over lower ≤ a ≤ upper with the given total."""
+    order = np.argsort(g)
+    room = (upper - lower)[order]
+    a = lower.copy()
+    a[order] += np.clip(total - lower.sum() - (np.cumsum(room) - room), 0.0, room)
+    return a
+
+
+def _flows_above_rounding(
+    problem: Problem, a: Floats, diagonal: KernelSource
+) -> Callable[[Floats], tuple[Floats, Floats]]:
+    """β ↦ its quadratic flows at a, in two parts: those that are seen, and those that rounding alone may leave.
+
+    Of a kernel Σ_ij a_i |K_ij| a_j ≤ (Σ_i a_i)(Σ_i a_i K_ii), which bounds what is summed. An entry is made of some
+    factors, and a quadratic form sums n numbers twice; each of these steps may round.
+    """
+    circuit, flows_of = problem.circuit, flows_at(problem, a)
+    weight = (a.sum(axis=1, keepdims=True) * a).sum(axis=0)
+    row = np.concatenate([[1.0], weight])[None]
+    share = (problem.n + circuit.size) * np.finfo(float).eps
+
+    def split(beta: Floats) -> tuple[Floats, Floats]:
+        flows, W = flows_of(beta), circuit.weights(beta)
+        seen = flows > share * W * term_responses(circuit, W, diagonal, row)[:, 0, 0] / 2
+        return np.where(seen, flows, 0.0), np.where(seen, 0.0, flows)
+
+    return split
+
+
+def _diagonal_source(problem: Problem) -> KernelSource:
+    """The diagonals as one row of a kernel, behind a zero for the row itself."""
+    leaves = problem.circuit.leaves
+    found = diagonals(problem.source, leaves)
+    return MatrixSource({leaf: np.concatenate([[0.0], found[leaf]])[None] for leaf in leaves})
 
 
 def light_side(Y: Floats, s: Floats) -> tuple[Floats, Floats]:
@@ -75,38 +133,63 @@ def light_side(Y: Floats, s: Floats) -> tuple[Floats, Floats]:
 
 
 def first_weights(problem: Problem, direction: Floats | None = None) -> Floats:
-    """A direction (equal weights) at the scale that is best on a sample of the rows."""
-    trials = list(_scales(problem, np.ones(len(problem.p)) if direction is None else direction))
-    return min(trials, key=lambda trial: problem.regularizer(trial[0]) + trial[1])[0]
+    """A direction (equal weights) at the scale that is best on a sample of the rows, by steps as of `Workspace`."""
+    direction = np.ones(len(problem.p)) if direction is None else direction
+    K, Y, C = _sample(problem, direction)
+    p, alpha = float(problem.p.min()), np.zeros_like(Y)
+    best, best_value = direction, np.inf
+    t = 1.0 / (float(np.trace(K)) / len(K) or 1.0)
+    K *= t
+    for _ in range(_ROUNDS):
+        fits, alpha = _rough(K, Y, C, alpha)
+        value = problem.regularizer(t * direction) + sum(fit.dual for fit in fits)
+        if value < best_value:
+            best, best_value = t * direction, value
+        F, slope = (
+            sum(float(fit.alpha.sum()) - fit.dual for fit in fits),
+            problem.regularizer_slope(t * direction).sum(),
+        )
+        change = min(max((F / slope) ** (1 / (p + 1)), 0.02), 50.0) if F > 0 else 0.1
+        if abs(np.log(change)) < _SETTLED:
+            break
+        t *= change
+        K *= change
+        alpha = balanced(np.minimum(alpha / change, C), Y)
+    return best
 
 
 def fitting_weights(problem: Problem, share: float | None = None) -> Floats:
     """Equal weights at the smallest scale at which the SVM leaves at most this share of the trivial objective.
 
-    By default at the scale where the objective is least, among those that leave at most four fifths.
+    By default at the scale where the objective is least among those that leave at most four fifths.
     """
-    trials = list(_scales(problem, np.ones(len(problem.p))))
-    fitted = [trial for trial in trials if trial[1] <= (share or 0.8) * trivial_objective(problem)] or trials[-1:]
-    if share is not None:
-        return fitted[0][0]
-    return min(fitted, key=lambda trial: problem.regularizer(trial[0]) + trial[1])[0]
-
-
-def _scales(problem: Problem, direction: Floats) -> Iterator[tuple[Floats, float]]:
-    """Ever larger multiples of a direction with the value of their SVM, on a sample of the rows.
-
-    K(tβ) = tK(β), so one kernel serves all scales.
-    """
-    step = _balanced_step(problem, max(1, problem.n // _SAMPLE))
-    source = EveryKth(problem.source, step)
-    C, Y = _sampled_labels(problem, step)
-    K = kernel_matrix(problem.circuit, problem.circuit.weights(direction), source, np.empty((len(C), len(C))))
+    ones, best = np.ones(len(problem.p)), (np.inf, 0.0)
+    K, Y, C = _sample(problem, ones)
     level = float(np.trace(K)) / len(K) or 1.0
     alpha = np.zeros_like(Y)
     for t in 10.0 ** np.arange(-3.0, 4.1, 0.5) / level:
-        fits = [solve_svm(t * K, y, C, a, 0.01 * C.sum(), 200_000) for y, a in zip(Y, alpha, strict=True)]
-        alpha = np.array([fit.alpha for fit in fits])
-        yield t * direction, sum(fit.dual for fit in fits)
+        fits, alpha = _rough(t * K, Y, C, alpha)
+        value = sum(fit.dual for fit in fits)
+        if value <= (share or 0.8) * trivial_objective(problem):
+            best = min(best, (value + problem.regularizer(t * ones), t))
+            if share is not None:
+                break
+    return (best[1] or t) * ones
+
+
+def _sample(problem: Problem, beta: Floats) -> tuple[Floats, Floats, Floats]:
+    """K(β) on a sample of the rows, their labels, and C with the same total."""
+    step = _balanced_step(problem, max(1, problem.n // _SAMPLE))
+    source = problem.source if step == 1 else EveryKth(problem.source, step)
+    C, Y = _sampled_labels(problem, step)
+    K = kernel_matrix(problem.circuit, problem.circuit.weights(beta), source, np.empty((len(C), len(C))))
+    return K, Y, C
+
+
+def _rough(K: Floats, Y: Floats, C: Floats, alpha: Floats) -> tuple[list[SVMSolution], Floats]:
+    gap, most = 0.01 * C.sum(), _ROUGH_STEPS * len(C)
+    fits = [solve_svm(K, y, C, a, gap, most) for y, a in zip(Y, alpha, strict=True)]
+    return fits, np.array([fit.alpha for fit in fits])
 
 
 def coarse(problem: Problem) -> Problem | None:
@@ -128,12 +211,6 @@ def _sampled_labels(problem: Problem, step: int) -> tuple[Floats, Floats]:
     rows = slice(0, None, step)
     C = problem.C[rows] * (problem.C.sum() / max(problem.C[rows].sum(), 1e-300))
     return C, np.ascontiguousarray(problem.Y[:, rows])
-
-
-def trivial_objective(problem: Problem) -> float:
-    """J(0): the hinge loss of the best constant classifier, over the classes."""
-    positive = np.where(problem.Y > 0, problem.C, 0.0).sum(axis=1)
-    return float(2 * np.minimum(positive, problem.C.sum() - positive).sum())
 
 
 def _balanced_step(problem: Problem, step: int) -> int:

@@ -147,7 +147,7 @@ def solve_svm(
     steps, tol, refreshed = 0, 1e-2, False
     G = y * (K @ (alpha * y)) - 1.0
     while True:
-        taken, violation = _smo(K, diagonal, y, zero, C, alpha, G, tol, chunk)
+        taken, violation = _smo(K, diagonal, y, zero, C, alpha, G, tol, min(chunk, max_steps - steps))
         steps += taken
         f = y * (G + 1.0)
         intercept, loss = best_intercept(f, y, C)

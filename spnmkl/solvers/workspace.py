@@ -15,6 +15,26 @@ from spnmkl.problem import Problem
 from spnmkl.solvers.svm import SVMSolution, solve_svm
 
 _RESCALINGS, _SCALE_OFF = 4, 0.05
+_STEPS_PER_ROW, _CHEAP_STEPS = 25, 10_000
+
+
+class Struggling(Exception):
+    """SMO needs more steps than it should: the problem is one for path following."""
+
+
+class Budget:
+    """SMO steps that are granted: healthy SVMs take 1 to 7 steps per row, sick ones 40 to 16,000."""
+
+    def __init__(self, problem: Problem) -> None:
+        classes = len(problem.Y)
+        self.per_svm = max(_CHEAP_STEPS if classes == 1 else 5 * _CHEAP_STEPS, _STEPS_PER_ROW * problem.n)
+        self.left = (3.0 if classes == 1 else 1.5 * classes) * self.per_svm
+
+    def spend(self, fits: list[SVMSolution], gap: float) -> None:
+        self.left -= sum(fit.steps for fit in fits)
+        unfinished = any(fit.steps >= self.per_svm and fit.primal - fit.dual > gap for fit in fits)
+        if unfinished or self.left < 0:
+            raise Struggling
 
 
 @dataclass(frozen=True)
@@ -57,8 +77,8 @@ class Slope:
 class Workspace:
     """Holds one n×n buffer: K at the point evaluated last, which is at a better multiple of β if `rescale` is set."""
 
-    def __init__(self, problem: Problem, rescale: bool = False) -> None:
-        self.problem = problem
+    def __init__(self, problem: Problem, rescale: bool = False, budget: Budget | None = None) -> None:
+        self.problem, self.budget = problem, budget
         self.K = np.empty((problem.n, problem.n))
         self.alpha = np.zeros_like(problem.Y)
         self.evaluations = 0
@@ -108,9 +128,11 @@ class Workspace:
 
     def _solve_svms(self, gap: float) -> list[SVMSolution]:
         problem, classes = self.problem, range(len(self.problem.Y))
+        most = None if self.budget is None else self.budget.per_svm
+        gap /= len(classes)
 
         def one(c: int) -> SVMSolution:
-            return solve_svm(self.K, problem.Y[c], problem.C, self.alpha[c], gap / len(problem.Y), stop=problem.stop)
+            return solve_svm(self.K, problem.Y[c], problem.C, self.alpha[c], gap, most, stop=problem.stop)
 
         if problem.n_threads == 1 or len(classes) == 1:
             fits = [one(c) for c in classes]
@@ -118,6 +140,8 @@ class Workspace:
             with ThreadPoolExecutor(problem.n_threads) as pool:
                 fits = list(pool.map(one, classes))
         self.alpha = np.array([fit.alpha for fit in fits])
+        if self.budget is not None:
+            self.budget.spend(fits, gap)
         return fits
 
     def _better_scale(self, beta: Floats, fits: list[SVMSolution]) -> float:

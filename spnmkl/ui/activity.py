@@ -24,7 +24,7 @@ from spnmkl.runs.lesson import Lesson, lesson
 from spnmkl.runs.prepared import Prepared, prepare
 from spnmkl.runs.settings import Settings
 from spnmkl.runs.training import Run, choose_C, trace_C, train
-from spnmkl.selection import CrossValidation, PathPoint, RegularizationPath
+from spnmkl.selection import UNFINISHED, CrossValidation, PathPoint, RegularizationPath
 from spnmkl.solution import Record
 from spnmkl.solvers import C_min
 from spnmkl.structure import SPN
@@ -287,11 +287,17 @@ class Trainer:
     def _choose(self, job: Job[Any], task: Task, settings: Settings) -> CrossValidation | None:
         prepared = self.prepared(task, job.tick)
         found = choose_C(prepared, settings, _folds(prepared), _following(job), stop=lambda: job.stopping)
-        return found if np.isfinite(found.mean).any() else None
+        if np.isfinite(found.scores).any():
+            return found
+        _check_time(job, settings)
+        return None
 
     def _trace(self, job: Job[Any], task: Task, settings: Settings) -> RegularizationPath | None:
         path = trace_C(self.prepared(task, job.tick), settings, _following(job), stop=lambda: job.stopping)
-        return path if path.solutions[0].status != "interrupted" else None
+        if path.solutions[0].status not in UNFINISHED:
+            return path
+        _check_time(job, settings)
+        return None
 
     def _find_smallest_C(self, job: Job[Any], prepared: Prepared, task: Task, settings: Settings) -> None:
         job.tick("finding the smallest useful C")
@@ -308,6 +314,14 @@ class Trainer:
         else:
             self.smallest_C = None
         self.smallest_C_of = task, settings
+
+
+def _check_time(job: Job[Any], settings: Settings) -> None:
+    """Where a search ended before its first C was done although nobody stopped it."""
+    if not job.stopping:
+        raise ParameterError(
+            f"No value of C was done within {settings.max_time:g} s; allow more time under 'All settings'."
+        )
 
 
 def _folds(prepared: Prepared) -> int:

@@ -21,7 +21,7 @@ from spnmkl.runs.estimate import estimate, refusal
 from spnmkl.runs.scores import share_right
 from spnmkl.runs.settings import Settings
 from spnmkl.runs.training import Run
-from spnmkl.runs.words import doubts, effort, ending, percent, pruning
+from spnmkl.runs.words import doubts, effort, ending, methods, percent, pruning
 from spnmkl.solution import Record
 from spnmkl.structure import SPN
 from spnmkl.ui.activity import FOLDS, Activity, Kind, free_kernels, kept_bytes
@@ -236,7 +236,7 @@ def outcome(run: Run, settings: Settings) -> None:
     for doubt in doubts(run):
         st.warning(plain(doubt))
     changed = "" if run.settings == settings else " **The settings have changed since: press Train.**"
-    st.caption(f"{plain(pruning(run))} C = {run.settings.C:.3g}.{changed}")
+    st.caption(f"{plain(pruning(run))} C = {run.settings.C:.3g}. Method: {methods(run.solution)}.{changed}")
 
 
 def show_parts(work: Workspace, activity: Activity | None, run: Run | None) -> None:

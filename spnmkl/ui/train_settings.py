@@ -15,6 +15,7 @@ from spnmkl.errors import ParameterError
 from spnmkl.problem import Power
 from spnmkl.runs.settings import Settings
 from spnmkl.runs.words import SOLVER_NAMES
+from spnmkl.solvers import SOLVERS as KNOWN_SOLVERS
 from spnmkl.structure import SPN
 from spnmkl.structure.paths import product_layers
 from spnmkl.ui.activity import Trainer
@@ -29,7 +30,9 @@ POWERS = {
     "sparse": "sparse: the smallest exponents",
 }
 SOLVERS = {
-    "newton": f"{SOLVER_NAMES['newton']} (fast)",
+    "auto": f"{SOLVER_NAMES['auto']} ({SOLVER_NAMES['newton']}, {SOLVER_NAMES['interior']} where that is slow)",
+    "newton": SOLVER_NAMES["newton"],
+    "interior": SOLVER_NAMES["interior"],
     "paper": f"{SOLVER_NAMES['paper']} of the paper (slow, for teaching)",
 }
 CLASS_WEIGHTS = {"equal": "all samples alike", "balanced": "balanced: rare classes count more", "own": "by hand"}
@@ -109,8 +112,8 @@ def more_settings(trainer: Trainer, spn: SPN, classes: NDArray) -> None:
     p = _powers(trainer, spn)
     solver = st.selectbox(
         "Solver",
-        list(SOLVERS),
-        list(SOLVERS).index(settings.solver),
+        solvers := [name for name in SOLVERS if name in KNOWN_SOLVERS],
+        solvers.index(settings.solver),
         format_func=SOLVERS.__getitem__,
         key=_key(trainer, "solver"),
     )
@@ -128,6 +131,8 @@ def more_settings(trainer: Trainer, spn: SPN, classes: NDArray) -> None:
         if limited
         else None
     )
+    in_time = st.checkbox("Limit the time", settings.max_time is not None, key=_key(trainer, "timed"))
+    seconds = _most_time(trainer) if in_time else None
     _change(
         trainer,
         lam=lam,
@@ -135,7 +140,22 @@ def more_settings(trainer: Trainer, spn: SPN, classes: NDArray) -> None:
         solver=solver,
         tol=tol,
         max_iter=most,
+        max_time=seconds,
         class_weight=_class_weights(trainer, classes),
+    )
+
+
+def _most_time(trainer: Trainer) -> float:
+    now = trainer.settings.max_time or 60.0
+    return st.number_input(
+        "Seconds",
+        min(0.1, now),
+        max(1e6, now),
+        now,
+        format="%.6g",
+        key=_key(trainer, "max_time"),
+        help="Then the best weights so far are kept, and how far the optimum can be. *Choose C* and *β against C* end "
+        "after this time too, with what they have.",
     )
 
 

@@ -147,11 +147,13 @@ def test_all_settings(at: AppTest) -> None:
     labelled(at.select_slider, "Gap to prove").set_value(1e-2).run()
     labelled(at.checkbox, "Limit the iterations").set_value(True).run()
     labelled(at.number_input, "At most").set_value(7).run()
+    labelled(at.checkbox, "Limit the time").set_value(True).run()
+    labelled(at.number_input, "Seconds").set_value(300.0).run()
     labelled(at.number_input, "C, exactly").set_value(2.5).run()
     fine(finish(at))
     settings = work(at).trainer.settings
     assert (settings.C, settings.lam, settings.solver, settings.tol) == (2.5, 0.5, "paper", 1e-2)
-    assert (settings.max_iter, settings.class_weight) == (7, "balanced")
+    assert (settings.max_iter, settings.max_time, settings.class_weight) == (7, 300.0, "balanced")
     press(at, "Train")
     assert len(work(at).trainer.runs[-1].solution.history) <= 7
 

@@ -11,8 +11,9 @@ from random_structures import random_kernels, random_structure, structures
 from tolerances import COMPILED, DIFFERENCES, ROUNDING, SINGLE_PRECISION
 
 from spnmkl import SPN
-from spnmkl.circuit import Circuit, MatrixSource, compile_circuit, evaluate
-from spnmkl.circuit.evaluate import SEGMENT, apply_kernel, kernel_matrix, term_quadratics, term_responses
+from spnmkl.circuit import Circuit, MatrixSource, blocks, compile_circuit
+from spnmkl.circuit.entries import SEGMENT
+from spnmkl.circuit.evaluate import apply_kernel, kernel_matrix, term_quadratics, term_responses
 
 any_structure = structures(max_paths=60) | structures(max_paths=60, aligned=True) | structures(shared=0.0)
 quick = settings(max_examples=40, deadline=None, derandomize=True)
@@ -20,7 +21,8 @@ quick = settings(max_examples=40, deadline=None, derandomize=True)
 
 @pytest.fixture
 def threads_on_any_size(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(evaluate, "_WORTH_THREADS", 0)
+    monkeypatch.setattr(blocks, "_WORTH_LANES", 0)
+    monkeypatch.setattr(blocks, "_LANE_WORK", 1)
     yield
 
 
@@ -89,14 +91,17 @@ def test_restriction_takes_out_exactly_the_paths_through_a_product() -> None:
 
 @pytest.mark.usefixtures("threads_on_any_size")
 @pytest.mark.parametrize("seed", range(3))
-def test_two_threads_give_the_same(seed: int) -> None:
+def test_threads_give_the_same_bits(seed: int) -> None:
     structure = random_structure(np.random.default_rng(seed), max_paths=60)
     circuit, beta, kernels, expected = posed(structure, 70, seed)
-    assert_equal(evaluated(circuit, beta, kernels, n_threads=2), expected)
+    one, two = (evaluated(circuit, beta, kernels, threads) for threads in (1, 2))
+    assert_equal(one, expected)
+    np.testing.assert_array_equal(two, one)
     W, A = circuit.weights(beta), np.random.default_rng(seed).normal(size=(2, 70))
     for compute in (term_responses, term_quadratics, apply_kernel):
-        one, two = (compute(circuit, W, MatrixSource(kernels), A, threads) for threads in (1, 2))
-        assert_equal(two, one)
+        one, two, many = (compute(circuit, W, MatrixSource(kernels), A, threads) for threads in (1, 2, 5))
+        np.testing.assert_array_equal(two, one)
+        np.testing.assert_array_equal(many, one)
 
 
 @pytest.mark.parametrize("n", [SEGMENT - 1, SEGMENT, SEGMENT + 3])

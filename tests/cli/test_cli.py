@@ -176,7 +176,12 @@ STATUSES = [
     (
         ("--max-iter", "1", "--tol", "1e-9"),
         4,
-        "not certified: stopped at the limit of 1 iterations at gap ",
+        "not certified: stopped at the limit of 1 iteration at gap ",
+    ),
+    (
+        ("--max-time", "1e-9", "--tol", "1e-9"),
+        6,
+        "not certified: stopped at the limit of time after 1 iteration at gap ",
     ),
 ]
 
@@ -194,7 +199,7 @@ def test_ctrl_c_stops_the_training_and_saves_the_best(run: Run, monkeypatch: pyt
     monkeypatch.setattr(cli.Progress, "__call__", lambda *_: signal.raise_signal(signal.SIGINT) or True)
     code, out, _ = run(*FIT, "--tol", "1e-9")
     assert code == 5
-    assert out.startswith("not certified: interrupted after 1 iterations at gap ")
+    assert out.startswith("not certified: interrupted after 1 iteration at gap ")
     assert load_model("m.spnmkl").status_ == "interrupted"
     assert signal.getsignal(signal.SIGINT) is before
 
@@ -227,9 +232,16 @@ def test_certificates_in_plain_words(run: Run) -> None:
     for status, gap, sentence in (
         ("optimal", 4.1e-4, "certified optimal: gap 4.1e-04 ≤ 1e-03"),
         (
-            "stalled",
+            "precision",
             0.02,
-            "not certified: no further progress at gap 2.0e-02 > 1e-03; the optimum is at most 2% lower",
+            "not certified: rounding allows no further progress at gap 2.0e-02 > 1e-03; the optimum is at most 2% "
+            "lower",
+        ),
+        (
+            "time_limit",
+            0.5,
+            "not certified: stopped at the limit of time after 7 iterations at gap 5.0e-01 > 1e-03; the optimum is at "
+            "most 50% lower",
         ),
         (
             "iteration_limit",
@@ -239,7 +251,39 @@ def test_certificates_in_plain_words(run: Run) -> None:
     ):
         changed = replace(solution, status=status, gap=gap, history=history)
         assert cli.certificate_sentence(changed) == sentence
-        assert cli.EXIT_CODES[status] == {"optimal": 0, "stalled": 4, "iteration_limit": 4}[status]
+        assert cli.EXIT_CODES[status] == {"optimal": 0, "precision": 4, "time_limit": 6, "iteration_limit": 4}[status]
+
+
+def test_a_model_of_an_earlier_version_that_stalled_is_read(run: Run) -> None:
+    """Its status is told, and its records are of the solver it names."""
+    run(*FIT, "--solver", "paper", "--tol", "0.1")
+    with zipfile.ZipFile("m.spnmkl") as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    document = json.loads(members["model.json"])
+    del document["methods"], document["settings"]["max_time"]
+    document["status"], document["certificate"]["gap"] = "stalled", 0.5
+    with zipfile.ZipFile("old.spnmkl", "w") as archive:
+        for name, data in (members | {"model.json": json.dumps(document).encode()}).items():
+            archive.writestr(name, data)
+    code, out, err = run("inspect", "old.spnmkl")
+    assert (code, err) == (0, "")
+    assert out.startswith("not certified: no further progress at gap 5.0e-01 > 1e-01; the optimum is at most 50% lower")
+    assert {record.method for record in load_model("old.spnmkl").history_} == {"paper"}
+
+
+def test_inspect_tells_the_methods(run: Run) -> None:
+    run(*FIT, "--solver", "newton", "--tol", "1e-9")
+    assert "λ = 1, solver newton\n" in run("inspect", "m.spnmkl")[1]
+    model = load_model("m.spnmkl")
+    first, *others = model.history_
+    history = (first, *(replace(record, method="interior") for record in others))
+    model.solution_ = replace(model.solution_, history=history, solver="auto")
+    save_model(model, "m.spnmkl")
+    assert "solver auto (second order, then path following from iteration 2)\n" in run("inspect", "m.spnmkl")[1]
+    assert json.loads(run("inspect", "m.spnmkl", "--json")[1])["methods"] == [
+        {"method": "newton", "from_iteration": 1},
+        {"method": "interior", "from_iteration": 2},
+    ]
 
 
 def test_inspect(run: Run) -> None:

@@ -1,6 +1,7 @@
 """The classifier as scikit-learn, data frames and users meet it."""
 
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -95,7 +96,7 @@ def test_prediction_uses_few_rows_at_a_time(monkeypatch, n_threads):
     for limit in (kernel_source._TILE_BYTES, 20_000, 1):
         monkeypatch.setattr(kernel_source, "_TILE_BYTES", limit)
         np.testing.assert_allclose(model.decision_function(NEW), expected, atol=1e-10)
-    assert CrossSource(model.kernels_, NEW).rows_per_tile(2) == 8
+    assert CrossSource(model.kernels_, NEW).rows_per_tile() == 8
 
 
 @pytest.mark.parametrize("structure", [None, DEEP], ids=["default", "deep"])
@@ -135,8 +136,8 @@ def test_memory_must_be_a_number_of_gigabytes(limit):
 def test_tiles_stay_bounded_for_many_rows_and_references():
     leaf = fit_kernels(ONE_PATH, np.zeros((3000, 2)) + np.arange(3000)[:, None])[1]
     source = CrossSource(leaf, np.zeros((10**6, 2)))
-    assert source.rows_per_tile(2) <= 256
-    assert source.rows_per_tile(2) * 3 * 3000 * 8 <= kernel_source._TILE_BYTES
+    assert source.rows_per_tile() <= 256
+    assert source.rows_per_tile() * 3 * 3000 * 8 <= kernel_source._TILE_BYTES
 
 
 def test_equal_leaves_are_computed_once_per_tile():
@@ -274,6 +275,20 @@ def test_too_few_iterations_warn():
     with pytest.warns(ConvergenceWarning, match=r"stopped at max_iter=1 .* raise max_iter or tol") as caught:
         SPNMKLClassifier(max_iter=1, tol=1e-6).fit(X, y)
     assert caught[0].filename == __file__
+
+
+def test_too_little_time_warns():
+    with pytest.warns(ConvergenceWarning, match=r"stopped at max_time with a relative gap of .* raise max_time or tol"):
+        model = SPNMKLClassifier(max_time=1e-9, tol=1e-6).fit(X, y)
+    assert model.status_ == "time_limit"
+    assert np.isfinite(model.decision_function(NEW)).all()
+
+
+def test_rounding_that_is_the_limit_warns(monkeypatch):
+    ended = SPNMKLClassifier().fit(X, y).solution_
+    monkeypatch.setattr(estimator, "solve", lambda *_, **__: replace(ended, status="precision", gap=0.02))
+    with pytest.warns(ConvergenceWarning, match=r"^Rounding keeps the solver from .* a relative gap of 0\.02 "):
+        SPNMKLClassifier().fit(X, y)
 
 
 def test_paper_solver_and_sparse_p():

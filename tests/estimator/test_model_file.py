@@ -6,6 +6,7 @@ import json
 import pickle
 import tracemalloc
 import zipfile
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -127,6 +128,21 @@ def test_solution_without_a_bound_comes_back(tmp_path):
     loaded = reloaded(model, tmp_path)
     assert (loaded.dual_bound_, loaded.gap_) == (model.dual_bound_, model.gap_)
     assert_same_decisions(model, loaded)
+
+
+def test_the_methods_of_a_history_come_back(tmp_path):
+    model = SPNMKLClassifier(MIXED, tol=1e-6).fit(X, y)
+    first, *others = model.history_
+    history = (first, *(replace(record, method="interior") for record in others))
+    model.solution_ = replace(model.solution_, history=history)
+    assert reloaded(model, tmp_path).solution_.history == history
+
+
+@pytest.mark.parametrize("status", ["time_limit", "precision", "stalled"])
+def test_every_ending_comes_back(status, tmp_path):
+    model = SPNMKLClassifier(MIXED).fit(X, y)
+    model.solution_ = replace(model.solution_, status=status)
+    assert reloaded(model, tmp_path).status_ == status
 
 
 def test_settings_of_every_form_come_back(tmp_path):
@@ -320,6 +336,10 @@ DAMAGED = {
     ),
     "not an array": (lambda members: {"C.npy": pickle.dumps(print)}, "'C.npy' cannot be read (it has no header"),
     "unknown status": (put("**bold**", "status"), "the status is unknown"),
+    "unknown method": (put(["magic"], "methods"), "the history's methods are not "),
+    "method of no kind": (put([[]], "methods"), "the history's methods are not "),
+    "too few methods": (put([], "methods"), "the history's methods are not "),
+    "methods of another kind": (put("newton", "methods"), "the history's methods are not "),
 }
 
 

@@ -278,8 +278,8 @@ CALLS = [
     (
         given(WRONG_MATRIX),
         KernelError,
-        "Kernel matrix 'k1' is not positive semidefinite: it has an eigenvalue of -1 or less; "
-        "set its negative eigenvalues to zero, or add their size to the diagonal.",
+        "Kernel matrix 'k1' is not positive semidefinite: entry (0, 1) is 2, but the diagonal entries of 0 and 1, 1 "
+        "and 1, allow at most 1 in size; set its negative eigenvalues to zero, or add their size to the diagonal.",
     ),
     (
         lambda: alignment(np.eye(3), [0, 1]),

@@ -232,7 +232,7 @@ def test_fitting_and_tiles_take_a_fraction_of_a_matrix(monkeypatch):
     tracemalloc.start()
     try:
         source, _ = fit_tiles(spn, MANY)
-        step = source.rows_per_tile(1)
+        step = source.rows_per_tile()
         for first in range(0, n, step):
             source.tiles(spn.kernels, slice(first, min(first + step, n)), slice(first, None))
         _, peak = tracemalloc.get_traced_memory()

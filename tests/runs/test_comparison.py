@@ -59,9 +59,15 @@ def test_a_run_that_learned_nothing_or_was_stopped_says_so() -> None:
     run = trained().run
     zero = replace(run.solution, beta=dict.fromkeys(run.solution.beta, 0.0))
     stopped = replace(run.solution, status="interrupted", gap=np.inf)
-    table = runs_table([replace(run, solution=zero), replace(run, solution=stopped)])
-    assert table["ended"].tolist() == ["certified, all weights zero", "stopped"]
-    assert table["gap"].isna().tolist() == [False, True]
+    late, rough = (replace(run.solution, status=status) for status in ("time_limit", "precision"))
+    table = runs_table([replace(run, solution=solution) for solution in (zero, stopped, late, rough)])
+    assert table["ended"].tolist() == [
+        "certified, all weights zero",
+        "stopped",
+        "at the limit of time",
+        "at the limit of precision",
+    ]
+    assert table["gap"].isna().tolist() == [False, True, False, False]
 
 
 def test_settings_show_what_differs() -> None:
@@ -224,5 +230,9 @@ def test_ids_do_not_tell_drawings_apart() -> None:
 
 
 def test_solvers_are_called_as_on_the_page_train() -> None:
-    assert runs_table(runs())["solver"].tolist() == ["second order"] * 2
-    assert settings_table(runs(), everything=True).loc["solver"].tolist() == ["second order"] * 2
+    assert runs_table(runs())["solver"].tolist() == ["automatic"] * 2
+    table = settings_table(runs(), everything=True)
+    assert table.loc["solver"].tolist() == ["automatic"] * 2
+    assert table.loc["most time"].tolist() == ["any"] * 2
+    timed = replace(runs()[0], settings=Settings(max_time=90))
+    assert settings_table([timed], everything=True).loc["most time"].tolist() == ["90 s"]

@@ -106,6 +106,8 @@ def test_more_work_takes_longer() -> None:
     assert (seconds(solver="paper") > base).all()
     assert seconds(p="sparse", spn=PRODUCT)[1] > seconds(spn=PRODUCT)[1]
     assert seconds(max_iter=1)[1] < base[1]
+    assert seconds(max_time=base[1] / 2)[1] < base[1]
+    np.testing.assert_array_equal(seconds(max_time=2 * base[1]), base)
     assert (seconds(spn=templates.flat([leaf(0, 1.0 + k) for k in range(40)])) > base).all()
 
 

@@ -27,6 +27,7 @@ from spnmkl.runs.prepared import prepare
 from spnmkl.runs.project_file import DataUse, Project, load_project, save_project
 from spnmkl.runs.settings import Settings
 from spnmkl.runs.training import Run, choose_C, trace_C, train
+from spnmkl.runs.words import ending
 
 CHOICES = Choices(numeric="as is", missing="median", categorical="one-hot")
 SPLIT = SplitSettings(0.3, 7)
@@ -167,6 +168,28 @@ def test_runs_over_given_matrices_are_kept_without_a_model() -> None:
     assert "and the kernel matrices 'linear <b>', 'rbf'" in bare.data.missing_sentence
     prepared = prepare(spn, project.dataset, Choices(), SplitSettings())
     assert project.runs[0].solution.certify(prepared.kernels).gap == pytest.approx(run.solution.gap)
+
+
+def test_methods_and_endings_of_all_versions_come_back() -> None:
+    spn, dataset, run = matrix_run()
+    first, *others = run.solution.history
+    history = (first, *(replace(record, method="interior") for record in others))
+    told = replace(run, solution=replace(run.solution, status="time_limit", history=history))
+    project = save_project(spn, dataset, Choices(), SplitSettings(), Settings(max_time=60), [told])
+    assert load_project(project).settings.max_time == 60
+    same_run(load_project(project).runs[0], told)
+    member = "runs/0/solution/solution.json"
+    with zipfile.ZipFile(io.BytesIO(project)) as archive:
+        assert member in archive.namelist(), archive.namelist()
+        document = json.loads(archive.read(member))
+    assert document.pop("methods") == [record.method for record in history]
+    for solver, method in (("newton", "newton"), ("paper", "paper")):
+        old = json.dumps(document | {"status": "stalled", "solver": solver}).encode()
+        solution = load_project(changed({member: old}, project)).runs[0].solution
+        assert {record.method for record in solution.history} == {method}
+        assert ending(solution).startswith("No further progress was possible")
+    with pytest.raises(SPNMKLError, match="the history's methods are not"):
+        load_project(changed({member: json.dumps(document | {"methods": ["magic"]}).encode()}, project))
 
 
 def test_a_drawing_that_is_not_valid_yet_is_kept() -> None:

@@ -58,6 +58,7 @@ def test_a_report_says_what_came_out(classes: int) -> None:
     solution, words = run.solution, " ".join(page_text(classes).split())
     assert "Run 7" in page.text
     assert "Certified optimal to" in words
+    assert "second order" in words and "automatic" in words and "no limit" in words
     assert f"{100 * run.test_scores.accuracy:.1f} % of {run.n_test} test rows right" in words
     for number in (f"{solution.objective:.8g}", f"{solution.dual_bound:.8g}", f"{solution.gap:.3e}"):
         assert number in words

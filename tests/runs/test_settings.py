@@ -10,10 +10,11 @@ import pytest
 
 from spnmkl import ParameterError, SPNMKLClassifier, solve
 from spnmkl.runs.settings import Settings
+from spnmkl.solvers import SOLVERS
 
 VARIED = [
     Settings(),
-    Settings(C=10, lam=0.5, p=2, solver="paper", tol=1e-2, max_iter=7, class_weight="balanced"),
+    Settings(C=10, lam=0.5, p=2, solver="paper", tol=1e-2, max_iter=7, max_time=60, class_weight="balanced"),
     Settings(p="sparse", class_weight={"yes": 2.0, "no": 1}),
     Settings(p={"p1": 1.5, "p2": 1}, class_weight={0: 2.0, 1: 0.5}),
 ]
@@ -56,7 +57,8 @@ BAD: dict[str, tuple[Any, str]] = {
     "no mapping": ([1, 2], "Settings must be a mapping from name to value, but found a value of type list."),
     "an unknown name": (
         {"gamma": 1},
-        "There is no setting 'gamma' (text); the settings are C, class_weight, lam, max_iter, p, solver, tol.",
+        "There is no setting 'gamma' (text); the settings are C, class_weight, lam, max_iter, max_time, p, solver, "
+        "tol.",
     ),
     "text as C": ({"C": "1"}, "C must be a finite number above 0, but it is '1' (text); choose another."),
     "true as C": ({"C": True}, "C must be a finite number above 0, but it is True (bool); choose another."),
@@ -69,8 +71,19 @@ BAD: dict[str, tuple[Any, str]] = {
         "C must be a finite number above 0, but it is a value of type int; choose another.",
     ),
     "tol of 1": ({"tol": 1}, "tol must be a number between 0 and 1, but it is 1; choose 1e-3."),
-    "an unknown solver": ({"solver": "magic"}, "solver must be one of ['newton', 'paper'], but it is 'magic' (text)."),
-    "a list as solver": ({"solver": []}, "solver must be one of ['newton', 'paper'], but it is a value of type list."),
+    "an unknown solver": (
+        {"solver": "magic"},
+        f"solver must be one of {sorted(SOLVERS)}, but it is 'magic' (text).",
+    ),
+    "a list as solver": ({"solver": []}, f"solver must be one of {sorted(SOLVERS)}, but it is a value of type list."),
+    "no time": (
+        {"max_time": 0},
+        "max_time must be a finite number of seconds above 0, or None, but it is 0 (int).",
+    ),
+    "time as text": (
+        {"max_time": "1 h"},
+        "max_time must be a finite number of seconds above 0, or None, but it is '1 h' (text).",
+    ),
     "no iteration": (
         {"max_iter": 0},
         "max_iter must be a whole number of at least 1, or None, but it is 0 (int).",

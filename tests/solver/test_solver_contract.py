@@ -10,15 +10,18 @@ from oracles import solve_conic
 from tolerances import BOUND, PAPER, ROUGH_WEIGHTS, ROUNDING, TIGHT
 
 from spnmkl import Record, Solution, solve
+from spnmkl.solution import METHODS
 from spnmkl.solvers import SOLVERS
+from spnmkl.solvers.drive import DEFAULT_ITERATIONS
 from spnmkl.solvers.svm import solve_svm
 
 TOL = 1e-3
 solvers = pytest.mark.parametrize("solver", SOLVERS)
 
 
-def test_both_solvers_are_registered() -> None:
-    assert list(SOLVERS) == ["newton", "paper"]
+def test_the_solvers_are_registered() -> None:
+    assert [name for name in SOLVERS if name != "interior"] == ["auto", "newton", "paper"]
+    assert set(DEFAULT_ITERATIONS) >= set(SOLVERS)
 
 
 @solvers
@@ -37,11 +40,12 @@ def test_the_optimum_is_reached(solver: str, seed: int, p: float | None) -> None
 
 
 @pytest.mark.parametrize("seed", [1, 4])
-def test_both_solvers_reach_the_same_weights(seed: int) -> None:
+def test_all_solvers_reach_the_same_weights(seed: int) -> None:
     case = random_case(seed, p_choices=(1.5, 2.0))
-    newton, paper = (solve(*case.posed, **case.settings, tol=TIGHT, solver=solver) for solver in SOLVERS)
-    assert newton.objective == pytest.approx(paper.objective, rel=TIGHT)
-    assert paper.beta == pytest.approx(newton.beta, abs=ROUGH_WEIGHTS * max(newton.beta.values()))
+    newton, *others = (solve(*case.posed, **case.settings, tol=TIGHT, solver=solver) for solver in SOLVERS)
+    for other in others:
+        assert newton.objective == pytest.approx(other.objective, rel=TIGHT)
+        assert other.beta == pytest.approx(newton.beta, abs=ROUGH_WEIGHTS * max(newton.beta.values()))
 
 
 @solvers
@@ -103,6 +107,39 @@ def test_the_iteration_limit(solver: str, p: float) -> None:
     assert solution.status == "iteration_limit"
     assert len(solution.history) == 3
     check_usable(solution, case)
+
+
+@solvers
+@pytest.mark.parametrize("p", [1.0, 2.0, 0.5])
+def test_the_time_limit(solver: str, p: float) -> None:
+    case = case_of(FIGURE_1)
+    solution = solve(*case.posed, solver=solver, p=p, tol=1e-8, max_time=1e-9)
+    assert solution.status == "time_limit"
+    assert len(solution.history) == 1
+    check_usable(solution, case)
+
+
+@solvers
+def test_time_that_suffices_changes_nothing(solver: str) -> None:
+    case = case_of(FIGURE_1)
+    limited, free = (solve(*case.posed, solver=solver, max_time=seconds) for seconds in (3600, None))
+    assert limited.status == "optimal"
+    assert limited.beta == free.beta
+
+
+def test_who_is_stopped_when_time_is_over_was_interrupted() -> None:
+    case = case_of(FIGURE_1)
+    assert solve(*case.posed, tol=1e-8, max_time=1e-9, stop=lambda: True).status == "interrupted"
+    assert solve(*case.posed, tol=1e-8, max_time=1e-9, callback=lambda _: False).status == "interrupted"
+
+
+@solvers
+@pytest.mark.parametrize("p", [1.0, 0.5])
+def test_records_say_which_method_made_them(solver: str, p: float) -> None:
+    case = case_of(FIGURE_1)
+    for C in (1e-6, 1.0):  # at the first all weights are zero where p is 1
+        used = {record.method for record in solve(*case.posed, solver=solver, C=C, p=p, warn=False).history}
+        assert used == {solver} if solver in METHODS else used <= {"newton", "interior"}
 
 
 def check_usable(solution: Solution, case: Case) -> None:

@@ -1,0 +1,24 @@
+"""The small quadratic program of every step: one variable per weight, each in its box."""
+
+import numpy as np
+from numba import njit
+
+
+@njit(nogil=True, cache=True)
+def bounded_qp(H, g, low, high, sweeps):  # type: ignore[no-untyped-def]
+    """min ½ zᵀHz + gᵀz over low ≤ z ≤ high by coordinate descent."""
+    z = np.zeros(len(g))
+    Hz = np.zeros(len(g))
+    for _ in range(sweeps):
+        largest = 0.0
+        for i in range(len(g)):
+            if H[i, i] <= 0.0:
+                continue
+            move = min(max(z[i] - (g[i] + Hz[i]) / H[i, i], low[i]), high[i]) - z[i]
+            if move != 0.0:
+                z[i] += move
+                Hz += H[i] * move
+                largest = max(largest, abs(move))
+        if largest < 1e-12:
+            break
+    return z

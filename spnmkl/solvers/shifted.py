@@ -1,0 +1,215 @@
+"""(K + D)⁻¹ for a kernel K and a positive diagonal D: what every step along the central path solves with.
+
+Where K has low rank (one kernel per column; binary, categorical, counted columns) a pivoted Cholesky factor G, K ≈ GᵀG,
+makes that cheap; else rows whose D dwarfs K_ii, which is where most samples end up, are set apart and the rest is
+factorised. Either only preconditions Newton's method, whose residuals are formed with K itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numba import njit
+from scipy.linalg import blas, lapack
+
+from spnmkl.circuit.program import Floats
+
+_LOWEST_TOL = 1e-13  # of the largest diagonal entry: what is left of K then is rounding
+_MOST_RANK = 0.5  # of the rows; beyond, the factor costs more than it saves
+_DECOUPLED = 1e-7  # K_ii/D_i below which a row is set apart: its coupling is at most the root of it
+_NEARLY_ALL = 0.9  # of the rows: setting the others apart is not worth it
+_FIRST_RIDGE, _RIDGE_GROWTH, _RIDGES = 1e-15, 30.0, 12
+_BLOCK = 1024  # rows of a Cholesky factorisation between two chances to stop
+_WHOLE = 2500  # rows up to which it is made at once
+
+
+@njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
+def _pivoted(K, left, tolerance, most, start, L):  # type: ignore[no-untyped-def]
+    """Pivoted Cholesky, row by row into L (most, n) from row `start` on; `left` is the diagonal not yet explained.
+
+    Returns the rank at which all that is left is below the tolerance, or −1 at `most`.
+    """
+    n = len(K)
+    for r in range(start, most):
+        pivot = 0
+        for i in range(1, n):
+            if left[i] > left[pivot]:
+                pivot = i
+        if left[pivot] <= tolerance:
+            return r
+        row = L[r]
+        row[:] = K[pivot]
+        for j in range(r):
+            weight, other = L[j, pivot], L[j]
+            if weight != 0.0:
+                for i in range(n):
+                    row[i] -= weight * other[i]
+        scale = 1.0 / np.sqrt(left[pivot])
+        for i in range(n):
+            row[i] *= scale
+            left[i] -= row[i] * row[i]
+        left[pivot] = 0.0
+    return -1
+
+
+def _low_rank(K: Floats, diagonal: Floats, tolerance: float) -> tuple[Floats, Floats] | None:
+    """(r, n) G and (n,) the diagonal of K − GᵀG; None as soon as the rank looks too high to pay."""
+    n, left = len(K), diagonal.copy()
+    most = int(_MOST_RANK * n)
+    L = np.empty((most, n))
+    total, done = float(left.sum()), 0
+    for stage in (most // 8, most // 4, most // 2, most):
+        rank = _pivoted(K, left, tolerance, stage, done, L)
+        if rank >= 0:
+            return L[:rank], np.maximum(left, 0.0)
+        # Extrapolated as a geometric decay, what is left must come down to the tolerance in time.
+        rest, done = float(np.maximum(left, 0.0).sum()), stage
+        if rest > 0 and np.log(total / (n * tolerance)) * stage > np.log(total / rest) * most * 1.5:
+            return None
+    return None
+
+
+class ShiftedKernel:
+    """A kernel matrix that is solved with under many diagonals, with its factor of low rank where it has one.
+
+    Attributes
+    ----------
+    K : (n, n), not copied.
+    G, rest : (r, n) and (n,) with K ≈ GᵀG + diag(rest); G is None where that does not pay.
+    """
+
+    def __init__(self, K: Floats, tolerance: float = 0.0, pause: Callable[[], object] | None = None) -> None:
+        self.K, self.pause = K, pause
+        self.diagonal = np.ascontiguousarray(np.diagonal(K))
+        least = _LOWEST_TOL * float(self.diagonal.max(initial=0.0))
+        found = _low_rank(K, self.diagonal, max(tolerance, least)) if len(K) > 8 and least > 0 else None
+        self.G: Floats | None = None if found is None else found[0]
+        self.rest = np.zeros(0) if found is None else found[1]
+
+    @property
+    def rank(self) -> int:
+        return len(self.K) if self.G is None else len(self.G)
+
+    def times(self, A: Floats) -> Floats:
+        return self.K @ A
+
+    def scale(self, t: float) -> None:
+        """K ← tK."""
+        self.K *= t
+        self.diagonal *= t
+        if self.G is not None:
+            self.G *= t**0.5
+            self.rest *= t
+
+    def shifted(self, D: Floats) -> Low | Dense:
+        coupled = np.flatnonzero(self.diagonal > _DECOUPLED * D)
+        m, r, n = len(coupled), self.rank, len(D)
+        if self.G is None or m**3 / 3 < 2 * r * r * n + r**3 / 3:
+            return Dense(self, D, coupled)
+        return Low(self.G, D + self.rest)
+
+
+class Low:
+    """(GᵀG + D)⁻¹ by Woodbury's identity, with one step of refinement."""
+
+    def __init__(self, G: Floats, D: Floats) -> None:
+        self.G, self.D, self.inverse = G, D, 1.0 / D
+        self.L = cholesky(self._inner) if len(G) else np.empty((0, 0))
+
+    def _inner(self) -> Floats:
+        """I + G D⁻¹ Gᵀ."""
+        S = blas.dsyrk(1.0, (self.G * np.sqrt(self.inverse)).T, trans=1, lower=1)
+        S.T.flat[:: len(S) + 1] += 1.0
+        return S
+
+    def _once(self, B: Floats) -> Floats:
+        W = B * self.inverse[:, None]
+        X = lapack.dpotrs(self.L, self.G @ W, lower=1)[0]
+        return W - (self.G.T @ X) * self.inverse[:, None]
+
+    def __call__(self, B: Floats) -> Floats:
+        """(n, k) the solutions for the columns of B."""
+        if not len(self.G):
+            return B * self.inverse[:, None]
+        X = self._once(B)
+        return X + self._once(B - self.D[:, None] * X - self.G.T @ (self.G @ X))
+
+
+class Dense:
+    """(K + D)⁻¹, where rows that hardly couple are solved by their diagonal alone."""
+
+    def __init__(self, kernel: ShiftedKernel, D: Floats, coupled: np.ndarray) -> None:
+        self.full = D + kernel.diagonal
+        self.coupled = None if len(coupled) > _NEARLY_ALL * len(D) else coupled
+        self.L = cholesky(lambda: self._block(kernel.K), kernel.pause) if len(coupled) else np.empty((0, 0))
+
+    def _block(self, K: Floats) -> Floats:
+        if self.coupled is None:
+            A = np.array(K.T, order="F")  # symmetric: a plain copy
+            A.T.flat[:: len(A) + 1] = self.full
+            return A
+        A = np.empty((len(self.coupled),) * 2, order="F")
+        _gather(K, self.coupled, A)
+        A.T.flat[:: len(A) + 1] = self.full[self.coupled]
+        return A
+
+    def __call__(self, B: Floats) -> Floats:
+        if self.coupled is None:
+            return lapack.dpotrs(self.L, B, lower=1)[0]
+        X = B / self.full[:, None]
+        if len(self.coupled):
+            X[self.coupled] = lapack.dpotrs(self.L, B[self.coupled], lower=1)[0]
+        return X
+
+
+@njit(nogil=True, cache=True)
+def _gather(K, rows, block):  # type: ignore[no-untyped-def]
+    """The lower triangle of K on these rows."""
+    for j in range(len(rows)):
+        row = K[rows[j]]
+        for i in range(j, len(rows)):
+            block[i, j] = row[rows[i]]
+
+
+def cholesky(form: Callable[[], Floats], pause: Callable[[], object] | None = None) -> Floats:
+    """Lower factor of the matrix that `form` makes (Fortran order), with the least ridge at which it exists.
+
+    Raises
+    ------
+    FloatingPointError
+        There is none: the matrix holds what is not finite, or is far from positive definite.
+    """
+    ridge = 0.0
+    for _ in range(_RIDGES):
+        A = form()
+        if ridge > 0.0:
+            A.T.flat[:: len(A) + 1] += ridge * float(A.diagonal().max())
+        L, failed_at = _factor(A, pause)
+        if failed_at == 0 and np.isfinite(L[-1, -1]):
+            return L
+        ridge = ridge * _RIDGE_GROWTH or _FIRST_RIDGE
+    raise FloatingPointError("no Cholesky factor")
+
+
+def _factor(A: Floats, pause: Callable[[], object] | None) -> tuple[Floats, int]:
+    """In place; large ones block by block, asking in between."""
+    n = len(A)
+    if pause is None or n <= _WHOLE:
+        return lapack.dpotrf(A, lower=1, overwrite_a=1, clean=0)
+    for k in range(0, n, _BLOCK):
+        here, below = slice(k, min(k + _BLOCK, n)), range(k + _BLOCK, n, _BLOCK)
+        L, failed_at = lapack.dpotrf(A[here, here], lower=1)
+        if failed_at:
+            return A, k + failed_at
+        A[here, here] = L
+        for i in below:
+            rows = slice(i, min(i + _BLOCK, n))
+            A[rows, here] = blas.dtrsm(1.0, L, A[rows, here], side=1, lower=1, trans_a=1)
+        for j in below:
+            columns = slice(j, min(j + _BLOCK, n))
+            for i in range(j, n, _BLOCK):
+                rows = slice(i, min(i + _BLOCK, n))
+                A[rows, columns] -= A[rows, here] @ A[columns, here].T
+                pause()
+    return A, 0

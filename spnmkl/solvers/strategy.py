@@ -1,0 +1,169 @@
+"""Which method runs, from where, and when another takes over.
+
+"auto" is Newton's method with SMO inside for as long as that goes well. Where kernels have low rank, SMO crawls, and
+the α it ends at is not the one that proves anything: as soon as SMO exceeds its budget of steps, a value is not finite
+or the gap no longer falls, path following goes on from the best point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from spnmkl.certificate import relative_gap
+from spnmkl.circuit.program import Floats
+from spnmkl.errors import ParameterError
+from spnmkl.problem import Problem
+from spnmkl.solvers.bound import search_dual
+from spnmkl.solvers.interior import Start, interior
+from spnmkl.solvers.iterate import Iterate, trivial_iterate
+from spnmkl.solvers.newton import newton
+from spnmkl.solvers.nonconvex import nonconvex_iterates
+from spnmkl.solvers.paper import paper
+from spnmkl.solvers.start import coarse, first_weights, smallest_C, trivial_objective
+from spnmkl.solvers.workspace import Budget, Struggling
+
+_COARSE_TOL, _COARSE_ITERATIONS = 0.1, 30
+_PATIENCE, _SLOW, _LOOK_BACK, _LONG = 7, 0.3, 3, 40  # Newton iterations granted; the gap must fall so in so many
+_NEAR = 0.3  # a gap from which path following starts where Newton's method ended
+_GUESSED_GAP = 0.1  # of a start that someone gives
+
+
+@dataclass(frozen=True)
+class Begin:
+    """Weights to begin with, and α if there is one."""
+
+    beta: Floats
+    alpha: Floats | None = None
+
+
+Method = Callable[[Problem, float, Begin | None], Iterator[Iterate]]
+
+
+def iterates(problem: Problem, solver: str, tol: float, begin: Begin | None) -> Iterator[Iterate]:
+    """The points of a solver, from a start given or found."""
+    if begin is not None and not begin.beta.any():
+        begin = None
+    return SOLVERS[solver](problem, tol, begin)
+
+
+def _paper(problem: Problem, tol: float, begin: Begin | None) -> Iterator[Iterate]:
+    return _descended(problem, tol, begin, "paper")
+
+
+def _newton(problem: Problem, tol: float, begin: Begin | None) -> Iterator[Iterate]:
+    return _descended(problem, tol, begin, "newton")
+
+
+def _interior(problem: Problem, tol: float, begin: Begin | None) -> Iterator[Iterate]:
+    if not problem.convex:
+        raise ParameterError("solver='interior' needs every p to be at least 1; choose 'auto' where some are below.")
+    return interior(problem, tol, _given(begin))
+
+
+def _auto(problem: Problem, tol: float, begin: Begin | None) -> Iterator[Iterate]:
+    if not problem.convex:
+        yield from _newton(problem, tol, begin)
+        return
+    best, gap = None, 1.0
+    try:
+        for best, gap in _while_it_goes_well(problem, tol, begin):  # noqa: B007
+            yield best
+    except (Struggling, FloatingPointError):
+        pass
+    start = Start(best.beta, best.alpha, gap) if best is not None and gap < _NEAR else _given(begin)
+    done = 0 if best is None else best.evaluations
+    for iterate in interior(problem, tol, start):
+        yield replace(iterate, evaluations=done + iterate.evaluations)
+
+
+SOLVERS: dict[str, Method] = {"auto": _auto, "interior": _interior, "newton": _newton, "paper": _paper}
+
+
+def _given(begin: Begin | None) -> Start | None:
+    return None if begin is None else Start(begin.beta, begin.alpha, _GUESSED_GAP)
+
+
+def _while_it_goes_well(problem: Problem, tol: float, begin: Begin | None) -> Iterator[tuple[Iterate, float]]:
+    """Newton's points with their gaps; ends, or raises `Struggling`, where path following should take over."""
+    budget = Budget(problem)
+    beta = _coarse_weights(problem, Budget) if begin is None else _usable_start(problem, "newton", begin.beta)
+    alpha = None if begin is None else begin.alpha
+    trivial, gaps = trivial_objective(problem), list[float]()
+    best = np.inf
+    for iterate in newton(problem, beta, tol, alpha=alpha, budget=budget):
+        if not iterate.objective < trivial:
+            return  # whether C is above C_min at all is a question for path following
+        best = min(best, iterate.objective)
+        gaps.append(relative_gap(best, iterate.dual.value))
+        yield iterate, gaps[-1]
+        slow = len(gaps) >= _PATIENCE and gaps[-1] > _SLOW * gaps[-1 - _LOOK_BACK]
+        if slow or len(gaps) >= _LONG:
+            return
+
+
+def _descended(problem: Problem, tol: float, begin: Begin | None, solver: str) -> Iterator[Iterate]:
+    """By Newton's method or the paper's, from a start given or found."""
+    method = {"newton": newton, "paper": paper}[solver]
+    positive = None if begin is None else _usable_start(problem, solver, begin.beta)
+    if (problem.p == 1).all():
+        yield from _lasso_iterates(problem, method, tol, _first(problem, solver) if positive is None else positive)
+    elif positive is not None:
+        yield from method(problem, positive, tol)
+    elif problem.bounded:
+        yield from method(problem, _first(problem, solver), tol)
+    else:
+        yield from nonconvex_iterates(problem, method, tol)
+
+
+def _first(problem: Problem, solver: str) -> Floats:
+    return _coarse_weights(problem) if solver == "newton" and problem.bounded else first_weights(problem)
+
+
+def _usable_start(problem: Problem, solver: str, begin: Floats) -> Floats:
+    """Weights above zero; Newton's method can bring back from zero whole components that may vanish, so these stay."""
+    gone = np.ones(len(problem.homogeneous), dtype=bool)
+    np.logical_and.at(gone, problem.components, begin <= 0)
+    stays = (gone & problem.homogeneous)[problem.components] & (problem.bounded and solver == "newton")
+    return np.where((begin > 0) | stays, begin, 1e-3 * begin.max())
+
+
+def _coarse_weights(problem: Problem, limited: Callable[[Problem], Budget] | None = None) -> Floats:
+    """Nearly optimal weights of a sample of the rows, where a step costs little; else equal ones at a good scale."""
+    small = coarse(problem)
+    if small is None:
+        return first_weights(problem)
+    beta, budget = first_weights(small), None if limited is None else limited(small)
+    for k, iterate in enumerate(newton(small, beta, _COARSE_TOL, budget=budget)):
+        if iterate.objective >= trivial_objective(small) or k == _COARSE_ITERATIONS:
+            break
+        beta = iterate.beta
+        if relative_gap(iterate.objective, iterate.dual.value) <= _COARSE_TOL:
+            break
+        if problem.stop is not None and problem.stop():
+            break
+    return beta
+
+
+def _lasso_iterates(
+    problem: Problem, method: Callable[[Problem, Floats, float], Iterator[Iterate]], tol: float, beta: Floats
+) -> Iterator[Iterate]:
+    """p = 1: a start that is no better than β = 0 asks whether C exceeds C_min at all."""
+    trivial = trivial_objective(problem)
+    for iterate in method(problem, beta, tol):
+        if iterate.objective >= trivial:
+            break
+        yield iterate
+    else:
+        return
+    for bracket in smallest_C(problem, max_rounds=100):
+        if bracket.low >= 1:
+            proof = search_dual(problem, bracket.a, bracket.beta)
+            zero = trivial_iterate(problem, bracket.a, proof, 1, iterate.method)
+            yield replace(zero, smallest_C=bracket.low)
+            return
+        if bracket.high < 1 or bracket.high < bracket.low * (1 + 0.1 * tol):
+            break
+    yield from method(problem, first_weights(problem, bracket.beta), tol)

@@ -1,0 +1,64 @@
+"""SVMs for descents that no path following can take over: where SMO crawls, from the centre at a small μ.
+
+Of kernels of low rank SMO may take millions of steps; a centre takes some dozen factorisations whatever the rank.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from spnmkl.circuit.program import Floats
+from spnmkl.problem import Problem
+from spnmkl.solvers.centring import around, centred, snapped
+from spnmkl.solvers.shifted import ShiftedKernel
+from spnmkl.solvers.svm import SVMSolution, solve_svm
+from spnmkl.solvers.workspace import Workspace
+
+_STEPS_PER_ROW, _CHEAP_STEPS = 25, 10_000  # of SMO, healthy ones take 1 to 7 per row
+_CENTRED = 0.05  # of μ√n: the decrement of a centre
+
+
+class SturdyWorkspace(Workspace):
+    """A workspace whose SVMs are solved whatever the rank of K."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        self.most = max(_CHEAP_STEPS, _STEPS_PER_ROW * problem.n)
+
+    def _solve_svms(self, gap: float) -> list[SVMSolution]:
+        problem, share = self.problem, gap / len(self.problem.Y)
+        fits = [
+            _solved(self.K, y, problem.C, alpha, share, self.most, problem.stop)
+            for y, alpha in zip(problem.Y, self.alpha, strict=True)
+        ]
+        self.alpha = np.array([fit.alpha for fit in fits])
+        return fits
+
+
+def _solved(
+    K: Floats, y: Floats, C: Floats, alpha: Floats, gap: float, most: int, stop: Callable[[], bool] | None
+) -> SVMSolution:
+    fit = solve_svm(K, y, C, alpha, gap, most, stop)
+    if fit.primal - fit.dual <= gap or fit.steps < most or (stop is not None and stop()):
+        return fit
+    try:
+        polished = solve_svm(K, y, C, _near_optimum(K, y, C, fit.alpha, gap), gap, most, stop)
+    except FloatingPointError:
+        return solve_svm(K, y, C, fit.alpha, gap, None, stop)
+    return min(fit, polished, key=lambda found: found.primal - found.dual)
+
+
+def _near_optimum(K: Floats, y: Floats, C: Floats, alpha: Floats, gap: float) -> Floats:
+    """α at its bounds where the centre is near them; the gap of a centre is 2nμ."""
+    live = np.flatnonzero(C > 0)
+    whole = len(live) == len(C)
+    kernel = ShiftedKernel(K if whole else np.ascontiguousarray(K[np.ix_(live, live)]))
+    labels, bounds, n = y[live], C[live], len(live)
+    mu = gap / (8 * n)
+    start = around(kernel, labels, bounds, mu, alpha[live])
+    centre = centred(kernel, labels, bounds, mu, start, _CENTRED * mu * n**0.5)
+    found = np.zeros_like(C)
+    found[live] = snapped(centre, labels, bounds)
+    return found
