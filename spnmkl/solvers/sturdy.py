@@ -5,7 +5,7 @@ Of kernels of low rank SMO may take millions of steps; a centre takes some dozen
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from spnmkl.solvers.svm import SVMSolution, solve_svm
 from spnmkl.solvers.workspace import Workspace
 
 _STEPS_PER_ROW, _CHEAP_STEPS = 25, 10_000  # of SMO, healthy ones take 1 to 7 per row
+_LEVELS = (1 / 8, 1 / 300, 1e-4)  # of the gap asked for, over n: μ
 _CENTRED = 0.05  # of μ√n: the decrement of a centre
 
 
@@ -41,24 +42,27 @@ def _solved(
     K: Floats, y: Floats, C: Floats, alpha: Floats, gap: float, most: int, stop: Callable[[], bool] | None
 ) -> SVMSolution:
     fit = solve_svm(K, y, C, alpha, gap, most, stop)
-    if fit.primal - fit.dual <= gap or fit.steps < most or (stop is not None and stop()):
+    if fit.steps < most:
         return fit
-    try:
-        polished = solve_svm(K, y, C, _near_optimum(K, y, C, fit.alpha, gap), gap, most, stop)
-    except FloatingPointError:
-        return solve_svm(K, y, C, fit.alpha, gap, None, stop)
-    return min(fit, polished, key=lambda found: found.primal - found.dual)
+    for near in _near_optimum(K, y, C, fit.alpha, gap):
+        if fit.primal - fit.dual <= gap or (stop is not None and stop()):
+            break
+        fit = min(fit, solve_svm(K, y, C, near, gap, most, stop), key=lambda found: found.primal - found.dual)
+    return fit
 
 
-def _near_optimum(K: Floats, y: Floats, C: Floats, alpha: Floats, gap: float) -> Floats:
-    """α at its bounds where the centre is near them; the gap of a centre is 2nμ."""
+def _near_optimum(K: Floats, y: Floats, C: Floats, alpha: Floats, gap: float) -> Iterator[Floats]:
+    """Ever better α, at its bounds where a centre is near them: they then err by less than the centre's gap of 2nμ."""
     live = np.flatnonzero(C > 0)
-    whole = len(live) == len(C)
-    kernel = ShiftedKernel(K if whole else np.ascontiguousarray(K[np.ix_(live, live)]))
-    labels, bounds, n = y[live], C[live], len(live)
-    mu = gap / (8 * n)
-    start = around(kernel, labels, bounds, mu, alpha[live])
-    centre = centred(kernel, labels, bounds, mu, start, _CENTRED * mu * n**0.5)
-    found = np.zeros_like(C)
-    found[live] = snapped(centre, labels, bounds)
-    return found
+    kernel = ShiftedKernel(K if len(live) == len(C) else np.ascontiguousarray(K[np.ix_(live, live)]))
+    y, bounds, n = y[live], C[live], len(live)
+    inside = around(kernel, y, bounds, gap / (8 * n), alpha[live])
+    for share in _LEVELS:
+        mu = share * gap / n
+        try:
+            inside = centred(kernel, y, bounds, mu, inside, _CENTRED * mu * n**0.5)
+        except FloatingPointError:
+            return
+        found = np.zeros_like(C)
+        found[live] = snapped(inside, y, bounds)
+        yield found
