@@ -24,8 +24,8 @@ from spnmkl.solvers.workspace import Budget, Struggling
 
 Solver = Callable[[Problem, Floats, float], Iterator[Iterate]]
 _ROUNDS = 4  # of five starts each
-_SLOW_STARTS = 3  # uneven ones for a method whose descents take hundreds of steps
-_EVALUATIONS, _ROWS = 400, 300  # no new start after so many, fewer in proportion on more rows
+_SLOW_STARTS = 3  # uneven ones
+_EVALUATIONS, _ROWS = 400, 150  # no new start after so many, fewer in proportion on more rows
 _NEARLY_ZERO = 1e-4
 _ROUGH, _ROUGH_STEPS = 1e-2, 20  # of the problems with a larger p
 _SETTLING, _HOPELESS = 0.02, 20.0  # once its residual is small, a descent seldom gains so many residuals more
@@ -34,7 +34,7 @@ _SETTLING, _HOPELESS = 0.02, 20.0  # once its residual is small, a descent seldo
 def nonconvex_iterates(problem: Problem, method: Solver, tol: float) -> Iterator[Iterate]:
     """Descend from several starts: the best of their local optima is kept. β = 0, if it is one, comes last.
 
-    Up to 23 starts, as long as at most 400 kernels were formed; above 300 rows fewer in proportion (120 at 1,000), but
+    Up to 23 starts, none after 400 kernels were formed on all rows; above 150 rows fewer in proportion (60 at 1,000), but
     the first three always. A descent is left where it is clearly bound for a worse point than the best.
     """
     search = _Search(problem, method, tol)
@@ -57,9 +57,11 @@ class _Search:
         self.found: list[Iterate] = []  # local optima, the best first
 
     def short(self) -> Iterator[Iterate]:
-        yield from self.descent(self.fitting)
-        for _ in range(_SLOW_STARTS):
-            yield from self.descent(self.uneven())
+        """For a method whose descents take hundreds of steps, and more from weights that are nearly zero."""
+        start = fitting_weights(self.problem, 0.5)
+        yield from self.descent(start)
+        for factors in np.exp(self.rng.normal(0.0, 1.5, (_SLOW_STARTS, len(start)))):
+            yield from self.descent(start * factors)
         yield from self.descent(self.along_p())
 
     def thorough(self) -> Iterator[Iterate]:
