@@ -47,17 +47,23 @@ def first_weights(problem: Problem, direction: Floats | None = None) -> Floats:
     return best
 
 
-def fitting_weights(problem: Problem, share: float) -> Floats:
-    """Equal weights at the smallest scale at which the SVM leaves at most this share of the trivial objective."""
-    ones = np.ones(len(problem.p))
+def fitting_weights(problem: Problem, share: float | None = None) -> Floats:
+    """Equal weights at the smallest scale at which the SVM leaves at most this share of the trivial objective.
+
+    By default at the scale where the objective is least among those that leave at most four fifths.
+    """
+    ones, best = np.ones(len(problem.p)), (np.inf, 0.0)
     K, Y, C = _sample(problem, ones)
     level = float(np.trace(K)) / len(K) or 1.0
     alpha = np.zeros_like(Y)
     for t in 10.0 ** np.arange(-3.0, 4.1, 0.5) / level:
         fits, alpha = _rough(t * K, Y, C, alpha)
-        if sum(fit.dual for fit in fits) <= share * trivial_objective(problem):
-            break
-    return t * ones
+        value = sum(fit.dual for fit in fits)
+        if value <= (share or 0.8) * trivial_objective(problem):
+            best = min(best, (value + problem.regularizer(t * ones), t))
+            if share is not None:
+                break
+    return (best[1] or t) * ones
 
 
 def _sample(problem: Problem, beta: Floats) -> tuple[Floats, Floats, Floats]:
