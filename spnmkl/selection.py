@@ -261,7 +261,8 @@ def default_grid(spn: SPN, kernels: Mapping[str, ArrayLike] | KernelSource, y: A
         return np.logspace(-2, 3, 11)
     passed = {k: settings[k] for k in ("lam", "p", "sample_weight", "class_weight", "n_threads") if k in settings}
     # The bracket's lower end comes close early, and the grid begins a quarter above it.
-    return C_min(spn, kernels, y, tol=0.1, **passed) * np.logspace(0.1, 3, 12)
+    smallest = C_min(spn, kernels, y, tol=0.1, **passed)
+    return (smallest if np.isfinite(smallest) else 1.0) * np.logspace(0.1, 3, 12)
 
 
 def _grid(C: Iterable[float]) -> Floats:

@@ -35,6 +35,10 @@ class ComputedSource(KernelSource, Protocol):
 
     def among(self, rows: NDArray[np.intp]) -> KernelSource: ...
 
+    def together(self, leaves: Sequence[str]) -> list[list[str]]:
+        """The leaves in groups; what is computed once for a group would be computed again for each leaf alone."""
+        ...
+
 
 class MatrixSource:
     """Kernel matrices held in memory, used where they lie."""
@@ -116,10 +120,21 @@ class Interruptible:
 
 
 class _InterruptibleComputed(Interruptible):
+    """Asks between the groups of a tile too: many slow kernels may take seconds for a few rows."""
+
     source: ComputedSource
+
+    def tiles(self, leaves: Sequence[str], rows: slice, columns: slice) -> list[Floats]:
+        found: dict[str, Floats] = {}
+        for group in self.source.together(leaves):
+            found |= zip(group, super().tiles(group, rows, columns), strict=True)
+        return [found[leaf] for leaf in leaves]
 
     def among(self, rows: NDArray[np.intp]) -> KernelSource:
         return interruptible(self.source.among(rows), self.stop)
+
+    def together(self, leaves: Sequence[str]) -> list[list[str]]:
+        return self.source.together(leaves)
 
 
 def interruptible(source: KernelSource, stop: Callable[[], bool]) -> Interruptible:

@@ -116,6 +116,10 @@ class TileSource:
     def among(self, rows: NDArray[np.intp]) -> "TileSource":
         return TileSource(restrict_kernels(self.fitted, rows))
 
+    def together(self, leaves: Sequence[str]) -> list[list[str]]:
+        group_of = {id(kernel): k for k, (_, kernels) in enumerate(self._groups) for kernel in kernels}
+        return list(grouped(leaves, lambda leaf: group_of[id(self.fitted[leaf])]))
+
     def diagonal(self, kernel: FittedKernel) -> Floats:
         """(n,) k(x, x), not normalised."""
         return self._diagonals[id(kernel)]

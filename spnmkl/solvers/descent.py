@@ -75,7 +75,7 @@ class _Model:
 class _Descent:
     def __init__(self, problem: Problem, tol: float) -> None:
         self.problem, self.tol = problem, tol
-        self.work, self.factors = SturdyWorkspace(problem), Factors()
+        self.work, self.factors = SturdyWorkspace(problem), Factors(problem.pause)
         found = problem.circuit.derivations.smallest_exponents()
         least = np.array([float(found[v]) for v in problem.circuit.products])
         self.alone = least >= problem.p - 1e-12

@@ -10,7 +10,7 @@ import numpy as np
 from spnmkl.certificate import balanced, flows_at
 from spnmkl.circuit.evaluate import kernel_matrix, representable, term_responses
 from spnmkl.circuit.program import Floats
-from spnmkl.circuit.source import EveryKth, KernelSource, MatrixSource, diagonals
+from spnmkl.circuit.source import EveryKth, MatrixSource, diagonals
 from spnmkl.problem import Problem
 from spnmkl.solvers.bound import improved_witness
 from spnmkl.solvers.iterate import trivial_objective
@@ -44,13 +44,12 @@ def smallest_C(problem: Problem, max_rounds: int = 400) -> Iterator[Bracket]:
     beta = np.full(len(c), 1.0 / c.sum())
     a, _ = light_side(problem.Y, problem.C)
     K = np.empty((problem.n, problem.n))
-    diagonal = _diagonal_source(problem)
     lowest, highest = 0.0, np.inf  # of V
     best = beta
     for _ in range(max_rounds):
         kernel_matrix(problem.circuit, problem.circuit.weights(beta), problem.source, K, problem.n_threads)
         a, floor = _least_energy(problem, K, a)
-        flows_of = _flows_above_rounding(problem, a, diagonal)
+        flows_of = _flows_above_rounding(problem, a)
         flows, noise = flows_of(beta)
         D = X.T @ flows
         value = (floor - noise[root].sum()) / (c * beta).sum()
@@ -95,32 +94,35 @@ def _least_along(g: Floats, lower: Floats, upper: Floats, total: float) -> Float
     return a
 
 
-def _flows_above_rounding(
-    problem: Problem, a: Floats, diagonal: KernelSource
-) -> Callable[[Floats], tuple[Floats, Floats]]:
-    """β ↦ its quadratic flows at a, in two parts: those that are seen, and those that rounding alone may leave.
-
-    Of a kernel Σ_ij a_i |K_ij| a_j ≤ (Σ_i a_i)(Σ_i a_i K_ii), which bounds what is summed. An entry is made of some
-    factors, and a quadratic form sums n numbers twice; each of these steps may round.
-    """
-    circuit, flows_of = problem.circuit, flows_at(problem, a)
-    weight = (a.sum(axis=1, keepdims=True) * a).sum(axis=0)
-    row = np.concatenate([[1.0], weight])[None]
-    share = (problem.n + circuit.size) * np.finfo(float).eps
+def _flows_above_rounding(problem: Problem, a: Floats) -> Callable[[Floats], tuple[Floats, Floats]]:
+    """β ↦ its quadratic flows at a, in two parts: those that are seen, and those that rounding alone may leave."""
+    flows_of, rounding_of = flows_at(problem, a), rounding_of_flows(problem, a)
 
     def split(beta: Floats) -> tuple[Floats, Floats]:
-        flows, W = flows_of(beta), circuit.weights(beta)
-        seen = flows > share * W * term_responses(circuit, W, diagonal, row)[:, 0, 0] / 2
+        flows = flows_of(beta)
+        seen = flows > rounding_of(beta)
         return np.where(seen, flows, 0.0), np.where(seen, 0.0, flows)
 
     return split
 
 
-def _diagonal_source(problem: Problem) -> KernelSource:
-    """The diagonals as one row of a kernel, behind a zero for the row itself."""
-    leaves = problem.circuit.leaves
-    found = diagonals(problem.source, leaves)
-    return MatrixSource({leaf: np.concatenate([[0.0], found[leaf]])[None] for leaf in leaves})
+def rounding_of_flows(problem: Problem, alpha: Floats) -> Callable[[Floats], Floats]:
+    """β ↦ (terms,) what rounding may leave of the quadratic flows at α where these are zero.
+
+    Of a kernel Σ_ij α_i |K_ij| α_j ≤ (Σ_i α_i)(Σ_i α_i K_ii), which bounds what is summed. An entry is made of some
+    factors, and a quadratic form sums n numbers twice; each of these steps may round.
+    """
+    circuit = problem.circuit
+    share = (problem.n + circuit.size) * np.finfo(float).eps
+    # The diagonals make one row of a kernel, behind a zero for the row itself.
+    rows = {leaf: np.append(0.0, own)[None] for leaf, own in diagonals(problem.source, circuit.leaves).items()}
+    weight = np.append(1.0, (alpha.sum(axis=1, keepdims=True) * alpha).sum(axis=0))[None]
+
+    def rounding(beta: Floats) -> Floats:
+        W = circuit.weights(beta)
+        return share * W * term_responses(circuit, W, MatrixSource(rows), weight)[:, 0, 0] / 2
+
+    return rounding
 
 
 def light_side(Y: Floats, s: Floats) -> tuple[Floats, Floats]:

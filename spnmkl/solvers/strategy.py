@@ -142,8 +142,6 @@ def _coarse_weights(problem: Problem, limited: Callable[[Problem], Budget] | Non
         beta = iterate.beta
         if relative_gap(iterate.objective, iterate.dual.value) <= _COARSE_TOL:
             break
-        if problem.stop is not None and problem.stop():
-            break
     return beta
 
 
@@ -163,7 +161,7 @@ def _lasso_iterates(
             proof = search_dual(problem, bracket.a, bracket.beta)
             zero = trivial_iterate(problem, bracket.a, proof, 1, iterate.method)
             yield replace(zero, smallest_C=bracket.low)
-            return
+            break  # where rounding hides the proof, a solver may find one
         if bracket.high < 1 or bracket.high < bracket.low * (1 + 0.1 * tol):
             break
     yield from method(problem, first_weights(problem, bracket.beta), tol)

@@ -5,7 +5,8 @@ Of kernels of low rank SMO may take millions of steps; a centre takes some dozen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -29,33 +30,38 @@ class SturdyWorkspace(Workspace):
         self.most = max(_CHEAP_STEPS, _STEPS_PER_ROW * problem.n)
 
     def _solve_svms(self, gap: float) -> list[SVMSolution]:
-        problem, share = self.problem, gap / len(self.problem.Y)
-        fits = [
-            _solved(self.K, y, problem.C, alpha, share, self.most, problem.stop)
-            for y, alpha in zip(problem.Y, self.alpha, strict=True)
-        ]
+        problem, classes = self.problem, range(len(self.problem.Y))
+
+        def one(c: int) -> SVMSolution:
+            return _solved(problem, self.K, problem.Y[c], self.alpha[c], gap / len(classes), self.most)
+
+        if problem.n_threads == 1 or len(classes) == 1:
+            fits = [one(c) for c in classes]
+        else:
+            with ThreadPoolExecutor(problem.n_threads) as pool:
+                fits = list(pool.map(one, classes))
         self.alpha = np.array([fit.alpha for fit in fits])
         return fits
 
 
-def _solved(
-    K: Floats, y: Floats, C: Floats, alpha: Floats, gap: float, most: int, stop: Callable[[], bool] | None
-) -> SVMSolution:
+def _solved(problem: Problem, K: Floats, y: Floats, alpha: Floats, gap: float, most: int) -> SVMSolution:
+    C, stop = problem.C, problem.stop
     fit = solve_svm(K, y, C, alpha, gap, most, stop)
     if fit.steps < most:
         return fit
-    for near in _near_optimum(K, y, C, fit.alpha, gap):
-        if fit.primal - fit.dual <= gap or (stop is not None and stop()):
+    for near in _near_optimum(problem, K, y, fit.alpha, gap):
+        if fit.primal - fit.dual <= gap:
             break
         fit = min(fit, solve_svm(K, y, C, near, gap, most, stop), key=lambda found: found.primal - found.dual)
     return fit
 
 
-def _near_optimum(K: Floats, y: Floats, C: Floats, alpha: Floats, gap: float) -> Iterator[Floats]:
-    """Ever better α, at its bounds where a centre is near them: they then err by less than the centre's gap of 2nμ."""
-    live = np.flatnonzero(C > 0)
-    kernel = ShiftedKernel(K if len(live) == len(C) else np.ascontiguousarray(K[np.ix_(live, live)]))
-    y, bounds, n = y[live], C[live], len(live)
+def _near_optimum(problem: Problem, K: Floats, y: Floats, alpha: Floats, gap: float) -> Iterator[Floats]:
+    """Ever better α for SMO to go on from: at its bounds where a centre, whose gap is at most 2nμ, is near them."""
+    live = np.flatnonzero(problem.C > 0)
+    whole = len(live) == problem.n
+    kernel = ShiftedKernel(K if whole else np.ascontiguousarray(K[np.ix_(live, live)]), problem.pause)
+    y, bounds, n = y[live], problem.C[live], len(live)
     inside = around(kernel, y, bounds, gap / (8 * n), alpha[live])
     for share in _LEVELS:
         mu = share * gap / n
@@ -63,6 +69,6 @@ def _near_optimum(K: Floats, y: Floats, C: Floats, alpha: Floats, gap: float) ->
             inside = centred(kernel, y, bounds, mu, inside, _CENTRED * mu * n**0.5)
         except FloatingPointError:
             return
-        found = np.zeros_like(C)
+        found = np.zeros(problem.n)
         found[live] = snapped(inside, y, bounds)
         yield found

@@ -82,6 +82,15 @@ def test_a_part_of_it_stops_too() -> None:
         part.among(np.arange(5)).tiles(SPN.kernels, slice(0, 2), slice(0, None))
 
 
+def test_kernels_of_one_base_are_asked_for_together() -> None:
+    spn = templates.flat([Kernel("rbf", gamma=g, features=[f]) for g in (0.5, 2.0) for f in (0, 1)])
+    source, asked = fit_tiles(spn, X)[0], Asked()
+    assert [len(group) for group in source.together(spn.kernels)] == [2, 2]
+    found = interruptible(source, asked).tiles(spn.kernels, slice(0, 5), slice(0, None))
+    assert asked.times == 2
+    np.testing.assert_array_equal(found, source.tiles(spn.kernels, slice(0, 5), slice(0, None)))
+
+
 def test_stopping_is_no_error_of_a_user() -> None:
     assert not issubclass(Stopped, SPNMKLError)
 
