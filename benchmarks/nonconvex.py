@@ -2,8 +2,8 @@
 
 100 small problems whose objective is not convex: five families of structure × five choices of p × four data sets of 30
 to 80 rows. Each is solved by `solve` and by the same descent from random weights, log-normal around those at which the
-SVM fits, some of them nearly zero. Even seeds were looked at when the search was made, odd ones were not. One thread; times are of
-the processor.
+SVM fits, some of them nearly zero. Even seeds were looked at when the search was made, odd ones were not. One thread;
+times are the processor's.
 """
 
 from __future__ import annotations
