@@ -161,10 +161,12 @@ def exponents(spn: SPN, p: Any, rng: Generator) -> Any:
 
 
 def random_start(problem: Problem, rng: Generator) -> dict[str, float]:
+    """At about the Σ_m g_m of weights at which the SVM fits: smaller, most would fall to β = 0."""
     fitting = fitting_weights(problem, float(rng.choice([0.2, 0.5, 0.8])))
     spread, small = rng.choice([0.5, 1.5, 3.0]), rng.random(len(fitting)) < rng.uniform(0, 0.7)
-    beta = fitting * np.exp(rng.normal(0, 1.0) + rng.normal(0, spread, len(fitting)))
-    return problem.beta_dict(np.where(small, 1e-4 * beta, beta))
+    beta = fitting * np.exp(rng.normal(0, spread, len(fitting))) * np.where(small, 1e-4, 1.0)
+    total = problem.circuit.path_weight_total
+    return problem.beta_dict(beta * total(fitting) / total(beta) * np.exp(rng.normal(0, 1.0)))
 
 
 def measured(seed: int, starts: int, tol: float) -> Outcome:

@@ -139,7 +139,7 @@ class Workspace:
         else:
             with ThreadPoolExecutor(problem.n_threads) as pool:
                 fits = list(pool.map(one, classes))
-        self.alpha = balanced(np.array([fit.alpha for fit in fits]), problem.Y)
+        self.alpha = np.array([fit.alpha for fit in fits])
         if self.budget is not None:
             self.budget.spend(fits, gap)
         return fits
