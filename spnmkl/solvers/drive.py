@@ -125,7 +125,8 @@ def _begin(problem: Problem, start: Mapping[str, float] | Solution, classes: NDA
         return Begin(beta)
     grown = np.divide(problem.C, start.C, out=np.zeros(problem.n), where=start.C > 0)
     bound = (alpha >= _AT_BOUND * start.C)[:, start.C > 0].any(axis=1, keepdims=True)
-    return Begin(beta, np.minimum(alpha * np.where(bound, np.maximum(grown, 1.0), 1.0), problem.C))
+    scaled = np.minimum(alpha * np.where(bound, np.maximum(grown, 1.0), 1.0), problem.C)
+    return Begin(beta, scaled, struggled=start.history[-1].method == "interior")
 
 
 def check_callback(callback: object) -> None:

@@ -35,10 +35,11 @@ _GUESSED_GAP = 0.1  # of a start that someone gives
 
 @dataclass(frozen=True)
 class Begin:
-    """Weights to begin with, and α if there is one."""
+    """Weights to begin with, α if there is one, and whether they were found where Newton's method struggled."""
 
     beta: Floats
     alpha: Floats | None = None
+    struggled: bool = False
 
 
 Method = Callable[[Problem, float, Begin | None], Iterator[Iterate]]
@@ -68,6 +69,9 @@ def _interior(problem: Problem, tol: float, begin: Begin | None) -> Iterator[Ite
 def _auto(problem: Problem, tol: float, begin: Begin | None) -> Iterator[Iterate]:
     if not problem.convex:
         yield from _newton(problem, tol, begin)
+        return
+    if begin is not None and begin.struggled:
+        yield from interior(problem, tol, _given(begin))
         return
     best, gap = None, 1.0
     try:
