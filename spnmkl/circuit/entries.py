@@ -125,16 +125,12 @@ def _dot(x, y, size):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True, inline="never")
-def _adjoints(operation_start, term_start, arguments, n_leaves, W, slots, adjoint, scratch, size, k, t):  # type: ignore[no-untyped-def]
-    """∂K/∂W_t into scratch[0] for term t of operation k; adds ∂K/∂slot to the operations among its arguments."""
-    is_root = k == len(operation_start) - 2
+def _adjoints(term_start, arguments, n_leaves, W, slots, outer, adjoint, scratch, size, t):  # type: ignore[no-untyped-def]
+    """∂K/∂W_t into scratch[0], from `outer` = ∂K/∂(its operation); adds to ∂K/∂slot of operations it multiplies."""
     derivative = scratch[0]
     start, stop = term_start[t], term_start[t + 1]
-    if is_root:
-        derivative[:size] = 1.0
-    else:
-        for j in range(size):
-            derivative[j] = adjoint[k, j]
+    for j in range(size):
+        derivative[j] = outer[j]
     # scratch[0] runs over the prefix products; suffixes are multiplied anew: terms have few arguments.
     for a in range(start, stop):
         x = carray(_pointer(slots[arguments[a]]), (size,))
@@ -220,14 +216,16 @@ def respond_rows(operation_start, term_start, arguments, W, tiles, strides, firs
     n_classes, n = A.shape
     n_leaves, n_operations = len(tiles), len(operation_start) - 1
     rows = _weighed_rows(A, first, n_rows)
-    kernels = _kernel_terms(operation_start, term_start, arguments, n_leaves)
-    _respond_to_kernels(arguments[term_start[kernels]], kernels, tiles, strides, first, rows, A, R, q)
-    if len(kernels) == len(term_start) - 1:
-        return
+    streamed = n_classes == 1 or not only_q  # for q alone, classes are better summed before kernels are read
+    if streamed:
+        kernels = _kernel_terms(operation_start, term_start, arguments, n_leaves)
+        _respond_to_kernels(arguments[term_start[kernels]], kernels, tiles, strides, first, rows, A, R, q)
+        if len(kernels) == len(term_start) - 1:
+            return
     scratch = np.empty((2 + n_operations, SEGMENT))
     adjoint = np.empty((n_operations, SEGMENT))
     slots = np.empty(n_leaves + n_operations, dtype=np.int64)
-    derivative = scratch[0]
+    derivative, pairs, outer_pairs = scratch[0], np.empty(SEGMENT), np.empty(SEGMENT)
     for row in rows:
         column = row
         while column < n:
@@ -235,26 +233,61 @@ def respond_rows(operation_start, term_start, arguments, W, tiles, strides, firs
             _slot_addresses(slots, tiles, strides, row - first, column - first, scratch, 2)
             if n_operations > 1:
                 _values(operation_start[:-1], term_start, arguments, n_leaves, W, slots, scratch, size)
-                adjoint[:] = 0.0
-            off = 1 if column == row else 0  # the diagonal entry counts once
+            adjoint[:-1, :size] = 0.0
+            adjoint[-1, :size] = 1.0
+            if only_q:
+                _weigh_pairs(A, row, column, size, pairs)
             for k in range(n_operations - 1, -1, -1):
+                outer, weighed = adjoint[k], False
                 for t in range(operation_start[k], operation_start[k + 1]):
-                    if k == n_operations - 1 and _is_kernel(term_start, arguments, n_leaves, t):
-                        continue
-                    _adjoints(operation_start, term_start, arguments, n_leaves, W, slots, adjoint, scratch, size, k, t)
-                    for c in range(n_classes):
-                        weight = A[c, row]
+                    if not _is_kernel(term_start, arguments, n_leaves, t):
+                        _adjoints(term_start, arguments, n_leaves, W, slots, outer, adjoint, scratch, size, t)
                         if only_q:
-                            if weight != 0.0:
-                                total = 2.0 * _dot(derivative, A[c, column:], size)
-                                q[t] += weight * (total - off * derivative[0] * weight)
-                            continue
-                        R[t, c, row] += _dot(derivative, A[c, column:], size)
-                        if weight != 0.0:
-                            target = R[t, c, column:]
-                            for j in range(off, size):
-                                target[j] += weight * derivative[j]
+                            q[t] += _dot(derivative, pairs, size)
+                    elif streamed and k == n_operations - 1:
+                        continue
+                    else:
+                        x = carray(_pointer(slots[arguments[term_start[t]]]), (size,))
+                        if only_q:
+                            if not weighed:  # once for all kernels of the operation
+                                _multiply(pairs, outer, size, outer_pairs)
+                                weighed = True
+                            q[t] += _dot(x, outer_pairs, size)
+                        else:
+                            _multiply(x, outer, size, derivative)
+                    if not only_q:
+                        for c in range(n_classes):
+                            _respond(derivative, A[c], row, column, size, R[t, c])
             column += size
+
+
+@njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
+def _respond(derivative, a, row, column, size, r):  # type: ignore[no-untyped-def]
+    """Add the entries of a row from a column on, and mirrored, to the responses to a; the diagonal one counts once."""
+    w, aside, out = a[row], a[column:], r[column:]
+    r[row] += _dot(derivative, aside, size)
+    if w != 0.0:
+        for j in range(1 if column == row else 0, size):
+            out[j] += w * derivative[j]
+
+
+@njit(nogil=True, cache=True)
+def _weigh_pairs(A, row, column, size, pairs):  # type: ignore[no-untyped-def]
+    """Σ_c A[c, i] A[c, j] for the entry (i, j), twice for its mirrored one."""
+    pairs[:size] = 0.0
+    for c in range(len(A)):
+        w, a = 2.0 * A[c, row], A[c, column:]
+        if w != 0.0:
+            for j in range(size):
+                pairs[j] += w * a[j]
+    if column == row:
+        pairs[0] *= 0.5
+
+
+@njit(nogil=True, cache=True)
+def _multiply(x, y, size, out):  # type: ignore[no-untyped-def]
+    for j in range(size):
+        out[j] = x[j] * y[j]
 
 
 @njit(nogil=True, cache=True)
@@ -283,7 +316,7 @@ def _kernel_terms(operation_start, term_start, arguments, n_leaves):  # type: ig
 
 @njit(nogil=True, cache=True)
 def _is_kernel(term_start, arguments, n_leaves, t):  # type: ignore[no-untyped-def]
-    """Whether a term of the root is a weighted kernel."""
+    """Whether a term is a weighted kernel."""
     return term_start[t + 1] == term_start[t] + 1 and arguments[term_start[t]] < n_leaves
 
 

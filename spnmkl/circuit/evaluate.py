@@ -22,7 +22,7 @@ from spnmkl.circuit.blocks import (
 )
 from spnmkl.circuit.entries import ITEM, address, apply_rows, fill_rows, respond_rows
 from spnmkl.circuit.program import Circuit, Floats, Indices
-from spnmkl.circuit.source import ComputedSource, KernelSource
+from spnmkl.circuit.source import KernelSource, is_computed
 from spnmkl.errors import KernelError
 
 _NOTHING, _NO_WEIGHTS = np.empty((1, 1, 0)), np.empty(0)
@@ -123,7 +123,7 @@ def representable(values: Floats, *given: Floats) -> Floats:
 
 def _counting(source: KernelSource, A: Floats) -> tuple[Indices, KernelSource] | None:
     """Where entries are computed when asked for: the rows that A weighs, and the kernels among them; None for all."""
-    if not isinstance(source, ComputedSource):
+    if not is_computed(source):
         return None
     rows = np.flatnonzero(A.any(axis=0))
     if 0 < len(rows) < _MOST_COUNTING * A.shape[1]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,6 +18,15 @@ from spnmkl.structure.derivations import Derivations, derive
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 _MOST_MIXED = 4_000_000  # entries of the matrix of ∂w_l/∂W_t
+_RESTRICTIONS_KEPT = 4  # a solver asks for the same ones again
+
+
+class Exponents(sp.csr_array):
+    """(terms, products), sparse; its transpose, which derivatives ask for all the time, is made once."""
+
+    @cached_property
+    def T(self) -> sp.csc_array:
+        return self.transpose()
 
 
 @dataclass(frozen=True)
@@ -74,7 +84,7 @@ class Circuit:
         if self.n_operations == 1 and np.array_equal(self.arguments, np.arange(n)):
             return self
         each = np.arange(n + 1)
-        X = sp.csr_array((n, len(self.products)))
+        X = Exponents((n, len(self.products)))
         return Circuit(self.leaves, self.products, each[[0, -1]], each, each[:-1], X, each[:-1], self.derivations)
 
     def mixing(self, W: Floats) -> tuple[Floats, Floats]:
@@ -103,40 +113,65 @@ class Circuit:
         return self.X.T @ self.flows(np.ones(self.n_terms))
 
     def restricted(self, alive: NDArray[np.bool_]) -> Circuit:
-        """The circuit without the paths that meet a product that is not alive."""
-        keep = (self.X @ (~alive).astype(float)) == 0
-        n_leaves = len(self.leaves)
-        nonempty = np.ones(n_leaves + self.n_operations, dtype=bool)
-        for k in range(self.n_operations):
-            for t in range(self.operation_start[k], self.operation_start[k + 1]):
-                keep[t] &= nonempty[self.arguments[self.term_start[t] : self.term_start[t + 1]]].all()
-            nonempty[n_leaves + k] = keep[self.operation_start[k] : self.operation_start[k + 1]].any()
-        return self._with_terms(keep)
+        """The circuit without the paths that meet a product that is not alive; itself where none does."""
+        key, known = alive.tobytes(), self._restrictions
+        circuit = known.get(key)
+        if circuit is None:
+            if len(known) >= _RESTRICTIONS_KEPT:
+                known.clear()
+            circuit = known[key] = self._with_terms(self._surviving(alive))
+        return circuit
 
-    def _with_terms(self, keep: NDArray[np.bool_]) -> Circuit:
+    @cached_property
+    def _restrictions(self) -> dict[bytes, Circuit]:
+        return {}
+
+    @cached_property
+    def _factors(self) -> list[list[int]]:
+        """The arguments of every term, as plain numbers: reading these one by one is what arrays are slow at."""
+        arguments, start = self.arguments.tolist(), self.term_start.tolist()
+        return [arguments[a:b] for a, b in pairwise(start)]
+
+    @cached_property
+    def _spans(self) -> list[range]:
+        """The terms of every operation."""
+        return [range(a, b) for a, b in pairwise(self.operation_start.tolist())]
+
+    def _surviving(self, alive: NDArray[np.bool_]) -> list[bool]:
+        """Which terms meet living products only, there and below."""
+        keep = ((self.X @ (~alive).astype(float)) == 0).tolist()
+        nonempty = [True] * len(self.leaves)
+        for span in self._spans:
+            for t in span:
+                keep[t] = keep[t] and all(nonempty[slot] for slot in self._factors[t])
+            nonempty.append(any(keep[t] for t in span))
+        return keep
+
+    def _with_terms(self, keep: list[bool]) -> Circuit:
         """Drop terms, then the operations that nothing reaches any more."""
-        n_leaves, keep = len(self.leaves), keep.copy()
-        used = np.zeros(n_leaves + self.n_operations, dtype=bool)
+        if all(keep):
+            return self
+        n_leaves = len(self.leaves)
+        used = [False] * (n_leaves + self.n_operations)
         used[-1] = True
+        terms: list[int] = []
+        sizes: list[int] = []
         for k in range(self.n_operations - 1, -1, -1):
-            span = slice(self.operation_start[k], self.operation_start[k + 1])
-            keep[span] &= used[n_leaves + k]
-            for t in range(span.start, span.stop):
-                if keep[t]:
-                    used[self.arguments[self.term_start[t] : self.term_start[t + 1]]] = True
-        used[-1] = True
-        slot = np.cumsum(used) - 1
-        terms = np.flatnonzero(keep)
-        sizes = np.diff(self.term_start)[terms]
-        old = self.arguments[np.repeat(keep, np.diff(self.term_start))]
-        per_operation = np.add.reduceat(np.append(keep, False).astype(int), self.operation_start[:-1])[used[n_leaves:]]
+            left = [t for t in self._spans[k] if keep[t]] if used[n_leaves + k] else []
+            for t in left:
+                for slot in self._factors[t]:
+                    used[slot] = True
+            if used[n_leaves + k]:
+                terms[:0] = left
+                sizes.insert(0, len(left))
+        slot = (np.cumsum(used) - 1).tolist()
         return Circuit(
             leaves=tuple(leaf for leaf, u in zip(self.leaves, used, strict=False) if u),
             products=self.products,
-            operation_start=np.concatenate([[0], np.cumsum(per_operation)]).astype(np.int64),
-            term_start=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-            arguments=slot[old].astype(np.int64),
-            X=self.X[terms],
+            operation_start=_offsets(sizes),
+            term_start=_offsets(len(self._factors[t]) for t in terms),
+            arguments=np.array([slot[a] for t in terms for a in self._factors[t]], dtype=np.int64),
+            X=Exponents(self.X[terms]),
             terms=self.terms[terms],
             derivations=self.derivations,
         )
@@ -160,7 +195,7 @@ def lower(derivations: Derivations, products: Sequence[str]) -> Circuit:
         operation_start=_offsets(len(operation) for operation in derivations.operations),
         term_start=_offsets(len(term.arguments) for term in terms),
         arguments=np.array([slot for term in terms for slot, _ in term.arguments], dtype=np.int64),
-        X=sp.csr_array((values, (rows, columns)), shape=(len(terms), len(products))),
+        X=Exponents((values, (rows, columns)), shape=(len(terms), len(products))),
         terms=np.arange(len(terms)),
         derivations=derivations,
     )

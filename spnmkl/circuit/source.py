@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,11 @@ class ComputedSource(KernelSource, Protocol):
     def together(self, leaves: Sequence[str]) -> list[list[str]]:
         """The leaves in groups; what is computed once for a group would be computed again for each leaf alone."""
         ...
+
+
+def is_computed(source: KernelSource) -> TypeGuard[ComputedSource]:
+    """As `isinstance` says, in a hundredth of its time."""
+    return hasattr(source, "among") and hasattr(source, "together")
 
 
 class MatrixSource:
@@ -139,5 +144,5 @@ class _InterruptibleComputed(Interruptible):
 
 def interruptible(source: KernelSource, stop: Callable[[], bool]) -> Interruptible:
     """The source as it is, computed or not, but for `Stopped`."""
-    wrapped = _InterruptibleComputed if isinstance(source, ComputedSource) else Interruptible
+    wrapped = _InterruptibleComputed if is_computed(source) else Interruptible
     return wrapped(source, stop)

@@ -17,7 +17,7 @@ from spnmkl.problem import Power, Problem, build_problem
 from spnmkl.solution import Certificate, Record, Solution
 from spnmkl.solvers.deadline import Deadline
 from spnmkl.solvers.iterate import Iterate, trivial_iterate
-from spnmkl.solvers.start import smallest_C
+from spnmkl.solvers.smallest import smallest_C
 from spnmkl.solvers.strategy import SOLVERS, Begin, iterates
 from spnmkl.structure import SPN
 from spnmkl.structure.nodes import describe

@@ -17,6 +17,10 @@ Pause = Callable[[], object]
 _ROOM = 1.1  # so much more than asked for, since the next block is often a little larger
 
 
+def at_once() -> None:
+    """No pause."""
+
+
 class Factors:
     """One factor at a time, in the memory of the last: a system hands out fresh memory slowly."""
 

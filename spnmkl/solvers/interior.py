@@ -23,11 +23,12 @@ from spnmkl.circuit.measure import second_moment
 from spnmkl.circuit.program import Floats
 from spnmkl.problem import Problem
 from spnmkl.solvers.centring import Centre, Inside, around, centred, longest_inside, snapped
+from spnmkl.solvers.factor import at_once
 from spnmkl.solvers.iterate import Iterate, trivial_iterate, trivial_objective
 from spnmkl.solvers.qp import bounded_qp, most_sweeps
 from spnmkl.solvers.scale import Scale, better_scale
 from spnmkl.solvers.shifted import ShiftedKernel, cholesky
-from spnmkl.solvers.start import rounding_of_flows
+from spnmkl.solvers.smallest import rounding_of_flows
 from spnmkl.solvers.svm import solve_svm
 
 _FIRST_MU = 0.3  # of the value, over the number of bounds
@@ -387,15 +388,11 @@ def bounded_step(H: Floats, rhs: Floats, low: Floats, high: Floats) -> Floats:
     return bounded_qp(np.ascontiguousarray((H + H.T) / 2), -rhs, low, high, most_sweeps(len(rhs)))
 
 
-def _at_once() -> None:
-    """No pause: there is one variable per weight."""
-
-
 def _solve_definite(H: Floats, rhs: Floats) -> Floats:
     d = np.sqrt(np.maximum(H.diagonal(), 1e-300))
     scaled = H / np.outer(d, d)
     try:
-        L = cholesky(lambda: np.array(scaled, order="F"), _at_once)
+        L = cholesky(lambda: np.array(scaled, order="F"), at_once)
         z = lapack.dpotrs(L, rhs / d, lower=1)[0] / d
         if np.isfinite(z).all() and rhs @ z > 0:
             return z

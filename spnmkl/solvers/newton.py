@@ -155,6 +155,7 @@ class _Newton:
     def improve_bound(self, point: Point, slope: Slope) -> list[Verdict]:
         """Better the dual bound at this α; returns components to prune (None) or to seed (with a direction)."""
         problem = self.problem
+        # SMO keeps yᵀα = 0 to rounding: made more exact, α = C would no longer be at its bound.
         alpha, witness, flows = point.alpha, self.inner(point.beta), slope.flows
         value = self.bound(alpha, witness, flows)
         flows_of = flows_at(problem, alpha, (witness, slope.quadratics))

@@ -22,12 +22,14 @@ from spnmkl.solvers.iterate import Iterate, trivial_iterate
 from spnmkl.solvers.newton import newton
 from spnmkl.solvers.nonconvex import nonconvex_iterates
 from spnmkl.solvers.paper import paper
-from spnmkl.solvers.start import coarse, first_weights, smallest_C, trivial_objective
+from spnmkl.solvers.smallest import smallest_C
+from spnmkl.solvers.start import coarse, first_weights, trivial_objective
 from spnmkl.solvers.workspace import Budget, Struggling
 
 _COARSE_TOL, _COARSE_ITERATIONS = 0.1, 30
 _PATIENCE, _SLOW, _LOOK_BACK, _LONG = 7, 0.3, 3, 40  # Newton iterations granted; the gap must fall so in so many
 _NEAR = 0.3  # a gap from which path following starts where Newton's method ended
+_QUICK_ROUNDS = 3  # of the search for C_min before path following
 _GUESSED_GAP = 0.1  # of a start that someone gives
 
 
@@ -95,6 +97,8 @@ def _while_it_goes_well(problem: Problem, tol: float, begin: Begin | None) -> It
     best = np.inf
     for iterate in newton(problem, beta, tol, alpha=alpha, budget=budget):
         if not iterate.objective < trivial:
+            if (problem.p == 1).all() and (found := _below_smallest(problem, iterate, tol)) is not None:
+                yield found, relative_gap(trivial, found.dual.value)
             return  # whether C is above C_min at all is a question for path following
         best = min(best, iterate.objective)
         gaps.append(relative_gap(best, iterate.dual.value))
@@ -102,6 +106,18 @@ def _while_it_goes_well(problem: Problem, tol: float, begin: Begin | None) -> It
         slow = len(gaps) >= _PATIENCE and gaps[-1] > _SLOW * gaps[-1 - _LOOK_BACK]
         if slow or len(gaps) >= _LONG:
             return
+
+
+def _below_smallest(problem: Problem, iterate: Iterate, tol: float) -> Iterate | None:
+    """β = 0, where that it is optimal is soon proved."""
+    for bracket in smallest_C(problem, max_rounds=_QUICK_ROUNDS):
+        if bracket.low >= 1:
+            proof = search_dual(problem, bracket.a, bracket.beta, target=(1 - tol) * trivial_objective(problem))
+            zero = trivial_iterate(problem, bracket.a, proof, iterate.evaluations + 1, iterate.method)
+            return replace(zero, smallest_C=bracket.low, final=True)
+        if bracket.high < 1:
+            break
+    return None
 
 
 def _descended(problem: Problem, tol: float, begin: Begin | None, solver: str) -> Iterator[Iterate]:

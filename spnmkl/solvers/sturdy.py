@@ -5,14 +5,14 @@ Of kernels of low rank SMO may take millions of steps; a centre takes some dozen
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
 from spnmkl.circuit.program import Floats
-from spnmkl.problem import Problem
 from spnmkl.solvers.centring import around, centred, snapped
+from spnmkl.solvers.factor import at_once
 from spnmkl.solvers.shifted import ShiftedKernel
 from spnmkl.solvers.svm import SVMSolution, solve_svm
 from spnmkl.solvers.workspace import Workspace
@@ -25,15 +25,11 @@ _CENTRED = 0.05  # of μ√n: the decrement of a centre
 class SturdyWorkspace(Workspace):
     """A workspace whose SVMs are solved whatever the rank of K."""
 
-    def __init__(self, problem: Problem) -> None:
-        super().__init__(problem)
-        self.most = max(_CHEAP_STEPS, _STEPS_PER_ROW * problem.n)
-
     def _solve_svms(self, gap: float) -> list[SVMSolution]:
         problem, classes = self.problem, range(len(self.problem.Y))
 
         def one(c: int) -> SVMSolution:
-            return _solved(problem, self.K, problem.Y[c], self.alpha[c], gap / len(classes), self.most)
+            return solve_sturdily(self.K, problem.Y[c], problem.C, self.alpha[c], gap / len(classes), problem.stop)
 
         if problem.n_threads == 1 or len(classes) == 1:
             fits = [one(c) for c in classes]
@@ -44,24 +40,26 @@ class SturdyWorkspace(Workspace):
         return fits
 
 
-def _solved(problem: Problem, K: Floats, y: Floats, alpha: Floats, gap: float, most: int) -> SVMSolution:
-    C, stop = problem.C, problem.stop
+def solve_sturdily(
+    K: Floats, y: Floats, C: Floats, alpha: Floats, gap: float, stop: Callable[[], bool] | None = None
+) -> SVMSolution:
+    """As `solve_svm`, whatever the rank of K: what is missing where rounding is the limit shows in primal − dual."""
+    most = max(_CHEAP_STEPS, _STEPS_PER_ROW * len(y))
     fit = solve_svm(K, y, C, alpha, gap, most, stop)
     if fit.steps < most:
         return fit
-    for near in _near_optimum(problem, K, y, fit.alpha, gap):
-        if fit.primal - fit.dual <= gap:
+    for near in _near_optimum(K, y, C, fit.alpha, gap):
+        if fit.primal - fit.dual <= gap or (stop is not None and stop()):
             break
         fit = min(fit, solve_svm(K, y, C, near, gap, most, stop), key=lambda found: found.primal - found.dual)
     return fit
 
 
-def _near_optimum(problem: Problem, K: Floats, y: Floats, alpha: Floats, gap: float) -> Iterator[Floats]:
+def _near_optimum(K: Floats, y: Floats, C: Floats, alpha: Floats, gap: float) -> Iterator[Floats]:
     """Ever better α for SMO to go on from: at its bounds where a centre, whose gap is at most 2nμ, is near them."""
-    live = np.flatnonzero(problem.C > 0)
-    whole = len(live) == problem.n
-    kernel = ShiftedKernel(K if whole else np.ascontiguousarray(K[np.ix_(live, live)]), problem.pause)
-    y, bounds, n = y[live], problem.C[live], len(live)
+    live = np.flatnonzero(C > 0)
+    kernel = ShiftedKernel(K if len(live) == len(C) else np.ascontiguousarray(K[np.ix_(live, live)]), at_once)
+    y, bounds, n = y[live], C[live], len(live)
     inside = around(kernel, y, bounds, gap / (8 * n), alpha[live])
     for share in _LEVELS:
         mu = share * gap / n
@@ -69,6 +67,6 @@ def _near_optimum(problem: Problem, K: Floats, y: Floats, alpha: Floats, gap: fl
             inside = centred(kernel, y, bounds, mu, inside, _CENTRED * mu * n**0.5)
         except FloatingPointError:
             return
-        found = np.zeros(problem.n)
+        found = np.zeros_like(C)
         found[live] = snapped(inside, y, bounds)
         yield found

@@ -74,6 +74,17 @@ def test_restricted_circuit_gives_the_same_kernel_with_fewer_operations(structur
     assert alive.path_weight_total(beta) == pytest.approx(circuit.path_weight_total(beta), rel=COMPILED)
 
 
+def test_a_restriction_is_made_once_and_few_are_kept() -> None:
+    circuit, beta, _, _ = posed(FIGURE_1, 5)
+    everything = np.ones(len(beta), dtype=bool)
+    assert circuit.restricted(everything) is circuit
+    without = [np.arange(len(beta)) != v for v in range(len(beta))]
+    assert circuit.restricted(without[0]) is circuit.restricted(without[0])
+    for alive in without:
+        np.testing.assert_array_equal(circuit.restricted(alive).X.toarray()[:, ~alive], 0.0)
+    assert len(circuit._restrictions) <= 4
+
+
 def test_nothing_is_left_when_all_weights_are_zero() -> None:
     circuit, beta, kernels, _ = posed(FIGURE_1, 5)
     nothing = circuit.restricted(np.zeros(len(beta), dtype=bool))

@@ -15,7 +15,7 @@ from spnmkl.certificate import dual, dual_value, primal, quadratic_flows, relati
 from spnmkl.kernels import fit_kernels
 from spnmkl.problem import build_problem
 from spnmkl.solvers.bound import search_dual
-from spnmkl.solvers.start import light_side
+from spnmkl.solvers.smallest import light_side
 
 SOLVERS = ["newton", "paper"]
 

@@ -12,7 +12,7 @@ from tolerances import DECISION, OBJECTIVE, ROUNDING, SMALLEST_C
 from spnmkl import C_min, TrivialSolutionWarning, solve
 from spnmkl.problem import build_problem
 from spnmkl.selection import regularization_path
-from spnmkl.solvers import start
+from spnmkl.solvers import smallest
 
 SEEDS = range(5)
 NO_C = (
@@ -188,9 +188,9 @@ def test_both_ends_of_every_bracket_hold(seed: int, monkeypatch: pytest.MonkeyPa
     case = random_case(seed, p_choices=(1.0,))
     expected = smallest_C(case.structure, case.kernels, case.y, case.lam, case.weights)
     problem, _ = build_problem(*case.posed, lam=case.lam, sample_weight=case.weights)
-    exact = start.least_norm
-    monkeypatch.setattr(start, "least_norm", lambda *given: exact(*given[:-1], 0.1))
-    for bracket in start.smallest_C(problem, max_rounds=20):
+    exact = smallest.least_norm
+    monkeypatch.setattr(smallest, "least_norm", lambda *given: exact(*given[:5], 0.1, given[6]))
+    for bracket in smallest.smallest_C(problem, max_rounds=20):
         assert bracket.low <= expected * (1 + OBJECTIVE)
         assert bracket.high >= expected * (1 - OBJECTIVE)
 
@@ -198,10 +198,10 @@ def test_both_ends_of_every_bracket_hold(seed: int, monkeypatch: pytest.MonkeyPa
 def test_looking_for_it_can_be_stopped() -> None:
     case = case_of(FIGURE_1)
     problem, _ = build_problem(*case.posed)
-    assert sum(1 for _ in start.smallest_C(problem, max_rounds=7)) == 7
+    assert sum(1 for _ in smallest.smallest_C(problem, max_rounds=7)) == 7
     asked: list[int] = []
     stopped = replace(problem, stop=lambda: asked.append(1) or len(asked) == 3)
-    assert sum(1 for _ in start.smallest_C(stopped, max_rounds=7)) == 3
+    assert sum(1 for _ in smallest.smallest_C(stopped, max_rounds=7)) == 3
 
 
 def test_a_constant_kernel_does_not_matter() -> None:
