@@ -58,7 +58,7 @@ def solve_sturdily(
 
 
 def _near_optimum(K: Floats, y: Floats, C: Floats, alpha: Floats, gap: float, pause: Pause) -> Iterator[Floats]:
-    """Ever better α, at its bounds where a centre is near them: they then err by less than the centre's gap of 2nμ."""
+    """Ever better α for SMO to go on from: at its bounds where a centre, whose gap is at most 2nμ, is near them."""
     live = np.flatnonzero(C > 0)
     kernel = ShiftedKernel(K if len(live) == len(C) else np.ascontiguousarray(K[np.ix_(live, live)]), pause)
     y, bounds, n = y[live], C[live], len(live)
