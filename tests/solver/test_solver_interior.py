@@ -206,7 +206,7 @@ def test_kernels_of_low_rank_are_certified(name: str, C: float) -> None:
 @pytest.mark.parametrize("solver", ["auto", "interior"])
 def test_the_optimum_of_kernels_of_low_rank(name: str, solver: str) -> None:
     kernels, y = HARD[name]
-    case = Case(flat(4), kernels, y, 30.0, 1.0, np.ones(len(y)))
+    case = Case(flat(4), kernels, y, 3.0, 1.0, np.ones(len(y)))
     solution = solve(*case.posed, C=case.C, tol=SOLVED, solver=solver)
     assert solution.status == "optimal"
     assert solution.objective == pytest.approx(solve_conic(*case.oracle, 1.0).objective, rel=OBJECTIVE)
