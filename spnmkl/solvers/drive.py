@@ -25,6 +25,7 @@ from spnmkl.threads import single_threaded_blas
 
 Callback = Callable[[Record], object]
 _IMPOSSIBLE = -1e-6  # a gap below it, rounding aside, disproves the input
+_AT_BOUND = 0.999  # of C: an α of a start that more C lets grow
 DEFAULT_ITERATIONS = {"auto": 500, "interior": 500, "newton": 500, "paper": 2000}
 
 
@@ -113,14 +114,19 @@ def solve(
 
 
 def _begin(problem: Problem, start: Mapping[str, float] | Solution, classes: NDArray) -> Begin:
-    """Weights by name; of a solution over the same samples and classes also α, scaled to this C."""
+    """Weights by name; of a solution over the same samples and classes also α, scaled to this C.
+
+    A class with no α at its C is not scaled: it stays optimal at any larger C.
+    """
     if not isinstance(start, Solution):
         return Begin(problem.beta_array(start))
     beta, alpha = problem.beta_array(start.beta), np.atleast_2d(start.alpha)
     if alpha.shape != problem.Y.shape or not np.array_equal(start.classes, classes):
         return Begin(beta)
     grown = np.divide(problem.C, start.C, out=np.zeros(problem.n), where=start.C > 0)
-    return Begin(beta, np.minimum(alpha * np.maximum(grown, 1.0), problem.C))
+    bound = (alpha >= _AT_BOUND * start.C)[:, start.C > 0].any(axis=1, keepdims=True)
+    scaled = np.minimum(alpha * np.where(bound, np.maximum(grown, 1.0), 1.0), problem.C)
+    return Begin(beta, scaled, struggled=start.history[-1].method == "interior")
 
 
 def check_callback(callback: object) -> None:

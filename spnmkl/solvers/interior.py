@@ -125,8 +125,7 @@ class _Path:
             centres = self.centred(kernel, mu, begin, 0.05)
             beta, centres = self.rescaled(beta, kernel, centres, mu)
             return self.point(beta, kernel, centres), mu
-        top = float(start.beta.max()) or 1.0 / float(self.problem.c.sum())
-        beta = np.maximum(start.beta, min(1e-2, 0.1 * start.gap) * top)
+        beta = self.lifted(start)
         mu = min(_FIRST_MU, 0.5 * start.gap) * trivial_objective(self.problem) / self.n_bounds
         kernel = self.kernel_at(beta, mu)
         if start.alpha is None:
@@ -137,6 +136,13 @@ class _Path:
         mu = min(_FIRST_MU, 0.5 * start.gap) * value / self.n_bounds
         begin = [around(kernel, y, self.C, mu, a) for y, a in zip(self.Y, inside, strict=True)]
         return self.point(beta, kernel, self.centred(kernel, mu, begin, 0.05)), mu
+
+    def lifted(self, start: Start) -> Floats:
+        """Its weights, those of zero about where the path has them: at β_v = μ/(λ c_v − d_v)."""
+        problem = self.problem
+        top = float(start.beta.max()) or 1.0 / float(problem.c.sum())
+        level = 2 * start.gap * problem.regularizer(start.beta) / (problem.lam * problem.c * self.n_bounds)
+        return np.maximum(start.beta, np.clip(level, 1e-8 * top, 1e-2 * top))
 
     def value(self, beta: Floats, kernel: ShiftedKernel, alpha: Floats) -> tuple[float, Floats]:
         """The objective at (β, α), and the intercepts."""

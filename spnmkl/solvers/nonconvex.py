@@ -35,8 +35,8 @@ _SETTLING, _HOPELESS = 0.02, 20.0  # once its residual is small, a descent seldo
 def nonconvex_iterates(problem: Problem, method: Solver, tol: float) -> Iterator[Iterate]:
     """Descend from several starts: the best of their local optima is kept. β = 0, if it is one, comes last.
 
-    Up to 23 starts, none after 400 kernels were formed on all rows; above 150 rows fewer in proportion (60 at 1,000),
-    but the first three always. A descent is left where it is clearly bound for a worse point than the best.
+    Up to 23 starts, none after 400 kernels were formed; above 150 rows fewer in proportion (60 at 1,000), but the first
+    three always. A descent is left where it is clearly bound for a worse point than the best.
     """
     search = _Search(problem, method, tol)
     if method is newton:

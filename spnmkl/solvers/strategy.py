@@ -30,15 +30,17 @@ _COARSE_TOL, _COARSE_ITERATIONS = 0.1, 30
 _PATIENCE, _SLOW, _LOOK_BACK, _LONG = 7, 0.3, 3, 40  # Newton iterations granted; the gap must fall so in so many
 _NEAR = 0.3  # a gap from which path following starts where Newton's method ended
 _QUICK_ROUNDS = 3  # of the search for C_min before path following
+_WARNED = 0.2  # of the budget, where Newton's method struggled before
 _GUESSED_GAP = 0.1  # of a start that someone gives
 
 
 @dataclass(frozen=True)
 class Begin:
-    """Weights to begin with, and α if there is one."""
+    """Weights to begin with, α if there is one, and whether they were found where Newton's method struggled."""
 
     beta: Floats
     alpha: Floats | None = None
+    struggled: bool = False
 
 
 Method = Callable[[Problem, float, Begin | None], Iterator[Iterate]]
@@ -90,7 +92,7 @@ def _given(begin: Begin | None) -> Start | None:
 
 def _while_it_goes_well(problem: Problem, tol: float, begin: Begin | None) -> Iterator[tuple[Iterate, float]]:
     """Newton's points with their gaps; ends, or raises `Struggling`, where path following should take over."""
-    budget = Budget(problem)
+    budget = Budget(problem, _WARNED if begin is not None and begin.struggled else 1.0)
     beta = _coarse_weights(problem, Budget) if begin is None else _usable_start(problem, "newton", begin.beta)
     alpha = None if begin is None else begin.alpha
     trivial, gaps = trivial_objective(problem), list[float]()

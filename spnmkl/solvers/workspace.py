@@ -26,8 +26,8 @@ class Struggling(Exception):
 class Budget:
     """SMO steps that are granted: healthy SVMs take 1 to 7 steps per row, sick ones 40 to 16,000."""
 
-    def __init__(self, problem: Problem) -> None:
-        self.per_svm = max(_CHEAP_STEPS, _STEPS_PER_ROW * problem.n)
+    def __init__(self, problem: Problem, share: float = 1.0) -> None:
+        self.per_svm = int(share * max(_CHEAP_STEPS, _STEPS_PER_ROW * problem.n))
         self.left = (_SVMS + _SVMS_PER_CLASS * (len(problem.Y) - 1)) * self.per_svm
 
     def spend(self, fits: list[SVMSolution], gap: float) -> None:
