@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 BROWSERS := chromium chromium-browser google-chrome
 
-.PHONY: app test lint bench bench-peers browser quickstart clean
+.PHONY: app test test-processors lint bench bench-peers browser quickstart clean
 
 app: .venv/installed
 	$(BIN)/spnmkl app
@@ -15,6 +15,11 @@ quickstart: .venv/installed
 test: .venv/installed browser lint
 	$(BIN)/python -m pytest -n 2 --dist loadfile --ignore=tests/browser
 	$(BIN)/python -m pytest tests/browser
+	$(BIN)/python scripts/processors.py --quick
+
+# The numeric tests once more for every processor that this one can stand in for.
+test-processors: .venv/installed
+	$(BIN)/python scripts/processors.py
 
 lint: .venv/installed
 	$(BIN)/ruff check .

@@ -165,7 +165,8 @@ class Method:
         # ranges end earlier, where that product is as large as above. Beyond, only the time to train grows.
         if any(spn.p(v) != 1 for v in spn.products):
             return np.logspace(-2, 1.5, points)
-        return C_min(spn, own, y, tol=1e-2, n_threads=settings.get("n_threads")) * np.logspace(0.1, 2.5, points)
+        smallest = C_min(spn, own, y, tol=1e-2, n_threads=settings.get("n_threads"))
+        return (smallest if np.isfinite(smallest) else 1.0) * np.logspace(0.1, 2.5, points)
 
     def _validated(
         self, spn: SPN, own: _Own, y: NDArray, grid: Floats, inner: _Inner, settings: Mapping[str, Any]

@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from spnmkl.circuit.program import Floats
-from spnmkl.solvers.svm import solve_svm
+from spnmkl.solvers.sturdy import solve_sturdily
 
 
 def held_out(K: Floats, Y: Floats, C: Floats, train: NDArray[np.intp], test: NDArray[np.intp], gap: float) -> Floats:
@@ -16,7 +16,7 @@ def held_out(K: Floats, Y: Floats, C: Floats, train: NDArray[np.intp], test: NDA
     K_train, K_test = K[np.ix_(train, train)], K[np.ix_(test, train)]
     F = []
     for y in Y[:, train]:
-        fit = solve_svm(K_train, y, C[train], np.zeros(len(train)), gap)
+        fit = solve_sturdily(K_train, y, C[train], np.zeros(len(train)), gap)
         F.append(K_test @ (fit.alpha * y) + fit.intercept)
     return np.array(F)
 

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from spnmkl.circuit.program import Floats
 from spnmkl.problem import one_vs_rest
 from spnmkl.selection import blocks, fold_splits
-from spnmkl.solvers.svm import SVMSolution, solve_svm
+from spnmkl.solvers.sturdy import solve_sturdily
+from spnmkl.solvers.svm import SVMSolution
 from spnmkl.threads import single_threaded_blas
 
 Matrices = Mapping[str, Floats]
@@ -100,7 +101,7 @@ def chosen(decision: Floats) -> NDArray[np.intp]:
 def _svm(K: Floats, y: Floats, C: Floats, alpha: Floats, tol: float, stop: Stop) -> SVMSolution:
     """Solved from α until primal − dual is small beside the primal value, which is not known before."""
     for digits in range(1, 15):
-        found = solve_svm(K, y, C, alpha, 10.0**-digits * C.sum(), stop=stop)
+        found = solve_sturdily(K, y, C, alpha, 10.0**-digits * C.sum(), stop)
         if found.primal - found.dual <= tol * found.primal or (stop is not None and stop()):
             break
         alpha = found.alpha

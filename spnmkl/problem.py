@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real
 
@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spnmkl.circuit.program import Circuit, Floats, compile_circuit
-from spnmkl.circuit.source import KernelSource, MatrixSource
-from spnmkl.errors import DataError, KernelError, ParameterError, StructureError
+from spnmkl.circuit.source import KernelSource, MatrixSource, interruptible
+from spnmkl.errors import DataError, KernelError, ParameterError, Stopped, StructureError
 from spnmkl.kernels.matrices import check_matrix
 from spnmkl.structure import SPN
 from spnmkl.structure.nodes import describe, name_list
@@ -29,7 +29,7 @@ class Problem:
     Y : (classes, n) labels ±1; one row for two classes, one-vs-rest otherwise.
     C : (n,) C_i = C · weight_i.
     p : (V,) exponents of the regulariser.
-    stop : asked now and then; once it is true, SVMs end where they are, which is feasible.
+    stop : asked now and then; once it is true, SVMs end where they are, which is feasible, and passes raise `Stopped`.
     """
 
     circuit: Circuit
@@ -44,6 +44,15 @@ class Problem:
     @property
     def n(self) -> int:
         return len(self.C)
+
+    def watched(self, stop: Callable[[], bool]) -> Problem:
+        """The same problem, whose passes over the kernels raise `Stopped` once `stop` is true."""
+        return replace(self, stop=stop, source=interruptible(self.source, stop))
+
+    def pause(self) -> None:
+        """A chance to stop, within what takes long."""
+        if self.stop is not None and self.stop():
+            raise Stopped
 
     @cached_property
     def c(self) -> Floats:
@@ -153,8 +162,12 @@ def build_problem(
     sample_weight: ArrayLike | None = None,
     class_weight: Mapping[object, float] | str | None = None,
     n_threads: int | None = None,
+    stop: Callable[[], bool] | None = None,
 ) -> tuple[Problem, NDArray]:
-    """Check everything a user gives, and pose the problem; also returns the classes."""
+    """Check everything a user gives, and pose the problem; also returns the classes.
+
+    Once `stop` is true, matrices that were not yet looked at count as zero: nothing will be computed with them.
+    """
     for name, value in (("C", C), ("lam", lam)):
         if not _is_positive(value):
             shown = repr(value) if len(repr(value)) < 40 else f"{repr(value)[:20]}…"
@@ -216,7 +229,11 @@ def one_vs_rest(codes: NDArray[np.intp], n_classes: int) -> Floats:
 
 
 def checked_source(
-    spn: SPN, kernels: Mapping[str, ArrayLike] | KernelSource, n: int, n_threads: int = 1
+    spn: SPN,
+    kernels: Mapping[str, ArrayLike] | KernelSource,
+    n: int,
+    n_threads: int = 1,
+    stop: Callable[[], bool] | None = None,
 ) -> KernelSource:
     """Given matrices, each checked once while it lives; a source is taken as it is."""
     if not isinstance(kernels, Mapping):
@@ -243,13 +260,16 @@ def checked_source(
             )
         given.setdefault(id(K), (leaf, K))
         which[leaf] = id(K)
-    checked = dict(zip(given, _checked_all(list(given.values()), n, n_threads), strict=True))
+    checked = dict(zip(given, _checked_all(list(given.values()), n, n_threads, stop), strict=True))
     return MatrixSource({leaf: checked[k] for leaf, k in which.items()})
 
 
-def _checked_all(named: Sequence[tuple[str, ArrayLike]], n: int, n_threads: int) -> list[Floats]:
+def _checked_all(
+    named: Sequence[tuple[str, ArrayLike]], n: int, n_threads: int, stop: Callable[[], bool] | None
+) -> list[Floats]:
     def check(one: tuple[str, ArrayLike]) -> Floats:
-        return check_matrix(one[1], one[0], n)
+        stopped = stop is not None and stop()
+        return np.broadcast_to(0.0, (n, n)) if stopped else check_matrix(one[1], one[0], n)
 
     if n_threads == 1 or len(named) * n * n < _WORTH_THREADS:
         return list(map(check, named))

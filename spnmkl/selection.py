@@ -149,9 +149,9 @@ def cross_validate_C(
 
     Parameters
     ----------
-    C : as for `regularization_path`.
+    C : by default as for `regularization_path`, from just above the C_min of a fold.
     callback : called with a `PathPoint` after every C of every fold, as they are done, in the caller's thread; each
-        fold goes from the smallest C to the largest. Returning False stops and keeps what was told.
+        fold goes from the largest C to the smallest. Returning False stops and keeps what was told.
     max_time : seconds for the whole, after which what is there is kept.
     settings : passed to `solve`; `stop` is asked in several threads.
     """
@@ -161,8 +161,9 @@ def cross_validate_C(
     labels = check_labels(y)
     n_threads = checked_threads(settings.pop("n_threads", None))
     source = checked_source(spn, kernels, len(labels), n_threads)
-    grid = _grid(default_grid(spn, source, y, n_threads=n_threads, **settings) if C is None else C)
     splits = list(fold_splits(labels, folds, groups, random_state))
+    share = 1 - 1 / folds
+    grid = _grid(default_grid(spn, source, y, share, n_threads=n_threads, **settings) if C is None else C)
     weights = settings.pop("sample_weight", None)
     if weights is not None and np.shape(weights) != labels.shape:
         raise DataError(
@@ -208,14 +209,18 @@ class _Folds:
     deadline: Deadline
 
     def fits(self, fold: int) -> Iterator[_Fit]:
-        """Train on the fold's rows at every C, smallest first, and score on the rows held out."""
+        """Train on the fold's rows at every C, largest first, and score on the rows held out.
+
+        From above, α stays the same until its bounds matter, and just above C_min there are weights to start with,
+        which are costly to find there.
+        """
         if self.deadline():
             return
         train, test = self.splits[fold]
         inside, across = (MatrixSource(blocks(self.matrices, rows, train)) for rows in (train, test))
         settings, fitted = self.own_settings(train), None
-        for k, value in enumerate(self.grid):
-            fitted = _solve_next(self.spn, inside, self.labels[train], value, fitted, settings, self.deadline)
+        for k in reversed(range(len(self.grid))):
+            fitted = _solve_next(self.spn, inside, self.labels[train], self.grid[k], fitted, settings, self.deadline)
             if fitted.status in UNFINISHED:
                 return
             right = predicted(fitted, across, settings["n_threads"]) == self.labels[test]
@@ -256,12 +261,16 @@ def predicted(
     return solution.classes[codes]
 
 
-def default_grid(spn: SPN, kernels: Mapping[str, ArrayLike] | KernelSource, y: ArrayLike, **settings: Any) -> Floats:
+def default_grid(
+    spn: SPN, kernels: Mapping[str, ArrayLike] | KernelSource, y: ArrayLike, share: float = 1.0, **settings: Any
+) -> Floats:
+    """Values of C for trainings on this share of the rows, whose C_min is about as much larger."""
     if (powers(spn, compile_circuit(spn), settings.get("p")) != 1).any():
         return np.logspace(-2, 3, 11)
     passed = {k: settings[k] for k in ("lam", "p", "sample_weight", "class_weight", "n_threads") if k in settings}
     # The bracket's lower end comes close early, and the grid begins a quarter above it.
-    return C_min(spn, kernels, y, tol=0.1, **passed) * np.logspace(0.1, 3, 12)
+    smallest = C_min(spn, kernels, y, tol=0.1, **passed)
+    return (smallest / share if np.isfinite(smallest) else 1.0) * np.logspace(0.1, 3, 12)
 
 
 def _grid(C: Iterable[float]) -> Floats:

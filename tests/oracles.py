@@ -369,7 +369,14 @@ def _solve(program: cp.Problem) -> None:
         # The tolerances ask for all that double precision gives, so "inaccurate" is a usual ending.
         warnings.filterwarnings("ignore", message="Solution may be inaccurate")
         warnings.filterwarnings("ignore", message="(geo_mean|power|pnorm).*is being approximated")
-        program.solve(solver=cp.CLARABEL, tol_gap_abs=1e-12, tol_gap_rel=1e-12, tol_feas=1e-12)
+        # On some processors rounding ends the most exact attempt before it is done.
+        for tol in (1e-12, 1e-10, 1e-9):
+            try:
+                program.solve(solver=cp.CLARABEL, tol_gap_abs=tol, tol_gap_rel=tol, tol_feas=tol)
+                return
+            except cp.SolverError:
+                continue
+        program.solve(solver=cp.SCS, eps=1e-9, max_iters=1_000_000)
 
 
 def _number(expression: cp.Expression) -> float:

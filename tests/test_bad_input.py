@@ -76,6 +76,12 @@ TABLE: dict[str, tuple[Callable[[], dict[str, Any]], type[SPNMKLError], str]] = 
         "Kernel matrix 'K1' is not positive semidefinite: entry (0, 1) is -2, but the diagonal entries of 0 and 1, 1 "
         "and 1, allow at most 1 in size; set its negative eigenvalues to zero, or add their size to the diagonal.",
     ),
+    "kernels whose product overflows": (
+        lambda: with_structure(drawn("S0>P0, P0>K0 K1")) | {"kernels": {"K0": 1e155 * K1, "K1": 1e155 * K1}},
+        KernelError,
+        "Kernel values, or products of them, are so large that what is computed from them leaves the range of double "
+        "precision; rescale the kernels, for example to a diagonal of 1 (normalize='unit_diagonal').",
+    ),
     "a kernel that is not square": (
         lambda: with_kernel(np.ones((6, 5))),
         KernelError,
@@ -284,7 +290,10 @@ def test_nothing_is_changed(name: str) -> None:
     assert drawing is None or given["spn"].to_dict() == drawing
 
 
-@pytest.mark.parametrize("name", ["NaN in a kernel", "one class only", "a leaf without its matrix", "a cycle"])
+@pytest.mark.parametrize(
+    "name",
+    ["NaN in a kernel", "kernels whose product overflows", "one class only", "a leaf without its matrix", "a cycle"],
+)
 def test_C_min_and_paths_say_the_same(name: str) -> None:
     change, error, sentence = TABLE[name]
     for call in (C_min, regularization_path):

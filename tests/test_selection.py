@@ -155,10 +155,11 @@ def test_progress_is_told_and_can_be_stopped() -> None:
 
     found = cross_validate_C(*case.posed, GRID, folds=3, callback=six, n_threads=1)
     assert [(point.done, point.total, point.fold, point.C) for point in heard] == [
-        (1 + i, 12, i // 4, GRID[i % 4]) for i in range(6)
+        (1 + i, 12, i // 4, GRID[3 - i % 4]) for i in range(6)
     ]
     assert np.isnan(found.scores).sum() == 6
-    assert [point.score for point in heard] == found.scores.T[~np.isnan(found.scores.T)].tolist()
+    told = found.scores[::-1].T  # each fold from the largest C down
+    assert [point.score for point in heard] == told[~np.isnan(told)].tolist()
     assert found.best_C in GRID
 
 
@@ -166,17 +167,17 @@ def test_a_cross_validation_stopped_at_once_can_still_be_read() -> None:
     case = learnable()
     found = cross_validate_C(*case.posed, GRID, folds=3, callback=lambda _: False, n_threads=2)
     assert np.isfinite(found.scores).sum() == 1
-    assert found.mean[0] == np.nanmax(found.scores[0])
-    assert np.isnan(found.mean[1:]).all()
-    assert np.isnan(found.standard_error[1:]).all()
-    assert np.isnan(found.survival()["P0"][1:]).all()
-    assert found.best_C == GRID[0]
+    assert found.mean[-1] == np.nanmax(found.scores[-1])
+    assert np.isnan(found.mean[:-1]).all()
+    assert np.isnan(found.standard_error).all()
+    assert np.isnan(found.survival()["P0"][:-1]).all()
+    assert found.best_C == GRID[-1]
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 3])
 @pytest.mark.parametrize("most", [5, 100])
 def test_points_are_told_as_they_are_done(n_threads: int, most: int) -> None:
-    """In the caller's thread, counted, each fold from the smallest C up; what was told is what is kept."""
+    """In the caller's thread, counted, each fold from the largest C down; what was told is what is kept."""
     case, heard, where = learnable(), list[PathPoint](), set[int]()
 
     def listen(point: PathPoint) -> bool:
@@ -191,7 +192,7 @@ def test_points_are_told_as_they_are_done(n_threads: int, most: int) -> None:
     for point in heard:
         assert point.fold is not None and point.score is not None
         k = GRID.index(point.C)
-        assert np.isfinite(told[:k, point.fold]).all() and np.isnan(told[k, point.fold])
+        assert np.isfinite(told[k + 1 :, point.fold]).all() and np.isnan(told[k, point.fold])
         told[k, point.fold] = point.score
         assert all(found.beta[v][k, point.fold] == b for v, b in point.solution.beta.items())
     np.testing.assert_array_equal(found.scores, told)

@@ -100,14 +100,17 @@ def layered(*charts: alt.Chart | alt.LayerChart, **looks: Any) -> alt.LayerChart
     return alt.LayerChart(layer=list(charts)).properties(**looks)
 
 
-def rule(at: alt.XDatum | alt.YDatum, words: str, dash: Collection[int] = (4, 3), row: int = 0) -> alt.LayerChart:
+def rule(
+    at: alt.XDatum | alt.YDatum, words: str, dash: Collection[int] = (4, 3), row: int = 0, before: bool = False
+) -> alt.LayerChart:
     """A dashed line across the chart at a value of the x or y axis, with words at its upper or left end.
 
-    Words of rules that may be close stand on different rows.
+    Words of rules that may be close stand on different rows; those of a rule far to the right stand before it.
     """
     axis = "x" if isinstance(at, alt.XDatum) else "y"
     base = alt.Chart(pd.DataFrame({"words": [words]}))
     line = base.mark_rule(color=INK, strokeDash=list(dash)).encode(at, tooltip=alt.Tooltip("words:N", title="line"))
     edge: dict[str, Any] = {"y" if axis == "x" else "x": alt.value(0)}
-    text = base.mark_text(color=INK, fontSize=12, align="left", dx=4, dy=8 + 16 * row if axis == "x" else -8)
+    side: dict[str, Any] = {"align": "right", "dx": -4} if before else {"align": "left", "dx": 4}
+    text = base.mark_text(color=INK, fontSize=12, dy=8 + 16 * row if axis == "x" else -8, **side)
     return line + text.encode(at, text="words:N", **edge)

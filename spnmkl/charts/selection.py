@@ -112,7 +112,7 @@ def path_chart(
     chosen : float, optional
         The C in use, marked by a line.
     C_min : float, optional
-        Below it every weight is zero.
+        Below it every weight is zero; infinite where that is so at any C.
     """
     largest = {v: float(weights.max()) for v, weights in path.beta.items()}
     order = heaviest(largest, MOST_COLOURED + MOST_GREY)
@@ -150,7 +150,7 @@ def path_chart(
         layers.insert(0, rest.encode(x=_along_C(), y=y, detail="name:N", tooltip=tooltip))
     if chosen is not None:
         layers.append(rule(alt.XDatum(chosen), f"C = {chosen:.3g}"))
-    if C_min is not None:
+    if C_min is not None and np.isfinite(C_min):
         layers.append(rule(alt.XDatum(C_min), f"C_min = {C_min:.3g}", dash=(1, 3), row=1))
     return layered(*layers, height=320)
 

@@ -21,7 +21,7 @@ from spnmkl.charts.look import (
     thinned,
     unique_names,
 )
-from spnmkl.solution import Record
+from spnmkl.solution import METHODS, Record, stretches
 
 Along = Literal["iteration", "seconds"]
 BOUNDS = {"objective P": "objective", "lower bound D": "dual_bound"}
@@ -34,6 +34,8 @@ _TITLES = {"iteration": "iteration", "seconds": "time in seconds"}
 def convergence_chart(records: Sequence[Record], tol: float | None = None, by: Along = "iteration") -> alt.LayerChart:
     """Objective and lower bound closing in on the optimum, and below them the relative gap on a log scale.
 
+    A thin line stands where another method took over.
+
     Parameters
     ----------
     records : sequence of Record
@@ -42,16 +44,17 @@ def convergence_chart(records: Sequence[Record], tol: float | None = None, by: A
         The gap to reach, drawn as a dashed line.
     by : {"iteration", "seconds"}
     """
+    changes = _changes(records, by)
     records = thinned(records, MOST_RECORDS)
-    parts = [_table(records, by, name, [getattr(r, key) for r in records]) for name, key in BOUNDS.items()]
+    parts = [_told(records, by, name, [getattr(r, key) for r in records]) for name, key in BOUNDS.items()]
     # Two bands of one view, since Streamlit cannot fit charts above each other into a column.
     upper = alt.Scale(zero=False, nice=False, range=_band(0.56, 0.02))
     bounds = _lines(pd.concat(parts, ignore_index=True), by, list(BOUNDS), None, orient="top").encode(
-        y=alt.Y("value:Q", title="objective", scale=upper, axis=_left(tickCount=5))
+        y=alt.Y("value:Q", title="objective", scale=upper, axis=_left(tickCount=5)), tooltip=_tooltip(by, told=True)
     )
-    gaps = _table(records, by, "gap", _gaps(records))
+    gaps = _told(records, by, "gap", _gaps(records))
     gap = _gap_lines(gaps, by, None, tol, range=_band(1.0, 0.66))
-    return layered(bounds, gap, height=400).resolve_scale(y="independent")
+    return layered(*changes, bounds, gap, height=400).resolve_scale(y="independent")
 
 
 def compare_convergence_chart(
@@ -59,7 +62,7 @@ def compare_convergence_chart(
 ) -> alt.LayerChart:
     """The relative gaps of several trainings over each other; unlike objectives, gaps compare across settings."""
     names = unique_names(runs, {})
-    parts = [_table(thin, by, names[run], _gaps(thin)) for run, thin in _thinned(runs).items()]
+    parts = [_told(thin, by, names[run], _gaps(thin)) for run, thin in _thinned(runs).items()]
     return _gap_lines(pd.concat(parts, ignore_index=True), by, list(names.values()), tol).properties(height=280)
 
 
@@ -101,6 +104,28 @@ def _table(records: Sequence[Record], by: Along, name: str, values: Sequence[flo
     return table[np.isfinite(table["value"])]
 
 
+def _told(records: Sequence[Record], by: Along, name: str, values: Sequence[float]) -> pd.DataFrame:
+    """A line whose points tell the method that made them."""
+    table = _table(records, by, name, values)
+    return table.assign(method=[METHODS.get(records[k].method, records[k].method) for k in table.index])
+
+
+def _changes(records: Sequence[Record], by: Along) -> list[alt.LayerChart]:
+    """A thin line at the first point of every method but the first."""
+    middle = (getattr(records[0], by) + getattr(records[-1], by)) / 2 if records else 0.0
+    first = {record.iteration: getattr(record, by) for record in records}
+    return [
+        rule(
+            alt.XDatum(first[iteration]),
+            f"{METHODS.get(method, method)} from here",
+            dash=(1, 3),
+            row=row,
+            before=first[iteration] > middle,
+        )
+        for row, (iteration, method) in enumerate(stretches(records)[1:])
+    ]
+
+
 def _gaps(records: Sequence[Record]) -> list[float]:
     return [max(record.gap, _SMALLEST_GAP) for record in records]
 
@@ -112,9 +137,10 @@ def _along(by: Along) -> alt.X:
     return alt.X("iteration:Q", title=_TITLES[by], axis=axis, scale=alt.Scale(nice=False, zero=False))
 
 
-def _tooltip(by: Along, format: str = ".6g") -> list[alt.Tooltip]:
+def _tooltip(by: Along, format: str = ".6g", told: bool = False) -> list[alt.Tooltip]:
     along = alt.Tooltip(f"{by}:Q", title=_TITLES[by], format="d" if by == "iteration" else ".2f")
-    return [alt.Tooltip("name:N", title="line"), along, alt.Tooltip("value:Q", format=format)]
+    method = [alt.Tooltip("method:N")] if told else []
+    return [alt.Tooltip("name:N", title="line"), along, alt.Tooltip("value:Q", format=format), *method]
 
 
 def _lines(table: pd.DataFrame, by: Along, domain: Sequence[str], title: str | None, **legend: str) -> alt.Chart:
@@ -135,7 +161,7 @@ def _gap_lines(
     # Whole powers of ten, so that every tick has a label that can be read.
     axis = _left(values=[10.0**k for k in range(low, high + 1)], format="~%")
     y = alt.Y("value:Q", title="relative gap", scale=logarithmic, axis=axis)
-    lines = _lines(table, by, names or ["gap"], "run").encode(y=y, tooltip=_tooltip(by, ".3~%"))
+    lines = _lines(table, by, names or ["gap"], "run").encode(y=y, tooltip=_tooltip(by, ".3~%", told=True))
     if names is None:
         lines = lines.encode(color=alt.value(COLOURS[2]), strokeDash=alt.value([1, 0]))
     if tol is None:

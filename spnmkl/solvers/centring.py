@@ -223,8 +223,7 @@ def _centre(
     B = np.ones((n, 2), order="F")
     short, idle, full, last = 0, 0, False, np.inf
     for step in range(steps + 1):
-        if kernel.pause is not None:
-            kernel.pause()
+        kernel.pause()
         f = kernel.times(a * y)
         balance, mean, most, least = _residual(y, a, u, lo, hi, b, f, mu, D, B[:, 0])
         inverse = kernel.shifted(D)

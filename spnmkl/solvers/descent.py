@@ -19,7 +19,8 @@ from spnmkl.circuit.program import Floats
 from spnmkl.problem import Problem
 from spnmkl.solvers.factor import Factors, solved
 from spnmkl.solvers.iterate import Iterate, trivial_objective
-from spnmkl.solvers.workspace import Point, Slope, Workspace
+from spnmkl.solvers.sturdy import SturdyWorkspace
+from spnmkl.solvers.workspace import Point, Slope
 
 _LOWEST, _HIGHEST = -0.8, 4.0  # of the relative step z in τ
 _FIRST_RADIUS = 0.6  # farther, a start that costs too much would fall to β = 0
@@ -74,7 +75,7 @@ class _Model:
 class _Descent:
     def __init__(self, problem: Problem, tol: float) -> None:
         self.problem, self.tol = problem, tol
-        self.work, self.factors = Workspace(problem), Factors()
+        self.work, self.factors = SturdyWorkspace(problem), Factors(problem.pause)
         found = problem.circuit.derivations.smallest_exponents()
         least = np.array([float(found[v]) for v in problem.circuit.products])
         self.alone = least >= problem.p - 1e-12
@@ -87,15 +88,15 @@ class _Descent:
         point, idle = self.evaluate(beta), 0
         while idle < _STALLED:
             slope = self.work.differentiate(point.alpha, point.beta, self.work.active(point.beta > 0))
-            residual = self.residual(point, slope)
-            model = self.model(point, slope, residual)  # from K at this point, which a trial overwrites
-            shorter = self.without_losers(point, slope)
-            if shorter is None or residual > self.tol:
-                yield self.iterate(point, residual)
-            if shorter is None and residual <= self.tol:
+            D = slope.D
+            residual = self.residual(point, D)
+            yield self.iterate(point, residual)
+            model = None if residual <= self.tol else self.model(point, slope, D, residual)
+            shorter = self.without_losers(point, D)  # overwrites the K that the model needed
+            if shorter is None and model is None:
                 return
             before = point.value
-            point = shorter or self.stepped(point, slope, model)
+            point = self.stepped(point, D, model) if shorter is None and model is not None else shorter or point
             if point.value < before - 1e-4 * self.tol * abs(before):
                 idle = 0
             else:  # the SVM's own error hides what is left to gain
@@ -112,16 +113,16 @@ class _Descent:
         self.scale = min(self.scale, point.objective)
         return point
 
-    def residual(self, point: Point, slope: Slope) -> float:
+    def residual(self, point: Point, D: Floats) -> float:
         """The largest |β_v ∂J/∂β_v| of the positive weights over the objective, or the SVM's own error."""
-        difference = np.abs(self.problem.regularizer_slope(point.beta) - slope.D)[point.beta > 0]
+        difference = np.abs(self.problem.regularizer_slope(point.beta) - D)[point.beta > 0]
         return max(float(difference.max(initial=0.0)), point.svm_error) / point.objective
 
-    def without_losers(self, point: Point, slope: Slope) -> Point | None:
+    def without_losers(self, point: Point, D: Floats) -> Point | None:
         """All weights that fall fast at zero at once, where they can be zero together and J is lower there."""
         cost = self.problem.regularizer_slope(point.beta)
-        overall = max(1.0, cost.sum() / max(slope.D.sum(), 1e-300))  # where all should shrink, that comes first
-        losing = (point.beta > 0) & (self.problem.p <= 1) & (cost > _LOSING * overall * slope.D)
+        overall = max(1.0, cost.sum() / max(D.sum(), 1e-300))  # where all should shrink, that comes first
+        losing = (point.beta > 0) & (self.problem.p <= 1) & (cost > _LOSING * overall * D)
         if not losing.any() or losing.tobytes() == self.refused:
             return None
         beta = shortened(self.problem, point.beta, losing)
@@ -132,7 +133,7 @@ class _Descent:
         self.refused = losing.tobytes()
         return None
 
-    def stepped(self, point: Point, slope: Slope, model: _Model) -> Point:
+    def stepped(self, point: Point, D: Floats, model: _Model) -> Point:
         """The best step of the model in a box that shrinks until J falls as it says; else one that always descends."""
         low = np.where(self.alone, -1.0, _LOWEST)[model.alive]
         for _ in range(_TRIALS):
@@ -151,12 +152,7 @@ class _Descent:
                 self.radius = max(self.radius, 1e-3)
                 return trial
         self.radius = 0.1
-        return self.evaluate(mm_step(self.problem, point.beta, self.problem.circuit.X.T @ self.own_flows(point, slope)))
-
-    def own_flows(self, point: Point, slope: Slope) -> Floats:
-        flows = np.zeros(self.problem.circuit.n_terms)
-        flows[slope.circuit.terms] = slope.flows
-        return flows
+        return self.evaluate(mm_step(self.problem, point.beta, D))
 
     def moved(self, point: Point, model: _Model, z: Floats) -> Point:
         problem, beta, fall = self.problem, point.beta.copy(), np.zeros(len(point.beta))
@@ -169,11 +165,11 @@ class _Descent:
         self.work.alpha = balanced(np.clip(turned * problem.Y, 0.0, problem.C), problem.Y)
         return self.evaluate(beta)
 
-    def model(self, point: Point, slope: Slope, residual: float) -> _Model:
+    def model(self, point: Point, slope: Slope, D: Floats, residual: float) -> _Model:
         """In log β the Hessian is Σ RᵀAR − Σ_m w_m e_m e_mᵀ + diag(λ c p² β^p); τ = τ₀(1 + z) divides by r."""
         problem, circuit = self.problem, slope.circuit
         alive = np.flatnonzero(point.beta > 0)
-        r, cost, D = self.r[alive], problem.regularizer_slope(point.beta)[alive], slope.D[alive]
+        r, cost, D = self.r[alive], problem.regularizer_slope(point.beta)[alive], D[alive]
         J = circuit.weights(point.beta)[:, None] * circuit.X.toarray()[:, alive] / r  # ∂W_t/∂z_v
         H = np.zeros((len(alive), len(alive)))
         turns = {}

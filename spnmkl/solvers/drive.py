@@ -5,19 +5,19 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spnmkl.certificate import Dual, dual, kkt_residuals, primal, relative_gap
+from spnmkl.circuit.program import Floats
 from spnmkl.circuit.source import KernelSource
-from spnmkl.errors import KernelError, ParameterError
+from spnmkl.errors import KernelError, ParameterError, Stopped
 from spnmkl.problem import Power, Problem, build_problem
 from spnmkl.solution import Certificate, Record, Solution
 from spnmkl.solvers.deadline import Deadline
-from spnmkl.solvers.iterate import Iterate
-from spnmkl.solvers.start import smallest_C
+from spnmkl.solvers.iterate import Iterate, trivial_iterate
+from spnmkl.solvers.smallest import smallest_C
 from spnmkl.solvers.strategy import SOLVERS, Begin, iterates
 from spnmkl.structure import SPN
 from spnmkl.structure.nodes import describe
@@ -25,6 +25,7 @@ from spnmkl.threads import single_threaded_blas
 
 Callback = Callable[[Record], object]
 _IMPOSSIBLE = -1e-6  # a gap below it, rounding aside, disproves the input
+_AT_BOUND = 0.999  # of C: an α of a start that more C lets grow
 DEFAULT_ITERATIONS = {"auto": 500, "interior": 500, "newton": 500, "paper": 2000}
 
 
@@ -100,12 +101,12 @@ def solve(
             sample_weight=sample_weight,
             class_weight=class_weight,
             n_threads=n_threads,
+            stop=deadline,
         )
-        problem = replace(problem, stop=deadline)
         begin = None if start is None else _begin(problem, start, classes)
         most = DEFAULT_ITERATIONS[solver] if max_iter is None else int(max_iter)
-        run = _Run(problem, tol, callback, most, deadline)
-        status = run.follow(iterates(problem, solver, tol, begin))
+        run = _Run(problem, tol, callback, most, deadline, solver)
+        status = run.follow(iterates(problem.watched(deadline), solver, tol, begin))
         solution = run.solution(spn, np.array(y), classes, solver, status)
     if warn and run.best is not None and run.best.smallest_C is not None:
         warnings.warn(_trivial_sentence(run.best.smallest_C), TrivialSolutionWarning, stacklevel=2)
@@ -113,14 +114,19 @@ def solve(
 
 
 def _begin(problem: Problem, start: Mapping[str, float] | Solution, classes: NDArray) -> Begin:
-    """Weights by name; of a solution over the same samples and classes also α, scaled to this C."""
+    """Weights by name; of a solution over the same samples and classes also α, scaled to this C.
+
+    A class with no α at its C is not scaled: it stays optimal at any larger C.
+    """
     if not isinstance(start, Solution):
         return Begin(problem.beta_array(start))
     beta, alpha = problem.beta_array(start.beta), np.atleast_2d(start.alpha)
     if alpha.shape != problem.Y.shape or not np.array_equal(start.classes, classes):
         return Begin(beta)
     grown = np.divide(problem.C, start.C, out=np.zeros(problem.n), where=start.C > 0)
-    return Begin(beta, np.minimum(alpha * np.maximum(grown, 1.0), problem.C))
+    bound = (alpha >= _AT_BOUND * start.C)[:, start.C > 0].any(axis=1, keepdims=True)
+    scaled = np.minimum(alpha * np.where(bound, np.maximum(grown, 1.0), 1.0), problem.C)
+    return Begin(beta, scaled, struggled=start.history[-1].method == "interior")
 
 
 def check_callback(callback: object) -> None:
@@ -133,7 +139,10 @@ def check_callback(callback: object) -> None:
 def _trivial_sentence(multiple: float) -> str:
     constant = "so every weight is zero and the classifier is constant"
     if not np.isfinite(multiple):
-        return f"The kernels tell no two samples of different classes apart, {constant} at any C; use other kernels."
+        return (
+            f"The kernels tell no classes apart, {constant} at any C; use other kernels, or look for samples that are "
+            "alike but labelled differently."
+        )
     much = f"{multiple:.3g} times"
     return f"C is at or below C_min, {much} the given C, {constant}; choose a C more than {much} as large."
 
@@ -153,7 +162,8 @@ def C_min(
 ) -> float:
     """The smallest useful C where all p are 1: at or below it all weights are zero (formulation, section 7).
 
-    Returns the lower end of a bracket of relative width `tol`.
+    Returns the lower end of a bracket of relative width `tol`; infinity where the kernels tell no classes apart (but
+    for rounding), so that no C is enough.
     """
     problem, _ = build_problem(
         spn,
@@ -177,21 +187,41 @@ class _Run:
     """Follows a solver: keeps the history and the best point, and decides when to stop."""
 
     def __init__(
-        self, problem: Problem, tol: float, callback: Callback | None, max_iter: int, deadline: Deadline
+        self, problem: Problem, tol: float, callback: Callback | None, max_iter: int, deadline: Deadline, solver: str
     ) -> None:
         self.problem, self.tol, self.callback, self.max_iter = problem, tol, callback, max_iter
-        self.deadline = deadline
+        self.deadline, self.first_method = deadline, "newton" if solver == "auto" else solver
         self.history: list[Record] = []
         self.best: Iterate | None = None
         self.dual = Dual(-np.inf, np.zeros_like(problem.Y), np.ones(len(problem.p)))
         self.certificate: Certificate | None = None
+        self.stopped = False
         self.started = time.perf_counter()
 
     def follow(self, iterates: Iterator[Iterate]) -> str:
+        """How it ended."""
+        try:
+            return self.followed(iterates)
+        except Stopped:
+            self.stopped = True
+            refused = self.best is None and self.hear(self.note(self.nothing()))
+            return "interrupted" if refused else self.deadline.status or "interrupted"
+
+    def hear(self, record: Record) -> bool:
+        """Tell the callback; whether it refuses to go on."""
+        return self.callback is not None and self.callback(record) is False
+
+    def nothing(self) -> Iterate:
+        """What there is before the first point: a constant classifier and no bound but 0."""
+        alpha = np.zeros_like(self.problem.Y)
+        bound = 0.0 if self.problem.bounded else -np.inf
+        no_proof = Dual(bound, alpha, np.ones(len(self.problem.p)))
+        return trivial_iterate(self.problem, alpha, no_proof, 0, self.first_method)
+
+    def followed(self, iterates: Iterator[Iterate]) -> str:
         for iterate in iterates:
             record = self.note(iterate)
-            refused = self.callback is not None and self.callback(record) is False
-            early = "interrupted" if refused else self.deadline.status
+            early = "interrupted" if self.hear(record) else self.deadline.status
             if record.gap <= self.tol and self.certified().gap <= self.tol:
                 if self.certified().gap < _IMPOSSIBLE:
                     raise KernelError(
@@ -200,6 +230,7 @@ class _Run:
                     )
                 return "optimal"
             if early is not None:
+                self.stopped = True
                 return early
             if len(self.history) >= self.max_iter:
                 return "stationary" if self.stationary else "iteration_limit"
@@ -245,11 +276,20 @@ class _Run:
             self.certificate = Certificate(P, D, relative_gap(P, D))
         return self.certificate
 
-    def solution(self, spn: SPN, y: NDArray, classes: NDArray, solver: str, status: str) -> Solution:
-        problem, best, proof = self.problem, self.best, self.certified()
+    def ending(self) -> tuple[Iterate, Certificate, Floats]:
+        """The best point, what is proved of it, and its residuals; what was stopped makes no further pass for them."""
+        problem, best = self.problem, self.best
         assert best is not None
+        if self.stopped and self.certificate is None:
+            P, D = best.objective, self.dual.value
+            return best, Certificate(P, D, relative_gap(P, D)), np.full(len(problem.p), best.stationarity)
+        proof = self.certified()
         witness = self.dual.witness if best.witness is None else best.witness
-        residual = kkt_residuals(problem, best.beta, best.alpha, witness, proof.objective, best.flows)
+        return best, proof, kkt_residuals(problem, best.beta, best.alpha, witness, proof.objective, best.flows)
+
+    def solution(self, spn: SPN, y: NDArray, classes: NDArray, solver: str, status: str) -> Solution:
+        problem = self.problem
+        best, proof, residual = self.ending()
         binary = len(best.alpha) == 1
         return Solution(
             spn=spn,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import scipy.linalg
 from numba import njit
@@ -10,13 +12,20 @@ from numpy.typing import NDArray
 from spnmkl.circuit.program import Floats
 
 _RIDGES = {np.float64: (1e-10, 1e-8, 1e-6, 1e-4, 1.0), np.float32: (1e-6, 1e-5, 1e-4, 1e-3, 1.0)}
+_BLOCK, _WHOLE = 1024, 2500  # rows between two chances to stop; rows up to which it is done at once
+Pause = Callable[[], object]
 _ROOM = 1.1  # so much more than asked for, since the next block is often a little larger
+
+
+def at_once() -> None:
+    """No pause."""
 
 
 class Factors:
     """One factor at a time, in the memory of the last: a system hands out fresh memory slowly."""
 
-    def __init__(self) -> None:
+    def __init__(self, pause: Pause) -> None:
+        self.pause = pause
         self._memory: NDArray[np.floating] = np.empty(0)
 
     def cholesky(self, K: Floats, rows: NDArray[np.intp], dtype: type[np.floating]) -> NDArray[np.floating]:
@@ -26,11 +35,9 @@ class Factors:
         """
         level = float(np.diagonal(K)[rows].mean()) or 1.0
         block = self._block(len(rows), dtype, len(K))
-        (potrf,) = scipy.linalg.get_lapack_funcs(("potrf",), (block,))
         for ridge in _RIDGES[dtype]:
             _gather(K, rows, ridge * level, block)
-            block, failed_at = potrf(block, lower=True, clean=False, overwrite_a=True)
-            if failed_at == 0:
+            if factorised(block, self.pause):
                 return block
         block[:] = 0.0
         np.fill_diagonal(block, np.sqrt(level))
@@ -56,3 +63,25 @@ def solved(L: NDArray[np.floating], B: Floats, trans: int = 0) -> Floats:
     """L⁻¹B or L⁻ᵀB."""
     (trtrs,) = scipy.linalg.get_lapack_funcs(("trtrs",), (L,))
     return trtrs(L, np.array(B, L.dtype, order="F"), lower=True, trans=trans, overwrite_b=True)[0].astype(np.float64)
+
+
+def factorised(A: NDArray[np.floating], pause: Pause) -> bool:
+    """Cholesky in place on the lower triangle (Fortran order), with pauses where it is large; whether it exists."""
+    potrf, trsm = scipy.linalg.get_lapack_funcs(("potrf",), (A,))[0], scipy.linalg.get_blas_funcs(("trsm",), (A,))[0]
+    n = len(A)
+    if n <= _WHOLE:
+        return bool(potrf(A, lower=True, clean=False, overwrite_a=True)[1] == 0)
+    parts = [slice(k, min(k + _BLOCK, n)) for k in range(0, n, _BLOCK)]
+    for k, here in enumerate(parts):
+        L, failed_at = potrf(A[here, here], lower=True)
+        if failed_at:
+            return False
+        A[here, here] = L
+        for rows in parts[k + 1 :]:
+            A[rows, here] = trsm(1.0, L, A[rows, here], side=1, lower=1, trans_a=1)
+            pause()
+        for j in range(k + 1, len(parts)):
+            for rows in parts[j:]:
+                A[rows, parts[j]] -= A[rows, here] @ A[parts[j], here].T
+                pause()
+    return True

@@ -23,10 +23,12 @@ from spnmkl.circuit.measure import second_moment
 from spnmkl.circuit.program import Floats
 from spnmkl.problem import Problem
 from spnmkl.solvers.centring import Centre, Inside, around, centred, longest_inside, snapped
+from spnmkl.solvers.factor import at_once
 from spnmkl.solvers.iterate import Iterate, trivial_iterate, trivial_objective
-from spnmkl.solvers.qp import bounded_qp
+from spnmkl.solvers.qp import bounded_qp, most_sweeps
 from spnmkl.solvers.scale import Scale, better_scale
 from spnmkl.solvers.shifted import ShiftedKernel, cholesky
+from spnmkl.solvers.smallest import rounding_of_flows
 from spnmkl.solvers.svm import solve_svm
 
 _FIRST_MU = 0.3  # of the value, over the number of bounds
@@ -123,17 +125,24 @@ class _Path:
             centres = self.centred(kernel, mu, begin, 0.05)
             beta, centres = self.rescaled(beta, kernel, centres, mu)
             return self.point(beta, kernel, centres), mu
-        top = float(start.beta.max()) or 1.0 / float(self.problem.c.sum())
-        beta = np.maximum(start.beta, min(1e-2, 0.1 * start.gap) * top)
+        beta = self.lifted(start)
         mu = min(_FIRST_MU, 0.5 * start.gap) * trivial_objective(self.problem) / self.n_bounds
         kernel = self.kernel_at(beta, mu)
         if start.alpha is None:
-            return self.point(beta, kernel, self.centred(kernel, mu, [None] * len(self.Y), 0.05)), mu
-        inside = balanced(start.alpha, self.problem.Y)[:, self.live]
+            inside = np.array([c.a for c in self.centred(kernel, mu, [None] * len(self.Y), 0.05)])
+        else:
+            inside = balanced(start.alpha, self.problem.Y)[:, self.live]
         value = min(self.value(beta, kernel, inside)[0], trivial_objective(self.problem))
         mu = min(_FIRST_MU, 0.5 * start.gap) * value / self.n_bounds
         begin = [around(kernel, y, self.C, mu, a) for y, a in zip(self.Y, inside, strict=True)]
         return self.point(beta, kernel, self.centred(kernel, mu, begin, 0.05)), mu
+
+    def lifted(self, start: Start) -> Floats:
+        """Its weights, those of zero about where the path has them: at β_v = μ/(λ c_v − d_v)."""
+        problem = self.problem
+        top = float(start.beta.max()) or 1.0 / float(problem.c.sum())
+        level = 2 * start.gap * problem.regularizer(start.beta) / (problem.lam * problem.c * self.n_bounds)
+        return np.maximum(start.beta, np.clip(level, 1e-8 * top, 1e-2 * top))
 
     def value(self, beta: Floats, kernel: ShiftedKernel, alpha: Floats) -> tuple[float, Floats]:
         """The objective at (β, α), and the intercepts."""
@@ -149,11 +158,11 @@ class _Path:
         K = self.matrix_at(ones)
         found = Scale(problem, self.Y, self.C, K)
         K *= found.t
-        kernel = ShiftedKernel(K, self.noise(_FIRST_MU * found.value / self.n_bounds))
+        kernel = ShiftedKernel(K, self.problem.pause, self.noise(_FIRST_MU * found.value / self.n_bounds))
         return found.t * ones, kernel, found.value, found.centres
 
     def kernel_at(self, beta: Floats, mu: float) -> ShiftedKernel:
-        return ShiftedKernel(self.matrix_at(beta), self.noise(mu))
+        return ShiftedKernel(self.matrix_at(beta), self.problem.pause, self.noise(mu))
 
     def matrix_at(self, beta: Floats) -> Floats:
         """K(β) on the rows that count."""
@@ -286,7 +295,9 @@ class _Path:
         """C_min as a multiple of C, about and from below, where β = 0 is optimal (formulation, section 7)."""
         problem = self.problem
         to_light_side = trivial_objective(problem) / float(point.alpha.sum())
-        steepest = float((point.D / (point.beta * problem.lam * problem.c)).max()) * to_light_side**2
+        flows = np.where(point.flows > rounding_of_flows(problem, point.alpha)(point.beta), point.flows, 0.0)
+        D = problem.circuit.X.T @ flows
+        steepest = float((D / (point.beta * problem.lam * problem.c)).max()) * to_light_side**2
         return None if (problem.p != 1).any() else max(1.0, steepest**-0.5) if steepest > 0 else np.inf
 
     def next_mu(self, mu: float) -> float:
@@ -380,15 +391,14 @@ def bounded_step(H: Floats, rhs: Floats, low: Floats, high: Floats) -> Floats:
     z = _solve_definite(H, rhs)
     if (z >= low).all() and (z <= high).all():
         return z
-    sweeps = int(min(3000, 3e7 / len(rhs) ** 2))
-    return bounded_qp(np.ascontiguousarray((H + H.T) / 2), -rhs, low, high, max(sweeps, 50))
+    return bounded_qp(np.ascontiguousarray((H + H.T) / 2), -rhs, low, high, most_sweeps(len(rhs)))
 
 
 def _solve_definite(H: Floats, rhs: Floats) -> Floats:
     d = np.sqrt(np.maximum(H.diagonal(), 1e-300))
     scaled = H / np.outer(d, d)
     try:
-        L = cholesky(lambda: np.array(scaled, order="F"))
+        L = cholesky(lambda: np.array(scaled, order="F"), at_once)
         z = lapack.dpotrs(L, rhs / d, lower=1)[0] / d
         if np.isfinite(z).all() and rhs @ z > 0:
             return z

@@ -17,7 +17,7 @@ from spnmkl.solvers.bound import improved_witness, search_dual
 from spnmkl.solvers.descent import descend, mm_step
 from spnmkl.solvers.factor import Factors, solved
 from spnmkl.solvers.iterate import Iterate, trivial_objective
-from spnmkl.solvers.qp import bounded_qp
+from spnmkl.solvers.qp import bounded_qp, most_sweeps
 from spnmkl.solvers.workspace import Budget, Point, Slope, Workspace
 
 _LOWEST, _HIGHEST = -0.8, 4.0  # of the relative step z
@@ -27,7 +27,6 @@ _CHEAP = 4  # so much more work than without the pruned part is always worth a l
 _LOOSE = 1e-5  # a finer tolerance asks for the weights themselves, which are known to the root of the gap
 _COLLAPSED = 0.05  # share of λ cᵀβ below which pruning a whole component is tried
 _FADED = 1e-3  # share below which growing back step by step would take too long: it is seeded anew
-_GONE = 1e-9  # of the largest weight: where p < 1, a falling weight below it is zero
 _SINGLE = 1e-4  # the curvature is computed in single precision while the optimum is farther
 _STALLED = 8  # steps without progress before giving up
 
@@ -64,7 +63,7 @@ def newton(
 class _Newton:
     def __init__(self, problem: Problem, tol: float, budget: Budget | None) -> None:
         self.problem, self.tol = problem, tol
-        self.work, self.factors = Workspace(problem, rescale=True, budget=budget), Factors()
+        self.work, self.factors = Workspace(problem, rescale=True, budget=budget), Factors(problem.pause)
         self.alone = vanishes_alone(problem)
         self.cheap_witness = problem.circuit.mixture is not None  # another β̃ for the same α takes no pass
         self.dual = Dual(-np.inf, np.zeros_like(problem.Y), np.ones(len(problem.p)))
@@ -75,7 +74,7 @@ class _Newton:
         self.limits = np.full(problem.components.max() + 1, _COLLAPSED)
         self.since_look = _PATIENCE  # zeros of the start are looked at once
         self.near = False
-        self.svm_share = 0.05  # of the gap (without a bound: of the residual), left to the SVM's own error
+        self.svm_share = 0.05  # of the gap, left to the SVM's own error
         self.residual = 1.0
 
     def run(self, beta: Floats) -> Iterator[Iterate]:
@@ -87,7 +86,7 @@ class _Newton:
             self.residual = max(float(residuals.max(initial=0.0)), point.svm_error / point.objective)
             # Much closer to stationary than proven: it is the bound (or the pruned part) that needs work.
             self.near = residuals.sum() < max(10 * self.tol, 0.3 * self.gap)
-            looked = self.problem.bounded and slope.circuit is self.problem.circuit
+            looked = slope.circuit is self.problem.circuit
             witness = self.inner(point.beta)
             seeds = self.improve_bound(point, slope) if looked else []
             revised = self.reseeded(point, seeds)
@@ -111,8 +110,6 @@ class _Newton:
                 witness=witness if looked else None,
                 flows=slope.flows if looked else None,
             )
-            if not self.problem.bounded and self.residual <= self.tol:
-                return
             before = point.value
             point = revised or self.descended(point, slope, step or self.newton_step(point, slope))
             idle = 0 if point.value < before - 1e-3 * self.tol * abs(before) else idle + 1
@@ -122,16 +119,11 @@ class _Newton:
     def gap(self) -> float:
         return min(1.0, relative_gap(self.best, self.dual.value)) if np.isfinite(self.best) else 1.0
 
-    @property
-    def distance(self) -> float:
-        """How far from the optimum we may be."""
-        return self.gap if self.problem.bounded else self.residual
-
     def evaluate(self, beta: Floats) -> Point:
-        accuracy = min(3e-3, self.svm_share * max(self.distance, self.tol))
+        accuracy = min(3e-3, self.svm_share * max(self.gap, self.tol))
         point = self.work.evaluate(beta, accuracy * min(self.scale, self.best))
         allowed = self.tol * point.value
-        if self.problem.bounded and point.value - self.dual.value < 0.5 * allowed and point.svm_error > 0.3 * allowed:
+        if point.value - self.dual.value < 0.5 * allowed and point.svm_error > 0.3 * allowed:
             point = self.work.refined(point, 0.1 * allowed)  # it is the SVM's error that keeps the gap open
         self.best = min(self.best, point.objective)
         return point
@@ -146,7 +138,7 @@ class _Newton:
         active = self.work.active(alive)
         cheap = self.problem.circuit.size <= _CHEAP * active.size
         look = self.near or cheap or self.since_look >= _PATIENCE
-        if alive.all() or not (look and self.problem.bounded):
+        if alive.all() or not look:
             self.since_look += 1
             return self.work.differentiate(point.alpha, point.beta, active)
         self.since_look = 0
@@ -163,7 +155,8 @@ class _Newton:
     def improve_bound(self, point: Point, slope: Slope) -> list[Verdict]:
         """Better the dual bound at this α; returns components to prune (None) or to seed (with a direction)."""
         problem = self.problem
-        alpha, witness, flows = balanced(point.alpha, problem.Y), self.inner(point.beta), slope.flows
+        # SMO keeps yᵀα = 0 to rounding: made more exact, α = C would no longer be at its bound.
+        alpha, witness, flows = point.alpha, self.inner(point.beta), slope.flows
         value = self.bound(alpha, witness, flows)
         flows_of = flows_at(problem, alpha, (witness, slope.quadratics))
         for _ in range(10 if (self.near or self.cheap_witness) and not problem.linear else 0):
@@ -179,7 +172,7 @@ class _Newton:
 
     def look_ahead(self, point: Point, step: _Step) -> None:
         """Where this point is good enough already, α after the step proves it: no need to go there."""
-        if not self.problem.bounded or self.tol < _LOOSE or -step.predicted > self.tol * point.objective:
+        if self.tol < _LOOSE or -step.predicted > self.tol * point.objective:
             return
         alpha, witness = self.turned(point, step, 1.0), self.inner(self.moved(point, step, 1.0))
         found = search_dual(
@@ -194,7 +187,7 @@ class _Newton:
     def bound(self, alpha: Floats, witness: Floats, flows: Floats) -> float:
         value = dual_value(self.problem, alpha, witness, flows)
         if value > self.dual.value:
-            self.dual = Dual(value, alpha, witness)
+            self.dual = Dual(value, alpha, witness, flows)
         return value
 
     def verdicts(self, point: Point, witness: Floats, flows: Floats) -> list[Verdict]:
@@ -302,7 +295,7 @@ class _Newton:
             gradient[active],
             low[active],
             np.full(len(active), _HIGHEST),
-            3000,
+            most_sweeps(len(active)),
         )
         turn = np.zeros_like(point.alpha)
         for c, (free, _, turns) in responses.items():
@@ -323,7 +316,7 @@ class _Newton:
             if len(free) < 2:
                 continue
             R = np.column_stack([slope.responses[:, c, free].T @ J, np.ones(len(free))])
-            L = self.factors.cholesky(self.work.K, free, np.float32 if self.distance > _SINGLE else np.float64)
+            L = self.factors.cholesky(self.work.K, free, np.float32 if self.gap > _SINGLE else np.float64)
             half = solved(L, R)
             one = half[:, -1]
             half = half[:, :-1]
@@ -334,9 +327,6 @@ class _Newton:
     def moved(self, point: Point, step: _Step, length: float) -> Floats:
         beta = point.beta + length * step.z * step.sigma
         beta[self.alone & (beta < 1e-14 * beta.max())] = 0.0
-        if not self.problem.bounded:
-            falling = (self.problem.p < 1) & (step.z < 0) & (beta < _GONE * beta.max())
-            beta[falling] = 0.0
         return np.maximum(beta, 0.0)
 
 

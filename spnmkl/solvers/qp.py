@@ -22,3 +22,8 @@ def bounded_qp(H, g, low, high, sweeps):  # type: ignore[no-untyped-def]
         if largest < 1e-12:
             break
     return z
+
+
+def most_sweeps(size: int) -> int:
+    """About a fifth of a second's worth."""
+    return int(min(3000, max(50, 3e8 / size**2)))

@@ -43,7 +43,7 @@ class Scale:
         p = float(problem.p.min())
         regularizer, slope = problem.regularizer(ones), float(problem.regularizer_slope(ones).sum())
         everything = _trivial(self.Y, self.C)
-        kernel = ShiftedKernel(np.ascontiguousarray(self.K[self.rows, self.rows]).copy())
+        kernel = ShiftedKernel(self.K[self.rows, self.rows].copy(), problem.pause)
         level = float(kernel.diagonal.mean())
         if not level > 0:
             return 1.0, everything

@@ -14,14 +14,13 @@ from numba import njit
 from scipy.linalg import blas, lapack
 
 from spnmkl.circuit.program import Floats
+from spnmkl.solvers.factor import Pause, factorised
 
 _LOWEST_TOL = 1e-13  # of the largest diagonal entry: what is left of K then is rounding
 _MOST_RANK = 0.5  # of the rows; beyond, the factor costs more than it saves
 _DECOUPLED = 1e-7  # K_ii/D_i below which a row is set apart: its coupling is at most the root of it
 _NEARLY_ALL = 0.9  # of the rows: setting the others apart is not worth it
 _FIRST_RIDGE, _RIDGE_GROWTH, _RIDGES = 1e-15, 30.0, 12
-_BLOCK = 1024  # rows of a Cholesky factorisation between two chances to stop
-_WHOLE = 2500  # rows up to which it is made at once
 
 
 @njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
@@ -79,7 +78,7 @@ class ShiftedKernel:
     G, rest : (r, n) and (n,) with K ≈ GᵀG + diag(rest); G is None where that does not pay.
     """
 
-    def __init__(self, K: Floats, tolerance: float = 0.0, pause: Callable[[], object] | None = None) -> None:
+    def __init__(self, K: Floats, pause: Pause, tolerance: float = 0.0) -> None:
         self.K, self.pause = K, pause
         self.diagonal = np.ascontiguousarray(np.diagonal(K))
         least = _LOWEST_TOL * float(self.diagonal.max(initial=0.0))
@@ -107,15 +106,15 @@ class ShiftedKernel:
         m, r, n = len(coupled), self.rank, len(D)
         if self.G is None or m**3 / 3 < 2 * r * r * n + r**3 / 3:
             return Dense(self, D, coupled)
-        return Low(self.G, D + self.rest)
+        return Low(self.G, D + self.rest, self.pause)
 
 
 class Low:
     """(GᵀG + D)⁻¹ by Woodbury's identity, with one step of refinement."""
 
-    def __init__(self, G: Floats, D: Floats) -> None:
+    def __init__(self, G: Floats, D: Floats, pause: Pause) -> None:
         self.G, self.D, self.inverse = G, D, 1.0 / D
-        self.L = cholesky(self._inner) if len(G) else np.empty((0, 0))
+        self.L = cholesky(self._inner, pause) if len(G) else np.empty((0, 0))
 
     def _inner(self) -> Floats:
         """I + G D⁻¹ Gᵀ."""
@@ -172,7 +171,7 @@ def _gather(K, rows, block):  # type: ignore[no-untyped-def]
             block[i, j] = row[rows[i]]
 
 
-def cholesky(form: Callable[[], Floats], pause: Callable[[], object] | None = None) -> Floats:
+def cholesky(form: Callable[[], Floats], pause: Pause) -> Floats:
     """Lower factor of the matrix that `form` makes (Fortran order), with the least ridge at which it exists.
 
     Raises
@@ -185,31 +184,7 @@ def cholesky(form: Callable[[], Floats], pause: Callable[[], object] | None = No
         A = form()
         if ridge > 0.0:
             A.T.flat[:: len(A) + 1] += ridge * float(A.diagonal().max())
-        L, failed_at = _factor(A, pause)
-        if failed_at == 0 and np.isfinite(L[-1, -1]):
-            return L
+        if factorised(A, pause) and np.isfinite(A[-1, -1]):
+            return A
         ridge = ridge * _RIDGE_GROWTH or _FIRST_RIDGE
     raise FloatingPointError("no Cholesky factor")
-
-
-def _factor(A: Floats, pause: Callable[[], object] | None) -> tuple[Floats, int]:
-    """In place; large ones block by block, asking in between."""
-    n = len(A)
-    if pause is None or n <= _WHOLE:
-        return lapack.dpotrf(A, lower=1, overwrite_a=1, clean=0)
-    for k in range(0, n, _BLOCK):
-        here, below = slice(k, min(k + _BLOCK, n)), range(k + _BLOCK, n, _BLOCK)
-        L, failed_at = lapack.dpotrf(A[here, here], lower=1)
-        if failed_at:
-            return A, k + failed_at
-        A[here, here] = L
-        for i in below:
-            rows = slice(i, min(i + _BLOCK, n))
-            A[rows, here] = blas.dtrsm(1.0, L, A[rows, here], side=1, lower=1, trans_a=1)
-        for j in below:
-            columns = slice(j, min(j + _BLOCK, n))
-            for i in range(j, n, _BLOCK):
-                rows = slice(i, min(i + _BLOCK, n))
-                A[rows, columns] -= A[rows, here] @ A[columns, here].T
-                pause()
-    return A, 0

@@ -22,21 +22,25 @@ from spnmkl.solvers.iterate import Iterate, trivial_iterate
 from spnmkl.solvers.newton import newton
 from spnmkl.solvers.nonconvex import nonconvex_iterates
 from spnmkl.solvers.paper import paper
-from spnmkl.solvers.start import coarse, first_weights, smallest_C, trivial_objective
+from spnmkl.solvers.smallest import smallest_C
+from spnmkl.solvers.start import coarse, first_weights, trivial_objective
 from spnmkl.solvers.workspace import Budget, Struggling
 
 _COARSE_TOL, _COARSE_ITERATIONS = 0.1, 30
 _PATIENCE, _SLOW, _LOOK_BACK, _LONG = 7, 0.3, 3, 40  # Newton iterations granted; the gap must fall so in so many
 _NEAR = 0.3  # a gap from which path following starts where Newton's method ended
+_QUICK_ROUNDS = 3  # of the search for C_min before path following
+_WARNED = 0.2  # of the budget, where Newton's method struggled before
 _GUESSED_GAP = 0.1  # of a start that someone gives
 
 
 @dataclass(frozen=True)
 class Begin:
-    """Weights to begin with, and α if there is one."""
+    """Weights to begin with, α if there is one, and whether they were found where Newton's method struggled."""
 
     beta: Floats
     alpha: Floats | None = None
+    struggled: bool = False
 
 
 Method = Callable[[Problem, float, Begin | None], Iterator[Iterate]]
@@ -88,13 +92,15 @@ def _given(begin: Begin | None) -> Start | None:
 
 def _while_it_goes_well(problem: Problem, tol: float, begin: Begin | None) -> Iterator[tuple[Iterate, float]]:
     """Newton's points with their gaps; ends, or raises `Struggling`, where path following should take over."""
-    budget = Budget(problem)
+    budget = Budget(problem, _WARNED if begin is not None and begin.struggled else 1.0)
     beta = _coarse_weights(problem, Budget) if begin is None else _usable_start(problem, "newton", begin.beta)
     alpha = None if begin is None else begin.alpha
     trivial, gaps = trivial_objective(problem), list[float]()
     best = np.inf
     for iterate in newton(problem, beta, tol, alpha=alpha, budget=budget):
         if not iterate.objective < trivial:
+            if (problem.p == 1).all() and (found := _below_smallest(problem, iterate, tol)) is not None:
+                yield found, relative_gap(trivial, found.dual.value)
             return  # whether C is above C_min at all is a question for path following
         best = min(best, iterate.objective)
         gaps.append(relative_gap(best, iterate.dual.value))
@@ -102,6 +108,18 @@ def _while_it_goes_well(problem: Problem, tol: float, begin: Begin | None) -> It
         slow = len(gaps) >= _PATIENCE and gaps[-1] > _SLOW * gaps[-1 - _LOOK_BACK]
         if slow or len(gaps) >= _LONG:
             return
+
+
+def _below_smallest(problem: Problem, iterate: Iterate, tol: float) -> Iterate | None:
+    """β = 0, where that it is optimal is soon proved."""
+    for bracket in smallest_C(problem, max_rounds=_QUICK_ROUNDS):
+        if bracket.low >= 1:
+            proof = search_dual(problem, bracket.a, bracket.beta, target=(1 - tol) * trivial_objective(problem))
+            zero = trivial_iterate(problem, bracket.a, proof, iterate.evaluations + 1, iterate.method)
+            return replace(zero, smallest_C=bracket.low, final=True)
+        if bracket.high < 1:
+            break
+    return None
 
 
 def _descended(problem: Problem, tol: float, begin: Begin | None, solver: str) -> Iterator[Iterate]:
@@ -142,8 +160,6 @@ def _coarse_weights(problem: Problem, limited: Callable[[Problem], Budget] | Non
         beta = iterate.beta
         if relative_gap(iterate.objective, iterate.dual.value) <= _COARSE_TOL:
             break
-        if problem.stop is not None and problem.stop():
-            break
     return beta
 
 
@@ -163,7 +179,7 @@ def _lasso_iterates(
             proof = search_dual(problem, bracket.a, bracket.beta)
             zero = trivial_iterate(problem, bracket.a, proof, 1, iterate.method)
             yield replace(zero, smallest_C=bracket.low)
-            return
+            break  # where rounding hides the proof, a solver may find one
         if bracket.high < 1 or bracket.high < bracket.low * (1 + 0.1 * tol):
             break
     yield from method(problem, first_weights(problem, bracket.beta), tol)

@@ -164,11 +164,11 @@ def solve_svm(
             tol *= 0.2
 
 
-def least_norm(K: Floats, y: Floats, lower: Floats, upper: Floats, a: Floats, gap: float) -> Floats:
+def least_norm(K: Floats, y: Floats, lower: Floats, upper: Floats, a: Floats, gap: float, max_steps: int) -> Floats:
     """argmin ½ aᵀQa over lower ≤ a ≤ upper with yᵀa as given (formulation, section 7); relative accuracy `gap`."""
     a = a.copy()
     G = y * (K @ (a * y))
     diagonal = np.ascontiguousarray(np.diagonal(K))
     scale = float(np.abs(G).max())
-    _smo(K, diagonal, y, lower, upper, a, G, gap * scale, 20 * _CHUNK)
+    _smo(K, diagonal, y, lower, upper, a, G, gap * scale, max_steps)
     return a

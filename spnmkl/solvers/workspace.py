@@ -15,7 +15,8 @@ from spnmkl.problem import Problem
 from spnmkl.solvers.svm import SVMSolution, solve_svm
 
 _RESCALINGS, _SCALE_OFF = 4, 0.05
-_STEPS_PER_ROW, _CHEAP_STEPS = 25, 10_000
+_STEPS_PER_ROW, _CHEAP_STEPS = 25, 10_000  # of SMO in one SVM
+_SVMS, _SVMS_PER_CLASS = 3.0, 0.7  # so many times that in all, and for every further class
 
 
 class Struggling(Exception):
@@ -25,10 +26,9 @@ class Struggling(Exception):
 class Budget:
     """SMO steps that are granted: healthy SVMs take 1 to 7 steps per row, sick ones 40 to 16,000."""
 
-    def __init__(self, problem: Problem) -> None:
-        classes = len(problem.Y)
-        self.per_svm = max(_CHEAP_STEPS if classes == 1 else 5 * _CHEAP_STEPS, _STEPS_PER_ROW * problem.n)
-        self.left = (3.0 if classes == 1 else 1.5 * classes) * self.per_svm
+    def __init__(self, problem: Problem, share: float = 1.0) -> None:
+        self.per_svm = int(share * max(_CHEAP_STEPS, _STEPS_PER_ROW * problem.n))
+        self.left = (_SVMS + _SVMS_PER_CLASS * (len(problem.Y) - 1)) * self.per_svm
 
     def spend(self, fits: list[SVMSolution], gap: float) -> None:
         self.left -= sum(fit.steps for fit in fits)

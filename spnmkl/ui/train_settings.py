@@ -15,7 +15,6 @@ from spnmkl.errors import ParameterError
 from spnmkl.problem import Power
 from spnmkl.runs.settings import Settings
 from spnmkl.runs.words import SOLVER_NAMES
-from spnmkl.solvers import SOLVERS as KNOWN_SOLVERS
 from spnmkl.structure import SPN
 from spnmkl.structure.paths import product_layers
 from spnmkl.ui.activity import Trainer
@@ -30,9 +29,7 @@ POWERS = {
     "sparse": "sparse: the smallest exponents",
 }
 SOLVERS = {
-    "auto": f"{SOLVER_NAMES['auto']} ({SOLVER_NAMES['newton']}, {SOLVER_NAMES['interior']} where that is slow)",
-    "newton": SOLVER_NAMES["newton"],
-    "interior": SOLVER_NAMES["interior"],
+    **SOLVER_NAMES,
     "paper": f"{SOLVER_NAMES['paper']} of the paper (slow, for teaching)",
 }
 CLASS_WEIGHTS = {"equal": "all samples alike", "balanced": "balanced: rare classes count more", "own": "by hand"}
@@ -60,7 +57,9 @@ def choose_C(trainer: Trainer, smallest: float | None, otherwise: str) -> None:
         help="Small: a simple, smooth answer with few weights. Large: the training rows are fitted closely. "
         "*Choose C* finds a good one.",
     )
-    if smallest is not None:
+    if smallest == np.inf:
+        st.caption("No C is useful: the kernels tell no classes apart, so every weight is zero at any of them.")
+    elif smallest is not None:
         st.caption(f"Useful above C_min = {smallest:.3g}: at or below it every weight is zero.")
     else:
         st.caption(otherwise)
@@ -112,10 +111,12 @@ def more_settings(trainer: Trainer, spn: SPN, classes: NDArray) -> None:
     p = _powers(trainer, spn)
     solver = st.selectbox(
         "Solver",
-        solvers := [name for name in SOLVERS if name in KNOWN_SOLVERS],
-        solvers.index(settings.solver),
+        list(SOLVERS),
+        list(SOLVERS).index(settings.solver),
         format_func=SOLVERS.__getitem__,
         key=_key(trainer, "solver"),
+        help="Automatic: second order while that is fast, then path following, which is at its best where kernels see "
+        "single columns, categories or counts. Path following alone needs every p to be at least 1.",
     )
     tol = st.select_slider(
         "Gap to prove",
@@ -152,6 +153,7 @@ def _most_time(trainer: Trainer) -> float:
         min(0.1, now),
         max(1e6, now),
         now,
+        1.0,
         format="%.6g",
         key=_key(trainer, "max_time"),
         help="Then the best weights so far are kept, and how far the optimum can be. *Choose C* and *β against C* end "

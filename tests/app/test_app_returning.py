@@ -67,7 +67,7 @@ def test_settings_that_widgets_showed_come_back_too(at: AppTest) -> None:
     assert work(at).trainer.settings.solver == "paper"
     fine(labelled(at.button, BACK).click().run())
     assert work(at).trainer.settings == work(at).trainer.runs[0].settings
-    assert labelled(at.selectbox, "Solver").value == "newton"
+    assert labelled(at.selectbox, "Solver").value == "auto"
     labelled(at.selectbox, "Solver").set_value("paper").run()
     assert work(at).trainer.settings.solver == "paper"
 

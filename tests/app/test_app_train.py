@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from spnmkl import SPNMKLClassifier
 from spnmkl.data import Dataset, Preparation, Split, load_sample, split_rows
 from spnmkl.runs.settings import Settings
-from spnmkl.runs.words import pruned_means, pruning
+from spnmkl.runs.words import methods, pruned_means, pruning
 from spnmkl.structure import SPN, Kernel, Product, Sum, templates
 from spnmkl.ui import train_page
 from spnmkl.ui.activity import Kind
@@ -57,6 +57,14 @@ def test_the_page_waits_for_one_click(at: AppTest) -> None:
     assert not work(at).trainer.runs
 
 
+def test_no_C_is_promised_where_none_is_enough(at: AppTest) -> None:
+    work(at).trainer.smallest_C = float("inf")
+    at.run()
+    fine(at)
+    assert "No C is useful: the kernels tell no classes apart" in texts(at)
+    assert "C_min" not in texts(at)
+
+
 def test_one_click_ends_certified_and_prunes_a_branch(at: AppTest) -> None:
     fine(press(at, "Train"))
     (run,) = work(at).trainer.runs
@@ -64,7 +72,25 @@ def test_one_click_ends_certified_and_prunes_a_branch(at: AppTest) -> None:
     assert run.solution.pruned
     assert "Certified optimal to" in at.success[0].value
     assert "pruned" in texts(at)
+    assert f"Method: {methods(run.solution)}." in texts(at)
     assert "Press **Train**" not in texts(at)
+
+
+def test_a_limit_of_time_keeps_the_best_and_says_how_far_the_optimum_can_be(at: AppTest) -> None:
+    trainer = work(at).trainer
+    trainer.settings = replace(trainer.settings, max_time=1e-9, tol=1e-6)
+    press(at, "Train")
+    assert trainer.runs[-1].solution.status == "time_limit"
+    assert "Ended at the limit of time after 1 iteration; the best weights so far are kept" in at.warning[0].value
+
+
+@pytest.mark.parametrize("button", ["Choose C", "β against C"])
+def test_a_search_without_time_says_so(at: AppTest, button: str) -> None:
+    trainer = work(at).trainer
+    trainer.settings = replace(trainer.settings, max_time=1e-9, tol=1e-6)
+    press(at, button)
+    said = "No value of C was done within 1e-09 s; allow more time under 'All settings'."
+    assert at.error[0].value == plain(said)
 
 
 def test_a_training_that_ends_while_the_page_is_drawn_is_shown(at: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,7 @@
 import base64
 import io
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import altair as alt
 import numpy as np
@@ -27,6 +27,7 @@ from spnmkl import charts
 from spnmkl.charts import look
 from spnmkl.charts.explanation import STOPS
 from spnmkl.charts.training import MOST_RECORDS
+from spnmkl.solution import Record
 
 
 def tables(chart: Any) -> list[pd.DataFrame]:
@@ -44,6 +45,34 @@ def test_convergence_shows_every_iteration() -> None:
     assert by_name == {"objective P": [r.objective for r in history], "lower bound D": [10.0] * 5}
     assert gaps["value"].tolist() == pytest.approx([r.gap for r in history])
     assert gaps["iteration"].tolist() == [1, 2, 3, 4, 5]
+
+
+def changed(at: int, n: int = 8) -> list[Record]:
+    return [replace(r, method="interior" if r.iteration >= at else "newton") for r in records(("a",), n)]
+
+
+@pytest.mark.parametrize("by", ["iteration", "seconds"])
+def test_convergence_shows_where_another_method_took_over(by: Literal["iteration", "seconds"]) -> None:
+    history = changed(3)
+    chart = charts.convergence_chart(history, 1e-3, by)
+    bounds, gaps = (t for t in tables(chart) if "value" in t)
+    assert gaps["method"].tolist() == ["second order"] * 2 + ["path following"] * 6
+    assert set(zip(bounds[by], bounds["method"], strict=True)) == set(zip(gaps[by], gaps["method"], strict=True))
+    assert "path following from here" in charts.to_svg(chart)
+    rules = chart.to_dict()["layer"][0]["layer"]
+    assert {layer["encoding"]["x"]["datum"] for layer in rules} == {getattr(history[2], by)}
+    for layer in chart.to_dict()["layer"][1:]:
+        lines = layer.get("layer", [layer])[0]
+        assert "method" in {told["field"] for told in lines["encoding"]["tooltip"]}
+
+
+def test_words_of_a_late_change_stand_before_it_and_one_method_has_none() -> None:
+    sides = []
+    for at in (2, 8):
+        (_, text) = charts.convergence_chart(changed(at)).to_dict()["layer"][0]["layer"]
+        sides.append(text["mark"]["align"])
+    assert sides == ["left", "right"]
+    assert "from here" not in charts.to_svg(charts.convergence_chart(records(("a",))))
 
 
 def test_what_is_not_known_yet_is_left_out() -> None:
@@ -104,6 +133,7 @@ def test_the_path_marks_both_C() -> None:
     svg = charts.to_svg(charts.path_chart(path(("a", "b")), {}, 1.0, 0.2))
     assert "C = 1" in svg
     assert "C_min = 0.2" in svg
+    assert "C_min" not in charts.to_svg(charts.path_chart(path(("a", "b")), {}, 1.0, np.inf))
 
 
 def test_a_class_has_one_colour_everywhere() -> None:

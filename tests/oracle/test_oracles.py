@@ -223,9 +223,10 @@ def test_one_path_equals_scikit_learn(p: float) -> None:
     result = solve_conic(structure, kernels, y, C, lam)
     g = np.sqrt(result.beta["P0"] * result.beta["P1"])
     svm = SVC(C=g * C, kernel="precomputed", tol=1e-10).fit(K, y)
-    np.testing.assert_allclose(result.decision[0], svm.decision_function(K), atol=1e-5)
+    # The objective is known to about 1e-8 and flat at its optimum: decisions are known to the root of that.
+    np.testing.assert_allclose(result.decision[0], svm.decision_function(K), atol=1e-4)
     w2 = svm.dual_coef_[0] @ K[np.ix_(svm.support_, svm.support_)] @ svm.dual_coef_[0]
-    assert list(result.beta.values()) == pytest.approx([(w2 / (2 * lam * p)) ** (1 / (p + 1))] * 2, rel=1e-5)
+    assert list(result.beta.values()) == pytest.approx([(w2 / (2 * lam * p)) ** (1 / (p + 1))] * 2, rel=1e-4)
 
 
 @pytest.mark.parametrize("classes", [2, 3])

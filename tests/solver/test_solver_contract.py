@@ -10,6 +10,7 @@ from oracles import solve_conic
 from tolerances import BOUND, PAPER, ROUGH_WEIGHTS, ROUNDING, TIGHT
 
 from spnmkl import Record, Solution, solve
+from spnmkl.errors import ParameterError
 from spnmkl.solution import METHODS
 from spnmkl.solvers import SOLVERS
 from spnmkl.solvers.drive import DEFAULT_ITERATIONS
@@ -19,8 +20,20 @@ TOL = 1e-3
 solvers = pytest.mark.parametrize("solver", SOLVERS)
 
 
+def solvers_with(*powers: float) -> pytest.MarkDecorator:
+    """Every solver with every p that it takes."""
+    pairs = [(solver, p) for solver in SOLVERS for p in powers if p >= 1 or solver != "interior"]
+    return pytest.mark.parametrize(("solver", "p"), pairs)
+
+
+def test_path_following_says_that_it_needs_a_convex_problem() -> None:
+    case = case_of(FIGURE_1)
+    with pytest.raises(ParameterError, match=r"solver='interior' needs every p to be at least 1; choose 'auto'"):
+        solve(*case.posed, p=0.5, solver="interior")
+
+
 def test_the_solvers_are_registered() -> None:
-    assert [name for name in SOLVERS if name != "interior"] == ["auto", "newton", "paper"]
+    assert list(SOLVERS) == ["auto", "interior", "newton", "paper"]
     assert set(DEFAULT_ITERATIONS) >= set(SOLVERS)
 
 
@@ -63,8 +76,7 @@ def test_only_false_stops(solver: str, answer: Any) -> None:
     assert solve(*case.posed, solver=solver, callback=lambda _: answer).status == "optimal"
 
 
-@solvers
-@pytest.mark.parametrize("p", [1.0, 2.0, 0.5])
+@solvers_with(1.0, 2.0, 0.5)
 def test_an_interrupted_solution_is_usable(solver: str, p: float) -> None:
     case = case_of(FIGURE_1)
     solution = solve(*case.posed, solver=solver, p=p, tol=1e-8, callback=lambda record: record.iteration < 2)
@@ -73,8 +85,7 @@ def test_an_interrupted_solution_is_usable(solver: str, p: float) -> None:
     check_usable(solution, case)
 
 
-@solvers
-@pytest.mark.parametrize("p", [1.0, 2.0, 0.5])
+@solvers_with(1.0, 2.0, 0.5)
 def test_stopping_ends_within_an_iteration(solver: str, p: float) -> None:
     case, asked = case_of(FIGURE_1), list[int]()
 
@@ -99,8 +110,7 @@ def test_an_svm_that_is_stopped_is_feasible_and_its_bounds_hold() -> None:
     assert stopped.dual < stopped.primal
 
 
-@solvers
-@pytest.mark.parametrize("p", [1.0, 0.5])
+@solvers_with(1.0, 0.5)
 def test_the_iteration_limit(solver: str, p: float) -> None:
     case = case_of(FIGURE_1)
     solution = solve(*case.posed, solver=solver, p=p, tol=1e-8, max_iter=3)
@@ -109,8 +119,7 @@ def test_the_iteration_limit(solver: str, p: float) -> None:
     check_usable(solution, case)
 
 
-@solvers
-@pytest.mark.parametrize("p", [1.0, 2.0, 0.5])
+@solvers_with(1.0, 2.0, 0.5)
 def test_the_time_limit(solver: str, p: float) -> None:
     case = case_of(FIGURE_1)
     solution = solve(*case.posed, solver=solver, p=p, tol=1e-8, max_time=1e-9)
@@ -133,8 +142,7 @@ def test_who_is_stopped_when_time_is_over_was_interrupted() -> None:
     assert solve(*case.posed, tol=1e-8, max_time=1e-9, callback=lambda _: False).status == "interrupted"
 
 
-@solvers
-@pytest.mark.parametrize("p", [1.0, 0.5])
+@solvers_with(1.0, 0.5)
 def test_records_say_which_method_made_them(solver: str, p: float) -> None:
     case = case_of(FIGURE_1)
     for C in (1e-6, 1.0):  # at the first all weights are zero where p is 1

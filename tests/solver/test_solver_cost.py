@@ -73,3 +73,16 @@ def test_operations(name: str, tol: float, seed: int, monkeypatch: pytest.Monkey
     assert solution.history[-1].evaluations <= evaluations
     assert source.entries <= passes * len(matrices) * N**2
     assert sum(steps) <= smo * unit.n_iter_[0]
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_where_no_sample_is_at_its_bound_a_larger_C_takes_one_evaluation(classes: int) -> None:
+    """The same α and β are optimal there, to the tolerance that they were."""
+    X, y = make_classification(200, 6, n_informative=5, n_redundant=0, n_classes=classes, flip_y=0.0, random_state=0)
+    spn = templates.flat([Kernel("rbf", gamma=g) for g in (0.1, 1.0)])
+    kernels, _ = fit_kernels(spn, X)
+    first = solve(spn, kernels, y, C=1e4)
+    assert first.alpha.max() < 0.9 * 1e4
+    again = solve(spn, kernels, y, C=3e4, start=first)
+    assert again.status == "optimal"
+    assert again.history[-1].evaluations == 1

@@ -10,8 +10,12 @@ from sklearn.datasets import make_classification
 from sklearn.preprocessing import StandardScaler
 from tolerances import BOUND, DECISION, OBJECTIVE, ROUNDING, SOLVED, WEIGHTS
 
-from spnmkl import SPN, Kernel, Solution, TrivialSolutionWarning, solve, templates
+from spnmkl import SPN, Kernel, KernelError, Solution, TrivialSolutionWarning, solve, templates
+from spnmkl.certificate import dual, dual_value, primal, quadratic_flows, relative_gap
 from spnmkl.kernels import fit_kernels
+from spnmkl.problem import build_problem
+from spnmkl.solvers.bound import search_dual
+from spnmkl.solvers.smallest import light_side
 
 SOLVERS = ["newton", "paper"]
 
@@ -57,6 +61,81 @@ def test_degenerate_kernels(case: Case, p: float) -> None:
 @pytest.mark.parametrize("case", DEGENERATE.values(), ids=DEGENERATE)
 def test_degenerate_kernels_by_the_paper(case: Case) -> None:
     check_certified(solve(*case.posed, C=case.C, solver="paper"), case.kernels)
+
+
+TOWER = drawn("P0>K0 S1, " + ", ".join(f"S{i}>P{i}, P{i}>K{i} S{i + 1}" for i in range(1, 49)) + ", S49>P49, P49>K49")
+OVERFLOWING = {
+    "two kernels": (case_of(drawn("S0>P0, P0>K0 K1")), 1e155),
+    "beside a sound branch": (case_of(drawn("S0>P0 P1, P0>K0 K1, P1>K2")), 1e155),
+    "fifty layers": (case_of(TOWER), 1e8),
+}
+
+
+def scaled(case: Case, scale: float) -> Case:
+    return with_kernels(case, **{leaf: scale * K for leaf, K in case.kernels.items()})
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("p", [1.0, 1.5, 2.0, 0.8])
+@pytest.mark.parametrize(("case", "scale"), OVERFLOWING.values(), ids=OVERFLOWING)
+def test_products_that_overflow_are_refused(case: Case, scale: float, p: float, solver: str) -> None:
+    huge, even = scaled(case, scale), dict.fromkeys(case.spn.products, 1.0)
+    for start in (None, even, dict.fromkeys(case.spn.products, 1e-3)):
+        with pytest.raises(KernelError, match="leaves the range of double precision"):
+            solve(*huge.posed, C=3.0, p=p, solver=solver, start=start)
+
+
+@pytest.mark.parametrize(("case", "scale"), OVERFLOWING.values(), ids=OVERFLOWING)
+def test_no_part_of_the_proof_takes_what_overflows(case: Case, scale: float) -> None:
+    solution = solve(*case.posed, C=1e3)
+    huge = scaled(case, scale).kernels
+    with pytest.raises(KernelError, match="leaves the range of double precision"):
+        solution.certify(huge)
+    problem, _ = build_problem(case.spn, huge, case.y)
+    ones, (alpha, _) = np.ones(len(problem.p)), light_side(problem.Y, problem.C)
+    for part in (
+        lambda: primal(problem, ones, alpha),
+        lambda: quadratic_flows(problem, alpha, ones),
+        lambda: dual(problem, alpha, ones),
+        lambda: search_dual(problem, alpha, ones),
+    ):
+        with pytest.raises(KernelError, match="leaves the range of double precision"):
+            part()
+
+
+def test_a_quadratic_form_that_overflows_is_refused() -> None:
+    # K(β) is finite, and so are the responses; what they are worth is not.
+    case = case_of(flat(2))
+    problem, _ = build_problem(case.spn, scaled(case, 1e200).kernels, case.y, C=1e60)
+    alpha, ones = 1e60 * np.ones_like(problem.Y), np.ones(2)
+    for part in (lambda: primal(problem, ones, alpha), lambda: dual(problem, alpha, ones)):
+        with pytest.raises(KernelError, match="leaves the range of double precision"):
+            part()
+
+
+@pytest.mark.parametrize("p", [1.0, 1.5, 0.9])
+def test_what_is_no_number_bounds_nothing(p: float) -> None:
+    case = case_of(drawn("P0>K0"))
+    problem, _ = build_problem(*case.posed, p=p)
+    alpha, ones = light_side(problem.Y, problem.C)[0], np.ones(1)
+    flows = quadratic_flows(problem, alpha, ones)
+    assert np.isfinite(dual_value(problem, alpha, ones, flows)) == problem.bounded
+    for bad in (np.nan, np.inf, -np.inf):
+        assert dual_value(problem, alpha, ones, flows * bad) == -np.inf
+        assert not dual_value(problem, alpha * bad, ones, flows) > 0
+        assert not dual_value(problem, alpha, ones * bad, flows) > problem.C.sum()
+        assert primal(problem, ones * abs(bad), alpha).value == np.inf
+        assert primal(problem, ones, alpha * bad).value == np.inf
+
+
+def test_no_gap_is_taken_of_what_is_no_number() -> None:
+    numbers = (np.nan, np.inf, -np.inf)
+    assert [relative_gap(bad, good) for bad in numbers for good in (0.0, 1.0, *numbers)] == [np.inf] * 15
+    assert [relative_gap(1.0, bad) for bad in numbers] == [np.inf] * 3
+    # No kernel gives an objective below zero.
+    assert [relative_gap(-1.0, bound) for bound in (-2.0, -1.0, 0.0, 1.0)] == [np.inf] * 4
+    assert relative_gap(0.0, -1.0) == np.inf
+    assert (relative_gap(0.0, 0.0), relative_gap(4.0, 4.0), relative_gap(4.0, 3.0)) == (0.0, 0.0, 0.25)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)

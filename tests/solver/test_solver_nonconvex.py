@@ -1,15 +1,24 @@
 """p below 1: stationary points, the "sparse" choice, and the case that is convex after all (formulation, section 5)."""
 
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from cases import FIGURE_1, Case, case_of, drawn, random_case
+from cases import FIGURE_1, Case, case_of, drawn, product_of_sums, random_case
 from oracles import Array, objective_J, sign_rows
 from tolerances import BOUND, PAPER
 
 from spnmkl import SPN, solve
 from spnmkl.inspection import refit
+from spnmkl.problem import build_problem
+from spnmkl.solvers.descent import descend, shortened
+from spnmkl.solvers.sturdy import SturdyWorkspace
+from spnmkl.solvers.svm import solve_svm
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+from nonconvex import AS_GOOD, measured, posed
 
 TOL = 1e-3
 
@@ -85,6 +94,58 @@ def test_stationary_means_that_the_svm_is_solved_too(p: float | str) -> None:
     exact = refit(solution, case.kernels, solution.beta, tol=1e-9)
     assert solution.objective == pytest.approx(exact.objective, rel=10 * TOL)
     assert max(exact.kkt_residual.values()) <= 10 * TOL
+
+
+@pytest.mark.parametrize("seed", [16, 44, 50, 56, 92, 98])
+def test_as_good_as_the_best_of_random_starts(seed: int) -> None:
+    # Problems of the benchmark that five starts left 0.04 to 20 % above the best of thirty.
+    outcome = measured(seed, starts=15, tol=1e-4)
+    assert outcome.status == "stationary"
+    assert outcome.excess <= AS_GOOD
+
+
+@pytest.mark.parametrize("tol", [1e-3, 1e-5])
+@pytest.mark.parametrize("seed", range(6))
+def test_sparse_converges_on_products(seed: int, tol: float) -> None:
+    case = case_of(product_of_sums(2 + seed % 2, 3), seed, n=40, C=[1.0, 5.0, 20.0][seed % 3])
+    problem, _ = build_problem(*case.posed, C=case.C, p="sparse", n_threads=1)
+    rng = np.random.default_rng(seed)
+    for _ in range(3):
+        *_, last = descend(problem, rng.uniform(0.5, 5, len(problem.p)), tol)
+        assert last.stationarity <= tol
+        assert last.evaluations <= 60
+    solution = solve(*case.posed, C=case.C, p="sparse", tol=tol)
+    assert solution.status == "stationary"
+    assert max(solution.kkt_residual.values()) <= tol
+
+
+def zeros_of(p: float, *gone: str) -> set[str] | None:
+    """What of Figure 1 is at zero once these are asked to be; None where nothing can be."""
+    case = case_of(FIGURE_1)
+    problem, _ = build_problem(*case.posed, p=p)
+    names = problem.circuit.products
+    beta = shortened(problem, np.ones(len(names)), np.isin(names, gone))
+    return None if beta is None else {v for v, b in zip(names, beta, strict=True) if b == 0}
+
+
+def test_only_what_can_vanish_together_is_set_to_zero() -> None:
+    # Exponents are 1/2 for P8, P9, P1 and P2, and 1/4 below P9.
+    assert zeros_of(0.7, "P1") is None
+    assert zeros_of(0.7, "P3", "P5") is None  # a path through P3 and P6 would have Σ e/p below 1
+    assert zeros_of(0.7, "P8", "P1", "P2", "P3") == {"P8", "P1", "P2"}
+    assert zeros_of(0.5, "P1", "P5") == {"P1"}
+    assert zeros_of(0.25, "P3", "P4") == {"P9", "P3", "P4", "P5", "P6", "P7"}  # the rest of P9 is on no path then
+
+
+def test_svms_at_which_smo_crawls_are_solved() -> None:
+    # One-column rbf kernels at a large C: their sum has low rank.
+    problem = posed(10).problem
+    work = SturdyWorkspace(problem)
+    gap = 1e-4 * float(problem.C.sum())
+    point = work.evaluate(np.full(len(problem.p), 1000.0), gap)
+    crawling = solve_svm(work.K, problem.Y[0], problem.C, np.zeros(problem.n), gap, 100_000)
+    assert crawling.primal - crawling.dual > gap
+    assert point.svm_error <= gap
 
 
 def features_example(seed: int) -> tuple[SPN, dict[str, Array], Array]:
