@@ -6,6 +6,7 @@ Threads take different rows, so that two callers never share anything (numba's o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 
@@ -20,12 +21,12 @@ from spnmkl.circuit.blocks import (
     rectangle,
     triangle,
 )
-from spnmkl.circuit.entries import ITEM, address, apply_rows, fill_rows, respond_rows
+from spnmkl.circuit.entries import ITEM, address, apply_rows, fill_rows, respond_rows, respond_to_kernels, scratch_size
 from spnmkl.circuit.program import Circuit, Floats, Indices
 from spnmkl.circuit.source import KernelSource, is_computed
 from spnmkl.errors import KernelError
 
-_NOTHING, _NO_WEIGHTS = np.empty((1, 1, 0)), np.empty(0)
+_NOTHING, _NO_WEIGHTS, _NONE = np.empty((1, 1, 0)), np.empty(0), np.empty(0, dtype=np.int64)
 _FORWARD = 3  # work of a multiplication of K itself, compared to one of its derivatives
 _COMPUTED = 30  # work of computing an entry of a kernel
 _MOST_COUNTING = 0.9  # share of the rows beyond which leaving the others out is not worth it
@@ -85,15 +86,38 @@ def _differentiate(
 ) -> None:
     """Add ∂K/∂W_t, contracted, to R or q, whichever `outputs` makes of a lane's part."""
     work = circuit.derivative_size + len(A) * circuit.n_terms
+    compiled = _contraction(circuit, streamed=len(A) == 1 or len(total.total.shape) > 1)
     kernels = _Kernels(circuit, W, source, source.shape[0] / 2, work)
 
     def respond(lane: int, blocks: Iterable[Block]) -> None:
         own = total.begin(lane)
         for first, last in blocks:
-            kernels.use(respond_rows, (first, last), first, first, last - first, A, *outputs(own))
+            kernels.use(compiled, (first, last), first, first, last - first, A, *outputs(own))
         total.end(lane, own)
 
     over_lanes(respond, dealt(kernels.triangle(), kernels.lanes), n_threads)
+
+
+def _contraction(circuit: Circuit, streamed: bool) -> Callable[..., None]:
+    """The compiled loops that a circuit needs; plain kernels of the root are streamed by themselves if asked for.
+
+    For the quadratic forms of several classes they are not: there these are better summed before kernels are read.
+    """
+    terms, leaves = circuit.root_kernels if streamed else (_NONE, _NONE)
+    skipped = np.zeros(circuit.n_terms, dtype=bool)
+    skipped[terms] = True
+
+    stream: Callable[..., None] = respond_to_kernels
+    descend: Callable[..., None] = respond_rows
+
+    def contract(*given: Any) -> None:
+        program, tiles, room, rest = given[:4], given[4:6], given[6:8], given[8:]
+        if len(terms):
+            stream(terms, leaves, *tiles, *rest)
+        if len(terms) < circuit.n_terms:
+            descend(*program, *tiles, *room, skipped, *rest)
+
+    return contract
 
 
 def apply_kernel(circuit: Circuit, W: Floats, source: KernelSource, A: Floats, n_threads: int = 1) -> Floats:
@@ -144,6 +168,7 @@ class _Kernels:
         """The pass reads as many entries as so many whole rows have, with so much work for each."""
         self.source, self.leaves = source, circuit.leaves
         self.program = circuit.operation_start, circuit.term_start, circuit.arguments, W
+        self.n_operations, self.scratch_size = circuit.n_operations, scratch_size(circuit.n_operations)
         (n_rows, n_columns), at_a_time = source.shape, source.rows_per_tile()
         at_hand = at_a_time >= n_rows
         if not at_hand:
@@ -162,7 +187,8 @@ class _Kernels:
         else:
             _alive, addresses, strides = self.all
             addresses = addresses + (rows[0] * strides + column) * ITEM
-        compiled(*self.program, addresses, strides, *arguments)
+        slots, scratch = np.empty(len(self.leaves) + self.n_operations, dtype=np.int64), np.empty(self.scratch_size)
+        compiled(*self.program, addresses, strides, slots, scratch, *arguments)
 
     def located(self, rows: Block, column: int) -> tuple[list[Floats], Indices, Indices]:
         """The tiles, their addresses, and their row strides in entries."""

@@ -72,6 +72,14 @@ class Circuit:
         return int((np.diff(self.term_start) ** 2).sum()) + self.size
 
     @cached_property
+    def root_kernels(self) -> tuple[Indices, Indices]:
+        """Terms of the root that are plain kernels, and these kernels."""
+        terms = np.arange(self.operation_start[-2], self.operation_start[-1])
+        terms = terms[np.diff(self.term_start)[terms] == 1]
+        slots = self.arguments[self.term_start[terms]]
+        return terms[slots < len(self.leaves)], slots[slots < len(self.leaves)]
+
+    @cached_property
     def operation_of_term(self) -> Indices:
         return np.repeat(np.arange(self.n_operations), np.diff(self.operation_start))
 

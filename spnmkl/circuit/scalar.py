@@ -14,6 +14,7 @@ def mixing(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Of a circuit whose terms have one argument each, K = Σ_l w_l K_l: (leaves,) w and (terms, leaves) ∂w_l/∂W_t."""
     n_operations = len(operation_start) - 1
+    # Whole rows are assigned entry by entry: numba takes seconds to compile what it would say of unequal lengths.
     parts = np.zeros((n_operations, n_leaves))  # of every operation
     for k in range(n_operations):
         for t in range(operation_start[k], operation_start[k + 1]):
@@ -21,9 +22,10 @@ def mixing(
             if slot < n_leaves:
                 parts[k, slot] += W[t]
             else:
-                parts[k] += W[t] * parts[slot - n_leaves]
+                for leaf in range(n_leaves):
+                    parts[k, leaf] += W[t] * parts[slot - n_leaves, leaf]
     outside = np.zeros(n_operations)
-    outside[-1] = 1.0
+    outside[n_operations - 1] = 1.0
     slopes = np.zeros((len(W), n_leaves))
     for k in range(n_operations - 1, -1, -1):
         for t in range(operation_start[k], operation_start[k + 1]):
@@ -31,7 +33,8 @@ def mixing(
             if slot < n_leaves:
                 slopes[t, slot] = outside[k]
             else:
-                slopes[t] = outside[k] * parts[slot - n_leaves]
+                for leaf in range(n_leaves):
+                    slopes[t, leaf] = outside[k] * parts[slot - n_leaves, leaf]
                 outside[slot - n_leaves] += outside[k] * W[t]
     return parts[-1], slopes
 

@@ -35,13 +35,13 @@ def _improved(  # type: ignore[no-untyped-def]
     """See `improved_witness`; u = log β̃, price = λcp, X in compressed rows, `fixed` the parts that keep their size."""
     n_terms, V, n_parts = len(flows), len(u), len(fixed)
     probability, W, D = np.zeros(n_terms), np.empty(n_terms), np.empty(V)
+    root = 0.0
     for k in range(len(operation_start) - 1):
-        total = flows[operation_start[k] : operation_start[k + 1]].sum()
-        if total > 0.0:
-            probability[operation_start[k] : operation_start[k + 1]] = (
-                flows[operation_start[k] : operation_start[k + 1]] / total
-            )
-    root = flows[operation_start[-2] :].sum()
+        root = 0.0  # of the last operation, in the end
+        for t in range(operation_start[k], operation_start[k + 1]):
+            root += flows[t]
+        for t in range(operation_start[k], operation_start[k + 1]):
+            probability[t] = flows[t] / root if root > 0.0 else 0.0
     start, new = u.copy(), np.empty(V)
     size, now, largest = np.zeros(n_parts), np.empty(n_parts), np.empty(n_parts)
     for v in range(V):
