@@ -166,7 +166,7 @@ def build_problem(
 ) -> tuple[Problem, NDArray]:
     """Check everything a user gives, and pose the problem; also returns the classes.
 
-    Once `stop` is true, matrices that were not yet looked at count as zero: nothing will be computed with them.
+    Once `stop` is true, matrices that were not yet looked at are taken unseen: nothing will be computed with them.
     """
     for name, value in (("C", C), ("lam", lam)):
         if not _is_positive(value):
@@ -183,7 +183,7 @@ def build_problem(
             "class."
         )
     threads = checked_threads(n_threads)
-    source = checked_source(spn, kernels, len(labels), threads)
+    source = checked_source(spn, kernels, len(labels), threads, stop)
     circuit = compile_circuit(spn)
     weight = sample_weights(len(labels), codes, classes, sample_weight, class_weight)
     problem = Problem(
@@ -269,7 +269,7 @@ def _checked_all(
 ) -> list[Floats]:
     def check(one: tuple[str, ArrayLike]) -> Floats:
         stopped = stop is not None and stop()
-        return np.broadcast_to(0.0, (n, n)) if stopped else check_matrix(one[1], one[0], n)
+        return np.asarray(one[1], dtype=float) if stopped else check_matrix(one[1], one[0], n)
 
     if n_threads == 1 or len(named) * n * n < _WORTH_THREADS:
         return list(map(check, named))

@@ -21,7 +21,7 @@ from spnmkl.memory import kernel_bytes
 from spnmkl.problem import check_labels, checked_source, powers
 from spnmkl.solution import Solution
 from spnmkl.solvers import C_min, solve
-from spnmkl.solvers.deadline import Deadline
+from spnmkl.solvers.deadline import Deadline, Stop
 from spnmkl.solvers.drive import check_callback
 from spnmkl.structure import SPN
 from spnmkl.threads import as_they_come, checked_threads, single_threaded_blas
@@ -62,7 +62,7 @@ class CrossValidation:
     ----------
     scores : (C, folds); NaN where it was stopped before.
     beta : product → (C, folds) weights, to see how stable they are.
-    best_C : the smallest C of the best mean score; NaN where there is no score at all.
+    best_C : the smallest C of the best mean score, of those with the most folds done; NaN where there is no score.
     """
 
     C: Floats
@@ -114,7 +114,7 @@ def regularization_path(
     check_callback(callback)
     deadline = Deadline(max_time, settings.pop("stop", None))
     source = checked_source(spn, kernels, len(check_labels(y)))
-    grid = _grid(default_grid(spn, source, y, **settings) if C is None else C)
+    grid = _grid(default_grid(spn, source, y, stop=deadline, **settings) if C is None else C)
     solutions: list[Solution] = []
     for value in grid:
         if solutions and deadline():
@@ -163,7 +163,7 @@ def cross_validate_C(
     source = checked_source(spn, kernels, len(labels), n_threads)
     splits = list(fold_splits(labels, folds, groups, random_state))
     share = 1 - 1 / folds
-    grid = _grid(default_grid(spn, source, y, share, n_threads=n_threads, **settings) if C is None else C)
+    grid = _grid(default_grid(spn, source, y, share, deadline, n_threads=n_threads, **settings) if C is None else C)
     weights = settings.pop("sample_weight", None)
     if weights is not None and np.shape(weights) != labels.shape:
         raise DataError(
@@ -262,15 +262,20 @@ def predicted(
 
 
 def default_grid(
-    spn: SPN, kernels: Mapping[str, ArrayLike] | KernelSource, y: ArrayLike, share: float = 1.0, **settings: Any
+    spn: SPN,
+    kernels: Mapping[str, ArrayLike] | KernelSource,
+    y: ArrayLike,
+    share: float = 1.0,
+    stop: Stop | None = None,
+    **settings: Any,
 ) -> Floats:
     """Values of C for trainings on this share of the rows, whose C_min is about as much larger."""
     if (powers(spn, compile_circuit(spn), settings.get("p")) != 1).any():
         return np.logspace(-2, 3, 11)
     passed = {k: settings[k] for k in ("lam", "p", "sample_weight", "class_weight", "n_threads") if k in settings}
     # The bracket's lower end comes close early, and the grid begins a quarter above it.
-    smallest = C_min(spn, kernels, y, tol=0.1, **passed)
-    return (smallest / share if np.isfinite(smallest) else 1.0) * np.logspace(0.1, 3, 12)
+    smallest = C_min(spn, kernels, y, tol=0.1, stop=stop, **passed)
+    return (smallest / share if 0 < smallest < np.inf else 1.0) * np.logspace(0.1, 3, 12)
 
 
 def _grid(C: Iterable[float]) -> Floats:
@@ -344,4 +349,7 @@ def _cross_validation(grid: Floats, scores: Floats, beta: dict[str, Floats]) -> 
     result = CrossValidation(grid, scores, beta, np.nan)
     if np.isnan(scores).all():
         return result
-    return replace(result, best_C=float(grid[int(np.nanargmax(result.mean))]))
+    # Stopped early, a C may have been scored on fewer folds than another: only those with the most are compared.
+    folds = (~np.isnan(scores)).sum(axis=1)
+    mean = np.where(folds == folds.max(), result.mean, -np.inf)
+    return replace(result, best_C=float(grid[int(mean.argmax())]))

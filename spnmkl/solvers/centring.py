@@ -40,12 +40,12 @@ class Centre(Inside):
     Attributes
     ----------
     f : (n,) K(α∘y).
-    inverse : (K + D)⁻¹ with D = lo/a + hi/u.
+    inverse : (K + D)⁻¹ with D = lo/a + hi/u, until it was used.
     one, total : (K + D)⁻¹1, and the sum of that.
     """
 
     f: Floats
-    inverse: Low | Dense
+    inverse: Low | Dense | None
     one: Floats
     total: float
 

@@ -221,4 +221,4 @@ def shortened(problem: Problem, beta: Floats, gone: NDArray[np.bool_]) -> Floats
 
 def mm_step(problem: Problem, beta: Floats, D: Floats) -> Floats:
     """β_v ← (β_v² d_v/(λ c_v p_v))^{1/(p_v+1)} with D = β∘d: monotone on J for every p > 0."""
-    return (beta * D / (problem.lam * problem.c * problem.p)) ** (1 / (problem.p + 1))
+    return (beta * np.maximum(D, 0.0) / (problem.lam * problem.c * problem.p)) ** (1 / (problem.p + 1))

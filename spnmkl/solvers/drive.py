@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -105,8 +106,9 @@ def solve(
         )
         begin = None if start is None else _begin(problem, start, classes)
         most = DEFAULT_ITERATIONS[solver] if max_iter is None else int(max_iter)
+        problem = problem.watched(deadline)
         run = _Run(problem, tol, callback, most, deadline, solver)
-        status = run.follow(iterates(problem.watched(deadline), solver, tol, begin))
+        status = run.follow(iterates(problem, solver, tol, begin))
         solution = run.solution(spn, np.array(y), classes, solver, status)
     if warn and run.best is not None and run.best.smallest_C is not None:
         warnings.warn(_trivial_sentence(run.best.smallest_C), TrivialSolutionWarning, stacklevel=2)
@@ -126,7 +128,7 @@ def _begin(problem: Problem, start: Mapping[str, float] | Solution, classes: NDA
     grown = np.divide(problem.C, start.C, out=np.zeros(problem.n), where=start.C > 0)
     bound = (alpha >= _AT_BOUND * start.C)[:, start.C > 0].any(axis=1, keepdims=True)
     scaled = np.minimum(alpha * np.where(bound, np.maximum(grown, 1.0), 1.0), problem.C)
-    return Begin(beta, scaled, struggled=start.history[-1].method == "interior")
+    return Begin(beta, scaled, struggled=start.history[-1:] != () and start.history[-1].method == "interior")
 
 
 def check_callback(callback: object) -> None:
@@ -159,11 +161,12 @@ def C_min(
     class_weight: Mapping[object, float] | str | None = None,
     tol: float = 1e-3,
     n_threads: int | None = None,
+    stop: Callable[[], bool] | None = None,
 ) -> float:
     """The smallest useful C where all p are 1: at or below it all weights are zero (formulation, section 7).
 
-    Returns the lower end of a bracket of relative width `tol`; infinity where the kernels tell no classes apart (but
-    for rounding), so that no C is enough.
+    Returns the lower end of a bracket of relative width `tol`, or as narrow as it becomes, or was when `stop` became
+    true; infinity where the kernels tell no classes apart (but for rounding), so that no C is enough.
     """
     problem, _ = build_problem(
         spn,
@@ -174,13 +177,17 @@ def C_min(
         sample_weight=sample_weight,
         class_weight=class_weight,
         n_threads=n_threads,
+        stop=stop,
     )
     if (problem.p != 1).any():
         raise ParameterError("C_min exists only where every p is 1; with other p any C gives weights above 0.")
-    for bracket in smallest_C(problem):
-        if bracket.high <= bracket.low * (1 + tol):
-            break
-    return bracket.low
+    lowest = 0.0
+    with suppress(Stopped):
+        for bracket in smallest_C(problem if stop is None else problem.watched(stop)):
+            lowest = bracket.low
+            if bracket.high <= bracket.low * (1 + tol):
+                break
+    return lowest
 
 
 class _Run:
@@ -234,6 +241,8 @@ class _Run:
                 return early
             if len(self.history) >= self.max_iter:
                 return "stationary" if self.stationary else "iteration_limit"
+        if self.best is None:
+            self.hear(self.note(self.nothing()))
         return self.deadline.status or ("stationary" if self.stationary else "precision")
 
     def rank(self, iterate: Iterate) -> float:
@@ -280,12 +289,14 @@ class _Run:
         """The best point, what is proved of it, and its residuals; what was stopped makes no further pass for them."""
         problem, best = self.problem, self.best
         assert best is not None
-        if self.stopped and self.certificate is None:
-            P, D = best.objective, self.dual.value
-            return best, Certificate(P, D, relative_gap(P, D)), np.full(len(problem.p), best.stationarity)
-        proof = self.certified()
-        witness = self.dual.witness if best.witness is None else best.witness
-        return best, proof, kkt_residuals(problem, best.beta, best.alpha, witness, proof.objective, best.flows)
+        if not self.stopped:
+            with suppress(Stopped):
+                proof = self.certified()
+                witness = self.dual.witness if best.witness is None else best.witness
+                return best, proof, kkt_residuals(problem, best.beta, best.alpha, witness, proof.objective, best.flows)
+        P, D = best.objective, self.dual.value
+        proof = self.certificate or Certificate(P, D, relative_gap(P, D))
+        return best, proof, np.full(len(problem.p), best.stationarity)
 
     def solution(self, spn: SPN, y: NDArray, classes: NDArray, solver: str, status: str) -> Solution:
         problem = self.problem

@@ -10,7 +10,7 @@ end.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,14 +21,16 @@ from spnmkl.certificate import Dual, balanced, best_intercept, dual_value, relat
 from spnmkl.circuit.evaluate import kernel_matrix, term_responses
 from spnmkl.circuit.measure import second_moment
 from spnmkl.circuit.program import Floats
+from spnmkl.errors import Stopped
 from spnmkl.problem import Problem
 from spnmkl.solvers.centring import Centre, Inside, around, centred, longest_inside, snapped
 from spnmkl.solvers.factor import at_once
 from spnmkl.solvers.iterate import Iterate, trivial_iterate, trivial_objective
 from spnmkl.solvers.qp import bounded_qp, most_sweeps
-from spnmkl.solvers.scale import Scale, better_scale
+from spnmkl.solvers.scale import Scale
 from spnmkl.solvers.shifted import ShiftedKernel, cholesky
 from spnmkl.solvers.smallest import rounding_of_flows
+from spnmkl.solvers.start import better_scale
 from spnmkl.solvers.svm import solve_svm
 
 _FIRST_MU = 0.3  # of the value, over the number of bounds
@@ -47,7 +49,7 @@ def interior(problem: Problem, tol: float, start: Start | None = None) -> Iterat
     """Follow the central path, yielding every outer iteration; ends where rounding allows no progress."""
     try:
         yield from _Path(problem, tol).run(start)
-    except FloatingPointError:
+    except (ArithmeticError, np.linalg.LinAlgError):
         return
 
 
@@ -91,7 +93,10 @@ class _Path:
     def __init__(self, problem: Problem, tol: float) -> None:
         self.problem, self.tol = problem, tol
         self.live: NDArray[np.intp] | slice = slice(None) if (problem.C > 0).all() else np.flatnonzero(problem.C > 0)
-        self.Y, self.C = np.ascontiguousarray(problem.Y[:, self.live]), problem.C[self.live]
+        self.C, Y = problem.C[self.live], problem.Y[:, self.live]
+        # A class whose samples all have weight 0 costs nothing: its α is 0.
+        self.classes = np.flatnonzero((Y.max(axis=1) > 0) & (Y.min(axis=1) < 0))
+        self.Y = np.ascontiguousarray(Y[self.classes])
         self.n_bounds = 2 * self.Y.size + len(problem.p)
         self.X = problem.circuit.X.toarray()
         self.K = np.empty((problem.n, problem.n))
@@ -131,7 +136,7 @@ class _Path:
         if start.alpha is None:
             inside = np.array([c.a for c in self.centred(kernel, mu, [None] * len(self.Y), 0.05)])
         else:
-            inside = balanced(start.alpha, self.problem.Y)[:, self.live]
+            inside = balanced(start.alpha, self.problem.Y)[self.classes][:, self.live]
         value = min(self.value(beta, kernel, inside)[0], trivial_objective(self.problem))
         mu = min(_FIRST_MU, 0.5 * start.gap) * value / self.n_bounds
         begin = [around(kernel, y, self.C, mu, a) for y, a in zip(self.Y, inside, strict=True)]
@@ -150,7 +155,7 @@ class _Path:
         F = kernel.times(A.T).T
         fits = [best_intercept(f, y, self.C) for f, y in zip(F, self.Y, strict=True)]
         value = float((A * F).sum()) / 2 + self.problem.regularizer(beta) + sum(loss for _, loss in fits)
-        return value, np.array([b for b, _ in fits])
+        return value, self.of_all_classes([b for b, _ in fits])
 
     def scaled_start(self) -> tuple[Floats, ShiftedKernel, float, list[Inside | None]]:
         """Equal weights at a scale found on some rows, with the value of their classifier on all rows."""
@@ -221,7 +226,7 @@ class _Path:
         return Iterate(
             point.beta,
             point.alpha,
-            np.array([b for b, _ in fits]),
+            self.of_all_classes([b for b, _ in fits]),
             objective,
             self.proved,
             float(residual),
@@ -237,20 +242,26 @@ class _Path:
         if trivial_objective(self.problem) <= iterate.objective:
             trivial = trivial_iterate(self.problem, point.alpha, self.proved, self.evaluations, "interior")
             return replace(trivial, smallest_C=self.multiple_of_C(point), final=True)
-        simpler = self.with_bounds(iterate, point.kernel, point.centres)
+        simpler = self.with_bounds(iterate, point.kernel, point.centres) or iterate
+        try:
+            return self.pruned(point, iterate, mu) or simpler
+        except (FloatingPointError, Stopped):
+            return simpler
+
+    def pruned(self, point: _Point, iterate: Iterate, mu: float) -> Iterate | None:
         for vanishing in self.vanishing(point):
             beta = np.where(vanishing, 0.0, point.beta)
             kernel = self.kernel_at(beta, mu)  # in the memory of the point's own
-            pruned = replace(iterate, beta=beta, circuit_size=self.problem.circuit.restricted(beta > 0).size)
-            found = self.with_bounds(pruned, kernel, self.centred(kernel, mu, list(point.centres), 0.05))
+            smaller = replace(iterate, beta=beta, circuit_size=self.problem.circuit.restricted(beta > 0).size)
+            found = self.with_bounds(smaller, kernel, self.centred(kernel, mu, list(point.centres), 0.05))
             if found is not None:
                 return found
-        return simpler or iterate
+        return None
 
     def with_bounds(self, iterate: Iterate, kernel: ShiftedKernel, centres: list[Centre]) -> Iterate | None:
         """With α at its bounds, or as it is, where that is good to the tolerance."""
-        for alpha in (self.at_bounds(kernel, centres), np.array([c.a for c in centres])):
-            alpha = balanced(alpha, self.Y)
+        # SMO keeps yᵀα = 0 to rounding; scaled for it once more, α = C would no longer be at its bound.
+        for alpha in (self.at_bounds(kernel, centres), balanced(np.array([c.a for c in centres]), self.Y)):
             objective, intercept = self.value(iterate.beta, kernel, alpha)
             if relative_gap(objective, self.proved.value) <= self.tol:
                 return replace(
@@ -269,13 +280,19 @@ class _Path:
         """α with entries of 0 and C, fitted again by a few steps of SMO."""
         gap, steps = 0.1 * self.tol * self.best / len(centres), _FITTING_STEPS * len(self.C)
         begin = [snapped(c, y, self.C) for c, y in zip(centres, self.Y, strict=True)]
-        return np.array(
-            [solve_svm(kernel.K, y, self.C, a, gap, steps).alpha for a, y in zip(begin, self.Y, strict=True)]
-        )
+        stop = self.problem.stop
+        fits = [solve_svm(kernel.K, y, self.C, a, gap, steps, stop) for a, y in zip(begin, self.Y, strict=True)]
+        return np.array([fit.alpha for fit in fits])
 
     def on_all_rows(self, alpha: Floats) -> Floats:
         full = np.zeros_like(self.problem.Y)
-        full[:, self.live] = alpha
+        full[np.ix_(self.classes, np.arange(self.problem.n)[self.live])] = alpha
+        return full
+
+    def of_all_classes(self, intercepts: Sequence[float]) -> Floats:
+        problem, nothing = self.problem, np.zeros(self.problem.n)
+        full = np.array([best_intercept(nothing, y, problem.C)[0] for y in problem.Y])
+        full[self.classes] = intercepts
         return full
 
     def vanishing(self, point: _Point) -> Iterator[NDArray[np.bool_]]:
@@ -307,7 +324,8 @@ class _Path:
             self.floored += 1
             last *= 0.2 ** (self.floored // 4)
         reduced = max(last, self.fall * mu) if mu > last else last
-        per_bound = _BEHIND * max(self.best - self.proved.value, 0.0) / self.n_bounds
+        open_gap = self.best - max(self.proved.value, 0.0)  # D ≥ 0: α = 0 proves that
+        per_bound = _BEHIND * max(open_gap, 0.0) / self.n_bounds
         return max(reduced, per_bound if mu < 0.1 * per_bound else min(mu, per_bound))
 
     def model(self, point: _Point, mu: float) -> _Model:
@@ -319,9 +337,11 @@ class _Path:
         J = point.W[:, None] * self.X  # ∂W_t/∂z_v
         responses = []
         for k, (c, y) in enumerate(zip(point.centres, self.Y, strict=True)):
-            R = point.R[:, k, self.live].T @ J  # (n, V)
+            R = point.R[:, self.classes[k], self.live].T @ J  # (n, V)
             r = y - c.f - c.b + y * (mu / c.a - mu / c.u)
+            assert c.inverse is not None
             Z = c.inverse(np.asfortranarray(np.column_stack([R, r])))
+            c.inverse = None  # as large as K, and not needed again
             MR, Mr = Z[:, :-1], Z[:, -1]
             balance, m = float(c.a @ y), c.one @ R
             S = R.T @ MR
@@ -332,7 +352,7 @@ class _Path:
 
     def step(self, point: _Point, model: _Model) -> _Point | None:
         """The point after a step in a box per weight; what overshoots has its own bound cut by a secant."""
-        problem, mu = self.problem, model.mu
+        problem, mu, new, accepted = self.problem, model.mu, None, False
         for trial in range(_TRIALS):
             z = bounded_step(model.H, model.rhs, self.low, self.high)
             if trial >= _SHORTENED:
@@ -341,7 +361,11 @@ class _Path:
             beta = point.beta * (1 + z)
             kernel = self.kernel_at(beta, mu)
             allowed = max(0.02, 1e-3 * abs(predicted) / (len(self.Y) * mu * len(self.C) ** 0.5))
-            new = self.point(beta, kernel, self.centred(kernel, mu, self.predicted(point, model, z), allowed))
+            try:
+                new = self.point(beta, kernel, self.centred(kernel, mu, self.predicted(point, model, z), allowed))
+            except FloatingPointError:
+                self.low, self.high = 0.3 * self.low, 0.3 * self.high
+                continue
             # By convexity J(new) − J(old) is at most the slope at the new point; the barrier's part is exact.
             slope = (problem.regularizer_slope(beta) - new.D) / (1 + z)
             rise = slope * z - mu * np.log1p(z)

@@ -43,10 +43,15 @@ class Iterate:
     method: str = "newton"
 
 
+def constant_loss(Y: Floats, C: Floats) -> float:
+    """The hinge loss of the best constant classifier, over the classes."""
+    positive = np.where(Y > 0, C, 0.0).sum(axis=1)
+    return float(2 * np.minimum(positive, C.sum() - positive).sum())
+
+
 def trivial_objective(problem: Problem) -> float:
-    """J(0): the hinge loss of the best constant classifier, over the classes."""
-    positive = np.where(problem.Y > 0, problem.C, 0.0).sum(axis=1)
-    return float(2 * np.minimum(positive, problem.C.sum() - positive).sum())
+    """J(0)."""
+    return constant_loss(problem.Y, problem.C)
 
 
 def trivial_iterate(problem: Problem, alpha: Floats, proof: Dual, evaluations: int, method: str) -> Iterate:

@@ -146,9 +146,9 @@ class _Search:
 def _roughly(problem: Problem, beta: Floats) -> Iterate | None:
     """A point within a hundredth of stationary or optimal, or after some steps; None where rounding allows none."""
     try:
-        return _first_good(newton(problem, beta, _ROUGH, budget=Budget(problem)))
-    except (Struggling, FloatingPointError):  # only where p ≥ 1
-        return _first_good(interior(problem, _ROUGH))
+        return _first_good(newton(problem, beta, _ROUGH, budget=Budget(problem) if problem.convex else None))
+    except (Struggling, ArithmeticError):
+        return _first_good(interior(problem, _ROUGH)) if problem.convex else None
 
 
 def _first_good(iterates: Iterator[Iterate]) -> Iterate | None:

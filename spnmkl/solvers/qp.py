@@ -26,4 +26,4 @@ def bounded_qp(H, g, low, high, sweeps):  # type: ignore[no-untyped-def]
 
 def most_sweeps(size: int) -> int:
     """About a fifth of a second's worth."""
-    return int(min(3000, max(50, 3e8 / size**2)))
+    return int(min(3000, max(50, 3e8 / max(size, 1) ** 2)))

@@ -8,14 +8,11 @@ from spnmkl.certificate import best_intercept
 from spnmkl.circuit.program import Floats
 from spnmkl.problem import Problem
 from spnmkl.solvers.centring import Centre, Inside, centred
+from spnmkl.solvers.iterate import constant_loss
 from spnmkl.solvers.shifted import ShiftedKernel
+from spnmkl.solvers.start import balanced_step, better_scale
 
 _ROWS, _CLASSES, _ROUNDS = 250, 4, 8
-
-
-def better_scale(F: float, slope: float, p: float) -> float:
-    """The t, within bounds, at which tβ is best for the present w: F/t + t^p R₂ with slope = pR₂."""
-    return min(max((F / slope) ** (1 / (p + 1)), 0.01), 100.0) if F > 0 else 0.1
 
 
 class Scale:
@@ -30,7 +27,7 @@ class Scale:
 
     def __init__(self, problem: Problem, Y: Floats, C: Floats, K: Floats) -> None:
         self.problem, self.Y, self.C, self.K = problem, Y, C, K
-        self.rows = slice(0, None, _balanced_step(Y, max(1, len(C) // _ROWS)))
+        self.rows = slice(0, None, balanced_step(Y, C, max(1, len(C) // _ROWS)) or 1)
         self.classes = slice(0, None, len(Y) // _CLASSES + 1 if len(Y) > _CLASSES else 1)
         self.centres: list[Inside | None] = [None] * len(Y)
         self.t, self.value = self._search()
@@ -42,7 +39,7 @@ class Scale:
         of_all = len(self.Y) / len(Y)
         p = float(problem.p.min())
         regularizer, slope = problem.regularizer(ones), float(problem.regularizer_slope(ones).sum())
-        everything = _trivial(self.Y, self.C)
+        everything = constant_loss(self.Y, self.C)
         kernel = ShiftedKernel(self.K[self.rows, self.rows].copy(), problem.pause)
         level = float(kernel.diagonal.mean())
         if not level > 0:
@@ -55,8 +52,8 @@ class Scale:
             mu = 0.1 * value / (2 * Y.size * of_all)
             centres = [centred(kernel, y, C, mu, c, 0.2 * len(C) * mu) for y, c in zip(Y, begin, strict=True)]
             F, loss = _value(centres, Y, C)
-            now = (F + loss) * of_all + regularizer * t**p
-            change = better_scale(F * of_all, slope * t**p, p)
+            now = (F + loss) * of_all + regularizer * _power(t, p)
+            change = better_scale(F * of_all, slope * _power(t, p), p)
             settled = abs(np.log(change)) < 0.5 and now > 0.2 * value
             value = min(value, now)
             if settled or k == _ROUNDS - 1:
@@ -67,7 +64,7 @@ class Scale:
         if self.rows.step == 1 and len(Y) == len(self.Y):
             self.centres = list(centres)
             return t, value
-        return t, min(everything, max(value, self._on_all_rows(centres, Y, t) * of_all + regularizer * t**p))
+        return t, min(everything, max(value, self._on_all_rows(centres, Y, t) * of_all + regularizer * _power(t, p)))
 
     def _on_all_rows(self, centres: list[Centre], Y: Floats, t: float) -> float:
         A = np.array([c.a for c in centres]) * Y
@@ -82,13 +79,5 @@ def _value(centres: list[Centre], Y: Floats, C: Floats) -> tuple[float, float]:
     return F, sum(best_intercept(c.f, y, C)[1] for c, y in zip(centres, Y, strict=True))
 
 
-def _trivial(Y: Floats, C: Floats) -> float:
-    positive = np.where(Y > 0, C, 0.0).sum(axis=1)
-    return float(2 * np.minimum(positive, C.sum() - positive).sum())
-
-
-def _balanced_step(Y: Floats, step: int) -> int:
-    for candidate in range(step, 2 * step + 3):
-        if (Y[:, ::candidate].max(axis=1) > 0).all() and (Y[:, ::candidate].min(axis=1) < 0).all():
-            return candidate
-    return 1
+def _power(t: float, p: float) -> float:
+    return float(np.exp(np.clip(p * np.log(t), -700.0, 700.0)))

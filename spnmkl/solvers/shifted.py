@@ -17,6 +17,7 @@ from spnmkl.circuit.program import Floats
 from spnmkl.solvers.factor import Pause, factorised
 
 _LOWEST_TOL = 1e-13  # of the largest diagonal entry: what is left of K then is rounding
+_PIVOTS = 64  # between two chances to stop
 _SURE = 16  # columns of the factor before its rank is guessed
 _MOST_RANK = 0.5  # of the rows; beyond, the factor costs more than it saves
 _DECOUPLED = 1e-7  # K_ii/D_i below which a row is set apart: its coupling is at most the root of it
@@ -53,16 +54,18 @@ def _pivoted(K, left, tolerance, most, start, L):  # type: ignore[no-untyped-def
     return -1
 
 
-def _low_rank(K: Floats, diagonal: Floats, tolerance: float) -> tuple[Floats, Floats] | None:
+def _low_rank(K: Floats, diagonal: Floats, tolerance: float, pause: Pause) -> tuple[Floats, Floats] | None:
     """(r, n) G and (n,) the diagonal of K − GᵀG; None as soon as the rank looks too high to pay."""
     n, left = len(K), diagonal.copy()
     most = int(_MOST_RANK * n)
     L = np.empty((most, n))
     total, done = float(left.sum()), 0
     for stage in sorted({min(max(part, _SURE), most) for part in (most // 8, most // 4, most // 2, most)}):
-        rank = _pivoted(K, left, tolerance, stage, done, L)
-        if rank >= 0:
-            return L[:rank], np.maximum(left, 0.0)
+        for first in range(done, stage, _PIVOTS):
+            rank = _pivoted(K, left, tolerance, min(first + _PIVOTS, stage), first, L)
+            if rank >= 0:
+                return L[:rank], np.maximum(left, 0.0)
+            pause()
         # Extrapolated as a geometric decay, what is left must come down to the tolerance in time.
         rest, done = float(np.maximum(left, 0.0).sum()), stage
         if rest > 0 and np.log(total / (n * tolerance)) * stage > np.log(total / rest) * most * 1.5:
@@ -83,7 +86,7 @@ class ShiftedKernel:
         self.K, self.pause = K, pause
         self.diagonal = np.ascontiguousarray(np.diagonal(K))
         least = _LOWEST_TOL * float(self.diagonal.max(initial=0.0))
-        found = _low_rank(K, self.diagonal, max(tolerance, least)) if len(K) > 8 and least > 0 else None
+        found = _low_rank(K, self.diagonal, max(tolerance, least), pause) if len(K) > 8 and least > 0 else None
         self.G: Floats | None = None if found is None else found[0]
         self.rest = np.zeros(0) if found is None else found[1]
 

@@ -38,13 +38,20 @@ def first_weights(problem: Problem, direction: Floats | None = None) -> Floats:
             sum(float(fit.alpha.sum()) - fit.dual for fit in fits),
             problem.regularizer_slope(t * direction).sum(),
         )
-        change = min(max((F / slope) ** (1 / (p + 1)), 0.02), 50.0) if F > 0 else 0.1
+        change = better_scale(F, slope, p)
         if abs(np.log(change)) < _SETTLED:
             break
         t *= change
         K *= change
         alpha = balanced(np.minimum(alpha / change, C), Y)
     return best
+
+
+def better_scale(F: float, slope: float, p: float) -> float:
+    """The t, within bounds, at which tβ is best for the present w: F/t + t^p R₂, where slope = p R₂."""
+    if not (F > 0 and slope > 0):
+        return 0.1 if F <= 0 else 1.0
+    return float(np.exp(np.clip((np.log(F) - np.log(slope)) / (p + 1), np.log(0.02), np.log(50.0))))
 
 
 def fitting_weights(problem: Problem, share: float | None = None) -> Floats:
@@ -68,7 +75,7 @@ def fitting_weights(problem: Problem, share: float | None = None) -> Floats:
 
 def _sample(problem: Problem, beta: Floats) -> tuple[Floats, Floats, Floats]:
     """K(β) on a sample of the rows, their labels, and C with the same total."""
-    step = _balanced_step(problem, max(1, problem.n // _SAMPLE))
+    step = balanced_step(problem.Y, problem.C, max(1, problem.n // _SAMPLE)) or max(1, problem.n // _SAMPLE)
     source = problem.source if step == 1 else EveryKth(problem.source, step)
     C, Y = _sampled_labels(problem, step)
     K = kernel_matrix(problem.circuit, problem.circuit.weights(beta), source, np.empty((len(C), len(C))))
@@ -84,10 +91,11 @@ def _rough(K: Floats, Y: Floats, C: Floats, alpha: Floats) -> tuple[list[SVMSolu
 def coarse(problem: Problem) -> Problem | None:
     """The problem on every fourth row or fewer, whose kernels are copied; None where that is too few rows."""
     room = min(_COARSE_SHARE * problem.n**2, _COARSE_ENTRIES)
-    step = _balanced_step(problem, max(4, int(np.ceil(problem.n * np.sqrt(len(problem.circuit.leaves) / room)))))
-    source = EveryKth(problem.source, step)
-    if source.shape[0] < _COARSE_ROWS:
+    least = max(4, int(np.ceil(problem.n * np.sqrt(len(problem.circuit.leaves) / room))))
+    step = balanced_step(problem.Y, problem.C, least)
+    if step == 0 or -(-problem.n // step) < _COARSE_ROWS:
         return None
+    source = EveryKth(problem.source, step)
     leaves = problem.circuit.leaves
     C, Y = _sampled_labels(problem, step)
     if (C <= 0).all():
@@ -102,10 +110,10 @@ def _sampled_labels(problem: Problem, step: int) -> tuple[Floats, Floats]:
     return C, np.ascontiguousarray(problem.Y[:, rows])
 
 
-def _balanced_step(problem: Problem, step: int) -> int:
-    """Every so many rows make a sample that sees both sides of every class, in whatever order the rows come."""
-    for candidate in range(step, min(2 * step + 3, problem.n)):
-        signs = problem.Y[:, ::candidate] * (problem.C[::candidate] > 0)
+def balanced_step(Y: Floats, C: Floats, step: int) -> int:
+    """Every so many rows make a sample that sees both sides of every class, whatever their order; 0 if none do."""
+    for candidate in range(step, min(2 * step + 3, len(C))):
+        signs = Y[:, ::candidate] * (C[::candidate] > 0)
         if (signs.max(axis=1) > 0).all() and (signs.min(axis=1) < 0).all():
             return candidate
-    return step
+    return 0

@@ -75,12 +75,15 @@ def _auto(problem: Problem, tol: float, begin: Begin | None) -> Iterator[Iterate
     try:
         for best, gap in _while_it_goes_well(problem, tol, begin):  # noqa: B007
             yield best
-    except (Struggling, FloatingPointError):
+    except (Struggling, ArithmeticError):
         pass
     start = Start(best.beta, best.alpha, gap) if best is not None and gap < _NEAR else _given(begin)
     done = 0 if best is None else best.evaluations
-    for iterate in interior(problem, tol, start):
-        yield replace(iterate, evaluations=done + iterate.evaluations)
+    found = best
+    for found in interior(problem, tol, start):
+        yield replace(found, evaluations=done + found.evaluations)
+    if found is None:  # rounding did not let it begin
+        yield from _newton(problem, tol, begin)
 
 
 SOLVERS: dict[str, Method] = {"auto": _auto, "interior": _interior, "newton": _newton, "paper": _paper}
@@ -128,6 +131,8 @@ def _descended(problem: Problem, tol: float, begin: Begin | None, solver: str) -
     positive = None if begin is None else _usable_start(problem, solver, begin.beta)
     if (problem.p == 1).all():
         yield from _lasso_iterates(problem, method, tol, _first(problem, solver) if positive is None else positive)
+    elif positive is not None and begin is not None and solver == "newton":
+        yield from newton(problem, positive, tol, alpha=begin.alpha)
     elif positive is not None:
         yield from method(problem, positive, tol)
     elif problem.bounded:

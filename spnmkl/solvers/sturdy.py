@@ -5,7 +5,7 @@ Of kernels of low rank SMO may take millions of steps; a centre takes some dozen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -14,10 +14,9 @@ from spnmkl.circuit.program import Floats
 from spnmkl.solvers.centring import around, centred, snapped
 from spnmkl.solvers.factor import Pause, at_once
 from spnmkl.solvers.shifted import ShiftedKernel
-from spnmkl.solvers.svm import SVMSolution, solve_svm
+from spnmkl.solvers.svm import Stop, SVMSolution, solve_svm
 from spnmkl.solvers.workspace import Workspace
 
-Stop = Callable[[], bool] | None
 _STEPS_PER_ROW, _CHEAP_STEPS = 25, 10_000  # of SMO, healthy ones take 1 to 7 per row
 _LEVELS = (1 / 8, 1 / 300, 1e-4)  # of the gap asked for, over n: μ
 _CENTRED = 0.05  # of μ√n: the decrement of a centre
@@ -60,6 +59,8 @@ def solve_sturdily(
 def _near_optimum(K: Floats, y: Floats, C: Floats, alpha: Floats, gap: float, pause: Pause) -> Iterator[Floats]:
     """Ever better α for SMO to go on from: at its bounds where a centre, whose gap is at most 2nμ, is near them."""
     live = np.flatnonzero(C > 0)
+    if not (y[live] > 0).any() or not (y[live] < 0).any():
+        return  # one side alone is told by a constant
     kernel = ShiftedKernel(K if len(live) == len(C) else np.ascontiguousarray(K[np.ix_(live, live)]), pause)
     y, bounds, n = y[live], C[live], len(live)
     inside = around(kernel, y, bounds, gap / (8 * n), alpha[live])

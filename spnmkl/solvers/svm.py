@@ -13,6 +13,7 @@ from spnmkl.circuit.program import Floats
 
 _CHUNK = 200_000  # steps between two looks at the gap
 _CHUNK_ENTRIES = 200_000_000  # kernel entries between them, a fraction of a second
+Stop = Callable[[], bool] | None
 _LEAST, _MOST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
 
@@ -133,7 +134,7 @@ def solve_svm(
     alpha: Floats,
     gap: float,
     max_steps: int | None = None,
-    stop: Callable[[], bool] | None = None,
+    stop: Stop = None,
 ) -> SVMSolution:
     """Solve until primal − dual ≤ gap (absolute), starting from a feasible α, which is not changed.
 
@@ -164,11 +165,17 @@ def solve_svm(
             tol *= 0.2
 
 
-def least_norm(K: Floats, y: Floats, lower: Floats, upper: Floats, a: Floats, gap: float, max_steps: int) -> Floats:
+def least_norm(
+    K: Floats, y: Floats, lower: Floats, upper: Floats, a: Floats, gap: float, max_steps: int, stop: Stop = None
+) -> Floats:
     """argmin ½ aᵀQa over lower ≤ a ≤ upper with yᵀa as given (formulation, section 7); relative accuracy `gap`."""
     a = a.copy()
     G = y * (K @ (a * y))
     diagonal = np.ascontiguousarray(np.diagonal(K))
     scale = float(np.abs(G).max())
-    _smo(K, diagonal, y, lower, upper, a, G, gap * scale, max_steps)
+    chunk = min(_CHUNK, max(1000, _CHUNK_ENTRIES // len(y)))
+    for done in range(0, max_steps, chunk):
+        most = min(chunk, max_steps - done)
+        if _smo(K, diagonal, y, lower, upper, a, G, gap * scale, most)[0] < most or (stop is not None and stop()):
+            break
     return a

@@ -12,6 +12,7 @@ from spnmkl.certificate import balanced
 from spnmkl.circuit.evaluate import kernel_matrix, term_responses
 from spnmkl.circuit.program import Circuit, Floats
 from spnmkl.problem import Problem
+from spnmkl.solvers.start import better_scale
 from spnmkl.solvers.svm import SVMSolution, solve_svm
 
 _RESCALINGS, _SCALE_OFF = 4, 0.05
@@ -145,12 +146,10 @@ class Workspace:
         return fits
 
     def _better_scale(self, beta: Floats, fits: list[SVMSolution]) -> float:
-        """The t at which tβ is best for the present w: F/t + t^p λ Σ c β^p, F = ½ Σ_m g_m q_m."""
+        """For the present w, F = ½ Σ_m g_m q_m; 1 where there is none, or none is asked for."""
         p, slope = self.problem.p, float(self.problem.regularizer_slope(beta).sum())
-        F = sum(fit.alpha.sum() - fit.dual for fit in fits)
-        if not (self.rescale and F > 0 and slope > 0):
-            return 1.0
-        return float((F / slope) ** (1 / (p[0] + 1)))
+        F = sum(float(fit.alpha.sum()) - fit.dual for fit in fits)
+        return better_scale(F, slope, float(p[0])) if self.rescale and F > 0 and slope > 0 else 1.0
 
     def differentiate(self, alpha: Floats, beta: Floats, circuit: Circuit) -> Slope:
         A, W = alpha * self.problem.Y, circuit.weights(beta)

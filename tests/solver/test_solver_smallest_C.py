@@ -189,7 +189,7 @@ def test_both_ends_of_every_bracket_hold(seed: int, monkeypatch: pytest.MonkeyPa
     expected = smallest_C(case.structure, case.kernels, case.y, case.lam, case.weights)
     problem, _ = build_problem(*case.posed, lam=case.lam, sample_weight=case.weights)
     exact = smallest.least_norm
-    monkeypatch.setattr(smallest, "least_norm", lambda *given: exact(*given[:5], 0.1, given[6]))
+    monkeypatch.setattr(smallest, "least_norm", lambda *given: exact(*given[:5], 0.1, *given[6:]))
     for bracket in smallest.smallest_C(problem, max_rounds=20):
         assert bracket.low <= expected * (1 + OBJECTIVE)
         assert bracket.high >= expected * (1 - OBJECTIVE)
