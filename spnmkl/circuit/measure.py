@@ -38,9 +38,3 @@ def second_moment(circuit: Circuit, flows: Floats) -> Floats:
     total = np.bincount(circuit.operation_of_term, weights=flows, minlength=circuit.n_operations)
     inner = slice(0, circuit.n_operations - 1)
     return (X.T * flows) @ X - (mean[inner].T * total[inner]) @ mean[inner]
-
-
-def moved_flows(circuit: Circuit, flows: Floats, log_ratio: Floats) -> Floats:
-    """The flows of w̃_m Π_v r_v^{e_mv}: what the flows would be at weights β∘r if choices were independent."""
-    W = _choice_probabilities(circuit, flows) * np.exp(circuit.X @ log_ratio)
-    return flows[circuit.operation_start[-2] :].sum() * circuit.flows(W)

@@ -17,6 +17,7 @@ from spnmkl.circuit.program import Floats
 from spnmkl.solvers.factor import Pause, factorised
 
 _LOWEST_TOL = 1e-13  # of the largest diagonal entry: what is left of K then is rounding
+_SURE = 16  # columns of the factor before its rank is guessed
 _MOST_RANK = 0.5  # of the rows; beyond, the factor costs more than it saves
 _DECOUPLED = 1e-7  # K_ii/D_i below which a row is set apart: its coupling is at most the root of it
 _NEARLY_ALL = 0.9  # of the rows: setting the others apart is not worth it
@@ -58,7 +59,7 @@ def _low_rank(K: Floats, diagonal: Floats, tolerance: float) -> tuple[Floats, Fl
     most = int(_MOST_RANK * n)
     L = np.empty((most, n))
     total, done = float(left.sum()), 0
-    for stage in (most // 8, most // 4, most // 2, most):
+    for stage in sorted({min(max(part, _SURE), most) for part in (most // 8, most // 4, most // 2, most)}):
         rank = _pivoted(K, left, tolerance, stage, done, L)
         if rank >= 0:
             return L[:rank], np.maximum(left, 0.0)
