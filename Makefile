@@ -44,6 +44,7 @@ browser:
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
+	$(BIN)/python -m spnmkl.precompile
 	touch $@
 
 .venv-peers/installed: benchmarks/peers_requirements.txt pyproject.toml

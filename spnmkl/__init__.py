@@ -1,5 +1,6 @@
 """Multiple kernel learning over drawn sum-product networks, solved to a certified optimum."""
 
+from spnmkl.compilation import announce_compilation
 from spnmkl.errors import (
     DataError,
     KernelError,
@@ -16,6 +17,8 @@ from spnmkl.solvers import C_min, TrivialSolutionWarning, solve
 from spnmkl.structure import SPN, Kernel, Product, Sum, templates
 
 __version__ = "0.1.0"
+
+announce_compilation()
 
 __all__ = [
     "SPN",

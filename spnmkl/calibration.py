@@ -15,7 +15,7 @@ def held_out(K: Floats, Y: Floats, C: Floats, train: NDArray[np.intp], test: NDA
     """(classes, len(test)) decision values of SVMs that have not seen `test`."""
     K_train, K_test = K[np.ix_(train, train)], K[np.ix_(test, train)]
     F = []
-    for y in Y[:, train]:
+    for y in np.ascontiguousarray(Y[:, train]):  # the SVM's loops would be compiled again for other strides
         fit = solve_sturdily(K_train, y, C[train], np.zeros(len(train)), gap)
         F.append(K_test @ (fit.alpha * y) + fit.intercept)
     return np.array(F)

@@ -13,7 +13,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 # A module may import those of its own line and of the lines above.
 ORDER = [
-    {"errors", "memory", "threads"},
+    {"compilation", "errors", "memory", "threads"},
     {"structure"},
     {"circuit"},
     {"kernels"},
@@ -22,7 +22,7 @@ ORDER = [
     {"solution"},
     {"solvers"},
     {"selection", "fixed_weights", "calibration"},
-    {"estimator", "history", "model_file", "inspection", "report"},
+    {"estimator", "history", "model_file", "inspection", "precompile", "report"},
     {"baselines"},
     {"data"},
     {"export"},

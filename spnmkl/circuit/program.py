@@ -97,6 +97,8 @@ class Circuit:
 
     def mixing(self, W: Floats) -> tuple[Floats, Floats]:
         """Of a mixture Σ_l w_l K_l: w and ∂w_l/∂W_t, (terms, leaves)."""
+        if self.mixture is self:
+            return W, np.eye(self.n_terms)
         return mixing(self.operation_start, self.arguments, len(self.leaves), W)
 
     def weights(self, beta: Floats) -> Floats:

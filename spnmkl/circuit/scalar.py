@@ -49,7 +49,10 @@ def scalar_flows(
 ) -> NDArray[np.float64]:
     """For every term the total weight of the derivations through it, counted once per occurrence; kernels count 1."""
     n_operations = len(operation_start) - 1
-    value = np.ones(n_leaves + n_operations)
+    value, outside = np.empty(n_leaves + n_operations), np.empty(n_leaves + n_operations)
+    for slot in range(len(value)):
+        value[slot], outside[slot] = 1.0, 0.0
+    outside[len(outside) - 1] = 1.0
     for k in range(n_operations):
         total = 0.0
         for t in range(operation_start[k], operation_start[k + 1]):
@@ -58,9 +61,7 @@ def scalar_flows(
                 product *= value[arguments[a]]
             total += product
         value[n_leaves + k] = total
-    outside = np.zeros(n_leaves + n_operations)
-    outside[-1] = 1.0
-    flows = np.zeros(len(W))
+    flows = np.empty(len(W))
     for k in range(n_operations - 1, -1, -1):
         for t in range(operation_start[k], operation_start[k + 1]):
             start, stop = term_start[t], term_start[t + 1]

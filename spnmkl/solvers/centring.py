@@ -228,10 +228,10 @@ def _centre(
         balance, mean, most, least = _residual(y, a, u, lo, hi, b, f, mu, D, B[:, 0])
         inverse = kernel.shifted(D)
         X = inverse(B)
-        one = np.ascontiguousarray(X[:, 1])
+        x, one = np.ascontiguousarray(X[:, 0]), np.ascontiguousarray(X[:, 1])
         total = float(one.sum())
         target_a[:] = target_u[:] = mu
-        db, longest = _direction(y, a, u, lo, hi, X[:, 0], one, balance, total, target_a, target_u, da, dlo, dhi)
+        db, longest = _direction(y, a, u, lo, hi, x, one, balance, total, target_a, target_u, da, dlo, dhi)
         decrement = _decrement(y, da, B[:, 0], db)
         if not np.isfinite(decrement):
             return None
@@ -249,7 +249,7 @@ def _centre(
             _corrected_targets(
                 y, a, u, b, f, mu, mean, min(longest, 1.0), da, dlo, dhi, lo, hi, B[:, 0], target_a, target_u, second
             )
-            x = inverse(B[:, :1])[:, 0]
+            x = np.ascontiguousarray(inverse(B[:, :1])[:, 0])
             db, reached = _direction(y, a, u, lo, hi, x, one, balance, total, target_a, target_u, da, dlo, dhi)
             if reached > longest or (mean > 2 * mu and reached > 0.5):
                 longest = reached

@@ -7,30 +7,21 @@ import sys
 import threading
 from functools import cache
 
-import numpy as np
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.web import cli
 
-from spnmkl.solvers import solve
-from spnmkl.structure import templates
+from spnmkl.precompile import prepare
 
 
 @cache
 def warm_up() -> None:
-    """Compile or load every compiled function in the background, once per server, by a training on a few rows."""
-    threading.Thread(target=_train_a_little, name="warm-up", daemon=True).start()
+    """Compile or load every compiled function in the background, once per server."""
+    threading.Thread(target=_prepare, name="warm-up", daemon=True).start()
 
 
-def _train_a_little() -> None:
-    rng = np.random.default_rng(0)
-    spn = templates.figure1()
-    X = {leaf: rng.normal(size=(24, 2)) for leaf in spn.kernels}
-    kernels = {leaf: np.exp(-((x[:, None] - x[None]) ** 2).sum(axis=2)) for leaf, x in X.items()}
+def _prepare() -> None:
     try:
-        for y in (np.arange(24) % 2, np.arange(24) % 3):
-            solution = solve(spn, kernels, y, C=10.0)
-            solution.decision_function(kernels)
-            solution.certify(kernels)
+        prepare()
     except RuntimeError:
         pass  # the server ended meanwhile
     except Exception:

@@ -1,0 +1,46 @@
+"""A word to who waits: loops are compiled on first use, for this processor, and kept for the next process."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+from numba.core import event
+
+_UNNOTICED = 1.0  # seconds: one function for an unusual argument is not worth a word
+_SENTENCE = "spnmkl: compiling its loops for this processor, once; that takes about 15 seconds."
+
+
+class _Announcer(event.Listener):
+    """Hears of every function that is compiled, not of those that are loaded; speaks once, of ours alone."""
+
+    def __init__(self) -> None:
+        self.spent, self.depth, self.since, self.done = 0.0, 0, 0.0, False
+
+    def on_start(self, event: event.Event) -> None:
+        if not _is_ours(event):
+            return
+        if self.depth == 0:
+            self.since = time.perf_counter()
+        self.depth += 1
+
+    def on_end(self, event: event.Event) -> None:
+        if not _is_ours(event):
+            return
+        self.depth -= 1
+        spent = self.spent + time.perf_counter() - self.since
+        if self.depth == 0:
+            self.spent = spent
+        if spent > _UNNOTICED and not self.done:
+            self.done = True
+            # Without any configuration a warning goes to stderr, as it is.
+            logging.getLogger("spnmkl").warning(_SENTENCE)
+
+
+def _is_ours(event: event.Event) -> bool:
+    return str(event.data["dispatcher"].py_func.__module__).startswith("spnmkl.")
+
+
+def announce_compilation() -> None:
+    """Say so, once in this process, when compiling takes longer than a second."""
+    event.register("numba:compile", _Announcer())
