@@ -413,6 +413,8 @@ def _warn_unless_converged(solution: Solution) -> None:
     reached = f"a relative gap of {solution.gap:.2g} (tol is {solution.tol:g})"
     if solution.status == "iteration_limit":
         message = f"The solver stopped at max_iter={len(solution.history)} with {reached}; raise max_iter or tol."
+    elif solution.status == "time_limit" and solution.untried:
+        message = "max_time ended before any weight was tried, so that the classifier is constant; raise max_time."
     elif solution.status == "time_limit":
         message = f"The solver stopped at max_time with {reached}; raise max_time or tol."
     elif solution.status == "precision":

@@ -27,6 +27,10 @@ def certificate_sentence(solution: Solution) -> str:
     if solution.status == "stationary":
         residual = max(solution.kkt_residual.values())
         return f"stationary (KKT residual {residual:.1e}), not certified: with some p < 1 there may be better optima"
+    if solution.untried:
+        return (
+            "not certified: stopped before the first point was found; no weight was tried, and the answer is constant"
+        )
     n = len(solution.history)
     rounds = f"{n} iteration{'s' * (n != 1)}"
     how = {
@@ -38,7 +42,7 @@ def certificate_sentence(solution: Solution) -> str:
     }.get(solution.status, solution.status)
     if not math.isfinite(solution.gap):
         return f"not certified: {how}, and no bound on the optimum is known"
-    lower = f"{min(100 * solution.gap, 100):.2g}%"
+    lower = f"{min(100 * solution.gap, 100):.3g}%"
     return f"not certified: {how} at gap {solution.gap:.1e} > {tol}; the optimum is at most {lower} lower"
 
 

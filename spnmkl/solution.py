@@ -112,6 +112,11 @@ class Solution:
     witness_beta: dict[str, float] = field(repr=False)
 
     @property
+    def untried(self) -> bool:
+        """Whether it was stopped before there was any point: then weights of zero say nothing."""
+        return self.status in {"interrupted", "time_limit"} and not any(r.evaluations for r in self.history)
+
+    @property
     def support(self) -> NDArray[np.intp]:
         """Indices of the samples with α > 0 for some class."""
         return np.flatnonzero(np.atleast_2d(self.alpha).any(axis=0))

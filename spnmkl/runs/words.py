@@ -26,6 +26,8 @@ def ending(solution: Solution) -> str:
             "Stationary, not certified: with p below 1 the problem is not convex, and there may be better weights. "
             f"The optimality conditions hold to {max(solution.kkt_residual.values()):.1e}."
         )
+    if solution.untried:
+        return "Stopped before the first point was found: no weight was tried, and every answer is the same."
     how = {
         "interrupted": f"Stopped after {counted(len(solution.history), 'iteration')}",
         "iteration_limit": f"Ended at the limit of {counted(len(solution.history), 'iteration')}",
@@ -42,6 +44,8 @@ def ending(solution: Solution) -> str:
 def pruning(run: Run) -> str:
     """Which weights became zero, when, and what that means."""
     pruned, total = run.solution.pruned, len(run.solution.beta)
+    if run.solution.untried:
+        return "No weight was tried."
     if not pruned:
         return f"None of the {counted(total, 'weight')} was pruned."
     named = [f"{run.spn.names[v]} (iteration {k})" for v, k in list(pruned.items())[:MOST_NAMED]]

@@ -200,7 +200,9 @@ class _Run:
         self.deadline, self.first_method = deadline, "newton" if solver == "auto" else solver
         self.history: list[Record] = []
         self.best: Iterate | None = None
-        self.dual = Dual(-np.inf, np.zeros_like(problem.Y), np.ones(len(problem.p)))
+        # α = 0 proves that the optimum is at least 0.
+        bound = 0.0 if problem.bounded else -np.inf
+        self.dual = Dual(bound, np.zeros_like(problem.Y), np.ones(len(problem.p)))
         self.certificate: Certificate | None = None
         self.stopped = False
         self.started = time.perf_counter()
@@ -220,10 +222,7 @@ class _Run:
 
     def nothing(self) -> Iterate:
         """What there is before the first point: a constant classifier and no bound but 0."""
-        alpha = np.zeros_like(self.problem.Y)
-        bound = 0.0 if self.problem.bounded else -np.inf
-        no_proof = Dual(bound, alpha, np.ones(len(self.problem.p)))
-        return trivial_iterate(self.problem, alpha, no_proof, 0, self.first_method)
+        return trivial_iterate(self.problem, self.dual.alpha, self.dual, 0, self.first_method)
 
     def followed(self, iterates: Iterator[Iterate]) -> str:
         for iterate in iterates:
@@ -314,7 +313,7 @@ class _Run:
             kkt_residual=problem.beta_dict(residual),
             status=status,
             history=tuple(self.history),
-            pruned=_pruned_at(self.history, problem.beta_dict(best.beta)),
+            pruned=_pruned_at(self.history, problem.beta_dict(best.beta)) if best.evaluations else {},
             y=y,
             C=problem.C,
             lam=problem.lam,

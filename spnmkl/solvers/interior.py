@@ -75,9 +75,6 @@ class _Point:
     flows: Floats
     D: Floats  # β ∂F/∂β
 
-    def signed(self, Y: Floats) -> Floats:
-        return np.array([c.a for c in self.centres]) * Y
-
 
 @dataclass
 class _Model:
@@ -212,12 +209,17 @@ class _Path:
             raise FloatingPointError("responses")
         return _Point(beta, alpha, kernel, centres, W, R, flows, self.X.T @ flows)
 
+    def objective(self, beta: Floats, centres: list[Centre]) -> tuple[float, Floats]:
+        """At the centres, where f is at hand; and the intercepts."""
+        fits = [best_intercept(c.f, y, self.C) for c, y in zip(centres, self.Y, strict=True)]
+        quadratic = sum(float((c.a * y) @ c.f) for c, y in zip(centres, self.Y, strict=True))
+        value = quadratic / 2 + self.problem.regularizer(beta) + sum(loss for _, loss in fits)
+        return value, self.of_all_classes([b for b, _ in fits])
+
     def iterate(self, point: _Point) -> Iterate:
         """The point with its certificate, which takes no pass."""
-        problem, A = self.problem, point.signed(self.Y)
-        fits = [best_intercept(c.f, y, self.C) for c, y in zip(point.centres, self.Y, strict=True)]
-        quadratic = sum(float(a @ c.f) for a, c in zip(A, point.centres, strict=True))
-        objective = quadratic / 2 + problem.regularizer(point.beta) + sum(loss for _, loss in fits)
+        problem = self.problem
+        objective, intercept = self.objective(point.beta, point.centres)
         bound = dual_value(problem, point.alpha, point.beta, point.flows)
         if bound > self.proved.value:
             self.proved = Dual(bound, point.alpha, point.beta, point.flows)
@@ -226,7 +228,7 @@ class _Path:
         return Iterate(
             point.beta,
             point.alpha,
-            self.of_all_classes([b for b, _ in fits]),
+            intercept,
             objective,
             self.proved,
             float(residual),
@@ -362,7 +364,8 @@ class _Path:
             kernel = self.kernel_at(beta, mu)
             allowed = max(0.02, 1e-3 * abs(predicted) / (len(self.Y) * mu * len(self.C) ** 0.5))
             try:
-                new = self.point(beta, kernel, self.centred(kernel, mu, self.predicted(point, model, z), allowed))
+                centres = self.centred(kernel, mu, self.predicted(point, model, z), allowed)
+                new = self.point(beta, kernel, centres)
             except FloatingPointError:
                 self.low, self.high = 0.3 * self.low, 0.3 * self.high
                 continue
@@ -430,4 +433,6 @@ def _solve_definite(H: Floats, rhs: Floats) -> Floats:
         pass
     w, U = np.linalg.eigh((scaled + scaled.T) / 2)
     w = np.maximum(w, 1e-10 * max(float(w.max()), 1e-300))
-    return (U @ ((U.T @ (rhs / d)) / w)) / d
+    with np.errstate(over="ignore", invalid="ignore"):
+        z = (U @ ((U.T @ (rhs / d)) / w)) / d
+    return np.where(np.isfinite(z), z, 0.0)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from spnmkl.certificate import Dual, balanced, dual_value, flows_at, relative_gap
 from spnmkl.circuit.measure import second_moment
 from spnmkl.circuit.program import Floats
+from spnmkl.errors import Stopped
 from spnmkl.problem import Problem
 from spnmkl.solvers.bound import improved_witness, search_dual
 from spnmkl.solvers.descent import descend, mm_step
@@ -81,7 +82,11 @@ class _Newton:
         point = self.evaluate(beta)
         idle, fresh = 0, False
         while idle < _STALLED:
-            slope = self.differentiate(point)
+            try:
+                slope = self.differentiate(point)
+            except Stopped:
+                yield self.unfinished(point)
+                raise
             residuals = self.residuals(point, slope)
             self.residual = max(float(residuals.max(initial=0.0)), point.svm_error / point.objective)
             # Much closer to stationary than proven: it is the bound (or the pruned part) that needs work.
@@ -114,6 +119,13 @@ class _Newton:
             point = revised or self.descended(point, slope, step or self.newton_step(point, slope))
             idle = 0 if point.value < before - 1e-3 * self.tol * abs(before) else idle + 1
             self.svm_share = 0.05 * 0.3**idle
+
+    def unfinished(self, point: Point) -> Iterate:
+        """A point that was stopped at: what it costs is known, how good it is not."""
+        size = self.work.active(point.beta > 0).size
+        return Iterate(
+            point.beta, point.alpha, point.intercept, point.objective, self.dual, 1.0, size, self.work.evaluations
+        )
 
     @property
     def gap(self) -> float:

@@ -8,6 +8,7 @@ or the gap no longer falls, path following goes on from the best point.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -30,6 +31,7 @@ _COARSE_TOL, _COARSE_ITERATIONS = 0.1, 30
 _PATIENCE, _SLOW, _LOOK_BACK, _LONG = 7, 0.3, 3, 40  # Newton iterations granted; the gap must fall so in so many
 _NEAR = 0.3  # a gap from which path following starts where Newton's method ended
 _QUICK_ROUNDS = 3  # of the search for C_min before path following
+_LAST_BUDGET = 5.0  # times that of the first attempt
 _WARNED = 0.2  # of the budget, where Newton's method struggled before
 _GUESSED_GAP = 0.1  # of a start that someone gives
 
@@ -79,11 +81,15 @@ def _auto(problem: Problem, tol: float, begin: Begin | None) -> Iterator[Iterate
         pass
     start = Start(best.beta, best.alpha, gap) if best is not None and gap < _NEAR else _given(begin)
     done = 0 if best is None else best.evaluations
-    found = best
-    for found in interior(problem, tol, start):
-        yield replace(found, evaluations=done + found.evaluations)
-    if found is None:  # rounding did not let it begin
-        yield from _newton(problem, tol, begin)
+    for iterate in interior(problem, tol, start):
+        if best is None or iterate.objective < best.objective:
+            best = iterate
+        yield replace(iterate, evaluations=done + iterate.evaluations)
+    # Rounding ended the path: Newton's method may still get through, within a larger budget.
+    again = begin if best is None else Begin(best.beta, best.alpha)
+    with suppress(Struggling, ArithmeticError):
+        for iterate, _ in _while_it_goes_well(problem, tol, again, _LAST_BUDGET):
+            yield replace(iterate, evaluations=done + iterate.evaluations)
 
 
 SOLVERS: dict[str, Method] = {"auto": _auto, "interior": _interior, "newton": _newton, "paper": _paper}
@@ -93,9 +99,11 @@ def _given(begin: Begin | None) -> Start | None:
     return None if begin is None else Start(begin.beta, begin.alpha, _GUESSED_GAP)
 
 
-def _while_it_goes_well(problem: Problem, tol: float, begin: Begin | None) -> Iterator[tuple[Iterate, float]]:
+def _while_it_goes_well(
+    problem: Problem, tol: float, begin: Begin | None, granted: float = 1.0
+) -> Iterator[tuple[Iterate, float]]:
     """Newton's points with their gaps; ends, or raises `Struggling`, where path following should take over."""
-    budget = Budget(problem, _WARNED if begin is not None and begin.struggled else 1.0)
+    budget = Budget(problem, _WARNED if begin is not None and begin.struggled else granted)
     beta = _coarse_weights(problem, Budget) if begin is None else _usable_start(problem, "newton", begin.beta)
     alpha = None if begin is None else begin.alpha
     trivial, gaps = trivial_objective(problem), list[float]()

@@ -278,10 +278,18 @@ def test_too_few_iterations_warn():
 
 
 def test_too_little_time_warns():
-    with pytest.warns(ConvergenceWarning, match=r"stopped at max_time with a relative gap of .* raise max_time or tol"):
+    with pytest.warns(ConvergenceWarning, match="max_time ended before any weight was tried"):
         model = SPNMKLClassifier(max_time=1e-9, tol=1e-6).fit(X, y)
+    assert model.pruned_ == {}
     assert model.status_ == "time_limit"
     assert np.isfinite(model.decision_function(NEW)).all()
+
+
+def test_time_that_ends_on_the_way_warns(monkeypatch):
+    ended = SPNMKLClassifier().fit(X, y).solution_
+    monkeypatch.setattr(estimator, "solve", lambda *_, **__: replace(ended, status="time_limit", gap=0.02))
+    with pytest.warns(ConvergenceWarning, match=r"stopped at max_time with a relative gap of 0\.02 .* raise max_time"):
+        SPNMKLClassifier(max_time=1).fit(X, y)
 
 
 def test_rounding_that_is_the_limit_warns(monkeypatch):
