@@ -11,6 +11,7 @@ from tolerances import ROUGH_WEIGHTS, ROUNDING, TIGHT
 from spnmkl import C_min, DataError, ParameterError, TrivialSolutionWarning, solve
 from spnmkl.selection import (
     PathPoint,
+    _cross_validation,
     blocks,
     cross_validate_C,
     default_grid,
@@ -360,3 +361,15 @@ def test_a_trivial_point_of_a_path_warns_nobody_but_solve_does() -> None:
     regularization_path(*case.posed, [1e-6])
     with pytest.warns(TrivialSolutionWarning):
         solve(*case.posed, C=1e-6)
+
+
+def test_only_values_of_as_many_folds_are_compared() -> None:
+    scores = np.array([[1.0, np.nan, np.nan], [0.6, 0.7, np.nan], [0.7, 0.7, np.nan]])
+    assert _cross_validation(np.array([1.0, 2.0, 3.0]), scores, {}).best_C == 3.0
+
+
+def test_the_search_for_a_grid_can_be_stopped() -> None:
+    case = case_of(flat(3))
+    assert C_min(*case.posed, stop=lambda: True) == 0.0
+    result = cross_validate_C(*case.posed, stop=lambda: True)
+    assert np.isnan(result.best_C)

@@ -1,6 +1,7 @@
 """Path following: its centres, the bound they give, and the problems it is for."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,16 +11,16 @@ from tolerances import BOUND, OBJECTIVE, ROUNDING, SOLVED
 
 from spnmkl import solve
 from spnmkl.certificate import balanced, dual, dual_value, primal, quadratic_flows
-from spnmkl.circuit.evaluate import kernel_matrix
 from spnmkl.errors import Stopped
 from spnmkl.problem import Problem, build_problem
-from spnmkl.solvers import factor
+from spnmkl.solvers import factor, strategy
 from spnmkl.solvers.bound import improved_witness
 from spnmkl.solvers.centring import around, centred, cold, snapped
 from spnmkl.solvers.factor import at_once, factorised
-from spnmkl.solvers.interior import interior
+from spnmkl.solvers.interior import _Path, interior
 from spnmkl.solvers.shifted import ShiftedKernel
 from spnmkl.solvers.svm import solve_svm
+from spnmkl.solvers.workspace import Struggling
 
 
 def of_rank(rank: int, n: int = 60, seed: int = 0) -> Array:
@@ -125,7 +126,6 @@ def posed(case: Case, p: float | None) -> Problem:
 def test_every_point_on_the_path_is_one_and_its_bound_holds(seed: int, p: float) -> None:
     case = random_case(seed)
     problem, optimum = posed(case, p), solve_conic(*case.oracle, p).objective
-    previous = np.inf
     for k, iterate in enumerate(interior(problem, 1e-6)):
         assert iterate.method == "interior"
         assert primal(problem, iterate.beta, iterate.alpha).value == pytest.approx(iterate.objective, rel=1e-6)
@@ -134,7 +134,6 @@ def test_every_point_on_the_path_is_one_and_its_bound_holds(seed: int, p: float)
             iterate.dual.value, rel=1e-7
         )
         gap = iterate.objective - iterate.dual.value
-        previous = min(previous, gap)
         if gap <= 1e-6 * iterate.objective or k == 60:
             break
     assert iterate.objective == pytest.approx(optimum, rel=OBJECTIVE)
@@ -216,9 +215,8 @@ def test_path_following_takes_over_where_smo_crawls() -> None:
     kernels, y = HARD["smooth columns"]
     solution = solve(case_of(flat(4), n=60).spn, kernels, y, C=1e4)
     assert "interior" in {record.method for record in solution.history}
-    # From a solution that was hard to find, less is spent on the way that struggles.
-    again = solve(case_of(flat(4), n=60).spn, kernels, y, C=9e3, start=solution)
-    assert again.status == "optimal"
+    assert solution.status == "optimal"
+    assert solve(case_of(flat(4), n=60).spn, kernels, y, C=9e3, start=solution).status == "optimal"
 
 
 def test_a_one_hot_table_is_certified_in_few_evaluations() -> None:
@@ -242,10 +240,62 @@ def test_simple_at_the_end() -> None:
     assert len(solution.support) < 200
 
 
-def test_the_kernel_is_the_circuits() -> None:
-    case = case_of(FIGURE_1)
-    problem = posed(case, None)
-    iterate = next(iter(interior(problem, 1e-3)))
-    circuit = problem.circuit
-    K = kernel_matrix(circuit, circuit.weights(iterate.beta), problem.source, np.empty((30, 30)))
-    assert np.linalg.eigvalsh(K)[0] > -ROUNDING * K.max()
+@pytest.mark.parametrize("solver", ["auto", "interior", "newton"])
+@pytest.mark.parametrize("C", [1.0, 100.0])
+def test_a_class_without_weight_costs_nothing(solver: str, C: float) -> None:
+    case = case_of(FIGURE_1, classes=3)
+    solution = solve(*case.posed, C=C, class_weight={case.y.max(): 0.0}, solver=solver)
+    assert solution.status == "optimal"
+    kept = case.y < case.y.max()
+    assert not solution.alpha[:, ~kept].any()
+    assert not solution.alpha[-1].any()
+    assert solution.certify(case.kernels).gap <= solution.tol
+
+
+def test_a_simplification_that_fails_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernels, y = discrete(200, 8, 3)
+    spn = case_of(flat(8), n=200).spn
+
+    def fails(*_: object) -> None:
+        raise FloatingPointError
+
+    monkeypatch.setattr(_Path, "pruned", fails)
+    solution = solve(spn, kernels, y, C=0.3, solver="interior")
+    assert solution.status == "optimal"
+    assert all(weight > 0 for weight in solution.beta.values())
+
+
+def test_a_step_whose_centre_is_not_found_is_made_shorter(monkeypatch: pytest.MonkeyPatch) -> None:
+    case, failures = case_of(FIGURE_1, C=3.0), iter([False, True, False, True, True])
+    exact = _Path.centred
+
+    def sometimes(self: _Path, *given: Any) -> Any:
+        if next(failures, False):
+            raise FloatingPointError
+        return exact(self, *given)
+
+    monkeypatch.setattr(_Path, "centred", sometimes)
+    assert solve(*case.posed, C=3.0, solver="interior").status == "optimal"
+    assert next(failures, None) is None
+
+
+def test_newton_finishes_where_path_following_cannot_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = case_of(FIGURE_1, C=3.0)
+
+    def struggles(*_: object) -> Iterator[Any]:
+        raise Struggling
+        yield
+
+    first = iter([struggles])
+    monkeypatch.setattr(strategy, "interior", lambda *_: iter(()))
+    honest = strategy._while_it_goes_well
+    monkeypatch.setattr(strategy, "_while_it_goes_well", lambda *given: next(first, honest)(*given))
+    assert solve(*case.posed, C=3.0).status == "optimal"
+
+
+def test_alpha_stays_at_its_bounds() -> None:
+    kernels, y = discrete(120, 4, 4)
+    solution = solve(case_of(flat(4), n=120).spn, kernels, y, C=3.0, solver="interior")
+    near = np.abs(solution.alpha - 3.0) < 1e-9
+    assert near.any()
+    assert (solution.alpha[near] == 3.0).all()
