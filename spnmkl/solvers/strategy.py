@@ -109,8 +109,8 @@ def _while_it_goes_well(
     trivial, gaps = trivial_objective(problem), list[float]()
     best = np.inf
     for iterate in newton(problem, beta, tol, alpha=alpha, budget=budget):
-        if not iterate.objective < trivial:
-            if (problem.p == 1).all() and (found := _below_smallest(problem, iterate, tol)) is not None:
+        if (problem.p == 1).all() and not iterate.objective < trivial:
+            if (found := _below_smallest(problem, iterate, tol)) is not None:
                 yield found, relative_gap(trivial, found.dual.value)
             return  # whether C is above C_min at all is a question for path following
         best = min(best, iterate.objective)

@@ -16,8 +16,8 @@ from spnmkl.solvers.start import better_scale
 from spnmkl.solvers.svm import SVMSolution, solve_svm
 
 _RESCALINGS, _SCALE_OFF = 4, 0.05
-_STEPS_PER_ROW, _CHEAP_STEPS = 25, 10_000  # of SMO in one SVM
-_SVMS, _SVMS_PER_CLASS = 3.0, 0.7  # so many times that in all, and for every further class
+_STEPS_PER_ROW, _CHEAP_STEPS, _CHEAP_OF_SEVERAL = 25, 10_000, 50_000  # of SMO in one SVM; with several classes
+_SVMS, _SVMS_PER_CLASS = 3.0, 1.5  # so many times that in all
 
 
 class Struggling(Exception):
@@ -28,8 +28,10 @@ class Budget:
     """SMO steps that are granted: healthy SVMs take 1 to 7 steps per row, sick ones 40 to 16,000."""
 
     def __init__(self, problem: Problem, share: float = 1.0) -> None:
-        self.per_svm = int(share * max(_CHEAP_STEPS, _STEPS_PER_ROW * problem.n))
-        self.left = (_SVMS + _SVMS_PER_CLASS * (len(problem.Y) - 1)) * self.per_svm
+        classes = len(problem.Y)
+        cheap = _CHEAP_STEPS if classes == 1 else _CHEAP_OF_SEVERAL
+        self.per_svm = int(share * max(cheap, _STEPS_PER_ROW * problem.n))
+        self.left = (_SVMS if classes == 1 else _SVMS_PER_CLASS * classes) * self.per_svm
 
     def spend(self, fits: list[SVMSolution], gap: float) -> None:
         self.left -= sum(fit.steps for fit in fits)
