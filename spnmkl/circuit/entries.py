@@ -152,10 +152,12 @@ def fill_rows(operation_start, term_start, arguments, W, tiles, strides, slots, 
     """Rows first … first+n_rows of K from the diagonal on, and mirrored; the tiles start at (first, first)."""
     n, n_operations = K.shape[1], len(operation_start) - 1
     spare, out = address(scratch), address(K)
+    plain = n_operations == 1 and len(arguments) == len(term_start) - 1  # a sum of kernels needs no scratch
+    segment = n if plain else SEGMENT
     for row in range(first, first + n_rows):
         column = row
         while column < n:
-            size = min(SEGMENT, n - column)
+            size = min(segment, n - column)
             _locate(slots, tiles, strides, row - first, column - first, spare + SEGMENT * ITEM)
             slots[-1] = out + (row * n + column) * ITEM
             _values(operation_start, n_operations, term_start, arguments, W, slots, spare, size)
@@ -189,59 +191,101 @@ def apply_rows(operation_start, term_start, arguments, W, tiles, strides, slots,
 
 
 @njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
+def _dot_four(x0, x1, x2, x3, y, size):  # type: ignore[no-untyped-def]
+    u0, u1 = carray(_pointer(x0), (size,)), carray(_pointer(x1), (size,))
+    u2, u3 = carray(_pointer(x2), (size,)), carray(_pointer(x3), (size,))
+    v = carray(_pointer(y), (size,))
+    d0 = d1 = d2 = d3 = 0.0
+    for j in range(size):
+        d0 += u0[j] * v[j]
+        d1 += u1[j] * v[j]
+        d2 += u2[j] * v[j]
+        d3 += u3[j] * v[j]
+    return d0, d1, d2, d3
+
+
+@njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
+def _dot_and_add_four(x0, x1, x2, x3, y, w0, w1, w2, w3, out, size):  # type: ignore[no-untyped-def]
+    """The products of y with every x, and out += Σ w x, in one go."""
+    u0, u1 = carray(_pointer(x0), (size,)), carray(_pointer(x1), (size,))
+    u2, u3 = carray(_pointer(x2), (size,)), carray(_pointer(x3), (size,))
+    v, o = carray(_pointer(y), (size,)), carray(_pointer(out), (size,))
+    d0 = d1 = d2 = d3 = 0.0
+    for j in range(size):
+        d0 += u0[j] * v[j]
+        d1 += u1[j] * v[j]
+        d2 += u2[j] * v[j]
+        d3 += u3[j] * v[j]
+        o[j] += w0 * u0[j] + w1 * u1[j] + w2 * u2[j] + w3 * u3[j]
+    return d0, d1, d2, d3
+
+
+@njit(nogil=True, cache=True)
 def respond_to_kernels(terms, leaves, tiles, strides, first, n_rows, A, R, q):  # type: ignore[no-untyped-def]
-    """As `respond_rows` for terms ∂K/∂W_t = kernel: four rows at a time, so that memory delivers four streams."""
+    """As `respond_rows` for terms ∂K/∂W_t = kernel: kernel by kernel, four rows at a time, as memory likes it."""
     n_classes, n = A.shape
-    only_q = R.size == 0
     rows = _weighed_rows(A, first, n_rows)
-    for b in range(0, len(rows), 4):
-        found = min(4, len(rows) - b)
-        i0, i1 = rows[b], rows[b + min(1, found - 1)]
-        i2, i3 = rows[b + min(2, found - 1)], rows[b + found - 1]  # what is missing of four is the last, weighed by 0
-        for k in range(len(leaves)):
-            t, stride = terms[k], strides[leaves[k]]
-            origin = tiles[leaves[k]] - first * (stride + 1) * ITEM  # where entry (0, 0) would be
-            x0 = carray(_pointer(origin + i0 * stride * ITEM), (n,))
-            x1 = carray(_pointer(origin + i1 * stride * ITEM), (n,))
-            x2 = carray(_pointer(origin + i2 * stride * ITEM), (n,))
-            x3 = carray(_pointer(origin + i3 * stride * ITEM), (n,))
+    for k in range(len(leaves)):
+        t, stride = terms[k], strides[leaves[k]]
+        origin = tiles[leaves[k]] - first * (stride + 1) * ITEM  # where entry (0, 0) would be
+        for b in range(0, len(rows), 4):
             for c in range(n_classes):
-                weights, response = address(A) + c * n * ITEM, address(R) + (t * n_classes + c) * n * ITEM
-                a, r = carray(_pointer(weights), (n,)), carray(_pointer(response), (n,))
-                for i in range(b, b + found):  # up to the column from which all four go together
-                    row = rows[i]
-                    x, after, size = origin + row * stride * ITEM, (row + 1) * ITEM, i3 - row
-                    own = a[row] * carray(_pointer(x), (n,))[row]
-                    dot = _dot(x + after, weights + after, size)
-                    if only_q:
-                        q[t] += a[row] * (own + 2.0 * dot)
-                    else:
-                        r[row] += own + dot
-                        _add(a[row], x + after, response + after, size)
-                w0, w1 = a[i0], a[i1] if found > 1 else 0.0
-                w2, w3 = a[i2] if found > 2 else 0.0, a[i3] if found > 3 else 0.0
-                d0, d1, d2, d3 = 0.0, 0.0, 0.0, 0.0
-                if only_q:
-                    for j in range(i3 + 1, n):
-                        d0 += x0[j] * a[j]
-                        d1 += x1[j] * a[j]
-                        d2 += x2[j] * a[j]
-                        d3 += x3[j] * a[j]
-                    q[t] += 2.0 * (w0 * d0 + w1 * d1 + w2 * d2 + w3 * d3)
+                weights = address(A) + c * n * ITEM
+                if R.size == 0:
+                    q[t] += _form_of_four(origin, stride, rows, b, A[c], weights, n)
                 else:
-                    for j in range(i3 + 1, n):
-                        d0 += x0[j] * a[j]
-                        d1 += x1[j] * a[j]
-                        d2 += x2[j] * a[j]
-                        d3 += x3[j] * a[j]
-                        r[j] += w0 * x0[j] + w1 * x1[j] + w2 * x2[j] + w3 * x3[j]
-                    r[i0] += d0
-                    if found > 1:
-                        r[i1] += d1
-                    if found > 2:
-                        r[i2] += d2
-                    if found > 3:
-                        r[i3] += d3
+                    _respond_four(origin, stride, rows, b, A[c], weights, R[t, c], n)
+
+
+@njit(nogil=True, cache=True)
+def _form_of_four(origin, stride, rows, b, a, weights, n):  # type: ignore[no-untyped-def]
+    """The part of aᵀKa that up to four rows from the b-th on have, each from the diagonal on and mirrored."""
+    found = min(4, len(rows) - b)
+    last = rows[b + found - 1]
+    total = 0.0
+    for i in range(b, b + found):  # up to the column from which all four go together
+        row = rows[i]
+        x, after = origin + row * stride * ITEM, (row + 1) * ITEM
+        own = a[row] * carray(_pointer(x), (n,))[row]
+        total += a[row] * (own + 2.0 * _dot(x + after, weights + after, last - row))
+    x0, x1, x2, x3 = _four(origin + (last + 1) * ITEM, stride, rows, b, found)
+    d0, d1, d2, d3 = _dot_four(x0, x1, x2, x3, weights + (last + 1) * ITEM, n - last - 1)
+    w0, w1, w2, w3 = _weights_of_four(a, rows, b, found)
+    return total + 2.0 * (w0 * d0 + w1 * d1 + w2 * d2 + w3 * d3)
+
+
+@njit(nogil=True, cache=True)
+def _respond_four(origin, stride, rows, b, a, weights, r, n):  # type: ignore[no-untyped-def]
+    """Adds to r = Ka what up to four rows from the b-th on have, each from the diagonal on and mirrored."""
+    found = min(4, len(rows) - b)
+    last = rows[b + found - 1]
+    for i in range(b, b + found):
+        row = rows[i]
+        x, after, size = origin + row * stride * ITEM, (row + 1) * ITEM, last - row
+        r[row] += a[row] * carray(_pointer(x), (n,))[row] + _dot(x + after, weights + after, size)
+        _add(a[row], x + after, address(r) + after, size)
+    after = (last + 1) * ITEM
+    x0, x1, x2, x3 = _four(origin + after, stride, rows, b, found)
+    w0, w1, w2, w3 = _weights_of_four(a, rows, b, found)
+    d = _dot_and_add_four(x0, x1, x2, x3, weights + after, w0, w1, w2, w3, address(r) + after, n - last - 1)
+    for i in range(found):
+        r[rows[b + i]] += d[i]
+
+
+@njit(nogil=True, cache=True)
+def _four(origin, stride, rows, b, found):  # type: ignore[no-untyped-def]
+    """Addresses of four rows; what is missing of four is the last."""
+    i1, i2 = rows[b + min(1, found - 1)], rows[b + min(2, found - 1)]
+    step = stride * ITEM
+    return origin + rows[b] * step, origin + i1 * step, origin + i2 * step, origin + rows[b + found - 1] * step
+
+
+@njit(nogil=True, cache=True)
+def _weights_of_four(a, rows, b, found):  # type: ignore[no-untyped-def]
+    """What is missing of four is weighed by 0."""
+    w1 = a[rows[b + 1]] if found > 1 else 0.0
+    w2 = a[rows[b + 2]] if found > 2 else 0.0
+    return a[rows[b]], w1, w2, a[rows[b + 3]] if found > 3 else 0.0
 
 
 @njit(nogil=True, cache=True)
@@ -296,20 +340,15 @@ def respond_rows(  # type: ignore[no-untyped-def]
                             weighed = True
                         q[t] += _dot(slots[arguments[start]], outer_pairs, size)
                         continue
+                    if n_classes == 1 and stop == start + 1 and arguments[start] < n_leaves:
+                        _respond_to_leaf(outer, slots[arguments[start]], A[0], row, column, size, R[t, 0])
+                        continue
                     _pass_down(arguments, start, stop, W[t], slots, n_leaves, outer, adjoints, spare, derivative, size)
                     if only_q:
                         q[t] += _dot(derivative, pairs, size)
                         continue
                     for c in range(n_classes):
-                        _respond(
-                            derivative,
-                            address(A) + c * n * ITEM,
-                            A[c, row],
-                            row,
-                            column,
-                            size,
-                            address(R) + (t * n_classes + c) * n * ITEM,
-                        )
+                        _respond(derivative, A[c], row, column, size, R[t, c])
             column += size
 
 
@@ -331,13 +370,35 @@ def _pass_down(arguments, start, stop, w, slots, n_leaves, outer, adjoints, spar
             _multiply_by(slots[arguments[a]], derivative, size)
 
 
-@njit(nogil=True, cache=True)
-def _respond(derivative, weights, w, row, column, size, response):  # type: ignore[no-untyped-def]
+@njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
+def _respond_to_leaf(outer, leaf, a, row, column, size, r):  # type: ignore[no-untyped-def]
+    """As `_respond` for one class and the derivative outer∘leaf, which is never stored."""
+    u, x = carray(_pointer(outer), (size,)), carray(_pointer(leaf), (size,))
+    v = carray(_pointer(address(a) + column * ITEM), (size,))
+    o = carray(_pointer(address(r) + column * ITEM), (size,))
+    w, dot, before = a[row], 0.0, o[0]
+    for j in range(size):
+        entry = u[j] * x[j]
+        dot += entry * v[j]
+        o[j] += w * entry
+    if column == row:
+        o[0] = before
+    r[row] += dot
+
+
+@njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
+def _respond(derivative, a, row, column, size, r):  # type: ignore[no-untyped-def]
     """Add the entries of a row from a column on, and mirrored, to the responses; the diagonal one counts once."""
-    carray(_pointer(response), (row + 1,))[row] += _dot(derivative, weights + column * ITEM, size)
-    if w != 0.0:
-        off = 1 if column == row else 0
-        _add(w, derivative + off * ITEM, response + (column + off) * ITEM, size - off)
+    x = carray(_pointer(derivative), (size,))
+    v = carray(_pointer(address(a) + column * ITEM), (size,))
+    o = carray(_pointer(address(r) + column * ITEM), (size,))
+    w, dot, before = a[row], 0.0, o[0]
+    for j in range(size):
+        dot += x[j] * v[j]
+        o[j] += w * x[j]
+    if column == row:
+        o[0] = before
+    r[row] += dot
 
 
 @njit(nogil=True, cache=True)

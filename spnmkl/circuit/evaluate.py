@@ -5,7 +5,8 @@ Threads take different rows, so that two callers never share anything (numba's o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,8 @@ from spnmkl.errors import KernelError
 _NOTHING, _NO_WEIGHTS, _NONE = np.empty((1, 1, 0)), np.empty(0), np.empty(0, dtype=np.int64)
 _FORWARD = 3  # work of a multiplication of K itself, compared to one of its derivatives
 _COMPUTED = 30  # work of computing an entry of a kernel
+_MANY_CLASSES = 6  # from so many on, products of matrices are faster than our own loops
+_ALL = slice(None)
 _MOST_COUNTING = 0.9  # share of the rows beyond which leaving the others out is not worth it
 
 
@@ -40,7 +43,7 @@ def kernel_matrix(circuit: Circuit, W: Floats, source: KernelSource, out: Floats
 
     def fill(lane: int, blocks: Iterable[Block]) -> None:
         for first, last in blocks:
-            kernels.use(fill_rows, (first, last), first, first, last - first, out)
+            kernels.use(fill_rows, kernels.tiles((first, last), first), first, last - first, out)
 
     over_lanes(fill, dealt(blocks, len(blocks)), n_threads)
     representable(np.diagonal(out), W)  # what is not on it is smaller
@@ -86,26 +89,32 @@ def _differentiate(
 ) -> None:
     """Add ∂K/∂W_t, contracted, to R or q, whichever `outputs` makes of a lane's part."""
     work = circuit.derivative_size + len(A) * circuit.n_terms
-    compiled = _contraction(circuit, streamed=len(A) == 1 or len(total.total.shape) > 1)
+    responses = len(total.total.shape) > 1
+    plain = circuit.root_kernels if responses or len(A) == 1 else (_NONE, _NONE)
+    multiplied = responses and len(A) >= _MANY_CLASSES
+    compiled = _contraction(circuit, plain[0], (_NONE, _NONE) if multiplied else plain)
     kernels = _Kernels(circuit, W, source, source.shape[0] / 2, work)
 
     def respond(lane: int, blocks: Iterable[Block]) -> None:
         own = total.begin(lane)
         for first, last in blocks:
-            kernels.use(compiled, (first, last), first, first, last - first, A, *outputs(own))
+            tiles = kernels.tiles((first, last), first)
+            if multiplied:
+                _multiply(tiles, plain, A, first, last, own)
+            kernels.use(compiled, tiles, first, last - first, A, *outputs(own))
         total.end(lane, own)
 
     over_lanes(respond, dealt(kernels.triangle(), kernels.lanes), n_threads)
 
 
-def _contraction(circuit: Circuit, streamed: bool) -> Callable[..., None]:
-    """The compiled loops that a circuit needs; plain kernels of the root are streamed by themselves if asked for.
+def _contraction(circuit: Circuit, done: Indices, plain: tuple[Indices, Indices]) -> Callable[..., None]:
+    """The compiled loops that a circuit needs beside the terms that are `done` otherwise, or here as `plain` kernels.
 
-    For the quadratic forms of several classes they are not: there these are better summed before kernels are read.
+    For the quadratic forms of several classes none are: there these are better summed before kernels are read.
     """
-    terms, leaves = circuit.root_kernels if streamed else (_NONE, _NONE)
+    terms, leaves = plain
     skipped = np.zeros(circuit.n_terms, dtype=bool)
-    skipped[terms] = True
+    skipped[done] = True
 
     stream: Callable[..., None] = respond_to_kernels
     descend: Callable[..., None] = respond_rows
@@ -114,10 +123,18 @@ def _contraction(circuit: Circuit, streamed: bool) -> Callable[..., None]:
         program, tiles, room, rest = given[:4], given[4:6], given[6:8], given[8:]
         if len(terms):
             stream(terms, leaves, *tiles, *rest)
-        if len(terms) < circuit.n_terms:
+        if len(done) < circuit.n_terms:
             descend(*program, *tiles, *room, skipped, *rest)
 
     return contract
+
+
+def _multiply(tiles: _Tiles, plain: tuple[Indices, Indices], A: Floats, first: int, last: int, R: Floats) -> None:
+    """As `respond_to_kernels`, for many classes: products of matrices."""
+    for t, leaf in zip(*plain, strict=True):
+        X = tiles.arrays[leaf]
+        R[t, :, first:last] += A[:, first:] @ X.T
+        R[t, :, last:] += A[:, first:last] @ X[:, last - first :]
 
 
 def apply_kernel(circuit: Circuit, W: Floats, source: KernelSource, A: Floats, n_threads: int = 1) -> Floats:
@@ -129,7 +146,7 @@ def apply_kernel(circuit: Circuit, W: Floats, source: KernelSource, A: Floats, n
 
     def apply(lane: int, blocks: Iterable[Block]) -> None:
         for first, last in blocks:
-            kernels.use(apply_rows, (first, last), 0, n_columns, A, out[first:last])
+            kernels.use(apply_rows, kernels.tiles((first, last), 0), n_columns, A, out[first:last])
 
     over_lanes(apply, dealt(blocks, len(blocks)), n_threads)
     return representable(np.ascontiguousarray(out.T), W, A)
@@ -175,28 +192,55 @@ class _Kernels:
             work += _COMPUTED * len(self.leaves)
         total = whole_rows * n_columns * work
         self.lanes, self.most_rows = lane_count(total), most_rows(at_a_time, n_columns, work)
-        self.all = self.located((0, n_rows), 0) if at_hand and is_short(total) else None
+        self.all = _located(source.tiles(self.leaves, _ALL, _ALL)) if at_hand and is_short(total) else None
 
     def triangle(self) -> tuple[Block, ...]:
         return triangle(self.source.shape[0], self.most_rows, self.lanes)
 
-    def use(self, compiled: Callable[..., None], rows: Block, column: int, *arguments: object) -> None:
-        """Call a compiled function on the tiles of these rows from a column on, which are let go thereafter."""
+    def tiles(self, rows: Block, column: int) -> _Tiles:
+        """Of these rows, from a column on."""
         if self.all is None:
-            _alive, addresses, strides = self.located(rows, column)
-        else:
-            _alive, addresses, strides = self.all
-            addresses = addresses + (rows[0] * strides + column) * ITEM
-        slots, scratch = np.empty(len(self.leaves) + self.n_operations, dtype=np.int64), np.empty(self.scratch_size)
-        compiled(*self.program, addresses, strides, slots, scratch, *arguments)
+            return _located(self.source.tiles(self.leaves, slice(*rows), slice(column, None)))
+        return self.all.part(rows, column)
 
-    def located(self, rows: Block, column: int) -> tuple[list[Floats], Indices, Indices]:
-        """The tiles, their addresses, and their row strides in entries."""
-        tiles, strides = self.source.tiles(self.leaves, slice(*rows), slice(column, None)), []
-        for tile in tiles:  # read through raw addresses: anything else would be garbage, or worse
-            down, across = tile.strides
-            if tile.dtype != np.float64 or (across != ITEM and tile.shape[1] > 1):
-                raise TypeError("A kernel source must give float64 tiles with contiguous rows.")
-            strides.append(down // ITEM)
-        addresses = [address(tile) for tile in tiles]
-        return tiles, np.array(addresses, dtype=np.int64), np.array(strides, dtype=np.int64)
+    def use(self, compiled: Callable[..., None], tiles: _Tiles, *arguments: object) -> None:
+        """Call a compiled function on tiles, which live at least as long."""
+        slots, scratch = np.empty(len(self.leaves) + self.n_operations, dtype=np.int64), np.empty(self.scratch_size)
+        compiled(*self.program, tiles.addresses, tiles.strides, slots, scratch, *arguments)
+
+
+@dataclass(frozen=True)
+class _Tiles:
+    """One tile per leaf: arrays, the addresses of their first entries, and their row strides in entries."""
+
+    arrays: Sequence[Floats]
+    addresses: Indices
+    strides: Indices
+
+    def part(self, rows: Block, column: int) -> _Tiles:
+        moved = self.addresses + (rows[0] * self.strides + column) * ITEM
+        return _Tiles(_Parts(self.arrays, rows, column), moved, self.strides)
+
+
+class _Parts(Sequence[Floats]):
+    """These rows of every array, from a column on, made when asked for."""
+
+    def __init__(self, arrays: Sequence[Floats], rows: Block, column: int) -> None:
+        self.whole, self.rows, self.column = arrays, slice(*rows), column
+
+    def __getitem__(self, leaf: Any) -> Any:
+        return self.whole[leaf][self.rows, self.column :]
+
+    def __len__(self) -> int:
+        return len(self.whole)
+
+
+def _located(arrays: Sequence[Floats]) -> _Tiles:
+    strides = []
+    for tile in arrays:  # read through raw addresses: anything else would be garbage, or worse
+        down, across = tile.strides
+        if tile.dtype != np.float64 or (across != ITEM and tile.shape[1] > 1):
+            raise TypeError("A kernel source must give float64 tiles with contiguous rows.")
+        strides.append(down // ITEM)
+    addresses = [address(tile) for tile in arrays]
+    return _Tiles(arrays, np.array(addresses, dtype=np.int64), np.array(strides, dtype=np.int64))
