@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
-from spnmkl.circuit.evaluate import apply_kernel, representable, term_quadratics
+from spnmkl.circuit.evaluate import apply_to_samples, representable, term_quadratics
 from spnmkl.circuit.program import Circuit, Floats
 from spnmkl.problem import Problem
 
@@ -54,7 +54,7 @@ def primal(problem: Problem, beta: Floats, alpha: Floats) -> Primal:
     """P of section 5: ½ Σ_m g_m q_m + λ Σ_v c_v β_v^{p_v} + Σ_i C_i ℓ_i, summed over the classes; inf if undefined."""
     A, circuit = alpha * problem.Y, problem.circuit.restricted(beta > 0)
     if circuit.n_terms:
-        F = apply_kernel(circuit, circuit.weights(beta), problem.source, A, problem.n_threads)
+        F = apply_to_samples(circuit, circuit.weights(beta), problem.source, A, problem.n_threads)
     else:
         F = np.zeros_like(A)
     fits = [best_intercept(f, y, problem.C) for f, y in zip(F, problem.Y, strict=True)]

@@ -190,6 +190,24 @@ def apply_rows(operation_start, term_start, arguments, W, tiles, strides, slots,
                 out[row, c] += _dot(slots[-1], weights + (c * n_columns + column) * ITEM, size)
 
 
+@njit(nogil=True, cache=True)
+def apply_triangle(  # type: ignore[no-untyped-def]
+    operation_start, term_start, arguments, W, tiles, strides, slots, scratch, first, n_rows, A, F
+):
+    """F[c, i] += Σ_j K_ij A[c, j] for rows first … first+n_rows from the diagonal on, and mirrored."""
+    n_operations, n = len(operation_start) - 1, A.shape[1]
+    spare = address(scratch)
+    for row in range(first, first + n_rows):
+        column = row
+        while column < n:
+            size = min(SEGMENT, n - column)
+            _locate(slots, tiles, strides, row - first, column - first, spare + SEGMENT * ITEM)
+            _values(operation_start, n_operations, term_start, arguments, W, slots, spare, size)
+            for c in range(len(A)):
+                _respond(slots[-1], A[c], row, column, size, F[c])
+            column += size
+
+
 @njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
 def _dot_four(x0, x1, x2, x3, y, size):  # type: ignore[no-untyped-def]
     u0, u1 = carray(_pointer(x0), (size,)), carray(_pointer(x1), (size,))

@@ -22,7 +22,16 @@ from spnmkl.circuit.blocks import (
     rectangle,
     triangle,
 )
-from spnmkl.circuit.entries import ITEM, address, apply_rows, fill_rows, respond_rows, respond_to_kernels, scratch_size
+from spnmkl.circuit.entries import (
+    ITEM,
+    address,
+    apply_rows,
+    apply_triangle,
+    fill_rows,
+    respond_rows,
+    respond_to_kernels,
+    scratch_size,
+)
 from spnmkl.circuit.program import Circuit, Floats, Indices
 from spnmkl.circuit.source import KernelSource, is_computed
 from spnmkl.errors import KernelError
@@ -150,6 +159,22 @@ def apply_kernel(circuit: Circuit, W: Floats, source: KernelSource, A: Floats, n
 
     over_lanes(apply, dealt(blocks, len(blocks)), n_threads)
     return representable(np.ascontiguousarray(out.T), W, A)
+
+
+def apply_to_samples(circuit: Circuit, W: Floats, source: KernelSource, A: Floats, n_threads: int = 1) -> Floats:
+    """As `apply_kernel` for kernels among the samples, which are symmetric: half of the entries are read."""
+    circuit, W = _flattened(circuit, W)
+    kernels = _Kernels(circuit, W, source, source.shape[0] / 2, _FORWARD * (circuit.size + len(A)))
+    F = LaneSum(A.shape)
+
+    def apply(lane: int, blocks: Iterable[Block]) -> None:
+        own = F.begin(lane)
+        for first, last in blocks:
+            kernels.use(apply_triangle, kernels.tiles((first, last), first), first, last - first, A, own)
+        F.end(lane, own)
+
+    over_lanes(apply, dealt(kernels.triangle(), kernels.lanes), n_threads)
+    return representable(F.total, W, A)
 
 
 def representable(values: Floats, *given: Floats) -> Floats:

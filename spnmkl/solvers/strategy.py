@@ -29,6 +29,7 @@ from spnmkl.solvers.workspace import Budget, Struggling
 
 _COARSE_TOL, _COARSE_ITERATIONS = 0.1, 30
 _PATIENCE, _SLOW, _LOOK_BACK, _LONG = 7, 0.3, 3, 40  # Newton iterations granted; the gap must fall so in so many
+_DESCENT = 0.01  # or the objective by so much
 _NEAR = 0.3  # a gap from which path following starts where Newton's method ended
 _QUICK_ROUNDS = 3  # of the search for C_min before path following
 _LAST_BUDGET = 5.0  # times that of the first attempt
@@ -106,19 +107,23 @@ def _while_it_goes_well(
     budget = Budget(problem, _WARNED if begin is not None and begin.struggled else granted)
     beta = _coarse_weights(problem, Budget) if begin is None else _usable_start(problem, "newton", begin.beta)
     alpha = None if begin is None else begin.alpha
-    trivial, gaps = trivial_objective(problem), list[float]()
-    best = np.inf
+    trivial, gaps, values = trivial_objective(problem), list[float](), list[float]()
     for iterate in newton(problem, beta, tol, alpha=alpha, budget=budget):
         if (problem.p == 1).all() and not iterate.objective < trivial:
             if (found := _below_smallest(problem, iterate, tol)) is not None:
                 yield found, relative_gap(trivial, found.dual.value)
             return  # whether C is above C_min at all is a question for path following
-        best = min(best, iterate.objective)
-        gaps.append(relative_gap(best, iterate.dual.value))
+        values.append(min([*values[-1:], iterate.objective]))
+        gaps.append(relative_gap(values[-1], iterate.dual.value))
         yield iterate, gaps[-1]
-        slow = len(gaps) >= _PATIENCE and gaps[-1] > _SLOW * gaps[-1 - _LOOK_BACK]
-        if slow or len(gaps) >= _LONG:
+        if len(gaps) >= _LONG or (len(gaps) >= _PATIENCE and _is_slow(gaps, values)):
             return
+
+
+def _is_slow(gaps: list[float], values: list[float]) -> bool:
+    """The gap hardly falls, and not because there is still much to gain: then bounds are far off until the end."""
+    descends = values[-1] < (1 - _DESCENT) * values[-1 - _LOOK_BACK]
+    return gaps[-1] > _SLOW * gaps[-1 - _LOOK_BACK] and not descends
 
 
 def _below_smallest(problem: Problem, iterate: Iterate, tol: float) -> Iterate | None:

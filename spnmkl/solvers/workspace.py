@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -12,12 +13,15 @@ from spnmkl.certificate import balanced
 from spnmkl.circuit.evaluate import kernel_matrix, term_responses
 from spnmkl.circuit.program import Circuit, Floats
 from spnmkl.problem import Problem
+from spnmkl.solvers.shifted import ShiftedKernel
 from spnmkl.solvers.start import better_scale
 from spnmkl.solvers.svm import SVMSolution, solve_svm
 
 _RESCALINGS, _SCALE_OFF = 4, 0.05
 _STEPS_PER_ROW, _CHEAP_STEPS, _CHEAP_OF_SEVERAL = 25, 10_000, 50_000  # of SMO in one SVM; with several classes
 _SVMS, _SVMS_PER_CLASS = 3.0, 1.5  # so many times that in all
+_STEPS_OF_FACTORS = 0.3  # a Cholesky factor of n rows takes as long as about n²/100 steps
+_RANK_TOL = 1e-9  # of the mean diagonal entry
 
 
 class Struggling(Exception):
@@ -32,12 +36,19 @@ class Budget:
         cheap = _CHEAP_STEPS if classes == 1 else _CHEAP_OF_SEVERAL
         self.per_svm = int(share * max(cheap, _STEPS_PER_ROW * problem.n))
         self.left = (_SVMS if classes == 1 else _SVMS_PER_CLASS * classes) * self.per_svm
+        # Path following would factorise K on most rows some thirty times, which takes as long as so many steps.
+        self.of_high_rank = int(share * _STEPS_OF_FACTORS * problem.n**2 * classes)
 
-    def spend(self, fits: list[SVMSolution], gap: float) -> None:
+    def spend(self, fits: list[SVMSolution], gap: float, high_rank: Callable[[], bool]) -> bool:
+        """Whether all SVMs are solved; if not, those of a kernel of high rank are granted more steps, once."""
         self.left -= sum(fit.steps for fit in fits)
         unfinished = any(fit.steps >= self.per_svm and fit.primal - fit.dual > gap for fit in fits)
-        if unfinished or self.left < 0:
+        if not unfinished and self.left >= 0:
+            return True
+        if self.of_high_rank <= self.per_svm or not high_rank():
             raise Struggling
+        self.left, self.per_svm, self.of_high_rank = float(self.of_high_rank), self.of_high_rank // 3, 0
+        return not unfinished
 
 
 @dataclass(frozen=True)
@@ -143,9 +154,13 @@ class Workspace:
             with ThreadPoolExecutor(problem.n_threads) as pool:
                 fits = list(pool.map(one, classes))
         self.alpha = np.array([fit.alpha for fit in fits])
-        if self.budget is not None:
-            self.budget.spend(fits, gap)
+        if self.budget is not None and not self.budget.spend(fits, gap, self._has_high_rank):
+            return self._solve_svms(gap * len(classes))
         return fits
+
+    def _has_high_rank(self) -> bool:
+        """Whether K has no factor of low rank that would make path following cheap."""
+        return ShiftedKernel(self.K, self.problem.pause, _RANK_TOL * float(self.K.trace()) / len(self.K)).G is None
 
     def _better_scale(self, beta: Floats, fits: list[SVMSolution]) -> float:
         """For the present w, F = ½ Σ_m g_m q_m; 1 where there is none, or none is asked for."""
