@@ -84,11 +84,10 @@ def check_matrix(K: ArrayLike, name: str, n: int | None = None) -> np.ndarray:
         rows passing is a proof but for that; beyond it is none.
     """
     square = _square(K, name, n)
-    mark = _mark(square)
-    if (known := _known.of(K)) is not None and known.mark == mark:
+    if (known := _known.of(K)) is not None and known.mark == _mark(square):
         return _evened(square.copy()) if known.uneven else square
     checked = _checked(square, f"Kernel matrix {name!r}", _GIVEN)
-    _known.keep(K, _Passed(mark, uneven=checked is not square))
+    _known.keep(K, _Passed(_mark(square), uneven=checked is not square))
     return checked
 
 

@@ -29,6 +29,7 @@ from spnmkl.solvers.workspace import Budget, Struggling
 
 _COARSE_TOL, _COARSE_ITERATIONS = 0.1, 30
 _PATIENCE, _SLOW, _LOOK_BACK, _LONG = 7, 0.3, 3, 40  # Newton iterations granted; the gap must fall so in so many
+_TAKEN_BACK = 3  # evaluations beyond one for every iteration, at which patience ends early
 _DESCENT = 0.01  # or the objective by so much
 _NEAR = 0.3  # a gap from which path following starts where Newton's method ended
 _QUICK_ROUNDS = 3  # of the search for C_min before path following
@@ -116,7 +117,9 @@ def _while_it_goes_well(
         values.append(min([*values[-1:], iterate.objective]))
         gaps.append(relative_gap(values[-1], iterate.dual.value))
         yield iterate, gaps[-1]
-        if len(gaps) >= _LONG or (len(gaps) >= _PATIENCE and _is_slow(gaps, values)):
+        # Steps that are taken back tell of a model that does not hold, as where the SVM's α is not unique.
+        patience = _PATIENCE if iterate.evaluations < len(gaps) + _TAKEN_BACK else _LOOK_BACK + 1
+        if len(gaps) >= _LONG or (len(gaps) >= patience and _is_slow(gaps, values)):
             return
 
 
