@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import sys
 from collections import Counter
 from pathlib import Path
@@ -13,6 +14,7 @@ from tolerances import ROUNDING
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 import suite
+from solver import STEPS
 from suite_cases import CATEGORICAL, CS, FAMILIES, POWERS, STRUCTURES, Case, drawing, drawn, full_grid, pairs
 from suite_measure import Took, result, train
 from suite_report import by_processor, compared, geometric_mean, quantile, read, report, summary, time_ratio
@@ -142,3 +144,9 @@ def test_a_training_ends_at_its_limit() -> None:
     assert table is not None
     case = Case("counts", "columns", "flat", 1.0, 100.0)
     assert train(suite.posed(case, table), case.C, cap=1e-3, tol=1e-9, n_threads=1).status != "optimal"
+
+
+def test_a_profile_names_functions_that_exist() -> None:
+    sources = (Path(__file__).parents[1] / "spnmkl").rglob("*.py")
+    defined = {name for path in sources for name in re.findall(r"def (\w+)", path.read_text(encoding="utf-8"))}
+    assert set(STEPS) <= defined

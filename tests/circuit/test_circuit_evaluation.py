@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from cases import FIGURE_1, beta_of, drawn, product_of_sums
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from oracles import Array, Structure, combined_kernel, path_kernels, path_matrix, path_weights
 from random_structures import random_kernels, random_structure, structures
 from tolerances import COMPILED, DIFFERENCES, ROUNDING, SINGLE_PRECISION
@@ -13,9 +14,10 @@ from tolerances import COMPILED, DIFFERENCES, ROUNDING, SINGLE_PRECISION
 from spnmkl import SPN
 from spnmkl.circuit import Circuit, MatrixSource, blocks, compile_circuit
 from spnmkl.circuit.entries import SEGMENT
-from spnmkl.circuit.evaluate import apply_kernel, kernel_matrix, term_quadratics, term_responses
+from spnmkl.circuit.evaluate import apply_kernel, apply_to_samples, kernel_matrix, term_quadratics, term_responses
 
 any_structure = structures(max_paths=60) | structures(max_paths=60, aligned=True) | structures(shared=0.0)
+MANY = 7  # classes, whose responses are products of matrices
 quick = settings(max_examples=40, deadline=None, derandomize=True)
 
 
@@ -101,28 +103,32 @@ def test_restriction_takes_out_exactly_the_paths_through_a_product() -> None:
 
 
 @pytest.mark.usefixtures("threads_on_any_size")
+@pytest.mark.parametrize("classes", [2, MANY])
 @pytest.mark.parametrize("seed", range(3))
-def test_threads_give_the_same_bits(seed: int) -> None:
+def test_threads_give_the_same_bits(seed: int, classes: int) -> None:
     structure = random_structure(np.random.default_rng(seed), max_paths=60)
     circuit, beta, kernels, expected = posed(structure, 70, seed)
     one, two = (evaluated(circuit, beta, kernels, threads) for threads in (1, 2))
     assert_equal(one, expected)
     np.testing.assert_array_equal(two, one)
-    W, A = circuit.weights(beta), np.random.default_rng(seed).normal(size=(2, 70))
-    for compute in (term_responses, term_quadratics, apply_kernel):
+    W, A = circuit.weights(beta), np.random.default_rng(seed).normal(size=(classes, 70))
+    for compute in (term_responses, term_quadratics, apply_kernel, apply_to_samples):
         one, two, many = (compute(circuit, W, MatrixSource(kernels), A, threads) for threads in (1, 2, 5))
         np.testing.assert_array_equal(two, one)
         np.testing.assert_array_equal(many, one)
 
 
+@pytest.mark.parametrize("classes", [1, 2, MANY])
 @pytest.mark.parametrize("n", [SEGMENT - 1, SEGMENT, SEGMENT + 3])
-def test_rows_longer_than_a_segment(n: int) -> None:
+def test_rows_longer_than_a_segment(n: int, classes: int) -> None:
     structure = drawn("S0>P0 P1 P2 P3 P4 P5, P0>S1 S2, S1>P6 P7, S2>P8, P1>K1, P2>K2, P3>K1, P4>K2, P5>K1 K2 K3, "
                       "P6>K1, P7>K2, P8>K3")  # fmt: skip
     circuit, beta, kernels, expected = posed(structure, n)
     assert_equal(evaluated(circuit, beta, kernels, n_threads=2), expected)
-    A, source = np.random.default_rng(0).normal(size=(2, n)), MatrixSource(kernels)
-    assert_equal(apply_kernel(circuit, circuit.weights(beta), source, A, 2), A @ expected)
+    A, source = np.random.default_rng(0).normal(size=(classes, n)), MatrixSource(kernels)
+    A[:, ::3] = 0.0
+    for apply in (apply_kernel, apply_to_samples):
+        assert_equal(apply(circuit, circuit.weights(beta), source, A, 2), A @ expected)
     half = W_derivatives(circuit, beta, kernels, A, n_threads=2)
     np.testing.assert_allclose(half, log_derivatives(structure, kernels, circuit, beta, A), rtol=ROUNDING)
 
@@ -146,10 +152,10 @@ def log_derivatives(structure: Structure, kernels: dict[str, Array], circuit: Ci
 
 
 @quick
-@given(any_structure)
-def test_term_responses_give_the_gradient(structure: Structure) -> None:
+@given(any_structure, st.sampled_from([1, 2, MANY]))
+def test_term_responses_give_the_gradient(structure: Structure, classes: int) -> None:
     circuit, beta, kernels, _ = posed(structure, 7)
-    A = np.random.default_rng(1).normal(size=(2, 7))
+    A = np.random.default_rng(1).normal(size=(classes, 7))
     gradient = W_derivatives(circuit, beta, kernels, A)
     assert_equal(gradient, log_derivatives(structure, kernels, circuit, beta, A))
 

@@ -13,7 +13,7 @@ from spnmkl import solve
 from spnmkl.certificate import balanced, dual, dual_value, primal, quadratic_flows
 from spnmkl.errors import Stopped
 from spnmkl.problem import Problem, build_problem
-from spnmkl.solvers import factor, strategy
+from spnmkl.solvers import factor, strategy, workspace
 from spnmkl.solvers.bound import improved_witness
 from spnmkl.solvers.centring import around, centred, cold, snapped
 from spnmkl.solvers.factor import at_once, factorised
@@ -299,3 +299,20 @@ def test_alpha_stays_at_its_bounds() -> None:
     near = np.abs(solution.alpha - 3.0) < 1e-9
     assert near.any()
     assert (solution.alpha[near] == 3.0).all()
+
+
+@pytest.mark.parametrize(("width", "method"), [(3.0, "newton"), (0.02, "interior")])
+def test_more_steps_are_granted_where_the_rank_is_high(
+    width: float, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Path following is dear there: SMO that takes many steps is left only where the kernels have low rank."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(150, 6)), rng.choice([-1, 1], 150)
+    case = case_of(flat(3), n=150)
+    squared = [(X[:, None, k : k + 2] - X[None, :, k : k + 2]) ** 2 for k in (0, 2, 4)]
+    kernels = {leaf: np.exp(-width * d.sum(axis=-1)) for leaf, d in zip(case.spn.kernels, squared, strict=True)}
+    monkeypatch.setattr(workspace, "_CHEAP_STEPS", 100)
+    monkeypatch.setattr(workspace, "_STEPS_PER_ROW", 0)
+    solution = solve(case.spn, kernels, y, C=10.0)
+    assert solution.status == "optimal"
+    assert solution.history[-1].method == method
