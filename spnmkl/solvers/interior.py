@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from spnmkl.certificate import Dual, balanced, best_intercept, dual_value, relative_gap
+from spnmkl.certificate import Dual, balanced, best_intercept, dual_value, relative_gap, rounding_of_flows
 from spnmkl.circuit.evaluate import kernel_matrix, term_responses
 from spnmkl.circuit.measure import second_moment
 from spnmkl.circuit.program import Floats
@@ -29,7 +29,6 @@ from spnmkl.solvers.iterate import Iterate, trivial_iterate, trivial_objective
 from spnmkl.solvers.qp import bounded_qp, most_sweeps
 from spnmkl.solvers.scale import Scale
 from spnmkl.solvers.shifted import ShiftedKernel, cholesky
-from spnmkl.solvers.smallest import rounding_of_flows
 from spnmkl.solvers.start import better_scale
 from spnmkl.solvers.svm import solve_svm
 
