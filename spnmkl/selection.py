@@ -219,10 +219,12 @@ class _Folds:
         for k, near in walk(len(self.grid), lambda k: below_bounds(fitted[k])):
             C, last, known = float(self.grid[k]), None, None
             if near is not None:
+                if self.deadline():
+                    return
                 last = fitted[near]
                 known = carried(last, C / float(self.grid[near]), inside, settings)
             fitted[k] = known or _solve_next(self.spn, inside, self.labels[train], C, last, settings, self.deadline)
-            if fitted[k].status in UNFINISHED or self.deadline():
+            if fitted[k].status in UNFINISHED:
                 return
             right = predicted(fitted[k], across, settings["n_threads"]) == self.labels[test]
             yield _Fit(fold, k, fitted[k], float(right.mean()))
