@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +13,15 @@ from spnmkl.certificate import balanced
 from spnmkl.circuit.evaluate import kernel_matrix, term_responses
 from spnmkl.circuit.program import Circuit, Floats
 from spnmkl.problem import Problem
+from spnmkl.solvers.shifted import ShiftedKernel
 from spnmkl.solvers.start import better_scale
 from spnmkl.solvers.svm import SVMSolution, solve_svm
 
 _RESCALINGS, _SCALE_OFF = 4, 0.05
 _STEPS_PER_ROW, _CHEAP_STEPS, _CHEAP_OF_SEVERAL = 25, 10_000, 50_000  # of SMO in one SVM; with several classes
 _SVMS, _SVMS_PER_CLASS = 3.0, 1.5  # so many times that in all
+_LOOK_PER_ROW, _DOUBT_PER_ROW = 20, 15  # with several classes: steps of an SVM before a look, and of all on average
+_CHEAP_RANK = 0.2  # of the rows: there path following costs less than what such SVMs go on to take
 
 
 class Struggling(Exception):
@@ -25,19 +29,29 @@ class Struggling(Exception):
 
 
 class Budget:
-    """SMO steps that are granted: healthy SVMs take 1 to 7 steps per row, sick ones 40 to 16,000."""
+    """SMO steps that are granted: healthy SVMs take 1 to 7 steps per row, sick ones 40 to 16,000.
+
+    With several classes the price of path following counts too, where all share one factor: if most SVMs take more
+    steps than healthy ones, low rank is reason enough to change.
+    """
 
     def __init__(self, problem: Problem, share: float = 1.0) -> None:
         classes = len(problem.Y)
         cheap = _CHEAP_STEPS if classes == 1 else _CHEAP_OF_SEVERAL
         self.per_svm = int(share * max(cheap, _STEPS_PER_ROW * problem.n))
         self.left = (_SVMS if classes == 1 else _SVMS_PER_CLASS * classes) * self.per_svm
+        self.first_look = self.per_svm if classes == 1 else min(self.per_svm, int(share * _LOOK_PER_ROW * problem.n))
+        self.doubtful = np.inf if classes == 1 else share * _DOUBT_PER_ROW * problem.Y.size
 
     def spend(self, fits: list[SVMSolution], gap: float) -> None:
         self.left -= sum(fit.steps for fit in fits)
-        unfinished = any(fit.steps >= self.per_svm and fit.primal - fit.dual > gap for fit in fits)
+        unfinished = any(fit.steps >= self.per_svm and _error(fit) > gap for fit in fits)
         if unfinished or self.left < 0:
             raise Struggling
+
+
+def _error(fit: SVMSolution) -> float:
+    return fit.primal - fit.dual
 
 
 @dataclass(frozen=True)
@@ -130,22 +144,38 @@ class Workspace:
         )
 
     def _solve_svms(self, gap: float) -> list[SVMSolution]:
-        problem, classes = self.problem, range(len(self.problem.Y))
-        most = None if self.budget is None else self.budget.per_svm
-        gap /= len(classes)
+        every, budget = range(len(self.problem.Y)), self.budget
+        gap /= len(every)
+        fits = self._fits(every, gap, None if budget is None else budget.first_look)
+        self.alpha = np.array([fit.alpha for fit in fits])
+        if budget is None:
+            return fits
+        self._doubt(budget, fits)
+        unfinished = [c for c in every if budget.per_svm > fits[c].steps >= budget.first_look and _error(fits[c]) > gap]
+        if unfinished:
+            for c, fit in zip(unfinished, self._fits(unfinished, gap, budget.per_svm - budget.first_look), strict=True):
+                fits[c] = replace(fit, steps=fit.steps + budget.first_look)
+            self.alpha = np.array([fit.alpha for fit in fits])
+        budget.spend(fits, gap)
+        return fits
+
+    def _fits(self, classes: Sequence[int], gap: float, most: int | None) -> list[SVMSolution]:
+        problem = self.problem
 
         def one(c: int) -> SVMSolution:
             return solve_svm(self.K, problem.Y[c], problem.C, self.alpha[c], gap, most, stop=problem.stop)
 
         if problem.n_threads == 1 or len(classes) == 1:
-            fits = [one(c) for c in classes]
-        else:
-            with ThreadPoolExecutor(problem.n_threads) as pool:
-                fits = list(pool.map(one, classes))
-        self.alpha = np.array([fit.alpha for fit in fits])
-        if self.budget is not None:
-            self.budget.spend(fits, gap)
-        return fits
+            return [one(c) for c in classes]
+        with ThreadPoolExecutor(problem.n_threads) as pool:
+            return list(pool.map(one, classes))
+
+    def _doubt(self, budget: Budget, fits: list[SVMSolution]) -> None:
+        """Where most SVMs are at work for long: look, once, whether path following would be cheap."""
+        if sum(fit.steps for fit in fits) > budget.doubtful:
+            if ShiftedKernel(self.K, self.problem.pause).rank < _CHEAP_RANK * len(self.K):
+                raise Struggling
+            budget.doubtful, budget.first_look = np.inf, budget.per_svm
 
     def _better_scale(self, beta: Floats, fits: list[SVMSolution]) -> float:
         """For the present w, F = ½ Σ_m g_m q_m; 1 where there is none, or none is asked for."""
