@@ -22,7 +22,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -125,7 +125,13 @@ def _fit(args: argparse.Namespace) -> int:
     X, y_train = preparation.transform(features.iloc[train]), y[train]
     started = time.perf_counter()
     progress = Progress(sys.stderr, args.progress or (sys.stderr.isatty() and not args.quiet))
-    with stop_on_interrupt() as stop, _warnings_as_sentences():
+    begun = threading.Event()
+
+    def tell(record: Record) -> bool:
+        begun.set()
+        return progress(record) and not stop.is_set()
+
+    with stop_on_interrupt(begun.is_set) as stop, _warnings_as_sentences():
         model = SPNMKLClassifier(
             spn,
             C=args.C,
@@ -138,7 +144,8 @@ def _fit(args: argparse.Namespace) -> int:
             class_weight=args.class_weight,
             n_threads=args.threads,
             max_memory=args.max_memory,
-            callback=lambda record: progress(record) and not stop.is_set(),
+            callback=tell,
+            stop=stop.is_set,
         ).fit(X, y_train)
         progress.close()
     known = {"preparation": preparation.to_dict(), "label": args.label, "id": table.id_column}
@@ -334,17 +341,19 @@ class Progress:
 
 
 @contextmanager
-def stop_on_interrupt() -> Iterator[threading.Event]:
-    """The first Ctrl-C asks the training to stop after its iteration, a second one ends the program."""
+def stop_on_interrupt(begun: Callable[[], bool]) -> Iterator[threading.Event]:
+    """Once there is something to keep, the first Ctrl-C asks the training to stop; any other one ends the program."""
     stop = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield stop
         return
 
     def ask(*_: object) -> None:
+        if not begun():
+            raise KeyboardInterrupt
         stop.set()
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        os.write(2, b"\nstopping after this iteration; Ctrl-C again ends at once\n")
+        os.write(2, b"\nstopping; Ctrl-C again ends at once\n")
 
     before = signal.signal(signal.SIGINT, ask)
     try:
