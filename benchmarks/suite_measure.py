@@ -85,7 +85,7 @@ def fit_svc(problem: Problem, C: float) -> bool:
 
 
 class Cap:
-    """Whether so many processor seconds are over; the clock may cost a fifth of a millisecond, so it is asked rarely."""
+    """Whether so many processor seconds are over; that clock is slow beside many threads, so it is asked rarely."""
 
     def __init__(self, seconds: float) -> None:
         self.end, self.next_look = time.process_time() + seconds, time.monotonic() + seconds / 20
