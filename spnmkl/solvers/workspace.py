@@ -22,8 +22,6 @@ _STEPS_PER_ROW, _CHEAP_STEPS, _CHEAP_OF_SEVERAL = 25, 10_000, 50_000  # of SMO i
 _SVMS, _SVMS_PER_CLASS = 3.0, 1.5  # so many times that in all
 _STEPS_OF_FACTORS = 0.3  # a Cholesky factor of n rows takes as long as about n²/100 steps
 _RANK_TOL = 1e-9  # of the mean diagonal entry
-_LOOK_PER_ROW, _DOUBT_PER_ROW = 20, 15  # with several classes: steps of an SVM before a look, and of all on average
-_CHEAP_RANK = 0.2  # of the rows: there path following costs less than what such SVMs go on to take
 
 
 class Struggling(Exception):
@@ -33,8 +31,7 @@ class Struggling(Exception):
 class Budget:
     """SMO steps that are granted: healthy SVMs take 1 to 7 steps per row, sick ones 40 to 16,000.
 
-    With several classes the price of path following counts too, where all share one factor: if most SVMs take more
-    steps than healthy ones, low rank is reason enough to change.
+    Where the rank of K is high, which makes path following dear, more are granted, once.
     """
 
     def __init__(self, problem: Problem, share: float = 1.0) -> None:
@@ -44,8 +41,6 @@ class Budget:
         self.left = (_SVMS if classes == 1 else _SVMS_PER_CLASS * classes) * self.per_svm
         # Path following would factorise K on most rows some thirty times, which takes as long as so many steps.
         self.of_high_rank, self.classes = share * _STEPS_OF_FACTORS * problem.n**2 * classes, classes
-        self.first_look = self.per_svm if classes == 1 else min(self.per_svm, int(share * _LOOK_PER_ROW * problem.n))
-        self.doubtful = np.inf if classes == 1 else share * _DOUBT_PER_ROW * problem.Y.size
 
     def spend(self, fits: list[SVMSolution], gap: float, high_rank: Callable[[], bool]) -> bool:
         """Whether all SVMs are solved; if not, those of a kernel of high rank are granted more steps, once."""
@@ -156,15 +151,10 @@ class Workspace:
     def _solve_svms(self, gap: float) -> list[SVMSolution]:
         every, budget = range(len(self.problem.Y)), self.budget
         gap /= len(every)
-        most = None if budget is None else budget.first_look
+        most = None if budget is None else budget.per_svm
         fits = self._fits(every, gap, most)
         self.alpha = np.array([fit.alpha for fit in fits])
-        if budget is None or most is None:
-            return fits
-        self._doubt(budget, fits)
-        self._go_on(fits, gap, most, budget.per_svm)
-        most = budget.per_svm
-        if not budget.spend(fits, gap, lambda: self._factor().G is None):
+        if budget is not None and most is not None and not budget.spend(fits, gap, self._has_high_rank):
             self._go_on(fits, gap, most, budget.per_svm)
         return fits
 
@@ -187,16 +177,9 @@ class Workspace:
         with ThreadPoolExecutor(problem.n_threads) as pool:
             return list(pool.map(one, classes))
 
-    def _doubt(self, budget: Budget, fits: list[SVMSolution]) -> None:
-        """Where most SVMs are at work for long: look, once, whether path following would be cheap."""
-        if sum(fit.steps for fit in fits) > budget.doubtful:
-            if self._factor().rank < _CHEAP_RANK * len(self.K):
-                raise Struggling
-            budget.doubtful, budget.first_look = np.inf, budget.per_svm
-
-    def _factor(self) -> ShiftedKernel:
-        """K with its factor of low rank, where it has one: then path following is cheap."""
-        return ShiftedKernel(self.K, self.problem.pause, _RANK_TOL * float(self.K.trace()) / len(self.K))
+    def _has_high_rank(self) -> bool:
+        """Whether K has no factor of low rank, which would make path following cheap."""
+        return ShiftedKernel(self.K, self.problem.pause, _RANK_TOL * float(self.K.trace()) / len(self.K)).G is None
 
     def _better_scale(self, beta: Floats, fits: list[SVMSolution]) -> float:
         """For the present w, F = ½ Σ_m g_m q_m; 1 where there is none, or none is asked for."""
