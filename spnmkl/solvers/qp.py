@@ -6,15 +6,20 @@ from numba import njit
 
 @njit(nogil=True, cache=True)
 def bounded_qp(H, g, low, high, sweeps):  # type: ignore[no-untyped-def]
-    """min ½ zᵀHz + gᵀz over low ≤ z ≤ high by coordinate descent."""
+    """min ½ zᵀHz + gᵀz over low ≤ z ≤ high by coordinate descent.
+
+    A curvature of zero or, by rounding, less is that of a weight which only costs, as that of a constant kernel.
+    """
     z = np.zeros(len(g))
     Hz = np.zeros(len(g))
     for _ in range(sweeps):
         largest = 0.0
         for i in range(len(g)):
-            if H[i, i] <= 0.0:
-                continue
-            move = min(max(z[i] - (g[i] + Hz[i]) / H[i, i], low[i]), high[i]) - z[i]
+            slope = g[i] + Hz[i]
+            if H[i, i] > 0.0:
+                move = min(max(z[i] - slope / H[i, i], low[i]), high[i]) - z[i]
+            else:
+                move = low[i] - z[i] if slope > 0.0 else 0.0
             if move != 0.0:
                 z[i] += move
                 Hz += H[i] * move

@@ -9,8 +9,9 @@ from cases import Case, case_of, drawn, flat
 from oracles import enumerate_paths, solve_conic
 from tolerances import ROUNDING, SOLVED, TIGHT
 
-from spnmkl import Solution, solve
+from spnmkl import SPN, Solution, solve
 from spnmkl.circuit import compile_circuit
+from spnmkl.solvers.qp import bounded_qp
 
 # Two branches that share nothing: at p = 1 each vanishes as a whole (formulation, section 6).
 BRANCHES = drawn(
@@ -130,3 +131,17 @@ def test_the_paper_prunes_what_is_negligible() -> None:
     assert solution.status == "optimal"
     assert solution.pruned
     assert solution.history[-1].circuit_size < solution.history[0].circuit_size
+
+
+def test_weights_that_only_cost_go_down() -> None:
+    """Of a constant kernel yᵀα = 0 leaves rounding alone, and of its curvature a number that may be below zero."""
+    H, g = np.array([[1.0, 0.0, 0.0], [0.0, -1e-17, 0.0], [0.0, 0.0, 0.0]]), np.array([-0.5, 0.3, 0.0])
+    z = bounded_qp(H, g, np.full(3, -0.8), np.full(3, 4.0), 50)
+    np.testing.assert_allclose(z, [0.5, -0.8, 0.0])
+    case = case_of(flat(6), n=60, C=3.0)
+    constant = np.full((60, 60), 0.7)
+    groups = drawn("S>G H, G>S1, S1>P0 P1 P2, H>S2, S2>P3 P4 P5, P0>K0, P1>K1, P2>K2, P3>K3, P4>K4, P5>K5")
+    kernels = case.kernels | {"K1": constant, "K4": constant}
+    solution = solve(SPN.from_dict(groups), kernels, case.y, C=3.0, solver="newton")
+    assert solution.status == "optimal"
+    assert max(solution.beta[v] for v in ("P1", "P4")) < 0.05 * max(solution.beta.values())
