@@ -140,7 +140,7 @@ def test_weights_that_only_cost_go_down() -> None:
     np.testing.assert_allclose(z, [0.5, -0.8, 0.0])
     case = case_of(flat(6), n=60, C=3.0)
     constant = np.full((60, 60), 0.7)
-    groups = drawn("S>G H, G>S1, S1>P0 P1 P2, H>S2, S2>P3 P4 P5, P0>K0, P1>K1, P2>K2, P3>K3, P4>K4, P5>K5")
+    groups = drawn("S0>P6 P7, P6>S1, S1>P0 P1 P2, P7>S2, S2>P3 P4 P5, P0>K0, P1>K1, P2>K2, P3>K3, P4>K4, P5>K5")
     kernels = case.kernels | {"K1": constant, "K4": constant}
     solution = solve(SPN.from_dict(groups), kernels, case.y, C=3.0, solver="newton")
     assert solution.status == "optimal"
