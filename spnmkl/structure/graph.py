@@ -9,8 +9,6 @@ from itertools import islice
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
-import networkx as nx
-
 from spnmkl.errors import ParameterError, StructureError
 from spnmkl.structure.expand import embed, expand
 from spnmkl.structure.formula import symbols, write_formula
@@ -40,6 +38,8 @@ from spnmkl.structure.serialization import (
 from spnmkl.structure.validation import Issue, find_issues, repair
 
 if TYPE_CHECKING:
+    import networkx as nx
+
     from spnmkl.structure.sparsity import Prunable
 
 
@@ -113,7 +113,9 @@ class SPN:
     @cached_property
     def graph(self) -> nx.DiGraph:
         """The structure as a frozen networkx graph."""
-        return nx.freeze(self.to_networkx())
+        from networkx import freeze
+
+        return freeze(self.to_networkx())
 
     @property
     def nodes(self) -> tuple[str, ...]:
