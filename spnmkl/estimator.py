@@ -28,6 +28,7 @@ from spnmkl.kernels import FittedKernel, fit_kernel, fit_source, restrict_kernel
 from spnmkl.kernels.matrices import spread_rows
 from spnmkl.kernels.source import apply_cross
 from spnmkl.memory import kernel_bytes
+from spnmkl.notebook import ShownWithDrawing
 from spnmkl.problem import Power, one_vs_rest, sample_weights
 from spnmkl.solution import Record, Solution
 from spnmkl.solvers import SOLVERS, solve
@@ -60,7 +61,7 @@ def _predicts_probabilities(model: SPNMKLClassifier) -> bool:
     return True
 
 
-class SPNMKLClassifier(ClassifierMixin, BaseEstimator):
+class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
     """Support vector classifier whose kernel is a sum-product network over base kernels, with learned weights.
 
     Two classes, or more one-vs-rest with one shared kernel. Kernels see the columns as they are, so standardise

@@ -13,6 +13,7 @@ from spnmkl.circuit.evaluate import apply_kernel
 from spnmkl.circuit.program import Circuit, Floats, compile_circuit
 from spnmkl.circuit.source import KernelSource, MatrixSource
 from spnmkl.errors import KernelError
+from spnmkl.notebook import figure
 from spnmkl.problem import Problem, build_problem
 from spnmkl.structure import SPN
 from spnmkl.threads import default_threads, single_threaded_blas
@@ -110,6 +111,10 @@ class Solution:
     solver: str
     witness_alpha: Floats = field(repr=False)
     witness_beta: dict[str, float] = field(repr=False)
+
+    def _repr_html_(self) -> str:
+        """The drawing with its weights and the certificate, for notebooks."""
+        return figure(self)
 
     @property
     def untried(self) -> bool:

@@ -10,6 +10,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from spnmkl.errors import ParameterError, StructureError
+from spnmkl.notebook import drawing
 from spnmkl.structure.expand import embed, expand
 from spnmkl.structure.formula import symbols, write_formula
 from spnmkl.structure.nodes import (
@@ -328,6 +329,10 @@ class SPN:
         kinds = {"sum": self.sums, "product": self.products, "kernel": self.kernels}
         counts = (f"{len(ids):,} {kind}{'s' * (len(ids) != 1)}" for kind, ids in kinds.items())
         return f"SPN({', '.join(counts)})"
+
+    def _repr_svg_(self) -> str | None:
+        """The picture that a notebook shows."""
+        return drawing(self)
 
 
 def _whole(limit: object) -> int:
