@@ -135,7 +135,14 @@ def test_jitted_functions_release_the_lock_and_are_cached() -> None:
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(PACKAGE)))
 def test_files_stay_short(file: Path) -> None:
-    assert len(file.read_text(encoding="utf-8").splitlines()) <= MOST_LINES
+    """But for docstrings, which are as long as their reader needs them."""
+    text = file.read_text(encoding="utf-8")
+    told = (
+        node.body[0]
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node, clean=False)
+    )
+    assert len(text.splitlines()) - sum(s.end_lineno - s.lineno for s in told) <= MOST_LINES
 
 
 def test_the_version_is_one() -> None:
