@@ -147,7 +147,7 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         The labels, sorted.
     n_features_in_ : int
         The number of columns.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Their names, where X was a data frame.
     support_ : ndarray of shape (n_support,)
         Training rows with α > 0 for some class.

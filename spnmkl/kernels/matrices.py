@@ -78,11 +78,11 @@ def check_matrix(K: ArrayLike, name: str, n: int | None = None) -> np.ndarray:
     Raises
     ------
     KernelError
-        Not square or of the wrong size; NaN or infinity; |K − Kᵀ| above 1e-6 · max |K|; not positive semidefinite.
-        The last is tested on all pairs of rows, by |K_ij|² ≤ K_ii K_jj, and by a Cholesky factorisation on all rows
-        or, beyond 256, on 256 of them, evenly spread. Both allow a smallest eigenvalue of −1e-7 · (the trace over
-        these rows or, if larger, the largest diagonal entry), which single-precision rounding needs. So up to 256
-        rows passing is a proof but for that; beyond it is none.
+        Not square or of the wrong size; NaN or infinity; ``|K − Kᵀ|`` above ``1e-6 · max |K|``; not positive
+        semidefinite. The last is tested on all pairs of rows, by ``|K_ij|² ≤ K_ii K_jj``, and by a Cholesky
+        factorisation on all rows or, beyond 256, on 256 of them, evenly spread. Both allow a smallest eigenvalue of
+        −1e-7 · (the trace over these rows or, if larger, the largest diagonal entry), which single-precision rounding
+        needs. So up to 256 rows passing is a proof but for that; beyond it is none.
 
     Examples
     --------

@@ -1,0 +1,71 @@
+"""The pages of the reference, written from `__all__` of every public module, so that no name can be forgotten."""
+
+from importlib import import_module
+from pathlib import Path
+
+MODULES = {
+    "spnmkl": "What most programs need",
+    "spnmkl.templates": "Structures to start from",
+    "spnmkl.structure": "The drawing",
+    "spnmkl.kernels": "Base kernels",
+    "spnmkl.estimator": "The scikit-learn classifier",
+    "spnmkl.model_file": "Models in files",
+    "spnmkl.solvers": "Solving",
+    "spnmkl.solution": "What came out",
+    "spnmkl.selection": "Choosing C",
+    "spnmkl.inspection": "Understanding a solution",
+    "spnmkl.baselines": "Other methods",
+    "spnmkl.export": "Drawings as files",
+    "spnmkl.charts": "Charts",
+    "spnmkl.errors": "Errors",
+}
+# Where a module is called by a shorter name than its own.
+HOMES = {"spnmkl.templates": "spnmkl.structure.templates"}
+
+
+def write_api_pages(folder: Path) -> None:
+    """One page per module, and one that lists them; files that would not change are left alone."""
+    seen: set[int] = set()
+    pages = {module: _page(module, title, seen) for module, title in MODULES.items()}
+    _write(folder / "index.rst", _index())
+    for module, page in pages.items():
+        _write(folder / f"{module}.rst", page)
+
+
+def _index() -> str:
+    rows = "\n".join(f"   * - :doc:`{module} <{module}>`\n     - {title}" for module, title in MODULES.items())
+    listed = "\n".join(f"   {module}" for module in MODULES)
+    return (
+        f"{_heading('API', '=')}\nEverything here is public: it is kept, or its change is told in the list of changes."
+        " Modules that are not listed are how spnmkl works inside.\n\n"
+        f".. list-table::\n\n{rows}\n\n.. toctree::\n   :hidden:\n\n{listed}\n"
+    )
+
+
+def _page(module: str, title: str, seen: set[int]) -> str:
+    """Names that an earlier page has are left out; those without a call stand at the end, with their value untold."""
+    found = import_module(HOMES.get(module, module))
+    new = [name for name in found.__all__ if id(getattr(found, name)) not in seen and not _is_module(found, name)]
+    seen |= {id(getattr(found, name)) for name in new}
+    home = HOMES.get(module, module)
+    calls = [name for name in new if callable(getattr(found, name))]
+    others = [name for name in new if name not in calls]
+    doc = (found.__doc__ or "").strip()
+    listed = "\n".join(f"   {home}.{name}" for name in calls)
+    table = f".. autosummary::\n   :toctree: generated\n   :nosignatures:\n\n{listed}\n" if calls else ""
+    data = "\n".join(f".. autodata:: {home}.{name}\n   :no-value:\n" for name in others)
+    return f"{_heading(f'{module}: {title[0].lower()}{title[1:]}', '=')}\n{doc}\n\n{table}\n{data}"
+
+
+def _is_module(found: object, name: str) -> bool:
+    return type(getattr(found, name)).__name__ == "module"
+
+
+def _heading(text: str, line: str) -> str:
+    return f"{text}\n{line * len(text)}\n"
+
+
+def _write(file: Path, text: str) -> None:
+    file.parent.mkdir(exist_ok=True)
+    if not file.exists() or file.read_text(encoding="utf-8") != text:
+        file.write_text(text, encoding="utf-8")
