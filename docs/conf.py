@@ -23,6 +23,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "commands",
     "mathml",
+    "short_names",
 ]
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "_extensions", "requirements.txt", "gallery/*.ipynb", "experiments/short"]
@@ -32,6 +33,7 @@ root_doc = "index"
 # One backtick is a name: a link where it is known, else code.
 default_role = "py:obj"
 add_module_names = False
+smartquotes = False
 toc_object_entries_show_parents = "hide"
 
 autosummary_generate = True
@@ -44,8 +46,6 @@ numpydoc_xref_param_type = False
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
 html_math_renderer = "mathml"
-# Tables of numbers have text cells too, and headings of the README begin where they please.
-suppress_warnings = ["myst.header"]
 
 sphinx_gallery_conf = {
     "examples_dirs": [str(HERE.parent / "examples")],

@@ -25,7 +25,7 @@ HOMES = {"spnmkl.templates": "spnmkl.structure.templates"}
 
 def write_api_pages(folder: Path) -> None:
     """One page per module, and one that lists them; files that would not change are left alone."""
-    seen: set[int] = set()
+    seen: dict[int, str] = {}
     pages = {module: _page(module, title, seen) for module, title in MODULES.items()}
     _write(folder / "index.rst", _index())
     for module, page in pages.items():
@@ -42,19 +42,23 @@ def _index() -> str:
     )
 
 
-def _page(module: str, title: str, seen: set[int]) -> str:
-    """Names that an earlier page has are left out; those without a call stand at the end, with their value untold."""
-    found = import_module(HOMES.get(module, module))
-    new = [name for name in found.__all__ if id(getattr(found, name)) not in seen and not _is_module(found, name)]
-    seen |= {id(getattr(found, name)) for name in new}
+def _page(module: str, title: str, seen: dict[int, str]) -> str:
+    """Names that an earlier page has are named only; what is no function or class stands at the end."""
     home = HOMES.get(module, module)
+    found = import_module(home)
+    names = [name for name in found.__all__ if not _is_module(found, name)]
+    new = [name for name in names if id(getattr(found, name)) not in seen]
+    known = [f"`{seen[id(getattr(found, name))]}.{name}`" for name in names if name not in new]
+    seen |= {id(getattr(found, name)): home for name in new}
     calls = [name for name in new if callable(getattr(found, name))]
-    others = [name for name in new if name not in calls]
-    doc = (found.__doc__ or "").strip()
-    listed = "\n".join(f"   {home}.{name}" for name in calls)
-    table = f".. autosummary::\n   :toctree: generated\n   :nosignatures:\n\n{listed}\n" if calls else ""
-    data = "\n".join(f".. autodata:: {home}.{name}\n   :no-value:\n" for name in others)
-    return f"{_heading(f'{module}: {title[0].lower()}{title[1:]}', '=')}\n{doc}\n\n{table}\n{data}"
+    parts = [_heading(module, "="), f"*{title}.* {(found.__doc__ or '').strip()}\n", f".. currentmodule:: {home}\n"]
+    if calls:
+        listed = "\n".join(f"   {name}" for name in calls)
+        parts.append(f".. autosummary::\n   :toctree: generated\n   :nosignatures:\n\n{listed}\n")
+    parts += [f".. autodata:: {name}\n   :no-value:\n" for name in new if name not in calls]
+    if known:
+        parts.append(f"Found here too: {', '.join(known)}.\n")
+    return "\n".join(parts)
 
 
 def _is_module(found: object, name: str) -> bool:

@@ -1,6 +1,7 @@
 """The directive `commands`: the command line as its own parser describes it."""
 
 import argparse
+from textwrap import dedent
 from typing import Any
 
 from docutils import nodes
@@ -36,7 +37,7 @@ def _section(name: str, parser: argparse.ArgumentParser, document: nodes.documen
     if len(options):
         section += options
     section += nodes.paragraph("", "Exit codes:")
-    section += _literal((parser.epilog or "").partition("exit codes:")[2].strip("\n"))
+    section += _literal(dedent((parser.epilog or "").partition("exit codes:")[2]).strip())
     return section
 
 
