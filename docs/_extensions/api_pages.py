@@ -19,6 +19,14 @@ MODULES = {
     "spnmkl.charts": "Charts",
     "spnmkl.errors": "Errors",
 }
+# What is no function or class, in a sentence.
+CONSTANTS = {
+    "MAX_NODES": "The most nodes that a drawing may have.",
+    "MOST_RANKED": "The most bars that `ranking_chart` shows.",
+    "NORMALIZATIONS": "The normalisations of a kernel by name, each with one line of help.",
+    "SOLVERS": "The solvers by name, as `solve` takes them.",
+    "TEMPLATES": "The templates by name, each as a `Template`.",
+}
 # Where a module is called by a shorter name than its own.
 HOMES = {"spnmkl.templates": "spnmkl.structure.templates"}
 
@@ -26,7 +34,7 @@ HOMES = {"spnmkl.templates": "spnmkl.structure.templates"}
 def write_api_pages(folder: Path) -> None:
     """One page per module, and one that lists them; files that would not change are left alone."""
     seen: dict[int, str] = {}
-    pages = {module: _page(module, title, seen) for module, title in MODULES.items()}
+    pages = {module: _page(module, seen) for module in MODULES}
     _write(folder / "index.rst", _index())
     for module, page in pages.items():
         _write(folder / f"{module}.rst", page)
@@ -42,7 +50,7 @@ def _index() -> str:
     )
 
 
-def _page(module: str, title: str, seen: dict[int, str]) -> str:
+def _page(module: str, seen: dict[int, str]) -> str:
     """Names that an earlier page has are named only; what is no function or class stands at the end."""
     home = HOMES.get(module, module)
     found = import_module(home)
@@ -51,11 +59,11 @@ def _page(module: str, title: str, seen: dict[int, str]) -> str:
     known = [f"`{seen[id(getattr(found, name))]}.{name}`" for name in names if name not in new]
     seen |= {id(getattr(found, name)): home for name in new}
     calls = [name for name in new if callable(getattr(found, name))]
-    parts = [_heading(module, "="), f"*{title}.* {(found.__doc__ or '').strip()}\n", f".. currentmodule:: {home}\n"]
+    parts = [_heading(module, "="), f"{(found.__doc__ or '').strip()}\n", f".. currentmodule:: {home}\n"]
     if calls:
         listed = "\n".join(f"   {name}" for name in calls)
         parts.append(f".. autosummary::\n   :toctree: generated\n   :nosignatures:\n\n{listed}\n")
-    parts += [f".. autodata:: {name}\n   :no-value:\n" for name in new if name not in calls]
+    parts += [f".. py:data:: {name}\n\n   {CONSTANTS[name]}\n" for name in new if name not in calls]
     if known:
         parts.append(f"Found here too: {', '.join(known)}.\n")
     return "\n".join(parts)
