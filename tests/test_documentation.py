@@ -17,6 +17,17 @@ sys.path.append(str(ROOT / "scripts"))
 from offline import loads_of, main  # noqa: E402
 
 
+def pins(file: str) -> dict[str, str]:
+    lines = (ROOT / file).read_text(encoding="utf-8").splitlines()
+    return dict(line.split("==") for line in lines if not line.startswith("#"))
+
+
+def test_the_site_is_built_with_the_versions_that_are_tested() -> None:
+    tested, shown = pins("requirements.txt"), pins("docs/requirements.txt")
+    assert {name: shown[name] for name in shown if name in tested} == {n: tested[n] for n in shown if n in tested}
+    assert {"Sphinx", "numpydoc", "spnmkl"} & set(shown) == {"Sphinx", "numpydoc"}
+
+
 def test_there_are_examples_enough() -> None:
     assert len(EXAMPLES) >= 10
 
