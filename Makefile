@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 BROWSERS := chromium chromium-browser google-chrome
 
-.PHONY: app test test-processors lint bench bench-peers browser quickstart clean
+.PHONY: app test test-processors lint docs bench bench-peers browser quickstart clean
 
 app: .venv/installed
 	$(BIN)/spnmkl app
@@ -26,6 +26,11 @@ lint: .venv/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# The documentation, with all examples run, into docs/_build/html; warnings are errors, and no page may load from outside.
+docs: .venv-docs/installed
+	.venv-docs/bin/python -m sphinx -W --keep-going -b html docs docs/_build/html
+	.venv-docs/bin/python scripts/offline.py docs/_build/html
+
 bench: .venv/installed
 	$(BIN)/python benchmarks/solver.py
 
@@ -47,6 +52,13 @@ browser:
 	$(BIN)/python -m spnmkl.precompile
 	touch $@
 
+.venv-docs/installed: docs/requirements.txt pyproject.toml
+	$(PYTHON) -m venv .venv-docs
+	.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check -r docs/requirements.txt
+	.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
+	.venv-docs/bin/python -m spnmkl.precompile
+	touch $@
+
 .venv-peers/installed: benchmarks/peers_requirements.txt pyproject.toml
 	$(PYTHON) -m venv .venv-peers
 	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/peers_requirements.txt
@@ -54,4 +66,4 @@ browser:
 	touch $@
 
 clean:
-	rm -rf .venv .venv-peers build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-peers .venv-docs docs/_build docs/api docs/gallery build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache

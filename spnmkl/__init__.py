@@ -1,24 +1,25 @@
 """Multiple kernel learning over drawn sum-product networks, solved to a certified optimum."""
 
-from spnmkl.compilation import announce_compilation
-from spnmkl.errors import (
-    DataError,
-    KernelError,
-    ModelFileError,
-    ParameterError,
-    SPNMKLError,
-    StructureError,
-)
-from spnmkl.estimator import SPNMKLClassifier
-from spnmkl.kernels import kernel_names, kernel_schema, register_kernel
-from spnmkl.selection import cross_validate_C, regularization_path
-from spnmkl.solution import Certificate, Record, Solution
-from spnmkl.solvers import C_min, TrivialSolutionWarning, solve
-from spnmkl.structure import SPN, Kernel, Product, Sum, templates
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from spnmkl.errors import (
+        DataError,
+        KernelError,
+        ModelFileError,
+        ParameterError,
+        SPNMKLError,
+        StructureError,
+    )
+    from spnmkl.estimator import SPNMKLClassifier
+    from spnmkl.kernels import kernel_names, kernel_schema, register_kernel
+    from spnmkl.selection import cross_validate_C, regularization_path
+    from spnmkl.solution import Certificate, Record, Solution
+    from spnmkl.solvers import C_min, TrivialSolutionWarning, solve
+    from spnmkl.structure import SPN, Kernel, Product, Sum, templates
 
 __version__ = "0.1.0"
-
-announce_compilation()
 
 __all__ = [
     "SPN",
@@ -45,3 +46,30 @@ __all__ = [
     "solve",
     "templates",
 ]
+
+# A name is looked up in its module when it is first asked for: a drawing needs no numpy, and help no scikit-learn.
+_HOME = {
+    "errors": ["DataError", "KernelError", "ModelFileError", "ParameterError", "SPNMKLError", "StructureError"],
+    "estimator": ["SPNMKLClassifier"],
+    "kernels": ["kernel_names", "kernel_schema", "register_kernel"],
+    "selection": ["cross_validate_C", "regularization_path"],
+    "solution": ["Certificate", "Record", "Solution"],
+    "solvers": ["C_min", "TrivialSolutionWarning", "solve"],
+    "structure": ["SPN", "Kernel", "Product", "Sum", "templates"],
+}
+_MODULE = {name: module for module, names in _HOME.items() for name in names}
+_PARTS = {*_HOME, "baselines", "charts", "export", "inspection"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULE:
+        found = getattr(import_module(f"spnmkl.{_MODULE[name]}"), name)
+        globals()[name] = found
+        return found
+    if name in _PARTS:
+        return import_module(f"spnmkl.{name}")
+    raise AttributeError(f"module 'spnmkl' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_PARTS})

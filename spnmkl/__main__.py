@@ -1,5 +1,30 @@
+"""The command line's door: who asks for help, or for the version, does not wait for the library."""
+
+from __future__ import annotations
+
+import io
 import sys
+from collections.abc import Sequence
+from contextlib import suppress
 
-from spnmkl.cli import main
+from spnmkl.arguments import command_parser
+from spnmkl.errors import ParameterError
 
-sys.exit(main())
+_TELL = {"-h", "--help", "--version"}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code; help and version end here."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    if _TELL.intersection(given):
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="backslashreplace")  # λ is not in every encoding
+        with suppress(ParameterError):  # of a mistake before --help the command itself tells
+            command_parser().parse_known_args(given)
+    from spnmkl.cli import main as run
+
+    return run(given)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

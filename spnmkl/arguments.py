@@ -8,10 +8,21 @@ from typing import NoReturn
 
 import spnmkl
 from spnmkl.errors import ParameterError
-from spnmkl.solvers import SOLVERS
 
 Run = Callable[[argparse.Namespace], int]
 
+COMMANDS = ("app", "fit", "predict", "inspect", "validate", "template")
+SOLVERS = ("auto", "newton", "interior", "paper")  # as in `spnmkl.solvers`, which help need not load
+FIT_EXITS = """exit codes:
+
+    0    certified optimal: the gap is within the tolerance
+    2    bad input or usage: one sentence on stderr, nothing written
+    3    stationary: some p < 1, so that no bound proves the optimum; saved
+    4    stopped at the limit of iterations, or where rounding allows no further progress; saved
+    5    training interrupted by Ctrl-C; the best weights so far are saved
+    6    stopped at --max-time; the best weights so far are saved
+    130  interrupted by Ctrl-C outside of training, or twice; no file is half written
+"""
 OTHER_EXITS = """exit codes:
 
     0    done
@@ -38,18 +49,19 @@ def _natural(text: str) -> int:
     return int(text)
 
 
-def command_parser(runs: Mapping[str, Run], fit_exits: str) -> argparse.ArgumentParser:
-    """All commands and their options; `runs` is what each of them calls, `fit_exits` what fit's exit codes mean."""
+def command_parser(runs: Mapping[str, Run] | None = None) -> argparse.ArgumentParser:
+    """All commands and their options; `runs` is what each of them calls, without it they only tell about themselves."""
     parser = _Parser(prog="spnmkl", description="Multiple kernel learning over drawn sum-product networks.")
     parser.add_argument("--version", action="version", version=f"spnmkl {spnmkl.__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     def command(name: str, help: str) -> argparse.ArgumentParser:
-        exits = fit_exits if name == "fit" else OTHER_EXITS
+        exits = FIT_EXITS if name == "fit" else OTHER_EXITS
         sub = commands.add_parser(
             name, help=help, description=help, epilog=exits, formatter_class=argparse.RawDescriptionHelpFormatter
         )
-        sub.set_defaults(run=runs[name])
+        if runs is not None:
+            sub.set_defaults(run=runs[name])
         return sub
 
     command("app", "open the app; further options, such as --server.port=8502, go to streamlit run")

@@ -25,6 +25,8 @@ from spnmkl.solvers import C_min, solve
 from spnmkl.structure import SPN, Kernel, KernelSpec, Product, Sum, templates
 from spnmkl.structure.nodes import first_double
 
+__all__ = ["Fitted", "Learned", "Method", "Model", "baselines", "compute_kernels", "sums_and_product", "widths"]
+
 NORMS = {"4/3": 4 / 3, "2": 2.0, "4": 4.0}
 WIDTHS = (1 / 16, 1 / 4, 1.0, 4.0, 16.0)
 _TOL = 1e-3  # what `solve` has
@@ -32,32 +34,112 @@ _Own = Matrices | KernelSource
 
 
 class Model(Protocol):
-    """What training gives: decision values from cross-kernels by label, and the labels of the kernels it uses."""
+    """What training gives: decision values from cross-kernels by label, and the labels of the kernels it uses.
+
+    Examples
+    --------
+    >>> from spnmkl.baselines import Model
+    >>> sorted(name for name in vars(Model) if not name.startswith("_"))
+    ['active', 'decision_function']
+    """
 
     @property
-    def active(self) -> frozenset[str]: ...
+    def active(self) -> frozenset[str]:
+        """The labels of the kernels that are used."""
+        ...
 
-    def decision_function(self, cross: Matrices) -> Floats: ...
+    def decision_function(self, cross: Matrices) -> Floats:
+        """The decision values of new samples.
+
+        Parameters
+        ----------
+        cross : mapping from label to ndarray of shape (rows, n)
+            Kernels between new samples and the training samples.
+
+        Returns
+        -------
+        ndarray of shape (rows,), or (rows, classes) for more than two classes
+            The values.
+        """
+        ...
 
 
 @dataclass(frozen=True)
 class Learned:
-    """Weights that the engine learned."""
+    """Weights that the engine learned.
+
+    Attributes
+    ----------
+    solution : Solution
+        What `solve` gave.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from spnmkl import Kernel
+    >>> from spnmkl.baselines import baselines, compute_kernels
+    >>> X, y = load_wine(return_X_y=True)
+    >>> method = baselines({"all": [Kernel("linear", label="linear"), Kernel("rbf", label="rbf")]})["SimpleMKL"]
+    >>> kernels, fitted = compute_kernels([method], X / X.std(axis=0))
+    >>> method.fit(kernels, y, [1.0]).model.solution.status
+    'optimal'
+    """
 
     solution: Solution
 
     @property
     def active(self) -> frozenset[str]:
+        """The labels of the kernels that no pruning has cut off."""
         spn = self.solution.spn
         return frozenset(map(spn.label, self.solution.active_circuit()[0].leaves))
 
     def decision_function(self, cross: Matrices) -> Floats:
+        """The decision values of new samples.
+
+        Parameters
+        ----------
+        cross : mapping from label to ndarray of shape (rows, n)
+            Kernels between new samples and the training samples.
+
+        Returns
+        -------
+        ndarray of shape (rows,), or (rows, classes) for more than two classes
+            The values.
+        """
         return self.solution.decision_function(_of_leaves(self.solution.spn, cross))
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """A trained method; `validation` is the mean accuracy on held-out folds at the C chosen from `grid`."""
+    """A trained method.
+
+    Attributes
+    ----------
+    model : Model
+        What was trained on all rows.
+    spn : SPN
+        The structure that was chosen.
+    classes : ndarray of shape (classes,)
+        The labels, sorted.
+    C : float
+        The C that was chosen.
+    grid : ndarray of shape (C,)
+        What it was chosen from.
+    validation : float
+        Mean accuracy on held-out folds at this C; NaN where there was nothing to choose.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from spnmkl import Kernel
+    >>> from spnmkl.baselines import baselines, compute_kernels
+    >>> X, y = load_wine(return_X_y=True)
+    >>> method = baselines({"all": [Kernel("linear", label="linear"), Kernel("rbf", label="rbf")]})["average kernel"]
+    >>> kernels, fitted = compute_kernels([method], X / X.std(axis=0))
+    >>> trained = method.fit(kernels, y, [0.1, 1.0, 10.0], folds=3)
+    >>> trained.predict(kernels).shape
+    (178,)
+    """
 
     model: Model
     spn: SPN
@@ -77,10 +159,33 @@ class Fitted:
         return self.model.solution.gap if isinstance(self.model, Learned) else float("nan")
 
     def decision_function(self, cross: Matrices) -> Floats:
-        """(rows,) for two classes, (rows, classes) otherwise; `cross` holds (rows, n) matrices by label."""
+        """The decision values of new samples.
+
+        Parameters
+        ----------
+        cross : mapping from label to ndarray of shape (rows, n)
+            Kernels between new samples and the training samples.
+
+        Returns
+        -------
+        ndarray of shape (rows,), or (rows, classes) for more than two classes
+            The values.
+        """
         return self.model.decision_function(cross)
 
     def predict(self, cross: Matrices) -> NDArray:
+        """The classes of new samples.
+
+        Parameters
+        ----------
+        cross : mapping from label to ndarray of shape (rows, n)
+            Kernels between new samples and the training samples.
+
+        Returns
+        -------
+        ndarray of shape (rows,)
+            Labels as given in training.
+        """
         return self.classes[chosen(self.decision_function(cross))]
 
 
@@ -100,9 +205,21 @@ class Method:
 
     Attributes
     ----------
-    candidates : the structures of which cross-validation chooses one.
-    weigh : for sums whose weights the engine does not learn: from the matrices, in the order of the structure's leaves,
+    name : str
+        What to call it.
+    candidates : tuple of SPN
+        The structures of which cross-validation chooses one.
+    weigh : callable or None
+        For sums whose weights the engine does not learn: from the matrices, in the order of the structure's leaves,
         and the labels of the training rows.
+
+    Examples
+    --------
+    >>> from spnmkl import Kernel, templates
+    >>> from spnmkl.baselines import Method
+    >>> spn = templates.flat([Kernel("linear", label="linear"), Kernel("rbf", label="rbf")], p=1.5)
+    >>> sorted(Method("mine", (spn,)).labels)
+    ['linear', 'rbf']
     """
 
     name: str
@@ -111,7 +228,7 @@ class Method:
 
     @property
     def labels(self) -> frozenset[str]:
-        """Of the kernels it combines or chooses from."""
+        """The labels of the kernels it combines or chooses from."""
         return frozenset(spn.label(leaf) for spn in self.candidates for leaf in spn.kernels)
 
     def fit(
@@ -131,12 +248,35 @@ class Method:
 
         Parameters
         ----------
-        kernels : label → (n, n) matrix of the training rows.
-        C : values to choose from; by default so many `points` from 0.01 to 1000 where weights are given, to 30 where
+        kernels : mapping from label to ndarray of shape (n, n)
+            Matrices of the training rows.
+        y : array-like of shape (n,)
+            Labels of any kind.
+        C : sequence of float, default=None
+            Values to choose from; None: so many `points` from 0.01 to 1000 where weights are given, to 30 where
             the engine learns them with p above 1, and from just above C_min to 300 C_min where p = 1.
-        groups : which rows belong together: they are held out together.
-        tick : called after every training on a fold; it may raise to stop.
-        settings : passed to `solve`; of them, `tol` and `stop` also hold where weights are given.
+        points : int, default=11
+            How many values where none are given.
+        folds : int, default=5
+            How many parts are held out in turn.
+        groups : array-like of shape (n,), default=None
+            Which rows belong together: they are held out together.
+        random_state : int or None, default=0
+            Shuffles the folds, which are the same for all methods.
+        tick : callable, default=None
+            Called after every training on a fold; it may raise to stop.
+        **settings : dict
+            Passed to `solve`; of them, ``tol`` and ``stop`` also hold where weights are given.
+
+        Returns
+        -------
+        Fitted
+            The method trained at the best C of the best candidate.
+
+        Raises
+        ------
+        KernelError
+            A matrix is missing.
         """
         labels = check_labels(y)
         inner = _Inner(folds, groups, random_state, tick or (lambda: None))
@@ -197,12 +337,27 @@ def baselines(groups: Mapping[str, Sequence[Kernel]], n_features: int | None = N
 
     Parameters
     ----------
-    groups : the name of each group → its kernels; labels must be given and differ.
-    n_features : for a support vector machine on all columns, standardised, with rbf kernels of several widths.
+    groups : mapping from name to sequence of Kernel
+        The kernels of each group; labels must be given and differ.
+    n_features : int, default=None
+        For a support vector machine on all columns, standardised, with rbf kernels of several widths; None for none.
 
     Returns
     -------
-    dict from name to Method; those over groups are left out where there is one group only.
+    dict from name to Method
+        Those over groups are left out where there is one group only.
+
+    Raises
+    ------
+    StructureError
+        A kernel has no label, or two have the same.
+
+    Examples
+    --------
+    >>> from spnmkl import Kernel
+    >>> from spnmkl.baselines import baselines
+    >>> list(baselines({"all": [Kernel("linear", label="linear"), Kernel("rbf", label="rbf")]}))
+    ['average kernel', 'best kernel', 'SimpleMKL', 'ℓ_4/3-MKL', 'ℓ_2-MKL', 'ℓ_4-MKL']
     """
     kernels = _labelled(kernel for group in groups.values() for kernel in group)
     methods = [
@@ -223,7 +378,26 @@ def baselines(groups: Mapping[str, Sequence[Kernel]], n_features: int | None = N
 
 
 def sums_and_product(groups: Mapping[str, Sequence[Kernel]]) -> SPN:
-    """The groups each for itself, and the product of them all: p = 1 prunes whichever of these does not help."""
+    """The groups each for itself, and the product of them all: p = 1 prunes whichever of these does not help.
+
+    Parameters
+    ----------
+    groups : mapping from name to sequence of Kernel
+        The kernels of each group.
+
+    Returns
+    -------
+    SPN
+        A sum of one branch per group and their product.
+
+    Examples
+    --------
+    >>> from spnmkl import Kernel
+    >>> from spnmkl.baselines import sums_and_product
+    >>> groups = {"a": [Kernel("rbf", features=[0], label="a")], "b": [Kernel("rbf", features=[1], label="b")]}
+    >>> sums_and_product(groups).n_paths
+    3
+    """
 
     def added(kernels: Sequence[Kernel]) -> Sum:
         return Sum(*(Product(kernel.on(kernel.spec.features, kernel.node.label)) for kernel in kernels))
@@ -233,14 +407,65 @@ def sums_and_product(groups: Mapping[str, Sequence[Kernel]]) -> SPN:
 
 
 def widths(n_features: int) -> list[Kernel]:
-    """Rbf kernels on all columns, standardised; 1/n_features is a usual width."""
+    """Rbf kernels on all columns, standardised; 1/n_features is a usual width.
+
+    Parameters
+    ----------
+    n_features : int
+        The number of columns.
+
+    Returns
+    -------
+    list of Kernel
+        From a sixteenth of the usual width to sixteen times.
+
+    Examples
+    --------
+    >>> from spnmkl.baselines import widths
+    >>> len(widths(10))
+    5
+    """
     return [Kernel("rbf", gamma=width / n_features, label=f"all rbf {width:g}") for width in WIDTHS]
 
 
 def compute_kernels(
     methods: Iterable[Method], X: Floats, feature_names: Sequence[str] | None = None
 ) -> tuple[dict[str, Floats], dict[str, FittedKernel]]:
-    """The matrices of all methods by label, each computed once, and for `cross_kernels` the fitted kernels."""
+    """The matrices of all methods by label, each computed once.
+
+    Parameters
+    ----------
+    methods : iterable of Method
+        What will be trained.
+    X : ndarray of shape (n, n_features)
+        The training rows.
+    feature_names : sequence of str, default=None
+        Names of the columns, for kernels that use them.
+
+    Returns
+    -------
+    matrices : dict from label to ndarray of shape (n, n)
+        What `Method.fit` takes.
+    fitted : dict from label to FittedKernel
+        What `spnmkl.kernels.cross_kernels` takes, for new samples.
+
+    Raises
+    ------
+    StructureError
+        Two different kernels have the same label.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from spnmkl import Kernel
+    >>> from spnmkl.baselines import baselines, compute_kernels
+    >>> from spnmkl.kernels import cross_kernels
+    >>> X, y = load_wine(return_X_y=True)
+    >>> methods = baselines({"all": [Kernel("linear", label="linear"), Kernel("rbf", label="rbf")]})
+    >>> matrices, fitted = compute_kernels(methods.values(), X / X.std(axis=0))
+    >>> {label: K.shape for label, K in cross_kernels(fitted, X[:5] / X.std(axis=0)).items()}
+    {'linear': (5, 178), 'rbf': (5, 178)}
+    """
     specs: dict[str, KernelSpec] = {}
     for spn in (spn for method in methods for spn in method.candidates):
         for leaf in spn.kernels:

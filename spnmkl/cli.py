@@ -1,14 +1,7 @@
 """The command line: fit, predict, inspect, validate, template, app. Everything it does is a call of the library.
 
-The exit code tells how ``spnmkl fit`` ended; the other commands return 0, 2 or 130, ``validate`` 2 for errors found.
-
-    0    certified optimal: the gap is within the tolerance
-    2    bad input or usage: one sentence on stderr, nothing written
-    3    stationary: some p < 1, so that no bound proves the optimum; saved
-    4    stopped at the limit of iterations, or where rounding allows no further progress; saved
-    5    training interrupted by Ctrl-C; the best weights so far are saved
-    6    stopped at --max-time; the best weights so far are saved
-    130  interrupted by Ctrl-C outside of training, or twice; no file is half written
+The exit code tells how ``spnmkl fit`` ended (`arguments.FIT_EXITS`); the other commands return 0, 2 or 130,
+``validate`` 2 for errors found.
 """
 
 from __future__ import annotations
@@ -76,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # β and ≤ are not in every encoding
     try:
-        parser = command_parser(COMMANDS, "exit codes:" + (__doc__ or "").partition("found.")[2])
+        parser = command_parser(COMMANDS)
         args, more = parser.parse_known_args(arguments)
         if args.run is _app:
             return run_app(more)

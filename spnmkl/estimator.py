@@ -28,11 +28,14 @@ from spnmkl.kernels import FittedKernel, fit_kernel, fit_source, restrict_kernel
 from spnmkl.kernels.matrices import spread_rows
 from spnmkl.kernels.source import apply_cross
 from spnmkl.memory import kernel_bytes
+from spnmkl.notebook import ShownWithDrawing
 from spnmkl.problem import Power, one_vs_rest, sample_weights
 from spnmkl.solution import Record, Solution
 from spnmkl.solvers import SOLVERS, solve
 from spnmkl.structure import SPN, Kernel, KernelSpec, templates
 from spnmkl.threads import default_threads, single_threaded_blas
+
+__all__ = ["SPNMKLClassifier", "default_structure"]
 
 Structure = SPN | Mapping[str, Any] | str | None
 
@@ -46,6 +49,24 @@ def default_structure(X: np.ndarray) -> SPN:
 
     A weighted sum of four kernels on all columns: linear, and rbf with gamma at 1/4, 1 and 4 times
     1 / (median squared distance between distinct rows).
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, n_features)
+        The training rows.
+
+    Returns
+    -------
+    SPN
+        The structure.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from spnmkl.estimator import default_structure
+    >>> spn = default_structure(np.random.default_rng(0).normal(size=(30, 2)))
+    >>> [spn.label(leaf) for leaf in spn.kernels]
+    ['linear', 'rbf 0.25/median', 'rbf 1/median', 'rbf 4/median']
     """
     distinct = np.unique(X, axis=0)
     median = KernelSpec("rbf", (("gamma", "median"),))
@@ -60,7 +81,7 @@ def _predicts_probabilities(model: SPNMKLClassifier) -> bool:
     return True
 
 
-class SPNMKLClassifier(ClassifierMixin, BaseEstimator):
+class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
     """Support vector classifier whose kernel is a sum-product network over base kernels, with learned weights.
 
     Two classes, or more one-vs-rest with one shared kernel. Kernels see the columns as they are, so standardise
@@ -68,42 +89,42 @@ class SPNMKLClassifier(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    structure : SPN, dict, str or None
+    structure : SPN, dict, str or None, default=None
         The network; a dict or JSON text in the structure format is read. None: see `default_structure`.
-    C : float
+    C : float, default=1.0
         Weight of the loss; what one tunes.
-    lam : float
+    lam : float, default=1.0
         Weight of the regulariser λ Σ_v c_v β_v^{p_v}. Where all p are equal it only rescales C.
-    p : float, "sparse", dict or None
+    p : float, "sparse", dict or None, default=None
         Exponents p_v: one for all products, the smallest exponent each has on its paths, by product, or None for those
         of the structure.
-    solver : {"auto", "newton", "interior", "paper"}
+    solver : {"auto", "newton", "interior", "paper"}, default="auto"
         "auto" takes Newton's method and, as soon as that is slow, path following, which is at its best where kernels
         have low rank: one per column, categories, counts. "newton" and "interior" are one of them alone, "paper" is
         Algorithm 1 of the paper, slow, for teaching.
-    tol : float
+    tol : float, default=1e-3
         Relative gap (P − D)/P to reach.
-    max_iter : int or None
+    max_iter : int or None, default=None
         Outer iterations; None: 500, or 2000 for "paper".
-    max_time : float or None
+    max_time : float or None, default=None
         Seconds for learning the weights, after which the best so far are kept, with their gap and status "time_limit".
-    class_weight : dict, "balanced" or None
+    class_weight : dict, "balanced" or None, default=None
         Scales C by class.
-    probability : bool
+    probability : bool, default=False
         Whether to calibrate `predict_proba` in `fit`: by Platt scaling of decision values from stratified 5-fold
         cross-validation, in which the weights β and the kernels' normalisation stay as learned on all samples and
         only the SVM is fitted anew. More than two classes share one scaling of their decision values, each class
         against the rest, normalised to sum 1: the class predicted is the most probable one. With two classes
         `predict` follows the decision function, so that it may disagree with a probability near a half.
-    random_state : int, RandomState or None
+    random_state : int, RandomState or None, default=None
         Shuffles these folds; nothing else is random.
-    n_threads : int or None
+    n_threads : int or None, default=None
         Cores to use in `fit` and prediction, None for all. Set it to 1 inside ``GridSearchCV(n_jobs=…)``.
-    max_memory : float or None
+    max_memory : float or None, default=None
         Gigabytes (10⁹ bytes) that the kernel matrices may take in `fit`, None for half of what is free. Where they
         would take more, kernels are computed from the columns whenever they are needed: the same result, later. What
         `fit` needs besides, at most three n×n matrices of 8n² bytes, comes on top.
-    callback : callable or None
+    callback : callable or None, default=None
         Called with a `Record` after every outer iteration; returning False stops with status "interrupted".
     stop : callable or None
         Asked now and then, within an iteration too; once it is true, `fit` ends as soon as it can with the best weights
@@ -112,6 +133,7 @@ class SPNMKLClassifier(ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     spn_ : SPN
+        The structure in use.
     beta_ : dict
         Weight of every product.
     pruned_ : dict
@@ -121,14 +143,23 @@ class SPNMKLClassifier(ClassifierMixin, BaseEstimator):
     status_ : str
         "optimal", "stationary", "iteration_limit", "time_limit", "precision" or "interrupted", see `Solution`.
     history_ : tuple of Record
+        One for each outer iteration.
     n_iter_ : int
-    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
+        How many these are.
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    n_features_in_ : int
+        The number of columns.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Their names, where X was a data frame.
     support_ : ndarray of shape (n_support,)
         Training rows with α > 0 for some class.
     alpha_ : ndarray of shape (n,), or (n_classes, n) for more than two classes
+        The SVM's multipliers, 0 for samples of weight 0.
     dual_coef_ : ndarray of shape (1 or n_classes, n_support)
         α∘y of the support vectors.
     intercept_ : ndarray of shape (1 or n_classes,)
+        The constant of the decision function.
     kernels_ : dict
         Leaf → FittedKernel with the support vectors as references, for the leaves that no pruning has cut off.
     calibration_ : ndarray of shape (1 or n_classes, 2), or None
@@ -143,6 +174,7 @@ class SPNMKLClassifier(ClassifierMixin, BaseEstimator):
     Examples
     --------
     >>> from sklearn.datasets import load_wine
+    >>> from spnmkl import SPNMKLClassifier
     >>> X, y = load_wine(return_X_y=True)
     >>> model = SPNMKLClassifier().fit(X / X.std(axis=0), y)
     >>> model.status_
@@ -213,10 +245,21 @@ class SPNMKLClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like or data frame of shape (n, n_features)
-            Leaves may name the columns of a data frame.
+            The training rows. Leaves may name the columns of a data frame.
         y : array-like of shape (n,)
-        sample_weight : array-like of shape (n,), optional
+            Labels of any kind.
+        sample_weight : array-like of shape (n,), default=None
             Scales C per sample; a sample of weight 0 counts as absent.
+
+        Returns
+        -------
+        SPNMKLClassifier
+            Itself, fitted.
+
+        Raises
+        ------
+        SPNMKLError
+            The structure, its kernels, the labels or the weights do not fit.
         """
         # A copy, because the kernels keep the rows they refer to.
         samples, labels = validate_data(self, X, y, dtype=np.float64, order="C", copy=True, ensure_min_samples=2)
@@ -267,11 +310,18 @@ class SPNMKLClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         solution : Solution
+            What `solve` gave.
         fitted : mapping from leaf to FittedKernel
-        feature_names : sequence of str, optional
+            What `fit_kernels` or `fit_tiles` gave.
+        feature_names : sequence of str, default=None
             Names of the columns, which prediction then checks.
-        settings :
+        **settings : dict
             The other parameters of the classifier, as `solve` got them; no probabilities are calibrated.
+
+        Returns
+        -------
+        SPNMKLClassifier
+            A fitted classifier.
         """
         model = cls(solution.spn, **settings)
         model._validate_params()
@@ -332,7 +382,18 @@ class SPNMKLClassifier(ClassifierMixin, BaseEstimator):
         return self.n_threads or default_threads()
 
     def decision_function(self, X: ArrayLike) -> Floats:
-        """f(x): (n,) for two classes, positive for the second; (n, n_classes) otherwise."""
+        """The decision values f(x).
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, n_features)
+            The rows to judge.
+
+        Returns
+        -------
+        ndarray of shape (n,), or (n, n_classes) for more than two classes
+            Positive for the second class; the largest is the class otherwise.
+        """
         check_is_fitted(self)
         F = self._decisions(X)
         return F[0] if len(F) == 1 else F.T
@@ -343,13 +404,40 @@ class SPNMKLClassifier(ClassifierMixin, BaseEstimator):
         return F + self.intercept_[:, None]
 
     def predict(self, X: ArrayLike) -> NDArray:
-        """The class of every row."""
+        """The class of every row.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, n_features)
+            The rows to judge.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Labels as given to `fit`.
+        """
         F = self.decision_function(X)
         return self.classes_[(F > 0).astype(int) if F.ndim == 1 else F.argmax(axis=1)]
 
     @available_if(_predicts_probabilities)
     def predict_proba(self, X: ArrayLike) -> Floats:
-        """(n, n_classes) probabilities in the order of `classes_`."""
+        """Probabilities of the classes; needs ``probability=True``.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, n_features)
+            The rows to judge.
+
+        Returns
+        -------
+        ndarray of shape (n, n_classes)
+            In the order of `classes_`; each row sums to 1.
+
+        Raises
+        ------
+        NotFittedError
+            The model was fitted with ``probability=False``.
+        """
         check_is_fitted(self)
         if self.calibration_ is None:
             raise NotFittedError("The model was fitted with probability=False; call fit again for predict_proba.")
@@ -361,14 +449,38 @@ class SPNMKLClassifier(ClassifierMixin, BaseEstimator):
         return (P / P.sum(axis=0)).T
 
     def save(self, path: str | os.PathLike[str], extra: Mapping[str, Any] | None = None) -> None:
-        """Write the fitted model to one file; see `save_model`."""
+        """Write the fitted model to one file, without pickle; see `save_model`.
+
+        Parameters
+        ----------
+        path : str or path
+            Where to.
+        extra : mapping, default=None
+            Anything to keep along with it; None for `extra_`.
+        """
         from spnmkl.model_file import save_model
 
         save_model(self, path, extra)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> SPNMKLClassifier:
-        """Read what `save` wrote; see `load_model`."""
+        """Read what `save` wrote; see `load_model`.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+
+        Returns
+        -------
+        SPNMKLClassifier
+            It predicts as it did.
+
+        Raises
+        ------
+        ModelFileError
+            The file cannot be read.
+        """
         from spnmkl.model_file import load_model
 
         return load_model(path)

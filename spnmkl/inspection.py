@@ -28,12 +28,56 @@ from spnmkl.structure import SPN
 from spnmkl.structure.derivations import Derivations, Term
 from spnmkl.threads import single_threaded_blas
 
+__all__ = [
+    "Carried",
+    "ComplexityBound",
+    "Shares",
+    "WeightedPath",
+    "complexity_bound",
+    "decision_shares",
+    "heaviest_paths",
+    "node_kernel",
+    "path_shares",
+    "refit",
+    "sample_contributions",
+    "view_shares",
+]
+
 # A source is taken as it is; the matrices of a mapping are looked through for NaN each time.
 Kernels = Mapping[str, ArrayLike] | KernelSource
 
 
 def heaviest_paths(solution: Solution, k: int = 10) -> list[WeightedPath]:
-    """The k paths of largest g, without enumeration, each with g and its share g_m/Σg."""
+    """The k paths of largest g, without enumeration.
+
+    Parameters
+    ----------
+    solution : Solution
+        What was learned.
+    k : int, default=10
+        How many.
+
+    Returns
+    -------
+    list of WeightedPath
+        Heaviest first, each with g and its share g_m/Σg; fewer where there are fewer.
+
+    Raises
+    ------
+    ParameterError
+        k is no whole number of at least 1.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from spnmkl import SPNMKLClassifier, templates
+    >>> from spnmkl.inspection import heaviest_paths
+    >>> X, y = load_wine(return_X_y=True)
+    >>> spn = templates.product_of_sums({"colour": [9, 10], "acids": [1, 5, 6]})
+    >>> model = SPNMKLClassifier(spn).fit(X / X.std(axis=0), y)
+    >>> [len(path.leaves) for path in heaviest_paths(model.solution_, k=2)]
+    [2, 2]
+    """
     if not isinstance(k, int) or k < 1:
         raise ParameterError(f"k must be a whole number of at least 1, but it is {k!r}.")
     return heaviest.heaviest_paths(solution.spn, solution.beta, k)
@@ -41,7 +85,19 @@ def heaviest_paths(solution: Solution, k: int = 10) -> list[WeightedPath]:
 
 @dataclass(frozen=True)
 class Shares:
-    """Per node the share of the decision that passes through it, between 0 and 1; the root's is 1."""
+    """Per node the share of the decision that passes through it, between 0 and 1; the root's is 1.
+
+    Attributes
+    ----------
+    products, sums, kernels : dict from node to float
+        The shares.
+
+    Examples
+    --------
+    >>> from spnmkl.inspection import Shares
+    >>> Shares(products={"p1": 1.0}, sums={"s1": 1.0}, kernels={"k1": 1.0}).kernels
+    {'k1': 1.0}
+    """
 
     products: dict[str, float]
     sums: dict[str, float]
@@ -49,18 +105,101 @@ class Shares:
 
 
 def decision_shares(solution: Solution, kernels: Kernels) -> Shares:
-    """How much of the decision every product, sum and kernel carries."""
+    """How much of the decision every product, sum and kernel carries.
+
+    Parameters
+    ----------
+    solution : Solution
+        What was learned.
+    kernels : mapping from leaf id to array-like of shape (n, n), or KernelSource
+        The kernels it was trained with.
+
+    Returns
+    -------
+    Shares
+        The share of every node.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from spnmkl import solve, templates
+    >>> from spnmkl.inspection import decision_shares
+    >>> from spnmkl.kernels import fit_kernels
+    >>> X, y = load_wine(return_X_y=True)
+    >>> spn = templates.flat({"colour": [9, 10], "acids": [1, 5, 6]})
+    >>> kernels, fitted = fit_kernels(spn, X / X.std(axis=0))
+    >>> shares = decision_shares(solve(spn, kernels, y), kernels)
+    >>> round(sum(shares.kernels.values()), 6)
+    1.0
+    """
     return Carried(solution, kernels).shares()
 
 
 def view_shares(solution: Solution, kernels: Kernels, views: Mapping[str, Iterable[str]]) -> dict[str, float]:
-    """How much of the decision passes through any kernel of a view (view → leaf ids)."""
+    """How much of the decision passes through any kernel of a view.
+
+    Parameters
+    ----------
+    solution : Solution
+        What was learned.
+    kernels : mapping from leaf id to array-like of shape (n, n), or KernelSource
+        The kernels it was trained with.
+    views : mapping from name to iterable of leaf ids
+        Which kernels make a view.
+
+    Returns
+    -------
+    dict from name to float
+        The share of every view, between 0 and 1; they may add up to more where a path meets several.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from spnmkl import solve, templates
+    >>> from spnmkl.inspection import view_shares
+    >>> from spnmkl.kernels import fit_kernels
+    >>> X, y = load_wine(return_X_y=True)
+    >>> spn = templates.product_of_sums({"colour": [9, 10], "acids": [1, 5, 6]})
+    >>> kernels, fitted = fit_kernels(spn, X / X.std(axis=0))
+    >>> shares = view_shares(solve(spn, kernels, y), kernels, {"colour": ["k1", "k2"]})
+    >>> round(shares["colour"], 6)
+    1.0
+    """
     carried = Carried(solution, kernels)
     return {view: carried.through(leaves) for view, leaves in views.items()}
 
 
 def path_shares(solution: Solution, kernels: Kernels, paths: Sequence[WeightedPath]) -> Floats:
-    """g_m q_m / Σ g q for the given paths."""
+    """How much of the decision the given paths carry: g_m q_m / Σ g q.
+
+    Parameters
+    ----------
+    solution : Solution
+        What was learned.
+    kernels : mapping from leaf id to array-like of shape (n, n), or KernelSource
+        The kernels it was trained with.
+    paths : sequence of WeightedPath
+        As `heaviest_paths` gives them.
+
+    Returns
+    -------
+    ndarray of shape (paths,)
+        The share of each.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from spnmkl import solve, templates
+    >>> from spnmkl.inspection import heaviest_paths, path_shares
+    >>> from spnmkl.kernels import fit_kernels
+    >>> X, y = load_wine(return_X_y=True)
+    >>> spn = templates.flat({"colour": [9, 10], "acids": [1, 5, 6]})
+    >>> kernels, fitted = fit_kernels(spn, X / X.std(axis=0))
+    >>> solution = solve(spn, kernels, y)
+    >>> shares = path_shares(solution, kernels, heaviest_paths(solution))
+    >>> round(float(shares.sum()), 6)
+    1.0
+    """
     return Carried(solution, kernels).by(paths)
 
 
@@ -68,6 +207,26 @@ class Carried:
     """What the paths carry, g_m q_m, known by its flows through the terms of the circuit: one pass over the kernels.
 
     Asking for several shares of one object computes the flows once.
+
+    Parameters
+    ----------
+    solution : Solution
+        What was learned.
+    kernels : mapping from leaf id to array-like of shape (n, n), or KernelSource
+        The kernels it was trained with.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from spnmkl import solve, templates
+    >>> from spnmkl.inspection import Carried
+    >>> from spnmkl.kernels import fit_kernels
+    >>> X, y = load_wine(return_X_y=True)
+    >>> spn = templates.flat({"colour": [9, 10], "acids": [1, 5, 6]})
+    >>> kernels, fitted = fit_kernels(spn, X / X.std(axis=0))
+    >>> carried = Carried(solve(spn, kernels, y), kernels)
+    >>> round(carried.through(["k1"]) + carried.through(["k2"]), 6)
+    1.0
     """
 
     def __init__(self, solution: Solution, kernels: Kernels) -> None:
@@ -80,13 +239,14 @@ class Carried:
 
     @cached_property
     def flows(self) -> Floats:
-        """(terms,) Σ g_m q_m over the paths through every term, as often as they take it."""
+        """Σ g_m q_m over the paths through every term, as often as they take it, an ndarray of shape (terms,)."""
         if not self.circuit.n_terms:
             return np.zeros(0)
         return 2 * quadratic_flows(self.problem, self.alpha, self.beta, self.circuit)
 
     @cached_property
     def total(self) -> float:
+        """Σ g_m q_m over all paths."""
         return float(self.flows[self.circuit.operation_start[-2] :].sum())
 
     @cached_property
@@ -99,11 +259,29 @@ class Carried:
         return passing
 
     def shares(self) -> Shares:
+        """The share of every node.
+
+        Returns
+        -------
+        Shares
+            By kind of node.
+        """
         kinds = (self.spn.products, self.spn.sums, self.spn.kernels)
         return Shares(*({v: self.through([v]) for v in nodes} for nodes in kinds))
 
     def through(self, nodes: Iterable[str]) -> float:
-        """The share of the paths that meet any of the nodes."""
+        """The share of the paths that meet any of the nodes.
+
+        Parameters
+        ----------
+        nodes : iterable of str
+            Their ids.
+
+        Returns
+        -------
+        float
+            Between 0 and 1.
+        """
         products = products_through(self.spn, nodes)
         if products is None:
             return 1.0
@@ -125,7 +303,18 @@ class Carried:
         return float((F * A).sum())
 
     def by(self, paths: Sequence[WeightedPath]) -> Floats:
-        """(paths,) the share of each."""
+        """The share of single paths.
+
+        Parameters
+        ----------
+        paths : sequence of WeightedPath
+            As `heaviest_paths` gives them.
+
+        Returns
+        -------
+        ndarray of shape (paths,)
+            The share of each.
+        """
         if not paths or self.total <= 0:
             return np.zeros(len(paths))
         g, A = np.array([path.g for path in paths]), self.alpha * self.problem.Y
@@ -174,9 +363,41 @@ def _listing(paths: Sequence[WeightedPath]) -> Circuit:
 def sample_contributions(
     solution: Solution, cross_kernels: Mapping[str, ArrayLike], paths: Sequence[WeightedPath]
 ) -> Floats:
-    """How much each path pushed each sample: (paths, rows), or (paths, rows, classes) for more than two classes.
+    """How much each path pushed each sample.
 
     f_m(x) = g_m Σ_i α_i y_i K_m(x_i, x); summed over all paths, plus the intercept, it is the decision function.
+
+    Parameters
+    ----------
+    solution : Solution
+        What was learned.
+    cross_kernels : mapping from leaf id to array-like of shape (rows, n)
+        Kernels between the samples and the n training samples, for the leaves of the paths.
+    paths : sequence of WeightedPath
+        As `heaviest_paths` gives them.
+
+    Returns
+    -------
+    ndarray of shape (paths, rows), or (paths, rows, classes) for more than two classes
+        The pushes; positive towards the second class, or towards the class.
+
+    Raises
+    ------
+    KernelError
+        A matrix is missing or of the wrong size.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from spnmkl import solve, templates
+    >>> from spnmkl.inspection import heaviest_paths, sample_contributions
+    >>> from spnmkl.kernels import fit_kernels
+    >>> X, y = load_wine(return_X_y=True)
+    >>> spn = templates.flat({"colour": [9, 10], "acids": [1, 5, 6]})
+    >>> kernels, fitted = fit_kernels(spn, X / X.std(axis=0))
+    >>> solution = solve(spn, kernels, y)
+    >>> sample_contributions(solution, kernels, heaviest_paths(solution)).shape
+    (2, 178, 3)
     """
     A = solution.signed_alpha
     leaves = dict.fromkeys(leaf for path in paths for leaf in path.leaves)
@@ -208,7 +429,34 @@ def _of_leaf(kernels: Mapping[str, ArrayLike], leaf: str) -> ArrayLike:
 
 
 def node_kernel(solution: Solution, kernels: Kernels, node: str) -> Floats:
-    """(n, n): a leaf's own matrix; at a sum or a product, Σ g_m K_m over the paths through it; at the root, K(β)."""
+    """The kernel matrix at a node.
+
+    Parameters
+    ----------
+    solution : Solution
+        What was learned.
+    kernels : mapping from leaf id to array-like of shape (n, n), or KernelSource
+        The kernels it was trained with.
+    node : str
+        Its id.
+
+    Returns
+    -------
+    ndarray of shape (n, n)
+        A leaf's own matrix; at a sum or a product, Σ g_m K_m over the paths through it; at the root, K(β).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from spnmkl import solve, templates
+    >>> from spnmkl.inspection import node_kernel
+    >>> from spnmkl.kernels import fit_kernels
+    >>> X, y = load_wine(return_X_y=True)
+    >>> spn = templates.flat({"colour": [9, 10], "acids": [1, 5, 6]})
+    >>> kernels, fitted = fit_kernels(spn, X / X.std(axis=0))
+    >>> node_kernel(solve(spn, kernels, y), kernels, spn.root).shape
+    (178, 178)
+    """
     spn = solution.spn
     if spn.kind(node) == "kernel":
         if isinstance(kernels, Mapping):
@@ -255,7 +503,38 @@ def _only_through(circuit: Circuit, products: Collection[str]) -> NDArray[np.boo
 
 @single_threaded_blas()
 def refit(solution: Solution, kernels: Kernels, beta: Mapping[str, float], tol: float = 1e-6) -> Solution:
-    """The SVM at weights set by hand: what if. The gap is measured against the known bound; status "hand-set"."""
+    """The SVM at weights set by hand: what if.
+
+    Parameters
+    ----------
+    solution : Solution
+        What was learned.
+    kernels : mapping from leaf id to array-like of shape (n, n), or KernelSource
+        The kernels it was trained with.
+    beta : mapping from product to float
+        The weights to change; the others stay.
+    tol : float, default=1e-6
+        Relative gap of the SVM.
+
+    Returns
+    -------
+    Solution
+        With status "hand-set"; its gap is measured against the bound that is known.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from spnmkl import solve, templates
+    >>> from spnmkl.inspection import refit
+    >>> from spnmkl.kernels import fit_kernels
+    >>> X, y = load_wine(return_X_y=True)
+    >>> spn = templates.flat({"colour": [9, 10], "acids": [1, 5, 6]})
+    >>> kernels, fitted = fit_kernels(spn, X / X.std(axis=0))
+    >>> solution = solve(spn, kernels, y)
+    >>> without = refit(solution, kernels, {"p1": 0.0})
+    >>> without.status, without.objective > solution.objective
+    ('hand-set', True)
+    """
     problem = solution.problem(kernels)
     weights = problem.beta_array(solution.beta | dict(beta))
     work = Workspace(problem)
@@ -283,10 +562,22 @@ class ComplexityBound:
 
     Attributes
     ----------
-    value : the bound.
-    A : (Σ_i Σ_m K_m(x_i, x_i))^½.
-    regularizer : R(β, w) with λ = 1 and p = 1.
-    loss : Σ_i C_i ℓ_i.
+    value : float
+        The bound.
+    A : float
+        (Σ_i Σ_m K_m(x_i, x_i))^½.
+    regularizer : float
+        R(β, w) with λ = 1 and p = 1.
+    loss : float
+        Σ_i C_i ℓ_i.
+    n : int
+        The number of samples.
+
+    Examples
+    --------
+    >>> from spnmkl.inspection import ComplexityBound
+    >>> ComplexityBound(value=0.5, A=2.0, regularizer=3.0, loss=1.0, n=16).value
+    0.5
     """
 
     value: float
@@ -297,7 +588,37 @@ class ComplexityBound:
 
 
 def complexity_bound(solution: Solution, kernels: Kernels) -> ComplexityBound:
-    """Theorem 2 with its parts (formulation, section 10); for two classes. Never compare it across C."""
+    """Theorem 2 with its parts (formulation, section 10). Never compare it across C.
+
+    Parameters
+    ----------
+    solution : Solution
+        What was learned, for two classes.
+    kernels : mapping from leaf id to array-like of shape (n, n), or KernelSource
+        The kernels it was trained with.
+
+    Returns
+    -------
+    ComplexityBound
+        The bound and what it is made of.
+
+    Raises
+    ------
+    ParameterError
+        There are more than two classes.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from spnmkl import solve, templates
+    >>> from spnmkl.inspection import complexity_bound
+    >>> from spnmkl.kernels import fit_kernels
+    >>> X, y = load_wine(return_X_y=True)
+    >>> spn = templates.flat({"colour": [9, 10], "acids": [1, 5, 6]})
+    >>> kernels, fitted = fit_kernels(spn, X / X.std(axis=0))
+    >>> complexity_bound(solve(spn, kernels, y == 0), kernels).n
+    178
+    """
     if len(solution.classes) != 2:
         raise ParameterError(
             f"Theorem 2 is about two classes, but this solution has {len(solution.classes)}; pose a binary problem."

@@ -28,6 +28,8 @@ from spnmkl.kernels.validation import DataColumns, check_spec, kernel_of
 from spnmkl.solution import Record, Solution
 from spnmkl.structure import SPN, KernelSpec
 
+__all__ = ["load_model", "save_model"]
+
 FORMAT = "spnmkl/model"
 VERSION = 1
 MOST_JSON_BYTES = 50 * 2**20
@@ -53,9 +55,29 @@ def save_model(model: SPNMKLClassifier, path: str | os.PathLike[str], extra: Map
         Its callback and `stop` are left out, and so is a `random_state` that is not a number.
     path : str or path
         An existing file is replaced once the new one is complete.
-    extra : dict, optional
+    extra : dict, default=None
         Anything to keep along with it, such as how the columns were prepared: what JSON can hold, and arrays of
-        numbers or text. By default `model.extra_`. A mapping with the single key ``$array`` is not possible.
+        numbers or text. None for `model.extra_`. A mapping with the single key ``$array`` is not possible.
+
+    Raises
+    ------
+    ModelFileError
+        Something in it cannot be written.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from sklearn.datasets import load_wine
+    >>> from spnmkl import SPNMKLClassifier
+    >>> from spnmkl.model_file import load_model, save_model
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = SPNMKLClassifier().fit(X / X.std(axis=0), y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "wine.spnmkl")
+    ...     save_model(model, path, extra={"deviations": X.std(axis=0)})
+    ...     again = load_model(path)
+    >>> bool((again.predict(X / again.extra_["deviations"]) == model.predict(X / X.std(axis=0))).all())
+    True
     """
     check_is_fitted(model)
     arrays = _arrays(model)
@@ -78,9 +100,38 @@ def save_model(model: SPNMKLClassifier, path: str | os.PathLike[str], extra: Map
 
 
 def load_model(path: str | os.PathLike[str]) -> SPNMKLClassifier:
-    """Read a model that `save_model` wrote: it predicts as it did, and `extra_` holds what was added to it.
+    """Read a model that `save_model` wrote.
 
     A kernel of the user's own must be registered again, with the same function, before the model is loaded.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+
+    Returns
+    -------
+    SPNMKLClassifier
+        It predicts as it did, and `extra_` holds what was added to it.
+
+    Raises
+    ------
+    ModelFileError
+        The file is damaged, of another kind, or of a later version.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from spnmkl import ModelFileError
+    >>> from spnmkl.model_file import load_model
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "empty.spnmkl")
+    ...     open(path, "w").close()
+    ...     try:
+    ...         load_model(path)
+    ...     except ModelFileError:
+    ...         print("refused")
+    refused
     """
     name = Path(path).name
     try:

@@ -26,13 +26,49 @@ from spnmkl.solvers.drive import check_callback
 from spnmkl.structure import SPN
 from spnmkl.threads import as_they_come, checked_threads, single_threaded_blas
 
+__all__ = [
+    "CrossValidation",
+    "PathPoint",
+    "RegularizationPath",
+    "cross_validate_C",
+    "default_grid",
+    "regularization_path",
+]
+
 UNFINISHED = ("interrupted", "time_limit")  # how a training ends whose C is not done
 _AT_BOUND = 0.999  # of C: an α that more C might let grow
 
 
 @dataclass(frozen=True)
 class PathPoint:
-    """Progress of a path or a cross-validation: returning False from the callback stops it."""
+    """Progress of a path or a cross-validation, as its callback gets it; returning False there stops it.
+
+    Attributes
+    ----------
+    done, total : int
+        How many trainings are done, of how many.
+    C : float
+        Of this training.
+    solution : Solution
+        What it found.
+    fold : int or None
+        Of a cross-validation.
+    score : float or None
+        Accuracy on the rows held out.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from spnmkl import regularization_path, templates
+    >>> from spnmkl.kernels import fit_kernels
+    >>> X, y = load_wine(return_X_y=True)
+    >>> spn = templates.flat({"colour": [9, 10], "acids": [1, 5, 6]})
+    >>> kernels, fitted = fit_kernels(spn, X / X.std(axis=0))
+    >>> told = []
+    >>> path = regularization_path(spn, kernels, y, [0.1, 1.0], callback=told.append)
+    >>> [(point.done, point.total, float(point.C)) for point in told]
+    [(1, 2, 0.1), (2, 2, 1.0)]
+    """
 
     done: int
     total: int
@@ -44,7 +80,27 @@ class PathPoint:
 
 @dataclass(frozen=True)
 class RegularizationPath:
-    """Solutions over a grid of C, smallest first."""
+    """Solutions over a grid of C, smallest first.
+
+    Attributes
+    ----------
+    C : ndarray of shape (C,)
+        The grid, or as much of it as was done.
+    solutions : tuple of Solution
+        One for each C.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from spnmkl import regularization_path, templates
+    >>> from spnmkl.kernels import fit_kernels
+    >>> X, y = load_wine(return_X_y=True)
+    >>> spn = templates.flat({"colour": [9, 10], "acids": [1, 5, 6]})
+    >>> kernels, fitted = fit_kernels(spn, X / X.std(axis=0))
+    >>> path = regularization_path(spn, kernels, y, [0.1, 1.0, 10.0])
+    >>> {product: len(weights) for product, weights in path.beta.items()}
+    {'p1': 3, 'p2': 3}
+    """
 
     C: Floats
     solutions: tuple[Solution, ...]
@@ -61,9 +117,26 @@ class CrossValidation:
 
     Attributes
     ----------
-    scores : (C, folds); NaN where it was stopped before.
-    beta : product → (C, folds) weights, to see how stable they are.
-    best_C : the smallest C of the best mean score, of those with the most folds done; NaN where there is no score.
+    C : ndarray of shape (C,)
+        The grid, smallest first.
+    scores : ndarray of shape (C, folds)
+        NaN where it was stopped before.
+    beta : dict from product to ndarray of shape (C, folds)
+        The weights, to see how stable they are.
+    best_C : float
+        The smallest C of the best mean score, of those with the most folds done; NaN where there is no score.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from spnmkl import cross_validate_C, templates
+    >>> from spnmkl.kernels import fit_kernels
+    >>> X, y = load_wine(return_X_y=True)
+    >>> spn = templates.flat({"colour": [9, 10], "acids": [1, 5, 6]})
+    >>> kernels, fitted = fit_kernels(spn, X / X.std(axis=0))
+    >>> result = cross_validate_C(spn, kernels, y, [0.1, 1.0, 10.0], folds=3)
+    >>> result.mean.shape, result.best_C in result.C
+    ((3,), True)
     """
 
     C: Floats
@@ -73,21 +146,27 @@ class CrossValidation:
 
     @property
     def mean(self) -> Floats:
-        """(C,) over the folds done; NaN where there is none."""
+        """The mean score at every C over the folds done, an ndarray of shape (C,); NaN where there is none."""
         done = ~np.isnan(self.scores)
         total = np.where(done, self.scores, 0.0).sum(axis=1)
         return np.divide(total, done.sum(axis=1), out=np.full(len(total), np.nan), where=done.any(axis=1))
 
     @property
     def standard_error(self) -> Floats:
-        """(C,) of the mean; NaN with fewer than two folds done."""
+        """The standard error of the mean at every C, an ndarray of shape (C,); NaN with fewer than two folds done."""
         done = ~np.isnan(self.scores)
         n = done.sum(axis=1)
         squares = np.where(done, (self.scores - self.mean[:, None]) ** 2, 0.0).sum(axis=1)
         return np.sqrt(np.divide(squares, n * (n - 1), out=np.full(len(n), np.nan), where=n > 1))
 
     def survival(self) -> dict[str, Floats]:
-        """Product → share of the folds, at every C, in which it was not pruned."""
+        """In how many of the folds a product was not pruned.
+
+        Returns
+        -------
+        dict from product to ndarray of shape (C,)
+            The share of the folds done.
+        """
         done = ~np.isnan(self.scores)
         n = np.maximum(done.sum(axis=1), 1)
         return {v: np.where(done.any(axis=1), ((b > 0) & done).sum(axis=1) / n, np.nan) for v, b in self.beta.items()}
@@ -107,10 +186,42 @@ def regularization_path(
 
     Parameters
     ----------
-    C : by default 12 values from just above C_min to 1000 C_min where all p are 1, else from 0.01 to 1000.
-    callback : called with a `PathPoint` after every C; returning False stops and keeps what is there.
-    max_time : seconds for the whole path, after which what is there is kept: every C that was done, at least the first.
-    settings : passed to `solve`.
+    spn : SPN
+        The structure.
+    kernels : mapping from leaf id to array-like of shape (n, n), or KernelSource
+        The kernel matrices, or a source that yields tiles.
+    y : array-like of shape (n,)
+        Labels of any kind.
+    C : sequence of float, default=None
+        The grid; None: 12 values from just above C_min to 1000 C_min where all p are 1, else 11 from 0.01 to 1000.
+    callback : callable, default=None
+        Called with a `PathPoint` after every C; returning False stops and keeps what is there.
+    max_time : float, default=None
+        Seconds for the whole path, after which what is there is kept: every C that was done, at least the first.
+    **settings : dict
+        Passed to `solve`: ``lam``, ``p``, ``solver``, ``tol``, ``sample_weight``, ``class_weight``, …
+
+    Returns
+    -------
+    RegularizationPath
+        The solutions, smallest C first.
+
+    Raises
+    ------
+    ParameterError
+        The grid is empty or holds what is no positive number.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from spnmkl import regularization_path, templates
+    >>> from spnmkl.kernels import fit_kernels
+    >>> X, y = load_wine(return_X_y=True)
+    >>> spn = templates.flat({"colour": [9, 10], "acids": [1, 5, 6]})
+    >>> kernels, fitted = fit_kernels(spn, X / X.std(axis=0))
+    >>> path = regularization_path(spn, kernels, y)
+    >>> len(path.C), {solution.status for solution in path.solutions}
+    (12, {'optimal'})
     """
     check_callback(callback)
     deadline = Deadline(max_time, settings.pop("stop", None))
@@ -150,11 +261,51 @@ def cross_validate_C(
 
     Parameters
     ----------
-    C : by default as for `regularization_path`, from just above the C_min of a fold.
-    callback : called with a `PathPoint` after every C of every fold, as they are done, in the caller's thread; a fold
-        begins with a C in the lower part of the grid (see `walk`). Returning False stops and keeps what was told.
-    max_time : seconds for the whole, after which what is there is kept.
-    settings : passed to `solve`; `stop` is asked in several threads.
+    spn : SPN
+        The structure.
+    kernels : mapping from leaf id to array-like of shape (n, n), or KernelSource
+        The kernel matrices over all rows.
+    y : array-like of shape (n,)
+        Labels of any kind.
+    C : sequence of float, default=None
+        The grid; None: as for `regularization_path`, from just above the C_min of a fold.
+    folds : int, default=5
+        How many, from 2 to the size of the smallest class.
+    groups : array-like of shape (n,), default=None
+        Which rows belong together, such as those of one patient; they are held out together.
+    random_state : int or None, default=0
+        Shuffles the folds.
+    callback : callable, default=None
+        Called with a `PathPoint` after every C of every fold, as they are done, in the caller's thread; a fold
+        begins with a C in the lower part of the grid. Returning False stops and keeps what was told.
+    max_time : float, default=None
+        Seconds for the whole, after which what is there is kept.
+    **settings : dict
+        Passed to `solve`; ``stop`` is asked in several threads.
+
+    Returns
+    -------
+    CrossValidation
+        Scores, weights and the best C.
+
+    Raises
+    ------
+    ParameterError
+        The grid or the number of folds does not fit.
+    DataError
+        Groups or weights do not fit the labels.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from spnmkl import cross_validate_C, templates
+    >>> from spnmkl.kernels import fit_kernels
+    >>> X, y = load_wine(return_X_y=True)
+    >>> spn = templates.flat({"colour": [9, 10], "acids": [1, 5, 6]})
+    >>> kernels, fitted = fit_kernels(spn, X / X.std(axis=0))
+    >>> result = cross_validate_C(spn, kernels, y, [0.1, 1.0, 10.0], folds=3)
+    >>> result.scores.shape
+    (3, 3)
     """
     check_callback(callback)
     stop, halt = settings.pop("stop", None), threading.Event()
@@ -314,7 +465,40 @@ def default_grid(
     stop: Stop | None = None,
     **settings: Any,
 ) -> Floats:
-    """Values of C for trainings on this share of the rows, whose C_min is about as much larger."""
+    """The values of C that a path or a cross-validation takes where none are given.
+
+    Parameters
+    ----------
+    spn : SPN
+        The structure.
+    kernels : mapping from leaf id to array-like of shape (n, n), or KernelSource
+        The kernel matrices, or a source that yields tiles.
+    y : array-like of shape (n,)
+        Labels of any kind.
+    share : float, default=1.0
+        For trainings on this share of the rows, whose C_min is about as much larger.
+    stop : callable, default=None
+        Asked while C_min is sought.
+    **settings : dict
+        Those of `solve` that C_min depends on.
+
+    Returns
+    -------
+    ndarray of shape (C,)
+        The grid, smallest first.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from spnmkl import templates
+    >>> from spnmkl.kernels import fit_kernels
+    >>> from spnmkl.selection import default_grid
+    >>> X, y = load_wine(return_X_y=True)
+    >>> spn = templates.flat({"colour": [9, 10], "acids": [1, 5, 6]}, p=2)
+    >>> kernels, fitted = fit_kernels(spn, X / X.std(axis=0))
+    >>> [float(C) for C in default_grid(spn, kernels, y)[[0, -1]]]
+    [0.01, 1000.0]
+    """
     if (powers(spn, compile_circuit(spn), settings.get("p")) != 1).any():
         return np.logspace(-2, 3, 11)
     passed = {k: settings[k] for k in ("lam", "p", "sample_weight", "class_weight", "n_threads") if k in settings}

@@ -13,28 +13,52 @@ from spnmkl.circuit.evaluate import apply_kernel
 from spnmkl.circuit.program import Circuit, Floats, compile_circuit
 from spnmkl.circuit.source import KernelSource, MatrixSource
 from spnmkl.errors import KernelError
+from spnmkl.notebook import figure
 from spnmkl.problem import Problem, build_problem
 from spnmkl.structure import SPN
 from spnmkl.threads import default_threads, single_threaded_blas
+
+__all__ = ["Certificate", "Record", "Solution"]
 
 METHODS = {"newton": "second order", "interior": "path following", "paper": "Algorithm 1"}  # and what they are called
 
 
 @dataclass(frozen=True)
 class Record:
-    """One outer iteration.
+    """One outer iteration of a training.
 
     Attributes
     ----------
-    objective : P at this iteration's point.
-    dual_bound : the best D so far.
-    gap : (best P so far − D) / best P.
-    pruned : products whose weight is zero.
-    circuit_size : multiplications per kernel entry of the circuit evaluated.
-    evaluations : kernels K(β) formed on all rows so far, each with an SVM per class; for the start a part of the rows
+    iteration : int
+        Its number, from 1.
+    objective : float
+        P at this iteration's point.
+    dual_bound : float
+        The best D so far.
+    gap : float
+        (best P so far − D) / best P.
+    beta : dict from product to float
+        The weights at this point.
+    pruned : tuple of str
+        Products whose weight is zero.
+    circuit_size : int
+        Multiplications per kernel entry of the circuit evaluated.
+    evaluations : int
+        Kernels K(β) formed on all rows so far, each with an SVM per class; for the start a part of the rows
         and other scales of the same kernel are solved besides.
-    seconds : since the start.
-    method : which one made it, one of `METHODS`.
+    seconds : float
+        Since the start.
+    method : str
+        Which one made it: "newton", "interior" or "paper".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from spnmkl import SPNMKLClassifier
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = SPNMKLClassifier().fit(X / X.std(axis=0), y)
+    >>> model.history_[0].iteration, model.history_[0].method
+    (1, 'newton')
     """
 
     iteration: int
@@ -63,7 +87,23 @@ def methods_text(history: Sequence[Record], names: Mapping[str, str] = METHODS) 
 
 @dataclass(frozen=True)
 class Certificate:
-    """Objective P ≥ optimum ≥ dual bound D, recomputed from the data."""
+    """Objective P ≥ optimum ≥ dual bound D, recomputed from the data.
+
+    Attributes
+    ----------
+    objective : float
+        P of the weights and the SVM.
+    dual_bound : float
+        D, below which no weights can come; −inf where none is known.
+    gap : float
+        (P − D)/P.
+
+    Examples
+    --------
+    >>> from spnmkl import Certificate
+    >>> Certificate(objective=10.0, dual_bound=9.99, gap=0.001).gap
+    0.001
+    """
 
     objective: float
     dual_bound: float
@@ -76,18 +116,54 @@ class Solution:
 
     Attributes
     ----------
-    beta : weight of every product.
-    alpha : (n,), or (classes, n) one-vs-rest.
-    intercept : b, a float, or one per class.
-    objective, dual_bound, gap : P, D and (P − D)/P as `certify` recomputes them; D is −inf where no bound is known.
-    kkt_residual : per product, 0 at a stationary point (see `certificate.kkt_residuals`); the solver's own where it
-        looked at all terms there.
-    status : "optimal" (gap ≤ tol; with all β = 0 where C ≤ C_min), "stationary" (some p < 1, residual ≤ tol),
+    spn : SPN
+        The structure.
+    beta : dict from product to float
+        The weight of every product.
+    alpha : ndarray of shape (n,), or (classes, n) one-vs-rest
+        The SVM's multipliers.
+    intercept : float, or ndarray of shape (classes,)
+        The constant b of the decision function.
+    classes : ndarray of shape (classes,)
+        The labels, sorted.
+    objective, dual_bound, gap : float
+        P, D and (P − D)/P as `certify` recomputes them; D is −inf where no bound is known.
+    kkt_residual : dict from product to float
+        0 at a stationary point; the solver's own where it looked at all terms there.
+    status : str
+        "optimal" (gap ≤ tol; with all β = 0 where C ≤ C_min), "stationary" (some p < 1, residual ≤ tol),
         "iteration_limit", "time_limit", "interrupted", "precision" (rounding allows no more; the gap says what was
         reached), or "hand-set" (`inspection.refit`). Files of earlier versions may hold "stalled".
-    history : one record per outer iteration.
-    pruned : product → iteration at which its weight became zero for good.
-    witness_alpha, witness_beta : what proves the dual bound (α and β̃ of formulation, section 5).
+    history : tuple of Record
+        One record per outer iteration.
+    pruned : dict from product to int
+        The iteration at which its weight became zero for good.
+    y : ndarray of shape (n,)
+        The labels trained on.
+    C : ndarray of shape (n,)
+        The weight of every sample's loss.
+    lam : float
+        The weight of the regulariser.
+    p : dict from product to float
+        The exponents in use.
+    tol : float
+        The gap that was asked for.
+    solver : str
+        The solver that was asked for.
+    witness_alpha, witness_beta : ndarray and dict
+        What proves the dual bound (α and β̃ of formulation, section 5).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from spnmkl import solve, templates
+    >>> from spnmkl.kernels import fit_kernels
+    >>> X, y = load_wine(return_X_y=True)
+    >>> spn = templates.flat({"colour": [9, 10], "acids": [1, 5, 6]})
+    >>> kernels, fitted = fit_kernels(spn, X / X.std(axis=0))
+    >>> solution = solve(spn, kernels, y)
+    >>> solution.status, solution.gap <= solution.tol
+    ('optimal', True)
     """
 
     spn: SPN
@@ -111,6 +187,10 @@ class Solution:
     witness_alpha: Floats = field(repr=False)
     witness_beta: dict[str, float] = field(repr=False)
 
+    def _repr_html_(self) -> str:
+        """The drawing with its weights and the certificate, for notebooks."""
+        return figure(self)
+
     @property
     def untried(self) -> bool:
         """Whether it was stopped before there was any point: then weights of zero say nothing."""
@@ -130,7 +210,25 @@ class Solution:
         return self.alpha * np.where(codes == np.arange(len(self.classes))[:, None], 1.0, -1.0)
 
     def certify(self, kernels: Mapping[str, ArrayLike] | KernelSource, n_threads: int | None = None) -> Certificate:
-        """Recompute objective and gap from the kernels and what is stored, trusting no solver."""
+        """Recompute objective and gap from the kernels and what is stored, trusting no solver.
+
+        Parameters
+        ----------
+        kernels : mapping from leaf id to array-like of shape (n, n), or KernelSource
+            The kernels it was trained with.
+        n_threads : int, default=None
+            Cores to use; None for all.
+
+        Returns
+        -------
+        Certificate
+            Both sides of the proof.
+
+        Raises
+        ------
+        KernelError
+            A matrix is missing or of another size.
+        """
         with single_threaded_blas():
             problem = self.problem(kernels, n_threads)
             return certificate_of(
@@ -143,7 +241,25 @@ class Solution:
             )
 
     def problem(self, kernels: Mapping[str, ArrayLike] | KernelSource, n_threads: int | None = None) -> Problem:
-        """What was solved, over the kernels it was solved with; these were checked then, and are not again."""
+        """What was solved, over the kernels it was solved with; these were checked then, and are not again.
+
+        Parameters
+        ----------
+        kernels : mapping from leaf id to array-like of shape (n, n), or KernelSource
+            The kernels it was trained with.
+        n_threads : int, default=None
+            Cores to use; None for all.
+
+        Returns
+        -------
+        Problem
+            What solvers and the certificate read.
+
+        Raises
+        ------
+        KernelError
+            A matrix is missing or of another size.
+        """
         source = (
             _source(self.spn.kernels, kernels, self.alpha.shape[-1], "kernel")
             if isinstance(kernels, Mapping)
@@ -162,12 +278,24 @@ class Solution:
     def decision_function(
         self, cross_kernels: Mapping[str, ArrayLike] | KernelSource, n_threads: int | None = None
     ) -> Floats:
-        """(rows,) for two classes, (rows, classes) otherwise.
+        """The decision values of new samples.
 
         Parameters
         ----------
-        cross_kernels : leaf id → (rows, n) kernel between new samples and the n training samples; pruned leaves may
-            be left out.
+        cross_kernels : mapping from leaf id to array-like of shape (rows, n), or KernelSource
+            Kernels between new samples and the n training samples; pruned leaves may be left out.
+        n_threads : int, default=None
+            Cores to use; None for all.
+
+        Returns
+        -------
+        ndarray of shape (rows,), or (rows, classes) for more than two classes
+            Positive for the second class; the largest is the class otherwise.
+
+        Raises
+        ------
+        KernelError
+            A matrix is missing, of another size, or holds NaN.
         """
         circuit, W = self.active_circuit()
         if isinstance(cross_kernels, Mapping):
@@ -182,7 +310,15 @@ class Solution:
         return F[0] if len(F) == 1 else F.T
 
     def active_circuit(self) -> tuple[Circuit, Floats]:
-        """The compiled structure without its pruned paths, and the weights of its terms."""
+        """The compiled structure without its pruned paths, and the weights of its terms.
+
+        Returns
+        -------
+        circuit : Circuit
+            What is evaluated for a prediction.
+        weights : ndarray of shape (terms,)
+            The weight of every term.
+        """
         full = compile_circuit(self.spn)
         beta = np.array([self.beta[v] for v in full.products])
         circuit = full.restricted(beta > 0)

@@ -77,5 +77,5 @@ def test_compiling_a_small_part_is_not_announced(tmp_path: Path) -> None:
 
 
 def test_what_others_compile_is_not_ours(tmp_path: Path) -> None:
-    program = "import spnmkl, numba; spnmkl.compilation._UNNOTICED = 0.0; numba.njit(lambda x: x + 1)(2)"
+    program = "import spnmkl.circuit, numba; spnmkl.compilation._UNNOTICED = 0.0; numba.njit(lambda x: x + 1)(2)"
     assert run(program, NUMBA_CACHE_DIR=str(tmp_path)).stderr == ""

@@ -61,13 +61,28 @@ def methods_chart(
     Parameters
     ----------
     summary : DataFrame
-        With `method`, `mean`, `error` and `verdict`, as `Contest.summary` gives it.
+        With `method`, `mean`, `error` and `verdict`.
     reference : str
         The method that others are tested against: a diamond, where they have circles. A triangle up or down marks what
         is better or worse by more than chance.
-    measure : {"accuracy", "auc"}
-    grey : bool
+    measure : {"accuracy", "auc"}, default="accuracy"
+        What was measured.
+    grey : bool, default=False
         Without colours, for print.
+
+    Returns
+    -------
+    altair.LayerChart
+        The chart.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from spnmkl.charts import methods_chart, to_svg
+    >>> summary = pd.DataFrame({"method": ["mine", "SVM"], "mean": [0.9, 0.8], "error": [0.01, 0.02]})
+    >>> summary["verdict"] = ["", "worse"]
+    >>> to_svg(methods_chart(summary, "mine")).startswith("<svg")
+    True
     """
     table = _methods_table(summary, reference)
     kinds, colours = ["reference", "other"], (["#000000", "#595959"] if grey else [COLOURS[1], COLOURS[0]])
@@ -142,6 +157,19 @@ def learning_chart(curve: pd.DataFrame) -> alt.LayerChart:
     ----------
     curve : DataFrame
         With `rows`, `method`, `mean` and `error`.
+
+    Returns
+    -------
+    altair.LayerChart
+        The chart.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from spnmkl.charts import learning_chart, to_svg
+    >>> curve = pd.DataFrame({"rows": [50, 100], "method": "mine", "mean": [0.8, 0.9], "error": [0.02, 0.01]})
+    >>> to_svg(learning_chart(curve)).startswith("<svg")
+    True
     """
     error = curve["error"].fillna(0.0)
     table = curve[["rows", "mean", "error"]].assign(

@@ -29,10 +29,24 @@ def heatmap_chart(image: ArrayLike, boundaries: Sequence[float], classes: Iterab
 
     Parameters
     ----------
-    image : array of shape (cells, cells)
+    image : array-like of shape (cells, cells)
+        The values, rows sorted by class.
     boundaries : sequence of float
         Where each class ends, in cells; the last is the number of cells.
-    classes : sequence
+    classes : iterable
+        The classes in the order of the rows.
+
+    Returns
+    -------
+    altair.LayerChart
+        The chart.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from spnmkl.charts import heatmap_chart, to_svg
+    >>> to_svg(heatmap_chart(np.eye(4), [2, 4], ["no", "yes"])).startswith("<svg")
+    True
     """
     cells = np.asarray(image, dtype=float)
     low, high = float(np.nanmin(cells)), float(np.nanmax(cells))
@@ -100,7 +114,24 @@ def ranking_chart(ranking: pd.DataFrame, kind: str = "view", most: int = MOST_RA
     ranking : DataFrame
         With `kind`, `id`, `name`, `share of the decision`, `share of Σg`, and after a cross-validation
         `spread over folds`, drawn to both sides of the dots, and `survival`.
-    kind : {"view", "kernel"}
+    kind : {"view", "kernel"}, default="view"
+        Which of the rows to show.
+    most : int, default=20
+        The most to show.
+
+    Returns
+    -------
+    altair.LayerChart
+        The chart.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from spnmkl.charts import ranking_chart, to_svg
+    >>> ranking = pd.DataFrame({"kind": "view", "id": ["a", "b"], "name": ["A", "B"]})
+    >>> ranking = ranking.assign(**{"share of the decision": [0.7, 0.3], "share of Σg": [0.6, 0.4]})
+    >>> to_svg(ranking_chart(ranking)).startswith("<svg")
+    True
     """
     table = ranking[ranking["kind"] == kind].head(most)
     titles = unique_names(table["id"], dict(zip(table["id"], table["name"], strict=True)))
@@ -142,11 +173,26 @@ def pushes_chart(
     Parameters
     ----------
     pushes : DataFrame
-        With `what`, `class` and `push`, as `sample_paths` gives it; the pushes towards a class add up to its decision.
-    classes : sequence
+        With `what`, `class` and `push`; the pushes towards a class add up to its decision.
+    classes : iterable
         All classes in order. With two, each bar has the colour of the class that it pushes to.
-    of : optional
-        The class to show, by default the last.
+    of : hashable, default=None
+        The class to show; None for the last.
+    most : int, default=30
+        The most bars to show.
+
+    Returns
+    -------
+    altair.Chart
+        The chart.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from spnmkl.charts import pushes_chart, to_svg
+    >>> pushes = pd.DataFrame({"what": ["size", "colour"], "class": "yes", "push": [0.8, -0.3]})
+    >>> to_svg(pushes_chart(pushes, ["no", "yes"])).startswith("<svg")
+    True
     """
     classes = list(classes)
     of = classes[-1] if of is None else of

@@ -59,18 +59,95 @@ AnyChart = alt.Chart | alt.LayerChart
 
 
 def to_svg(chart: AnyChart, width: int = WIDTH) -> str:
-    """The chart as SVG on white; `width` is for a chart that has none of its own."""
+    """The chart as SVG on white.
+
+    Parameters
+    ----------
+    chart : altair.Chart or altair.LayerChart
+        As the functions here give it.
+    width : int, default=640
+        For a chart that has none of its own.
+
+    Returns
+    -------
+    str
+        The SVG.
+
+    Raises
+    ------
+    SPNMKLError
+        The package vl-convert-python is not installed.
+
+    Examples
+    --------
+    >>> import altair as alt, pandas as pd
+    >>> from spnmkl.charts import to_svg
+    >>> to_svg(alt.Chart(pd.DataFrame({"x": [1]})).mark_point().encode(x="x:Q")).startswith("<svg")
+    True
+    """
     return str(_converter().vegalite_to_svg(_spec(chart, width), config=_CONFIG, allowed_base_urls=[]))
 
 
 def to_png(chart: AnyChart, width: int = WIDTH, scale: float = 2.0) -> bytes:
-    """The chart in pixels, `scale` of them per unit."""
+    """The chart in pixels.
+
+    Parameters
+    ----------
+    chart : altair.Chart or altair.LayerChart
+        As the functions here give it.
+    width : int, default=640
+        For a chart that has none of its own.
+    scale : float, default=2.0
+        Pixels per unit.
+
+    Returns
+    -------
+    bytes
+        The PNG.
+
+    Raises
+    ------
+    SPNMKLError
+        The package vl-convert-python is not installed.
+
+    Examples
+    --------
+    >>> import altair as alt, pandas as pd
+    >>> from spnmkl.charts import to_png
+    >>> to_png(alt.Chart(pd.DataFrame({"x": [1]})).mark_point().encode(x="x:Q"))[1:4]
+    b'PNG'
+    """
     spec = _spec(chart, width)
     return bytes(_converter().vegalite_to_png(spec, config=_CONFIG, allowed_base_urls=[], scale=scale))
 
 
 def to_html(chart: AnyChart, width: int = WIDTH) -> str:
-    """The chart as a page of its own with its tooltips, which needs no internet."""
+    """The chart as a page of its own with its tooltips, which needs no internet.
+
+    Parameters
+    ----------
+    chart : altair.Chart or altair.LayerChart
+        As the functions here give it.
+    width : int, default=640
+        For a chart that has none of its own.
+
+    Returns
+    -------
+    str
+        The page.
+
+    Raises
+    ------
+    SPNMKLError
+        The package vl-convert-python is not installed.
+
+    Examples
+    --------
+    >>> import altair as alt, pandas as pd
+    >>> from spnmkl.charts import to_html
+    >>> "<html" in to_html(alt.Chart(pd.DataFrame({"x": [1]})).mark_point().encode(x="x:Q"))
+    True
+    """
     # The menu keeps what works offline: no link to an editor on the internet.
     options = {"renderer": "svg", "config": _CONFIG, "actions": {"export": True, "source": False, "editor": False}}
     # Written by hand, because vl-convert's own page takes a tag in a name for markup.

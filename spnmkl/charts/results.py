@@ -26,7 +26,20 @@ def class_balance_chart(balance: pd.DataFrame) -> alt.LayerChart:
     Parameters
     ----------
     balance : DataFrame
-        With `class`, `rows` and `share`, as `class_balance` gives it.
+        With `class`, `rows` and `share`.
+
+    Returns
+    -------
+    altair.LayerChart
+        The chart.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from spnmkl.charts import class_balance_chart, to_svg
+    >>> balance = pd.DataFrame({"class": ["no", "yes"], "rows": [30, 70], "share": [0.3, 0.7]})
+    >>> to_svg(class_balance_chart(balance)).startswith("<svg")
+    True
     """
     names = distinct(balance["class"])
     order = [names[k] for k in np.argsort(-balance["rows"].to_numpy(), kind="stable")]
@@ -49,7 +62,20 @@ def confusion_chart(confusion: pd.DataFrame) -> alt.LayerChart:
     Parameters
     ----------
     confusion : DataFrame
-        Counts, true classes by answers, as `Scores.confusion`.
+        Counts, true classes by answers.
+
+    Returns
+    -------
+    altair.LayerChart
+        The chart.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from spnmkl.charts import confusion_chart, to_svg
+    >>> counts = pd.DataFrame([[8, 2], [1, 9]], index=["no", "yes"], columns=["no", "yes"])
+    >>> to_svg(confusion_chart(counts)).startswith("<svg")
+    True
     """
     names = distinct(confusion.index)
     counts = confusion.to_numpy()
@@ -91,9 +117,23 @@ def roc_chart(roc: pd.DataFrame, classes: Iterable[Hashable] | None = None) -> a
     Parameters
     ----------
     roc : DataFrame
-        With `false positive rate`, `true positive rate` and `class`, as `Scores.roc` gives it.
-    classes : sequence, optional
-        All classes in order, so that each has the colour it has elsewhere.
+        With `false positive rate`, `true positive rate` and `class`.
+    classes : iterable, default=None
+        All classes in order, so that each has the colour it has elsewhere; None for those of the table.
+
+    Returns
+    -------
+    altair.LayerChart
+        The chart.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from spnmkl.charts import roc_chart, to_svg
+    >>> rates = {"false positive rate": [0.0, 0.2, 1.0], "true positive rate": [0.0, 0.9, 1.0]}
+    >>> roc = pd.DataFrame(rates | {"class": "yes"})
+    >>> to_svg(roc_chart(roc)).startswith("<svg")
+    True
     """
     found = list(dict.fromkeys(roc["class"]))
     names = class_names(found if classes is None else classes)
@@ -133,8 +173,22 @@ def projection_chart(table: pd.DataFrame, classes: Iterable[Hashable] | None = N
     ----------
     table : DataFrame
         With `x`, `y`, `class`, `predicted`, `part` ("train" or "test"), `right` and `row`.
-    classes : sequence, optional
-        All classes in order, so that each has the colour it has elsewhere.
+    classes : iterable, default=None
+        All classes in order, so that each has the colour it has elsewhere; None for those of the table.
+
+    Returns
+    -------
+    altair.LayerChart
+        The chart.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from spnmkl.charts import projection_chart, to_svg
+    >>> table = pd.DataFrame({"x": [0.0, 1.0], "y": [1.0, 0.0], "class": ["no", "yes"], "predicted": ["no", "no"]})
+    >>> table = table.assign(part=["train", "test"], right=[True, False], row=[0, 1])
+    >>> to_svg(projection_chart(table)).startswith("<svg")
+    True
     """
     names = class_names(chain(table["class"], table["predicted"]) if classes is None else classes)
     domain = list(names.values())

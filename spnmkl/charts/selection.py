@@ -22,8 +22,22 @@ def cv_chart(result: CrossValidation, chosen: float | None = None) -> alt.LayerC
     ----------
     result : CrossValidation
         Also one that is still going on.
-    chosen : float, optional
-        By default the best of the result.
+    chosen : float, default=None
+        The C to mark; None for the best of the result.
+
+    Returns
+    -------
+    altair.LayerChart
+        The chart.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from spnmkl.charts import cv_chart, to_svg
+    >>> from spnmkl.selection import CrossValidation
+    >>> result = CrossValidation(np.array([0.1, 1.0]), np.array([[0.7, 0.8], [0.9, 0.8]]), {}, best_C=1.0)
+    >>> to_svg(cv_chart(result)).startswith("<svg")
+    True
     """
     done = ~np.isnan(result.mean)
     mean, error = result.mean[done], np.nan_to_num(result.standard_error[done])
@@ -48,7 +62,32 @@ def cv_chart(result: CrossValidation, chosen: float | None = None) -> alt.LayerC
 
 
 def stability_chart(result: CrossValidation, names: Mapping[str, str], most: int = MOST_SHOWN) -> alt.LayerChart:
-    """The weight of every product in each fold at the best C, the mean as a bar; the heaviest products only."""
+    """The weight of every product in each fold at the best C, the mean as a bar; the heaviest products only.
+
+    Parameters
+    ----------
+    result : CrossValidation
+        As `cross_validate_C` gives it.
+    names : mapping from product to text
+        What the products are called, such as `SPN.names`.
+    most : int, default=20
+        The most to show.
+
+    Returns
+    -------
+    altair.LayerChart
+        The chart.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from spnmkl.charts import stability_chart, to_svg
+    >>> from spnmkl.selection import CrossValidation
+    >>> scores = np.array([[0.7, 0.8]])
+    >>> result = CrossValidation(np.array([1.0]), scores, {"p1": np.array([[0.4, 0.5]])}, best_C=1.0)
+    >>> to_svg(stability_chart(result, {"p1": "β₁"})).startswith("<svg")
+    True
+    """
     k = int(np.argmin(np.abs(result.C - result.best_C)))
     done = ~np.isnan(result.scores[k])
     folds = {v: weights[k][done] for v, weights in result.beta.items()}
@@ -108,11 +147,31 @@ def path_chart(
     Parameters
     ----------
     path : RegularizationPath
+        As `regularization_path` gives it.
     names : mapping from product to text
-    chosen : float, optional
+        What the products are called, such as `SPN.names`.
+    chosen : float, default=None
         The C in use, marked by a line.
-    C_min : float, optional
+    C_min : float, default=None
         Below it every weight is zero; infinite where that is so at any C.
+
+    Returns
+    -------
+    altair.LayerChart
+        The chart.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from spnmkl import regularization_path, templates
+    >>> from spnmkl.charts import path_chart, to_svg
+    >>> from spnmkl.kernels import fit_kernels
+    >>> X, y = load_wine(return_X_y=True)
+    >>> spn = templates.flat({"colour": [9, 10], "acids": [1, 5, 6]})
+    >>> kernels, fitted = fit_kernels(spn, X / X.std(axis=0))
+    >>> path = regularization_path(spn, kernels, y, [0.1, 1.0, 10.0])
+    >>> to_svg(path_chart(path, spn.names)).startswith("<svg")
+    True
     """
     largest = {v: float(weights.max()) for v, weights in path.beta.items()}
     order = heaviest(largest, MOST_COLOURED + MOST_GREY)

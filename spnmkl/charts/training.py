@@ -40,9 +40,25 @@ def convergence_chart(records: Sequence[Record], tol: float | None = None, by: A
     ----------
     records : sequence of Record
         One for each outer iteration, as the callback of `solve` gets them.
-    tol : float, optional
+    tol : float, default=None
         The gap to reach, drawn as a dashed line.
-    by : {"iteration", "seconds"}
+    by : {"iteration", "seconds"}, default="iteration"
+        What stands on the x axis.
+
+    Returns
+    -------
+    altair.LayerChart
+        The chart.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from spnmkl import SPNMKLClassifier
+    >>> from spnmkl.charts import convergence_chart, to_svg
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = SPNMKLClassifier().fit(X / X.std(axis=0), y)
+    >>> to_svg(convergence_chart(model.history_, tol=model.tol)).startswith("<svg")
+    True
     """
     changes = _changes(records, by)
     records = thinned(records, MOST_RECORDS)
@@ -60,7 +76,33 @@ def convergence_chart(records: Sequence[Record], tol: float | None = None, by: A
 def compare_convergence_chart(
     runs: Mapping[str, Sequence[Record]], tol: float | None = None, by: Along = "seconds"
 ) -> alt.LayerChart:
-    """The relative gaps of several trainings over each other; unlike objectives, gaps compare across settings."""
+    """The relative gaps of several trainings over each other; unlike objectives, gaps compare across settings.
+
+    Parameters
+    ----------
+    runs : mapping from name to sequence of Record
+        The histories.
+    tol : float, default=None
+        The gap to reach, drawn as a dashed line.
+    by : {"iteration", "seconds"}, default="seconds"
+        What stands on the x axis.
+
+    Returns
+    -------
+    altair.LayerChart
+        The chart.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from spnmkl import SPNMKLClassifier
+    >>> from spnmkl.charts import compare_convergence_chart, to_svg
+    >>> X, y = load_wine(return_X_y=True)
+    >>> models = [SPNMKLClassifier(solver=solver).fit(X / X.std(axis=0), y) for solver in ("newton", "interior")]
+    >>> runs = {model.solver: model.history_ for model in models}
+    >>> to_svg(compare_convergence_chart(runs)).startswith("<svg")
+    True
+    """
     names = unique_names(runs, {})
     parts = [_told(thin, by, names[run], _gaps(thin)) for run, thin in _thinned(runs).items()]
     return _gap_lines(pd.concat(parts, ignore_index=True), by, list(names.values()), tol).properties(height=280)
@@ -72,8 +114,26 @@ def weights_chart(records: Sequence[Record], names: Mapping[str, str], by: Along
     Parameters
     ----------
     records : sequence of Record
+        One for each outer iteration.
     names : mapping from product to text
         What the products are called; one that is missing is called by its id.
+    by : {"iteration", "seconds"}, default="iteration"
+        What stands on the x axis.
+
+    Returns
+    -------
+    altair.LayerChart
+        The chart.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from spnmkl import SPNMKLClassifier
+    >>> from spnmkl.charts import to_svg, weights_chart
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = SPNMKLClassifier().fit(X / X.std(axis=0), y)
+    >>> to_svg(weights_chart(model.history_, model.spn_.names)).startswith("<svg")
+    True
     """
     records = thinned(records, MOST_RECORDS)
     last = records[-1].beta if records else {}

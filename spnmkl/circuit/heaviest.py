@@ -23,9 +23,23 @@ class WeightedPath:
 
     Attributes
     ----------
-    path : the path as `SPN.paths` lists it, in the order in which its nodes are visited.
-    g : Π_v β_v^{e_mv}.
-    share : g / Σ g over all paths.
+    path : Path
+        The path as `SPN.paths` lists it, in the order in which its nodes are visited.
+    g : float
+        Π_v β_v^{e_mv}.
+    share : float
+        g / Σ g over all paths.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from spnmkl import SPNMKLClassifier
+    >>> from spnmkl.inspection import heaviest_paths
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = SPNMKLClassifier().fit(X / X.std(axis=0), y)
+    >>> path = heaviest_paths(model.solution_, k=1)[0]
+    >>> 0 < float(path.share) <= 1, len(path.leaves)
+    (True, 1)
     """
 
     path: Path

@@ -15,17 +15,57 @@ _COPIED_ROWS = 64
 
 
 class KernelSource(Protocol):
-    """Base kernels between `shape[0]` rows and `shape[1]` columns; for training both are the n samples."""
+    """Base kernels between `shape[0]` rows and `shape[1]` columns, read in tiles; for training both are the n samples.
+
+    Anything with these three may take the place of matrices in `solve`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from spnmkl import solve, templates
+    >>> class Gram:
+    ...     def __init__(self, X):
+    ...         self.X, self.shape = X, (len(X), len(X))
+    ...     def tiles(self, leaves, rows, columns):
+    ...         column = {"k1": 0, "k2": 1}
+    ...         return [np.outer(self.X[rows, column[v]], self.X[columns, column[v]]) for v in leaves]
+    ...     def rows_per_tile(self):
+    ...         return 64
+    >>> X = np.random.default_rng(0).normal(size=(60, 2))
+    >>> solve(templates.flat([0, 1]), Gram(X), X[:, 0] > 0, C=10.0).status
+    'optimal'
+    """
 
     @property
-    def shape(self) -> tuple[int, int]: ...
+    def shape(self) -> tuple[int, int]:
+        """(rows, columns)."""
+        ...
 
     def tiles(self, leaves: Sequence[str], rows: slice, columns: slice) -> list[Floats]:
-        """One array per leaf, float64, with contiguous rows. It must stay unchanged while the caller holds it."""
+        """The values of some rows and columns.
+
+        Parameters
+        ----------
+        leaves : sequence of str
+            Which kernels.
+        rows, columns : slice
+            Which part.
+
+        Returns
+        -------
+        list of ndarray
+            One array per leaf, float64, with contiguous rows. It must stay unchanged while the caller holds it.
+        """
         ...
 
     def rows_per_tile(self) -> int:
-        """How many whole rows to ask for at a time, at most; shorter rows may be more."""
+        """How many whole rows to ask for at a time, at most; shorter rows may be more.
+
+        Returns
+        -------
+        int
+            The number of rows.
+        """
         ...
 
 
@@ -46,20 +86,55 @@ def is_computed(source: KernelSource) -> TypeGuard[ComputedSource]:
 
 
 class MatrixSource:
-    """Kernel matrices held in memory, used where they lie."""
+    """Kernel matrices held in memory, used where they lie.
+
+    Parameters
+    ----------
+    matrices : mapping from leaf id to ndarray of shape (rows, columns)
+        The kernels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from spnmkl.kernels import MatrixSource
+    >>> MatrixSource({"k1": np.eye(3)}).shape
+    (3, 3)
+    """
 
     def __init__(self, matrices: Mapping[str, Floats]) -> None:
         self.matrices = {leaf: np.ascontiguousarray(K, dtype=np.float64) for leaf, K in matrices.items()}
 
     @property
     def shape(self) -> tuple[int, int]:
+        """(rows, columns)."""
         n_rows, n_columns = next(iter(self.matrices.values())).shape
         return n_rows, n_columns
 
     def tiles(self, leaves: Sequence[str], rows: slice, columns: slice) -> list[Floats]:
+        """The values of some rows and columns.
+
+        Parameters
+        ----------
+        leaves : sequence of str
+            Which kernels.
+        rows, columns : slice
+            Which part.
+
+        Returns
+        -------
+        list of ndarray
+            One per leaf, not copied.
+        """
         return [self.matrices[leaf][rows, columns] for leaf in leaves]
 
     def rows_per_tile(self) -> int:
+        """How many whole rows to ask for at a time.
+
+        Returns
+        -------
+        int
+            All of them.
+        """
         return self.shape[0]
 
 

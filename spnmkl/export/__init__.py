@@ -2,7 +2,7 @@
 
 from spnmkl.export.code import to_python
 from spnmkl.export.html import pyvis_network, to_html
-from spnmkl.export.picture import to_png, to_svg
+from spnmkl.export.picture import side_by_side, to_png, to_svg
 from spnmkl.export.text import kernel_text
 
-__all__ = ["kernel_text", "pyvis_network", "to_html", "to_png", "to_python", "to_svg"]
+__all__ = ["kernel_text", "pyvis_network", "side_by_side", "to_html", "to_png", "to_python", "to_svg"]

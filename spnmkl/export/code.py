@@ -26,9 +26,20 @@ def to_python(spn: SPN) -> str:
     written where numbering would not give the same ones; positions are left out. A drawing that no expression
     describes (several roots, a cycle) is written as a dictionary.
 
+    Parameters
+    ----------
+    spn : SPN
+        Any drawing, also one that is not valid.
+
+    Returns
+    -------
+    str
+        Python.
+
     Examples
     --------
-    >>> from spnmkl.structure import templates
+    >>> from spnmkl import templates
+    >>> from spnmkl.export import to_python
     >>> print(to_python(templates.flat({"size": ["height", "width"], "colour": [2]})))
     from spnmkl import SPN, Kernel, Product, Sum
     <BLANKLINE>

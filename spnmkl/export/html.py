@@ -26,6 +26,32 @@ def pyvis_network(spn: SPN, *, beta: Mapping[str, float] | None = None, theme: s
 
     A node carries, besides the attributes that vis-network knows, its `kind` and a `look` with all that is needed to
     draw it as in the paper's figure. Its `title` is plain text.
+
+    Parameters
+    ----------
+    spn : SPN
+        Any drawing, also one that is not valid.
+    beta : mapping from product to float, default=None
+        The weights of the products.
+    theme : {"light", "dark"}, default="light"
+        The colours.
+
+    Returns
+    -------
+    pyvis.network.Network
+        The network.
+
+    Raises
+    ------
+    SPNMKLError
+        The package pyvis is not installed.
+
+    Examples
+    --------
+    >>> from spnmkl import templates
+    >>> from spnmkl.export import pyvis_network
+    >>> len(pyvis_network(templates.figure1()).nodes)
+    20
     """
     pyvis = optional("pyvis.network", "pyvis", "A web page")
     colours = find_theme(theme)
@@ -51,9 +77,27 @@ def to_html(spn: SPN, *, beta: Mapping[str, float] | None = None, theme: str = "
     ----------
     spn : SPN
         Any drawing, also one that is not valid.
-    beta : mapping of str to float, optional
+    beta : mapping from product to float, default=None
         The weights of the products: they set size and colour, and what they prune is grey.
-    theme : {"light", "dark"}
+    theme : {"light", "dark"}, default="light"
+        The colours.
+
+    Returns
+    -------
+    str
+        The page.
+
+    Raises
+    ------
+    SPNMKLError
+        The package pyvis or jinja2 is not installed.
+
+    Examples
+    --------
+    >>> from spnmkl import templates
+    >>> from spnmkl.export import to_html
+    >>> "<html" in to_html(templates.figure1())
+    True
     """
     jinja2 = optional("jinja2", "jinja2", "A web page")
     network = pyvis_network(spn, beta=beta, theme=theme)

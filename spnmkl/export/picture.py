@@ -32,11 +32,29 @@ def to_svg(
     spn : SPN
         Any drawing, also one that is not valid. Its nodes are drawn where they were put; all are laid out in layers
         where one of them has no position.
-    beta : mapping of str to float, optional
+    beta : mapping from product to float, default=None
         The weights of the products: they set size and colour, and what they prune is grey.
-    highlight : Path or collection of str, optional
+    highlight : Path or collection of str, default=None
         A path, or nodes with the edges between them, to be shown in red.
-    theme : {"light", "dark"}
+    theme : {"light", "dark"}, default="light"
+        The colours.
+
+    Returns
+    -------
+    str
+        The SVG.
+
+    Raises
+    ------
+    ParameterError
+        There is no such theme.
+
+    Examples
+    --------
+    >>> from spnmkl import templates
+    >>> from spnmkl.export import to_svg
+    >>> to_svg(templates.figure1()).startswith("<svg")
+    True
     """
     colours = find_theme(theme)
     nodes, edges = drawn(spn, beta, highlight, theme)
@@ -56,7 +74,38 @@ def to_png(
     theme: str = "light",
     scale: float = 2.0,
 ) -> bytes:
-    """The picture of `to_svg` in pixels, `scale` of them per unit; fewer where the picture would be huge."""
+    """The picture of `to_svg` in pixels.
+
+    Parameters
+    ----------
+    spn : SPN
+        Any drawing, also one that is not valid.
+    beta : mapping from product to float, default=None
+        The weights of the products.
+    highlight : Path or collection of str, default=None
+        What to show in red.
+    theme : {"light", "dark"}, default="light"
+        The colours.
+    scale : float, default=2.0
+        Pixels per unit; fewer where the picture would be huge.
+
+    Returns
+    -------
+    bytes
+        The PNG.
+
+    Raises
+    ------
+    SPNMKLError
+        The package vl-convert-python is not installed.
+
+    Examples
+    --------
+    >>> from spnmkl import templates
+    >>> from spnmkl.export import to_png
+    >>> to_png(templates.figure1())[1:4]
+    b'PNG'
+    """
     vl_convert = optional("vl_convert", "vl-convert-python", "A PNG picture")
     svg = to_svg(spn, beta=beta, highlight=highlight, theme=theme)
     root = ET.fromstring(svg)
@@ -69,9 +118,22 @@ def side_by_side(pictures: Mapping[str, str], columns: int = 2) -> str:
 
     Parameters
     ----------
-    pictures : mapping of str to str
-        Name → SVG.
-    columns : int
+    pictures : mapping from name to str
+        The SVGs.
+    columns : int, default=2
+        How many stand in a row.
+
+    Returns
+    -------
+    str
+        The SVG.
+
+    Examples
+    --------
+    >>> from spnmkl import templates
+    >>> from spnmkl.export import side_by_side, to_svg
+    >>> "flat sum" in side_by_side({"flat sum": to_svg(templates.flat([0, 1]))})
+    True
     """
     ET.register_namespace("", _SVG)
     drawn = {name: ET.fromstring(svg) for name, svg in pictures.items()}

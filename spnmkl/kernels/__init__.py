@@ -1,5 +1,6 @@
 """Base kernels by name: parameters, normalisation, matrices for training and for new samples."""
 
+from spnmkl.circuit.source import KernelSource, MatrixSource
 from spnmkl.kernels.fitting import (
     FittedKernel,
     cross_kernels,
@@ -18,6 +19,8 @@ __all__ = [
     "NORMALIZATIONS",
     "CrossSource",
     "FittedKernel",
+    "KernelSource",
+    "MatrixSource",
     "Parameter",
     "TileSource",
     "alignment",

@@ -30,14 +30,28 @@ class FittedKernel:
     Attributes
     ----------
     spec : KernelSpec
+        What the leaf asked for.
     params : dict
         All parameters as numbers: defaults filled in, "scale" and "median" resolved.
     columns : tuple of int or None
         The columns it sees, None for all.
     X_ref : ndarray of shape (n_train, n_features)
         Training rows, all columns: one array that the kernels of a structure share.
+    statistics : Statistics
+        What the normalisation learned.
     rows : ndarray of int or None
         The rows of `X_ref` that are references, None for all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from spnmkl.kernels import fit_kernel
+    >>> from spnmkl.structure import KernelSpec
+    >>> fitted, K = fit_kernel(KernelSpec("rbf"), np.array([[0.0], [1.0], [2.0]]))
+    >>> fitted.params
+    {'gamma': 1.5}
+    >>> fitted.cross(np.array([[1.0]])).round(3)
+    array([[0.223, 1.   , 0.223]])
     """
 
     spec: KernelSpec
@@ -49,6 +63,7 @@ class FittedKernel:
 
     @property
     def n_reference(self) -> int:
+        """The number of reference rows."""
         return len(self.X_ref) if self.rows is None else len(self.rows)
 
     @property
@@ -62,21 +77,40 @@ class FittedKernel:
         Parameters
         ----------
         X : ndarray of shape (m, n_features)
+            All columns of training, in the same order.
 
         Returns
         -------
         K : ndarray of shape (m, n_reference)
+            The kernel values.
         """
         return cross_kernels({"": self}, X)[""]
 
     def restrict(self, rows: np.ndarray) -> "FittedKernel":
-        """Keep only some references, such as support vectors; the columns of `cross` follow their order."""
+        """Keep only some references, such as support vectors.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+            Which of the references to keep.
+
+        Returns
+        -------
+        FittedKernel
+            The columns of its `cross` follow the order of `rows`.
+        """
         rows = np.asarray(rows)
         kept = np.arange(self.n_reference)[rows] if self.rows is None else self.rows[rows]
         return replace(self, rows=kept, statistics=self.statistics.restrict(rows))
 
     def state(self) -> dict[str, Any]:
-        """All but `X_ref` as values that JSON can hold and float64 arrays."""
+        """All but `X_ref` as values that JSON can hold and float64 arrays.
+
+        Returns
+        -------
+        dict
+            What `from_state` reads.
+        """
         return {
             "kernel": self.spec.kernel,
             "given": dict(self.spec.params),
@@ -90,7 +124,20 @@ class FittedKernel:
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any], X_ref: np.ndarray) -> "FittedKernel":
-        """The kernel that `state` described, on the same reference rows."""
+        """The kernel that `state` described, on the same reference rows.
+
+        Parameters
+        ----------
+        state : mapping
+            As `state` gave it.
+        X_ref : ndarray of shape (n_train, n_features)
+            The training rows.
+
+        Returns
+        -------
+        FittedKernel
+            The kernel as it was.
+        """
         registry.get(state["kernel"])
         features, columns, rows = state["features"], state["columns"], state["rows"]
         spec = KernelSpec(
@@ -138,9 +185,10 @@ def fit_kernel(
     Parameters
     ----------
     spec : KernelSpec
+        Which kernel, its parameters, columns and normalisation.
     X : ndarray of shape (n, n_features)
         float64; referred to by the result, not copied.
-    feature_names : sequence of str, optional
+    feature_names : sequence of str, default=None
         Names of the columns, for specifications that use them.
 
     Returns
@@ -149,6 +197,23 @@ def fit_kernel(
         For kernel values of new samples.
     K : ndarray of shape (n, n)
         float64, C-contiguous, exactly symmetric, normalised.
+
+    Raises
+    ------
+    KernelError
+        The kernel, a parameter or a column does not exist, or its values are no kernel.
+    DataError
+        X is no table of finite numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from spnmkl.kernels import fit_kernel
+    >>> from spnmkl.structure import KernelSpec
+    >>> fitted, K = fit_kernel(KernelSpec("linear"), np.array([[1.0, 0.0], [1.0, 1.0]]))
+    >>> K.round(3)
+    array([[1.   , 0.707],
+           [0.707, 1.   ]])
     """
     X = _check_rows(X, feature_names)
     available = DataColumns.of(feature_names, X.shape[1])
@@ -164,7 +229,7 @@ def fit_kernels(
     leaves: Iterable[str] | None = None,
     tick: Callable[[int, int], object] | None = None,
 ) -> tuple[dict[str, np.ndarray], dict[str, FittedKernel]]:
-    """Compute the training matrices of the leaves.
+    """Compute the training matrices of a structure.
 
     Leaves with equal specifications get the same array object, and leaves that differ in parameters only
     share the distances or inner products that they start from.
@@ -172,17 +237,42 @@ def fit_kernels(
     Parameters
     ----------
     spn : SPN
+        The structure.
     X : ndarray of shape (n, n_features)
-    feature_names : sequence of str, optional
-    leaves : iterable of str, optional
-        The leaves to compute; all by default.
-    tick : callable, optional
+        The training rows; referred to by the result, not copied.
+    feature_names : sequence of str, default=None
+        Names of the columns, for leaves that use them.
+    leaves : iterable of str, default=None
+        The leaves to compute; None for all.
+    tick : callable, default=None
         Called with how many matrices are done, and how many there will be, after each; it may raise to stop.
 
     Returns
     -------
     matrices : dict from leaf id to ndarray of shape (n, n)
+        What `solve` takes.
     fitted : dict from leaf id to FittedKernel
+        What `cross_kernels` takes, for new samples.
+
+    Raises
+    ------
+    KernelError
+        A kernel, a parameter or a column does not exist, or the values are no kernel.
+    DataError
+        X is no table of finite numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from spnmkl import templates
+    >>> from spnmkl.kernels import cross_kernels, fit_kernels
+    >>> X = np.random.default_rng(0).normal(size=(50, 3))
+    >>> spn = templates.flat(["a", "b", "c"])
+    >>> matrices, fitted = fit_kernels(spn, X, feature_names=["a", "b", "c"])
+    >>> {leaf: K.shape for leaf, K in matrices.items()}
+    {'k1': (50, 50), 'k2': (50, 50), 'k3': (50, 50)}
+    >>> cross_kernels(fitted, X[:4])["k1"].shape
+    (4, 50)
     """
     X, specs, names = checked_specs(spn, X, feature_names, leaves)
     done: dict[KernelSpec, tuple[FittedKernel, np.ndarray]] = {}
@@ -220,8 +310,36 @@ def base_groups(specs: Iterable[KernelSpec], available: DataColumns) -> list[tup
 def cross_kernels(fitted: Mapping[T, FittedKernel], X: np.ndarray, lend: Lend = np.empty) -> dict[T, np.ndarray]:
     """`FittedKernel.cross` for all leaves at once, with what they share computed once.
 
-    A leaf fitted with another in one object gets the same array. Call it on tiles of rows: it holds
-    len(fitted) arrays of shape (len(X), n_reference), in memory that `lend` gives.
+    Call it on tiles of rows: it holds len(fitted) arrays of shape (len(X), n_reference).
+
+    Parameters
+    ----------
+    fitted : mapping from leaf to FittedKernel
+        As `fit_kernels` gives them.
+    X : ndarray of shape (m, n_features)
+        New samples, all columns of training in the same order.
+    lend : callable, default=np.empty
+        From a shape to an array to write to, for who wants to use memory again.
+
+    Returns
+    -------
+    dict from leaf to ndarray of shape (m, n_reference)
+        A leaf fitted with another in one object gets the same array.
+
+    Raises
+    ------
+    DataError
+        X has other columns than in training.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from spnmkl import templates
+    >>> from spnmkl.kernels import cross_kernels, fit_kernels
+    >>> X = np.random.default_rng(0).normal(size=(50, 2))
+    >>> matrices, fitted = fit_kernels(templates.flat([0, 1]), X)
+    >>> bool(np.allclose(cross_kernels(fitted, X)["k2"], matrices["k2"]))
+    True
     """
     X = _check_rows(X)
     unique = {id(kernel): kernel for kernel in fitted.values()}
@@ -234,7 +352,27 @@ def cross_kernels(fitted: Mapping[T, FittedKernel], X: np.ndarray, lend: Lend = 
 def restrict_kernels(fitted: Mapping[T, FittedKernel], rows: np.ndarray) -> dict[T, FittedKernel]:
     """Restrict the kernels of `fit_kernels` to some references and drop the training rows none of them needs.
 
-    They still share one `X_ref`: the references alone, or all training rows if a kernel is centred.
+    Parameters
+    ----------
+    fitted : mapping from leaf to FittedKernel
+        As `fit_kernels` gives them.
+    rows : ndarray of int
+        Which references to keep, such as `Solution.support`.
+
+    Returns
+    -------
+    dict from leaf to FittedKernel
+        They still share one `X_ref`: the references alone, or all training rows if a kernel is centred.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from spnmkl import templates
+    >>> from spnmkl.kernels import fit_kernels, restrict_kernels
+    >>> X = np.random.default_rng(0).normal(size=(50, 2))
+    >>> matrices, fitted = fit_kernels(templates.flat([0, 1]), X)
+    >>> restrict_kernels(fitted, np.array([3, 4]))["k1"].n_reference
+    2
     """
     restricted = {id(kernel): kernel.restrict(rows) for kernel in fitted.values()}
     if restricted and not any(kernel.needs_all_rows for kernel in restricted.values()):

@@ -64,10 +64,11 @@ def check_matrix(K: ArrayLike, name: str, n: int | None = None) -> np.ndarray:
     Parameters
     ----------
     K : array-like of shape (n, n)
+        The matrix.
     name : str
         What the messages call it, usually the leaf.
-    n : int, optional
-        The number of samples it must have.
+    n : int, default=None
+        The number of samples it must have; None for any.
 
     Returns
     -------
@@ -77,11 +78,21 @@ def check_matrix(K: ArrayLike, name: str, n: int | None = None) -> np.ndarray:
     Raises
     ------
     KernelError
-        Not square or of the wrong size; NaN or infinity; |K − Kᵀ| above 1e-6 · max |K|; not positive semidefinite.
-        The last is tested on all pairs of rows, by |K_ij|² ≤ K_ii K_jj, and by a Cholesky factorisation on all rows
-        or, beyond 256, on 256 of them, evenly spread. Both allow a smallest eigenvalue of −1e-7 · (the trace over
-        these rows or, if larger, the largest diagonal entry), which single-precision rounding needs. So up to 256
-        rows passing is a proof but for that; beyond it is none.
+        Not square or of the wrong size; NaN or infinity; ``|K − Kᵀ|`` above ``1e-6 · max |K|``; not positive
+        semidefinite. The last is tested on all pairs of rows, by ``|K_ij|² ≤ K_ii K_jj``, and by a Cholesky
+        factorisation on all rows or, beyond 256, on 256 of them, evenly spread. Both allow a smallest eigenvalue of
+        −1e-7 · (the trace over these rows or, if larger, the largest diagonal entry), which single-precision rounding
+        needs. So up to 256 rows passing is a proof but for that; beyond it is none.
+
+    Examples
+    --------
+    >>> from spnmkl import KernelError
+    >>> from spnmkl.kernels import check_matrix
+    >>> try:
+    ...     check_matrix([[1, 2], [2, 1]], "mine")
+    ... except KernelError as error:
+    ...     print("refused")
+    refused
     """
     square = _square(K, name, n)
     if (known := _known.of(K)) is not None and known.mark == _mark(square):
@@ -287,10 +298,35 @@ def _factorises(upper: np.ndarray) -> bool:
 
 
 def alignment(K: np.ndarray, y: np.ndarray) -> float:
-    """Centred alignment of a kernel with the labels, between −1 and 1 (0 and 1 for a proper kernel).
+    """Centred alignment of a kernel with the labels.
 
     The cosine between HKH and HYYᵀH, where H centres and Y has one indicator column per class; for two
-    classes this is the alignment with ±1 labels. 0 if the kernel or the labels are constant.
+    classes this is the alignment with ±1 labels.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, n)
+        A kernel matrix.
+    y : ndarray of shape (n,)
+        Labels of any kind.
+
+    Returns
+    -------
+    float
+        Between −1 and 1, for a proper kernel between 0 and 1; 0 if the kernel or the labels are constant.
+
+    Raises
+    ------
+    DataError
+        There is not one label per row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from spnmkl.kernels import alignment
+    >>> y = np.array([1, 1, -1, -1])
+    >>> round(alignment(np.outer(y, y), y), 6)
+    1.0
     """
     K, y = np.asarray(K, dtype=np.float64), np.asarray(y)
     if y.ndim != 1 or K.shape != (len(y), len(y)):

@@ -23,15 +23,26 @@ class Parameter:
     Parameters
     ----------
     name : str
+        The keyword.
     type : {"float", "int", "choice", "float_or_choice"}
+        What it takes.
     default : float, int or str
-    minimum, maximum : float, optional
+        Its value where none is given.
+    minimum, maximum : float, default=None
         Bounds of a number; they belong to the range unless marked exclusive.
-    exclusive_minimum, exclusive_maximum : bool
-    choices : tuple of str
+    exclusive_minimum, exclusive_maximum : bool, default=False
+        Whether the bound itself is left out.
+    choices : tuple of str, default=()
         The words that are allowed, for "choice" and "float_or_choice".
-    help : str
+    help : str, default=""
         One line for the user.
+
+    Examples
+    --------
+    >>> from spnmkl.kernels import Parameter
+    >>> width = Parameter("width", "float", 1.0, minimum=0, exclusive_minimum=True)
+    >>> width.accepts(0.5), width.accepts(0), width.expected()
+    (True, False, 'a number above 0')
     """
 
     name: str
@@ -45,6 +56,18 @@ class Parameter:
     help: str = ""
 
     def accepts(self, value: Any) -> bool:
+        """Whether a value is of its type and within its bounds.
+
+        Parameters
+        ----------
+        value : object
+            What was given.
+
+        Returns
+        -------
+        bool
+            True for a value that the kernel may get.
+        """
         if isinstance(value, str):
             return self.type in ("choice", "float_or_choice") and value in self.choices
         if self.type == "choice" or isinstance(value, bool) or not isinstance(value, Real):
@@ -64,13 +87,30 @@ class Parameter:
         )
 
     def convert(self, value: Any) -> Any:
-        """An accepted value as the plain Python type the kernel receives."""
+        """An accepted value as the plain Python type the kernel receives.
+
+        Parameters
+        ----------
+        value : float, int or str
+            A value that `accepts` allows.
+
+        Returns
+        -------
+        float, int or str
+            The same value.
+        """
         if isinstance(value, str):
             return value
         return int(value) if self.type == "int" else float(value)
 
     def expected(self) -> str:
-        """The accepted values in words, for messages and forms."""
+        """The accepted values in words, for messages and forms.
+
+        Returns
+        -------
+        str
+            Such as "a number above 0, 'scale' or 'median'".
+        """
         words = [f"'{choice}'" for choice in self.choices]
         if self.type != "choice":
             number = "a whole number" if self.type == "int" else "a number"
@@ -151,12 +191,46 @@ def unknown_kernel(who: str) -> str:
 
 
 def kernel_names() -> tuple[str, ...]:
-    """The names a kernel leaf can use, in order of registration."""
+    """The names a kernel leaf can use, in order of registration.
+
+    Returns
+    -------
+    tuple of str
+        Built-in kernels first.
+
+    Examples
+    --------
+    >>> from spnmkl import kernel_names
+    >>> kernel_names()[:8]
+    ('linear', 'polynomial', 'rbf', 'laplacian', 'chi2', 'cosine', 'hamming', 'precomputed')
+    """
     return tuple(_KERNELS)
 
 
 def kernel_schema(name: str) -> tuple[Parameter, ...]:
-    """The parameters of a kernel, in the order a form shows them."""
+    """The parameters of a kernel, in the order a form shows them.
+
+    Parameters
+    ----------
+    name : str
+        One of `kernel_names`.
+
+    Returns
+    -------
+    tuple of Parameter
+        Empty for a kernel without parameters.
+
+    Raises
+    ------
+    KernelError
+        There is no such kernel.
+
+    Examples
+    --------
+    >>> from spnmkl import kernel_schema
+    >>> [(parameter.name, parameter.default) for parameter in kernel_schema("polynomial")]
+    [('degree', 2), ('gamma', 'scale'), ('coef0', 1.0)]
+    """
     return get(name).schema
 
 
@@ -173,23 +247,36 @@ def register_kernel(
     Parameters
     ----------
     name : str
+        What a leaf calls it.
     function : callable
         ``function(X, Z, **params)`` returns the (len(X), len(Z)) kernel values; it must be symmetric and
         positive semidefinite, which is checked on the training matrix. Parameters arrive as given: words
         such as "scale" are not turned into numbers.
-    schema : iterable of Parameter
+    schema : iterable of Parameter, default=()
         One entry for each keyword that `function` takes.
-    diagonal : callable, optional
+    diagonal : callable, default=None
         ``diagonal(X, **params)`` returns k(x, x) for each row; without it `function` is used, block by block.
-    replace : bool
+    replace : bool, default=False
         Whether a kernel of the same name may be replaced.
+
+    Raises
+    ------
+    KernelError
+        The name is taken, or the schema does not fit.
 
     Examples
     --------
+    >>> from spnmkl import Kernel, SPNMKLClassifier, register_kernel, templates
+    >>> from spnmkl.kernels import Parameter
     >>> def cauchy(X, Z, width):
     ...     return 1 / (1 + ((X[:, None] - Z[None]) ** 2).sum(-1) / width**2)
     >>> width = Parameter("width", "float", 1.0, minimum=0, exclusive_minimum=True)
     >>> register_kernel("cauchy", cauchy, [width], replace=True)
+    >>> from sklearn.datasets import load_wine
+    >>> X, y = load_wine(return_X_y=True)
+    >>> spn = templates.flat([Kernel("cauchy", width=0.5), Kernel("cauchy", width=2)])
+    >>> SPNMKLClassifier(spn).fit(X / X.std(axis=0), y).status_
+    'optimal'
     """
     schema = tuple(schema)
     if not isinstance(name, str) or not name:

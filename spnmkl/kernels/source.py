@@ -20,6 +20,23 @@ class CrossSource:
 
     Leaves that were fitted in one object are computed once per tile. Each thread's tile takes about 24 MB, or 8 rows
     where that is more, however many rows X has.
+
+    Parameters
+    ----------
+    fitted : mapping from leaf id to FittedKernel
+        As `fit_kernels` gives them.
+    X : ndarray of shape (m, n_features)
+        New samples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from spnmkl import templates
+    >>> from spnmkl.kernels import CrossSource, fit_kernels
+    >>> X = np.random.default_rng(0).normal(size=(50, 2))
+    >>> matrices, fitted = fit_kernels(templates.flat([0, 1]), X)
+    >>> CrossSource(fitted, X[:4]).shape
+    (4, 50)
     """
 
     def __init__(self, fitted: Mapping[str, FittedKernel], X: np.ndarray) -> None:
@@ -28,13 +45,35 @@ class CrossSource:
 
     @property
     def shape(self) -> tuple[int, int]:
+        """(rows of X, references)."""
         return len(self.X), next(iter(self.fitted.values())).n_reference
 
     def tiles(self, leaves: Sequence[str], rows: slice, columns: slice) -> list[Floats]:
+        """The values of some rows and columns.
+
+        Parameters
+        ----------
+        leaves : sequence of str
+            Which kernels.
+        rows, columns : slice
+            Which part.
+
+        Returns
+        -------
+        list of ndarray
+            One per leaf.
+        """
         values = cross_kernels({leaf: self.fitted[leaf] for leaf in leaves}, self.X[rows], self._memory.lend)
         return [values[leaf][:, columns] for leaf in leaves]
 
     def rows_per_tile(self) -> int:
+        """How many whole rows to ask for at a time.
+
+        Returns
+        -------
+        int
+            So many that a tile stays small.
+        """
         kernels = {id(kernel): kernel for kernel in self.fitted.values()}.values()
         compared = max(len(k.X_ref) if k.needs_all_rows else k.n_reference for k in kernels)
         # Every kernel's values, and while one is computed its distances and their temporary.

@@ -46,8 +46,11 @@ def fit_source(
     Parameters
     ----------
     spn : SPN
+        The structure.
     X : ndarray of shape (n, n_features)
-    feature_names : sequence of str, optional
+        The training rows.
+    feature_names : sequence of str, default=None
+        Names of the columns, for leaves that use them.
     max_bytes : float
         For the matrices of the distinct leaves; what the solver needs comes on top.
 
@@ -56,6 +59,21 @@ def fit_source(
     source : KernelSource
         What `solve` takes in the place of matrices.
     fitted : dict from leaf id to FittedKernel
+        What `cross_kernels` takes, for new samples.
+
+    Raises
+    ------
+    KernelError
+        A kernel, a parameter or a column does not exist, or the values are no kernel.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from spnmkl import templates
+    >>> from spnmkl.kernels import fit_source
+    >>> X = np.random.default_rng(0).normal(size=(50, 2))
+    >>> type(fit_source(templates.flat([0, 1]), X, max_bytes=0)[0]).__name__
+    'TileSource'
     """
     distinct = len({spn.spec(leaf) for leaf in spn.kernels})
     if 8 * len(X) ** 2 * distinct > max_bytes:
@@ -71,6 +89,38 @@ def fit_tiles(
 
     Normalisations by variance or centre take one pass over the kernel's values. That a kernel is symmetric and positive
     semidefinite is tested on at most 256 rows.
+
+    Parameters
+    ----------
+    spn : SPN
+        The structure.
+    X : ndarray of shape (n, n_features)
+        The training rows.
+    feature_names : sequence of str, default=None
+        Names of the columns, for leaves that use them.
+
+    Returns
+    -------
+    source : TileSource
+        What `solve` takes in the place of matrices.
+    fitted : dict from leaf id to FittedKernel
+        What `cross_kernels` takes, for new samples.
+
+    Raises
+    ------
+    KernelError
+        A kernel, a parameter or a column does not exist, or the values are no kernel.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from spnmkl import solve, templates
+    >>> from spnmkl.kernels import fit_tiles
+    >>> X, y = load_wine(return_X_y=True)
+    >>> spn = templates.flat({"colour": [9, 10], "acids": [1, 5, 6]})
+    >>> source, fitted = fit_tiles(spn, X / X.std(axis=0))
+    >>> solve(spn, source, y).status
+    'optimal'
     """
     X, specs, names = checked_specs(spn, X, feature_names)
     raw: dict[KernelSpec, FittedKernel] = {}
@@ -97,6 +147,20 @@ class TileSource:
 
     Leaves that were fitted in one object are computed once per tile, and so is what different leaves start from. Each
     thread's tile takes about 32 MB, or 8 rows where that is more.
+
+    Parameters
+    ----------
+    fitted : mapping from leaf id to FittedKernel
+        As `fit_tiles` gives them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from spnmkl import templates
+    >>> from spnmkl.kernels import fit_tiles
+    >>> source, fitted = fit_tiles(templates.flat([0, 1]), np.random.default_rng(0).normal(size=(50, 2)))
+    >>> [tile.shape for tile in source.tiles(["k1", "k2"], slice(0, 10), slice(None))]
+    [(10, 50), (10, 50)]
     """
 
     def __init__(self, fitted: Mapping[str, FittedKernel]) -> None:
@@ -110,21 +174,71 @@ class TileSource:
 
     @property
     def shape(self) -> tuple[int, int]:
+        """(n, n) for n references."""
         n = next(iter(self.fitted.values())).n_reference
         return n, n
 
     def among(self, rows: NDArray[np.intp]) -> "TileSource":
+        """The source between some of the references.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+            Which of them.
+
+        Returns
+        -------
+        TileSource
+            Of the same kernels.
+        """
         return TileSource(restrict_kernels(self.fitted, rows))
 
     def together(self, leaves: Sequence[str]) -> list[list[str]]:
+        """The leaves in groups that share what is computed.
+
+        Parameters
+        ----------
+        leaves : sequence of str
+            Which kernels.
+
+        Returns
+        -------
+        list of list of str
+            What is computed once for a group would be computed again for each leaf alone.
+        """
         group_of = {id(kernel): k for k, (_, kernels) in enumerate(self._groups) for kernel in kernels}
         return list(grouped(leaves, lambda leaf: group_of[id(self.fitted[leaf])]))
 
     def diagonal(self, kernel: FittedKernel) -> Floats:
-        """(n,) k(x, x), not normalised."""
+        """k(x, x) of every reference, not normalised.
+
+        Parameters
+        ----------
+        kernel : FittedKernel
+            One of those fitted.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            The diagonal.
+        """
         return self._diagonals[id(kernel)]
 
     def tiles(self, leaves: Sequence[str], rows: slice, columns: slice) -> list[Floats]:
+        """The values of some rows and columns.
+
+        Parameters
+        ----------
+        leaves : sequence of str
+            Which kernels.
+        rows, columns : slice
+            Which part.
+
+        Returns
+        -------
+        list of ndarray
+            One per leaf.
+        """
         asked = {id(self.fitted[leaf]) for leaf in leaves}
         values: dict[int, Floats] = {}
         for X, kernels in self._groups:
@@ -151,6 +265,13 @@ class TileSource:
             normalize_tile(values, kernel.statistics, rows, columns)
 
     def rows_per_tile(self) -> int:
+        """How many whole rows to ask for at a time.
+
+        Returns
+        -------
+        int
+            So many that a tile stays small.
+        """
         within_memory = _TILE_BYTES // (8 * self.shape[0] * (len(self._diagonals) + 2))
         return max(_FEWEST_ROWS, min(within_memory, _MOST_ROWS))
 

@@ -61,6 +61,27 @@ def validate_kernels(
     """List what is wrong with the kernels of a structure, besides what `SPN.validate` lists.
 
     Columns are checked when the data are known: give their names, their number, or both.
+
+    Parameters
+    ----------
+    spn : SPN
+        The structure.
+    feature_names : sequence of str, default=None
+        Names of the columns.
+    n_features : int, default=None
+        Number of the columns.
+
+    Returns
+    -------
+    list of Issue
+        Empty where every kernel can be computed.
+
+    Examples
+    --------
+    >>> from spnmkl import templates
+    >>> from spnmkl.kernels import validate_kernels
+    >>> [issue.code for issue in validate_kernels(templates.flat(["height"]), feature_names=["heigth"])]
+    ['unknown_column']
     """
     if n_features is None and feature_names is not None:
         n_features = len(feature_names)

@@ -36,7 +36,14 @@ DEFAULT_ITERATIONS = {"auto": 500, "interior": 500, "newton": 500, "paper": 2000
 
 
 class TrivialSolutionWarning(UserWarning):
-    """C is at or below C_min: all weights are zero and the classifier is constant."""
+    """C is at or below C_min: all weights are zero and the classifier is constant.
+
+    Examples
+    --------
+    >>> from spnmkl import TrivialSolutionWarning
+    >>> issubclass(TrivialSolutionWarning, UserWarning)
+    True
+    """
 
 
 def solve(
@@ -63,30 +70,72 @@ def solve(
 
     Parameters
     ----------
-    spn : the structure; `spn.check()` must pass.
-    kernels : leaf id → (n, n) kernel matrix, used as given; or a source that yields tiles.
-    y : (n,) labels of any kind; two classes, or more (one-vs-rest with one shared kernel).
-    C, lam : weights of the loss and of λ Σ_v c_v β_v^{p_v}; where all p are equal only C need be tuned.
-    p : exponents: None (the structure's own), one number for all, a mapping from product to number, or "sparse"
+    spn : SPN
+        The structure; `spn.check()` must pass.
+    kernels : mapping from leaf id to array-like of shape (n, n), or KernelSource
+        The kernel matrices, used as given; or a source that yields tiles, see `fit_tiles`.
+    y : array-like of shape (n,)
+        Labels of any kind; two classes, or more (one-vs-rest with one shared kernel).
+    C : float, default=1.0
+        Weight of the loss; what one tunes.
+    lam : float, default=1.0
+        Weight of λ Σ_v c_v β_v^{p_v}; where all p are equal only C need be tuned.
+    p : float, mapping from product to float, "sparse" or None, default=None
+        Exponents: None (the structure's own), one number for all, a mapping from product to number, or "sparse"
         (the smallest exponent each product has on its paths, at which inner nodes can vanish too).
-    solver : "auto" (Newton's method, path following where that struggles), one of them alone, "newton" or "interior"
-        (p ≥ 1), or "paper" (Algorithm 1, slow, for teaching).
-    tol : relative gap (P − D)/P to reach.
-    max_iter : outer iterations, by default 500, or 2000 for "paper".
-    max_time : seconds after which the solver ends as soon as it can, with the best weights so far, their gap and
+    solver : {"auto", "newton", "interior", "paper"}, default="auto"
+        "auto" is Newton's method, and path following where that struggles; "newton" and "interior" are one of them
+        alone (p ≥ 1), "paper" is Algorithm 1, slow, for teaching.
+    tol : float, default=1e-3
+        Relative gap (P − D)/P to reach.
+    max_iter : int, default=None
+        Outer iterations; None: 500, or 2000 for "paper".
+    max_time : float, default=None
+        Seconds after which the solver ends as soon as it can, with the best weights so far, their gap and
         status "time_limit".
-    sample_weight, class_weight : scale C per sample; class_weight may be "balanced".
-    callback : called with a `Record` after every outer iteration; returning False stops.
-    start : weights to begin with, or a solution of the same samples, for example at a nearby C, whose α serves too.
-    n_threads : by default all cores.
-    warn : whether to warn where C is so small that all weights are zero. Python's own way to silence a warning would
+    sample_weight : array-like of shape (n,), default=None
+        Scales C per sample.
+    class_weight : mapping from class to float, "balanced" or None, default=None
+        Scales C per class; "balanced" gives all classes the same total.
+    callback : callable, default=None
+        Called with a `Record` after every outer iteration; returning False stops.
+    start : mapping from product to float, or Solution, default=None
+        Weights to begin with, or a solution of the same samples, for example at a nearby C, whose α serves too.
+    n_threads : int, default=None
+        Cores to use; None for all.
+    warn : bool, default=True
+        Whether to warn where C is so small that all weights are zero. Python's own way to silence a warning would
         silence it in all threads.
-    stop : asked between iterations and within them; once it is true the solver ends as soon as it can, with the best
+    stop : callable, default=None
+        Asked between iterations and within them; once it is true the solver ends as soon as it can, with the best
         weights so far and status "interrupted".
 
     Returns
     -------
     Solution
+        Weights, SVM and certificate.
+
+    Raises
+    ------
+    StructureError
+        The structure is not valid, or too large to compile.
+    KernelError
+        A matrix is missing, of the wrong size, or no kernel.
+    DataError
+        The labels or weights do not fit.
+    ParameterError
+        A setting is out of range.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from spnmkl import solve, templates
+    >>> from spnmkl.kernels import fit_kernels
+    >>> X, y = load_wine(return_X_y=True)
+    >>> spn = templates.flat({"colour": [9, 10], "acids": [1, 5, 6]})
+    >>> kernels, fitted = fit_kernels(spn, X / X.std(axis=0))
+    >>> solve(spn, kernels, y, C=1.0).status
+    'optimal'
     """
     if solver not in SOLVERS:
         raise ParameterError(f"solver must be one of {sorted(SOLVERS)}, but it is {solver!r}.")
@@ -171,8 +220,53 @@ def C_min(
 ) -> float:
     """The smallest useful C where all p are 1: at or below it all weights are zero (formulation, section 7).
 
-    Returns the lower end of a bracket of relative width `tol`, or as narrow as it becomes, or was when `stop` became
-    true; infinity where the kernels tell no classes apart (but for rounding), so that no C is enough.
+    Parameters
+    ----------
+    spn : SPN
+        The structure.
+    kernels : mapping from leaf id to array-like of shape (n, n), or KernelSource
+        The kernel matrices, or a source that yields tiles.
+    y : array-like of shape (n,)
+        Labels of any kind.
+    lam : float, default=1.0
+        Weight of the regulariser.
+    p : float, mapping from product to float, "sparse" or None, default=None
+        Exponents as for `solve`; all must be 1.
+    sample_weight : array-like of shape (n,), default=None
+        Scales C per sample.
+    class_weight : mapping from class to float, "balanced" or None, default=None
+        Scales C per class.
+    tol : float, default=1e-3
+        Relative width of the bracket to reach.
+    n_threads : int, default=None
+        Cores to use; None for all.
+    stop : callable, default=None
+        Asked while it works; once it is true the bracket so far is used.
+
+    Returns
+    -------
+    float
+        The lower end of a bracket of relative width `tol`, or as narrow as it becomes; infinity where the kernels tell
+        no classes apart (but for rounding), so that no C is enough.
+
+    Raises
+    ------
+    ParameterError
+        Some p is not 1: then any C gives weights above 0.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from spnmkl import C_min, solve, templates
+    >>> from spnmkl.kernels import fit_kernels
+    >>> X, y = load_wine(return_X_y=True)
+    >>> spn = templates.flat({"colour": [9, 10], "acids": [1, 5, 6]})
+    >>> kernels, fitted = fit_kernels(spn, X / X.std(axis=0))
+    >>> C = C_min(spn, kernels, y)
+    >>> max(solve(spn, kernels, y, C=0.9 * C, warn=False).beta.values())
+    0.0
+    >>> max(solve(spn, kernels, y, C=1.1 * C).beta.values()) > 0
+    True
     """
     problem, _ = build_problem(
         spn,

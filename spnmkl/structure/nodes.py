@@ -75,13 +75,24 @@ class KernelSpec:
     Parameters
     ----------
     kernel : str
-        Name of the base kernel.
-    params : mapping or tuple of (name, value) pairs
+        Name of the base kernel, see `kernel_names`.
+    params : mapping or tuple of (name, value) pairs, default=()
         Its parameters: text, numbers, true/false, None, or lists of these. Kept as a sorted tuple.
-    features : sequence of int or str, optional
+    features : sequence of int or str, default=None
         The columns the kernel sees, by position or by name; all of them when None.
-    normalize : str
-        Name of the normalisation.
+    normalize : str, default="unit_diagonal"
+        Name of the normalisation, see `NORMALIZATIONS`.
+
+    Raises
+    ------
+    StructureError
+        A parameter or column is of a kind that no drawing can hold.
+
+    Examples
+    --------
+    >>> from spnmkl.structure import KernelSpec
+    >>> KernelSpec("rbf", {"gamma": 0.5}, features=["height", "width"]).params
+    (('gamma', 0.5),)
     """
 
     kernel: str
@@ -191,10 +202,25 @@ class Expression:
 
 
 class Sum(Expression):
-    """The sum of its children, which should be products.
+    """The sum of its children.
+
+    Parameters
+    ----------
+    *children : Product
+        What is added. Anything else is accepted, so that a drawing can be half done, and found by `SPN.validate`.
+    label : str, default=None
+        A name to show.
+    id : str, default=None
+        A name to refer to the node by; s1, s2, … by default.
+
+    Raises
+    ------
+    StructureError
+        A child is no Sum, Product or Kernel.
 
     Examples
     --------
+    >>> from spnmkl import Kernel, Product, Sum
     >>> k1, k2 = Kernel("rbf", gamma=0.5), Kernel("linear")
     >>> Sum(Product(k1), Product(k2), Product(k1, k2, p=2))
     <Sum: 3 children>
@@ -207,14 +233,29 @@ class Sum(Expression):
 
 
 class Product(Expression):
-    """A learned weight β times the entry-wise product of its children.
+    """A learned weight β ≥ 0 times the entry-wise product of its children.
 
     Parameters
     ----------
     *children : Sum, Product or Kernel
-    p : float
-        Exponent of β in the regulariser.
-    label, id : str, optional
+        What is multiplied. The same kernel twice means its square.
+    p : float, default=1.0
+        Exponent of β in the regulariser: 1 prunes whole branches, more keeps all of them, less prunes single nodes.
+    label : str, default=None
+        A name to show; the weight is then called β_label.
+    id : str, default=None
+        A name to refer to the node by, for example in ``beta_``; p1, p2, … by default.
+
+    Raises
+    ------
+    StructureError
+        A child is no Sum, Product or Kernel, or p is no number.
+
+    Examples
+    --------
+    >>> from spnmkl import Kernel, Product
+    >>> Product(Kernel("rbf"), Kernel("linear"), p=2, id="joint")
+    <Product 'joint': 2 children>
     """
 
     __slots__ = ()
@@ -226,10 +267,42 @@ class Product(Expression):
 class Kernel(Expression):
     """A leaf: a base kernel by name, its parameters as keywords.
 
+    Parameters
+    ----------
+    kernel : str
+        One of `kernel_names`: "linear", "polynomial", "rbf", "laplacian", "chi2", "cosine", "hamming" (the share of
+        equal values, for categories), "precomputed" (a matrix that you bring), or a kernel of your own, see
+        `register_kernel`.
+    features : iterable of int or str, default=None
+        The columns the kernel sees, by position or by name; None for all of them.
+    normalize : str, default="unit_diagonal"
+        How its matrix is scaled, so that kernels can be compared: "unit_diagonal", "unit_trace", "unit_variance",
+        "centred" or "none"; `spnmkl.kernels.NORMALIZATIONS` says what each does. Learned from the training rows, used
+        for new ones.
+    label : str, default=None
+        A name to show.
+    id : str, default=None
+        A name to refer to the leaf by, for example for its matrix; k1, k2, … by default.
+    **params : float, int or str
+        The parameters of the kernel; `kernel_schema` lists them with their defaults. ``gamma`` of "rbf", "laplacian"
+        and "chi2" is the decay with the distance: a number, "scale" for 1 / (columns · variance), "median" for 1 /
+        (median distance between rows), and for "rbf" also a multiple, "0.0625*scale", "0.25*scale", "4*scale" or
+        "16*scale". "polynomial" is (gamma ⟨x, z⟩ + coef0)^degree, with ``degree`` 2, ``gamma`` "scale" and ``coef0`` 1
+        by default.
+
+    Raises
+    ------
+    StructureError
+        A parameter or column is of a kind that no drawing can hold. Whether the kernel exists and takes these
+        parameters is asked when it is computed, and by `validate_kernels`.
+
     Examples
     --------
-    >>> Kernel("rbf", gamma=0.5, features=["height", "width"], label="size")
+    >>> from spnmkl import Kernel
+    >>> Kernel("rbf", gamma="4*scale", features=["height", "width"], label="size")
     <Kernel 'size': rbf>
+    >>> Kernel("hamming", features=[3, 4], normalize="centred")
+    <Kernel: hamming>
     """
 
     __slots__ = ()
@@ -250,11 +323,25 @@ class Kernel(Expression):
 
     @property
     def spec(self) -> KernelSpec:
+        """What the leaf computes, as a `KernelSpec`."""
         assert self.node.spec is not None
         return self.node.spec
 
     def on(self, features: Iterable[int | str] | None, label: str | None = None) -> Kernel:
-        """The same kernel on other columns, as a new leaf."""
+        """The same kernel on other columns, as a new leaf.
+
+        Parameters
+        ----------
+        features : iterable of int or str, or None
+            The columns, by position or by name; None for all of them.
+        label : str, default=None
+            The name of the new leaf.
+
+        Returns
+        -------
+        Kernel
+            A leaf of its own, with the same parameters and normalisation.
+        """
         spec = self.spec
         return Kernel(spec.kernel, features=features, normalize=spec.normalize, label=label, **dict(spec.params))
 

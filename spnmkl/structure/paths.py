@@ -23,7 +23,7 @@ MAX_COUNT_BITS = 65_536
 
 @dataclass(frozen=True)
 class Path:
-    """One induced tree: one child of every sum met, all children of every product.
+    """One way through the drawing: one child of every sum met, all children of every product.
 
     Attributes
     ----------
@@ -31,6 +31,13 @@ class Path:
         The kernels multiplied, as often as they are met.
     layers : tuple of tuple of str
         The products of every layer, as often as they are met.
+
+    Examples
+    --------
+    >>> from spnmkl import templates
+    >>> path = next(templates.figure1().paths())
+    >>> path.leaves, path.layers
+    (('k1',), (('p8',), ('p1',)))
     """
 
     leaves: tuple[str, ...]
@@ -46,7 +53,18 @@ class Path:
         return total
 
     def g(self, symbols: Mapping[str, str] | None = None) -> str:
-        """The path's weight written out, such as ``β₉¹⁄² β₄¹⁄⁴ β₆¹⁄⁴``; by default after the ids of the products."""
+        """The path's weight written out, such as ``β₉¹⁄² β₄¹⁄⁴ β₆¹⁄⁴``.
+
+        Parameters
+        ----------
+        symbols : mapping from str to str, default=None
+            What each weight is called, such as `SPN.names`; by default after the ids of the products.
+
+        Returns
+        -------
+        str
+            The weights with their exponents.
+        """
         return " ".join(
             (symbols[v] if symbols else plain_symbol("product", v)) + ("" if e == 1 else str(e).translate(RAISED))
             for v, e in self.exponents.items()

@@ -9,9 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any, NoReturn
-
-import networkx as nx
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from spnmkl.errors import StructureError
 from spnmkl.structure.nodes import (
@@ -27,6 +25,9 @@ from spnmkl.structure.nodes import (
     name_list,
     unlabelled,
 )
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 FORMAT = "spnmkl/structure"
 VERSION = 1
@@ -201,14 +202,18 @@ def _without_double_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def write_networkx(nodes: Nodes, children: Children) -> nx.DiGraph:
-    graph = nx.DiGraph()
+    from networkx import DiGraph
+
+    graph = DiGraph()
     graph.add_nodes_from((i, {**write_node(node), "label": node.label or i}) for i, node in nodes.items())
     graph.add_edges_from((parent, child) for parent, below in children.items() for child in below)
     return graph
 
 
 def read_networkx(graph: object) -> tuple[Nodes, Children]:
-    if not isinstance(graph, nx.Graph) or not graph.is_directed():
+    from networkx import Graph
+
+    if not isinstance(graph, Graph) or not graph.is_directed():
         raise StructureError(
             f"A structure is read from a networkx.DiGraph; found a value of type {type(graph).__name__}."
         )

@@ -9,8 +9,6 @@ from math import inf
 from numbers import Real
 from typing import TYPE_CHECKING, Literal
 
-import networkx as nx
-
 from spnmkl.errors import ParameterError
 from spnmkl.structure.derivations import derive
 
@@ -24,13 +22,23 @@ _MOST_TRIED = 60  # products: beyond, the set named may not be the smallest
 
 @dataclass(frozen=True)
 class Prunable:
-    """Whether the weight of a product can be zero at an optimum.
+    """Whether the weight of a product can be zero at an optimum; true in an ``if`` where it can.
 
     Attributes
     ----------
-    how : "alone", "branch" (with some it shares paths with), "component" (with all of them), "never".
-    together : the products that vanish with it, itself included; empty for "never".
-    reason : one sentence.
+    how : {"alone", "branch", "component", "never"}
+        With some that it shares paths with ("branch"), or with all of them ("component").
+    together : tuple of str
+        The products that vanish with it, itself included; empty for "never".
+    reason : str
+        One sentence.
+
+    Examples
+    --------
+    >>> from spnmkl import templates
+    >>> verdict = templates.figure1().prunable()["p9"]
+    >>> verdict.how
+    'component'
     """
 
     how: How
@@ -107,7 +115,9 @@ def _branches(spn: SPN) -> dict[str, list[frozenset[str]]]:
 
     The branch of w is w with all that is reached only through it.
     """
-    above = nx.immediate_dominators(spn.graph, spn.root)
+    from networkx import immediate_dominators
+
+    above = immediate_dominators(spn.graph, spn.root)
     inside: dict[str, set[str]] = {v: {v} if spn.kind(v) == "product" else set() for v in spn.nodes}
     order = spn.topological_order()
     for v in reversed(order):

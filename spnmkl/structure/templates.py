@@ -19,6 +19,19 @@ from spnmkl.structure.graph import SPN
 from spnmkl.structure.nodes import Kernel, Product, Sum, as_text, describe
 from spnmkl.structure.validation import MAX_NODES
 
+__all__ = [
+    "TEMPLATES",
+    "Template",
+    "figure1",
+    "flat",
+    "grouped",
+    "hierarchy",
+    "pairwise_products",
+    "polynomial",
+    "product_of_sums",
+    "taylor_exp",
+]
+
 Columns = Sequence[int | str]
 Kernels = Sequence[Kernel] | Columns | Mapping[str, Columns]
 Groups = Mapping[str, Kernels]
@@ -31,22 +44,94 @@ MAX_DEGREE = 50
 def flat(kernels: Kernels, *, prototype: Prototype = RBF, p: float = 1.0) -> SPN:
     """A weighted sum of kernels: SimpleMKL at p = 1, ℓ_p-norm MKL above.
 
+    Parameters
+    ----------
+    kernels : sequence of Kernel, sequence of columns, or mapping from view to columns
+        What to add; columns are names or positions.
+    prototype : Kernel or sequence of Kernel, default=Kernel("rbf")
+        What each column or view gets; of several, each.
+    p : float, default=1.0
+        The exponent of every product.
+
+    Returns
+    -------
+    SPN
+        One product per kernel below one sum.
+
+    Raises
+    ------
+    StructureError
+        There is no kernel, or kernels and columns are mixed.
+
     Examples
     --------
-    >>> flat({"size": ["height", "width"], "colour": ["red", "green", "blue"]}).formula(latex=False)
+    >>> from spnmkl import templates
+    >>> templates.flat({"size": ["height", "width"], "colour": ["red", "green", "blue"]}).formula(latex=False)
     'K = β_size K_size + β_colour K_colour'
     """
     return SPN(_weighted_sum(_leaves(kernels, prototype), p))
 
 
 def grouped(groups: Groups, *, prototype: Prototype = RBF, p: float = 1.0) -> SPN:
-    """A weighted sum of groups, each a weighted sum of kernels: composite kernel learning."""
+    """A weighted sum of groups, each a weighted sum of kernels: composite kernel learning.
+
+    Parameters
+    ----------
+    groups : mapping from name to kernels
+        Each group in any of the three forms that `flat` takes.
+    prototype : Kernel or sequence of Kernel, default=Kernel("rbf")
+        What each column or view gets; of several, each.
+    p : float, default=1.0
+        The exponent of every product.
+
+    Returns
+    -------
+    SPN
+        A sum of products over sums; with p = 1 a group is pruned as a whole.
+
+    Raises
+    ------
+    StructureError
+        There is no group, or one without kernels.
+
+    Examples
+    --------
+    >>> from spnmkl import templates
+    >>> templates.grouped({"size": ["height", "width"], "colour": ["red", "green"]}).formula(latex=False)
+    'K = β_size (β_height K_height + β_width K_width) + β_colour (β_red K_red + β_green K_green)'
+    """
     sums = _group_sums(groups, prototype, p)
     return SPN(Sum(*(Product(inner, p=p, label=name) for name, inner in sums.items())))
 
 
 def product_of_sums(groups: Groups, *, prototype: Prototype = RBF, p: float = 1.0) -> SPN:
-    """The entry-wise product of one weighted sum per group: every combination of one kernel from each."""
+    """The entry-wise product of one weighted sum per group: every combination of one kernel from each.
+
+    Parameters
+    ----------
+    groups : mapping from name to kernels
+        Each group in any of the three forms that `flat` takes.
+    prototype : Kernel or sequence of Kernel, default=Kernel("rbf")
+        What each column or view gets; of several, each.
+    p : float, default=1.0
+        The exponent of every product.
+
+    Returns
+    -------
+    SPN
+        A product over one sum per group.
+
+    Raises
+    ------
+    StructureError
+        There is no group, or one without kernels.
+
+    Examples
+    --------
+    >>> from spnmkl import templates
+    >>> templates.product_of_sums({"size": ["height", "width"], "colour": ["red", "green", "blue"]}).n_paths
+    6
+    """
     return SPN(Product(*_group_sums(groups, prototype, p).values(), p=p))
 
 
@@ -55,6 +140,33 @@ def hierarchy(kernels: Kernels, separator: str = "__", *, prototype: Prototype =
 
     Kernels are placed by their label, columns and views by their name. A step that leads to one branch only
     is merged with the next, since its sum would have a single child.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel, sequence of columns, or mapping from view to columns
+        The leaves; kernels need labels.
+    separator : str, default="__"
+        What stands between the parts of a name.
+    prototype : Kernel or sequence of Kernel, default=Kernel("rbf")
+        What each column or view gets; of several, each.
+    p : float, default=1.0
+        The exponent of every product.
+
+    Returns
+    -------
+    SPN
+        As deep as the names.
+
+    Raises
+    ------
+    StructureError
+        There is no kernel, or one without a label.
+
+    Examples
+    --------
+    >>> from spnmkl import templates
+    >>> templates.hierarchy(["car__wheel", "car__door", "road"]).formula(latex=False)
+    'K = β_car (β_car__wheel K_car__wheel + β_car__door K_car__door) + β_road K_road'
     """
     as_text(separator, "The separator of a hierarchy")
     trunk = _Branch([], 0)
@@ -70,7 +182,35 @@ def hierarchy(kernels: Kernels, separator: str = "__", *, prototype: Prototype =
 def pairwise_products(
     kernels: Kernels, *, include_single: bool = False, prototype: Prototype = RBF, p: float = 1.0
 ) -> SPN:
-    """A weighted sum over the products of all pairs of kernels, and over the single kernels if asked for."""
+    """A weighted sum over the products of all pairs of kernels, and over the single kernels if asked for.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel, sequence of columns, or mapping from view to columns
+        At least two.
+    include_single : bool, default=False
+        Whether each kernel is added by itself too.
+    prototype : Kernel or sequence of Kernel, default=Kernel("rbf")
+        What each column or view gets; of several, each.
+    p : float, default=1.0
+        The exponent of every product.
+
+    Returns
+    -------
+    SPN
+        One product per pair below one sum.
+
+    Raises
+    ------
+    StructureError
+        There are fewer than two kernels, or so many that the drawing is too large.
+
+    Examples
+    --------
+    >>> from spnmkl import templates
+    >>> templates.pairwise_products(["a", "b", "c"]).formula(latex=False)
+    'K = β₁K_a∘K_b + β₂K_a∘K_c + β₃K_b∘K_c'
+    """
     leaves = _leaves(kernels, prototype, at_least=2)
     n_nodes = 1 + len(leaves) * (len(leaves) + 1) // 2 + len(leaves) * include_single
     if n_nodes > MAX_NODES:
@@ -82,16 +222,67 @@ def pairwise_products(
 
 
 def polynomial(kernel: Kernel, degree: int = 3, *, p: float = 1.0) -> SPN:
-    """A weighted sum of the entry-wise powers K, K∘K, … up to `degree`."""
+    """A weighted sum of the entry-wise powers K, K∘K, … of one kernel.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        What is raised to powers.
+    degree : int, default=3
+        The highest power, from 1 to 50.
+    p : float, default=1.0
+        The exponent of every product.
+
+    Returns
+    -------
+    SPN
+        One product per power below one sum.
+
+    Raises
+    ------
+    StructureError
+        `kernel` is no Kernel, or the degree is out of range.
+
+    Examples
+    --------
+    >>> from spnmkl import Kernel, templates
+    >>> templates.polynomial(Kernel("linear"), degree=2).n_paths
+    2
+    """
     return _powers(kernel, degree, p)
 
 
 def taylor_exp(kernel: Kernel, degree: int = 3, *, p: float = 1.0) -> SPN:
-    """The powers in the Taylor series of exp(K), entry by entry, up to `degree`.
+    """The powers in the Taylor series of exp(K), entry by entry.
 
     The coefficients are not part of the structure, they are what is learned: every power is one path of one
     product, so K(β) = Σ_j β_j K^j, and β_j = 1/j! gives exp(K) − 1 up to the terms left out. The constant 1
     is left to the classifier's intercept.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        What is raised to powers.
+    degree : int, default=3
+        The highest power, from 1 to 50.
+    p : float, default=1.0
+        The exponent of every product.
+
+    Returns
+    -------
+    SPN
+        One product per power below one sum.
+
+    Raises
+    ------
+    StructureError
+        `kernel` is no Kernel, or the degree is out of range.
+
+    Examples
+    --------
+    >>> from spnmkl import Kernel, templates
+    >>> templates.taylor_exp(Kernel("linear"), degree=4)
+    SPN(1 sum, 4 products, 4 kernels)
     """
     return _powers(kernel, degree, p)
 
@@ -99,7 +290,30 @@ def taylor_exp(kernel: Kernel, degree: int = 3, *, p: float = 1.0) -> SPN:
 def figure1(kernels: Kernels | None = None, *, prototype: Prototype = RBF, p: float = 1.0) -> SPN:
     """Figure 1 of the paper: K = β₈(β₁K₁ + β₂K₂) + β₉(β₃K₃ + β₄K₄)∘(β₅K₅ + β₆K₆ + β₇K₇).
 
-    Without `kernels`, seven rbf kernels of growing gamma.
+    Parameters
+    ----------
+    kernels : sequence of Kernel, sequence of columns, or mapping from view to columns, default=None
+        Seven; None for seven rbf kernels of growing gamma.
+    prototype : Kernel or sequence of Kernel, default=Kernel("rbf")
+        What each column or view gets; of several, each.
+    p : float, default=1.0
+        The exponent of every product.
+
+    Returns
+    -------
+    SPN
+        The drawing, with the products p1 to p9.
+
+    Raises
+    ------
+    StructureError
+        There are not seven kernels.
+
+    Examples
+    --------
+    >>> from spnmkl import templates
+    >>> templates.figure1().n_paths
+    8
     """
     if kernels is None:
         kernels = [Kernel("rbf", gamma=gamma) for gamma in (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)]
@@ -215,7 +429,27 @@ def _title(kernel: Kernel) -> str:
 
 @dataclass(frozen=True)
 class Template:
-    """A template as a list can show it; `takes` says what its first argument is."""
+    """A template as a list can show it.
+
+    Attributes
+    ----------
+    name : str
+        The name of its function.
+    title : str
+        What to call it.
+    description : str
+        One sentence.
+    takes : {"kernels", "groups", "kernel"}
+        What the first argument of its function is.
+    function : callable
+        What makes the structure.
+
+    Examples
+    --------
+    >>> from spnmkl.structure.templates import TEMPLATES
+    >>> TEMPLATES["flat"].title
+    'Flat sum'
+    """
 
     name: str
     title: str

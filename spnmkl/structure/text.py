@@ -29,8 +29,22 @@ _BROAD = frozenset("mwMW@%")
 def kernel_text(spec: KernelSpec, label: str | None = None) -> str:
     """What a leaf computes, and on what.
 
+    Parameters
+    ----------
+    spec : KernelSpec
+        Of the leaf.
+    label : str, default=None
+        What its columns are called.
+
+    Returns
+    -------
+    str
+        A few words.
+
     Examples
     --------
+    >>> from spnmkl.export import kernel_text
+    >>> from spnmkl.structure import KernelSpec
     >>> kernel_text(KernelSpec("rbf", {"gamma": 0.1}, ["red", "green", "blue"]))
     'rbf γ=0.1 · 3 columns'
     >>> kernel_text(KernelSpec("rbf", {"gamma": 0.1}, ["red", "green", "blue"]), label="colour")

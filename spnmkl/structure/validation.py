@@ -23,13 +23,21 @@ class Issue:
     ----------
     code : str
         Stable name of the finding.
-    severity : "error" or "warning"
+    severity : {"error", "warning"}
         A structure with an error cannot be learned.
     nodes : tuple of str
         The nodes concerned.
     message : str
+        What is wrong, in a sentence.
     repair : str or None
         What `SPN.repaired` would do about it.
+
+    Examples
+    --------
+    >>> from spnmkl import SPN, Kernel, Sum
+    >>> issue = SPN(Sum(Kernel("rbf"))).validate()[0]
+    >>> issue.severity, issue.code
+    ('error', 'sum_child')
     """
 
     code: str

@@ -1,0 +1,68 @@
+"""Who draws, or asks for help, does not wait for numpy; who trains waits for what training needs."""
+
+import subprocess
+import sys
+
+import pytest
+
+import spnmkl
+from spnmkl import arguments, cli, solvers
+
+HEAVY = ("numpy", "scipy", "sklearn", "numba", "pandas", "networkx", "altair", "streamlit")
+DOOR = "from contextlib import suppress\nfrom spnmkl.__main__ import main\n"
+
+
+def heavy_after(program: str) -> set[str]:
+    """The heavy packages that a fresh Python has loaded after these lines."""
+    told = f"{program}\nimport sys\nprint('loaded', *(name for name in {HEAVY!r} if name in sys.modules))"
+    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
+    return set(done.stdout.splitlines()[-1].split()[1:])
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "import spnmkl",
+        "from spnmkl import SPN, Kernel, Product, Sum, templates\n"
+        "spn = templates.figure1()\nspn.formula()\nSPN.from_json(spn.to_json()).check()",
+        "from spnmkl import SPNMKLError, StructureError",
+        DOOR + "with suppress(SystemExit): main(['--help'])",
+        DOOR + "with suppress(SystemExit): main(['fit', '--help'])",
+    ],
+    ids=["the package", "a structure", "errors", "help", "help of a command"],
+)
+def test_what_needs_no_numbers_loads_none(program: str) -> None:
+    assert heavy_after(program) == set()
+
+
+def test_a_classifier_loads_no_more_than_it_needs() -> None:
+    assert heavy_after("from spnmkl import SPNMKLClassifier") <= {"numpy", "scipy", "sklearn", "numba"} | heavy_after(
+        "import sklearn.base"
+    )
+
+
+def test_parts_are_found_without_being_imported() -> None:
+    program = "import spnmkl\nassert spnmkl.inspection.heaviest_paths and spnmkl.structure.SPN is spnmkl.SPN"
+    assert "numba" in heavy_after(program)
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'Kernal'"):
+        _ = spnmkl.Kernal
+    assert {"SPN", "solve", "inspection"} <= set(dir(spnmkl))
+
+
+def test_every_public_name_has_a_home() -> None:
+    assert sorted(spnmkl._MODULE) == sorted(spnmkl.__all__)
+
+
+def test_help_knows_the_commands_and_the_solvers() -> None:
+    assert list(cli.COMMANDS) == list(arguments.COMMANDS)
+    assert sorted(solvers.SOLVERS) == sorted(arguments.SOLVERS)
+
+
+def test_a_mistake_before_help_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    from spnmkl.__main__ import main
+
+    assert main(["fit", "--C", "much", "--help"]) == 2
+    assert "--C" in capsys.readouterr().err
