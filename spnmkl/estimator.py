@@ -126,7 +126,7 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         `fit` needs besides, at most three n×n matrices of 8n² bytes, comes on top.
     callback : callable or None, default=None
         Called with a `Record` after every outer iteration; returning False stops with status "interrupted".
-    stop : callable or None
+    stop : callable or None, default=None
         Asked now and then, within an iteration too; once it is true, `fit` ends as soon as it can with the best weights
         so far and status "interrupted".
 
