@@ -59,11 +59,11 @@ from spnmkl.kernels import validate_kernels
 from spnmkl.launch import run_app
 from spnmkl.model_file import load_model, save_model
 from spnmkl.report import accuracy_sentence, certificate_sentence, count_text, inspection_lines, summary, weight_lines
-from spnmkl.runs.prediction import Predictor
-from spnmkl.runs.scores import score
 from spnmkl.solution import Record
 from spnmkl.structure import SPN, Issue
 from spnmkl.structure.templates import TEMPLATES
+from spnmkl.training.predict import Predictor
+from spnmkl.training.scores import score
 
 EXIT_CODES = {"optimal": 0, "stationary": 3, "iteration_limit": 4, "precision": 4, "interrupted": 5, "time_limit": 6}
 BAD_INPUT, ABORTED = 2, 130

@@ -28,7 +28,8 @@ from spnmkl.kernels import FittedKernel, fit_kernel, fit_source, restrict_kernel
 from spnmkl.kernels.matrices import spread_rows
 from spnmkl.kernels.source import apply_cross
 from spnmkl.memory import kernel_bytes
-from spnmkl.problem import Power, one_vs_rest, sample_weights
+from spnmkl.parameters import Power
+from spnmkl.problem import answers, one_vs_rest, sample_weights
 from spnmkl.solution import Record, Solution
 from spnmkl.solvers import SOLVERS, solve
 from spnmkl.structure import SPN, Kernel, KernelSpec, templates
@@ -337,8 +338,7 @@ class SPNMKLClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: ArrayLike) -> NDArray:
         """The class of every row."""
-        F = self.decision_function(X)
-        return self.classes_[(F > 0).astype(int) if F.ndim == 1 else F.argmax(axis=1)]
+        return answers(self.decision_function(X), self.classes_)
 
     @available_if(_predicts_probabilities)
     def predict_proba(self, X: ArrayLike) -> Floats:

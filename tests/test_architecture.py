@@ -15,6 +15,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 ORDER = [
     {"compilation", "errors", "memory", "threads"},
     {"structure"},
+    {"parameters"},
     {"circuit"},
     {"kernels"},
     {"problem"},
@@ -26,6 +27,7 @@ ORDER = [
     {"baselines"},
     {"data"},
     {"export"},
+    {"training"},
     {"charts"},
     {"runs"},
     {"ui"},

@@ -13,11 +13,11 @@ from spnmkl.data import Dataset, Preparation, split_rows
 from spnmkl.data.words import counted, listed
 from spnmkl.errors import SPNMKLError
 from spnmkl.runs.explain import children_text
-from spnmkl.runs.prepared import prepare
-from spnmkl.runs.training import Run
 from spnmkl.runs.words import SOLVER_NAMES
 from spnmkl.structure import SPN
 from spnmkl.structure.layout import unplaced
+from spnmkl.training.prepared import prepare
+from spnmkl.training.train import Run
 
 ENDINGS = {
     "optimal": "certified optimal",

@@ -21,11 +21,11 @@ from spnmkl.fixed_weights import Weighted
 from spnmkl.inspection import decision_shares
 from spnmkl.runs.comparison import mean_auc
 from spnmkl.runs.entrants import OWN, Entrants
-from spnmkl.runs.prepared import Prepared, labelled_parts, prepare
-from spnmkl.runs.scores import score
 from spnmkl.runs.significance import FEWEST, corrected_t_test, holm, smallest_visible, spread
 from spnmkl.selection import fold_splits
 from spnmkl.structure import SPN, templates
+from spnmkl.training.prepared import Prepared, labelled_parts, prepare
+from spnmkl.training.scores import score
 
 LEVEL = 0.05
 SMALL = 1000  # rows up to which one thread is as fast as several

@@ -19,12 +19,12 @@ from spnmkl.memory import kernel_bytes
 from spnmkl.problem import powers
 from spnmkl.runs.contest import Plan
 from spnmkl.runs.entrants import Entrants
-from spnmkl.runs.settings import Settings
 from spnmkl.selection import fold_bytes, folds_at_once
 from spnmkl.solvers.drive import DEFAULT_ITERATIONS
 from spnmkl.solvers.svm import solve_svm
 from spnmkl.structure import SPN, Kernel, templates
 from spnmkl.threads import default_threads, single_threaded_blas
+from spnmkl.training.settings import Settings
 
 _ITEM = 8  # bytes of a number
 _ROOM = 0.9  # of the free memory may be used

@@ -14,11 +14,11 @@ from spnmkl.circuit.program import Circuit, Floats, compile_circuit
 from spnmkl.data.words import counted
 from spnmkl.errors import ParameterError
 from spnmkl.inspection import Carried, heaviest_paths, products_through, sample_contributions
-from spnmkl.runs.prepared import Prepared
-from spnmkl.runs.training import Run
 from spnmkl.selection import CrossValidation
 from spnmkl.structure import SPN
 from spnmkl.structure.text import node_text, one_line, shortened
+from spnmkl.training.prepared import Prepared
+from spnmkl.training.train import Run
 
 Part = Literal["train", "test"]
 

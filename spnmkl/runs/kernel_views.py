@@ -18,11 +18,11 @@ from spnmkl.circuit.source import MatrixSource
 from spnmkl.errors import ParameterError
 from spnmkl.inspection import node_kernel
 from spnmkl.kernels.matrices import alignment
-from spnmkl.runs.prepared import Prepared
-from spnmkl.runs.scores import Scores
-from spnmkl.runs.training import Run
 from spnmkl.solution import Solution
 from spnmkl.threads import default_threads, single_threaded_blas
+from spnmkl.training.prepared import Prepared
+from spnmkl.training.scores import Scores
+from spnmkl.training.train import Run
 
 _SMALL = 100  # rows up to which all eigenvectors cost nothing
 _ROUNDING = 1e-12

@@ -14,9 +14,9 @@ from spnmkl.data import SAMPLES, Choices, Dataset, Split, SplitSettings
 from spnmkl.runs.contest import LEVEL, Contest, Entry, Plan, Portrait, Tick, fold_entries, portraits
 from spnmkl.runs.contest_words import score_text
 from spnmkl.runs.entrants import Entrants, drawings
-from spnmkl.runs.prepared import prepare
 from spnmkl.selection import fold_splits
 from spnmkl.structure import SPN, templates
+from spnmkl.training.prepared import prepare
 
 SAMPLE = "known"
 TRUE, FLAT, BRANCHES = "true structure", "flat sum", "four branches"

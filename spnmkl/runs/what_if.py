@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from spnmkl.inspection import refit
-from spnmkl.runs.prepared import Prepared
-from spnmkl.runs.scores import Scores, score
-from spnmkl.runs.training import Run
 from spnmkl.solution import Solution
+from spnmkl.training.prepared import Prepared
+from spnmkl.training.scores import Scores, score
+from spnmkl.training.train import Run
 
 _TOLERANCE = 1e-5  # of the SVM: less than the objective is shown with
 

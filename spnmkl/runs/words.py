@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from spnmkl.data.words import counted, quoted
-from spnmkl.runs.scores import share_right
-from spnmkl.runs.training import Run
 from spnmkl.solution import METHODS, Solution, methods_text
+from spnmkl.training.scores import share_right
+from spnmkl.training.train import Run
 
 MOST_NAMED = 6
 FAR_ABOVE = 0.15  # of the training accuracy over that of the test, to speak of it

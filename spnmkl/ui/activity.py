@@ -21,15 +21,15 @@ from spnmkl.runs.entrants import Entrants
 from spnmkl.runs.jobs import Job
 from spnmkl.runs.lesson import TOTAL as LESSON_TOTAL
 from spnmkl.runs.lesson import Lesson, lesson
-from spnmkl.runs.prepared import Prepared, prepare
-from spnmkl.runs.settings import Settings
-from spnmkl.runs.training import Run, choose_C, trace_C, train
 from spnmkl.selection import UNFINISHED, CrossValidation, PathPoint, RegularizationPath
 from spnmkl.solution import Record
 from spnmkl.solvers import C_min
 from spnmkl.structure import SPN
 from spnmkl.structure.layout import unplaced
 from spnmkl.structure.text import one_line
+from spnmkl.training.prepared import Prepared, prepare
+from spnmkl.training.settings import Settings
+from spnmkl.training.train import Run, choose_C, trace_C, train
 
 Kind = Literal["train", "choose", "trace", "look", "compare", "lesson"]
 FOLDS = 5

@@ -16,9 +16,9 @@ from spnmkl.runs.contest import Contest, Plan, fitting_plan, planned
 from spnmkl.runs.contest_words import ROUNDS, TEST_HELP, WHAT, titled
 from spnmkl.runs.entrants import Entrants, entrants, with_powers
 from spnmkl.runs.estimate import about, contest_estimate, refusal
-from spnmkl.runs.settings import Settings
 from spnmkl.structure import SPN
 from spnmkl.structure.layout import unplaced
+from spnmkl.training.settings import Settings
 from spnmkl.ui.activity import Activity, Trainer, free_kernels, kept_bytes
 from spnmkl.ui.compare_results import scores, structures
 from spnmkl.ui.data_page import usable

@@ -18,12 +18,12 @@ from spnmkl.data.words import counted
 from spnmkl.errors import SPNMKLError
 from spnmkl.memory import available_memory
 from spnmkl.runs.estimate import estimate, refusal
-from spnmkl.runs.scores import share_right
-from spnmkl.runs.settings import Settings
-from spnmkl.runs.training import Run
 from spnmkl.runs.words import doubts, effort, ending, methods, percent, pruning
 from spnmkl.solution import Record
 from spnmkl.structure import SPN
+from spnmkl.training.scores import share_right
+from spnmkl.training.settings import Settings
+from spnmkl.training.train import Run
 from spnmkl.ui.activity import FOLDS, Activity, Kind, free_kernels, kept_bytes
 from spnmkl.ui.canvas import show_trained
 from spnmkl.ui.data_page import usable

@@ -18,8 +18,8 @@ from spnmkl.runs import lesson as lesson_module
 from spnmkl.runs.contest import Contest, Entry, Plan, Portrait, compete
 from spnmkl.runs.entrants import OWN, entrants
 from spnmkl.runs.project_file import load_project
-from spnmkl.runs.settings import Settings
 from spnmkl.structure import templates
+from spnmkl.training.settings import Settings
 from spnmkl.ui import compare_page
 from spnmkl.ui.project import packed, replaced_words
 

@@ -13,9 +13,9 @@ from streamlit.testing.v1 import AppTest
 
 from spnmkl import SPNMKLClassifier
 from spnmkl.data import Dataset, Preparation, Split, load_sample, split_rows
-from spnmkl.runs.settings import Settings
 from spnmkl.runs.words import methods, pruned_means, pruning
 from spnmkl.structure import SPN, Kernel, Product, Sum, templates
+from spnmkl.training.settings import Settings
 from spnmkl.ui import train_page
 from spnmkl.ui.activity import Kind
 from spnmkl.ui.store import Workspace

@@ -18,8 +18,8 @@ import spnmkl
 from spnmkl import SPN, Kernel, Product, Sum, cli, quickstart
 from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.model_file import load_model, save_model
-from spnmkl.runs.prediction import stored_preparation
 from spnmkl.structure.templates import TEMPLATES
+from spnmkl.training.predict import stored_preparation
 
 Run = Callable[..., tuple[int, str, str]]
 

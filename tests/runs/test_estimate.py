@@ -20,9 +20,9 @@ from spnmkl.runs.estimate import (
     refusal,
     time_text,
 )
-from spnmkl.runs.prepared import prepare
-from spnmkl.runs.settings import Settings
-from spnmkl.runs.training import choose_C, train
+from spnmkl.training.prepared import prepare
+from spnmkl.training.settings import Settings
+from spnmkl.training.train import choose_C, train
 
 N, COLUMNS = 500, 6
 

@@ -12,9 +12,6 @@ from numpy.typing import NDArray
 
 from spnmkl.data import Choices, Preparation, SplitSettings
 from spnmkl.estimator import SPNMKLClassifier
-from spnmkl.runs.prepared import Prepared
-from spnmkl.runs.scores import Scores, score
-from spnmkl.runs.settings import Settings
 from spnmkl.selection import (
     CrossValidation,
     PathPoint,
@@ -25,6 +22,9 @@ from spnmkl.selection import (
 from spnmkl.solution import Record, Solution
 from spnmkl.solvers import solve
 from spnmkl.structure import SPN
+from spnmkl.training.prepared import Prepared
+from spnmkl.training.scores import Scores, score
+from spnmkl.training.settings import Settings
 
 Rows = NDArray[np.intp]
 Progress = Callable[[PathPoint], object]
