@@ -35,7 +35,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import InvalidParameterError
 
 from spnmkl.arguments import command_parser
-from spnmkl.circuit.program import compile_circuit
 from spnmkl.data import (
     Choices,
     Dataset,
@@ -55,13 +54,13 @@ from spnmkl.data.words import counted
 from spnmkl.errors import DataError, ParameterError, SPNMKLError, StructureError
 from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.inspection import heaviest_paths
-from spnmkl.kernels import validate_kernels
 from spnmkl.launch import run_app
 from spnmkl.model_file import load_model, save_model
 from spnmkl.report import accuracy_sentence, certificate_sentence, count_text, inspection_lines, summary, weight_lines
 from spnmkl.solution import Record
-from spnmkl.structure import SPN, Issue
+from spnmkl.structure import SPN
 from spnmkl.structure.templates import TEMPLATES
+from spnmkl.training.checks import all_issues, errors
 from spnmkl.training.predict import Predictor
 from spnmkl.training.scores import score
 
@@ -242,9 +241,8 @@ def _validate(args: argparse.Namespace) -> int:
         with replaced(out) as temporary:
             temporary.write_text(spn.to_json(indent=2), encoding="utf-8")
         issues = all_issues(spn)
-        left = sum(issue.severity == "error" for issue in issues)
-        print(f"repaired structure saved as {out}; errors left: {left}")
-    if any(issue.severity == "error" for issue in issues):
+        print(f"repaired structure saved as {out}; errors left: {len(errors(issues))}")
+    if errors(issues):
         return BAD_INPUT
     print(f"valid: {spn!r}, {count_text(spn.n_paths)} paths, {counted(spn.n_layers, 'layer')}")
     return 0
@@ -285,18 +283,6 @@ def _read_spn(path: Path) -> SPN:
         raise StructureError(f"There is no file {str(path)!r}; check its name and folder.") from None
     except StructureError as error:
         raise StructureError(f"{path.name}: {error}") from None
-
-
-def all_issues(spn: SPN) -> list[Issue]:
-    """What is wrong with the drawing, with its kernels, or with its size once compiled."""
-    issues = spn.validate() + validate_kernels(spn)
-    if any(issue.severity == "error" for issue in issues):
-        return issues
-    try:
-        compile_circuit(spn)
-    except StructureError as error:
-        issues.append(Issue("too_large", "error", (), str(error)))
-    return issues
 
 
 def _column_kinds(args: argparse.Namespace) -> tuple[list[str], list[str], dict[str, tuple[str, ...]] | None]:

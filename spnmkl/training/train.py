@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,20 +13,16 @@ from spnmkl.data import Choices, Preparation, SplitSettings
 from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.selection import (
     CrossValidation,
-    PathPoint,
     RegularizationPath,
-    cross_validate_C,
-    regularization_path,
 )
 from spnmkl.solution import Record, Solution
-from spnmkl.solvers import solve
 from spnmkl.structure import SPN
+from spnmkl.training.learn import learn
 from spnmkl.training.prepared import Prepared
 from spnmkl.training.scores import Scores, score
 from spnmkl.training.settings import Settings
 
 Rows = NDArray[np.intp]
-Progress = Callable[[PathPoint], object]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -81,6 +76,58 @@ class Run:
         return len(self.test)
 
 
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """What was learned from prepared rows.
+
+    Attributes
+    ----------
+    solution : Solution
+    model : SPNMKLClassifier or None
+        For new rows, with what is needed to read them; None where a leaf is a given matrix.
+    seconds : float
+        Of solving, without the kernels.
+    """
+
+    solution: Solution
+    model: SPNMKLClassifier | None
+    seconds: float
+
+    def scores_train(self, prepared: Prepared, n_threads: int | None = None) -> Scores:
+        decision = self.solution.decision_function(prepared.source, n_threads)
+        return score(prepared.y_train, decision, self.solution.classes)
+
+    def scores_test(self, prepared: Prepared, n_threads: int | None = None) -> Scores:
+        if self.model is None:
+            decision = self.solution.decision_function(prepared.test_source, n_threads)
+        else:
+            decision = self.model.decision_function(prepared.X_test)
+        return score(prepared.y_test, decision, self.solution.classes)
+
+
+def learn_weights(
+    prepared: Prepared,
+    settings: Settings,
+    callback: Callable[[Record], object] | None = None,
+    n_threads: int | None = None,
+    stop: Callable[[], bool] | None = None,
+    warn: bool = False,
+) -> Trained:
+    """Learn the weights over prepared kernels, and make the model for new rows; parameters as of `train`."""
+    started = time.perf_counter()
+    solution = learn(
+        prepared.mapped,
+        prepared.source,
+        prepared.y_train,
+        settings,
+        callback=callback,
+        n_threads=n_threads,
+        stop=stop,
+        warn=warn,
+    )
+    return Trained(solution, _model(prepared, settings, solution, n_threads), time.perf_counter() - started)
+
+
 def train(
     prepared: Prepared,
     settings: Settings,
@@ -101,24 +148,7 @@ def train(
     stop : callable, optional
         Asked more often than the callback is called; true ends the training as soon as possible.
     """
-    started = time.perf_counter()
-    solution = solve(
-        prepared.mapped,
-        prepared.source,
-        prepared.y_train,
-        **settings.solver_options(),
-        callback=callback,
-        n_threads=n_threads,
-        warn=False,
-        stop=stop,
-    )
-    seconds = time.perf_counter() - started
-    model = _model(prepared, settings, solution)
-    decision = solution.decision_function(prepared.source, n_threads)
-    if model is None:
-        decision_test = solution.decision_function(prepared.cross_test, n_threads)
-    else:
-        decision_test = model.decision_function(prepared.X_test)
+    trained = learn_weights(prepared, settings, callback, n_threads, stop)
     return Run(
         spn=prepared.spn,
         settings=settings,
@@ -126,11 +156,11 @@ def train(
         split=prepared.split,
         dataset_name=prepared.dataset_name,
         label=prepared.label,
-        solution=solution,
-        model=model,
-        train_scores=score(prepared.y_train, decision, solution.classes),
-        test_scores=score(prepared.y_test, decision_test, solution.classes),
-        seconds=seconds,
+        solution=trained.solution,
+        model=trained.model,
+        train_scores=trained.scores_train(prepared, n_threads),
+        test_scores=trained.scores_test(prepared, n_threads),
+        seconds=trained.seconds,
         train=prepared.train,
         test=prepared.test,
         views=prepared.views,
@@ -138,18 +168,15 @@ def train(
     )
 
 
-def _model(prepared: Prepared, settings: Settings, solution: Solution) -> SPNMKLClassifier | None:
-    """What predicts new rows, with what `spnmkl predict` needs to read them."""
-    if prepared.fitted.keys() != prepared.kernels.keys():
+def _model(
+    prepared: Prepared, settings: Settings, solution: Solution, n_threads: int | None
+) -> SPNMKLClassifier | None:
+    """What predicts new rows, with what is needed to read them."""
+    if prepared.fitted.keys() != set(prepared.spn.kernels):
         return None
-    options = settings.solver_options()
+    options = settings.solver_options() | {"n_threads": n_threads, "max_memory": prepared.max_memory}
     model = SPNMKLClassifier.from_solution(solution, prepared.fitted, prepared.features, **options)
-    model.extra_ = {
-        "preparation": prepared.preparation.to_dict(),
-        "label": prepared.label,
-        "id": prepared.id_column,
-        "views": [[view, list(columns)] for view, columns in prepared.view_columns.items()],
-    }
+    model.extra_ = prepared.described()
     return model
 
 
@@ -160,50 +187,3 @@ def used_columns(solution: Solution, preparation: Preparation) -> Preparation:
     features = [outputs if spec.features is None else spec.features for spec in specs if spec.kernel != "precomputed"]
     seen = {outputs[f] if isinstance(f, int) else f for group in features for f in group}
     return replace(preparation, columns=tuple(c for c in preparation.columns if not seen.isdisjoint(c.outputs)))
-
-
-def choose_C(
-    prepared: Prepared,
-    settings: Settings,
-    folds: int = 5,
-    callback: Progress | None = None,
-    C: Sequence[float] | None = None,
-    n_threads: int | None = None,
-    stop: Callable[[], bool] | None = None,
-) -> CrossValidation:
-    """Accuracy of every C on held-out folds of the training rows; whole groups are held out where there are any.
-
-    The columns' means and scales and the kernels' normalisation were learned from all training rows, so that the
-    folds are not entirely unseen; the test rows are.
-    """
-    return cross_validate_C(
-        prepared.mapped,
-        prepared.source,
-        prepared.y_train,
-        C,
-        folds=folds,
-        groups=prepared.groups,
-        random_state=prepared.split.seed,
-        callback=callback,
-        **_but_C(settings, n_threads, stop),
-    )
-
-
-def trace_C(
-    prepared: Prepared,
-    settings: Settings,
-    callback: Progress | None = None,
-    C: Sequence[float] | None = None,
-    n_threads: int | None = None,
-    stop: Callable[[], bool] | None = None,
-) -> RegularizationPath:
-    """Solutions over a grid of C on all training rows."""
-    return regularization_path(
-        prepared.mapped, prepared.source, prepared.y_train, C, callback=callback, **_but_C(settings, n_threads, stop)
-    )
-
-
-def _but_C(settings: Settings, n_threads: int | None, stop: Callable[[], bool] | None) -> dict[str, Any]:
-    options = settings.solver_options() | {"n_threads": n_threads, "stop": stop}
-    del options["C"]
-    return options

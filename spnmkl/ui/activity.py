@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, Literal
@@ -16,7 +17,7 @@ from spnmkl.data import Choices, Dataset, SplitSettings
 from spnmkl.errors import ParameterError
 from spnmkl.problem import powers
 from spnmkl.runs.comparison import was_trained_on
-from spnmkl.runs.contest import Contest, Plan, compete, most_folds, planned, training_rows
+from spnmkl.runs.contest import Contest, Plan, compete, planned, training_rows
 from spnmkl.runs.entrants import Entrants
 from spnmkl.runs.jobs import Job
 from spnmkl.runs.lesson import TOTAL as LESSON_TOTAL
@@ -27,14 +28,15 @@ from spnmkl.solvers import C_min
 from spnmkl.structure import SPN
 from spnmkl.structure.layout import unplaced
 from spnmkl.structure.text import one_line
+from spnmkl.training.choose import choose_C, trace_C
 from spnmkl.training.prepared import Prepared, prepare
 from spnmkl.training.settings import Settings
-from spnmkl.training.train import Run, choose_C, trace_C, train
+from spnmkl.training.train import Run, train
 
 Kind = Literal["train", "choose", "trace", "look", "compare", "lesson"]
-FOLDS = 5
 KEPT_BYTES = 2_000_000_000  # of kernels that tabs keep at hand
 MOST_LETTERS = 60  # of a run's name
+_STEPS = 1000  # of the bar of a training
 
 
 @dataclass(frozen=True, eq=False)
@@ -280,13 +282,14 @@ class Trainer:
         def callback(record: Record) -> bool:
             job.report(record)
             job.say(f"iteration {record.iteration}")
+            job.progress(round(_STEPS * closed(job.records, settings.tol)), _STEPS)
             return not job.stopping
 
         return train(prepared, settings, callback, stop=lambda: job.stopping)
 
     def _choose(self, job: Job[Any], task: Task, settings: Settings) -> CrossValidation | None:
         prepared = self.prepared(task, job.tick)
-        found = choose_C(prepared, settings, _folds(prepared), _following(job), stop=lambda: job.stopping)
+        found = choose_C(prepared, settings, callback=_following(job), stop=lambda: job.stopping)
         if np.isfinite(found.scores).any():
             return found
         _check_time(job, settings)
@@ -316,19 +319,20 @@ class Trainer:
         self.smallest_C_of = task, settings
 
 
+def closed(records: Sequence[Record], tol: float) -> float:
+    """How much of the way from the first gap to the one to prove is done, digit by digit; 0 where no bound is known."""
+    gaps = [record.gap for record in records if math.isfinite(record.gap) and record.gap > 0]
+    if not gaps or gaps[0] <= tol:
+        return float(bool(gaps))
+    return min(1.0, max(0.0, math.log(gaps[0] / min(gaps)) / math.log(gaps[0] / tol)))
+
+
 def _check_time(job: Job[Any], settings: Settings) -> None:
     """Where a search ended before its first C was done although nobody stopped it."""
     if not job.stopping:
         raise ParameterError(
             f"No value of C was done within {settings.max_time:g} s; allow more time under 'All settings'."
         )
-
-
-def _folds(prepared: Prepared) -> int:
-    """As many as the smallest class and the number of groups allow."""
-    lost, advice = "C cannot be chosen by cross-validation", "set C by hand"
-    two = len(prepared.classes) == 2  # of several, a fold may lack one
-    return most_folds(prepared.y_train, prepared.groups, FOLDS, lost=lost, advice=advice, every_class=two)
 
 
 def _gather(job: Job[Any], results: Iterable[object], total: int) -> None:

@@ -20,9 +20,10 @@ from spnmkl.data import Choices, Dataset, SplitSettings, load_sample
 from spnmkl.inspection import complexity_bound
 from spnmkl.kernels.matrices import alignment
 from spnmkl.structure import SPN, Kernel, Product, Sum
+from spnmkl.training.choose import choose_C
 from spnmkl.training.prepared import Prepared, prepare
 from spnmkl.training.settings import Settings
-from spnmkl.training.train import Run, choose_C, train
+from spnmkl.training.train import Run, train
 from spnmkl.ui.activity import Task
 from spnmkl.ui.drawing import placed
 from spnmkl.ui.opening import opening_structure

@@ -176,7 +176,7 @@ STATUSES = [
     (
         ("--max-iter", "1", "--tol", "1e-9"),
         4,
-        "not certified: stopped at the limit of 1 iteration at gap ",
+        "not certified: ended at the limit of 1 iteration at gap ",
     ),
     (
         ("--max-time", "1e-9", "--tol", "1e-9"),
@@ -199,7 +199,7 @@ def test_ctrl_c_stops_the_training_and_saves_the_best(run: Run, monkeypatch: pyt
     monkeypatch.setattr(cli.Progress, "__call__", lambda *_: signal.raise_signal(signal.SIGINT) or True)
     code, out, _ = run(*FIT, "--tol", "1e-9")
     assert code == 5
-    assert out.startswith("not certified: interrupted after 1 iteration at gap ")
+    assert out.startswith("not certified: stopped after 1 iteration at gap ")
     assert load_model("m.spnmkl").status_ == "interrupted"
     assert signal.getsignal(signal.SIGINT) is before
 
@@ -240,13 +240,13 @@ def test_certificates_in_plain_words(run: Run) -> None:
         (
             "time_limit",
             0.5,
-            "not certified: stopped at the limit of time after 7 iterations at gap 5.0e-01 > 1e-03; the optimum is at "
+            "not certified: ended at the limit of time after 7 iterations at gap 5.0e-01 > 1e-03; the optimum is at "
             "most 50% lower",
         ),
         (
             "iteration_limit",
             np.inf,
-            "not certified: stopped at the limit of 7 iterations, and no bound on the optimum is known",
+            "not certified: ended at the limit of 7 iterations, and no bound on the optimum is known",
         ),
     ):
         changed = replace(solution, status=status, gap=gap, history=history)
@@ -267,7 +267,9 @@ def test_a_model_of_an_earlier_version_that_stalled_is_read(run: Run) -> None:
             archive.writestr(name, data)
     code, out, err = run("inspect", "old.spnmkl")
     assert (code, err) == (0, "")
-    assert out.startswith("not certified: no further progress at gap 5.0e-01 > 1e-01; the optimum is at most 50% lower")
+    assert out.startswith(
+        "not certified: no further progress was possible at gap 5.0e-01 > 1e-01; the optimum is at most 50% lower"
+    )
     assert {record.method for record in load_model("old.spnmkl").history_} == {"paper"}
 
 

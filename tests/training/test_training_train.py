@@ -16,9 +16,10 @@ from spnmkl import SPN, Kernel, Product, SPNMKLClassifier, Sum, solve
 from spnmkl.cli import main
 from spnmkl.data import Choices, Dataset, Preparation, SplitSettings, load_sample, split_rows
 from spnmkl.selection import cross_validate_C, regularization_path
+from spnmkl.training.choose import choose_C, trace_C
 from spnmkl.training.prepared import Prepared, prepare
 from spnmkl.training.settings import Settings
-from spnmkl.training.train import Run, choose_C, trace_C, train
+from spnmkl.training.train import Run, train
 
 SPLIT = SplitSettings(0.3, 7)
 
