@@ -52,6 +52,16 @@ def seconds(max_time: object) -> float | None:
     return number
 
 
+def gigabytes(max_memory: object) -> float | None:
+    """What kernel matrices may take, None for what there is."""
+    number = _number(max_memory)
+    if max_memory is not None and (number is None or not number >= 0):
+        raise ParameterError(
+            f"max_memory must be a number of gigabytes of at least 0, or None, but it is {describe(max_memory)}."
+        )
+    return number
+
+
 def solver_name(solver: object, known: Collection[str]) -> str:
     if not isinstance(solver, str) or solver not in known:
         raise ParameterError(f"solver must be one of {sorted(known)}, but it is {describe(solver)}.")

@@ -14,7 +14,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 # A module may import those of its own line and of the lines above. Of a package, modules that stand earlier than the
 # others have lines of their own: the classifier stands in the middle of the training, which ends with one.
 ORDER = [
-    {"compilation", "errors", "memory", "threads"},
+    {"compilation", "errors", "memory", "threads", "writing"},
     {"structure"},
     {"parameters"},
     {"circuit"},
@@ -26,7 +26,7 @@ ORDER = [
     {"selection", "fixed_weights", "calibration"},
     {"training.settings"},
     {"training.learn"},
-    {"estimator", "history", "model_file", "inspection", "precompile", "report"},
+    {"estimator", "history", "model_file", "inspection", "precompile", "report", "terminal"},
     {"baselines"},
     {"data"},
     {"export"},

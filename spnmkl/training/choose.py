@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spnmkl.data.words import counted, quoted
-from spnmkl.errors import DataError
+from spnmkl.errors import DataError, ParameterError
 from spnmkl.kernels.tiles import matrix_bytes
 from spnmkl.selection import (
     CrossValidation,
@@ -74,6 +74,11 @@ def _but_C(settings: Settings, n_threads: int | None, stop: Callable[[], bool] |
     options = settings.solver_options() | {"n_threads": n_threads, "stop": stop}
     del options["C"]
     return options
+
+
+def nothing_done(settings: Settings, advice: str) -> ParameterError:
+    """For a search over C that time ended before its first value was done."""
+    return ParameterError(f"No value of C was done within {settings.max_time:g} s; {advice}.")
 
 
 def _folds(prepared: Prepared) -> int:

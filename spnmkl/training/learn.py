@@ -13,6 +13,7 @@ from spnmkl.circuit.source import KernelSource, MatrixSource
 from spnmkl.kernels import FittedKernel, fit_source
 from spnmkl.kernels.joined import joined
 from spnmkl.memory import kernel_bytes
+from spnmkl.parameters import gigabytes
 from spnmkl.solution import Record, Solution
 from spnmkl.solvers import solve
 from spnmkl.structure import SPN
@@ -72,7 +73,7 @@ def training_kernels(
     computed = list(spn.kernels if leaves is None else leaves)
     if not computed:
         return TrainingKernels(MatrixSource(matrices))
-    room = kernel_bytes(max_memory) - sum({id(K): K.nbytes for K in matrices.values()}.values())
+    room = kernel_bytes(gigabytes(max_memory)) - sum({id(K): K.nbytes for K in matrices.values()}.values())
     source, fitted = fit_source(spn, X, feature_names, max_bytes=room, leaves=computed, tick=tick)
     return TrainingKernels(joined(source, matrices), fitted)
 

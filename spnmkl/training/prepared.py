@@ -202,8 +202,7 @@ def prepare(
     say("preparing the columns")
     spn.check()
     computed = [leaf for leaf in spn.kernels if spn.spec(leaf).kernel != "precomputed"]
-    parts, y = labelled_parts(dataset, split)
-    parts = rows or parts
+    parts, y = labelled_parts(dataset, split) if rows is None else (rows, labelled_rows(dataset)[1])
     preparation = Preparation((), choices)
     if computed:
         features = dataset.frame[list(dataset.features)]
@@ -247,16 +246,22 @@ def prepare(
 
 def labelled_parts(dataset: Dataset, split: SplitSettings) -> tuple[Split, NDArray]:
     """Training and test rows by their position in the frame, and the class of every row of the frame (or none)."""
-    labelled = dataset.labelled_table
-    parts = split_rows(labelled, split.test_share, split.seed)
-    rows = np.arange(len(dataset.frame))
-    y = labelled.y
-    if dataset.n_unlabelled:
-        rows = np.flatnonzero(dataset.frame[dataset.label].notna())
-        everywhere = np.empty(len(dataset.frame), dtype=y.dtype)
-        everywhere[rows] = y
-        y = everywhere
+    rows, y = labelled_rows(dataset)
+    if not split.test_share:
+        return Split(rows, rows[:0]), y
+    parts = split_rows(dataset.labelled_table, split.test_share, split.seed)
     return Split(rows[parts.train], rows[parts.test]), y
+
+
+def labelled_rows(dataset: Dataset) -> tuple[Rows, NDArray]:
+    """The rows that have a label, by position in the frame, and the class of every row of the frame (or none)."""
+    y = dataset.labelled_table.y
+    if not dataset.n_unlabelled:
+        return np.arange(len(dataset.frame)), y
+    rows = np.flatnonzero(dataset.frame[dataset.label].notna())
+    everywhere = np.empty(len(dataset.frame), dtype=y.dtype)
+    everywhere[rows] = y
+    return rows, everywhere
 
 
 def _usable(parts: Split, y: NDArray, preparation: Preparation, features: pd.DataFrame) -> Split:
@@ -266,7 +271,7 @@ def _usable(parts: Split, y: NDArray, preparation: Preparation, features: pd.Dat
     usable = preparation.usable(features)
     kept = Split(parts.train[usable[parts.train]], parts.test[usable[parts.test]])
     lost = np.setdiff1d(y[parts.train], y[kept.train])
-    if len(lost) or not len(kept.test):
+    if len(lost) or len(parts.test) > len(kept.test) == 0:
         what = f"training row of class {quoted(lost[0])}" if len(lost) else "test row"
         raise DataError(f"No {what} is without a missing value; fill missing values instead of leaving out rows.")
     return kept

@@ -28,7 +28,7 @@ from spnmkl.solvers import C_min
 from spnmkl.structure import SPN
 from spnmkl.structure.layout import unplaced
 from spnmkl.structure.text import one_line
-from spnmkl.training.choose import choose_C, trace_C
+from spnmkl.training.choose import choose_C, nothing_done, trace_C
 from spnmkl.training.prepared import Prepared, prepare
 from spnmkl.training.settings import Settings
 from spnmkl.training.train import Run, train
@@ -330,9 +330,7 @@ def closed(records: Sequence[Record], tol: float) -> float:
 def _check_time(job: Job[Any], settings: Settings) -> None:
     """Where a search ended before its first C was done although nobody stopped it."""
     if not job.stopping:
-        raise ParameterError(
-            f"No value of C was done within {settings.max_time:g} s; allow more time under 'All settings'."
-        )
+        raise nothing_done(settings, "allow more time under 'All settings'")
 
 
 def _gather(job: Job[Any], results: Iterable[object], total: int) -> None:

@@ -342,13 +342,16 @@ REFUSED = [
     ({}, (*FIT, "--label", "class"), "There is no column 'class'; the columns are 'shape__a', 'shape__b', 'size__c', "
      "'size__d', 'colour', 'y'."),
     ({}, (*FIT, "--ignore", "colours"), "There is no column 'colours'; the closest name is 'colour'."),
-    ({"data.csv": "a,y\n1,u\n,v\n3,u\n"}, FIT, "Values are missing in 1 column: 'a' (1 row); fill them, drop them, or "
-     "choose impute='mean' (--impute mean)."),
+    ({"data.csv": "a,y\n1,u\n,v\n3,u\n"}, FIT, "Values are missing in 1 column: 'a' (1 row); fill them with --missing "
+     "mean or median, or leave them out with --missing drop-rows or drop-columns."),
     ({"data.csv": "a,y\n1,u\n2,u\n"}, FIT, "The label 'y' is 'u' in every row; two classes are needed."),
-    ({}, (*FIT, "--C", "-1"), "The 'C' parameter of SPNMKLClassifier must be a float in the range (0.0, inf). Got -1.0 "
-     "instead."),
-    ({}, (*FIT, "--p", "0"), "The 'p' parameter of SPNMKLClassifier must be a float in the range (0.0, inf), a str "
-     "among {'sparse'}, an instance of 'collections.abc.Mapping' or None. Got 0.0 instead."),
+    ({}, (*FIT, "--C", "-1"), "C must be a finite number above 0, but it is -1.0 (float); choose for example 1.0."),
+    ({}, (*FIT, "--p", "0"), "p must be a finite number above 0, but it is 0.0 (float); choose for example 1.0."),
+    ({}, (*FIT, "--C", "best"), "argument --C: expected a number or cv, found 'best'; see spnmkl fit --help."),
+    ({}, (*FIT, "--max-memory", "-1"), "max_memory must be a number of gigabytes of at least 0, or None, but it is "
+     "-1.0 (float)."),
+    ({}, ("fit", "-", *FIT[2:], "--structure", "-"), "Standard input, -, can be read only once; name files for the "
+     "others."),
     ({}, (*FIT, "--p", "dense"), "argument --p: expected a number or sparse, found 'dense'; see spnmkl fit --help."),
     ({}, ("inspect", "m.spnmkl", "--paths", "-1"), "argument --paths: expected a whole number of 0 or more, found "
      "'-1'; see spnmkl inspect --help."),
