@@ -110,7 +110,7 @@ def _app(args: argparse.Namespace) -> int:
 
 
 def _fit(args: argparse.Namespace) -> int:
-    out = _target(args.out, *args.data, args.structure)
+    out = _target(args.out, *args.data, *([] if args.structure in TEMPLATES else [args.structure]))
     _read_once(*args.data, args.structure)
     settings, choices, split = _asked(args)
     dataset = _training_set(args, choices)
@@ -222,11 +222,9 @@ def _table(given: str, text_columns: Sequence[str], skip: int | None) -> Table:
 
 def _structure(given: str, dataset: Dataset, choices: Choices, split: SplitSettings) -> SPN:
     """A structure file, or a template by name filled with the columns."""
-    if given in TEMPLATES:
-        return filled_template(given, dataset, choices, split)
-    if given != STANDARD and not Path(given).exists() and Path(given).suffix != ".json":
+    if given not in {*TEMPLATES, STANDARD} and not Path(given).exists() and Path(given).suffix != ".json":
         raise StructureError(f"There is no file or template {given!r}; the templates are {', '.join(TEMPLATES)}.")
-    spn = _read_spn(given)
+    spn = filled_template(given, dataset, choices, split) if given in TEMPLATES else _read_spn(given)
     for leaf in spn.kernels:
         if spn.spec(leaf).kernel == "precomputed":
             raise KernelError(
@@ -262,20 +260,23 @@ def _inspect(args: argparse.Namespace) -> int:
 
 
 def _validate(args: argparse.Namespace) -> int:
-    out = None if args.repair is None else _target(args.repair)
+    out = _target(args.repair or STANDARD)
+    # Where the repaired structure goes to standard output, words go beside it.
+    stream = sys.stderr if args.repair == STANDARD else sys.stdout
     spn = _read_spn(args.structure)
     issues = all_issues(spn)
     for issue in issues:
-        print(f"{issue.severity}: {issue.message}" + (f" Repair: {issue.repair}." if issue.repair else ""))
-    if out is not None:
+        repair = f" Repair: {issue.repair}." if issue.repair else ""
+        print(f"{issue.severity}: {issue.message}{repair}", file=stream)
+    if args.repair is not None:
         spn = spn.repaired()
-        with _written(out) as file:
-            file.write_text(spn.to_json(indent=2), encoding="utf-8")
+        _write_spn(spn, out)
         issues = all_issues(spn)
-        print(f"repaired structure saved as {out}; errors left: {len(errors(issues))}")
+        saved = "" if out is None else f" saved as {out}"
+        print(f"repaired structure{saved}; errors left: {len(errors(issues))}", file=stream)
     if errors(issues):
         return BAD_INPUT
-    print(f"valid: {spn!r}, {count_text(spn.n_paths)} paths, {counted(spn.n_layers, 'layer')}")
+    print(f"valid: {spn!r}, {count_text(spn.n_paths)} paths, {counted(spn.n_layers, 'layer')}", file=stream)
     return 0
 
 
@@ -288,8 +289,7 @@ def _template(args: argparse.Namespace) -> int:
         raise ParameterError(f"Name a template, one of {', '.join(TEMPLATES)}; or pass --list.")
     out = _target(args.out or STANDARD, *(args.columns or []))
     spn = _filled(args)
-    with _written(out) as file:
-        file.write_text(spn.to_json(indent=2) + "\n" * (out is None), encoding="utf-8")
+    _write_spn(spn, out)
     if out is not None:
         print(f"{spn!r} saved as {out}")
     return 0
@@ -312,6 +312,11 @@ def _read_spn(given: str) -> SPN:
         raise StructureError(f"There is no file {str(path)!r}; check its name and folder.") from None
     except StructureError as error:
         raise StructureError(f"{path.name}: {error}") from None
+
+
+def _write_spn(spn: SPN, out: Path | None) -> None:
+    with _written(out) as file:
+        file.write_text(spn.to_json(indent=2) + "\n" * (out is None), encoding="utf-8")
 
 
 def _read_model(given: str) -> SPNMKLClassifier:

@@ -94,7 +94,10 @@ class Trained:
     seconds: float
 
     def scores_train(self, prepared: Prepared, n_threads: int | None = None) -> Scores:
-        decision = self.solution.decision_function(prepared.source, n_threads)
+        if self.model is None or prepared.trained_on.in_memory:
+            decision = self.solution.decision_function(prepared.source, n_threads)
+        else:  # its support vectors and kernels are fewer than those that would be computed anew
+            decision = self.model.decision_function(prepared.X_train)
         return score(prepared.y_train, decision, self.solution.classes)
 
     def scores_test(self, prepared: Prepared, n_threads: int | None = None) -> Scores:

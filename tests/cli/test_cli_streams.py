@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from spnmkl import SPN, cli
+from spnmkl import SPN, Kernel, Product, Sum, cli
 from spnmkl.model_file import load_model
 
 Run = Callable[..., tuple[int, str, str]]
@@ -65,6 +65,10 @@ def test_a_structure_through_a_pipe(run: Run, folder: Path, monkeypatch: pytest.
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(structure.encode())))
         assert run(*arguments)[0] == 0
     assert load_model("m").spn_ == SPN.from_json(structure)
+    broken = SPN(Sum(Kernel("linear"), Product(Kernel("rbf")))).to_json()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(broken.encode())))
+    code, out, err = run("validate", "-", "--repair", "-")
+    assert code == 0 and not SPN.from_json(out).validate() and "repaired structure; errors left: 0\n" in err
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(samples().to_csv(index=False).encode())))
     assert run("template", "flat", "--columns", "-", "--label", "y")[1] == structure
 
