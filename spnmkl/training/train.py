@@ -7,8 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
+from spnmkl.circuit.program import Floats
 from spnmkl.data import Choices, Preparation, SplitSettings
 from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.selection import (
@@ -18,11 +20,12 @@ from spnmkl.selection import (
 from spnmkl.solution import Record, Solution
 from spnmkl.structure import SPN
 from spnmkl.training.learn import learn
-from spnmkl.training.prepared import Prepared
+from spnmkl.training.prepared import Prepared, Tick
 from spnmkl.training.scores import Scores, score
 from spnmkl.training.settings import Settings
 
 Rows = NDArray[np.intp]
+SCORED_ROWS = 500  # at a time
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -93,19 +96,27 @@ class Trained:
     model: SPNMKLClassifier | None
     seconds: float
 
-    def scores_train(self, prepared: Prepared, n_threads: int | None = None) -> Scores:
+    def scores_train(self, prepared: Prepared, n_threads: int | None = None, tick: Tick | None = None) -> Scores:
         if self.model is None or prepared.trained_on.in_memory:
             decision = self.solution.decision_function(prepared.source, n_threads)
-        else:  # its support vectors and kernels are fewer than those that would be computed anew
-            decision = self.model.decision_function(prepared.X_train)
+        else:  # its support vectors and kernels may be fewer than those that would be computed anew
+            decision = self._decisions(self.model, prepared.X_train, tick)
         return score(prepared.y_train, decision, self.solution.classes)
 
-    def scores_test(self, prepared: Prepared, n_threads: int | None = None) -> Scores:
+    def scores_test(self, prepared: Prepared, n_threads: int | None = None, tick: Tick | None = None) -> Scores:
         if self.model is None:
             decision = self.solution.decision_function(prepared.test_source, n_threads)
         else:
-            decision = self.model.decision_function(prepared.X_test)
+            decision = self._decisions(self.model, prepared.X_test, tick)
         return score(prepared.y_test, decision, self.solution.classes)
+
+    def _decisions(self, model: SPNMKLClassifier, X: pd.DataFrame, tick: Tick | None) -> Floats:
+        """Piece by piece, with a chance to stop before each."""
+        say, parts = tick or (lambda words: None), []
+        for start in range(0, len(X), SCORED_ROWS):
+            say(f"scoring row {start + 1:,} of {len(X):,}")
+            parts.append(model.decision_function(X.iloc[start : start + SCORED_ROWS]))
+        return np.concatenate(parts)
 
 
 def learn_weights(
@@ -137,6 +148,7 @@ def train(
     callback: Callable[[Record], object] | None = None,
     n_threads: int | None = None,
     stop: Callable[[], bool] | None = None,
+    tick: Tick | None = None,
 ) -> Run:
     """Learn the weights, and score them on the rows held out.
 
@@ -150,6 +162,8 @@ def train(
         By default all cores.
     stop : callable, optional
         Asked more often than the callback is called; true ends the training as soon as possible.
+    tick : callable, optional
+        Called with a word now and then while rows are scored, after the training; it may raise to stop.
     """
     trained = learn_weights(prepared, settings, callback, n_threads, stop)
     return Run(
@@ -161,8 +175,8 @@ def train(
         label=prepared.label,
         solution=trained.solution,
         model=trained.model,
-        train_scores=trained.scores_train(prepared, n_threads),
-        test_scores=trained.scores_test(prepared, n_threads),
+        train_scores=trained.scores_train(prepared, n_threads, tick),
+        test_scores=trained.scores_test(prepared, n_threads, tick),
         seconds=trained.seconds,
         train=prepared.train,
         test=prepared.test,

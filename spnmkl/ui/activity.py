@@ -19,7 +19,7 @@ from spnmkl.problem import powers
 from spnmkl.runs.comparison import was_trained_on
 from spnmkl.runs.contest import Contest, Plan, compete, planned, training_rows
 from spnmkl.runs.entrants import Entrants
-from spnmkl.runs.jobs import Job
+from spnmkl.runs.jobs import Job, Stopped
 from spnmkl.runs.lesson import TOTAL as LESSON_TOTAL
 from spnmkl.runs.lesson import Lesson, lesson
 from spnmkl.selection import UNFINISHED, CrossValidation, PathPoint, RegularizationPath
@@ -285,7 +285,13 @@ class Trainer:
             job.progress(round(_STEPS * closed(job.records, settings.tol)), _STEPS)
             return not job.stopping
 
-        return train(prepared, settings, callback, stop=lambda: job.stopping)
+        def scoring(words: str) -> None:
+            """One Stop keeps the best so far, with its scores; another does without."""
+            job.say(words)
+            if job.given_up:
+                raise Stopped
+
+        return train(prepared, settings, callback, stop=lambda: job.stopping, tick=scoring)
 
     def _choose(self, job: Job[Any], task: Task, settings: Settings) -> CrossValidation | None:
         prepared = self.prepared(task, job.tick)

@@ -124,6 +124,23 @@ def test_a_stop_ends_it_soon(monkeypatch: pytest.MonkeyPatch, after: float) -> N
     assert job.join(30) and job.error is None and job.state in ("stopped", "done")
 
 
+def test_a_second_stop_does_without_the_scores(monkeypatch: pytest.MonkeyPatch) -> None:
+    trainer, task = trainer_in_tiles(monkeypatch), Task(structure(), dataset(), Choices(), SPLIT)
+    said: list[str] = []
+
+    def stop_twice(job: Job[Run], words: str) -> None:
+        said.append(words)
+        if words.startswith("scoring"):
+            job.stop()
+            job.stop()
+
+    monkeypatch.setattr(Job, "say", stop_twice)
+    job = trainer.start("train", task, SETTINGS, lambda: True).job
+    assert job.join(60)
+    assert (job.state, job.result, job.error) == ("stopped", None, None)
+    assert said[-1] == "scoring row 1 of 168"
+
+
 def test_computing_in_tiles_can_be_stopped_before_its_end() -> None:
     asked: list[str] = []
 
