@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -195,6 +196,14 @@ def _model(
     model = SPNMKLClassifier.from_solution(solution, prepared.fitted, prepared.features, **options)
     model.extra_ = prepared.described()
     return model
+
+
+def closed(records: Sequence[Record], tol: float) -> float:
+    """How much of the way from the first gap to the one to prove is done, digit by digit; 0 where no bound is known."""
+    gaps = [record.gap for record in records if math.isfinite(record.gap) and record.gap > 0]
+    if not gaps or gaps[0] <= tol:
+        return float(bool(gaps))
+    return min(1.0, max(0.0, math.log(gaps[0] / min(gaps)) / math.log(gaps[0] / tol)))
 
 
 def used_columns(solution: Solution, preparation: Preparation) -> Preparation:

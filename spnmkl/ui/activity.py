@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, Literal
@@ -31,7 +30,7 @@ from spnmkl.structure.text import one_line
 from spnmkl.training.choose import choose_C, nothing_done, trace_C
 from spnmkl.training.prepared import Prepared, prepare
 from spnmkl.training.settings import Settings
-from spnmkl.training.train import Run, train
+from spnmkl.training.train import Run, closed, train
 
 Kind = Literal["train", "choose", "trace", "look", "compare", "lesson"]
 KEPT_BYTES = 2_000_000_000  # of kernels that tabs keep at hand
@@ -323,14 +322,6 @@ class Trainer:
         else:
             self.smallest_C = None
         self.smallest_C_of = task, settings
-
-
-def closed(records: Sequence[Record], tol: float) -> float:
-    """How much of the way from the first gap to the one to prove is done, digit by digit; 0 where no bound is known."""
-    gaps = [record.gap for record in records if math.isfinite(record.gap) and record.gap > 0]
-    if not gaps or gaps[0] <= tol:
-        return float(bool(gaps))
-    return min(1.0, max(0.0, math.log(gaps[0] / min(gaps)) / math.log(gaps[0] / tol)))
 
 
 def _check_time(job: Job[Any], settings: Settings) -> None:

@@ -18,9 +18,9 @@ from spnmkl.runs.what_if import what_if
 from spnmkl.training.choose import choose_C, trace_C
 from spnmkl.training.prepared import Prepared, prepare
 from spnmkl.training.settings import Settings
-from spnmkl.training.train import Run, train
+from spnmkl.training.train import Run, closed, train
 from spnmkl.ui import activity
-from spnmkl.ui.activity import Task, Trainer, closed
+from spnmkl.ui.activity import Task, Trainer
 
 SPLIT = SplitSettings(0.3, 1)
 SETTINGS = Settings(C=3.0, tol=1e-6)
