@@ -185,10 +185,10 @@ def _chosen(
 
 def _outcome(trained: Trained, prepared: Prepared, threads: int | None) -> list[str]:
     solution = trained.solution
-    train = trained.scores_train(prepared, threads)
+    train = trained.train_scores(prepared, threads)
     lines = [certificate_sentence(solution), accuracy_sentence("training accuracy", train.predicted, train.y)]
     if len(prepared.test):
-        lines.append(trained.scores_test(prepared, threads).sentence())
+        lines.append(trained.test_scores(prepared, threads).sentence())
     return lines + weight_lines(solution, MOST_WEIGHTS)
 
 

@@ -97,14 +97,14 @@ class Trained:
     model: SPNMKLClassifier | None
     seconds: float
 
-    def scores_train(self, prepared: Prepared, n_threads: int | None = None, tick: Tick | None = None) -> Scores:
+    def train_scores(self, prepared: Prepared, n_threads: int | None = None, tick: Tick | None = None) -> Scores:
         if self.model is None or prepared.trained_on.in_memory:
             decision = self.solution.decision_function(prepared.source, n_threads)
         else:  # its support vectors and kernels may be fewer than those that would be computed anew
             decision = self._decisions(self.model, prepared.X_train, tick)
         return score(prepared.y_train, decision, self.solution.classes)
 
-    def scores_test(self, prepared: Prepared, n_threads: int | None = None, tick: Tick | None = None) -> Scores:
+    def test_scores(self, prepared: Prepared, n_threads: int | None = None, tick: Tick | None = None) -> Scores:
         if self.model is None:
             decision = self.solution.decision_function(prepared.test_source, n_threads)
         else:
@@ -176,8 +176,8 @@ def train(
         label=prepared.label,
         solution=trained.solution,
         model=trained.model,
-        train_scores=trained.scores_train(prepared, n_threads, tick),
-        test_scores=trained.scores_test(prepared, n_threads, tick),
+        train_scores=trained.train_scores(prepared, n_threads, tick),
+        test_scores=trained.test_scores(prepared, n_threads, tick),
         seconds=trained.seconds,
         train=prepared.train,
         test=prepared.test,
