@@ -11,10 +11,16 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
-from spnmkl.circuit.evaluate import apply_to_samples, representable, term_quadratics
+from spnmkl.circuit.compensated import compensated_forms
+from spnmkl.circuit.evaluate import apply_to_samples, representable, term_quadratics, term_responses
 from spnmkl.circuit.program import Circuit, Floats
+from spnmkl.circuit.source import MatrixSource, diagonals
 from spnmkl.problem import Problem
 
+_EPS = float(np.finfo(float).eps)
+_USUAL_ROUNDING = 4 * _EPS  # of all that is summed: many numbers round up as often as down
+_NOTICED = 0.05  # of the tolerance: a loss of the bound to rounding that is worth twice the precision
+_ROUNDED = 1e-9  # of the objective: a bound above it by more is not its own rounding
 _unchecked = np.errstate(over="ignore", invalid="ignore", divide="ignore")  # we look at what comes out
 
 
@@ -84,13 +90,14 @@ def flows_at(problem: Problem, alpha: Floats, known: tuple[Floats, Floats] | Non
     q = None if known is None else _kernel_quadratics(circuit, *known)
     if q is None:
         q = term_quadratics(mixture, np.ones(mixture.n_terms), problem.source, alpha * problem.Y, problem.n_threads)
+    return lambda beta: _mixed_flows(circuit, q, beta)
 
-    @_unchecked
-    def flows(beta: Floats) -> Floats:
-        W = circuit.weights(beta)
-        return representable(W * (circuit.mixing(W)[1] @ q) / 2, W, q)
 
-    return flows
+@_unchecked
+def _mixed_flows(circuit: Circuit, q: Floats, beta: Floats) -> Floats:
+    """Where K is a weighted sum of kernels: their quadratic forms, weighed."""
+    W = circuit.weights(beta)
+    return representable(W * (circuit.mixing(W)[1] @ q) / 2, W, q)
 
 
 def _kernel_quadratics(circuit: Circuit, beta: Floats, quadratics: Floats) -> Floats | None:
@@ -119,6 +126,47 @@ def dual(problem: Problem, alpha: Floats, witness: Floats) -> Dual:
     alpha = balanced(alpha, problem.Y)
     flows = quadratic_flows(problem, alpha, witness)
     return Dual(dual_value(problem, alpha, witness, flows), alpha, witness, flows)
+
+
+def rounding_of_flows(problem: Problem, alpha: Floats, share: float | None = None) -> Callable[[Floats], Floats]:
+    """β ↦ (terms,) what rounding may leave of the quadratic flows at α where these are zero.
+
+    Of a kernel Σ_ij α_i |K_ij| α_j ≤ (Σ_i α_i)(Σ_i α_i K_ii), which bounds what is summed. An entry is made of some
+    factors, and a quadratic form sums n numbers twice; each of these steps may round. Unless a `share` is given, all
+    of them do, and to the same side.
+    """
+    circuit = problem.circuit
+    share = (problem.n + circuit.size) * _EPS if share is None else share
+    # The diagonals make one row of a kernel, behind a zero for the row itself.
+    rows = {leaf: np.append(0.0, own)[None] for leaf, own in diagonals(problem.source, circuit.leaves).items()}
+    weight = np.append(1.0, (alpha.sum(axis=1, keepdims=True) * alpha).sum(axis=0))[None]
+
+    def rounding(beta: Floats) -> Floats:
+        W = circuit.weights(beta)
+        return share * W * term_responses(circuit, W, MatrixSource(rows), weight)[:, 0, 0] / 2
+
+    return rounding
+
+
+def lower_bound(problem: Problem, found: Dual, objective: float, tol: float) -> float:
+    """D with what rounding may hide in its flows counted against it: what a user is told.
+
+    Where that would matter beside `tol`, the flows of sums of kernels are computed as if in twice the precision. A D
+    above the objective is kept only if no rounding can explain it.
+    """
+    alpha, witness, flows = found.alpha, found.witness, found.flows
+    if flows is None or not (np.isfinite(found.value) and alpha.any()):
+        return found.value
+    bound = dual_value(problem, alpha, witness, flows + rounding_of_flows(problem, alpha, _USUAL_ROUNDING)(witness))
+    mixture = problem.circuit.mixture
+    if bound < (1 - _NOTICED * tol) * found.value and mixture is not None:
+        q = compensated_forms(problem.source, mixture.leaves, alpha * problem.Y)
+        flows = (1 + _USUAL_ROUNDING) * _mixed_flows(problem.circuit, q, witness)
+        bound = dual_value(problem, alpha, witness, flows)
+    if bound > objective * (1 + _ROUNDED):
+        least = dual_value(problem, alpha, witness, flows + rounding_of_flows(problem, alpha)(witness))
+        bound = min(bound, max(least, 0.0))
+    return bound
 
 
 @_unchecked

@@ -18,8 +18,9 @@ import io
 import json
 import os
 import sys
+import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -51,6 +52,7 @@ from spnmkl.inspection import heaviest_paths
 from spnmkl.launch import run_app
 from spnmkl.model_file import load_model, save_model
 from spnmkl.report import accuracy_sentence, certificate_sentence, count_text, inspection_lines, summary, weight_lines
+from spnmkl.solution import Record
 from spnmkl.structure import SPN
 from spnmkl.structure.templates import TEMPLATES
 from spnmkl.terminal import Progress, stop_on_interrupt, tell, warnings_as_sentences
@@ -118,18 +120,18 @@ def _fit(args: argparse.Namespace) -> int:
     started = time.perf_counter()
     progress = Progress(sys.stderr, args.progress or (sys.stderr.isatty() and not args.quiet))
     said: list[str] = []
-    with stop_on_interrupt() as stop, warnings_as_sentences():
+    begun = threading.Event()
 
-        def tick(words: str) -> None:
-            progress.say(words)
-            if stop.is_set():
-                raise KeyboardInterrupt
+    def follow(record: Record) -> bool:
+        begun.set()
+        return progress(record)
 
-        prepared = prepare(spn, dataset, choices, split, tick, max_memory=args.max_memory)
+    with stop_on_interrupt(begun.is_set) as stop, warnings_as_sentences():
+        prepared = prepare(spn, dataset, choices, split, progress.say, max_memory=args.max_memory)
         if args.C == "cv":
-            settings, chosen = _chosen(prepared, settings, args.threads, progress, stop.is_set)
+            settings, chosen = _chosen(prepared, settings, args.threads, progress)
             said.append(chosen)
-        trained = learn_weights(prepared, settings, progress, args.threads, stop.is_set, warn=True)
+        trained = learn_weights(prepared, settings, follow, args.threads, stop.is_set, warn=True)
         progress.close()
     assert trained.model is not None
     with _written(out) as file:
@@ -169,13 +171,9 @@ def _asked(args: argparse.Namespace) -> tuple[Settings, Choices, SplitSettings]:
     return settings, choices, SplitSettings(args.test_share or 0.0, args.seed)
 
 
-def _chosen(
-    prepared: Prepared, settings: Settings, threads: int | None, progress: Progress, stop: Callable[[], bool]
-) -> tuple[Settings, str]:
+def _chosen(prepared: Prepared, settings: Settings, threads: int | None, progress: Progress) -> tuple[Settings, str]:
     """The settings with the C of the best accuracy on held-out folds, and that C in words."""
-    found = choose_C(prepared, settings, callback=progress.follow, n_threads=threads, stop=stop)
-    if stop():
-        raise KeyboardInterrupt
+    found = choose_C(prepared, settings, callback=progress.follow, n_threads=threads)
     if not found.best_C > 0:
         raise nothing_done(settings, "allow more with --max-time")
     best = share_right(float(found.mean[found.best_C == found.C][0]))

@@ -108,6 +108,9 @@ class SPNMKLClassifier(ClassifierMixin, BaseEstimator):
         `fit` needs besides, at most three n×n matrices of 8n² bytes, comes on top.
     callback : callable or None
         Called with a `Record` after every outer iteration; returning False stops with status "interrupted".
+    stop : callable or None
+        Asked now and then, within an iteration too; once it is true, `fit` ends as soon as it can with the best weights
+        so far and status "interrupted".
 
     Attributes
     ----------
@@ -167,6 +170,7 @@ class SPNMKLClassifier(ClassifierMixin, BaseEstimator):
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
         "max_memory": [Interval(Real, 0, None, closed="left"), None],
         "callback": [callable, None],
+        "stop": [callable, None],
     }
 
     def __init__(
@@ -186,6 +190,7 @@ class SPNMKLClassifier(ClassifierMixin, BaseEstimator):
         n_threads: int | None = None,
         max_memory: float | None = None,
         callback: Callable[[Record], object] | None = None,
+        stop: Callable[[], bool] | None = None,
     ) -> None:
         self.structure = structure
         self.C = C
@@ -201,6 +206,7 @@ class SPNMKLClassifier(ClassifierMixin, BaseEstimator):
         self.n_threads = n_threads
         self.max_memory = max_memory
         self.callback = callback
+        self.stop = stop
 
     @_fit_context(prefer_skip_nested_validation=True)
     @single_threaded_blas()
@@ -236,6 +242,7 @@ class SPNMKLClassifier(ClassifierMixin, BaseEstimator):
             sample_weight=weight,
             callback=self.callback,
             n_threads=self.n_threads,
+            stop=self.stop,
         )
         self._adopt(solution, kernels.fitted, rows, n_samples)
         if self.probability:

@@ -51,7 +51,7 @@ def save_model(model: SPNMKLClassifier, path: str | os.PathLike[str], extra: Map
     Parameters
     ----------
     model : SPNMKLClassifier
-        Its callback is left out, and so is a `random_state` that is not a number.
+        Its callback and `stop` are left out, and so is a `random_state` that is not a number.
     path : str or path
         An existing file is replaced once the new one is complete; of a link, the file behind it. A device stays one.
     extra : dict, optional
@@ -135,7 +135,7 @@ def _distinct(model: SPNMKLClassifier) -> dict[int, FittedKernel]:
 
 def _settings(model: SPNMKLClassifier) -> Document:
     settings = model.get_params(deep=False)
-    del settings["callback"]
+    del settings["callback"], settings["stop"]
     if settings["structure"] is not None:
         settings["structure"] = model.spn_.to_dict()
     if not isinstance(settings["random_state"], int | np.integer):

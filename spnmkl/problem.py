@@ -75,32 +75,14 @@ class Problem:
         """A dual bound is known: the problem is convex in β, or in τ_v = β_v^{p_v}."""
         return self.convex or self.path_sums[1].max() <= 1 + _ROUNDING
 
-    @cached_property
+    @property
     def path_sums(self) -> tuple[Floats, Floats]:
         """(components,) the least and the largest Σ_v e_mv/p_v over the paths of every component.
 
         It is convex in τ where the largest are at most 1; a component where both are 1 is homogeneous in τ, so that
         it vanishes as a whole or not at all (formulation, sections 5 and 6).
         """
-        least, most = (self._path_sums(choose) for choose in (np.min, np.max))
-        root = slice(self.circuit.operation_start[-2], None)
-        part = self.components[self.circuit.X[root].argmax(axis=1)] if self.circuit.n_terms else np.zeros(0, int)
-        low, high = np.full(self.components.max() + 1, np.inf), np.full(self.components.max() + 1, -np.inf)
-        np.minimum.at(low, part, least[root])
-        np.maximum.at(high, part, most[root])
-        return low, high
-
-    def _path_sums(self, choose: Callable[[Floats], float]) -> Floats:
-        """(terms,) the smallest or largest Σ_v e_mv/p_v over the derivations of every term."""
-        circuit, n_leaves = self.circuit, len(self.circuit.leaves)
-        per_slot = np.zeros(n_leaves + circuit.n_operations)
-        per_term = circuit.X @ (1.0 / self.p)
-        for k in range(circuit.n_operations):
-            span = slice(circuit.operation_start[k], circuit.operation_start[k + 1])
-            for t in range(span.start, span.stop):
-                per_term[t] += per_slot[circuit.arguments[circuit.term_start[t] : circuit.term_start[t + 1]]].sum()
-            per_slot[n_leaves + k] = choose(per_term[span])
-        return per_term
+        return self.circuit.path_sums(self.p)
 
     @cached_property
     def homogeneous(self) -> NDArray[np.bool_]:
@@ -113,14 +95,10 @@ class Problem:
         """K(β) is linear in β: every path has one product."""
         return bool(self.circuit.n_operations == 1 and (np.diff(self.circuit.X.indptr) == 1).all())
 
-    @cached_property
+    @property
     def components(self) -> NDArray[np.intp]:
         """(V,) the component of every product: products joined by sharing a path (formulation, section 6)."""
-        column = {v: k for k, v in enumerate(self.circuit.products)}
-        label = np.zeros(len(column), dtype=np.intp)
-        for k, (members, _) in enumerate(self.circuit.derivations.components()):
-            label[[column[v] for v in members]] = k
-        return label
+        return self.circuit.components
 
     def beta_dict(self, beta: Floats) -> dict[str, float]:
         return dict(zip(self.circuit.products, beta.tolist(), strict=True))
@@ -317,8 +295,7 @@ def powers(spn: SPN, circuit: Circuit, p: Power) -> Floats:
     """(V,) p_v: from the structure, one value, a mapping, or "sparse" (the smallest exponent v has on its paths)."""
     p = power(p)
     if isinstance(p, str):
-        least = circuit.derivations.smallest_exponents()
-        return np.array([float(least[v]) for v in circuit.products])
+        return circuit.smallest_exponents.copy()
     if isinstance(p, Mapping):
         unknown = sorted(set(p) - set(circuit.products))
         if unknown:

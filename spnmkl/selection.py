@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -27,6 +27,7 @@ from spnmkl.structure import SPN
 from spnmkl.threads import as_they_come, checked_threads, single_threaded_blas
 
 UNFINISHED = ("interrupted", "time_limit")  # how a training ends whose C is not done
+_AT_BOUND = 0.999  # of C: an α that more C might let grow
 
 
 @dataclass(frozen=True)
@@ -150,8 +151,8 @@ def cross_validate_C(
     Parameters
     ----------
     C : by default as for `regularization_path`, from just above the C_min of a fold.
-    callback : called with a `PathPoint` after every C of every fold, as they are done, in the caller's thread; each
-        fold goes from the largest C to the smallest. Returning False stops and keeps what was told.
+    callback : called with a `PathPoint` after every C of every fold, as they are done, in the caller's thread; a fold
+        begins with a C in the lower part of the grid (see `walk`). Returning False stops and keeps what was told.
     max_time : seconds for the whole, after which what is there is kept.
     settings : passed to `solve`; `stop` is asked in several threads.
     """
@@ -209,22 +210,24 @@ class _Folds:
     deadline: Deadline
 
     def fits(self, fold: int) -> Iterator[_Fit]:
-        """Train on the fold's rows at every C, largest first, and score on the rows held out.
-
-        From above, α stays the same until its bounds matter, and just above C_min there are weights to start with,
-        which are costly to find there.
-        """
+        """Train on the fold's rows at every C, each from one beside it, and score on the rows held out."""
         if self.deadline():
             return
         train, test = self.splits[fold]
         inside, across = (MatrixSource(blocks(self.matrices, rows, train)) for rows in (train, test))
-        settings, fitted = self.own_settings(train), None
-        for k in reversed(range(len(self.grid))):
-            fitted = _solve_next(self.spn, inside, self.labels[train], self.grid[k], fitted, settings, self.deadline)
-            if fitted.status in UNFINISHED:
+        settings, fitted = self.own_settings(train), dict[int, Solution]()
+        for k, near in walk(len(self.grid), lambda k: below_bounds(fitted[k])):
+            C, last, known = float(self.grid[k]), None, None
+            if near is not None:
+                if self.deadline():
+                    return
+                last = fitted[near]
+                known = carried(last, C / float(self.grid[near]), inside, settings)
+            fitted[k] = known or _solve_next(self.spn, inside, self.labels[train], C, last, settings, self.deadline)
+            if fitted[k].status in UNFINISHED:
                 return
-            right = predicted(fitted, across, settings["n_threads"]) == self.labels[test]
-            yield _Fit(fold, k, fitted, float(right.mean()))
+            right = predicted(fitted[k], across, settings["n_threads"]) == self.labels[test]
+            yield _Fit(fold, k, fitted[k], float(right.mean()))
 
     def own_settings(self, train: NDArray) -> dict[str, Any]:
         """The settings over the rows of one fold, which may lack a class where whole groups are held out."""
@@ -235,6 +238,48 @@ class _Folds:
             lacking = set(self.labels.tolist()) - set(self.labels[train].tolist())
             own["class_weight"] = {c: weight for c, weight in by_class.items() if c not in lacking}
         return own
+
+
+def walk(n: int, settled: Callable[[int], bool]) -> Iterator[tuple[int, int | None]]:
+    """An order of n values of C, smallest first, each with the one that its training starts from.
+
+    Both ends are costly to begin at: the weights just above C_min, and α far above. So it begins at a third and goes
+    up, where α grows with its bounds, then down. Once that is `settled` and stays as it is for any larger C, the
+    largest comes next, and those between from above.
+    """
+    first = n // 3
+    yield first, None
+    last, above = first, list(range(first + 1, n))
+    while above:
+        k = above.pop(-1 if last > above[-1] or settled(last) else 0)
+        yield k, last
+        last = k
+    for k in reversed(range(first)):
+        yield k, k + 1
+
+
+def below_bounds(solution: Solution) -> bool:
+    """Whether all α are: then no sample is on the wrong side of its margin, and more C changes nothing."""
+    return not (solution.alpha >= _AT_BOUND * solution.C)[..., solution.C > 0].any()
+
+
+def carried(last: Solution, change: float, kernels: KernelSource, settings: Mapping[str, Any]) -> Solution | None:
+    """The same classifier at C times `change` < 1, where it is proved to be good enough there; else None.
+
+    It may be where no α is above the new bounds, and where it is constant, since then α shrinks with C.
+    """
+    C, shrunk = change * last.C, 1.0 if any(last.beta.values()) else change
+    alpha = shrunk * last.alpha
+    if change >= 1 or last.status != "optimal" or (alpha > C).any():
+        return None
+    moved = replace(last, C=C, alpha=alpha, witness_alpha=shrunk * last.witness_alpha)
+    proof = moved.certify(kernels, settings["n_threads"])
+    if proof.gap > last.tol:
+        return None
+    values: dict[str, Any] = asdict(proof)
+    pruned = tuple(v for v, b in last.beta.items() if b <= 0)
+    record = replace(last.history[-1], iteration=1, beta=last.beta, pruned=pruned, evaluations=0, seconds=0.0, **values)
+    return replace(moved, history=(record,), pruned=dict.fromkeys(pruned, 1), **values)
 
 
 def folds_at_once(n_threads: int, n_folds: int, bytes_each: float, room: float) -> int:

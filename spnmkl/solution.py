@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from spnmkl.certificate import dual, primal, relative_gap
+from spnmkl.certificate import dual, lower_bound, primal, relative_gap
 from spnmkl.circuit.evaluate import apply_kernel
 from spnmkl.circuit.program import Circuit, Floats, compile_circuit
 from spnmkl.circuit.source import KernelSource, MatrixSource
@@ -139,6 +139,7 @@ class Solution:
                 np.atleast_2d(self.alpha),
                 np.atleast_2d(self.witness_alpha),
                 problem.beta_array(self.witness_beta),
+                self.tol,
             )
 
     def problem(self, kernels: Mapping[str, ArrayLike] | KernelSource, n_threads: int | None = None) -> Problem:
@@ -212,8 +213,8 @@ def _source(leaves: Sequence[str], kernels: Mapping[str, ArrayLike], n: int, kin
 
 
 def certificate_of(
-    problem: Problem, beta: Floats, alpha: Floats, witness_alpha: Floats, witness_beta: Floats
+    problem: Problem, beta: Floats, alpha: Floats, witness_alpha: Floats, witness_beta: Floats, tol: float
 ) -> Certificate:
     P = primal(problem, beta, alpha).value
-    D = dual(problem, witness_alpha, witness_beta).value
+    D = lower_bound(problem, dual(problem, witness_alpha, witness_beta), P, tol)
     return Certificate(P, D, relative_gap(P, D))

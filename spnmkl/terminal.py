@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
@@ -48,14 +48,16 @@ class Progress:
 
 
 @contextmanager
-def stop_on_interrupt() -> Iterator[threading.Event]:
-    """The first Ctrl-C asks the training to stop as soon as it can, a second one ends the program."""
+def stop_on_interrupt(begun: Callable[[], bool]) -> Iterator[threading.Event]:
+    """Once there is something to keep, the first Ctrl-C asks the training to stop; any other one ends the program."""
     stop = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield stop
         return
 
     def ask(*_: object) -> None:
+        if not begun():
+            raise KeyboardInterrupt
         stop.set()
         signal.signal(signal.SIGINT, signal.default_int_handler)
         os.write(2, b"\nstopping; Ctrl-C again ends at once\n")

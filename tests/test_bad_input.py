@@ -96,7 +96,7 @@ TABLE: dict[str, tuple[Callable[[], dict[str, Any]], type[SPNMKLError], str]] = 
     "a kernel of text": (
         lambda: with_kernel([["a"] * 6] * 6),
         KernelError,
-        "Kernel matrix 'K1' must hold numbers; pass an (n, n) array of floats.",
+        "Kernel matrix 'K1' must hold real numbers; pass an (n, n) array of floats.",
     ),
     "a leaf without its matrix": (
         lambda: {"kernels": {"K0": CASE.kernels["K0"], "other": K1}},

@@ -1,6 +1,8 @@
 """Choosing C: warm starts change nothing but the time, and folds are what they say."""
 
 import threading
+import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,16 +11,20 @@ from sklearn.model_selection import StratifiedKFold
 from tolerances import ROUGH_WEIGHTS, ROUNDING, TIGHT
 
 from spnmkl import C_min, DataError, ParameterError, TrivialSolutionWarning, solve
+from spnmkl.circuit.source import MatrixSource
 from spnmkl.selection import (
     PathPoint,
     _cross_validation,
+    below_bounds,
     blocks,
+    carried,
     cross_validate_C,
     default_grid,
     fold_bytes,
     folds_at_once,
     predicted,
     regularization_path,
+    walk,
 )
 
 GRID = [0.3, 1.0, 3.0, 10.0]
@@ -155,12 +161,11 @@ def test_progress_is_told_and_can_be_stopped() -> None:
         return len(heard) < 6
 
     found = cross_validate_C(*case.posed, GRID, folds=3, callback=six, n_threads=1)
-    assert [(point.done, point.total, point.fold, point.C) for point in heard] == [
-        (1 + i, 12, i // 4, GRID[3 - i % 4]) for i in range(6)
-    ]
+    assert [(point.done, point.total, point.fold) for point in heard] == [(1 + i, 12, i // 4) for i in range(6)]
+    assert sorted(point.C for point in heard[:4]) == GRID
+    assert heard[4].C == heard[0].C == GRID[1]
     assert np.isnan(found.scores).sum() == 6
-    told = found.scores[::-1].T  # each fold from the largest C down
-    assert [point.score for point in heard] == told[~np.isnan(told)].tolist()
+    assert all(found.scores[GRID.index(point.C), point.fold] == point.score for point in heard)
     assert found.best_C in GRID
 
 
@@ -168,17 +173,17 @@ def test_a_cross_validation_stopped_at_once_can_still_be_read() -> None:
     case = learnable()
     found = cross_validate_C(*case.posed, GRID, folds=3, callback=lambda _: False, n_threads=2)
     assert np.isfinite(found.scores).sum() == 1
-    assert found.mean[-1] == np.nanmax(found.scores[-1])
-    assert np.isnan(found.mean[:-1]).all()
+    assert found.mean[1] == np.nanmax(found.scores[1])
+    assert np.isnan(found.mean[[0, 2, 3]]).all()
     assert np.isnan(found.standard_error).all()
-    assert np.isnan(found.survival()["P0"][:-1]).all()
-    assert found.best_C == GRID[-1]
+    assert np.isnan(found.survival()["P0"][[0, 2, 3]]).all()
+    assert found.best_C == GRID[1]
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 3])
 @pytest.mark.parametrize("most", [5, 100])
 def test_points_are_told_as_they_are_done(n_threads: int, most: int) -> None:
-    """In the caller's thread, counted, each fold from the largest C down; what was told is what is kept."""
+    """In the caller's thread, counted, each C of a fold once; what was told is what is kept."""
     case, heard, where = learnable(), list[PathPoint](), set[int]()
 
     def listen(point: PathPoint) -> bool:
@@ -193,7 +198,7 @@ def test_points_are_told_as_they_are_done(n_threads: int, most: int) -> None:
     for point in heard:
         assert point.fold is not None and point.score is not None
         k = GRID.index(point.C)
-        assert np.isfinite(told[k + 1 :, point.fold]).all() and np.isnan(told[k, point.fold])
+        assert np.isnan(told[k, point.fold])
         told[k, point.fold] = point.score
         assert all(found.beta[v][k, point.fold] == b for v, b in point.solution.beta.items())
     np.testing.assert_array_equal(found.scores, told)
@@ -214,6 +219,7 @@ def test_stopping_ends_all_folds(n_threads: int) -> None:
     case, heard = learnable(), list[PathPoint]()
 
     def stop() -> bool:
+        time.sleep(5e-3)  # what is done has been told
         return len(heard) >= 2
 
     found = cross_validate_C(*case.posed, GRID, folds=5, callback=heard.append, stop=stop, n_threads=n_threads)
@@ -269,6 +275,83 @@ def test_a_shared_matrix_is_cut_once() -> None:
     K, rows = np.eye(4), np.arange(3)
     parts = blocks({"a": K, "b": K, "c": K.copy()}, rows, rows)
     assert parts["a"] is parts["b"] and parts["a"] is not parts["c"]
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 12])
+@pytest.mark.parametrize("settled_from", [0, 4, 6, 11, 12])
+def test_a_walk_visits_every_C_once_and_starts_from_one_that_is_done(n: int, settled_from: int) -> None:
+    steps = list(walk(n, lambda k: k >= settled_from))
+    assert sorted(k for k, _ in steps) == list(range(n))
+    assert steps[0] == (n // 3, None)
+    for done, (_, near) in enumerate(steps[1:], 1):
+        assert near in [k for k, _ in steps[:done]]
+
+
+def test_a_walk_goes_up_then_down_and_leaps_where_it_is_settled() -> None:
+    assert list(walk(6, lambda k: False)) == [(2, None), (3, 2), (4, 3), (5, 4), (1, 2), (0, 1)]
+    assert list(walk(6, lambda k: k >= 3)) == [(2, None), (3, 2), (5, 3), (4, 5), (1, 2), (0, 1)]
+
+
+def test_what_no_bound_touches_is_carried_to_a_smaller_C() -> None:
+    case = learnable()
+    free = solve(*case.posed, C=1000.0)
+    bound = solve(*case.posed, C=0.2)
+    assert below_bounds(free) and not below_bounds(bound)
+    source, settings = MatrixSource(case.kernels), {"n_threads": 1}
+    change = 1.01 * float(free.alpha.max()) / 1000.0
+    found = carried(free, change, source, settings)
+    assert found is not None
+    cold = solve(*case.posed, C=1000.0 * change)
+    assert found.status == "optimal" and found.gap <= free.tol
+    assert found.objective == pytest.approx(cold.objective, rel=2 * free.tol)
+    np.testing.assert_allclose(found.C, cold.C)
+    proof = found.certify(case.kernels)
+    assert (found.objective, found.dual_bound, found.gap) == (proof.objective, proof.dual_bound, proof.gap)
+    assert (found.history[-1].gap, found.history[-1].beta) == (found.gap, found.beta)
+    assert found.pruned.keys() == {v for v, b in found.beta.items() if b == 0}
+    assert carried(free, 0.9 * change / 1.01, source, settings) is None  # some α would be above its bound
+    assert carried(free, 1.01, source, settings) is None
+    assert carried(bound, 0.9, source, settings) is None
+    assert carried(replace(free, status="precision"), change, source, settings) is None
+
+
+def test_what_is_not_proved_at_a_smaller_C_is_not_carried() -> None:
+    case = learnable()
+    free = solve(*case.posed, C=1000.0)
+    wrong = replace(free, witness_alpha=0.9 * free.witness_alpha, witness_beta=dict.fromkeys(free.beta, 1.0))
+    worse = replace(wrong, alpha=0.5 * free.alpha)
+    assert carried(worse, 0.99, MatrixSource(case.kernels), {"n_threads": 1}) is None
+
+
+def test_a_constant_classifier_is_carried_to_any_smaller_C() -> None:
+    case = learnable()
+    smallest = C_min(*case.posed)
+    constant = solve(*case.posed, C=0.9 * smallest, warn=False)
+    found = carried(constant, 0.01, MatrixSource(case.kernels), {"n_threads": 1})
+    assert found is not None and not any(found.beta.values())
+    assert found.gap <= constant.tol
+    assert found.objective == pytest.approx(0.01 * constant.objective)
+    assert found.intercept == constant.intercept
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_every_solution_of_a_cross_validation_is_certified_at_its_C(classes: int) -> None:
+    """Also those that were found at another C: below C_min, and where no α is at its bound."""
+    case, heard = learnable(classes), list[PathPoint]()
+    grid = [1e-3, 1e-2, *GRID, 100.0, 1e3, 1e4]
+    cross_validate_C(*case.posed, grid, folds=3, callback=heard.append, n_threads=1)
+    splits = list(StratifiedKFold(3, shuffle=True, random_state=0).split(case.y, case.y))
+    assert len(heard) == 27
+    assert any(record.evaluations == 0 for point in heard for record in point.solution.history)
+    for point in heard:
+        assert point.fold is not None
+        train = splits[point.fold][0]
+        inside = {leaf: K[np.ix_(train, train)] for leaf, K in case.kernels.items()}
+        np.testing.assert_allclose(point.solution.C, point.C)
+        assert point.solution.status == "optimal"
+        proof = point.solution.certify(inside)
+        assert proof.gap <= point.solution.tol
+        assert point.solution.objective == pytest.approx(proof.objective)
 
 
 def test_a_path_ends_with_its_time() -> None:

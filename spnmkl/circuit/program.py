@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -19,6 +19,7 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 _MOST_MIXED = 4_000_000  # entries of the matrix of ∂w_l/∂W_t
 _RESTRICTIONS_KEPT = 4  # a solver asks for the same ones again
+_PATH_SUMS_KEPT = 16  # one for each p that is tried on a drawing
 
 
 class Exponents(sp.csr_array):
@@ -121,6 +122,55 @@ class Circuit:
     def total_exponents(self) -> Floats:
         """c_v = Σ_m e_mv."""
         return self.X.T @ self.flows(np.ones(self.n_terms))
+
+    @cached_property
+    def components(self) -> Indices:
+        """(V,) the component of every product: products joined by sharing a path (formulation, section 6)."""
+        column = {v: k for k, v in enumerate(self.products)}
+        label = np.zeros(len(column), dtype=np.intp)
+        for k, (members, _) in enumerate(self.derivations.components()):
+            label[[column[v] for v in members]] = k
+        return label
+
+    @cached_property
+    def smallest_exponents(self) -> Floats:
+        """(V,) min_m e_mv over the paths through v."""
+        least = self.derivations.smallest_exponents()
+        return np.array([float(least[v]) for v in self.products])
+
+    def path_sums(self, p: Floats) -> tuple[Floats, Floats]:
+        """(components,) the least and the largest Σ_v e_mv/p_v over the paths of every component."""
+        key, known = p.tobytes(), self._path_sums
+        if key not in known:
+            if len(known) >= _PATH_SUMS_KEPT:
+                known.clear()
+            known[key] = self._extreme_sums(p)
+        return known[key]
+
+    @cached_property
+    def _path_sums(self) -> dict[bytes, tuple[Floats, Floats]]:
+        return {}
+
+    def _extreme_sums(self, p: Floats) -> tuple[Floats, Floats]:
+        least, most = (self._sums(p, choose) for choose in (np.min, np.max))
+        root = slice(self.operation_start[-2], None)
+        part = self.components[self.X[root].argmax(axis=1)] if self.n_terms else np.zeros(0, int)
+        low, high = np.full(self.components.max() + 1, np.inf), np.full(self.components.max() + 1, -np.inf)
+        np.minimum.at(low, part, least[root])
+        np.maximum.at(high, part, most[root])
+        return low, high
+
+    def _sums(self, p: Floats, choose: Callable[[Floats], float]) -> Floats:
+        """(terms,) the smallest or largest Σ_v e_mv/p_v over the derivations of every term."""
+        n_leaves = len(self.leaves)
+        per_slot = np.zeros(n_leaves + self.n_operations)
+        per_term = self.X @ (1.0 / p)
+        for k in range(self.n_operations):
+            span = slice(self.operation_start[k], self.operation_start[k + 1])
+            for t in range(span.start, span.stop):
+                per_term[t] += per_slot[self.arguments[self.term_start[t] : self.term_start[t + 1]]].sum()
+            per_slot[n_leaves + k] = choose(per_term[span])
+        return per_term
 
     def restricted(self, alive: NDArray[np.bool_]) -> Circuit:
         """The circuit without the paths that meet a product that is not alive; itself where none does."""

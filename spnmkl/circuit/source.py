@@ -64,8 +64,10 @@ class MatrixSource:
 
 
 def diagonals(source: KernelSource, leaves: Sequence[str]) -> dict[str, Floats]:
-    """(n,) of every leaf, read in small tiles."""
+    """(n,) of every leaf, read in small tiles unless all is at hand."""
     n = source.shape[0]
+    if source.rows_per_tile() >= n:
+        return dict(zip(leaves, map(np.diagonal, source.tiles(leaves, slice(None), slice(None))), strict=True))
     blocks = (slice(first, min(first + _COPIED_ROWS, n)) for first in range(0, n, _COPIED_ROWS))
     parts = [[np.diagonal(tile).copy() for tile in source.tiles(leaves, rows, rows)] for rows in blocks]
     return {leaf: np.concatenate(own) for leaf, own in zip(leaves, zip(*parts, strict=True), strict=True)}

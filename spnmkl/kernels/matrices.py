@@ -30,7 +30,7 @@ class _Advice:
     overwrite: bool
 
 
-_GIVEN = _Advice(
+GIVEN = _Advice(
     "remove or fill missing values before computing it",
     "if the difference has no meaning, pass (K + K.T) / 2",
     "set its negative eigenvalues to zero, or add their size to the diagonal",
@@ -86,7 +86,7 @@ def check_matrix(K: ArrayLike, name: str, n: int | None = None) -> np.ndarray:
     square = _square(K, name, n)
     if (known := _known.of(K)) is not None and known.mark == _mark(square):
         return _evened(square.copy()) if known.uneven else square
-    checked = _checked(square, f"Kernel matrix {name!r}", _GIVEN)
+    checked = _checked(square, f"Kernel matrix {name!r}", GIVEN)
     _known.keep(K, _Passed(_mark(square), uneven=checked is not square))
     return checked
 
@@ -122,9 +122,12 @@ def row_blocks(n: int) -> Iterator[slice]:
 
 def _square(given: ArrayLike, name: str, n: int | None) -> np.ndarray:
     try:
+        kind = np.asarray(given).dtype.kind
+        if kind not in "biufO" or np.ma.is_masked(given):
+            raise TypeError
         K = np.ascontiguousarray(given, dtype=np.float64)
     except (TypeError, ValueError):
-        raise KernelError(f"Kernel matrix {name!r} must hold numbers; pass an (n, n) array of floats.") from None
+        raise KernelError(f"Kernel matrix {name!r} must hold real numbers; pass an (n, n) array of floats.") from None
     if K.ndim != 2 or K.shape[0] != K.shape[1] or not K.size:
         raise KernelError(
             f"Kernel matrix {name!r} must be square, but its shape is {K.shape}; "

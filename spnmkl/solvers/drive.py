@@ -10,10 +10,11 @@ from contextlib import suppress
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from spnmkl.certificate import Dual, dual, kkt_residuals, primal, relative_gap
+from spnmkl.certificate import Dual, dual, kkt_residuals, lower_bound, primal, relative_gap
 from spnmkl.circuit.program import Floats
-from spnmkl.circuit.source import KernelSource
+from spnmkl.circuit.source import KernelSource, MatrixSource, is_computed
 from spnmkl.errors import KernelError, ParameterError, Stopped
+from spnmkl.kernels.matrices import GIVEN, not_finite
 from spnmkl.parameters import Power, count, solver_name, tolerance
 from spnmkl.problem import Problem, build_problem
 from spnmkl.solution import Certificate, Record, Solution
@@ -27,6 +28,10 @@ from spnmkl.threads import single_threaded_blas
 
 Callback = Callable[[Record], object]
 _IMPOSSIBLE = -1e-6  # a gap below it, rounding aside, disproves the input
+_MOST_DOUBTED = (
+    10  # iterations in a row that a solver takes for good enough, but the certificate, for rounding, does not
+)
+_QUICK = 20_000_000  # kernel entries that are read in a tenth of a second
 _AT_BOUND = 0.999  # of C: an α of a start that more C lets grow
 DEFAULT_ITERATIONS = {"auto": 500, "interior": 500, "newton": 500, "paper": 2000}
 
@@ -88,7 +93,8 @@ def solve(
     tol, max_iter = tolerance(tol), count(max_iter, "max_iter")
     check_callback(callback)
     deadline = Deadline(max_time, stop)
-    with single_threaded_blas():
+    # What is not finite is looked for, and refused or not taken.
+    with single_threaded_blas(), np.errstate(all="ignore"):
         problem, classes = build_problem(
             spn,
             kernels,
@@ -103,9 +109,8 @@ def solve(
         )
         begin = None if start is None else _begin(problem, start, classes)
         most = DEFAULT_ITERATIONS[solver] if max_iter is None else max_iter
-        problem = problem.watched(deadline)
         run = _Run(problem, tol, callback, most, deadline, solver)
-        status = run.follow(iterates(problem, solver, tol, begin))
+        status = run.follow(iterates(run.problem, solver, tol, begin))
         solution = run.solution(spn, np.array(y), classes, solver, status)
     if warn and run.best is not None and run.best.smallest_C is not None:
         warnings.warn(_trivial_sentence(run.best.smallest_C), TrivialSolutionWarning, stacklevel=2)
@@ -147,6 +152,7 @@ def _trivial_sentence(multiple: float) -> str:
 
 
 @single_threaded_blas()
+@np.errstate(all="ignore")
 def C_min(
     spn: SPN,
     kernels: Mapping[str, ArrayLike] | KernelSource,
@@ -184,7 +190,16 @@ def C_min(
             lowest = bracket.low
             if bracket.high <= bracket.low * (1 + tol):
                 break
+    if not np.isfinite(lowest):
+        _refuse_what_is_not_finite(problem.source)
     return lowest
+
+
+def _refuse_what_is_not_finite(source: KernelSource) -> None:
+    """Matrices are checked once while they live; what is written into one later may have slipped through."""
+    for leaf, K in source.matrices.items() if isinstance(source, MatrixSource) else ():
+        if not np.isfinite(K.sum()):
+            raise not_finite(f"Kernel matrix {leaf!r}", GIVEN)
 
 
 class _Run:
@@ -193,7 +208,8 @@ class _Run:
     def __init__(
         self, problem: Problem, tol: float, callback: Callback | None, max_iter: int, deadline: Deadline, solver: str
     ) -> None:
-        self.problem, self.tol, self.callback, self.max_iter = problem, tol, callback, max_iter
+        self.unwatched, self.problem = problem, problem.watched(deadline)
+        self.tol, self.callback, self.max_iter = tol, callback, max_iter
         self.deadline, self.first_method = deadline, "newton" if solver == "auto" else solver
         self.history: list[Record] = []
         self.best: Iterate | None = None
@@ -201,7 +217,7 @@ class _Run:
         bound = 0.0 if problem.bounded else -np.inf
         self.dual = Dual(bound, np.zeros_like(problem.Y), np.ones(len(problem.p)))
         self.certificate: Certificate | None = None
-        self.stopped = False
+        self.stopped, self.doubted = False, 0
         self.started = time.perf_counter()
 
     def follow(self, iterates: Iterator[Iterate]) -> str:
@@ -235,10 +251,15 @@ class _Run:
             if early is not None:
                 self.stopped = True
                 return early
+            self.doubted = self.doubted + 1 if record.gap <= self.tol else 0
+            if self.doubted == _MOST_DOUBTED:
+                break
             if len(self.history) >= self.max_iter:
                 return "stationary" if self.stationary else "iteration_limit"
         if self.best is None:
             self.hear(self.note(self.nothing()))
+        if self.deadline.status is None and not self.stationary:
+            _refuse_what_is_not_finite(self.unwatched.source)
         return self.deadline.status or ("stationary" if self.stationary else "precision")
 
     def rank(self, iterate: Iterate) -> float:
@@ -252,6 +273,8 @@ class _Run:
         return not self.problem.bounded and self.best is not None and self.best.stationarity <= self.tol
 
     def note(self, iterate: Iterate) -> Record:
+        if not np.isfinite(iterate.objective):
+            _refuse_what_is_not_finite(self.unwatched.source)
         if self.best is None or iterate.final or self.rank(iterate) < self.rank(self.best):
             self.best = iterate
         if iterate.dual.value > self.dual.value:
@@ -277,14 +300,18 @@ class _Run:
         if self.certificate is None:
             if self.dual.flows is None:
                 self.dual = dual(self.problem, self.dual.alpha, self.dual.witness)
-            P, D = primal(self.problem, self.best.beta, self.best.alpha).value, self.dual.value
+            P = primal(self.problem, self.best.beta, self.best.alpha).value
+            D = lower_bound(self.problem, self.dual, P, self.tol)
             self.certificate = Certificate(P, D, relative_gap(P, D))
         return self.certificate
 
     def ending(self) -> tuple[Iterate, Certificate, Floats]:
-        """The best point, what is proved of it, and its residuals; what was stopped makes no further pass for them."""
+        """The best point, what is proved of it, and its residuals; what was stopped makes no long pass for them."""
         problem, best = self.problem, self.best
         assert best is not None
+        if problem.n**2 * len(problem.circuit.leaves) <= _QUICK:
+            self.problem, self.stopped = self.unwatched, self.stopped and is_computed(self.unwatched.source)
+        problem = self.problem
         if not self.stopped:
             with suppress(Stopped):
                 proof = self.certified()

@@ -10,6 +10,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from spnmkl.circuit.program import Floats
+from spnmkl.solvers.unlocked import potrf
 
 _RIDGES = {np.float64: (1e-10, 1e-8, 1e-6, 1e-4, 1.0), np.float32: (1e-6, 1e-5, 1e-4, 1e-3, 1.0)}
 _BLOCK, _WHOLE = 1024, 2500  # rows between two chances to stop; rows up to which it is done at once
@@ -67,14 +68,14 @@ def solved(L: NDArray[np.floating], B: Floats, trans: int = 0) -> Floats:
 
 def factorised(A: NDArray[np.floating], pause: Pause) -> bool:
     """Cholesky in place on the lower triangle (Fortran order), with pauses where it is large; whether it exists."""
-    potrf, trsm = scipy.linalg.get_lapack_funcs(("potrf",), (A,))[0], scipy.linalg.get_blas_funcs(("trsm",), (A,))[0]
     n = len(A)
     if n <= _WHOLE:
-        return bool(potrf(A, lower=True, clean=False, overwrite_a=True)[1] == 0)
+        return potrf(A)
+    (trsm,) = scipy.linalg.get_blas_funcs(("trsm",), (A,))
     parts = [slice(k, min(k + _BLOCK, n)) for k in range(0, n, _BLOCK)]
     for k, here in enumerate(parts):
-        L, failed_at = potrf(A[here, here], lower=True)
-        if failed_at:
+        L = np.tril(A[here, here]).copy(order="F")
+        if not potrf(L):
             return False
         A[here, here] = L
         for rows in parts[k + 1 :]:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from spnmkl.certificate import Dual, balanced, best_intercept, dual_value, relative_gap
+from spnmkl.certificate import Dual, balanced, best_intercept, dual_value, relative_gap, rounding_of_flows
 from spnmkl.circuit.evaluate import kernel_matrix, term_responses
 from spnmkl.circuit.measure import second_moment
 from spnmkl.circuit.program import Floats
@@ -27,10 +27,8 @@ from spnmkl.solvers.centring import Centre, Inside, around, centred, longest_ins
 from spnmkl.solvers.factor import at_once
 from spnmkl.solvers.iterate import Iterate, trivial_iterate, trivial_objective
 from spnmkl.solvers.qp import bounded_qp, most_sweeps
-from spnmkl.solvers.scale import Scale
 from spnmkl.solvers.shifted import ShiftedKernel, cholesky
-from spnmkl.solvers.smallest import rounding_of_flows
-from spnmkl.solvers.start import better_scale
+from spnmkl.solvers.start import better_scale, first_weights
 from spnmkl.solvers.svm import solve_svm
 
 _FIRST_MU = 0.3  # of the value, over the number of bounds
@@ -122,22 +120,33 @@ class _Path:
 
     def first(self, start: Start | None) -> tuple[_Point, float]:
         if start is None:
-            beta, kernel, value, begin = self.scaled_start()
-            mu = _FIRST_MU * value / self.n_bounds
-            centres = self.centred(kernel, mu, begin, 0.05)
-            beta, centres = self.rescaled(beta, kernel, centres, mu)
-            return self.point(beta, kernel, centres), mu
+            return self.first_of_equal_weights()
         beta = self.lifted(start)
         mu = min(_FIRST_MU, 0.5 * start.gap) * trivial_objective(self.problem) / self.n_bounds
         kernel = self.kernel_at(beta, mu)
+        begin: list[Inside | None] = [None] * len(self.Y)
         if start.alpha is None:
-            inside = np.array([c.a for c in self.centred(kernel, mu, [None] * len(self.Y), 0.05)])
+            begin = list(self.centred(kernel, mu, begin, 0.05))
+            inside = np.array([c.a for c in begin if c is not None])
         else:
             inside = balanced(start.alpha, self.problem.Y)[self.classes][:, self.live]
         value = min(self.value(beta, kernel, inside)[0], trivial_objective(self.problem))
         mu = min(_FIRST_MU, 0.5 * start.gap) * value / self.n_bounds
-        begin = [around(kernel, y, self.C, mu, a) for y, a in zip(self.Y, inside, strict=True)]
+        if start.alpha is not None:
+            begin = [around(kernel, y, self.C, mu, a) for y, a in zip(self.Y, inside, strict=True)]
         return self.point(beta, kernel, self.centred(kernel, mu, begin, 0.05)), mu
+
+    def first_of_equal_weights(self) -> tuple[_Point, float]:
+        """At a scale found on some rows by rough SVMs, which the centre on all rows then corrects."""
+        trivial = trivial_objective(self.problem)
+        beta, mu = first_weights(self.problem), _FIRST_MU * trivial / self.n_bounds
+        kernel = self.kernel_at(beta, mu)
+        beta, centres = self.rescaled(beta, kernel, self.centred(kernel, mu, [None] * len(self.Y), 0.05), mu)
+        value = self.objective(beta, centres)[0]
+        if value < 0.5 * trivial:
+            mu = _FIRST_MU * value / self.n_bounds
+            centres = self.centred(kernel, mu, list(centres), 0.05)
+        return self.point(beta, kernel, centres), mu
 
     def lifted(self, start: Start) -> Floats:
         """Its weights, those of zero about where the path has them: at β_v = μ/(λ c_v − d_v)."""
@@ -153,15 +162,6 @@ class _Path:
         fits = [best_intercept(f, y, self.C) for f, y in zip(F, self.Y, strict=True)]
         value = float((A * F).sum()) / 2 + self.problem.regularizer(beta) + sum(loss for _, loss in fits)
         return value, self.of_all_classes([b for b, _ in fits])
-
-    def scaled_start(self) -> tuple[Floats, ShiftedKernel, float, list[Inside | None]]:
-        """Equal weights at a scale found on some rows, with the value of their classifier on all rows."""
-        problem, ones = self.problem, np.ones(len(self.problem.p))
-        K = self.matrix_at(ones)
-        found = Scale(problem, self.Y, self.C, K)
-        K *= found.t
-        kernel = ShiftedKernel(K, self.problem.pause, self.noise(_FIRST_MU * found.value / self.n_bounds))
-        return found.t * ones, kernel, found.value, found.centres
 
     def kernel_at(self, beta: Floats, mu: float) -> ShiftedKernel:
         return ShiftedKernel(self.matrix_at(beta), self.problem.pause, self.noise(mu))

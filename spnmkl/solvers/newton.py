@@ -365,5 +365,4 @@ def _convex_model(H: Floats, bend: Floats, active: NDArray[np.bool_]) -> Floats:
 
 def vanishes_alone(problem: Problem) -> NDArray[np.bool_]:
     """e_mv ≥ p_v on every path through v (formulation, section 6)."""
-    least = problem.circuit.derivations.smallest_exponents()
-    return np.array([float(least[v]) for v in problem.circuit.products]) >= problem.p - 1e-12
+    return problem.circuit.smallest_exponents >= problem.p - 1e-12

@@ -23,6 +23,7 @@ _MOST_RANK = 0.5  # of the rows; beyond, the factor costs more than it saves
 _DECOUPLED = 1e-7  # K_ii/D_i below which a row is set apart: its coupling is at most the root of it
 _NEARLY_ALL = 0.9  # of the rows: setting the others apart is not worth it
 _FIRST_RIDGE, _RIDGE_GROWTH, _RIDGES = 1e-15, 30.0, 12
+_WELL_POSED = 1e6  # trace of GᵀG over the least D: below, Woodbury's identity loses at most so many of 16 digits
 
 
 @njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
@@ -110,14 +111,15 @@ class ShiftedKernel:
         m, r, n = len(coupled), self.rank, len(D)
         if self.G is None or m**3 / 3 < 2 * r * r * n + r**3 / 3:
             return Dense(self, D, coupled)
-        return Low(self.G, D + self.rest, self.pause)
+        return Low(self.G, D + self.rest, self.pause, float(self.diagonal.sum()))
 
 
 class Low:
-    """(GᵀG + D)⁻¹ by Woodbury's identity, with one step of refinement."""
+    """(GᵀG + D)⁻¹ by Woodbury's identity, with one step of refinement where D is small beside the trace of GᵀG."""
 
-    def __init__(self, G: Floats, D: Floats, pause: Pause) -> None:
+    def __init__(self, G: Floats, D: Floats, pause: Pause, trace: float = np.inf) -> None:
         self.G, self.D, self.inverse = G, D, 1.0 / D
+        self.refined = trace > _WELL_POSED * float(D.min())
         self.L = cholesky(self._inner, pause) if len(G) else np.empty((0, 0))
 
     def _inner(self) -> Floats:
@@ -136,6 +138,8 @@ class Low:
         if not len(self.G):
             return B * self.inverse[:, None]
         X = self._once(B)
+        if not self.refined:
+            return X
         return X + self._once(B - self.D[:, None] * X - self.G.T @ (self.G @ X))
 
 

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spnmkl.certificate import flows_at
-from spnmkl.circuit.evaluate import kernel_matrix, representable, term_responses
+from spnmkl.certificate import flows_at, rounding_of_flows
+from spnmkl.circuit.evaluate import kernel_matrix, representable
 from spnmkl.circuit.program import Floats
-from spnmkl.circuit.source import MatrixSource, diagonals
 from spnmkl.problem import Problem
 from spnmkl.solvers.bound import improved_witness
 from spnmkl.solvers.svm import least_norm
@@ -107,25 +106,6 @@ def _flows_above_rounding(problem: Problem, a: Floats) -> Callable[[Floats], tup
         return np.where(seen, flows, 0.0), np.where(seen, 0.0, flows)
 
     return split
-
-
-def rounding_of_flows(problem: Problem, alpha: Floats) -> Callable[[Floats], Floats]:
-    """β ↦ (terms,) what rounding may leave of the quadratic flows at α where these are zero.
-
-    Of a kernel Σ_ij α_i |K_ij| α_j ≤ (Σ_i α_i)(Σ_i α_i K_ii), which bounds what is summed. An entry is made of some
-    factors, and a quadratic form sums n numbers twice; each of these steps may round.
-    """
-    circuit = problem.circuit
-    share = (problem.n + circuit.size) * np.finfo(float).eps
-    # The diagonals make one row of a kernel, behind a zero for the row itself.
-    rows = {leaf: np.append(0.0, own)[None] for leaf, own in diagonals(problem.source, circuit.leaves).items()}
-    weight = np.append(1.0, (alpha.sum(axis=1, keepdims=True) * alpha).sum(axis=0))[None]
-
-    def rounding(beta: Floats) -> Floats:
-        W = circuit.weights(beta)
-        return share * W * term_responses(circuit, W, MatrixSource(rows), weight)[:, 0, 0] / 2
-
-    return rounding
 
 
 def light_side(Y: Floats, s: Floats) -> tuple[Floats, Floats]:

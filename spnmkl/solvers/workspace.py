@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,10 @@ class Struggling(Exception):
 
 
 class Budget:
-    """SMO steps that are granted: healthy SVMs take 1 to 7 steps per row, sick ones 40 to 16,000."""
+    """SMO steps that are granted: healthy SVMs take 1 to 7 steps per row, sick ones 40 to 16,000.
+
+    Where the rank of K is high, which makes path following dear, more are granted, once.
+    """
 
     def __init__(self, problem: Problem, share: float = 1.0) -> None:
         classes = len(problem.Y)
@@ -37,18 +40,23 @@ class Budget:
         self.per_svm = int(share * max(cheap, _STEPS_PER_ROW * problem.n))
         self.left = (_SVMS if classes == 1 else _SVMS_PER_CLASS * classes) * self.per_svm
         # Path following would factorise K on most rows some thirty times, which takes as long as so many steps.
-        self.of_high_rank = int(share * _STEPS_OF_FACTORS * problem.n**2 * classes)
+        self.of_high_rank, self.classes = share * _STEPS_OF_FACTORS * problem.n**2 * classes, classes
 
     def spend(self, fits: list[SVMSolution], gap: float, high_rank: Callable[[], bool]) -> bool:
         """Whether all SVMs are solved; if not, those of a kernel of high rank are granted more steps, once."""
         self.left -= sum(fit.steps for fit in fits)
-        unfinished = any(fit.steps >= self.per_svm and fit.primal - fit.dual > gap for fit in fits)
+        unfinished = any(fit.steps >= self.per_svm and _error(fit) > gap for fit in fits)
         if not unfinished and self.left >= 0:
             return True
         if self.of_high_rank <= self.per_svm or not high_rank():
             raise Struggling
-        self.left, self.per_svm, self.of_high_rank = float(self.of_high_rank), self.of_high_rank // 3, 0
+        per_svm = int(self.of_high_rank / (_SVMS * self.classes))
+        self.left, self.per_svm, self.of_high_rank = self.of_high_rank, max(self.per_svm, per_svm), 0.0
         return not unfinished
+
+
+def _error(fit: SVMSolution) -> float:
+    return fit.primal - fit.dual
 
 
 @dataclass(frozen=True)
@@ -141,25 +149,36 @@ class Workspace:
         )
 
     def _solve_svms(self, gap: float) -> list[SVMSolution]:
-        problem, classes = self.problem, range(len(self.problem.Y))
-        most = None if self.budget is None else self.budget.per_svm
-        gap /= len(classes)
+        every, budget = range(len(self.problem.Y)), self.budget
+        gap /= len(every)
+        most = None if budget is None else budget.per_svm
+        fits = self._fits(every, gap, most)
+        self.alpha = np.array([fit.alpha for fit in fits])
+        if budget is not None and most is not None and not budget.spend(fits, gap, self._has_high_rank):
+            self._go_on(fits, gap, most, budget.per_svm)
+        return fits
+
+    def _go_on(self, fits: list[SVMSolution], gap: float, done: int, most: int) -> None:
+        """With the SVMs that ended only because of their limit of steps."""
+        unfinished = [c for c, fit in enumerate(fits) if most > fit.steps >= done and _error(fit) > gap]
+        if unfinished:
+            for c, fit in zip(unfinished, self._fits(unfinished, gap, most - done), strict=True):
+                fits[c] = replace(fit, steps=fit.steps + done)
+            self.alpha = np.array([fit.alpha for fit in fits])
+
+    def _fits(self, classes: Sequence[int], gap: float, most: int | None) -> list[SVMSolution]:
+        problem = self.problem
 
         def one(c: int) -> SVMSolution:
             return solve_svm(self.K, problem.Y[c], problem.C, self.alpha[c], gap, most, stop=problem.stop)
 
         if problem.n_threads == 1 or len(classes) == 1:
-            fits = [one(c) for c in classes]
-        else:
-            with ThreadPoolExecutor(problem.n_threads) as pool:
-                fits = list(pool.map(one, classes))
-        self.alpha = np.array([fit.alpha for fit in fits])
-        if self.budget is not None and not self.budget.spend(fits, gap, self._has_high_rank):
-            return self._solve_svms(gap * len(classes))
-        return fits
+            return [one(c) for c in classes]
+        with ThreadPoolExecutor(problem.n_threads) as pool:
+            return list(pool.map(one, classes))
 
     def _has_high_rank(self) -> bool:
-        """Whether K has no factor of low rank that would make path following cheap."""
+        """Whether K has no factor of low rank, which would make path following cheap."""
         return ShiftedKernel(self.K, self.problem.pause, _RANK_TOL * float(self.K.trace()) / len(self.K)).G is None
 
     def _better_scale(self, beta: Floats, fits: list[SVMSolution]) -> float:

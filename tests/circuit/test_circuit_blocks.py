@@ -123,6 +123,14 @@ def test_what_ends_one_thread_ends_all_at_their_next_block(in_main: bool, how: B
 
 
 def test_ctrl_c_while_the_main_thread_waits_ends_the_other_at_its_next_block() -> None:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
+    try:
+        interrupted_while_waiting()
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def interrupted_while_waiting() -> None:
     done = []
 
     def work(lane: int, blocks: Iterable[Block]) -> None:

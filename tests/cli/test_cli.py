@@ -9,6 +9,7 @@ import zipfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,6 +21,7 @@ from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.model_file import load_model, save_model
 from spnmkl.structure.templates import TEMPLATES
 from spnmkl.training.predict import stored_preparation
+from spnmkl.training.train import learn_weights
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -202,6 +204,37 @@ def test_ctrl_c_stops_the_training_and_saves_the_best(run: Run, monkeypatch: pyt
     assert out.startswith("not certified: stopped after 1 iteration at gap ")
     assert load_model("m.spnmkl").status_ == "interrupted"
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_ctrl_c_before_there_is_anything_to_keep_ends_at_once(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*given: Any, **settings: Any) -> Any:
+        signal.raise_signal(signal.SIGINT)
+        return learn_weights(*given, **settings)
+
+    monkeypatch.setattr(cli, "learn_weights", interrupted)
+    assert run(*FIT) == (130, "", "spnmkl: interrupted.\n")
+    assert not Path("m.spnmkl").exists()
+
+
+def test_ctrl_c_within_an_iteration_is_heard_there(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, heard = [], []
+
+    def watched(*given: Any, **settings: Any) -> Any:
+        *others, asked = given
+
+        def stop() -> bool:
+            if begun and not heard:
+                signal.raise_signal(signal.SIGINT)
+                heard.append(asked())
+            return asked()
+
+        return learn_weights(*others, stop, **settings)
+
+    monkeypatch.setattr(cli, "learn_weights", watched)
+    monkeypatch.setattr(cli.Progress, "__call__", lambda _, record: begun.append(record) or True)
+    code, out, _ = run(*FIT, "--tol", "1e-9")
+    assert (code, heard) == (5, [True])
+    assert out.startswith(f"not certified: stopped after {len(begun)} iteration")
 
 
 def test_ctrl_c_twice_writes_nothing(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

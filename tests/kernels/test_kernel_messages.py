@@ -261,7 +261,7 @@ CALLS = [
     (
         given([["a", "b"], ["c", "d"]]),
         KernelError,
-        "Kernel matrix 'k1' must hold numbers; pass an (n, n) array of floats.",
+        "Kernel matrix 'k1' must hold real numbers; pass an (n, n) array of floats.",
     ),
     (
         given(np.array([[1.0, np.nan], [np.nan, 1.0]])),

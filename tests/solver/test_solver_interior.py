@@ -9,16 +9,16 @@ from cases import FIGURE_1, Case, case_of, drawn, flat, random_case
 from oracles import Array, solve_conic
 from tolerances import BOUND, OBJECTIVE, ROUNDING, SOLVED
 
-from spnmkl import solve
+from spnmkl import SPN, solve
 from spnmkl.certificate import balanced, dual, dual_value, primal, quadratic_flows
 from spnmkl.errors import Stopped
 from spnmkl.problem import Problem, build_problem
-from spnmkl.solvers import factor, strategy, workspace
+from spnmkl.solvers import factor, shifted, strategy, workspace
 from spnmkl.solvers.bound import improved_witness
 from spnmkl.solvers.centring import around, centred, cold, snapped
 from spnmkl.solvers.factor import at_once, factorised
 from spnmkl.solvers.interior import _Path, interior
-from spnmkl.solvers.shifted import ShiftedKernel
+from spnmkl.solvers.shifted import Low, ShiftedKernel
 from spnmkl.solvers.svm import solve_svm
 from spnmkl.solvers.workspace import Struggling
 
@@ -45,6 +45,18 @@ def test_solving_with_a_shifted_kernel(rank: int, spread: int) -> None:
     allowed = (np.abs(K) @ np.abs(X) + D[:, None] * np.abs(X)).max(axis=0)
     assert (residual <= 1e-3 * allowed).all()
     assert kernel.rank == (60 if rank == 60 else rank)
+
+
+@pytest.mark.parametrize("share", [0.9, 1.1, 1e6])
+def test_refinement_is_left_out_only_where_it_is_not_needed(share: float) -> None:
+    rng = np.random.default_rng(1)
+    K, B = of_rank(4), rng.normal(size=(60, 3))
+    D = (share * K.trace() / shifted._WELL_POSED) * rng.uniform(1.0, 10.0, 60)
+    D[0] = share * K.trace() / shifted._WELL_POSED
+    inverse = ShiftedKernel(K, at_once).shifted(D)
+    assert isinstance(inverse, Low) and inverse.refined == (share < 1)
+    exact = np.linalg.solve(K + np.diag(D), B)
+    np.testing.assert_allclose(inverse(np.asfortranarray(B)), exact, atol=1e-8 * np.abs(exact).max())
 
 
 def test_a_factor_of_low_rank_leaves_what_it_may() -> None:
@@ -266,17 +278,35 @@ def test_a_simplification_that_fails_loses_nothing(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_step_whose_centre_is_not_found_is_made_shorter(monkeypatch: pytest.MonkeyPatch) -> None:
-    case, failures = case_of(FIGURE_1, C=3.0), iter([False, True, False, True, True])
-    exact = _Path.centred
+    case, failures = case_of(FIGURE_1, C=3.0), iter([True, False, True, True])
+    exact, on_the_way = _Path.centred, list[object]()
+    model = _Path.model
+    monkeypatch.setattr(_Path, "model", lambda *given: on_the_way.append(given) or model(*given))
 
     def sometimes(self: _Path, *given: Any) -> Any:
-        if next(failures, False):
+        if on_the_way and next(failures, False):
             raise FloatingPointError
         return exact(self, *given)
 
     monkeypatch.setattr(_Path, "centred", sometimes)
     assert solve(*case.posed, C=3.0, solver="interior").status == "optimal"
     assert next(failures, None) is None
+
+
+def categories(n: int = 300, classes: int = 5) -> tuple[dict[str, Array], Array]:
+    """Column kernels of few levels, whose sum has low rank, and labels that they tell apart only in part."""
+    rng = np.random.default_rng(3)
+    codes = rng.integers(0, 5, (n, 8))
+    score = sum(rng.normal(size=(5, classes))[column] for column in codes.T)
+    kernels = {f"K{j}": np.exp(-0.25 * (column[:, None] - column) ** 2) for j, column in enumerate(codes.T)}
+    return kernels, np.argmax(score + rng.gumbel(size=(n, classes)), axis=1)
+
+
+def test_several_classes_of_low_rank_have_the_same_bits_on_two_threads() -> None:
+    kernels, y = categories()
+    one, two = (solve(SPN.from_dict(flat(len(kernels))), kernels, y, C=30.0, n_threads=t) for t in (1, 2))
+    assert one.status == "optimal" and one.history[-1].method == "interior"
+    assert one.beta == two.beta and np.array_equal(one.alpha, two.alpha)
 
 
 def test_newton_finishes_where_path_following_cannot_begin(monkeypatch: pytest.MonkeyPatch) -> None:

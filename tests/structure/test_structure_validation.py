@@ -270,13 +270,13 @@ def test_invalid_drawings_never_fail_from_inside(name: str) -> None:
 
 
 def test_a_hundred_thousand_nodes_are_checked_quickly() -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     spn = SPN(Sum(*(Kernel("rbf", gamma=i + 1) for i in range(50_000))))
     assert len(spn.validate()) == 50_001
     assert len(spn.repaired().nodes) == 100_001
     ring = drawn(" ".join(f"p{i}" for i in range(50_000)), " ".join(f"p{i}-p{(i + 1) % 50_000}" for i in range(50_000)))
     assert [issue.code for issue in errors(ring)] == ["too_many_nodes", "cycle", "no_root"]
-    assert time.perf_counter() - start < 20
+    assert time.process_time() - start < 20
 
 
 def test_figure_1_is_valid() -> None:
