@@ -23,10 +23,10 @@ import psutil
 from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
 from spnmkl.data import Choices, Dataset, SplitSettings
-from spnmkl.runs.prepared import prepare
-from spnmkl.runs.settings import Settings
-from spnmkl.runs.training import train
 from spnmkl.structure import SPN, Kernel, Product, Sum, templates
+from spnmkl.training.prepared import prepare
+from spnmkl.training.settings import Settings
+from spnmkl.training.train import train
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
 from serving import browser_path, serving

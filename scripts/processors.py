@@ -15,7 +15,15 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 CORES = {"Nehalem": "sse4_2", "Sandybridge": "avx", "Haswell": "avx2", "SkylakeX": "avx512f"}
 NUMERIC = [
-    *("tests/solver", "tests/oracle", "tests/circuit", "tests/kernels", "tests/estimator", "tests/runs"),
+    *(
+        "tests/solver",
+        "tests/oracle",
+        "tests/circuit",
+        "tests/kernels",
+        "tests/estimator",
+        "tests/training",
+        "tests/runs",
+    ),
     *("tests/test_inspection.py", "tests/test_lemmas.py", "tests/test_selection.py", "tests/test_baselines.py"),
     *("tests/test_bad_input.py", "tests/test_threads.py"),
 ]

@@ -13,10 +13,10 @@ from PIL import Image, ImageDraw, ImageFont
 
 from spnmkl.data import SAMPLES, Choices, SplitSettings, load_sample
 from spnmkl.export.picture import to_png
-from spnmkl.runs.prepared import prepare
-from spnmkl.runs.settings import Settings
-from spnmkl.runs.training import Run, train
 from spnmkl.runs.words import percent
+from spnmkl.training.prepared import prepare
+from spnmkl.training.settings import Settings
+from spnmkl.training.train import Run, train
 
 WIDTH, HEAD = 1100, 44
 HOLD_MS, LAST_MS = 700, 3500

@@ -43,6 +43,13 @@ def _power(text: str) -> float | str:
         raise argparse.ArgumentTypeError(f"expected a number or sparse, found {text!r}") from None
 
 
+def _loss_weight(text: str) -> float | str:
+    try:
+        return text if text == "cv" else float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected a number or cv, found {text!r}") from None
+
+
 def _natural(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"expected a whole number of 0 or more, found {text!r}")
@@ -67,8 +74,8 @@ def command_parser(runs: Mapping[str, Run] | None = None) -> argparse.ArgumentPa
     command("app", "open the app; further options, such as --server.port=8502, go to streamlit run")
     _fit_arguments(command("fit", "learn the weights of a structure from a table, or one for each view"))
     predict = command("predict", "predict the classes of new samples")
-    predict.add_argument("model", help="a file that fit has written")
-    predict.add_argument("data", nargs="+", help="table with the columns of training, or one for each view")
+    predict.add_argument("model", help="a file that fit has written; - for standard input")
+    predict.add_argument("data", nargs="+", help="table with the columns of training, -, or one for each view")
     predict.add_argument("--out", help="where to write the predictions; default: standard output")
     predict.add_argument("--scores", action="store_true", help="add the decision function's values")
     _reading_arguments(predict)
@@ -77,7 +84,7 @@ def command_parser(runs: Mapping[str, Run] | None = None) -> argparse.ArgumentPa
     inspect.add_argument("--paths", type=_natural, default=10, metavar="N", help="how many heaviest paths; default 10")
     inspect.add_argument("--json", action="store_true", help="for programs")
     validate = command("validate", "say what is wrong with a structure")
-    validate.add_argument("structure", help="a structure file, .json")
+    validate.add_argument("structure", help="a structure file, .json; - for standard input")
     validate.add_argument("--repair", metavar="OUT", help="write the structure with the obvious repairs made")
     template = command("template", "write a structure to start from")
     template.add_argument("name", nargs="?", metavar="NAME", help="see --list")
@@ -110,13 +117,16 @@ def _fit_arguments(fit: argparse.ArgumentParser) -> None:
     fit.add_argument(
         "data",
         nargs="+",
-        help="table with a header: CSV, TSV, Excel, Parquet, ARFF or LIBSVM; several, one for each view, are joined",
+        help="table with a header: CSV, TSV, Excel, Parquet, ARFF or LIBSVM, - for standard input; several, one for "
+        "each view, are joined",
     )
     _reading_arguments(fit)
     fit.add_argument("--label", required=True, help="the column that holds the classes")
-    fit.add_argument("--out", required=True, help="where to write the model")
-    fit.add_argument("--structure", default="flat", help="a structure file (.json) or a template's name; default flat")
-    fit.add_argument("--C", type=float, default=1.0, help="weight of the loss; default 1")
+    fit.add_argument("--out", required=True, help="where to write the model; - for standard output")
+    fit.add_argument("--structure", default="flat", help="a structure file (.json), - or a template; default flat")
+    fit.add_argument(
+        "--C", type=_loss_weight, default=1.0, help="weight of the loss, or cv: chosen by cross-validation; default 1"
+    )
     fit.add_argument("--lam", type=float, default=1.0, help="weight λ of the weights' regulariser; default 1")
     fit.add_argument("--p", type=_power, help="p of every product, or sparse; default: as in the structure")
     fit.add_argument("--tol", type=float, default=1e-3, help="relative gap to reach; default 1e-3")
@@ -130,7 +140,19 @@ def _fit_arguments(fit: argparse.ArgumentParser) -> None:
     )
     fit.add_argument("--class-weight", choices=["balanced"], help="give all classes the same total weight")
     fit.add_argument("--no-standardize", dest="standardize", action="store_false", help="leave numbers as they are")
-    fit.add_argument("--impute", choices=["mean"], help="fill missing values instead of refusing them")
+    fit.add_argument(
+        "--missing",
+        "--impute",
+        choices=["refuse", "mean", "median", "drop-rows", "drop-columns"],
+        default="refuse",
+        help="fill missing values, or leave out their rows or columns; default refuse",
+    )
+    fit.add_argument(
+        "--text",
+        choices=["codes", "one-hot", "drop"],
+        default="codes",
+        help="columns of text: compared as they are, one column for each value, or left out; default codes",
+    )
     fit.add_argument("--ignore", nargs="+", default=[], metavar="COLUMN", help="columns to leave out")
     fit.add_argument("--keep", nargs="+", default=[], metavar="COLUMN", help="columns to use though they look like ids")
     fit.add_argument(

@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 from spnmkl.circuit.program import Floats
 from spnmkl.circuit.source import KernelSource
 from spnmkl.errors import KernelError, ParameterError, StructureError
-from spnmkl.fixed_weights import Matrices, Weigh, chosen, equal, machines, validated
+from spnmkl.fixed_weights import Matrices, Weigh, equal, machines, validated
 from spnmkl.kernels import FittedKernel, fit_kernels
-from spnmkl.problem import check_labels, checked_source
+from spnmkl.problem import answers, check_labels, checked_source
 from spnmkl.selection import cross_validate_C
 from spnmkl.solution import Solution
 from spnmkl.solvers import C_min, solve
@@ -186,7 +186,7 @@ class Fitted:
         ndarray of shape (rows,)
             Labels as given in training.
         """
-        return self.classes[chosen(self.decision_function(cross))]
+        return answers(self.decision_function(cross), self.classes)
 
 
 @dataclass(frozen=True)

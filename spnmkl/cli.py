@@ -10,57 +10,59 @@ import argparse
 import io
 import json
 import os
-import signal
 import sys
 import threading
 import time
-import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TextIO
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import InvalidParameterError
 
 from spnmkl.arguments import command_parser
-from spnmkl.circuit.program import compile_circuit
 from spnmkl.data import (
     Choices,
     Dataset,
+    Joined,
     Joining,
-    Preparation,
-    drop_columns,
+    SplitSettings,
+    Table,
     fill_template,
-    identifiers,
-    is_numeric,
-    read_tables,
+    headed_table,
+    join_tables,
+    left_out,
+    load_table,
     refuse_missing,
-    split_label,
-    split_rows,
 )
-from spnmkl.data.dataset import Views
 from spnmkl.data.words import counted
-from spnmkl.errors import DataError, ParameterError, SPNMKLError, StructureError
+from spnmkl.errors import DataError, KernelError, ParameterError, SPNMKLError, StructureError
 from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.inspection import heaviest_paths
-from spnmkl.kernels import validate_kernels
 from spnmkl.launch import run_app
 from spnmkl.model_file import load_model, save_model
 from spnmkl.report import accuracy_sentence, certificate_sentence, count_text, inspection_lines, summary, weight_lines
-from spnmkl.runs.prediction import Predictor
-from spnmkl.runs.scores import score
 from spnmkl.solution import Record
-from spnmkl.structure import SPN, Issue
+from spnmkl.structure import SPN
 from spnmkl.structure.templates import TEMPLATES
+from spnmkl.terminal import Progress, stop_on_interrupt, tell, warnings_as_sentences
+from spnmkl.training.bring import chosen_dataset, filled_template
+from spnmkl.training.checks import all_issues, errors
+from spnmkl.training.choose import choose_C, nothing_done
+from spnmkl.training.predict import Predictor
+from spnmkl.training.prepared import Prepared, prepare
+from spnmkl.training.scores import share_right
+from spnmkl.training.settings import Settings
+from spnmkl.training.train import Trained, learn_weights
+from spnmkl.writing import replaced
 
 EXIT_CODES = {"optimal": 0, "stationary": 3, "iteration_limit": 4, "precision": 4, "interrupted": 5, "time_limit": 6}
 BAD_INPUT, ABORTED = 2, 130
 MOST_WEIGHTS = 30
+STANDARD = "-"  # standard input or output in the place of a file
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -103,126 +105,143 @@ def _app(args: argparse.Namespace) -> int:
 
 
 def _fit(args: argparse.Namespace) -> int:
-    out = _target(args.out, *args.data)
-    table = _read(args)
-    features, y = split_label(table.frame, args.label, [*args.ignore, *filter(None, [args.group])])
-    features = _without_identifiers(features.drop(columns=table.id_column or []), args.keep)
-    train, test = _rows(table.frame, args)
-    if args.impute is None:
-        refuse_missing(features, "fill them, drop them, or choose impute='mean' (--impute mean)")
-    choices = Choices("standardize" if args.standardize else "as is", "mean" if args.impute else "refuse")
-    preparation = Preparation.fit(features.iloc[train], choices)
-    views = _views_of(table, features)
-    spn = read_structure(args.structure, preparation.numeric, preparation.text, views)
-    preparation.check_structure(spn)
-    X, y_train = preparation.transform(features.iloc[train]), y[train]
+    out = _target(args.out, *args.data, *([] if args.structure in TEMPLATES else [args.structure]))
+    _read_once(*args.data, args.structure)
+    settings, choices, split = _asked(args)
+    dataset = _training_set(args, choices)
+    spn = _structure(args.structure, dataset, choices, split)
     started = time.perf_counter()
     progress = Progress(sys.stderr, args.progress or (sys.stderr.isatty() and not args.quiet))
+    said: list[str] = []
     begun = threading.Event()
 
-    def tell(record: Record) -> bool:
+    def follow(record: Record) -> bool:
         begun.set()
-        return progress(record) and not stop.is_set()
+        return progress(record)
 
-    with stop_on_interrupt(begun.is_set) as stop, _warnings_as_sentences():
-        model = SPNMKLClassifier(
-            spn,
-            C=args.C,
-            lam=args.lam,
-            p=args.p,
-            solver=args.solver,
-            tol=args.tol,
-            max_iter=args.max_iter,
-            max_time=args.max_time,
-            class_weight=args.class_weight,
-            n_threads=args.threads,
-            max_memory=args.max_memory,
-            callback=tell,
-            stop=stop.is_set,
-        ).fit(X, y_train)
+    with stop_on_interrupt(begun.is_set) as stop, warnings_as_sentences():
+        prepared = prepare(spn, dataset, choices, split, progress.say, max_memory=args.max_memory)
+        if args.C == "cv":
+            settings, chosen = _chosen(prepared, settings, args.threads, progress)
+            said.append(chosen)
+        trained = learn_weights(prepared, settings, follow, args.threads, stop.is_set, warn=True)
         progress.close()
-    known = {"preparation": preparation.to_dict(), "label": args.label, "id": table.id_column}
-    save_model(model, out, extra=known | {"views": [[view, list(columns)] for view, columns in (views or {}).items()]})
+    assert trained.model is not None
+    with _written(out) as file:
+        save_model(trained.model, file)
     if not args.quiet:
-        solution = model.solution_
-        print(certificate_sentence(solution))
-        print(accuracy_sentence("training accuracy", model.predict(X), y_train))
-        if len(test):
-            decision = model.decision_function(preparation.transform(features.iloc[test]))
-            print(score(y[test], decision, model.classes_).sentence())
-        print("\n".join(weight_lines(solution, MOST_WEIGHTS)))
-        print(f"{counted(len(solution.history), 'iteration')} in {time.perf_counter() - started:.1f} s, saved as {out}")
-    return EXIT_CODES[model.status_]
+        said += _outcome(trained, prepared, args.threads)
+        n = counted(len(trained.solution.history), "iteration")
+        where = "" if out is None else f", saved as {out}"
+        said.append(f"{n} in {time.perf_counter() - started:.1f} s{where}")
+        print("\n".join(said), file=sys.stderr if out is None else sys.stdout)
+    return EXIT_CODES[trained.solution.status]
 
 
-@dataclass(frozen=True)
-class _Given:
-    """The data of a command: one table, whatever the number of files."""
+def _training_set(args: argparse.Namespace, choices: Choices) -> Dataset:
+    """The tables to learn from; what is left out of them is said, and missing values are refused unless chosen."""
+    dataset = _dataset(args)
+    for note in left_out(dataset, choices):
+        tell(note)
+    if choices.missing == "refuse":
+        advice = "fill them with --missing mean or median, or leave them out with --missing drop-rows or drop-columns"
+        refuse_missing(dataset.labelled_table.frame[list(dataset.features)], advice)
+    return dataset
 
-    frame: pd.DataFrame
-    views: Views | None
-    id_column: str | None
+
+def _asked(args: argparse.Namespace) -> tuple[Settings, Choices, SplitSettings]:
+    settings = Settings(
+        C=1.0 if args.C == "cv" else args.C,
+        lam=args.lam,
+        p=args.p,
+        solver=args.solver,
+        tol=args.tol,
+        max_iter=args.max_iter,
+        max_time=args.max_time,
+        class_weight=args.class_weight,
+    )
+    choices = Choices("standardize" if args.standardize else "as is", args.missing.replace("-", " "), args.text)
+    return settings, choices, SplitSettings(args.test_share or 0.0, args.seed)
 
 
-def _read(args: argparse.Namespace, text_columns: Sequence[str] = ()) -> _Given:
-    """The table, or several joined; what was left out is said on stderr."""
+def _chosen(prepared: Prepared, settings: Settings, threads: int | None, progress: Progress) -> tuple[Settings, str]:
+    """The settings with the C of the best accuracy on held-out folds, and that C in words."""
+    found = choose_C(prepared, settings, callback=progress.follow, n_threads=threads)
+    if not found.best_C > 0:
+        raise nothing_done(settings, "allow more with --max-time")
+    best = share_right(float(found.mean[found.best_C == found.C][0]))
+    folds = counted(found.scores.shape[1], "fold")
+    return replace(settings, C=found.best_C), f"C = {found.best_C:.4g} by cross-validation: {best} right on {folds}"
+
+
+def _outcome(trained: Trained, prepared: Prepared, threads: int | None) -> list[str]:
+    solution = trained.solution
+    train = trained.train_scores(prepared, threads)
+    lines = [certificate_sentence(solution), accuracy_sentence("training accuracy", train.predicted, train.y)]
+    if len(prepared.test):
+        lines.append(trained.test_scores(prepared, threads).sentence())
+    return lines + weight_lines(solution, MOST_WEIGHTS)
+
+
+def _dataset(args: argparse.Namespace, say: bool = True) -> Dataset:
+    """The tables as one data set; what was left out is said on stderr."""
+    found, id_column = _joined(args)
+    ignored = [*args.ignore, *filter(None, [id_column])]
+    kept = getattr(args, "keep", [])
+    name = Path(args.data[0]).name if len(args.data) == 1 else counted(len(args.data), "file")
+    dataset = chosen_dataset(name, found, args.label, group=getattr(args, "group", None), ignored=ignored, kept=kept)
+    for column in dataset.ignored if say else ():
+        if column not in ignored:
+            tell(f"Column {column!r} only tells rows apart and is left out; --keep it to use it.")
+    return dataset
+
+
+def _joined(args: argparse.Namespace, text_columns: Sequence[str] = ()) -> tuple[Joined, str | None]:
+    """The table, or several joined, and the column by which they were."""
     joining = Joining("rows" if args.by_order else "id", args.id)
-    found, id_column = read_tables(args.data, joining, text_columns, args.skip_lines)
+    found, id_column = join_tables([_table(given, text_columns, args.skip_lines) for given in args.data], joining)
     for note in found.notes:
-        print(f"spnmkl: {note}", file=sys.stderr)
-    return _Given(found.frame, found.views if len(args.data) > 1 else None, id_column)
+        tell(note)
+    return found, id_column
 
 
-def _views_of(table: _Given, features: pd.DataFrame) -> dict[str, tuple[str, ...]] | None:
-    """The files as views, of the columns that are learned from; None where a single file has them in its names."""
-    if table.views is None:
-        return None
-    views = {view: tuple(c for c in columns if c in features) for view, columns in table.views.items()}
-    return {view: columns for view, columns in views.items() if columns}
+def _table(given: str, text_columns: Sequence[str], skip: int | None) -> Table:
+    if given == STANDARD:
+        return headed_table("stdin", sys.stdin.buffer.read(), text_columns, skip)
+    return load_table(given, text_columns, skip)
 
 
-def _rows(frame: pd.DataFrame, args: argparse.Namespace) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Which rows to train on and which to hold out, as the app does."""
-    if args.test_share is None:
-        return np.arange(len(frame)), np.arange(0)
-    parts = split_rows(Dataset("", frame, args.label, group=args.group), args.test_share, args.seed)
-    return parts.train, parts.test
-
-
-def _without_identifiers(features: pd.DataFrame, keep: Sequence[str]) -> pd.DataFrame:
-    """Leave out columns that only tell rows apart, as the app does, and say so."""
-    left_out = [name for name in identifiers(features) if name not in keep]
-    for name in left_out:
-        print(f"spnmkl: Column {name!r} only tells rows apart and is left out; --keep it to use it.", file=sys.stderr)
-    return features.drop(columns=left_out)
+def _structure(given: str, dataset: Dataset, choices: Choices, split: SplitSettings) -> SPN:
+    """A structure file, or a template by name filled with the columns."""
+    if given not in {*TEMPLATES, STANDARD} and not Path(given).exists() and Path(given).suffix != ".json":
+        raise StructureError(f"There is no file or template {given!r}; the templates are {', '.join(TEMPLATES)}.")
+    spn = filled_template(given, dataset, choices, split) if given in TEMPLATES else _read_spn(given)
+    for leaf in spn.kernels:
+        if spn.spec(leaf).kernel == "precomputed":
+            raise KernelError(
+                f"Leaf {spn.label(leaf)!r} is precomputed, but a model that predicts new rows computes its kernels "
+                "from columns; use such kernels, or pass matrices to spnmkl.solve in Python."
+            )
+    return spn
 
 
 def _predict(args: argparse.Namespace) -> int:
-    out = None if args.out is None else _target(args.out, *args.data, args.model)
-    model = load_model(args.model)
-    predictor = Predictor.of_model(Path(args.model).name, model)
-    given = _read(args, predictor.needed.text)
-    frame = given.frame
-    predictor.match(frame).check()
-    X = predictor.transform(frame)
-    for note in predictor.odd_values(frame)[1]:
-        print(f"spnmkl: {note}", file=sys.stderr)
-    ids = {} if given.id_column is None else {given.id_column: frame[given.id_column]}
-    table = pd.DataFrame({**ids, "prediction": model.predict(X)})
-    if args.scores:
-        scores = model.decision_function(X)
-        names = ["score"] if scores.ndim == 1 else [f"score_{c}" for c in model.classes_]
-        table[names] = scores.reshape(len(X), -1)
-    if out is None:
-        table.to_csv(sys.stdout, index=False)
-    else:
-        with replaced(out) as temporary:
-            table.to_csv(temporary, index=False)
+    out = _target(args.out or STANDARD, *args.data, args.model)
+    _read_once(args.model, *args.data)
+    predictor = Predictor.of_model(Path(args.model).name, _read_model(args.model))
+    found, id_column = _joined(args, predictor.needed.text)
+    predictions = predictor.predict(predictor.match(found.frame))
+    for note in predictions.notes:
+        tell(note)
+    ids = {} if id_column is None else {id_column: found.frame[id_column]}
+    columns = ["prediction", *predictor.score_names] if args.scores else ["prediction"]
+    with _written(out) as file:
+        pd.DataFrame({**ids, **predictions.table[columns]}).to_csv(file, index=False)
     return 0
 
 
 def _inspect(args: argparse.Namespace) -> int:
-    model = load_model(args.model)
+    model = _read_model(args.model)
     paths = heaviest_paths(model.solution_, args.paths)
     if args.json:
         print(json.dumps(summary(model, paths), indent=2, ensure_ascii=False, allow_nan=False))
@@ -232,21 +251,23 @@ def _inspect(args: argparse.Namespace) -> int:
 
 
 def _validate(args: argparse.Namespace) -> int:
-    out = None if args.repair is None else _target(args.repair)
-    spn = _read_spn(Path(args.structure))
+    out = _target(args.repair or STANDARD)
+    # Where the repaired structure goes to standard output, words go beside it.
+    stream = sys.stderr if args.repair == STANDARD else sys.stdout
+    spn = _read_spn(args.structure)
     issues = all_issues(spn)
     for issue in issues:
-        print(f"{issue.severity}: {issue.message}" + (f" Repair: {issue.repair}." if issue.repair else ""))
-    if out is not None:
+        repair = f" Repair: {issue.repair}." if issue.repair else ""
+        print(f"{issue.severity}: {issue.message}{repair}", file=stream)
+    if args.repair is not None:
         spn = spn.repaired()
-        with replaced(out) as temporary:
-            temporary.write_text(spn.to_json(indent=2), encoding="utf-8")
+        _write_spn(spn, out)
         issues = all_issues(spn)
-        left = sum(issue.severity == "error" for issue in issues)
-        print(f"repaired structure saved as {out}; errors left: {left}")
-    if any(issue.severity == "error" for issue in issues):
+        saved = "" if out is None else f" saved as {out}"
+        print(f"repaired structure{saved}; errors left: {len(errors(issues))}", file=stream)
+    if errors(issues):
         return BAD_INPUT
-    print(f"valid: {spn!r}, {count_text(spn.n_paths)} paths, {counted(spn.n_layers, 'layer')}")
+    print(f"valid: {spn!r}, {count_text(spn.n_paths)} paths, {counted(spn.n_layers, 'layer')}", file=stream)
     return 0
 
 
@@ -257,136 +278,84 @@ def _template(args: argparse.Namespace) -> int:
         return 0
     if args.name is None:
         raise ParameterError(f"Name a template, one of {', '.join(TEMPLATES)}; or pass --list.")
-    out = None if args.out is None else _target(args.out, *(args.columns or []))
-    spn = fill_template(args.name, *_column_kinds(args))
-    if out is None:
-        print(spn.to_json(indent=2))
-        return 0
-    with replaced(out) as temporary:
-        temporary.write_text(spn.to_json(indent=2), encoding="utf-8")
-    print(f"{spn!r} saved as {out}")
+    out = _target(args.out or STANDARD, *(args.columns or []))
+    spn = _filled(args)
+    _write_spn(spn, out)
+    if out is not None:
+        print(f"{spn!r} saved as {out}")
     return 0
 
 
-def read_structure(given: str, numeric: Sequence[str], text: Sequence[str], views: Views | None = None) -> SPN:
-    """A structure file, or a template by name filled with the columns."""
-    if given in TEMPLATES:
-        return fill_template(given, numeric, text, views)
+def _filled(args: argparse.Namespace) -> SPN:
+    if args.columns is None:
+        return fill_template(args.name)
+    args.data = args.columns
+    _read_once(*args.data)
+    dataset = _dataset(args, say=False)
+    return fill_template(args.name, dataset.numeric, dataset.categorical, dataset.feature_views or None)
+
+
+def _read_spn(given: str) -> SPN:
     path = Path(given)
-    if not path.exists() and path.suffix != ".json":
-        raise StructureError(f"There is no file or template {given!r}; the templates are {', '.join(TEMPLATES)}.")
-    return _read_spn(path)
-
-
-def _read_spn(path: Path) -> SPN:
     try:
-        return SPN.from_json(path.read_bytes())
+        return SPN.from_json(sys.stdin.buffer.read() if given == STANDARD else path.read_bytes())
     except FileNotFoundError:
         raise StructureError(f"There is no file {str(path)!r}; check its name and folder.") from None
     except StructureError as error:
         raise StructureError(f"{path.name}: {error}") from None
 
 
-def all_issues(spn: SPN) -> list[Issue]:
-    """What is wrong with the drawing, with its kernels, or with its size once compiled."""
-    issues = spn.validate() + validate_kernels(spn)
-    if any(issue.severity == "error" for issue in issues):
-        return issues
-    try:
-        compile_circuit(spn)
-    except StructureError as error:
-        issues.append(Issue("too_large", "error", (), str(error)))
-    return issues
+def _write_spn(spn: SPN, out: Path | None) -> None:
+    with _written(out) as file:
+        file.write_text(spn.to_json(indent=2) + "\n" * (out is None), encoding="utf-8")
 
 
-def _column_kinds(args: argparse.Namespace) -> tuple[list[str], list[str], dict[str, tuple[str, ...]] | None]:
-    """The numeric columns, those of text, and the views where each has a file."""
-    if args.columns is None:
-        return [], [], None
-    args.data = args.columns
-    table = _read(args)
-    frame = drop_columns(table.frame, [*filter(None, [args.label, table.id_column]), *args.ignore])
-    frame = frame.drop(columns=identifiers(frame))
-    numeric = [name for name in frame if is_numeric(frame[name])]
-    return numeric, [name for name in frame if name not in numeric], _views_of(table, frame)
+def _read_model(given: str) -> SPNMKLClassifier:
+    if given != STANDARD:
+        return load_model(given)
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "stdin"
+        file.write_bytes(sys.stdin.buffer.read())
+        return load_model(file)
 
 
-class Progress:
-    """A line per iteration; on a terminal each takes the place of the last."""
-
-    def __init__(self, stream: TextIO, shown: bool) -> None:
-        self.stream, self.shown, self.live = stream, shown, stream.isatty()
-        self.end = "" if self.live else "\n"
-
-    def __call__(self, record: Record) -> bool:
-        if self.shown:
-            active = len(record.beta) - len(record.pruned)
-            line = (
-                f"iteration {record.iteration:3}  objective {record.objective:<10.6g}  gap {record.gap:.1e}  "
-                f"active weights {active} of {len(record.beta)}"
-            )
-            print(f"\r{line:<78}" if self.live else line, end=self.end, file=self.stream, flush=True)
-        return True
-
-    def close(self) -> None:
-        if self.shown and self.live:
-            print(file=self.stream)
+def _read_once(*inputs: str) -> None:
+    if inputs.count(STANDARD) > 1:
+        raise ParameterError("Standard input, -, can be read only once; name files for the others.")
 
 
-@contextmanager
-def stop_on_interrupt(begun: Callable[[], bool]) -> Iterator[threading.Event]:
-    """Once there is something to keep, the first Ctrl-C asks the training to stop; any other one ends the program."""
-    stop = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield stop
-        return
-
-    def ask(*_: object) -> None:
-        if not begun():
-            raise KeyboardInterrupt
-        stop.set()
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        os.write(2, b"\nstopping; Ctrl-C again ends at once\n")
-
-    before = signal.signal(signal.SIGINT, ask)
-    try:
-        yield stop
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-@contextmanager
-def _warnings_as_sentences() -> Iterator[None]:
-    """What the training warns of, on stderr without file and line; the certificate tells of convergence."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield
-    for warning in caught:
-        if not issubclass(warning.category, ConvergenceWarning):
-            print(f"spnmkl: {warning.message}", file=sys.stderr)
-
-
-@contextmanager
-def replaced(path: Path) -> Iterator[Path]:
-    """A temporary name beside `path`, whose place it takes only when everything was written."""
-    temporary = path.with_name(f".{os.getpid()}.{path.name}")
-    try:
-        yield temporary
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _target(given: str, *inputs: str) -> Path:
-    """Where to write, checked before any work is done."""
+def _target(given: str, *inputs: str) -> Path | None:
+    """Where to write, checked before any work is done; None for standard output."""
+    if given == STANDARD:
+        return None
     path = Path(given)
     if not path.parent.is_dir():
         raise DataError(f"The folder {str(path.parent)!r} does not exist; make it, or choose another.")
     if path.is_dir():
         raise DataError(f"{str(path)!r} is a folder; name a file.")
-    if any(path.resolve() == Path(other).resolve() for other in inputs):
+    written = [Path(other).resolve() for other in inputs if other != STANDARD]
+    if path.is_file() and path.resolve() in written:
         raise DataError(f"{str(path)!r} is an input and would be overwritten; choose another name.")
     return path
+
+
+@contextmanager
+def _written(out: Path | None) -> Iterator[Path]:
+    """A name to write to, whose content ends in the file, or on standard output."""
+    if out is not None:
+        with replaced(out) as temporary:
+            yield temporary
+        return
+    with TemporaryDirectory() as folder:
+        temporary = Path(folder) / "stdout"
+        yield temporary
+        _show(temporary.read_bytes(), sys.stdout)
+
+
+def _show(data: bytes, stream: TextIO) -> None:
+    stream.flush()
+    stream.buffer.write(data)
+    stream.buffer.flush()
 
 
 COMMANDS = {

@@ -66,7 +66,7 @@ class ParameterError(SPNMKLError, ValueError):
     ...     solve(templates.figure1(), {}, [], tol=2)
     ... except ParameterError as error:
     ...     print(error)
-    tol must be a number between 0 and 1, but it is 2; choose for example 1e-3.
+    tol must be a number between 0 and 1, but it is 2 (int); choose for example 1e-3.
     """
 
 

@@ -1,10 +1,11 @@
-"""The scikit-learn classifier: it validates, computes the kernels, and hands over to `solve`."""
+"""The scikit-learn classifier: it validates, and hands over to the training's kernels and weights."""
 
 from __future__ import annotations
 
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -24,16 +25,18 @@ from spnmkl.circuit.evaluate import kernel_matrix
 from spnmkl.circuit.program import Floats
 from spnmkl.circuit.source import KernelSource
 from spnmkl.errors import DataError, KernelError
-from spnmkl.kernels import FittedKernel, fit_kernel, fit_source, restrict_kernels
+from spnmkl.kernels import FittedKernel, fit_kernel, restrict_kernels
 from spnmkl.kernels.matrices import spread_rows
 from spnmkl.kernels.source import apply_cross
-from spnmkl.memory import kernel_bytes
 from spnmkl.notebook import ShownWithDrawing
-from spnmkl.problem import Power, one_vs_rest, sample_weights
+from spnmkl.parameters import Power
+from spnmkl.problem import answers, one_vs_rest, sample_weights
 from spnmkl.solution import Record, Solution
-from spnmkl.solvers import SOLVERS, solve
+from spnmkl.solvers import SOLVERS
 from spnmkl.structure import SPN, Kernel, KernelSpec, templates
 from spnmkl.threads import default_threads, single_threaded_blas
+from spnmkl.training.learn import learn, training_kernels
+from spnmkl.training.settings import Settings
 
 __all__ = ["SPNMKLClassifier", "default_structure"]
 
@@ -272,28 +275,21 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         if self.probability:
             _check_class_sizes(labels)
         spn = _read_structure(self.structure, samples)
-        names, limit = getattr(self, "feature_names_in_", None), kernel_bytes(self.max_memory)
-        source, fitted = fit_source(spn, samples, names, max_bytes=limit)
-        solution = solve(
+        names = getattr(self, "feature_names_in_", None)
+        kernels = training_kernels(spn, samples, names, max_memory=self.max_memory)
+        solution = learn(
             spn,
-            source,
+            kernels.source,
             labels,
-            C=self.C,
-            lam=self.lam,
-            p=self.p,
-            solver=self.solver,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            max_time=self.max_time,
+            self._settings,
             sample_weight=weight,
-            class_weight=self.class_weight,
             callback=self.callback,
             n_threads=self.n_threads,
             stop=self.stop,
         )
-        self._adopt(solution, fitted, rows, n_samples)
+        self._adopt(solution, kernels.fitted, rows, n_samples)
         if self.probability:
-            self.calibration_ = self._calibrate(source, weight)
+            self.calibration_ = self._calibrate(kernels.source, weight)
         _warn_unless_converged(solution)
         return self
 
@@ -378,6 +374,10 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         return np.tile(shared, (len(Y), 1))
 
     @property
+    def _settings(self) -> Settings:
+        return Settings(**{field.name: getattr(self, field.name) for field in fields(Settings)})
+
+    @property
     def _n_threads(self) -> int:
         return self.n_threads or default_threads()
 
@@ -416,8 +416,7 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         ndarray of shape (n,)
             Labels as given to `fit`.
         """
-        F = self.decision_function(X)
-        return self.classes_[(F > 0).astype(int) if F.ndim == 1 else F.argmax(axis=1)]
+        return answers(self.decision_function(X), self.classes_)
 
     @available_if(_predicts_probabilities)
     def predict_proba(self, X: ArrayLike) -> Floats:

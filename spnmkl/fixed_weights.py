@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spnmkl.circuit.program import Floats
-from spnmkl.problem import one_vs_rest
+from spnmkl.problem import answers, one_vs_rest
 from spnmkl.selection import blocks, fold_splits
 from spnmkl.solvers.sturdy import solve_sturdily
 from spnmkl.solvers.svm import SVMSolution
@@ -79,7 +79,7 @@ def validated(
         inside, across = (blocks(kernels, rows, train) for rows in (train, test))
         classes = np.unique(y[train])
         for k, model in enumerate(machines(inside, y[train], weigh, grid, tol, stop)):
-            scores[k, fold] = (classes[chosen(model.decision_function(across))] == y[test]).mean()
+            scores[k, fold] = (answers(model.decision_function(across), classes) == y[test]).mean()
             tick()
     return scores.mean(axis=1)
 
@@ -91,11 +91,6 @@ def combined(weights: Mapping[str, float], kernels: Matrices) -> Floats:
     for weight, matrix in used[1:]:
         K += weight * matrix
     return K
-
-
-def chosen(decision: Floats) -> NDArray[np.intp]:
-    """The class of every row, as a position."""
-    return (decision > 0).astype(np.intp) if decision.ndim == 1 else decision.argmax(axis=1)
 
 
 def _svm(K: Floats, y: Floats, C: Floats, alpha: Floats, tol: float, stop: Stop) -> SVMSolution:

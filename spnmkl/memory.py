@@ -15,7 +15,12 @@ def kernel_bytes(gigabytes: float | None) -> float:
     if gigabytes is not None:
         return 1e9 * gigabytes
     free = available_memory()
-    return math.inf if free is None else _KERNEL_SHARE * free
+    return math.inf if free is None else kernel_share(free)
+
+
+def kernel_share(free: float) -> float:
+    """Of so many bytes that are free, those that kernel matrices may take."""
+    return _KERNEL_SHARE * free
 
 
 def available_memory(root: str | os.PathLike[str] = "/") -> int | None:

@@ -27,6 +27,7 @@ from spnmkl.kernels import FittedKernel, kernel_names, kernel_schema
 from spnmkl.kernels.validation import DataColumns, check_spec, kernel_of
 from spnmkl.solution import Record, Solution
 from spnmkl.structure import SPN, KernelSpec
+from spnmkl.writing import replaced
 
 __all__ = ["load_model", "save_model"]
 
@@ -54,7 +55,7 @@ def save_model(model: SPNMKLClassifier, path: str | os.PathLike[str], extra: Map
     model : SPNMKLClassifier
         Its callback and `stop` are left out, and so is a `random_state` that is not a number.
     path : str or path
-        An existing file is replaced once the new one is complete.
+        An existing file is replaced once the new one is complete; of a link, the file behind it. A device stays one.
     extra : dict, default=None
         Anything to keep along with it, such as how the columns were prepared: what JSON can hold, and arrays of
         numbers or text. None for `model.extra_`. A mapping with the single key ``$array`` is not possible.
@@ -87,16 +88,11 @@ def save_model(model: SPNMKLClassifier, path: str | os.PathLike[str], extra: Map
         raise ModelFileError(f"The folder {str(target.parent)!r} does not exist; make it, or choose another.")
     if target.is_dir():
         raise ModelFileError(f"{str(target)!r} is a folder; name a file.")
-    part = target.with_name(target.name + ".part")
-    try:
-        with zipfile.ZipFile(part, "w", zipfile.ZIP_STORED) as archive:
-            archive.writestr(_DOCUMENT, text)
-            for name, values in arrays.items():
-                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                    npy.write_array(member, np.ascontiguousarray(values), version=(1, 0), allow_pickle=False)
-        os.replace(part, target)
-    finally:
-        part.unlink(missing_ok=True)
+    with replaced(target) as part, zipfile.ZipFile(part, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr(_DOCUMENT, text)
+        for name, values in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                npy.write_array(member, np.ascontiguousarray(values), version=(1, 0), allow_pickle=False)
 
 
 def load_model(path: str | os.PathLike[str]) -> SPNMKLClassifier:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
-from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +14,7 @@ from spnmkl.circuit.program import Circuit, Floats, compile_circuit
 from spnmkl.circuit.source import KernelSource, MatrixSource, interruptible
 from spnmkl.errors import DataError, KernelError, ParameterError, Stopped, StructureError
 from spnmkl.kernels.matrices import check_matrix
+from spnmkl.parameters import Power, class_weights, positive, power
 from spnmkl.structure import SPN
 from spnmkl.structure.nodes import describe, name_list
 from spnmkl.threads import checked_threads
@@ -124,9 +124,7 @@ class Problem:
 
 
 _ROUNDING = 1e-12
-LARGEST = 1e100  # of C and λ
 _WORTH_THREADS = 1_000_000  # entries below which starting threads costs more than it saves
-Power = float | str | Mapping[str, float] | None
 
 
 def build_problem(
@@ -146,10 +144,7 @@ def build_problem(
 
     Once `stop` is true, matrices that were not yet looked at are taken unseen: nothing will be computed with them.
     """
-    for name, value in (("C", C), ("lam", lam)):
-        if not _is_positive(value):
-            shown = repr(value) if len(repr(value)) < 40 else f"{repr(value)[:20]}…"
-            raise ParameterError(f"{name} must be a finite number above 0, but it is {shown}; choose for example 1.0.")
+    C, lam, p = positive(C, "C"), positive(lam, "lam"), power(p)
     if not isinstance(spn, SPN):
         raise StructureError(f"The structure must be an SPN, but it is a {type(spn).__name__}; see SPN.from_dict.")
     spn.check()
@@ -168,19 +163,12 @@ def build_problem(
         circuit=circuit,
         source=source,
         Y=one_vs_rest(codes, len(classes)),
-        C=float(C) * weight,
-        lam=float(lam),
+        C=C * weight,
+        lam=lam,
         p=powers(spn, circuit, p),
         n_threads=threads,
     )
     return problem, classes
-
-
-def _is_positive(value: object) -> bool:
-    try:
-        return isinstance(value, Real) and 0 < float(value) <= LARGEST
-    except OverflowError:
-        return False
 
 
 def check_labels(y: ArrayLike) -> NDArray:
@@ -204,6 +192,11 @@ def one_vs_rest(codes: NDArray[np.intp], n_classes: int) -> Floats:
     if n_classes == 2:
         return np.where(codes == 1, 1.0, -1.0)[None]
     return np.where(codes == np.arange(n_classes)[:, None], 1.0, -1.0)
+
+
+def answers(decision: Floats, classes: NDArray) -> NDArray:
+    """The class of every row: of two the second where the decision is positive, of more that of the largest one."""
+    return classes[(decision > 0).astype(np.intp) if decision.ndim == 1 else decision.argmax(axis=1)]
 
 
 def checked_source(
@@ -274,31 +267,12 @@ def sample_weights(
         )
     if not np.isfinite(weight).all() or (weight < 0).any():
         raise DataError("sample_weight must hold finite numbers of at least 0; replace the others.")
-    if isinstance(class_weight, str):
-        if class_weight != "balanced":
-            raise ParameterError(
-                f"class_weight must be 'balanced', a mapping from class to weight, or None, but it is {class_weight!r}."
-            )
+    by_class = class_weights(class_weight)
+    if isinstance(by_class, dict):
+        weight *= _per_class(by_class, classes)[codes]
+    elif by_class is not None:  # balanced
         counts = np.bincount(codes, minlength=len(classes))
         weight *= (n / (len(classes) * counts))[codes]
-    elif class_weight is not None:
-        if not isinstance(class_weight, Mapping):
-            raise ParameterError(
-                f"class_weight must be 'balanced', a mapping from class to weight, or None, but it is {class_weight!r}."
-            )
-        known = [c.item() if hasattr(c, "item") else c for c in classes]
-        unknown = [c for c in class_weight if c not in known]
-        if unknown:
-            raise ParameterError(
-                f"class_weight names {describe(unknown[0])}, but the classes are {name_list(known)}; remove it."
-            )
-        try:
-            per_class = np.array([float(class_weight.get(c, 1.0)) for c in known])
-        except (TypeError, ValueError):
-            raise ParameterError("class_weight must hold numbers; replace what is none.") from None
-        if not np.isfinite(per_class).all() or (per_class < 0).any():
-            raise ParameterError("class_weight must hold finite numbers of at least 0; replace the others.")
-        weight *= per_class[codes]
     with_weight = np.unique(codes[weight > 0])
     if len(with_weight) < 2:
         raise DataError(
@@ -307,20 +281,24 @@ def sample_weights(
     return weight
 
 
+def _per_class(by_class: Mapping[object, float], classes: NDArray) -> Floats:
+    known = [c.item() if hasattr(c, "item") else c for c in classes]
+    unknown = [c for c in by_class if c not in known]
+    if unknown:
+        raise ParameterError(
+            f"class_weight names {describe(unknown[0])}, but the classes are {name_list(known)}; remove it."
+        )
+    return np.array([by_class.get(c, 1.0) for c in known])
+
+
 def powers(spn: SPN, circuit: Circuit, p: Power) -> Floats:
     """(V,) p_v: from the structure, one value, a mapping, or "sparse" (the smallest exponent v has on its paths)."""
+    p = power(p)
     if isinstance(p, str):
-        if p != "sparse":
-            raise ParameterError(f"p must be a number above 0, a mapping, 'sparse' or None, but it is {p!r}.")
         return circuit.smallest_exponents.copy()
     if isinstance(p, Mapping):
         unknown = sorted(set(p) - set(circuit.products))
         if unknown:
             raise ParameterError(f"p names {unknown[0]!r}, which is not a product of the structure; remove it.")
-        values = [p.get(v, spn.p(v)) for v in circuit.products]
-    else:
-        values = [spn.p(v) if p is None else p for v in circuit.products]
-    for v, value in zip(circuit.products, values, strict=True):
-        if not (isinstance(value, (int, float, np.number)) and np.isfinite(value) and value > 0):
-            raise ParameterError(f"p of product {v!r} must be a finite number above 0, but it is {value!r}; choose 1.")
-    return np.array(values, dtype=float)
+        return np.array([positive(p.get(v, spn.p(v)), f"p of product {v!r}") for v in circuit.products])
+    return np.array([spn.p(v) if p is None else p for v in circuit.products], dtype=float)

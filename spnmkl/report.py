@@ -31,19 +31,25 @@ def certificate_sentence(solution: Solution) -> str:
         return (
             "not certified: stopped before the first point was found; no weight was tried, and the answer is constant"
         )
-    n = len(solution.history)
-    rounds = f"{n} iteration{'s' * (n != 1)}"
-    how = {
-        "iteration_limit": f"stopped at the limit of {rounds}",
-        "time_limit": f"stopped at the limit of time after {rounds}",
-        "precision": "rounding allows no further progress",
-        "stalled": "no further progress",
-        "interrupted": f"interrupted after {rounds}",
-    }.get(solution.status, solution.status)
+    how = how_it_ended(solution)
     if not math.isfinite(solution.gap):
         return f"not certified: {how}, and no bound on the optimum is known"
     lower = f"{min(100 * solution.gap, 100):.3g}%"
     return f"not certified: {how} at gap {solution.gap:.1e} > {tol}; the optimum is at most {lower} lower"
+
+
+def how_it_ended(solution: Solution) -> str:
+    """Why a training went no further, as the beginning of a sentence."""
+    n = len(solution.history)
+    rounds = f"{n} iteration{'s' * (n != 1)}"
+    return {
+        "interrupted": f"stopped after {rounds}",
+        "iteration_limit": f"ended at the limit of {rounds}",
+        "time_limit": f"ended at the limit of time after {rounds}",
+        "precision": "rounding allows no further progress",
+        "stalled": "no further progress was possible",
+        "hand-set": "weights set by hand",
+    }.get(solution.status, solution.status)
 
 
 def accuracy_sentence(what: str, predicted: np.ndarray, y: np.ndarray) -> str:

@@ -18,7 +18,7 @@ from spnmkl.circuit.program import Floats, compile_circuit
 from spnmkl.circuit.source import KernelSource, MatrixSource
 from spnmkl.errors import DataError, ParameterError
 from spnmkl.memory import kernel_bytes
-from spnmkl.problem import check_labels, checked_source, powers
+from spnmkl.problem import answers, check_labels, checked_source, powers
 from spnmkl.solution import Solution
 from spnmkl.solvers import C_min, solve
 from spnmkl.solvers.deadline import Deadline, Stop
@@ -452,9 +452,7 @@ def predicted(
     solution: Solution, cross_kernels: Mapping[str, ArrayLike] | KernelSource, n_threads: int | None = None
 ) -> NDArray:
     """Class labels from a solution and cross-kernels."""
-    decision = solution.decision_function(cross_kernels, n_threads)
-    codes = (decision > 0).astype(int) if decision.ndim == 1 else decision.argmax(axis=1)
-    return solution.classes[codes]
+    return answers(solution.decision_function(cross_kernels, n_threads), solution.classes)
 
 
 def default_grid(

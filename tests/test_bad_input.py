@@ -135,16 +135,24 @@ TABLE: dict[str, tuple[Callable[[], dict[str, Any]], type[SPNMKLError], str]] = 
         DataError,
         "y holds NaN or infinity; drop these samples or give them a label.",
     ),
-    "C of zero": (lambda: {"C": 0}, ParameterError, f"C {NO_NUMBER} 0; choose for example 1.0."),
-    "negative C": (lambda: {"C": -1.0}, ParameterError, f"C {NO_NUMBER} -1.0; choose for example 1.0."),
-    "infinite C": (lambda: {"C": np.inf}, ParameterError, f"C {NO_NUMBER} inf; choose for example 1.0."),
-    "C as text": (lambda: {"C": "1"}, ParameterError, f"C {NO_NUMBER} '1'; choose for example 1.0."),
-    "lam of zero": (lambda: {"lam": 0.0}, ParameterError, f"lam {NO_NUMBER} 0.0; choose for example 1.0."),
-    "negative lam": (lambda: {"lam": -2}, ParameterError, f"lam {NO_NUMBER} -2; choose for example 1.0."),
-    "lam that is no number": (lambda: {"lam": None}, ParameterError, f"lam {NO_NUMBER} None; choose for example 1.0."),
-    "p of zero": (lambda: {"p": 0}, ParameterError, f"p of product 'P0' {NO_NUMBER} 0; choose 1."),
-    "negative p": (lambda: {"p": {"P1": -1.0}}, ParameterError, f"p of product 'P1' {NO_NUMBER} -1.0; choose 1."),
-    "NaN as p": (lambda: {"p": np.nan}, ParameterError, f"p of product 'P0' {NO_NUMBER} nan; choose 1."),
+    "C of zero": (lambda: {"C": 0}, ParameterError, f"C {NO_NUMBER} 0 (int); choose for example 1.0."),
+    "negative C": (lambda: {"C": -1.0}, ParameterError, f"C {NO_NUMBER} -1.0 (float); choose for example 1.0."),
+    "infinite C": (lambda: {"C": np.inf}, ParameterError, f"C {NO_NUMBER} inf (float); choose for example 1.0."),
+    "C as text": (lambda: {"C": "1"}, ParameterError, f"C {NO_NUMBER} '1' (text); choose for example 1.0."),
+    "lam of zero": (lambda: {"lam": 0.0}, ParameterError, f"lam {NO_NUMBER} 0.0 (float); choose for example 1.0."),
+    "negative lam": (lambda: {"lam": -2}, ParameterError, f"lam {NO_NUMBER} -2 (int); choose for example 1.0."),
+    "lam that is no number": (
+        lambda: {"lam": None},
+        ParameterError,
+        f"lam {NO_NUMBER} nothing; choose for example 1.0.",
+    ),
+    "p of zero": (lambda: {"p": 0}, ParameterError, f"p {NO_NUMBER} 0 (int); choose for example 1.0."),
+    "negative p": (
+        lambda: {"p": {"P1": -1.0}},
+        ParameterError,
+        f"p of product 'P1' {NO_NUMBER} -1.0 (float); choose for example 1.0.",
+    ),
+    "NaN as p": (lambda: {"p": np.nan}, ParameterError, f"p {NO_NUMBER} nan (float); choose for example 1.0."),
     "negative p in the structure": (
         lambda: with_structure(flat(2, p=-1)),
         StructureError,
@@ -153,7 +161,7 @@ TABLE: dict[str, tuple[Callable[[], dict[str, Any]], type[SPNMKLError], str]] = 
     "unknown p": (
         lambda: {"p": "lasso"},
         ParameterError,
-        "p must be a number above 0, a mapping, 'sparse' or None, but it is 'lasso'.",
+        "p must be a number above 0, a mapping, 'sparse' or None, but it is 'lasso' (text).",
     ),
     "p of an unknown product": (
         lambda: {"p": {"P7": 1.0}},
@@ -163,32 +171,37 @@ TABLE: dict[str, tuple[Callable[[], dict[str, Any]], type[SPNMKLError], str]] = 
     "unknown solver": (
         lambda: {"solver": "simplex"},
         ParameterError,
-        f"solver must be one of {sorted(SOLVERS)}, but it is 'simplex'.",
+        f"solver must be one of {sorted(SOLVERS)}, but it is 'simplex' (text).",
     ),
     "tol of zero": (
         lambda: {"tol": 0.0},
         ParameterError,
-        "tol must be a number between 0 and 1, but it is 0.0; choose for example 1e-3.",
+        "tol must be a number between 0 and 1, but it is 0.0 (float); choose for example 1e-3.",
     ),
     "tol above 1": (
         lambda: {"tol": 2},
         ParameterError,
-        "tol must be a number between 0 and 1, but it is 2; choose for example 1e-3.",
+        "tol must be a number between 0 and 1, but it is 2 (int); choose for example 1e-3.",
     ),
     "tol that is no number": (
         lambda: {"tol": "tight"},
         ParameterError,
-        "tol must be a number between 0 and 1, but it is 'tight'; choose for example 1e-3.",
+        "tol must be a number between 0 and 1, but it is 'tight' (text); choose for example 1e-3.",
     ),
     "no iterations": (
         lambda: {"max_iter": 0},
         ParameterError,
-        "max_iter must be a whole number of at least 1, but it is 0.",
+        "max_iter must be a whole number of at least 1, or None, but it is 0 (int).",
     ),
     "half an iteration": (
         lambda: {"max_iter": 1.5},
         ParameterError,
-        "max_iter must be a whole number of at least 1, but it is 1.5.",
+        "max_iter must be a whole number of at least 1, or None, but it is 1.5 (float).",
+    ),
+    "true as max_iter": (
+        lambda: {"max_iter": True},
+        ParameterError,
+        "max_iter must be a whole number of at least 1, or None, but it is True (bool).",
     ),
     "no time": (
         lambda: {"max_time": 0},
@@ -221,12 +234,12 @@ TABLE: dict[str, tuple[Callable[[], dict[str, Any]], type[SPNMKLError], str]] = 
     "unknown class_weight": (
         lambda: {"class_weight": "fair"},
         ParameterError,
-        "class_weight must be 'balanced', a mapping from class to weight, or None, but it is 'fair'.",
+        "class_weight must be 'balanced', a mapping from class to weight, or None, but it is 'fair' (text).",
     ),
     "negative class_weight": (
         lambda: {"class_weight": {0: -1.0}},
         ParameterError,
-        "class_weight must hold finite numbers of at least 0; replace the others.",
+        "The weight of class '0' must be a finite number of at least 0, but it is -1.0 (float).",
     ),
     "class_weight of an unknown class": (
         lambda: {"class_weight": {0: 2.0, "malign": 1.0}},

@@ -3,15 +3,15 @@
 from spnmkl.data.columns import is_numeric
 from spnmkl.data.dataset import Dataset, guess_label, identifiers
 from spnmkl.data.filling import fill_template, group_by_prefix
-from spnmkl.data.joining import Joined, Joining, attach_labels, join_files, join_views, read_tables
+from spnmkl.data.joining import Joined, Joining, attach_labels, join_files, join_tables, join_views
 from spnmkl.data.options import ReadOptions
 from spnmkl.data.preparation import Choices, Preparation, refuse_missing, sees_text
-from spnmkl.data.problems import problems
+from spnmkl.data.problems import left_out, problems
 from spnmkl.data.reading import Table, guess_options, read_file
 from spnmkl.data.samples import SAMPLES, Sample, load_sample
 from spnmkl.data.splitting import Split, SplitSettings, split_rows
 from spnmkl.data.summary import class_balance, summarize
-from spnmkl.data.table import drop_columns, read_table, split_label
+from spnmkl.data.table import drop_columns, headed_table, load_table, read_table, split_label
 
 __all__ = [
     "SAMPLES",
@@ -32,15 +32,18 @@ __all__ = [
     "group_by_prefix",
     "guess_label",
     "guess_options",
+    "headed_table",
     "identifiers",
     "is_numeric",
     "join_files",
+    "join_tables",
     "join_views",
+    "left_out",
     "load_sample",
+    "load_table",
     "problems",
     "read_file",
     "read_table",
-    "read_tables",
     "refuse_missing",
     "sees_text",
     "split_label",

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -16,7 +15,7 @@ from spnmkl.data.columns import as_text
 from spnmkl.data.filling import SEPARATOR
 from spnmkl.data.options import ID_NAMES
 from spnmkl.data.reading import Table
-from spnmkl.data.table import check_columns, load_table
+from spnmkl.data.table import check_columns
 from spnmkl.data.text_table import unique_names
 from spnmkl.data.words import counted, name_some, quoted
 from spnmkl.errors import DataError
@@ -86,21 +85,10 @@ def join_files(tables: Sequence[Table], joining: Joining) -> Joined:
     return replace(found, frame=labelled.frame, notes=(*found.notes, *labelled.notes))
 
 
-def read_tables(
-    paths: Sequence[str | Path], joining: Joining, text_columns: Collection[str] = (), skip: int | None = None
-) -> tuple[Joined, str | None]:
-    """The files on disk as one table, and the column of ids that they were joined by, where they were.
-
-    Parameters
-    ----------
-    paths : sequence of str or Path
-        One table, or one for each view.
-    joining : Joining
-    text_columns, skip
-        As in `read_table`, for each of them.
-    """
-    found = join_files([load_table(path, text_columns, skip) for path in paths], joining)
-    by_id = len(paths) > 1 and joining.how == "id"
+def join_tables(tables: Sequence[Table], joining: Joining) -> tuple[Joined, str | None]:
+    """Tables as one, and the column of ids that they were joined by, where they were."""
+    found = join_files(tables, joining)
+    by_id = len(tables) > 1 and joining.how == "id"
     return found, str(found.frame.columns[0]) if by_id else None
 
 

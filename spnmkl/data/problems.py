@@ -43,6 +43,19 @@ def problems(
     return notes
 
 
+def left_out(dataset: Dataset, choices: Choices) -> list[str]:
+    """Notes on the rows and columns that training does without."""
+    frame = dataset.labelled_table.frame[list(dataset.features)]
+    numeric = set(numeric_columns(frame))
+    used = frame[[name for name in frame if name in numeric]] if choices.categorical == "drop" else frame
+    notes = list(_unlabelled(dataset))
+    if choices.missing in ("drop rows", "drop columns"):
+        notes += _missing(used, numeric, choices)
+    if choices.categorical == "drop":
+        notes += _texts(frame.drop(columns=list(numeric)), choices)
+    return notes
+
+
 def _unlabelled(dataset: Dataset) -> Iterator[str]:
     if dataset.label is None:
         yield "No label is chosen yet; choose the column that holds the classes."

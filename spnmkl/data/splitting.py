@@ -20,7 +20,7 @@ _DRAWS = 100
 
 @dataclass(frozen=True)
 class SplitSettings:
-    """How to split: the share of rows held out, and the seed."""
+    """How to split: the share of rows held out, 0 for none, and the seed."""
 
     test_share: float = 0.25
     seed: int = 0

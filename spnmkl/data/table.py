@@ -38,9 +38,14 @@ def load_table(path: str | Path, text_columns: Collection[str] = (), skip: int |
         raise DataError(f"There is no file {str(path)!r}; check its name and folder.") from None
     except OSError as error:
         raise DataError(f"The file {path.name!r} cannot be read: {error.strerror or error}.") from None
-    guessed = guess_options(path.name, data, skip)
+    return headed_table(path.name, data, text_columns, skip)
+
+
+def headed_table(name: str, data: bytes, text_columns: Collection[str] = (), skip: int | None = None) -> Table:
+    """The table of a file's bytes, whose columns are named in its first row."""
+    guessed = guess_options(name, data, skip)
     options = replace(guessed, header=True, transpose=False, text=(*guessed.text, *text_columns))
-    table = read_file(path.name, data, options)
+    table = read_file(name, data, options)
     _refuse_made_up_names(table)
     return table
 

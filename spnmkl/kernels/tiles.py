@@ -1,6 +1,6 @@
 """Kernels between training samples without their matrices: fitted, then computed tile by tile whenever asked for."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -36,10 +36,17 @@ from spnmkl.structure import SPN, KernelSpec
 _TILE_BYTES = 32 * 2**20
 _FEWEST_ROWS, _MOST_ROWS = 8, 256
 _Meeting = tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]
+Tick = Callable[[int, int], object]
 
 
 def fit_source(
-    spn: SPN, X: np.ndarray, feature_names: Sequence[str] | None = None, *, max_bytes: float
+    spn: SPN,
+    X: np.ndarray,
+    feature_names: Sequence[str] | None = None,
+    *,
+    max_bytes: float,
+    leaves: Iterable[str] | None = None,
+    tick: Tick | None = None,
 ) -> tuple[KernelSource, dict[str, FittedKernel]]:
     """Kernels to train on: as matrices if these take at most `max_bytes`, else as tiles computed when they are needed.
 
@@ -53,6 +60,10 @@ def fit_source(
         Names of the columns, for leaves that use them.
     max_bytes : float
         For the matrices of the distinct leaves; what the solver needs comes on top.
+    leaves : iterable of str, default=None
+        Those to compute; None for all.
+    tick : callable, default=None
+        Called with how many kernels are done, and how many there will be; it may raise to stop.
 
     Returns
     -------
@@ -75,15 +86,25 @@ def fit_source(
     >>> type(fit_source(templates.flat([0, 1]), X, max_bytes=0)[0]).__name__
     'TileSource'
     """
-    distinct = len({spn.spec(leaf) for leaf in spn.kernels})
-    if 8 * len(X) ** 2 * distinct > max_bytes:
-        return fit_tiles(spn, X, feature_names)
-    matrices, fitted = fit_kernels(spn, X, feature_names)
+    wanted = list(spn.kernels if leaves is None else leaves)
+    if matrix_bytes(spn, wanted, len(X)) > max_bytes:
+        return fit_tiles(spn, X, feature_names, leaves=wanted, tick=tick)
+    matrices, fitted = fit_kernels(spn, X, feature_names, leaves=wanted, tick=tick)
     return MatrixSource(matrices), fitted
 
 
+def matrix_bytes(spn: SPN, leaves: Iterable[str], n: int) -> int:
+    """Of the matrices over n rows; leaves of equal specification share one."""
+    return 8 * n**2 * len({spn.spec(leaf) for leaf in leaves})
+
+
 def fit_tiles(
-    spn: SPN, X: np.ndarray, feature_names: Sequence[str] | None = None
+    spn: SPN,
+    X: np.ndarray,
+    feature_names: Sequence[str] | None = None,
+    *,
+    leaves: Iterable[str] | None = None,
+    tick: Tick | None = None,
 ) -> tuple["TileSource", dict[str, FittedKernel]]:
     """`fit_kernels` in bounded memory: the same fitted kernels but for rounding, and a source in place of matrices.
 
@@ -98,6 +119,10 @@ def fit_tiles(
         The training rows.
     feature_names : sequence of str, default=None
         Names of the columns, for leaves that use them.
+    leaves : iterable of str, default=None
+        Those to compute; None for all.
+    tick : callable, default=None
+        Called with how many kernels are done, and how many there will be; it may raise to stop.
 
     Returns
     -------
@@ -122,18 +147,21 @@ def fit_tiles(
     >>> solve(spn, source, y).status
     'optimal'
     """
-    X, specs, names = checked_specs(spn, X, feature_names)
+    X, specs, names = checked_specs(spn, X, feature_names, leaves)
+    say = tick or (lambda done, total: None)
     raw: dict[KernelSpec, FittedKernel] = {}
     for columns, group in base_groups(names, DataColumns.of(feature_names, X.shape[1])):
         seen = select(X, columns)
         check_sign(group[0], seen, names[group[0]])
         for spec, params in zip(group, _fitted_params(group, names, seen), strict=True):
             raw[spec] = FittedKernel(spec, params, columns, X, Statistics())
+            say(len(raw), len(names))
     source = TileSource({leaf: raw[spec] for leaf, spec in specs.items()})
     for spec, kernel in raw.items():
         if not np.isfinite(source.diagonal(kernel)).all():
             raise not_finite(_matrix_of(names[spec]))
-    means = _row_means(source, {spec: leaf for leaf, spec in specs.items() if spec.normalize in NEED_MEANS})
+    centred = {spec: leaf for leaf, spec in specs.items() if spec.normalize in NEED_MEANS}
+    means = _row_means(source, centred, lambda: say(len(names), len(names)))
     done = {
         spec: replace(kernel, statistics=learn(spec.normalize, source.diagonal(kernel), means.get(spec)))
         for spec, kernel in raw.items()
@@ -314,11 +342,14 @@ def _diagonal(kernel: FittedKernel, X: np.ndarray) -> Floats:
         return registry.get(kernel.spec.kernel).self_similarity(X, kernel.params)
 
 
-def _row_means(source: TileSource, leaves: Mapping[KernelSpec, str]) -> dict[KernelSpec, Floats]:
+def _row_means(
+    source: TileSource, leaves: Mapping[KernelSpec, str], pause: Callable[[], object]
+) -> dict[KernelSpec, Floats]:
     """Of every specification's leaf; the values right of the diagonal count for their row and for their column."""
     n, step = source.shape[0], source.rows_per_tile()
     totals = {spec: np.zeros(n) for spec in leaves}
     for first in range(0, n, step) if leaves else ():
+        pause()
         last = min(first + step, n)
         tiles = source.tiles(list(leaves.values()), slice(first, last), slice(first, None))
         for total, tile in zip(totals.values(), tiles, strict=True):

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from spnmkl.data import Dataset, Preparation, split_rows
+from spnmkl.data import Dataset, Preparation
 from spnmkl.data.words import counted, listed
 from spnmkl.errors import SPNMKLError
 from spnmkl.runs.explain import children_text
-from spnmkl.runs.prepared import prepare
-from spnmkl.runs.training import Run
 from spnmkl.runs.words import SOLVER_NAMES
 from spnmkl.structure import SPN
 from spnmkl.structure.layout import unplaced
+from spnmkl.training.prepared import labelled_parts, prepare
+from spnmkl.training.train import Run
 
 ENDINGS = {
     "optimal": "certified optimal",
@@ -238,12 +238,10 @@ def was_trained_on(run: Run, dataset: Dataset) -> bool:
 
 
 def _same_rows(run: Run, dataset: Dataset) -> bool:
-    labelled = dataset.labelled_table
-    if not len(labelled.frame):
+    if not len(dataset.labelled_table.frame):
         return False
-    parts = split_rows(labelled, run.split.test_share, run.split.seed)
-    rows = np.flatnonzero(dataset.frame[dataset.label].notna())
-    train, y = rows[parts.train], labelled.y[parts.train]
+    parts, labels = labelled_parts(dataset, run.split)
+    train, y = parts.train, labels[parts.train]
     features = dataset.frame[list(dataset.features)]
     kept = np.ones(len(train), dtype=bool)
     if run.preparation.columns and run.choices.missing == "drop rows":

@@ -15,22 +15,23 @@ from numpy.typing import NDArray
 from spnmkl.baselines import Fitted, Learned, Method, named_kernel
 from spnmkl.circuit.program import Floats
 from spnmkl.data import Choices, Dataset, Split, SplitSettings
-from spnmkl.data.words import counted, quoted
+from spnmkl.data.words import quoted
 from spnmkl.errors import DataError
 from spnmkl.fixed_weights import Weighted
 from spnmkl.inspection import decision_shares
 from spnmkl.runs.comparison import mean_auc
 from spnmkl.runs.entrants import OWN, Entrants
-from spnmkl.runs.prepared import Prepared, labelled_parts, prepare
-from spnmkl.runs.scores import score
 from spnmkl.runs.significance import FEWEST, corrected_t_test, holm, smallest_visible, spread
 from spnmkl.selection import fold_splits
 from spnmkl.structure import SPN, templates
+from spnmkl.training.choose import most_folds
+from spnmkl.training.prepared import Prepared, labelled_parts, prepare
+from spnmkl.training.scores import score
 
 LEVEL = 0.05
 SMALL = 1000  # rows up to which one thread is as fast as several
 MEASURES = ("accuracy", "auc")
-LOST = "Methods cannot be compared by cross-validation"
+LOST, ADVICE = "Methods cannot be compared by cross-validation", "add rows, or leave the class out"
 Tick = Callable[[str], object]
 
 
@@ -216,7 +217,9 @@ def planned(entrants: Entrants, plan: Plan) -> int:
 def fitting_plan(plan: Plan, dataset: Dataset, split: SplitSettings) -> Plan:
     """The plan with as many folds as the smallest class, and the groups of its rows, allow."""
     _, y, groups = training_rows(dataset, split)
-    return replace(plan, folds=most_folds(y, groups, plan.folds, 3))  # two are left to choose C
+    return replace(
+        plan, folds=most_folds(y, groups, plan.folds, 3, lost=LOST, advice=ADVICE)
+    )  # two are left to choose C
 
 
 def training_rows(dataset: Dataset, split: SplitSettings) -> tuple[NDArray, NDArray, NDArray | None]:
@@ -226,38 +229,9 @@ def training_rows(dataset: Dataset, split: SplitSettings) -> tuple[NDArray, NDAr
     return parts.train, y[parts.train], groups
 
 
-def most_folds(
-    y: NDArray,
-    groups: NDArray | None,
-    wished: int,
-    fewest: int = 2,
-    lost: str = LOST,
-    advice: str = "add rows, or leave the class out",
-    every_class: bool = True,
-) -> int:
-    """As many as wished, or as the smallest class and the groups allow; words for where these are fewer than needed.
-
-    `every_class` is whether each class must have as many groups as there are folds.
-    """
-    classes, counts = np.unique(y, return_counts=True)
-    limits = {
-        f"class {quoted(classes[counts.argmin()])} has {counted(int(counts.min()), 'training row')}": counts.min()
-    }
-    if groups is not None:
-        n_groups = len(np.unique(groups))
-        limits[f"the training rows are of {counted(n_groups, 'group')}"] = n_groups
-    if groups is not None and every_class:
-        number, name = min((len(np.unique(groups[y == name])), k) for k, name in enumerate(classes))
-        limits[f"the training rows of class {quoted(classes[name])} are of {counted(number, 'group')}"] = number
-    for found, number in limits.items():
-        if number < fewest:
-            raise DataError(f"{lost}: {found}, but {fewest} are needed; {advice}.")
-    return int(min(wished, *limits.values()))
-
-
 def inner_folds(y: NDArray, groups: NDArray | None, wished: int, seed: int) -> int:
     """As many folds to choose C on as leave a part of every class to train on, whichever groups are held out."""
-    most = most_folds(y, groups, wished)
+    most = most_folds(y, groups, wished, lost=LOST, advice=ADVICE)
     for folds in range(most, 1, -1):
         if groups is None or all(_has_all(y, train) for train, _ in fold_splits(y, folds, groups, seed)):
             return folds
@@ -315,10 +289,10 @@ def compete(
     for repeat, fold, rows in list(outer_folds(dataset, split, plan)):
         where = f"fold {fold + 1}{runs}" + (f", round {repeat + 1} of {plan.repeats}" if plan.repeats > 1 else "")
         say(where)
-        prepared = prepare(entrants.pool, dataset, choices, split, say, rows)
+        prepared = prepare(entrants.pool, dataset, choices, split, say, rows, math.inf)
         yield from fold_entries(entrants.methods, prepared, plan, (repeat, fold), where, say, stop)
         del prepared  # free before the next kernels are computed
-    everything = prepare(entrants.pool, dataset, choices, split, say)
+    everything = prepare(entrants.pool, dataset, choices, split, say, max_memory=math.inf)
     yield from portraits(entrants.methods, everything, plan, entrants.drawn, say, stop)
 
 

@@ -120,3 +120,12 @@ def against(row: Mapping[Hashable, Any]) -> str:
     """The verdict on one method, for a table."""
     said = SAID.get(row["verdict"], row["verdict"])
     return said if math.isnan(row["adjusted"]) else f"{said}, p = {row['adjusted']:.2g}"
+
+
+def about(seconds: float) -> str:
+    """One digit that counts."""
+    if seconds < 5:
+        return "a few seconds"
+    unit, length = next((u, s) for u, s in (("h", 3600), ("min", 60), ("s", 1)) if seconds >= 2 * s or s == 1)
+    digits = -int(math.log10(max(seconds / length, 1)))
+    return f"about {round(seconds / length, digits):,.0f} {unit}"

@@ -10,9 +10,10 @@ from spnmkl.circuit.program import compile_circuit
 from spnmkl.data import Choices, Dataset
 from spnmkl.data.words import name_some
 from spnmkl.fixed_weights import equal
-from spnmkl.problem import Power, powers
-from spnmkl.runs.prepared import leaves_by_view
+from spnmkl.parameters import Power
+from spnmkl.problem import powers
 from spnmkl.structure import SPN, Kernel, KernelSpec, templates
+from spnmkl.training.prepared import leaves_by_view
 
 OWN = "your drawing"
 RBF_SVM = "RBF-SVM"

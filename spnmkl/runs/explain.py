@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from numbers import Integral
-from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -14,13 +13,11 @@ from spnmkl.circuit.program import Circuit, Floats, compile_circuit
 from spnmkl.data.words import counted
 from spnmkl.errors import ParameterError
 from spnmkl.inspection import Carried, heaviest_paths, products_through, sample_contributions
-from spnmkl.runs.prepared import Prepared
-from spnmkl.runs.training import Run
 from spnmkl.selection import CrossValidation
 from spnmkl.structure import SPN
 from spnmkl.structure.text import node_text, one_line, shortened
-
-Part = Literal["train", "test"]
+from spnmkl.training.prepared import Part, Prepared
+from spnmkl.training.train import Run
 
 _LONGEST = 120
 _CANDIDATES = 200  # paths among which those that push a sample most are looked for
@@ -176,8 +173,7 @@ def _sample_kernels(prepared: Prepared, part: Part, position: int) -> dict[str, 
         raise ParameterError(
             f"There are {counted(n, part + ' row')}, numbered from 0, so that {position!r} is none; choose another."
         )
-    matrices = prepared.kernels if part == "train" else prepared.cross_test
-    return {leaf: K[position : position + 1] for leaf, K in matrices.items()}
+    return prepared.sample(part, int(position))
 
 
 def wrong_samples(run: Run) -> pd.DataFrame:

@@ -58,7 +58,7 @@ class Job(Generic[T]):
     def __init__(self, work: Callable[[Job[T]], T], alive: Callable[[], bool] = _always) -> None:
         self._work: Callable[[Job[T]], T] | None = work
         self._alive = alive
-        self._stop = threading.Event()
+        self._stop, self._given_up = threading.Event(), threading.Event()
         self._finished = threading.Event()
         self._seen = time.monotonic()
         self._began: float | None = None
@@ -79,7 +79,9 @@ class Job(Generic[T]):
         return self
 
     def stop(self) -> None:
-        """Ask the work to end; a job that waits ends at once."""
+        """Ask the work to end; a job that waits ends at once. Asked again, the work need not hand back anything."""
+        if self.stopping:
+            self._given_up.set()
         self._stop.set()
         if _QUEUE.remove(self):
             self._finish("stopped")
@@ -87,6 +89,11 @@ class Job(Generic[T]):
     @property
     def stopping(self) -> bool:
         return self._stop.is_set()
+
+    @property
+    def given_up(self) -> bool:
+        """Whether it was asked to stop twice: what it has is not wanted."""
+        return self._given_up.is_set()
 
     @property
     def finished(self) -> bool:

@@ -14,15 +14,14 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from spnmkl.circuit.evaluate import apply_kernel
 from spnmkl.circuit.program import Floats
-from spnmkl.circuit.source import MatrixSource
 from spnmkl.errors import ParameterError
 from spnmkl.inspection import node_kernel
 from spnmkl.kernels.matrices import alignment
-from spnmkl.runs.prepared import Prepared
-from spnmkl.runs.scores import Scores
-from spnmkl.runs.training import Run
 from spnmkl.solution import Solution
 from spnmkl.threads import default_threads, single_threaded_blas
+from spnmkl.training.prepared import Prepared
+from spnmkl.training.scores import Scores
+from spnmkl.training.train import Run
 
 _SMALL = 100  # rows up to which all eigenvectors cost nothing
 _ROUNDING = 1e-12
@@ -58,7 +57,7 @@ def kernel_image(run: Run, prepared: Prepared, node: str, most: int = 300) -> Ke
         raise ParameterError(
             f"most must be a whole number of at least {len(classes)}, a cell for every class, but it is {most!r}."
         )
-    K = prepared.kernels[node] if node in prepared.kernels else node_kernel(run.solution, prepared.source, node)
+    K = node_kernel(run.solution, prepared.source, node)
     means, per_class = _cells(codes, int(most))
     return KernelImage(
         cells=means @ (means @ K).T,  # K is symmetric
@@ -107,8 +106,7 @@ def projection(run: Run, prepared: Prepared) -> pd.DataFrame:
 def _applied(solution: Solution, prepared: Prepared, A: Floats) -> Floats:
     """(test rows, 2) K(β) between test and training rows, times A, without forming it."""
     circuit, W = solution.active_circuit()
-    source = MatrixSource(prepared.cross_test)
-    return apply_kernel(circuit, W, source, np.ascontiguousarray(A.T), default_threads()).T
+    return apply_kernel(circuit, W, prepared.test_source, np.ascontiguousarray(A.T), default_threads()).T
 
 
 def _placed(part: str, places: Floats, scores: Scores, rows: NDArray[np.intp]) -> pd.DataFrame:

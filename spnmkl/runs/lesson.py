@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,9 +15,9 @@ from spnmkl.data import SAMPLES, Choices, Dataset, Split, SplitSettings
 from spnmkl.runs.contest import LEVEL, Contest, Entry, Plan, Portrait, Tick, fold_entries, portraits
 from spnmkl.runs.contest_words import score_text
 from spnmkl.runs.entrants import Entrants, drawings
-from spnmkl.runs.prepared import prepare
 from spnmkl.selection import fold_splits
 from spnmkl.structure import SPN, templates
+from spnmkl.training.prepared import prepare
 
 SAMPLE = "known"
 TRUE, FLAT, BRANCHES = "true structure", "flat sum", "four branches"
@@ -89,10 +90,12 @@ def lesson(tick: Tick | None = None, stop: Callable[[], bool] | None = None) -> 
     for size in SIZES:
         for fold, (train, test) in enumerate(folds):
             learned = np.random.default_rng(fold).permutation(train)[:size]
-            prepared = prepare(who.pool, dataset, choices, split, say, Split(np.sort(learned), test))
+            prepared = prepare(who.pool, dataset, choices, split, say, Split(np.sort(learned), test), math.inf)
             where = f"{size} rows, fold {fold + 1} of {PLAN.folds}"
             yield from fold_entries(rivals, prepared, PLAN, (0, fold), where, say, stop)
-    everything = prepare(who.pool, dataset, choices, split, say, Split(np.arange(len(dataset.frame)), folds[0][1]))
+    everything = prepare(
+        who.pool, dataset, choices, split, say, Split(np.arange(len(dataset.frame)), folds[0][1]), math.inf
+    )
     yield from portraits(who.methods, everything, PLAN, who.drawn, say, stop)
 
 

@@ -14,10 +14,10 @@ from spnmkl.data import Choices, Dataset, SplitSettings, read_file, unpacking
 from spnmkl.data.words import counted, name_some, quoted
 from spnmkl.errors import DataError
 from spnmkl.runs.archive import Reader, Writer
-from spnmkl.runs.settings import Settings
 from spnmkl.runs.stored_run import read_choices, read_run, read_split, text, write_run
-from spnmkl.runs.training import Run
 from spnmkl.structure import SPN
+from spnmkl.training.settings import Settings
+from spnmkl.training.train import Run
 
 FORMAT = "spnmkl/project"
 VERSION = 1

@@ -23,11 +23,11 @@ from spnmkl.inspection import Carried
 from spnmkl.report import count_text
 from spnmkl.runs.explain import carried, paths_table, ranking, weights_table
 from spnmkl.runs.kernel_views import kernel_image, projection
-from spnmkl.runs.prepared import Prepared
 from spnmkl.runs.reproduction import reproduction_code
-from spnmkl.runs.training import Run
 from spnmkl.runs.words import SOLVER_NAMES, doubts, ending, methods, percent, pruning
 from spnmkl.solution import Solution
+from spnmkl.training.prepared import Prepared
+from spnmkl.training.train import Run
 
 MOST_WEIGHTS = 60
 MOST_PATHS = 20

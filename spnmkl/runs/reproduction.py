@@ -9,14 +9,14 @@ import pandas as pd
 
 from spnmkl.data import Dataset, is_numeric
 from spnmkl.export import to_python
-from spnmkl.runs.settings import Settings
-from spnmkl.runs.training import Run
+from spnmkl.training.settings import Settings
+from spnmkl.training.train import Run
 
 _IMPORTS = """\
 from spnmkl.data import Choices, Dataset, SplitSettings, {readers}
-from spnmkl.runs.prepared import prepare
-from spnmkl.runs.settings import Settings
-from spnmkl.runs.training import train
+from spnmkl.training.prepared import prepare
+from spnmkl.training.settings import Settings
+from spnmkl.training.train import train
 """
 _END = """
 prepared = prepare(spn, dataset, {choices}, {split})

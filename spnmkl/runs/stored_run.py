@@ -15,12 +15,12 @@ from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.history import NUMBERS, STATUSES, history_arrays, read_history
 from spnmkl.model_file import load_model, save_model
 from spnmkl.runs.archive import Reader, Writer
-from spnmkl.runs.scores import score
-from spnmkl.runs.settings import Settings
-from spnmkl.runs.training import Run
 from spnmkl.selection import CrossValidation, RegularizationPath
 from spnmkl.solution import Solution
 from spnmkl.structure import SPN
+from spnmkl.training.scores import score
+from spnmkl.training.settings import Settings
+from spnmkl.training.train import Run
 
 MODEL = "model.spnmkl"
 _NUMBERS = ("objective", "dual_bound", "gap", "lam", "tol")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from spnmkl.inspection import refit
-from spnmkl.runs.prepared import Prepared
-from spnmkl.runs.scores import Scores, score
-from spnmkl.runs.training import Run
 from spnmkl.solution import Solution
+from spnmkl.training.prepared import Prepared
+from spnmkl.training.scores import Scores, score
+from spnmkl.training.train import Run
 
 _TOLERANCE = 1e-5  # of the SVM: less than the objective is shown with
 
@@ -25,5 +25,5 @@ def what_if(run: Run, prepared: Prepared, beta: Mapping[str, float]) -> tuple[So
     if learned.beta | dict(beta) == learned.beta:
         return learned, run.test_scores, run.train_scores
     solution = refit(learned, prepared.source, beta, _TOLERANCE)
-    test, train = solution.decision_function(prepared.cross_test), solution.decision_function(prepared.source)
+    test, train = solution.decision_function(prepared.test_source), solution.decision_function(prepared.source)
     return solution, score(prepared.y_test, test, learned.classes), score(prepared.y_train, train, learned.classes)

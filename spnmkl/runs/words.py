@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 
 from spnmkl.data.words import counted, quoted
-from spnmkl.runs.scores import share_right
-from spnmkl.runs.training import Run
+from spnmkl.report import how_it_ended
 from spnmkl.solution import METHODS, Solution, methods_text
+from spnmkl.training.scores import share_right
+from spnmkl.training.train import Run
 
 MOST_NAMED = 6
 FAR_ABOVE = 0.15  # of the training accuracy over that of the test, to speak of it
@@ -28,14 +29,8 @@ def ending(solution: Solution) -> str:
         )
     if solution.untried:
         return "Stopped before the first point was found: no weight was tried, and every answer is the same."
-    how = {
-        "interrupted": f"Stopped after {counted(len(solution.history), 'iteration')}",
-        "iteration_limit": f"Ended at the limit of {counted(len(solution.history), 'iteration')}",
-        "time_limit": f"Ended at the limit of time after {counted(len(solution.history), 'iteration')}",
-        "precision": "Rounding allows no further progress",
-        "stalled": "No further progress was possible",
-        "hand-set": "Weights set by hand",
-    }.get(solution.status, solution.status)
+    words = how_it_ended(solution)
+    how = words[:1].upper() + words[1:]
     if not math.isfinite(solution.gap):
         return f"{how}; nothing is known of how far the optimum is."
     return f"{how}; the best weights so far are kept, and the optimum is at most {gap} lower."

@@ -4,34 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from numbers import Real
 
 import numpy as np
 
-from spnmkl.errors import ParameterError
-from spnmkl.structure.nodes import describe
+from spnmkl.parameters import seconds
 
 Stop = Callable[[], bool]
-
-
-def check_max_time(max_time: object) -> float | None:
-    """The limit as a number of seconds, None for none; anything else is refused in one sentence."""
-    if max_time is None:
-        return None
-    number = isinstance(max_time, Real) and not isinstance(max_time, bool)
-    if not number or not 0 < float(max_time) < np.inf:  # type: ignore[arg-type]
-        raise ParameterError(
-            f"max_time must be a finite number of seconds above 0, or None, but it is {describe(max_time)}."
-        )
-    return float(max_time)  # type: ignore[arg-type]
 
 
 class Deadline:
     """Runs from its making. Called, as a solver's `stop`, it is true once time is over or the caller wants to end."""
 
     def __init__(self, max_time: float | None, stop: Stop | None = None) -> None:
-        seconds = check_max_time(max_time)
-        self.end = np.inf if seconds is None else time.monotonic() + seconds
+        limit = seconds(max_time)
+        self.end = np.inf if limit is None else time.monotonic() + limit
         self.stop = stop
 
     def __call__(self) -> bool:

@@ -15,7 +15,8 @@ from spnmkl.circuit.program import Floats
 from spnmkl.circuit.source import KernelSource, MatrixSource, is_computed
 from spnmkl.errors import KernelError, ParameterError, Stopped
 from spnmkl.kernels.matrices import GIVEN, not_finite
-from spnmkl.problem import Power, Problem, build_problem
+from spnmkl.parameters import Power, count, solver_name, tolerance
+from spnmkl.problem import Problem, build_problem
 from spnmkl.solution import Certificate, Record, Solution
 from spnmkl.solvers.deadline import Deadline
 from spnmkl.solvers.iterate import Iterate, trivial_iterate
@@ -137,12 +138,8 @@ def solve(
     >>> solve(spn, kernels, y, C=1.0).status
     'optimal'
     """
-    if solver not in SOLVERS:
-        raise ParameterError(f"solver must be one of {sorted(SOLVERS)}, but it is {solver!r}.")
-    if not (isinstance(tol, (int, float, np.number)) and 0 < tol < 1):
-        raise ParameterError(f"tol must be a number between 0 and 1, but it is {tol!r}; choose for example 1e-3.")
-    if max_iter is not None and (not isinstance(max_iter, (int, np.integer)) or max_iter < 1):
-        raise ParameterError(f"max_iter must be a whole number of at least 1, but it is {max_iter!r}.")
+    solver_name(solver, SOLVERS)
+    tol, max_iter = tolerance(tol), count(max_iter, "max_iter")
     check_callback(callback)
     deadline = Deadline(max_time, stop)
     # What is not finite is looked for, and refused or not taken.
@@ -160,7 +157,7 @@ def solve(
             stop=deadline,
         )
         begin = None if start is None else _begin(problem, start, classes)
-        most = DEFAULT_ITERATIONS[solver] if max_iter is None else int(max_iter)
+        most = DEFAULT_ITERATIONS[solver] if max_iter is None else max_iter
         run = _Run(problem, tol, callback, most, deadline, solver)
         status = run.follow(iterates(run.problem, solver, tol, begin))
         solution = run.solution(spn, np.array(y), classes, solver, status)

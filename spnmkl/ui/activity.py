@@ -16,25 +16,26 @@ from spnmkl.data import Choices, Dataset, SplitSettings
 from spnmkl.errors import ParameterError
 from spnmkl.problem import powers
 from spnmkl.runs.comparison import was_trained_on
-from spnmkl.runs.contest import Contest, Plan, compete, most_folds, planned, training_rows
+from spnmkl.runs.contest import Contest, Plan, compete, planned, training_rows
 from spnmkl.runs.entrants import Entrants
-from spnmkl.runs.jobs import Job
+from spnmkl.runs.jobs import Job, Stopped
 from spnmkl.runs.lesson import TOTAL as LESSON_TOTAL
 from spnmkl.runs.lesson import Lesson, lesson
-from spnmkl.runs.prepared import Prepared, prepare
-from spnmkl.runs.settings import Settings
-from spnmkl.runs.training import Run, choose_C, trace_C, train
 from spnmkl.selection import UNFINISHED, CrossValidation, PathPoint, RegularizationPath
 from spnmkl.solution import Record
 from spnmkl.solvers import C_min
 from spnmkl.structure import SPN
 from spnmkl.structure.layout import unplaced
 from spnmkl.structure.text import one_line
+from spnmkl.training.choose import choose_C, nothing_done, trace_C
+from spnmkl.training.prepared import Prepared, prepare
+from spnmkl.training.settings import Settings
+from spnmkl.training.train import Run, closed, train
 
 Kind = Literal["train", "choose", "trace", "look", "compare", "lesson"]
-FOLDS = 5
 KEPT_BYTES = 2_000_000_000  # of kernels that tabs keep at hand
 MOST_LETTERS = 60  # of a run's name
+_STEPS = 1000  # of the bar of a training
 
 
 @dataclass(frozen=True, eq=False)
@@ -280,13 +281,20 @@ class Trainer:
         def callback(record: Record) -> bool:
             job.report(record)
             job.say(f"iteration {record.iteration}")
+            job.progress(round(_STEPS * closed(job.records, settings.tol)), _STEPS)
             return not job.stopping
 
-        return train(prepared, settings, callback, stop=lambda: job.stopping)
+        def scoring(words: str) -> None:
+            """One Stop keeps the best so far, with its scores; another does without."""
+            job.say(words)
+            if job.given_up:
+                raise Stopped
+
+        return train(prepared, settings, callback, stop=lambda: job.stopping, tick=scoring)
 
     def _choose(self, job: Job[Any], task: Task, settings: Settings) -> CrossValidation | None:
         prepared = self.prepared(task, job.tick)
-        found = choose_C(prepared, settings, _folds(prepared), _following(job), stop=lambda: job.stopping)
+        found = choose_C(prepared, settings, callback=_following(job), stop=lambda: job.stopping)
         if np.isfinite(found.scores).any():
             return found
         _check_time(job, settings)
@@ -319,16 +327,7 @@ class Trainer:
 def _check_time(job: Job[Any], settings: Settings) -> None:
     """Where a search ended before its first C was done although nobody stopped it."""
     if not job.stopping:
-        raise ParameterError(
-            f"No value of C was done within {settings.max_time:g} s; allow more time under 'All settings'."
-        )
-
-
-def _folds(prepared: Prepared) -> int:
-    """As many as the smallest class and the number of groups allow."""
-    lost, advice = "C cannot be chosen by cross-validation", "set C by hand"
-    two = len(prepared.classes) == 2  # of several, a fold may lack one
-    return most_folds(prepared.y_train, prepared.groups, FOLDS, lost=lost, advice=advice, every_class=two)
+        raise nothing_done(settings, "allow more time under 'All settings'")
 
 
 def _gather(job: Job[Any], results: Iterable[object], total: int) -> None:

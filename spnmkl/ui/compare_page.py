@@ -13,12 +13,12 @@ from spnmkl.data import Split
 from spnmkl.data.words import counted
 from spnmkl.memory import available_memory
 from spnmkl.runs.contest import Contest, Plan, fitting_plan, planned
-from spnmkl.runs.contest_words import ROUNDS, TEST_HELP, WHAT, titled
+from spnmkl.runs.contest_words import ROUNDS, TEST_HELP, WHAT, about, titled
 from spnmkl.runs.entrants import Entrants, entrants, with_powers
-from spnmkl.runs.estimate import about, contest_estimate, refusal
-from spnmkl.runs.settings import Settings
 from spnmkl.structure import SPN
 from spnmkl.structure.layout import unplaced
+from spnmkl.training.room import refusal, size_of
+from spnmkl.training.settings import Settings
 from spnmkl.ui.activity import Activity, Trainer, free_kernels, kept_bytes
 from spnmkl.ui.compare_results import scores, structures
 from spnmkl.ui.data_page import usable
@@ -91,9 +91,9 @@ def controls(work: Workspace, parts: Split, who: Entrants) -> None:
     rows = usable(work, parts.train)
     st.caption(f"**{plain(dataset.name[:60])}** · {rows:,} training rows · {len(who.methods)} methods")
     plan = fitting_plan(replace(PLAN, repeats=chosen.repeats), work.dataset, work.split)
-    expected = contest_estimate(who, plan, rows, len(dataset.classes))
     free = available_memory()
-    refused = refusal(expected, None if free is None else free + kept_bytes())
+    held = size_of(who.pool, rows, len(dataset.classes), plan.inner)
+    refused = refusal(held, None if free is None else free + kept_bytes())
     working = trainer.working
     given = work, who, plan, presence()
     start_or_stop(trainer, "compare", START, begin, *given, width="stretch", disabled=refused is not None)
@@ -103,8 +103,7 @@ def controls(work: Workspace, parts: Split, who: Entrants) -> None:
         st.caption("Something else is being trained; this can start once it has ended.")
         st.page_link("pages/train.py", label="Watch it", icon=":material/arrow_forward:")
     elif working is None:
-        trainings = planned(who, plan)
-        st.caption(f"{trainings} trainings, each with its choice of C: {expected.words}, a rough guess.")
+        st.caption(f"{planned(who, plan)} trainings, each with its choice of C; how long they take is told as they go.")
     how_often(work, plan)
     choose_runs(work)
     explanation(who, plan, rows, trainer)

@@ -13,8 +13,8 @@ from spnmkl.charts.comparison import intervals_chart
 from spnmkl.charts.training import Along
 from spnmkl.export.picture import to_svg
 from spnmkl.runs.comparison import agreement, only_here, same_test, scores_table, settings_table, weights_beside
-from spnmkl.runs.training import Run
 from spnmkl.structure import SPN
+from spnmkl.training.train import Run
 from spnmkl.ui.keeping import kept_with_drawing
 from spnmkl.ui.session import tabs, theme
 from spnmkl.ui.words import plain

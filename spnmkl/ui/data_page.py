@@ -24,6 +24,7 @@ from spnmkl.data import (
 )
 from spnmkl.data.words import counted, name_some
 from spnmkl.errors import DataError, SPNMKLError
+from spnmkl.training.bring import guessed_dataset
 from spnmkl.ui.brought import MOST_KEPT_BYTES, Brought, File
 from spnmkl.ui.keeping import kept_with_dataset
 from spnmkl.ui.project import missing_data
@@ -184,8 +185,7 @@ def loaded_words(work: Workspace) -> list[str]:
 
 def take(work: Workspace, files: Sequence[File], found: Joined, read: tuple[object, object]) -> None:
     name = files[0].name if len(files) == 1 else f"{len(files)} files"
-    dataset = Dataset.guess(name, found.frame, found.matrices)
-    work.upload(dataset.with_views(found.views) if found.views else dataset, read)
+    work.upload(guessed_dataset(name, found), read)
 
 
 def preview(dataset: Dataset) -> None:

@@ -9,17 +9,16 @@ import pandas as pd
 import streamlit as st
 
 from spnmkl.circuit.heaviest import WeightedPath
-from spnmkl.data import sees_text
 from spnmkl.data.words import counted, listed, name_some
 from spnmkl.errors import SPNMKLError
 from spnmkl.export.picture import to_svg
 from spnmkl.inspection import heaviest_paths
-from spnmkl.kernels import validate_kernels
 from spnmkl.report import count_text
 from spnmkl.structure import SPN, Issue, Path
 from spnmkl.structure.formula import symbols
 from spnmkl.structure.layout import unplaced
 from spnmkl.structure.sparsity import Prunable, prunable
+from spnmkl.training.checks import all_issues, errors
 from spnmkl.ui.canvas import receive, show_canvas
 from spnmkl.ui.keeping import kept_with_drawing
 from spnmkl.ui.node_panel import node_panel
@@ -41,10 +40,10 @@ def workbench() -> None:
     if receive(work.drawing):
         work.path = None
     spn = work.drawing.spn
-    issues = all_issues(spn, work)
+    issues = all_issues(spn, work.dataset, work.choices)
     left, right = st.columns([13, 7], gap="medium")
     with left:
-        faulty = {v for issue in issues if issue.severity == "error" for v in issue.nodes}
+        faulty = {v for issue in errors(issues) for v in issue.nodes}
         selected = show_canvas(work.drawing, faulty=faulty, path=work.path)
         if not offer_redraw(work):
             facts(spn, issues)
@@ -62,22 +61,11 @@ def workbench() -> None:
         show_expanded(spn, issues)
 
 
-def all_issues(spn: SPN, work: Workspace) -> list[Issue]:
-    """Of the drawing, and of its kernels against the loaded data; a matrix is asked for only at training."""
-    issues = spn.validate()
-    columns = work.dataset.features
-    issues += [issue for issue in validate_kernels(spn, columns, len(columns)) if issue.code != "needs_matrix"]
-    labelled = work.dataset.label is not None  # else the label may be among the columns
-    text = work.dataset.categorical if labelled and work.choices.categorical == "codes" else ()
-    return issues + [Issue("text", "error", (leaf,), message) for leaf, message in sees_text(spn, text, columns)]
-
-
 def facts(spn: SPN, issues: list[Issue]) -> None:
     """Paths, layers and weights in one line."""
-    errors = [issue for issue in issues if issue.severity == "error"]
-    if errors:
-        more = f" And {len(errors) - 1} more, see Checks." if len(errors) > 1 else ""
-        st.caption(f":red-badge[Not trainable yet] {plain(errors[0].message)}{more}")
+    if wrong := errors(issues):
+        more = f" And {len(wrong) - 1} more, see Checks." if len(wrong) > 1 else ""
+        st.caption(f":red-badge[Not trainable yet] {plain(wrong[0].message)}{more}")
         return
     numbers = {
         "path": count_text(spn.n_paths),
@@ -113,7 +101,7 @@ def show_checks(work: Workspace, issues: list[Issue]) -> None:
     if unused:
         verb = "takes" if len(unused) == 1 else "take"
         st.info(f"{counted(len(unused), 'column')} {verb} no part: {plain(name_some(unused))}.")
-    if not any(issue.severity == "error" for issue in issues):
+    if not errors(issues):
         show_prunable(spn)
 
 
@@ -157,7 +145,7 @@ def verdicts_of(spn: SPN) -> dict[str, Prunable] | str:
 def show_paths(work: Workspace, issues: list[Issue]) -> None:
     """The list, with the chosen path's weight, and the switch to the path-dependent view."""
     spn = work.drawing.spn
-    if any(issue.severity == "error" for issue in issues):
+    if errors(issues):
         st.info("Paths appear here once the structure is valid.")
         return
     weighed = heaviest_of(work)
@@ -213,7 +201,7 @@ def show_expanded(spn: SPN, issues: list[Issue]) -> None:
     """Across the page, because it is as wide as there are paths."""
     with st.container(border=True, key="expanded"):
         st.markdown("**Path-dependent view**")
-        if any(issue.severity == "error" for issue in issues):
+        if errors(issues):
             st.info("It appears here once the structure is valid.")
         elif spn.n_paths > MOST_EXPANDED:
             st.info(f"Shown for up to {MOST_EXPANDED} paths; this structure has {count_text(spn.n_paths)}.")
@@ -234,7 +222,7 @@ def latex_g(path: Path, spn: SPN) -> str:
 
 
 def show_formula(spn: SPN, issues: list[Issue]) -> None:
-    if any(issue.severity == "error" for issue in issues):
+    if errors(issues):
         st.info("The formula appears here once the structure is valid.")
         return
     st.latex(spn.formula(latex=True))

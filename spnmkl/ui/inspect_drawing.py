@@ -7,9 +7,9 @@ import streamlit as st
 from spnmkl.data.words import counted
 from spnmkl.export.looks import THEMES, lost, mixed, path_flows
 from spnmkl.runs.explain import carried, children_text
-from spnmkl.runs.training import Run
 from spnmkl.runs.words import ending, percent, pruning
 from spnmkl.solution import Record
+from spnmkl.training.train import Run
 from spnmkl.ui.canvas import show_trained
 from spnmkl.ui.inspected import RESIDUAL_HELP, SHARE_HELP, WEIGHT_HELP, Inspected, node_names, sentence, share_text
 from spnmkl.ui.session import theme

@@ -9,9 +9,9 @@ from spnmkl.charts import heatmap_chart
 from spnmkl.data.words import counted
 from spnmkl.kernels.matrices import alignment
 from spnmkl.runs.kernel_views import KernelImage, kernel_image
-from spnmkl.runs.prepared import Prepared
-from spnmkl.runs.training import Run
 from spnmkl.structure import SPN
+from spnmkl.training.prepared import Prepared
+from spnmkl.training.train import Run
 from spnmkl.ui.inspected import Inspected, missing_data, node_names, share_column
 
 CELLS = 250

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from spnmkl.runs.training import Run
+from spnmkl.training.train import Run
 from spnmkl.ui.activity import Trainer
 from spnmkl.ui.inspect_drawing import drawing_tab
 from spnmkl.ui.inspect_kernels import kernels_tab

@@ -8,9 +8,9 @@ import pandas as pd
 import streamlit as st
 
 from spnmkl.inspection import complexity_bound
-from spnmkl.runs.training import Run
 from spnmkl.runs.words import ending
 from spnmkl.solution import Certificate
+from spnmkl.training.train import Run
 from spnmkl.ui.inspected import Inspected, download, missing_data, sentence
 from spnmkl.ui.words import plain
 

@@ -14,9 +14,9 @@ from spnmkl.charts.look import GREY, shown
 from spnmkl.data import Dataset
 from spnmkl.runs.explain import Part, sample_paths, wrong_samples
 from spnmkl.runs.kernel_views import projection
-from spnmkl.runs.prepared import id_column
-from spnmkl.runs.scores import Scores
-from spnmkl.runs.training import Run
+from spnmkl.training.prepared import id_column
+from spnmkl.training.scores import Scores
+from spnmkl.training.train import Run
 from spnmkl.ui.inspected import Inspected, download, missing_data, row, sentence
 from spnmkl.ui.words import plain
 

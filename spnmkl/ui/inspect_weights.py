@@ -12,8 +12,8 @@ from spnmkl.charts import MOST_RANKED, ranking_chart
 from spnmkl.charts.look import unique_names
 from spnmkl.data.words import listed
 from spnmkl.report import count_text
-from spnmkl.runs.training import Run
 from spnmkl.structure import Path
+from spnmkl.training.train import Run
 from spnmkl.ui.canvas import show_trained
 from spnmkl.ui.inspected import (
     MOST_PATHS,

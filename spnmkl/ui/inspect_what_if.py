@@ -10,9 +10,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from spnmkl.data.words import counted
-from spnmkl.runs.scores import Scores
-from spnmkl.runs.training import Run
 from spnmkl.runs.what_if import what_if
+from spnmkl.training.scores import Scores
+from spnmkl.training.train import Run
 from spnmkl.ui.canvas import show_trained
 from spnmkl.ui.inspected import Inspected, missing_data, share_text, weight_titles
 from spnmkl.ui.words import plain

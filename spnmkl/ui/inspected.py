@@ -18,10 +18,10 @@ from spnmkl.circuit.heaviest import WeightedPath
 from spnmkl.circuit.program import Floats
 from spnmkl.inspection import Carried
 from spnmkl.runs.explain import carried, children_text, paths_table, ranking, weights_table
-from spnmkl.runs.prepared import Prepared
-from spnmkl.runs.training import Run
 from spnmkl.structure import SPN
 from spnmkl.structure.text import node_text
+from spnmkl.training.prepared import Prepared
+from spnmkl.training.train import Run
 from spnmkl.ui.activity import Trainer
 from spnmkl.ui.keeping import kept_with_drawing
 from spnmkl.ui.words import plain

@@ -11,10 +11,10 @@ from spnmkl.data import Joining, Table, join_files
 from spnmkl.data.words import counted, listed, name_some
 from spnmkl.errors import SPNMKLError
 from spnmkl.runs.comparison import ending_text
-from spnmkl.runs.prediction import PIECE_ROWS, RIGHT, Match, Predictions, Predictor
-from spnmkl.runs.scores import share_right
 from spnmkl.runs.stored_run import model_bytes
-from spnmkl.runs.training import Run
+from spnmkl.training.predict import PIECE_ROWS, RIGHT, Match, Predictions, Predictor
+from spnmkl.training.scores import share_right
+from spnmkl.training.train import Run
 from spnmkl.ui.session import boundary, fragment, heading, rerun, workspace
 from spnmkl.ui.store import Workspace
 from spnmkl.ui.uploads import BY_ID, BY_ORDER, FORMATS, FOUND, JOINED, forget_others, read_files

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from spnmkl.data import Table
-from spnmkl.runs.prediction import Match, Predictions, Predictor, Tick
+from spnmkl.training.predict import Match, Predictions, Predictor, Tick
 from spnmkl.ui.brought import Readings
 
 

@@ -12,8 +12,8 @@ from spnmkl.data.words import counted, quoted
 from spnmkl.errors import DataError
 from spnmkl.runs.comparison import was_trained_on
 from spnmkl.runs.project_file import DataUse, Project, load_project, save_project
-from spnmkl.runs.training import Run
 from spnmkl.structure.text import one_line
+from spnmkl.training.train import Run
 from spnmkl.ui.activity import MOST_LETTERS, Trainer
 from spnmkl.ui.brought import Brought
 from spnmkl.ui.drawing import placed

@@ -5,8 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from spnmkl.runs.comparison import was_trained_on
-from spnmkl.runs.training import Run
 from spnmkl.structure.layout import unplaced
+from spnmkl.training.train import Run
 from spnmkl.ui.store import Workspace
 from spnmkl.ui.words import plain
 

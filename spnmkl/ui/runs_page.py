@@ -10,7 +10,7 @@ from spnmkl.errors import DataError
 from spnmkl.runs.comparison import runs_table
 from spnmkl.runs.report import html_report
 from spnmkl.runs.stored_run import model_bytes
-from spnmkl.runs.training import Run
+from spnmkl.training.train import Run
 from spnmkl.ui.activity import MOST_LETTERS, Trainer
 from spnmkl.ui.comparing import side_by_side
 from spnmkl.ui.project import missing_data, project_dialog

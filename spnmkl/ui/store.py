@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from spnmkl.data import Choices, Dataset, SplitSettings
 from spnmkl.errors import DataError
 from spnmkl.runs.project_file import DataUse
-from spnmkl.runs.settings import Settings
-from spnmkl.runs.training import Run
 from spnmkl.structure import SPN, Path
 from spnmkl.structure.layout import unplaced
+from spnmkl.training.settings import Settings
+from spnmkl.training.train import Run
 from spnmkl.ui.activity import Task, Trainer
 from spnmkl.ui.brought import Brought
 from spnmkl.ui.drawing import Drawing

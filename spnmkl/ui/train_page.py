@@ -16,19 +16,20 @@ from spnmkl.charts.selection import MOST_SHOWN
 from spnmkl.data import Split, split_rows
 from spnmkl.data.words import counted
 from spnmkl.errors import SPNMKLError
-from spnmkl.memory import available_memory
-from spnmkl.runs.estimate import estimate, refusal
-from spnmkl.runs.scores import share_right
-from spnmkl.runs.settings import Settings
-from spnmkl.runs.training import Run
+from spnmkl.memory import available_memory, kernel_share
 from spnmkl.runs.words import doubts, effort, ending, methods, percent, pruning
 from spnmkl.solution import Record
 from spnmkl.structure import SPN
-from spnmkl.ui.activity import FOLDS, Activity, Kind, free_kernels, kept_bytes
+from spnmkl.training.checks import all_issues, errors
+from spnmkl.training.choose import FOLDS
+from spnmkl.training.room import Size, memory_text, refusal, size_of
+from spnmkl.training.scores import share_right
+from spnmkl.training.settings import Settings
+from spnmkl.training.train import Run
+from spnmkl.ui.activity import Activity, Kind, free_kernels, kept_bytes
 from spnmkl.ui.canvas import show_trained
 from spnmkl.ui.data_page import usable
-from spnmkl.ui.design import all_issues
-from spnmkl.ui.following import keep_up, progress_bar, progress_words, refreshing, stop_button, words_of
+from spnmkl.ui.following import keep_up, progress_bar, refreshing, stop_button, words_of
 from spnmkl.ui.remapping import offer_redraw
 from spnmkl.ui.returning import offer_return
 from spnmkl.ui.session import boundary, heading, presence, tabs, workspace
@@ -73,11 +74,11 @@ def train_page() -> None:
 
 def ready(work: Workspace) -> Split | None:
     """The rows to train on and to test; where nothing can be trained, what is missing and where to mend it."""
-    errors = [issue for issue in all_issues(work.drawing.spn, work) if issue.severity == "error"]
-    if errors:
+    wrong = errors(all_issues(work.drawing.spn, work.dataset, work.choices))
+    if wrong:
         if offer_redraw(work):
             return None
-        st.warning(f"The drawing cannot be trained yet. {plain(errors[0].message)}")
+        st.warning(f"The drawing cannot be trained yet. {plain(wrong[0].message)}")
         st.page_link("pages/design.py", label="Mend it in Design", icon=":material/account_tree:")
         return None
     try:
@@ -99,11 +100,11 @@ def controls(work: Workspace, parts: Split) -> None:
     trainer.settings = fitting(trainer.settings, work.drawing.spn, dataset.classes)
     weights = len(work.drawing.spn.products)
     st.caption(f"**{plain(dataset.name[:60])}** · {rows:,} rows to train on · {counted(weights, 'weight')}")
-    expected = estimate(work.drawing.spn, rows, len(dataset.classes), trainer.settings)
+    held = size_of(work.drawing.spn, rows, len(dataset.classes))
     free = available_memory()
     room = None if free is None else free + kept_bytes()
-    refused = refusal(expected, room)
-    crossed = refusal(estimate(work.drawing.spn, rows, len(dataset.classes), trainer.settings, FOLDS), room)
+    refused = refusal(held.in_tiles, room)
+    crossed = refusal(size_of(work.drawing.spn, rows, len(dataset.classes), FOLDS), room)
     if working := trainer.working:
         stop_button(working.job, width="stretch")
     else:
@@ -111,18 +112,28 @@ def controls(work: Workspace, parts: Split) -> None:
     if refused:
         st.error(plain(refused))
     else:
-        st.caption(f"This takes {expected.words}.")
+        st.caption(memory_words(held, room))
     if looked_ahead(work):
         choose_C(trainer, trainer.smallest_C, "Any C is useful: there is a C_min only where every p is 1.")
-    elif expected.memory_bytes < QUICK_BYTES:
+    elif held.memory < QUICK_BYTES:
         choose_C(trainer, None, "Looking for C_min …")
     else:
         choose_C(trainer, None, "C_min is not looked for at this size. Below it every weight is zero.")
     with st.expander("All settings", icon=":material/tune:", key="all_settings"):
         more_settings(trainer, work.drawing.spn, dataset.classes)
     search(work, refused, crossed)
-    if refused is None and expected.memory_bytes < QUICK_BYTES and trainer.activity is None and not error(work):
+    if refused is None and held.memory < QUICK_BYTES and trainer.activity is None and not error(work):
         look_ahead(work)
+
+
+def memory_words(held: Size, room: int | None) -> str:
+    """What a training holds in memory, and what that means where it is much."""
+    if room is not None and held.kernels > kernel_share(room):
+        return (
+            f"Kernel matrices would take {memory_text(held.kernels)}, so that kernels are computed whenever they are "
+            f"needed: the same result, later, in about {memory_text(held.in_tiles.memory)} of memory."
+        )
+    return f"This takes about {memory_text(held.memory)} of memory."
 
 
 def error(work: Workspace) -> str | None:
@@ -215,9 +226,7 @@ def progress(activity: Activity) -> None:
     records = list(job.records)
     if activity.kind == "train":
         said += f" · gap {percent(records[-1].gap)}" if records and records[-1].gap < 1e6 else ""
-        st.info(progress_words(job, said), icon=":material/progress_activity:")
-    else:
-        progress_bar(job, said)
+    progress_bar(job, said)
 
 
 def outcome(run: Run, settings: Settings) -> None:

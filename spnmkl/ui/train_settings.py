@@ -12,11 +12,11 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from spnmkl.errors import ParameterError
-from spnmkl.problem import Power
-from spnmkl.runs.settings import Settings
+from spnmkl.parameters import Power
 from spnmkl.runs.words import SOLVER_NAMES
 from spnmkl.structure import SPN
 from spnmkl.structure.paths import product_layers
+from spnmkl.training.settings import Settings
 from spnmkl.ui.activity import Trainer
 from spnmkl.ui.words import plain
 

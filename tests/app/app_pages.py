@@ -6,8 +6,8 @@ from typing import Any
 from streamlit.testing.v1 import AppTest
 
 from spnmkl.data import Dataset
-from spnmkl.runs.settings import Settings
 from spnmkl.structure import SPN
+from spnmkl.training.settings import Settings
 from spnmkl.ui.activity import Trainer
 from spnmkl.ui.canvas import KEY
 from spnmkl.ui.drawing import placed

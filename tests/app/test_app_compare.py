@@ -18,8 +18,8 @@ from spnmkl.runs import lesson as lesson_module
 from spnmkl.runs.contest import Contest, Entry, Plan, Portrait, compete
 from spnmkl.runs.entrants import OWN, entrants
 from spnmkl.runs.project_file import load_project
-from spnmkl.runs.settings import Settings
 from spnmkl.structure import templates
+from spnmkl.training.settings import Settings
 from spnmkl.ui import compare_page
 from spnmkl.ui.project import packed, replaced_words
 
@@ -54,7 +54,7 @@ def page(monkeypatch: pytest.MonkeyPatch) -> AppTest:
 
 def test_before_it_says_what_will_be_compared(page: AppTest) -> None:
     assert page.dataframe[0].value["method"].tolist()[:2] == [OWN, "average kernel"]
-    assert "a rough guess" in texts(page)
+    assert "how long they take is told as they go" in texts(page)
 
 
 def test_one_click_fills_the_table_with_the_librarys_numbers(page: AppTest, downloads: Downloads) -> None:

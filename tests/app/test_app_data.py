@@ -14,8 +14,8 @@ from streamlit.testing.v1 import AppTest
 
 from spnmkl.data import SAMPLES, Choices, Dataset, SplitSettings, load_sample, split_rows
 from spnmkl.runs.project_file import load_project, save_project
-from spnmkl.runs.settings import Settings
 from spnmkl.structure.layout import unplaced
+from spnmkl.training.settings import Settings
 from spnmkl.ui.project import open_project
 from spnmkl.ui.store import Comparing
 

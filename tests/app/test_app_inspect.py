@@ -19,10 +19,11 @@ from spnmkl import SPNMKLClassifier
 from spnmkl.data import Choices, Dataset, SplitSettings, load_sample
 from spnmkl.inspection import complexity_bound
 from spnmkl.kernels.matrices import alignment
-from spnmkl.runs.prepared import Prepared, prepare
-from spnmkl.runs.settings import Settings
-from spnmkl.runs.training import Run, choose_C, train
 from spnmkl.structure import SPN, Kernel, Product, Sum
+from spnmkl.training.choose import choose_C
+from spnmkl.training.prepared import Prepared, prepare
+from spnmkl.training.settings import Settings
+from spnmkl.training.train import Run, train
 from spnmkl.ui.activity import Task
 from spnmkl.ui.drawing import placed
 from spnmkl.ui.opening import opening_structure

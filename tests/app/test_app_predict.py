@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from spnmkl import SPN, Kernel, Product, SPNMKLClassifier, Sum
 from spnmkl.cli import main
 from spnmkl.data import Choices, Dataset, load_sample
-from spnmkl.runs import prediction
+from spnmkl.training.predict import PIECE_ROWS
 
 
 @pytest.fixture
@@ -152,7 +152,7 @@ def test_many_rows_are_predicted_in_pieces(at: AppTest, monkeypatch: pytest.Monk
     )
     many = pd.concat([load_sample("wine").frame] * 30, ignore_index=True)
     fine(give_rows(at, "many.csv", csv(many)))
-    assert steps == [prediction.PIECE_ROWS, prediction.PIECE_ROWS, len(many) - 2 * prediction.PIECE_ROWS]
+    assert steps == [PIECE_ROWS, PIECE_ROWS, len(many) - 2 * PIECE_ROWS]
     assert len(predictions(at)) == 1000
     assert "The first 1,000 of 5,340 rows" in texts(at)
     fine(at.run())

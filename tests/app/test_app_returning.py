@@ -8,8 +8,8 @@ from streamlit.testing.v1 import AppTest
 
 from spnmkl import SPN, Kernel, Product, Sum
 from spnmkl.data import Choices, load_sample
-from spnmkl.runs.settings import Settings
 from spnmkl.structure.layout import unplaced
+from spnmkl.training.settings import Settings
 
 BACK = "Go back to its drawing, data and settings"
 INTO_DESIGN = "Take this drawing into Design"

@@ -16,8 +16,8 @@ from spnmkl.data import Choices, Dataset, SplitSettings, load_sample
 from spnmkl.errors import ParameterError
 from spnmkl.runs.jobs import Job
 from spnmkl.runs.project_file import load_project, save_project
-from spnmkl.runs.settings import Settings
-from spnmkl.runs.training import Run
+from spnmkl.training.settings import Settings
+from spnmkl.training.train import Run
 from spnmkl.ui.activity import Activity, Trainer
 from spnmkl.ui.project import open_project, packed
 

@@ -13,10 +13,10 @@ from streamlit.testing.v1 import AppTest
 
 from spnmkl import SPNMKLClassifier
 from spnmkl.data import Dataset, Preparation, Split, load_sample, split_rows
-from spnmkl.runs.settings import Settings
 from spnmkl.runs.words import methods, pruned_means, pruning
 from spnmkl.structure import SPN, Kernel, Product, Sum, templates
-from spnmkl.ui import train_page
+from spnmkl.training.settings import Settings
+from spnmkl.ui import following, train_page
 from spnmkl.ui.activity import Kind
 from spnmkl.ui.store import Workspace
 from spnmkl.ui.words import plain
@@ -363,9 +363,9 @@ def test_a_good_model_gets_no_warning_and_percentages_look_alike(at: AppTest) ->
 
 def test_what_is_being_done_is_said_once(at: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     def said(words: str) -> str:
-        monkeypatch.setattr(train_page.st, "info", lambda text, **looks: heard.append(text))
+        monkeypatch.setattr(following.st, "progress", lambda share, text: heard.append(text))
         heard: list[str] = []
-        job = SimpleNamespace(state="running", words=words, seconds=2.2, records=[], stopping=False)
+        job = SimpleNamespace(state="running", words=words, seconds=2.2, records=[], stopping=False, done=0, total=0)
         train_page.progress(SimpleNamespace(kind="train", job=job))  # type: ignore[arg-type]
         return heard[0]
 

@@ -19,8 +19,9 @@ import spnmkl
 from spnmkl import SPN, Kernel, Product, Sum, cli, quickstart
 from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.model_file import load_model, save_model
-from spnmkl.runs.prediction import stored_preparation
 from spnmkl.structure.templates import TEMPLATES
+from spnmkl.training.predict import stored_preparation
+from spnmkl.training.train import learn_weights
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -177,7 +178,7 @@ STATUSES = [
     (
         ("--max-iter", "1", "--tol", "1e-9"),
         4,
-        "not certified: stopped at the limit of 1 iteration at gap ",
+        "not certified: ended at the limit of 1 iteration at gap ",
     ),
     (
         ("--max-time", "1e-9", "--tol", "1e-9"),
@@ -200,18 +201,17 @@ def test_ctrl_c_stops_the_training_and_saves_the_best(run: Run, monkeypatch: pyt
     monkeypatch.setattr(cli.Progress, "__call__", lambda *_: signal.raise_signal(signal.SIGINT) or True)
     code, out, _ = run(*FIT, "--tol", "1e-9")
     assert code == 5
-    assert out.startswith("not certified: interrupted after 1 iteration at gap ")
+    assert out.startswith("not certified: stopped after 1 iteration at gap ")
     assert load_model("m.spnmkl").status_ == "interrupted"
     assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_ctrl_c_before_there_is_anything_to_keep_ends_at_once(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Interrupted(cli.SPNMKLClassifier):
-        def fit(self, *given: Any) -> Any:
-            signal.raise_signal(signal.SIGINT)
-            return super().fit(*given)
+    def interrupted(*given: Any, **settings: Any) -> Any:
+        signal.raise_signal(signal.SIGINT)
+        return learn_weights(*given, **settings)
 
-    monkeypatch.setattr(cli, "SPNMKLClassifier", Interrupted)
+    monkeypatch.setattr(cli, "learn_weights", interrupted)
     assert run(*FIT) == (130, "", "spnmkl: interrupted.\n")
     assert not Path("m.spnmkl").exists()
 
@@ -219,23 +219,22 @@ def test_ctrl_c_before_there_is_anything_to_keep_ends_at_once(run: Run, monkeypa
 def test_ctrl_c_within_an_iteration_is_heard_there(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     begun, heard = [], []
 
-    class Watched(cli.SPNMKLClassifier):
-        def fit(self, *given: Any) -> Any:
-            asked = self.stop
+    def watched(*given: Any, **settings: Any) -> Any:
+        *others, asked = given
 
-            def stop() -> bool:
-                if begun and not heard:
-                    signal.raise_signal(signal.SIGINT)
-                    heard.append(asked())
-                return asked()
+        def stop() -> bool:
+            if begun and not heard:
+                signal.raise_signal(signal.SIGINT)
+                heard.append(asked())
+            return asked()
 
-            return self.set_params(stop=stop) and super().fit(*given)
+        return learn_weights(*others, stop, **settings)
 
-    monkeypatch.setattr(cli, "SPNMKLClassifier", Watched)
+    monkeypatch.setattr(cli, "learn_weights", watched)
     monkeypatch.setattr(cli.Progress, "__call__", lambda _, record: begun.append(record) or True)
     code, out, _ = run(*FIT, "--tol", "1e-9")
     assert (code, heard) == (5, [True])
-    assert out.startswith(f"not certified: interrupted after {len(begun)} iteration")
+    assert out.startswith(f"not certified: stopped after {len(begun)} iteration")
 
 
 def test_ctrl_c_twice_writes_nothing(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -274,13 +273,13 @@ def test_certificates_in_plain_words(run: Run) -> None:
         (
             "time_limit",
             0.5,
-            "not certified: stopped at the limit of time after 7 iterations at gap 5.0e-01 > 1e-03; the optimum is at "
+            "not certified: ended at the limit of time after 7 iterations at gap 5.0e-01 > 1e-03; the optimum is at "
             "most 50% lower",
         ),
         (
             "iteration_limit",
             np.inf,
-            "not certified: stopped at the limit of 7 iterations, and no bound on the optimum is known",
+            "not certified: ended at the limit of 7 iterations, and no bound on the optimum is known",
         ),
     ):
         changed = replace(solution, status=status, gap=gap, history=history)
@@ -301,7 +300,9 @@ def test_a_model_of_an_earlier_version_that_stalled_is_read(run: Run) -> None:
             archive.writestr(name, data)
     code, out, err = run("inspect", "old.spnmkl")
     assert (code, err) == (0, "")
-    assert out.startswith("not certified: no further progress at gap 5.0e-01 > 1e-01; the optimum is at most 50% lower")
+    assert out.startswith(
+        "not certified: no further progress was possible at gap 5.0e-01 > 1e-01; the optimum is at most 50% lower"
+    )
     assert {record.method for record in load_model("old.spnmkl").history_} == {"paper"}
 
 
@@ -374,13 +375,16 @@ REFUSED = [
     ({}, (*FIT, "--label", "class"), "There is no column 'class'; the columns are 'shape__a', 'shape__b', 'size__c', "
      "'size__d', 'colour', 'y'."),
     ({}, (*FIT, "--ignore", "colours"), "There is no column 'colours'; the closest name is 'colour'."),
-    ({"data.csv": "a,y\n1,u\n,v\n3,u\n"}, FIT, "Values are missing in 1 column: 'a' (1 row); fill them, drop them, or "
-     "choose impute='mean' (--impute mean)."),
+    ({"data.csv": "a,y\n1,u\n,v\n3,u\n"}, FIT, "Values are missing in 1 column: 'a' (1 row); fill them with --missing "
+     "mean or median, or leave them out with --missing drop-rows or drop-columns."),
     ({"data.csv": "a,y\n1,u\n2,u\n"}, FIT, "The label 'y' is 'u' in every row; two classes are needed."),
-    ({}, (*FIT, "--C", "-1"), "The 'C' parameter of SPNMKLClassifier must be a float in the range (0.0, inf). Got -1.0 "
-     "instead."),
-    ({}, (*FIT, "--p", "0"), "The 'p' parameter of SPNMKLClassifier must be a float in the range (0.0, inf), a str "
-     "among {'sparse'}, an instance of 'collections.abc.Mapping' or None. Got 0.0 instead."),
+    ({}, (*FIT, "--C", "-1"), "C must be a finite number above 0, but it is -1.0 (float); choose for example 1.0."),
+    ({}, (*FIT, "--p", "0"), "p must be a finite number above 0, but it is 0.0 (float); choose for example 1.0."),
+    ({}, (*FIT, "--C", "best"), "argument --C: expected a number or cv, found 'best'; see spnmkl fit --help."),
+    ({}, (*FIT, "--max-memory", "-1"), "max_memory must be a number of gigabytes of at least 0, or None, but it is "
+     "-1.0 (float)."),
+    ({}, ("fit", "-", *FIT[2:], "--structure", "-"), "Standard input, -, can be read only once; name files for the "
+     "others."),
     ({}, (*FIT, "--p", "dense"), "argument --p: expected a number or sparse, found 'dense'; see spnmkl fit --help."),
     ({}, ("inspect", "m.spnmkl", "--paths", "-1"), "argument --paths: expected a whole number of 0 or more, found "
      "'-1'; see spnmkl inspect --help."),

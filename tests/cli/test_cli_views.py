@@ -9,9 +9,9 @@ import pytest
 
 from spnmkl import SPN, cli
 from spnmkl.data import Choices, Dataset, SplitSettings
-from spnmkl.runs.prepared import prepare
-from spnmkl.runs.settings import Settings
-from spnmkl.runs.training import train
+from spnmkl.training.prepared import prepare
+from spnmkl.training.settings import Settings
+from spnmkl.training.train import train
 
 Run = Callable[..., tuple[int, str, str]]
 FIT = ("fit", "blood.csv", "scan.csv", "--label", "y", "--out", "m.spnmkl", "--structure", "grouped")

@@ -17,7 +17,7 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from tolerances import DECISION, SOLVED
 
-from spnmkl import DataError, KernelError, ParameterError, StructureError, TrivialSolutionWarning, estimator, solve
+from spnmkl import DataError, KernelError, ParameterError, StructureError, TrivialSolutionWarning, solve
 from spnmkl.circuit.source import MatrixSource
 from spnmkl.estimator import SPNMKLClassifier, default_structure
 from spnmkl.kernels import cross_kernels, fit_kernels
@@ -25,6 +25,7 @@ from spnmkl.kernels import source as kernel_source
 from spnmkl.kernels.source import CrossSource, apply_cross
 from spnmkl.memory import kernel_bytes
 from spnmkl.structure import SPN, Kernel, Product, Sum, templates
+from spnmkl.training import learn
 
 X, y = make_moons(80, noise=0.2, random_state=0)
 NEW = make_moons(50, noise=0.2, random_state=1)[0]
@@ -114,7 +115,7 @@ def test_without_memory_for_matrices_the_result_is_the_same(structure):
 def test_the_limit_counts_gigabytes_of_matrices(monkeypatch, limit, held):
     sources = []
     monkeypatch.setattr(
-        estimator, "solve", lambda spn, source, *args, **kw: sources.append(source) or solve(spn, source, *args, **kw)
+        learn, "solve", lambda spn, source, *args, **kw: sources.append(source) or solve(spn, source, *args, **kw)
     )
     SPNMKLClassifier(SMALL, max_memory=limit).fit(X, y)
     monkeypatch.setattr("spnmkl.memory.available_memory", lambda: 2e9 * limit)
@@ -287,14 +288,14 @@ def test_too_little_time_warns():
 
 def test_time_that_ends_on_the_way_warns(monkeypatch):
     ended = SPNMKLClassifier().fit(X, y).solution_
-    monkeypatch.setattr(estimator, "solve", lambda *_, **__: replace(ended, status="time_limit", gap=0.02))
+    monkeypatch.setattr(learn, "solve", lambda *_, **__: replace(ended, status="time_limit", gap=0.02))
     with pytest.warns(ConvergenceWarning, match=r"stopped at max_time with a relative gap of 0\.02 .* raise max_time"):
         SPNMKLClassifier(max_time=1).fit(X, y)
 
 
 def test_rounding_that_is_the_limit_warns(monkeypatch):
     ended = SPNMKLClassifier().fit(X, y).solution_
-    monkeypatch.setattr(estimator, "solve", lambda *_, **__: replace(ended, status="precision", gap=0.02))
+    monkeypatch.setattr(learn, "solve", lambda *_, **__: replace(ended, status="precision", gap=0.02))
     with pytest.warns(ConvergenceWarning, match=r"^Rounding keeps the solver from .* a relative gap of 0\.02 "):
         SPNMKLClassifier().fit(X, y)
 

@@ -9,9 +9,9 @@ from oracles import Array
 
 from spnmkl import SPN, Kernel, Product, Sum
 from spnmkl.data import Choices, Dataset, SplitSettings
-from spnmkl.runs.prepared import Prepared, prepare
-from spnmkl.runs.settings import Settings
-from spnmkl.runs.training import Run, train
+from spnmkl.training.prepared import Prepared, prepare
+from spnmkl.training.settings import Settings
+from spnmkl.training.train import Run, train
 
 COLOUR, SHAPE = [f"colour_{i}" for i in range(3)], [f"shape_{i}" for i in range(3)]
 

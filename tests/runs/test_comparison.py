@@ -22,9 +22,9 @@ from spnmkl.runs.comparison import (
     was_trained_on,
     weights_beside,
 )
-from spnmkl.runs.prepared import prepare
-from spnmkl.runs.settings import Settings
-from spnmkl.runs.training import Run, train
+from spnmkl.training.prepared import prepare
+from spnmkl.training.settings import Settings
+from spnmkl.training.train import Run, train
 
 SPLIT = SplitSettings(test_share=0.3, seed=1)
 

@@ -31,9 +31,8 @@ from spnmkl.runs.contest import (
     planned,
     training_rows,
 )
-from spnmkl.runs.contest_words import against, ranking_words, titled, verdict
+from spnmkl.runs.contest_words import about, against, ranking_words, titled, verdict
 from spnmkl.runs.entrants import ACROSS, OWN, RBF_SVM, Entrants, entrants
-from spnmkl.runs.estimate import contest_estimate
 from spnmkl.runs.jobs import Stopped
 from spnmkl.runs.lesson import BRANCHES, FLAT, TRUE, Lesson, accuracy_finding, lesson, weights_finding
 from spnmkl.runs.significance import corrected_t_test, holm, smallest_visible
@@ -296,7 +295,12 @@ def test_only_folds_that_all_have_done_count() -> None:
 def test_the_time_left_is_that_of_the_trainings_to_come() -> None:
     contest = made_up({OWN: [0.9, 0.9], "other": [0.9]}, total=12)
     assert contest.seconds_left() == pytest.approx(9 * 0.5)
-    assert contest_estimate(small_entrants(), PLAN, 60, 2).seconds[0] > 0
+    assert [about(seconds) for seconds in (3.0, 42.0, 130.0, 9000.0)] == [
+        "a few seconds",
+        "about 40 s",
+        "about 2 min",
+        "about 2 h",
+    ]
 
 
 def test_it_can_be_stopped_at_any_time() -> None:

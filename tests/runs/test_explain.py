@@ -18,11 +18,12 @@ from spnmkl.runs.explain import (
     weights_table,
     wrong_samples,
 )
-from spnmkl.runs.prepared import prepare
-from spnmkl.runs.training import Run, choose_C, train
 from spnmkl.selection import CrossValidation
 from spnmkl.structure import SPN, Kernel, Product, Sum
 from spnmkl.structure.paths import drawn_path
+from spnmkl.training.choose import choose_C
+from spnmkl.training.prepared import prepare
+from spnmkl.training.train import Run, train
 
 
 @pytest.fixture(params=[2, 3], ids=["binary", "multiclass"])

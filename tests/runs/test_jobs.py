@@ -15,9 +15,9 @@ from spnmkl import DataError
 from spnmkl.data import Choices, SplitSettings, load_sample
 from spnmkl.runs import jobs
 from spnmkl.runs.jobs import Job
-from spnmkl.runs.prepared import prepare
-from spnmkl.runs.settings import Settings
-from spnmkl.runs.training import Run, train
+from spnmkl.training.prepared import prepare
+from spnmkl.training.settings import Settings
+from spnmkl.training.train import Run, train
 
 SOON = 20.0  # a limit that only a failure reaches
 

@@ -23,11 +23,12 @@ from spnmkl.data import Choices, Dataset, SplitSettings, load_sample
 from spnmkl.data import unpacking as unpacking_module
 from spnmkl.errors import DataError, SPNMKLError
 from spnmkl.runs import archive
-from spnmkl.runs.prepared import prepare
 from spnmkl.runs.project_file import DataUse, Project, load_project, save_project
-from spnmkl.runs.settings import Settings
-from spnmkl.runs.training import Run, choose_C, trace_C, train
 from spnmkl.runs.words import ending
+from spnmkl.training.choose import choose_C, trace_C
+from spnmkl.training.prepared import prepare
+from spnmkl.training.settings import Settings
+from spnmkl.training.train import Run, train
 
 CHOICES = Choices(numeric="as is", missing="median", categorical="one-hot")
 SPLIT = SplitSettings(0.3, 7)

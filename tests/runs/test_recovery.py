@@ -7,9 +7,9 @@ import pytest
 
 from spnmkl.data import SAMPLES, Choices, Dataset, SplitSettings
 from spnmkl.inspection import decision_shares
-from spnmkl.runs.prepared import prepare
-from spnmkl.runs.settings import Settings
-from spnmkl.runs.training import train
+from spnmkl.training.prepared import prepare
+from spnmkl.training.settings import Settings
+from spnmkl.training.train import train
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "sample_data"))
 import make

@@ -16,11 +16,12 @@ from tolerances import ROUNDING
 
 from spnmkl import SPN, Kernel, Product, Sum
 from spnmkl.data import Choices, Dataset, SplitSettings, load_sample
-from spnmkl.runs.prepared import Prepared, prepare
 from spnmkl.runs.report import html_report
 from spnmkl.runs.reproduction import reproduction_code
-from spnmkl.runs.settings import Settings
-from spnmkl.runs.training import Run, choose_C, trace_C, train
+from spnmkl.training.choose import choose_C, trace_C
+from spnmkl.training.prepared import Prepared, prepare
+from spnmkl.training.settings import Settings
+from spnmkl.training.train import Run, train
 
 HOSTILE = "</pre><script>alert('1')</script>\"&{{ 7*7 }}"
 

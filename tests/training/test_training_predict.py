@@ -11,12 +11,12 @@ from spnmkl import SPN, Kernel, Product, SPNMKLClassifier, Sum
 from spnmkl.cli import main
 from spnmkl.data import Choices, Dataset, SplitSettings, load_sample
 from spnmkl.errors import SPNMKLError
-from spnmkl.runs import prediction
-from spnmkl.runs.prediction import Predictor
-from spnmkl.runs.prepared import prepare
-from spnmkl.runs.settings import Settings
 from spnmkl.runs.stored_run import model_bytes
-from spnmkl.runs.training import Run, train
+from spnmkl.training import predict
+from spnmkl.training.predict import Predictor
+from spnmkl.training.prepared import prepare
+from spnmkl.training.settings import Settings
+from spnmkl.training.train import Run, train
 
 SPLIT = SplitSettings(0.3, 3)
 
@@ -78,7 +78,7 @@ def test_the_numbers_are_those_of_the_command_line_and_of_the_classifier(
 def test_pieces_change_nothing(cancer: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     ours, frame = predictor(cancer), load_sample("breast_cancer").frame
     whole = ours.predict(ours.match(frame)).table
-    monkeypatch.setattr(prediction, "PIECE_ROWS", 100)
+    monkeypatch.setattr(predict, "PIECE_ROWS", 100)
     said: list[tuple[int, int]] = []
     pieces = ours.predict(ours.match(frame), lambda done, total: said.append((done, total))).table
     pd.testing.assert_frame_equal(whole, pieces, rtol=1e-12)

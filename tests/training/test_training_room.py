@@ -1,4 +1,4 @@
-"""Memory and time before a training: counted, and held against what one really takes."""
+"""Memory before a training: counted, and held against what one really takes."""
 
 import tracemalloc
 from dataclasses import replace
@@ -9,20 +9,13 @@ import pandas as pd
 import pytest
 
 from spnmkl import SPN, Kernel, Product, Sum, templates
-from spnmkl.circuit.program import compile_circuit
-from spnmkl.data import Choices, Dataset, SplitSettings, load_sample
+from spnmkl.data import Choices, Dataset, SplitSettings
 from spnmkl.memory import available_memory
-from spnmkl.runs.estimate import (
-    Estimate,
-    _evaluations,
-    estimate,
-    memory_text,
-    refusal,
-    time_text,
-)
-from spnmkl.runs.prepared import prepare
-from spnmkl.runs.settings import Settings
-from spnmkl.runs.training import choose_C, train
+from spnmkl.training.choose import choose_C
+from spnmkl.training.prepared import prepare
+from spnmkl.training.room import memory_text, refusal, size_of
+from spnmkl.training.settings import Settings
+from spnmkl.training.train import train
 
 N, COLUMNS = 500, 6
 
@@ -70,78 +63,51 @@ def test_the_peak_is_within_half_as_much_again(name: str) -> None:
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    expected = estimate(spn, known.n, n_classes, settings, folds).memory_bytes
+    expected = size_of(spn, known.n, n_classes, folds).memory
     assert peak / 1.5 <= expected <= 1.5 * peak
 
 
 def test_leaves_of_one_specification_count_once() -> None:
     twins = SPN(Sum(Product(leaf(0)), Product(leaf(0))))
-    assert estimate(twins, N, 2, Settings()).size.matrices == 1
+    assert size_of(twins, N, 2).matrices == 1
     given = SPN(Sum(Product(Kernel("precomputed", label="a")), Product(Kernel("precomputed", label="b"))))
-    assert estimate(given, N, 2, Settings()).size.matrices == 2
-
-
-@pytest.mark.parametrize(
-    ("sample", "template"), [("breast_cancer", "flat"), ("wine", "grouped"), ("digits", "product_of_sums")]
-)
-def test_the_evaluations_of_a_training_lie_in_the_assumed_range(sample: str, template: str) -> None:
-    data, settings = load_sample(sample), Settings()
-    spn = data.template(template)
-    run = train(prepare(spn, data, Choices(), SplitSettings()), settings)
-    low, high = _evaluations(spn, compile_circuit(spn), settings)
-    assert low <= run.solution.history[-1].evaluations <= high
-
-
-def seconds(n: int = 2000, spn: SPN = FLAT, n_classes: int = 2, folds: int = 0, **settings: object) -> np.ndarray:
-    return np.array(estimate(spn, n, n_classes, Settings(**settings), folds).seconds)  # type: ignore[arg-type]
-
-
-def test_more_work_takes_longer() -> None:
-    base = seconds()
-    assert 0 < base[0] < base[1]
-    assert (seconds(n=4000) >= 3 * base).all()
-    assert (seconds(n_classes=5) > base).all()
-    assert (seconds(folds=5) > 5 * base).all()
-    assert (seconds(tol=1e-6) > base).all()
-    assert (seconds(solver="paper") > base).all()
-    assert seconds(p="sparse", spn=PRODUCT)[1] > seconds(spn=PRODUCT)[1]
-    assert seconds(max_iter=1)[1] < base[1]
-    assert seconds(max_time=base[1] / 2)[1] < base[1]
-    np.testing.assert_array_equal(seconds(max_time=2 * base[1]), base)
-    assert (seconds(spn=templates.flat([leaf(0, 1.0 + k) for k in range(40)])) > base).all()
+    assert size_of(given, N, 2).matrices == 2
 
 
 def test_a_refusal_tells_how_many_rows_would_fit() -> None:
     free = 8 * 10**9
-    sentence = refusal(estimate(FLAT, 20_000, 2, Settings()), free)
+    sentence = refusal(size_of(FLAT, 20_000, 2), free)
     assert sentence is not None
     start = "This needs about 45 GB of memory, but 8.0 GB are free: use fewer rows or fewer kernels; with 12 kernels "
     assert sentence.startswith(start)
     rows = int(sentence.removeprefix(start).split()[0].replace(",", ""))
-    assert refusal(estimate(FLAT, rows, 2, Settings()), free) is None
-    assert refusal(estimate(FLAT, rows + 1, 2, Settings()), free) is not None
+    assert refusal(size_of(FLAT, rows, 2), free) is None
+    assert refusal(size_of(FLAT, rows + 1, 2), free) is not None
 
 
 def test_a_refusal_tells_how_many_kernels_would_fit() -> None:
-    sentence = refusal(estimate(FLAT, 10_000, 2, Settings()), 6 * 10**9)
+    sentence = refusal(size_of(FLAT, 10_000, 2), 6 * 10**9)
     assert sentence is not None
     assert "with 10,000 training rows 4 kernels would fit" in sentence  # 4 + 2 matrices of 0.8 GB in 90 % of 6 GB
 
 
 def test_no_refusal_where_it_fits_or_nothing_is_known() -> None:
-    small = estimate(FLAT, 100, 2, Settings())
+    small = size_of(FLAT, 100, 2)
     assert refusal(small, 10**9) is None
-    assert refusal(estimate(FLAT, 10**6, 2, Settings()), None) is None
+    assert refusal(size_of(FLAT, 10**6, 2), None) is None
+
+
+def test_without_matrices_only_the_rows_count() -> None:
+    whole = size_of(FLAT, 20_000, 2)
+    assert refusal(whole, 10 * 10**9) is not None
+    assert refusal(whole.in_tiles, 10 * 10**9) is None
+    assert refusal(whole.in_tiles, 10**9) == (
+        "This needs about 6.4 GB of memory, but 1.0 GB are free: use fewer rows; 7,479 training rows would fit."
+    )
 
 
 def test_the_words() -> None:
-    assert estimate(NARROW, 30, 2, Settings()).words.endswith("of memory and less than a second")
     assert [memory_text(b) for b in (20_000, 3_140_000, 999_600_000, 12.3e9)] == ["20 kB", "3.1 MB", "1.0 GB", "12 GB"]
-    assert time_text(0.1, 7) == "up to 7 s"
-    assert time_text(3, 40) == "3 to 40 s"
-    assert time_text(20, 400) == "up to 7 min"
-    assert time_text(7200, 36000) == "2 to 10 h"
-    assert isinstance(estimate(NARROW, 30, 2, Settings()), Estimate)
 
 
 def written(root: Path, files: dict[str, object]) -> Path:

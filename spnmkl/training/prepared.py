@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from spnmkl.circuit.program import Floats
-from spnmkl.circuit.source import MatrixSource
+from spnmkl.circuit.source import KernelSource, MatrixSource
 from spnmkl.data import Choices, Dataset, Preparation, Split, SplitSettings, identifiers, split_rows
-from spnmkl.data.words import name_some, quoted
+from spnmkl.data.words import counted, name_some, quoted
 from spnmkl.errors import DataError, KernelError
-from spnmkl.kernels import FittedKernel, check_matrix, cross_kernels, fit_kernels
+from spnmkl.kernels import CrossSource, FittedKernel, check_matrix, cross_kernels
+from spnmkl.kernels.joined import joined
 from spnmkl.structure import SPN
 from spnmkl.threads import single_threaded_blas
+from spnmkl.training.learn import TrainingKernels, training_kernels
 
 Tick = Callable[[str], object]
 Rows = NDArray[np.intp]
+Part = Literal["train", "test"]
 NO_VIEW = "in no view"
 
 
@@ -44,10 +48,8 @@ class Prepared:
         Positions of the rows in the data set's frame.
     groups : ndarray of int, or None
         Which training rows belong together.
-    kernels : dict from leaf to ndarray of shape (n, n)
-        Leaves of equal specification share one array.
-    fitted : dict from leaf to FittedKernel
-        Without leaves that are given matrices.
+    trained_on : TrainingKernels
+        Matrices, or kernels computed whenever they are needed.
     matrices_test : dict from leaf to ndarray of shape (test rows, n)
         For leaves that are given matrices.
     views : dict from view to leaves
@@ -56,6 +58,8 @@ class Prepared:
     id_column : str or None
         What tells the rows apart, where the data have such a column.
     dataset_name, label : str
+    max_memory : float or None
+        Gigabytes that kernel matrices were allowed to take.
     """
 
     spn: SPN
@@ -69,14 +73,14 @@ class Prepared:
     train: Rows
     test: Rows
     groups: Rows | None
-    kernels: Mapping[str, Floats]
-    fitted: Mapping[str, FittedKernel]
+    trained_on: TrainingKernels
     matrices_test: Mapping[str, Floats]
     views: Mapping[str, tuple[str, ...]]
     view_columns: Mapping[str, tuple[str, ...]]
     id_column: str | None
     dataset_name: str
     label: str
+    max_memory: float | None = None
 
     @property
     def n(self) -> int:
@@ -96,10 +100,24 @@ class Prepared:
     def classes(self) -> NDArray:
         return np.unique(self.y_train)
 
-    @cached_property
-    def source(self) -> MatrixSource:
+    @property
+    def source(self) -> KernelSource:
         """The training kernels as solvers take them, which were checked when they were made."""
-        return MatrixSource(self.kernels)
+        return self.trained_on.source
+
+    @property
+    def fitted(self) -> Mapping[str, FittedKernel]:
+        """Of the leaves that are no given matrices."""
+        return self.trained_on.fitted
+
+    @property
+    def kernels(self) -> dict[str, Floats]:
+        """Leaf → (n, n) matrix, where these are in memory; leaves of equal specification share one array."""
+        if isinstance(self.source, MatrixSource):
+            return {leaf: self.source.matrices[leaf] for leaf in self.spn.kernels}
+        raise KernelError(
+            f"The kernel matrices over {counted(self.n, 'row')} are too large for the memory; use fewer rows."
+        )
 
     @cached_property
     def cross_test(self) -> dict[str, Floats]:
@@ -107,12 +125,35 @@ class Prepared:
         return self._cross(self.X_test) | dict(self.matrices_test)
 
     @property
+    def test_source(self) -> KernelSource:
+        """The kernels between test and training rows: matrices that are kept, or tiles, as those of training are."""
+        if self.trained_on.in_memory:
+            return MatrixSource(self.cross_test)
+        return joined(CrossSource(self.fitted, self.X_test.to_numpy()), dict(self.matrices_test))
+
+    @property
     def nbytes(self) -> int:
         """Of the matrices held."""
-        held = {id(K): K.nbytes for K in (*self.kernels.values(), *self.matrices_test.values())}
+        held = {id(K): K.nbytes for K in self.matrices_test.values()}
+        if self.trained_on.in_memory:
+            held |= {id(K): K.nbytes for K in self.kernels.values()}
         if "cross_test" in vars(self):
             held |= {id(K): K.nbytes for K in self.cross_test.values()}
         return sum(held.values())
+
+    def described(self) -> dict[str, Any]:
+        """What is stored beside a model, so that it can read rows as they stand in a table."""
+        return {
+            "preparation": self.preparation.to_dict(),
+            "label": self.label,
+            "id": self.id_column,
+            "views": [[view, list(columns)] for view, columns in self.view_columns.items()],
+        }
+
+    def sample(self, part: Part, position: int) -> dict[str, Floats]:
+        """Leaf → (1, n) kernel values between a training or test row and the training rows."""
+        source, row = self.source if part == "train" else self.test_source, slice(position, position + 1)
+        return dict(zip(self.spn.kernels, source.tiles(list(self.spn.kernels), row, slice(None)), strict=True))
 
     def cross(self, rows: pd.DataFrame) -> dict[str, Floats]:
         """Leaf → (rows, n) kernel values between new rows, as they stand in a table, and the training rows."""
@@ -136,6 +177,7 @@ def prepare(
     split: SplitSettings,
     tick: Tick | None = None,
     rows: Split | None = None,
+    max_memory: float | None = None,
 ) -> Prepared:
     """Split the rows, learn the preparation and compute the kernels, from the training rows alone.
 
@@ -152,13 +194,15 @@ def prepare(
         Called with a word on what is done now; it may raise to stop.
     rows : Split, optional
         By position in the frame, each with a label, in the place of the split.
+    max_memory : float, optional
+        Gigabytes (10⁹ bytes) that kernel matrices may take, by default half of what is free. Where they would take
+        more, kernels are computed from the columns whenever they are needed: the same result, later.
     """
     say = tick or (lambda words: None)
     say("preparing the columns")
     spn.check()
     computed = [leaf for leaf in spn.kernels if spn.spec(leaf).kernel != "precomputed"]
-    parts, y = labelled_parts(dataset, split)
-    parts = rows or parts
+    parts, y = labelled_parts(dataset, split) if rows is None else (rows, labelled_rows(dataset)[1])
     preparation = Preparation((), choices)
     if computed:
         features = dataset.frame[list(dataset.features)]
@@ -168,8 +212,15 @@ def prepare(
     mapped = preparation.mapped(spn)
     X_train, X_test = (preparation.transform(dataset.frame.iloc[rows]) for rows in (parts.train, parts.test))
     given, across = _given_matrices(spn, dataset, parts, say)
-    made, fitted = _computed_kernels(mapped, X_train, computed, say)
-    matrices = made | given
+    kernels = training_kernels(
+        mapped,
+        X_train.to_numpy(),
+        tuple(X_train.columns),
+        max_memory=max_memory,
+        leaves=computed,
+        given=given,
+        tick=lambda done, total: say(f"kernels {done} of {total}"),
+    )
     return Prepared(
         spn=spn,
         mapped=mapped,
@@ -182,29 +233,35 @@ def prepare(
         train=parts.train,
         test=parts.test,
         groups=None if dataset.group is None else pd.factorize(dataset.frame[dataset.group].iloc[parts.train])[0],
-        kernels={leaf: matrices[leaf] for leaf in spn.kernels},
-        fitted=fitted,
+        trained_on=kernels,
         matrices_test=across,
         views=leaves_by_view(spn, dataset),
         view_columns=dataset.feature_views,
         id_column=id_column(dataset),
         dataset_name=dataset.name,
         label=str(dataset.label),
+        max_memory=max_memory,
     )
 
 
 def labelled_parts(dataset: Dataset, split: SplitSettings) -> tuple[Split, NDArray]:
     """Training and test rows by their position in the frame, and the class of every row of the frame (or none)."""
-    labelled = dataset.labelled_table
-    parts = split_rows(labelled, split.test_share, split.seed)
-    rows = np.arange(len(dataset.frame))
-    y = labelled.y
-    if dataset.n_unlabelled:
-        rows = np.flatnonzero(dataset.frame[dataset.label].notna())
-        everywhere = np.empty(len(dataset.frame), dtype=y.dtype)
-        everywhere[rows] = y
-        y = everywhere
+    rows, y = labelled_rows(dataset)
+    if not split.test_share:
+        return Split(rows, rows[:0]), y
+    parts = split_rows(dataset.labelled_table, split.test_share, split.seed)
     return Split(rows[parts.train], rows[parts.test]), y
+
+
+def labelled_rows(dataset: Dataset) -> tuple[Rows, NDArray]:
+    """The rows that have a label, by position in the frame, and the class of every row of the frame (or none)."""
+    y = dataset.labelled_table.y
+    if not dataset.n_unlabelled:
+        return np.arange(len(dataset.frame)), y
+    rows = np.flatnonzero(dataset.frame[dataset.label].notna())
+    everywhere = np.empty(len(dataset.frame), dtype=y.dtype)
+    everywhere[rows] = y
+    return rows, everywhere
 
 
 def _usable(parts: Split, y: NDArray, preparation: Preparation, features: pd.DataFrame) -> Split:
@@ -214,22 +271,10 @@ def _usable(parts: Split, y: NDArray, preparation: Preparation, features: pd.Dat
     usable = preparation.usable(features)
     kept = Split(parts.train[usable[parts.train]], parts.test[usable[parts.test]])
     lost = np.setdiff1d(y[parts.train], y[kept.train])
-    if len(lost) or not len(kept.test):
+    if len(lost) or len(parts.test) > len(kept.test) == 0:
         what = f"training row of class {quoted(lost[0])}" if len(lost) else "test row"
         raise DataError(f"No {what} is without a missing value; fill missing values instead of leaving out rows.")
     return kept
-
-
-@single_threaded_blas()
-def _computed_kernels(
-    spn: SPN, X: pd.DataFrame, leaves: Iterable[str], say: Tick
-) -> tuple[dict[str, Floats], dict[str, FittedKernel]]:
-    def tick(done: int, total: int) -> None:
-        say(f"kernels {done} of {total}")
-
-    if not leaves:
-        return {}, {}
-    return fit_kernels(spn, X.to_numpy(), tuple(X.columns), leaves=leaves, tick=tick)
 
 
 def _given_matrices(spn: SPN, dataset: Dataset, parts: Split, say: Tick) -> tuple[dict[str, Floats], dict[str, Floats]]:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from spnmkl import ParameterError, SPNMKLClassifier, solve
-from spnmkl.runs.settings import Settings
 from spnmkl.solvers import SOLVERS
+from spnmkl.training.settings import Settings
 
 VARIED = [
     Settings(),
@@ -60,17 +60,20 @@ BAD: dict[str, tuple[Any, str]] = {
         "There is no setting 'gamma' (text); the settings are C, class_weight, lam, max_iter, max_time, p, solver, "
         "tol.",
     ),
-    "text as C": ({"C": "1"}, "C must be a finite number above 0, but it is '1' (text); choose another."),
-    "true as C": ({"C": True}, "C must be a finite number above 0, but it is True (bool); choose another."),
+    "text as C": ({"C": "1"}, "C must be a finite number above 0, but it is '1' (text); choose for example 1.0."),
+    "true as C": ({"C": True}, "C must be a finite number above 0, but it is True (bool); choose for example 1.0."),
     "NaN as lam": (
         {"lam": float("nan")},
-        "lam must be a finite number above 0, but it is nan (float); choose another.",
+        "lam must be a finite number above 0, but it is nan (float); choose for example 1.0.",
     ),
     "a huge whole number": (
         {"C": 10**400},
-        "C must be a finite number above 0, but it is a value of type int; choose another.",
+        "C must be a finite number above 0, but it is a value of type int; choose for example 1.0.",
     ),
-    "tol of 1": ({"tol": 1}, "tol must be a number between 0 and 1, but it is 1; choose 1e-3."),
+    "tol of 1": (
+        {"tol": 1},
+        "tol must be a number between 0 and 1, but it is 1 (int); choose for example 1e-3.",
+    ),
     "an unknown solver": (
         {"solver": "magic"},
         f"solver must be one of {sorted(SOLVERS)}, but it is 'magic' (text).",
@@ -96,10 +99,10 @@ BAD: dict[str, tuple[Any, str]] = {
         {"p": "dense"},
         "p must be a number above 0, a mapping, 'sparse' or None, but it is 'dense' (text).",
     ),
-    "a negative p": ({"p": -1}, "p must be a finite number above 0, but it is -1 (int); choose another."),
+    "a negative p": ({"p": -1}, "p must be a finite number above 0, but it is -1 (int); choose for example 1.0."),
     "p of nothing": (
         {"p": {"p1": None}},
-        "p of product 'p1' must be a finite number above 0, but it is nothing; choose another.",
+        "p of product 'p1' must be a finite number above 0, but it is nothing; choose for example 1.0.",
     ),
     "an unknown class_weight": (
         {"class_weight": "fair"},

@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from spnmkl import SPN, DataError, Kernel, KernelError, Product, StructureError, Sum
 from spnmkl.data import Choices, Dataset, SplitSettings, load_sample, split_rows
-from spnmkl.runs.prepared import Prepared, leaves_by_view, prepare
+from spnmkl.training.prepared import Prepared, leaves_by_view, prepare
 
 SPLIT = SplitSettings(0.3, 5)
 

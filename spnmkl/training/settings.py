@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
 from spnmkl.errors import ParameterError
-from spnmkl.problem import LARGEST, Power
+from spnmkl.parameters import Power, class_weights, count, positive, power, seconds, solver_name, tolerance
 from spnmkl.solvers import SOLVERS
-from spnmkl.solvers.deadline import check_max_time
 from spnmkl.structure.nodes import describe
 
 
@@ -43,21 +41,19 @@ class Settings:
     class_weight: Mapping[Any, float] | str | None = None
 
     def __post_init__(self) -> None:
-        for name in ("C", "lam"):
-            self._set(name, _positive(getattr(self, name), name))
-        self._set("tol", _positive(self.tol, "tol"))
-        if self.tol >= 1:
-            raise ParameterError(f"tol must be a number between 0 and 1, but it is {self.tol:g}; choose 1e-3.")
-        if not isinstance(self.solver, str) or self.solver not in SOLVERS:
-            raise ParameterError(f"solver must be one of {sorted(SOLVERS)}, but it is {describe(self.solver)}.")
-        if self.max_iter is not None:
-            self._set("max_iter", _count(self.max_iter))
-        self._set("max_time", check_max_time(self.max_time))
-        self._set("p", _power(self.p))
-        self._set("class_weight", _class_weight(self.class_weight))
-
-    def _set(self, name: str, value: object) -> None:
-        object.__setattr__(self, name, value)
+        by_class = class_weights(self.class_weight)
+        checked = {
+            "C": positive(self.C, "C"),
+            "lam": positive(self.lam, "lam"),
+            "p": power(self.p),
+            "solver": solver_name(self.solver, SOLVERS),
+            "tol": tolerance(self.tol),
+            "max_iter": count(self.max_iter, "max_iter"),
+            "max_time": seconds(self.max_time),
+            "class_weight": {_label(c): w for c, w in by_class.items()} if isinstance(by_class, dict) else by_class,
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
 
     def __hash__(self) -> int:
         return hash(tuple(_hashable(getattr(self, field.name)) for field in fields(self)))
@@ -93,65 +89,11 @@ def _hashable(value: Any) -> Any:
     return frozenset(value.items()) if isinstance(value, Mapping) else value
 
 
-def _positive(value: object, name: str) -> float:
-    number = _number(value)
-    if number is None or not 0 < number <= LARGEST:
-        raise ParameterError(f"{name} must be a finite number above 0, but it is {describe(value)}; choose another.")
-    return number
-
-
-def _number(value: object) -> float | None:
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
-        return None
-    try:
-        return float(value)
-    except OverflowError:
-        return None
-
-
-def _count(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-        raise ParameterError(f"max_iter must be a whole number of at least 1, or None, but it is {describe(value)}.")
-    return int(value)
-
-
-def _power(p: object) -> Power:
-    if p is None or (isinstance(p, str) and p == "sparse"):
-        return p
-    if not isinstance(p, Mapping):
-        if _number(p) is None:
-            raise ParameterError(f"p must be a number above 0, a mapping, 'sparse' or None, but it is {describe(p)}.")
-        return _positive(p, "p")
-    for product in p:
-        if not isinstance(product, str):
-            raise ParameterError(f"p must map products, by their names, to numbers, but it names {describe(product)}.")
-    return {product: _positive(value, f"p of product {product!r}") for product, value in p.items()}
-
-
-def _class_weight(weight: object) -> dict[Any, float] | str | None:
-    if weight is None or (isinstance(weight, str) and weight == "balanced"):
-        return weight
-    if not isinstance(weight, Mapping):
-        raise ParameterError(
-            f"class_weight must be 'balanced', a mapping from class to weight, or None, but it is {describe(weight)}."
-        )
-    return {_label(label): _weight(label, value) for label, value in weight.items()}
-
-
 def _label(label: object) -> str | int | float:
     plain = label.item() if isinstance(label, np.generic) else label
     if not isinstance(plain, str | int | float):
         raise ParameterError(f"class_weight must name classes by text or number, but it names {describe(label)}.")
     return plain
-
-
-def _weight(label: object, value: object) -> float:
-    number = _number(value)
-    if number is None or not 0 <= number <= LARGEST:
-        raise ParameterError(
-            f"The weight of class {str(label)!r} must be a finite number of at least 0, but it is {describe(value)}."
-        )
-    return number
 
 
 def _pairs(pairs: list[Any] | tuple[Any, ...]) -> dict[Any, Any]:

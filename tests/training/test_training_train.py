@@ -15,10 +15,11 @@ from sklearn.metrics.pairwise import rbf_kernel
 from spnmkl import SPN, Kernel, Product, SPNMKLClassifier, Sum, solve
 from spnmkl.cli import main
 from spnmkl.data import Choices, Dataset, Preparation, SplitSettings, load_sample, split_rows
-from spnmkl.runs.prepared import Prepared, prepare
-from spnmkl.runs.settings import Settings
-from spnmkl.runs.training import Run, choose_C, trace_C, train
 from spnmkl.selection import cross_validate_C, regularization_path
+from spnmkl.training.choose import choose_C, trace_C
+from spnmkl.training.prepared import Prepared, prepare
+from spnmkl.training.settings import Settings
+from spnmkl.training.train import Run, train
 
 SPLIT = SplitSettings(0.3, 7)
 

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from spnmkl.circuit.program import Floats
 from spnmkl.data.words import counted, quoted
 from spnmkl.errors import DataError
+from spnmkl.problem import answers
 
 Z = 1.959963984540054  # 97.5 % of the standard normal distribution lie below it
 # The columns of `Scores.roc`.
@@ -59,7 +60,7 @@ class Scores:
 
     @cached_property
     def predicted(self) -> NDArray:
-        return self.classes[(self.decision > 0).astype(int) if self.decision.ndim == 1 else self.decision.argmax(1)]
+        return answers(self.decision, self.classes)
 
     @cached_property
     def right(self) -> NDArray[np.bool_]:

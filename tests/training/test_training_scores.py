@@ -15,7 +15,7 @@ from sklearn.metrics import (
 from tolerances import ROUNDING
 
 from spnmkl.errors import DataError
-from spnmkl.runs.scores import Scores, score
+from spnmkl.training.scores import Scores, score
 
 BINARY = np.array(["benign", "malignant"])
 THREE = np.array([2, 5, 9])

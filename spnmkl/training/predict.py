@@ -23,8 +23,9 @@ from spnmkl.data.words import counted, listed, name_some, quoted
 from spnmkl.errors import DataError, ModelFileError
 from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.model_file import load_model
-from spnmkl.runs.scores import Scores, score
-from spnmkl.runs.training import Run, used_columns
+from spnmkl.problem import answers
+from spnmkl.training.scores import Scores, score
+from spnmkl.training.train import Run, used_columns
 
 PIECE_ROWS = 2_000
 MOST_IDS = 3
@@ -145,7 +146,7 @@ class Predictor:
         frame = match.frame
         decision, usable = self._decisions(frame, tick or (lambda done, total: None))
         values, classes = decision[usable], self.model.classes_
-        predicted = classes[(values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)]
+        predicted = answers(values, classes)
         columns: dict[str, Any] = {"row": _row_numbers(frame)} | {name: frame[name] for name in match.ids}
         columns["prediction"] = predicted if usable.all() else _spread(predicted, usable)
         columns |= dict(zip(self.score_names, decision.reshape(len(decision), -1).T, strict=True))

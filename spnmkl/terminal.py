@@ -1,0 +1,83 @@
+"""What the command line shows while it works, and how Ctrl-C ends it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+from spnmkl.selection import PathPoint
+from spnmkl.solution import Record
+
+
+class Progress:
+    """A line per iteration; on a terminal each takes the place of the last, and kernels and folds are told too."""
+
+    def __init__(self, stream: TextIO, shown: bool) -> None:
+        self.stream, self.shown, self.live = stream, shown, stream.isatty()
+        self.end = "" if self.live else "\n"
+
+    def __call__(self, record: Record) -> bool:
+        active = len(record.beta) - len(record.pruned)
+        self._show(
+            f"iteration {record.iteration:3}  objective {record.objective:<10.6g}  gap {record.gap:.1e}  "
+            f"active weights {active} of {len(record.beta)}"
+        )
+        return True
+
+    def say(self, words: str) -> None:
+        if self.live:
+            self._show(words)
+
+    def follow(self, point: PathPoint) -> None:
+        """A value of C that was tried on a fold."""
+        self.say(f"C = {point.C:.3g}, {point.done} of {point.total}")
+
+    def _show(self, line: str) -> None:
+        if self.shown:
+            print(f"\r{line:<78}" if self.live else line, end=self.end, file=self.stream, flush=True)
+
+    def close(self) -> None:
+        if self.shown and self.live:
+            print(file=self.stream)
+
+
+@contextmanager
+def stop_on_interrupt(begun: Callable[[], bool]) -> Iterator[threading.Event]:
+    """Once there is something to keep, the first Ctrl-C asks the training to stop; any other one ends the program."""
+    stop = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+
+    def ask(*_: object) -> None:
+        if not begun():
+            raise KeyboardInterrupt
+        stop.set()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        os.write(2, b"\nstopping; Ctrl-C again ends at once\n")
+
+    before = signal.signal(signal.SIGINT, ask)
+    try:
+        yield stop
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def warnings_as_sentences() -> Iterator[None]:
+    """What the training warns of, on stderr without file and line."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for warning in caught:
+        tell(str(warning.message))
+
+
+def tell(sentence: str) -> None:
+    print(f"spnmkl: {sentence}", file=sys.stderr)

@@ -1,0 +1,104 @@
+"""From rows to weights: the kernels of a structure, as matrices or in tiles, and what is learned over them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from spnmkl.circuit.program import Floats
+from spnmkl.circuit.source import KernelSource, MatrixSource
+from spnmkl.kernels import FittedKernel, fit_source
+from spnmkl.kernels.joined import joined
+from spnmkl.memory import kernel_bytes
+from spnmkl.parameters import gigabytes
+from spnmkl.solution import Record, Solution
+from spnmkl.solvers import solve
+from spnmkl.structure import SPN
+from spnmkl.threads import single_threaded_blas
+from spnmkl.training.settings import Settings
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingKernels:
+    """The kernels between training rows.
+
+    Attributes
+    ----------
+    source : KernelSource
+        What solvers take.
+    fitted : dict from leaf to FittedKernel
+        For new rows; without leaves that are given matrices.
+    """
+
+    source: KernelSource
+    fitted: Mapping[str, FittedKernel] = field(default_factory=dict)
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether they are matrices, and not computed whenever they are needed."""
+        return isinstance(self.source, MatrixSource)
+
+
+@single_threaded_blas()
+def training_kernels(
+    spn: SPN,
+    X: np.ndarray,
+    feature_names: Sequence[str] | None = None,
+    *,
+    max_memory: float | None = None,
+    leaves: Iterable[str] | None = None,
+    given: Mapping[str, Floats] | None = None,
+    tick: Callable[[int, int], object] | None = None,
+) -> TrainingKernels:
+    """Kernels to train on: matrices where these fit, else computed in tiles whenever they are needed.
+
+    Parameters
+    ----------
+    spn : SPN
+    X : ndarray of shape (n, n_features)
+    feature_names : sequence of str, optional
+    max_memory : float, optional
+        Gigabytes (10⁹ bytes) that matrices may take, by default half of what is free.
+    leaves : iterable of str, optional
+        Those to compute, by default all.
+    given : mapping from leaf to ndarray of shape (n, n), optional
+        Checked matrices of the others, which count as well.
+    tick : callable, optional
+        Called with how many kernels are done, and how many there will be; it may raise to stop.
+    """
+    matrices = dict(given or {})
+    computed = list(spn.kernels if leaves is None else leaves)
+    if not computed:
+        return TrainingKernels(MatrixSource(matrices))
+    room = kernel_bytes(gigabytes(max_memory)) - sum({id(K): K.nbytes for K in matrices.values()}.values())
+    source, fitted = fit_source(spn, X, feature_names, max_bytes=room, leaves=computed, tick=tick)
+    return TrainingKernels(joined(source, matrices), fitted)
+
+
+def learn(
+    spn: SPN,
+    source: KernelSource,
+    y: ArrayLike,
+    settings: Settings,
+    *,
+    sample_weight: ArrayLike | None = None,
+    callback: Callable[[Record], object] | None = None,
+    n_threads: int | None = None,
+    stop: Callable[[], bool] | None = None,
+    warn: bool = True,
+) -> Solution:
+    """The weights and the SVM; see `spnmkl.solve`."""
+    return solve(
+        spn,
+        source,
+        y,
+        **settings.solver_options(),
+        sample_weight=sample_weight,
+        callback=callback,
+        n_threads=n_threads,
+        warn=warn,
+        stop=stop,
+    )

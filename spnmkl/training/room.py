@@ -1,0 +1,126 @@
+"""The memory that a training takes, counted before it starts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from spnmkl.circuit.program import compile_circuit
+from spnmkl.data.words import counted
+from spnmkl.kernels.matrices import PSD_ROWS
+from spnmkl.memory import kernel_bytes
+from spnmkl.selection import fold_bytes, folds_at_once
+from spnmkl.structure import SPN
+from spnmkl.threads import default_threads
+
+_ITEM = 8  # bytes of a number
+_ROOM = 0.9  # of the free memory may be used
+
+
+@dataclass(frozen=True)
+class Size:
+    """What memory is counted from; `n` are the training rows, `matrices` the distinct base kernels that are held."""
+
+    n: int
+    matrices: int
+    terms: int
+    products: int
+    problems: int
+    folds: int
+    threads: int
+    at_once: int = 1  # folds, each with kernels of its own
+
+    @property
+    def kernels(self) -> int:
+        """Bytes of the kernel matrices alone."""
+        return _ITEM * self.matrices * self.n**2
+
+    @property
+    def memory(self) -> int:
+        """Bytes at the peak: the kernels, K(β) and a block of it to factorise, and one response per term and row."""
+        kernels = self.matrices * self.n**2
+        if self.folds:
+            kernels += round(self.at_once * fold_bytes(kernels, self.folds))
+        working = max(2 * self.at_once * self.n**2, 3 * min(self.n, PSD_ROWS) ** 2)
+        responses = (self.threads + 2) * self.terms * self.problems * self.n
+        dense = (2 * self.terms + 3 * self.n) * self.products
+        return _ITEM * (kernels + working + responses + dense)
+
+    @property
+    def in_tiles(self) -> Size:
+        """The same without matrices: kernels computed whenever they are needed."""
+        return replace(self, matrices=0)
+
+
+def size_of(spn: SPN, n: int, n_classes: int, folds: int = 0) -> Size:
+    """What training a structure that is valid holds.
+
+    Parameters
+    ----------
+    spn : SPN
+    n : int
+        Training rows.
+    n_classes : int
+    folds : int
+        Those of a cross-validation over C; 0 for a single training.
+    """
+    circuit = compile_circuit(spn)
+    matrices = len({_matrix(spn, leaf) for leaf in spn.kernels})
+    return Size(
+        n=n,
+        matrices=matrices,
+        terms=circuit.n_terms,
+        products=len(circuit.products),
+        problems=1 if n_classes <= 2 else n_classes,
+        folds=folds,
+        threads=default_threads(),
+        at_once=_at_once(_ITEM * matrices * n**2, folds) if folds else 1,
+    )
+
+
+def _at_once(kernels: int, folds: int) -> int:
+    """Folds that are worked on together once these kernels are in memory."""
+    room = max(0.0, kernel_bytes(None) - kernels / 2)
+    return folds_at_once(default_threads(), folds, fold_bytes(kernels, folds), room)
+
+
+def _matrix(spn: SPN, leaf: str) -> object:
+    """Equal for leaves that share one matrix."""
+    spec = spn.spec(leaf)
+    return spn.label(leaf) if spec.kernel == "precomputed" else spec
+
+
+def refusal(size: Size, available: int | None) -> str | None:
+    """Why a training cannot start, with what would fit; None if it can."""
+    if available is None or size.memory <= _ROOM * available:
+        return None
+    limit, kernels, rows = _ROOM * available, counted(size.matrices, "kernel"), counted(size.n, "training row")
+    advice = []
+    fitting = _largest(lambda n: replace(size, n=n).memory <= limit, size.n)
+    if fitting > 1:
+        advice.append(f"{f'with {kernels} ' * (size.matrices > 0)}{counted(fitting, 'training row')} would fit")
+    few = _largest(lambda k: replace(size, matrices=k).memory <= limit, size.matrices)
+    if few:
+        advice.append(f"with {rows} {counted(few, 'kernel')} would fit")
+    fewer = "fewer rows or fewer kernels" if size.matrices else "fewer rows"
+    return (
+        f"This needs about {memory_text(size.memory)} of memory, but {memory_text(available)} are free: use "
+        f"{fewer}; {' and '.join(advice) or 'nothing of this shape would fit'}."
+    )
+
+
+def _largest(fits: Callable[[int], bool], high: int) -> int:
+    """The largest number below `high` that fits, 0 if none does."""
+    low = 0
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
+
+
+def memory_text(n_bytes: float) -> str:
+    for unit in ("kB", "MB", "GB"):
+        n_bytes /= 1000
+        if n_bytes < 999.5 or unit == "GB":
+            break
+    return f"{n_bytes:.1f} {unit}" if n_bytes < 9.95 else f"{n_bytes:,.0f} {unit}"

@@ -1,0 +1,215 @@
+"""One training, and what is kept of it."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from spnmkl.circuit.program import Floats
+from spnmkl.data import Choices, Preparation, SplitSettings
+from spnmkl.estimator import SPNMKLClassifier
+from spnmkl.selection import (
+    CrossValidation,
+    RegularizationPath,
+)
+from spnmkl.solution import Record, Solution
+from spnmkl.structure import SPN
+from spnmkl.training.learn import learn
+from spnmkl.training.prepared import Prepared, Tick
+from spnmkl.training.scores import Scores, score
+from spnmkl.training.settings import Settings
+
+Rows = NDArray[np.intp]
+SCORED_ROWS = 500  # at a time
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Run:
+    """A training that was done. It holds no n×n matrix; `prepare` computes them again when they are needed.
+
+    Attributes
+    ----------
+    spn : SPN
+        As drawn; `solution.spn` has the same nodes over the columns that kernels see.
+    model : SPNMKLClassifier or None
+        For new rows, with the preparation beside it; None where a leaf is a given matrix.
+    train_scores, test_scores : Scores
+    seconds : float
+        Of solving, without the kernels.
+    train, test : ndarray of int
+        Positions of the rows in the data set's frame.
+    views : dict from view to leaves
+    """
+
+    name: str = "Run"
+    spn: SPN
+    settings: Settings
+    choices: Choices
+    split: SplitSettings
+    dataset_name: str
+    label: str
+    solution: Solution
+    model: SPNMKLClassifier | None
+    train_scores: Scores
+    test_scores: Scores
+    seconds: float
+    train: Rows
+    test: Rows
+    views: Mapping[str, tuple[str, ...]]
+    preparation: Preparation
+    cross_validation: CrossValidation | None = None
+    path: RegularizationPath | None = None
+
+    @property
+    def used(self) -> Preparation:
+        """Of the columns that the learned weights left in use."""
+        return used_columns(self.solution, self.preparation)
+
+    @property
+    def n_train(self) -> int:
+        return len(self.train)
+
+    @property
+    def n_test(self) -> int:
+        return len(self.test)
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """What was learned from prepared rows.
+
+    Attributes
+    ----------
+    solution : Solution
+    model : SPNMKLClassifier or None
+        For new rows, with what is needed to read them; None where a leaf is a given matrix.
+    seconds : float
+        Of solving, without the kernels.
+    """
+
+    solution: Solution
+    model: SPNMKLClassifier | None
+    seconds: float
+
+    def train_scores(self, prepared: Prepared, n_threads: int | None = None, tick: Tick | None = None) -> Scores:
+        if self.model is None or prepared.trained_on.in_memory:
+            decision = self.solution.decision_function(prepared.source, n_threads)
+        else:  # its support vectors and kernels may be fewer than those that would be computed anew
+            decision = self._decisions(self.model, prepared.X_train, tick)
+        return score(prepared.y_train, decision, self.solution.classes)
+
+    def test_scores(self, prepared: Prepared, n_threads: int | None = None, tick: Tick | None = None) -> Scores:
+        if self.model is None:
+            decision = self.solution.decision_function(prepared.test_source, n_threads)
+        else:
+            decision = self._decisions(self.model, prepared.X_test, tick)
+        return score(prepared.y_test, decision, self.solution.classes)
+
+    def _decisions(self, model: SPNMKLClassifier, X: pd.DataFrame, tick: Tick | None) -> Floats:
+        """Piece by piece, with a chance to stop before each."""
+        say, parts = tick or (lambda words: None), []
+        for start in range(0, len(X), SCORED_ROWS):
+            say(f"scoring row {start + 1:,} of {len(X):,}")
+            parts.append(model.decision_function(X.iloc[start : start + SCORED_ROWS]))
+        return np.concatenate(parts)
+
+
+def learn_weights(
+    prepared: Prepared,
+    settings: Settings,
+    callback: Callable[[Record], object] | None = None,
+    n_threads: int | None = None,
+    stop: Callable[[], bool] | None = None,
+    warn: bool = False,
+) -> Trained:
+    """Learn the weights over prepared kernels, and make the model for new rows; parameters as of `train`."""
+    started = time.perf_counter()
+    solution = learn(
+        prepared.mapped,
+        prepared.source,
+        prepared.y_train,
+        settings,
+        callback=callback,
+        n_threads=n_threads,
+        stop=stop,
+        warn=warn,
+    )
+    return Trained(solution, _model(prepared, settings, solution, n_threads), time.perf_counter() - started)
+
+
+def train(
+    prepared: Prepared,
+    settings: Settings,
+    callback: Callable[[Record], object] | None = None,
+    n_threads: int | None = None,
+    stop: Callable[[], bool] | None = None,
+    tick: Tick | None = None,
+) -> Run:
+    """Learn the weights, and score them on the rows held out.
+
+    Parameters
+    ----------
+    prepared : Prepared
+    settings : Settings
+    callback : callable, optional
+        Called with a `Record` after every iteration; returning False stops and keeps the best weights so far.
+    n_threads : int, optional
+        By default all cores.
+    stop : callable, optional
+        Asked more often than the callback is called; true ends the training as soon as possible.
+    tick : callable, optional
+        Called with a word now and then while rows are scored, after the training; it may raise to stop.
+    """
+    trained = learn_weights(prepared, settings, callback, n_threads, stop)
+    return Run(
+        spn=prepared.spn,
+        settings=settings,
+        choices=prepared.choices,
+        split=prepared.split,
+        dataset_name=prepared.dataset_name,
+        label=prepared.label,
+        solution=trained.solution,
+        model=trained.model,
+        train_scores=trained.train_scores(prepared, n_threads, tick),
+        test_scores=trained.test_scores(prepared, n_threads, tick),
+        seconds=trained.seconds,
+        train=prepared.train,
+        test=prepared.test,
+        views=prepared.views,
+        preparation=prepared.preparation,
+    )
+
+
+def _model(
+    prepared: Prepared, settings: Settings, solution: Solution, n_threads: int | None
+) -> SPNMKLClassifier | None:
+    """What predicts new rows, with what is needed to read them."""
+    if prepared.fitted.keys() != set(prepared.spn.kernels):
+        return None
+    options = settings.solver_options() | {"n_threads": n_threads, "max_memory": prepared.max_memory}
+    model = SPNMKLClassifier.from_solution(solution, prepared.fitted, prepared.features, **options)
+    model.extra_ = prepared.described()
+    return model
+
+
+def closed(records: Sequence[Record], tol: float) -> float:
+    """How much of the way from the first gap to the one to prove is done, digit by digit; 0 where no bound is known."""
+    gaps = [record.gap for record in records if math.isfinite(record.gap) and record.gap > 0]
+    if not gaps or gaps[0] <= tol:
+        return float(bool(gaps))
+    return min(1.0, max(0.0, math.log(gaps[0] / min(gaps)) / math.log(gaps[0] / tol)))
+
+
+def used_columns(solution: Solution, preparation: Preparation) -> Preparation:
+    """The preparation of the columns that kernels on paths of positive weight see."""
+    outputs, spn = preparation.outputs, solution.spn
+    specs = {spn.spec(leaf) for leaf in solution.active_circuit()[0].leaves}
+    features = [outputs if spec.features is None else spec.features for spec in specs if spec.kernel != "precomputed"]
+    seen = {outputs[f] if isinstance(f, int) else f for group in features for f in group}
+    return replace(preparation, columns=tuple(c for c in preparation.columns if not seen.isdisjoint(c.outputs)))

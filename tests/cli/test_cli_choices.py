@@ -1,0 +1,96 @@
+"""What the app can do to rows and columns, and to C, on the command line."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from spnmkl import cli
+from spnmkl.data import Choices, Dataset, SplitSettings
+from spnmkl.model_file import load_model
+from spnmkl.training.choose import choose_C
+from spnmkl.training.prepared import prepare
+from spnmkl.training.settings import Settings
+
+Run = Callable[..., tuple[int, str, str]]
+FIT = ("fit", "data.csv", "--label", "y", "--out", "m.spnmkl")
+
+
+def samples(n: int = 80) -> pd.DataFrame:
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(n, 3))
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    frame["colour"] = rng.choice(["red", "blue", "grey"], n)
+    frame["y"] = np.where(X[:, 0] + 0.5 * (frame["colour"] == "red") + 0.3 * rng.normal(size=n) > 0, "yes", "no")
+    frame.loc[[3, 9, 20], "b"] = None
+    frame.loc[[5, 6], "y"] = None
+    return frame
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    monkeypatch.chdir(tmp_path)
+    samples().to_csv("data.csv", index=False)
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        code = cli.main([str(argument) for argument in arguments])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+UNLABELLED = "spnmkl: 2 rows without a label: left out.\n"
+LEFT_OUT = {
+    "mean": "",
+    "median": "",
+    "drop-rows": "spnmkl: 3 of 78 rows with missing values: left out.\n",
+    "drop-columns": "spnmkl: 1 of 4 columns with missing values: left out ('b').\n",
+}
+
+
+@pytest.mark.parametrize("missing", LEFT_OUT)
+def test_missing_values_and_labels(run: Run, missing: str) -> None:
+    code, _, err = run(*FIT, "--missing", missing)
+    assert (code, err) == (0, UNLABELLED + LEFT_OUT[missing])
+    model = load_model("m.spnmkl")
+    assert len(model.solution_.y) == (75 if missing == "drop-rows" else 78)
+    assert ("b" in model.feature_names_in_) == (missing != "drop-columns")
+    assert model.extra_["preparation"]["choices"]["missing"] == missing.replace("-", " ")
+
+
+@pytest.mark.parametrize("text", ["one-hot", "drop"])
+def test_columns_of_text(run: Run, text: str) -> None:
+    code, _, err = run(*FIT, "--missing", "mean", "--text", text)
+    assert code == 0 and err == UNLABELLED + "spnmkl: 1 text column ('colour'): left out.\n" * (text == "drop")
+    expected = ["a", "b", "c", *(f"colour={c}" for c in ("blue", "grey", "red") if text == "one-hot")]
+    assert load_model("m.spnmkl").feature_names_in_.tolist() == expected
+    code, _, err = run("predict", "m.spnmkl", "data.csv", "--out", "p.csv")
+    assert code == 0 and "3 values were filled in 3 rows" in err
+
+
+def test_rows_that_cannot_be_predicted_are_left_empty(run: Run) -> None:
+    run(*FIT, "--missing", "drop-rows")
+    code, _, err = run("predict", "m.spnmkl", "data.csv", "--out", "p.csv")
+    assert code == 0 and "3 rows without a prediction, for missing values in 'b'" in err
+    assert np.flatnonzero(pd.read_csv("p.csv")["prediction"].isna()).tolist() == [3, 9, 20]
+
+
+def test_C_by_cross_validation(run: Run) -> None:
+    code, out, _ = run(*FIT, "--missing", "mean", "--C", "cv", "--test-share", 0.25, "--seed", 4)
+    dataset = Dataset("data", samples(), "y")
+    prepared = prepare(dataset.template("flat"), dataset, Choices(missing="mean"), SplitSettings(0.25, 4))
+    best = choose_C(prepared, Settings()).best_C
+    assert code == 0 and out.startswith(f"C = {best:.4g} by cross-validation: ") and " right on 5 folds\n" in out
+    assert pytest.approx(best) == load_model("m.spnmkl").C
+
+
+def test_C_that_cannot_be_chosen(run: Run) -> None:
+    assert run(*FIT, "--missing", "mean", "--C", "cv", "--max-time", "1e-9") == (
+        2,
+        "",
+        UNLABELLED + "spnmkl: No value of C was done within 1e-09 s; allow more with --max-time.\n",
+    )
+    code, _, err = run(*FIT, "--missing", "mean", "--C", "cv", "--max-memory", 0)
+    assert code == 2 and "C cannot be chosen by cross-validation: it needs kernel matrices in memory" in err

@@ -1,0 +1,101 @@
+"""The command line in a pipe: standard input and output, devices, links."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from spnmkl import SPN, Kernel, Product, Sum, cli
+from spnmkl.model_file import load_model
+
+Run = Callable[..., tuple[int, str, str]]
+FIT = ("--label", "y", "--C", "10", "--structure", "flat")
+
+
+def samples(n: int = 40) -> pd.DataFrame:
+    X = np.random.default_rng(0).normal(size=(n, 2))
+    return pd.DataFrame(X, columns=["a", "b"]).assign(y=np.where(X[:, 0] > 0, "yes", "no"))
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    samples().to_csv("data.csv", index=False)
+    return tmp_path
+
+
+@pytest.fixture
+def run(folder: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    def run(*arguments: object) -> tuple[int, str, str]:
+        code = cli.main([str(argument) for argument in arguments])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def program(*arguments: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run([sys.executable, "-m", "spnmkl", *arguments], input=given, capture_output=True, check=False)
+
+
+def test_everything_through_pipes(run: Run, folder: Path) -> None:
+    table = (folder / "data.csv").read_bytes()
+    assert run("fit", "data.csv", *FIT, "--out", "m.spnmkl")[0] == 0
+    expected = run("predict", "m.spnmkl", "data.csv", "--scores")[1]
+
+    fitted = program("fit", "-", *FIT, "--out", "-", given=table)
+    assert fitted.returncode == 0 and fitted.stderr.decode().startswith("certified optimal")
+    assert len(fitted.stdout) == (folder / "m.spnmkl").stat().st_size
+    by_table = program("predict", "m.spnmkl", "-", "--scores", "--out", "-", given=table)
+    by_model = program("predict", "-", "data.csv", "--scores", given=fitted.stdout)
+    assert by_table.stdout.decode() == by_model.stdout.decode() == expected
+    shown = program("inspect", "-", "--json", given=fitted.stdout)
+    assert json.loads(shown.stdout)["status"] == "optimal"
+
+
+def test_a_structure_through_a_pipe(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    structure = run("template", "flat", "--columns", "data.csv", "--label", "y", "--out", "-")[1]
+    for arguments in (("validate", "-"), ("fit", "data.csv", "--label", "y", "--out", "m", "--structure", "-")):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(structure.encode())))
+        assert run(*arguments)[0] == 0
+    assert load_model("m").spn_ == SPN.from_json(structure)
+    broken = SPN(Sum(Kernel("linear"), Product(Kernel("rbf")))).to_json()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(broken.encode())))
+    code, out, err = run("validate", "-", "--repair", "-")
+    assert code == 0 and not SPN.from_json(out).validate() and "repaired structure; errors left: 0\n" in err
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(samples().to_csv(index=False).encode())))
+    assert run("template", "flat", "--columns", "-", "--label", "y")[1] == structure
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no such device")
+def test_a_device_stays_a_device(run: Run) -> None:
+    run("fit", "data.csv", *FIT, "--out", "m.spnmkl")
+    writing = {
+        "fit": ("fit", "data.csv", *FIT),
+        "predict": ("predict", "m.spnmkl", "data.csv"),
+        "template": ("template", "figure1"),
+    }
+    for arguments in writing.values():
+        assert run(*arguments, "--out", "/dev/null")[0] == 0
+        code, out, err = run(*arguments, "--out", "/dev/full")
+        assert (code, out, err) == (2, "", "spnmkl: No space left on device: /dev/full\n")
+        assert Path("/dev/null").is_char_device() and Path("/dev/full").is_char_device()
+
+
+def test_a_link_leads_to_its_file(run: Run, folder: Path) -> None:
+    (folder / "store").mkdir()
+    for name in ("there", "not yet"):
+        Path(name).symlink_to(folder / "store" / name)
+    (folder / "store" / "there").write_text("old")
+    for name in ("there", "not yet"):
+        assert run("fit", "data.csv", *FIT, "--out", name)[0] == 0
+        assert Path(name).is_symlink() and load_model(folder / "store" / name).status_ == "optimal"
+    assert sorted(path.name for path in (folder / "store").iterdir()) == ["not yet", "there"]
+    Path("same").symlink_to(folder / "data.csv")
+    assert run("fit", "data.csv", *FIT, "--out", "same")[0] == 2

@@ -1,0 +1,69 @@
+"""What keeps a drawing from being trained is one list, with or without data; settings follow one rule everywhere."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from cases import exploding
+
+from spnmkl import SPN, Kernel, ParameterError, Product, SPNMKLClassifier, Sum, solve
+from spnmkl.data import Choices, Dataset
+from spnmkl.training.checks import all_issues, errors
+from spnmkl.training.settings import Settings
+
+FRAME = pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0], "colour": ["red", "blue", "red", "blue"], "y": [0, 1, 0, 1]})
+DATA = Dataset("made", FRAME, "y")
+
+
+def flat(*leaves: Kernel) -> SPN:
+    return SPN(Sum(*map(Product, leaves)))
+
+
+def codes(spn: SPN, *data: Any) -> list[str]:
+    return [issue.code for issue in all_issues(spn, *data)]
+
+
+def test_columns_are_checked_where_there_are_data() -> None:
+    spn = flat(Kernel("rbf", features=["b"]), Kernel("linear", features=["a"]))
+    assert codes(spn) == [] and codes(spn, DATA) == ["unknown_column"]
+
+
+def test_text_is_no_number_unless_it_becomes_some() -> None:
+    spn = SPN(Product(Kernel("rbf")))
+    assert codes(spn, DATA) == codes(spn, DATA, Choices()) == ["text"]
+    assert codes(spn, DATA, Choices(categorical="one-hot")) == codes(spn, DATA.with_label(None)) == []
+
+
+def test_a_matrix_is_asked_for_only_without_data() -> None:
+    spn = SPN(Product(Kernel("precomputed", label="K")))
+    assert codes(spn) == ["needs_matrix"] and not errors(all_issues(spn)) and codes(spn, DATA) == []
+
+
+def test_the_compiled_size_counts_everywhere() -> None:
+    spn = SPN.from_dict(exploding(15))
+    assert "too_large" in codes(spn) and "too_large" in codes(spn, DATA)
+
+
+WRONG: dict[str, tuple[Any, ...]] = {
+    "C": (0, True, "1", np.nan, 10**400),
+    "lam": (-1.0, None),
+    "p": (0, True, "dense", {"p1": -1}, {1: 1.0}),
+    "tol": (0, 1, True, "tight"),
+    "max_iter": (0, 1.5, True),
+    "max_time": (0, np.inf, True, "1 h"),
+    "solver": ("magic", None),
+    "class_weight": ("fair", {0: -1}, {0: "much"}),
+}
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in WRONG.items() for value in values])
+def test_a_setting_is_refused_everywhere_in_the_same_words(name: str, value: Any) -> None:
+    spn, y = SPN(Sum(Product(Kernel("linear"), id="p1"))), np.array([0, 1, 0, 1])
+    with pytest.raises(ParameterError) as stored:
+        Settings(**{name: value})
+    with pytest.raises(ParameterError) as solved:
+        solve(spn, {"k1": np.eye(4)}, y, **{name: value})
+    assert str(stored.value) == str(solved.value)
+    with pytest.raises(ValueError):
+        SPNMKLClassifier(spn, **{name: value}).fit(np.eye(4), y)

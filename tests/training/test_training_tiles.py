@@ -1,0 +1,167 @@
+"""A training whose kernel matrices do not fit: computed in tiles, with the same result."""
+
+import threading
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics.pairwise import rbf_kernel
+
+from spnmkl import SPN, DataError, Kernel, KernelError, Product, Sum
+from spnmkl.circuit.source import MatrixSource, is_computed
+from spnmkl.data import Choices, Dataset, SplitSettings
+from spnmkl.runs.explain import sample_paths, weights_table
+from spnmkl.runs.jobs import Job, Stopped
+from spnmkl.runs.kernel_views import kernel_image, projection
+from spnmkl.runs.what_if import what_if
+from spnmkl.training.choose import choose_C, trace_C
+from spnmkl.training.prepared import Prepared, prepare
+from spnmkl.training.settings import Settings
+from spnmkl.training.train import Run, closed, train
+from spnmkl.ui import activity
+from spnmkl.ui.activity import Task, Trainer
+
+SPLIT = SplitSettings(0.3, 1)
+SETTINGS = Settings(C=3.0, tol=1e-6)
+
+
+def dataset(n: int = 240, classes: int = 2) -> Dataset:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 4))
+    score = X[:, 0] * X[:, 1] + 0.5 * X[:, 2] + 0.2 * rng.normal(size=n)
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(y=pd.qcut(score, classes, labels=list("uvw")[:classes]))
+    frame["y"] = frame["y"].astype(str)
+    return Dataset("made", frame, "y", matrices={"given": rbf_kernel(X[:, 2:], gamma=0.3)})
+
+
+def structure(*more: Kernel) -> SPN:
+    near = Kernel("rbf", gamma=0.5, features=["a", "b"], label="near", normalize="centred")
+    return SPN(
+        Sum(*(Product(k) for k in (near, Kernel("linear", features=["c"]), Kernel("rbf", gamma="median"), *more)))
+    )
+
+
+def both(spn: SPN, data: Dataset) -> tuple[Prepared, Prepared]:
+    """With matrices, and in tiles."""
+    return prepare(spn, data, Choices(), SPLIT), prepare(spn, data, Choices(), SPLIT, max_memory=0)
+
+
+CASES = {
+    "two classes": (structure(), 2),
+    "three classes": (structure(), 3),
+    "a given matrix beside": (structure(Kernel("precomputed", label="given")), 2),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_same_comes_out(name: str) -> None:
+    spn, classes = CASES[name]
+    data = dataset(classes=classes)
+    in_memory, in_tiles = both(spn, data)
+    assert isinstance(in_memory.source, MatrixSource) and is_computed(in_tiles.source)
+    assert in_tiles.nbytes < in_memory.nbytes
+    expected, found = train(in_memory, SETTINGS), train(in_tiles, SETTINGS)
+    assert found.solution.status == expected.solution.status == "optimal"
+    assert found.solution.beta == pytest.approx(expected.solution.beta, rel=1e-5, abs=1e-8)
+    np.testing.assert_allclose(found.test_scores.decision, expected.test_scores.decision, atol=1e-5)
+    np.testing.assert_allclose(found.train_scores.decision, expected.train_scores.decision, atol=1e-5)
+    assert found.solution.certify(in_memory.source).gap == pytest.approx(found.solution.gap, abs=1e-9)
+    assert (found.model is None) == ("given" in name)
+
+
+def test_it_is_explained_the_same() -> None:
+    in_memory, in_tiles = both(*(structure(Kernel("precomputed", label="given")), dataset()))
+    run = train(in_memory, SETTINGS)
+    pd.testing.assert_frame_equal(weights_table(run, in_tiles), weights_table(run, in_memory))
+    for part in ("train", "test"):
+        pd.testing.assert_frame_equal(sample_paths(run, in_tiles, part, 3), sample_paths(run, in_memory, part, 3))
+    for node in (run.spn.root, run.spn.kernels[0], run.spn.kernels[3]):
+        np.testing.assert_allclose(
+            kernel_image(run, in_tiles, node).cells, kernel_image(run, in_memory, node).cells, atol=1e-9
+        )
+    pd.testing.assert_frame_equal(projection(run, in_tiles), projection(run, in_memory), atol=1e-6)
+    moved = {run.spn.products[0]: 0.0}
+    for one, other in zip(what_if(run, in_tiles, moved)[1:], what_if(run, in_memory, moved)[1:], strict=True):
+        np.testing.assert_allclose(one.decision, other.decision, atol=1e-3)
+
+
+def test_C_is_traced_in_tiles_and_not_chosen_there() -> None:
+    in_memory, in_tiles = both(structure(), dataset())
+    expected, found = (trace_C(known, Settings(tol=1e-4), C=[0.5, 5.0]) for known in (in_memory, in_tiles))
+    for v, weights in found.beta.items():
+        np.testing.assert_allclose(weights, expected.beta[v], rtol=1e-2, atol=1e-6)
+    with pytest.raises(DataError) as refused:
+        choose_C(in_tiles, Settings())
+    assert str(refused.value) == (
+        "C cannot be chosen by cross-validation: it needs kernel matrices in memory, and those over 168 rows would "
+        "take 677 kB, more than they may; use fewer rows or kernels, or set C by hand."
+    )
+    with pytest.raises(KernelError, match="over 168 rows are too large for the memory"):
+        _ = in_tiles.kernels
+
+
+def trainer_in_tiles(monkeypatch: pytest.MonkeyPatch) -> Trainer:
+    monkeypatch.setattr(activity, "prepare", lambda *given: prepare(*given, max_memory=0))
+    return Trainer()
+
+
+def test_the_app_trains_in_tiles_and_tells_how_it_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    trainer, task = trainer_in_tiles(monkeypatch), Task(structure(), dataset(), Choices(), SPLIT)
+    job = trainer.start("train", task, SETTINGS, lambda: True).job
+    assert job.join(60)
+    assert job.error is None and isinstance(job.result, Run) and job.result.solution.status == "optimal"
+    assert job.done == job.total > 0
+    assert closed(job.records[:1], SETTINGS.tol) < closed(job.records, SETTINGS.tol) == 1
+
+
+@pytest.mark.parametrize("after", [0.0, 0.5])
+def test_a_stop_ends_it_soon(monkeypatch: pytest.MonkeyPatch, after: float) -> None:
+    trainer, task = trainer_in_tiles(monkeypatch), Task(structure(), dataset(3000), Choices(), SPLIT)
+    job = trainer.start("train", task, Settings(tol=1e-9, C=100.0), lambda: True).job
+    time.sleep(after)
+    job.stop()
+    assert job.join(30) and job.error is None and job.state in ("stopped", "done")
+
+
+def test_a_second_stop_does_without_the_scores(monkeypatch: pytest.MonkeyPatch) -> None:
+    trainer, task = trainer_in_tiles(monkeypatch), Task(structure(), dataset(), Choices(), SPLIT)
+    said: list[str] = []
+
+    def stop_twice(job: Job[Run], words: str) -> None:
+        said.append(words)
+        if words.startswith("scoring"):
+            job.stop()
+            job.stop()
+
+    monkeypatch.setattr(Job, "say", stop_twice)
+    job = trainer.start("train", task, SETTINGS, lambda: True).job
+    assert job.join(60)
+    assert (job.state, job.result, job.error) == ("stopped", None, None)
+    assert said[-1] == "scoring row 1 of 168"
+
+
+def test_computing_in_tiles_can_be_stopped_before_its_end() -> None:
+    asked: list[str] = []
+
+    def tick(words: str) -> None:
+        asked.append(words)
+        if words == "kernels 3 of 3" and asked.count(words) == 2:  # within the pass that centres a kernel
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        prepare(structure(), dataset(2000), Choices(), SPLIT, tick, max_memory=0)
+    assert asked[:4] == ["preparing the columns", "kernels 1 of 3", "kernels 2 of 3", "kernels 3 of 3"]
+
+
+def test_jobs_can_train_side_by_side_in_tiles() -> None:
+    data, found = dataset(), []
+
+    def work(job: Job[Run]) -> Run:
+        return train(prepare(structure(), data, Choices(), SPLIT, job.tick, max_memory=0), SETTINGS)
+
+    jobs = [Job(work).start() for _ in range(2)]
+    found = [job.result for job in jobs if job.join(60)]
+    assert threading.active_count() < 50
+    assert found[0] is not None and found[1] is not None
+    assert found[0].solution.beta == found[1].solution.beta
