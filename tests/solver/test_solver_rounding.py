@@ -12,7 +12,7 @@ from oracles import Array
 from tolerances import ROUNDING
 
 from spnmkl import C_min, KernelError, SPNMKLError, solve
-from spnmkl.certificate import Dual, dual, dual_value, lower_bound
+from spnmkl.certificate import Dual, dual, dual_value, lower_bound, rounding_of_flows
 from spnmkl.circuit.compensated import compensated_forms
 from spnmkl.circuit.source import MatrixSource
 from spnmkl.problem import build_problem
@@ -89,6 +89,36 @@ def test_products_of_sums_count_rounding_against_the_bound() -> None:
     flows = 1e-3 * found.flows  # as if nearly all had cancelled
     value = dual_value(problem, alpha, found.witness, flows)
     assert lower_bound(problem, Dual(value, alpha, found.witness, flows), 1e300, 1e-3) < value
+
+
+def test_products_of_sums_count_rounding_against_the_bound() -> None:
+    case = case_of(product_of_sums(2, 2), n=20, C=3.0)
+    problem, _ = build_problem(*case.posed, C=3e7)
+    solution = solve(*case.posed, C=3.0)
+    found = dual(problem, solution.alpha[None], problem.beta_array(solution.witness_beta))
+    assert found.flows is not None
+    usual = lower_bound(problem, found, solution.objective, 1e-3)
+    assert found.value * (1 - 1e-9) < usual <= found.value
+    # α a million times as large: rounding of its square is no longer small beside λc.
+    alpha = 1e6 * found.alpha
+    flows = 1e-3 * found.flows  # as if nearly all had cancelled
+    value = dual_value(problem, alpha, found.witness, flows)
+    assert lower_bound(problem, Dual(value, alpha, found.witness, flows), 1e300, 1e-3) < value
+
+
+def test_rounding_of_products_is_seen_where_the_usual_one_would_hide_the_proof() -> None:
+    case, twice = case_of(product_of_sums(2, 2), n=30), np.repeat(np.arange(30), 2)
+    kernels = {leaf: K[np.ix_(twice, twice)] for leaf, K in case.kernels.items()}
+    y = np.where(np.random.default_rng(0).random(60) < 0.5, 1.0, -1.0)  # equal rows differ: their α are at C
+    solution = solve(case.spn, kernels, y, C=1e4, tol=1e-7)
+    problem, _ = build_problem(case.spn, kernels, y, C=1e4)
+    found = dual(problem, np.atleast_2d(solution.witness_alpha), problem.beta_array(solution.witness_beta))
+    assert found.flows is not None
+    usual = rounding_of_flows(problem, found.alpha, 4 * np.finfo(float).eps)(found.witness)
+    hidden = dual_value(problem, found.alpha, found.witness, found.flows + usual)
+    seen = lower_bound(problem, found, solution.objective, 1e-7)
+    assert hidden < seen <= found.value
+    assert solution.certify(kernels).gap == pytest.approx(solution.gap, abs=1e-8)
 
 
 def changed_later(value: float) -> dict[str, Any]:
