@@ -58,7 +58,7 @@ _HOME = {
     "structure": ["SPN", "Kernel", "Product", "Sum", "templates"],
 }
 _MODULE = {name: module for module, names in _HOME.items() for name in names}
-_PARTS = {*_HOME, "baselines", "charts", "export", "inspection"}
+_PARTS = {*_HOME, "baselines", "charts", "data", "export", "inspection", "model_file"}
 
 
 def __getattr__(name: str) -> Any:

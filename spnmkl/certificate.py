@@ -151,7 +151,10 @@ def rounding_of_flows(problem: Problem, alpha: Floats, share: float | None = Non
 
 @_unchecked
 def _flows_without_rounding(problem: Problem, alpha: Floats, beta: Floats) -> Floats:
-    """Quadratic flows that are not below the exact ones, but for luck."""
+    """Quadratic flows that are not below the exact ones.
+
+    Of products that is an estimate, which leaves out how entries of K are rounded themselves.
+    """
     circuit, mixture, A = problem.circuit, problem.circuit.mixture, alpha * problem.Y
     if mixture is not None:
         q = compensated_forms(problem.source, mixture.leaves, A)
@@ -159,7 +162,8 @@ def _flows_without_rounding(problem: Problem, alpha: Floats, beta: Floats) -> Fl
     W = circuit.weights(beta)
     by_entry = quadratic_flows(problem, alpha, beta)
     by_row = W * np.einsum("tcn,cn->t", term_responses(circuit, W, problem.source, A, problem.n_threads), A) / 2
-    return np.maximum(by_entry, by_row) + _SEEN_ROUNDING * np.abs(by_entry - by_row).max()
+    seen = max(np.abs(by_entry - by_row).max(), -min(by_entry.min(), by_row.min(), 0.0))
+    return np.maximum(by_entry, by_row) + _SEEN_ROUNDING * seen
 
 
 def lower_bound(problem: Problem, found: Dual, objective: float, tol: float) -> float:

@@ -20,6 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TextIO
 
+import numpy as np
 import pandas as pd
 from sklearn.utils._param_validation import InvalidParameterError
 
@@ -46,6 +47,7 @@ from spnmkl.launch import run_app
 from spnmkl.model_file import load_model, save_model
 from spnmkl.report import accuracy_sentence, certificate_sentence, count_text, inspection_lines, summary, weight_lines
 from spnmkl.solution import Record
+from spnmkl.solvers.deadline import Deadline
 from spnmkl.structure import SPN
 from spnmkl.structure.templates import TEMPLATES
 from spnmkl.terminal import Progress, stop_on_interrupt, tell, warnings_as_sentences
@@ -122,13 +124,19 @@ def _fit(args: argparse.Namespace) -> int:
     with stop_on_interrupt(begun.is_set) as stop, warnings_as_sentences():
         prepared = prepare(spn, dataset, choices, split, progress.say, max_memory=args.max_memory)
         if args.C == "cv":
+            deadline = Deadline(settings.max_time)
             settings, chosen = _chosen(prepared, settings, args.threads, progress)
+            settings = replace(settings, max_time=deadline.left)
             said.append(chosen)
         trained = learn_weights(prepared, settings, follow, args.threads, stop.is_set, warn=True)
         progress.close()
     assert trained.model is not None
-    with _written(out) as file:
-        save_model(trained.model, file)
+    trained.model.set_params(max_time=args.max_time)
+    if out is None:
+        with _written(out) as file:
+            save_model(trained.model, file)
+    else:
+        save_model(trained.model, out)
     if not args.quiet:
         said += _outcome(trained, prepared, args.threads)
         n = counted(len(trained.solution.history), "iteration")
@@ -169,9 +177,12 @@ def _chosen(prepared: Prepared, settings: Settings, threads: int | None, progres
     found = choose_C(prepared, settings, callback=progress.follow, n_threads=threads)
     if not found.best_C > 0:
         raise nothing_done(settings, "allow more with --max-time")
+    done = np.isfinite(found.scores)
     best = share_right(float(found.mean[found.best_C == found.C][0]))
-    folds = counted(found.scores.shape[1], "fold")
-    return replace(settings, C=found.best_C), f"C = {found.best_C:.4g} by cross-validation: {best} right on {folds}"
+    folds = counted(int(done[found.best_C == found.C].sum()), "fold")
+    cut = "" if done.all() else f"; stopped by --max-time after {done.sum()} of {counted(done.size, 'training')}"
+    said = f"C = {found.best_C:.4g} by cross-validation: {best} right on {folds}{cut}"
+    return replace(settings, C=found.best_C), said
 
 
 def _outcome(trained: Trained, prepared: Prepared, threads: int | None) -> list[str]:
@@ -349,7 +360,11 @@ def _written(out: Path | None) -> Iterator[Path]:
     with TemporaryDirectory() as folder:
         temporary = Path(folder) / "stdout"
         yield temporary
-        _show(temporary.read_bytes(), sys.stdout)
+        try:
+            _show(temporary.read_bytes(), sys.stdout)
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise OSError("Standard output was closed by its reader before everything was written.") from None
 
 
 def _show(data: bytes, stream: TextIO) -> None:

@@ -141,11 +141,12 @@ class Circuit:
     def path_sums(self, p: Floats) -> tuple[Floats, Floats]:
         """(components,) the least and the largest Σ_v e_mv/p_v over the paths of every component."""
         key, known = p.tobytes(), self._path_sums
-        if key not in known:
+        found = known.get(key)
+        if found is None:  # other threads may do the same meanwhile
             if len(known) >= _PATH_SUMS_KEPT:
                 known.clear()
-            known[key] = self._extreme_sums(p)
-        return known[key]
+            found = known[key] = self._extreme_sums(p)
+        return found
 
     @cached_property
     def _path_sums(self) -> dict[bytes, tuple[Floats, Floats]]:

@@ -217,9 +217,8 @@ def planned(entrants: Entrants, plan: Plan) -> int:
 def fitting_plan(plan: Plan, dataset: Dataset, split: SplitSettings) -> Plan:
     """The plan with as many folds as the smallest class, and the groups of its rows, allow."""
     _, y, groups = training_rows(dataset, split)
-    return replace(
-        plan, folds=most_folds(y, groups, plan.folds, 3, lost=LOST, advice=ADVICE)
-    )  # two are left to choose C
+    # Two are left to choose C.
+    return replace(plan, folds=most_folds(y, groups, plan.folds, 3, lost=LOST, advice=ADVICE))
 
 
 def training_rows(dataset: Dataset, split: SplitSettings) -> tuple[NDArray, NDArray, NDArray | None]:

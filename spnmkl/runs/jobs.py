@@ -17,6 +17,7 @@ GRACE_SECONDS = 60.0  # how long an owner may be away
 WATCH_SECONDS = 1.0  # between two looks at the owners
 MOST_AT_ONCE = max(2, default_threads())
 _LOG = logging.getLogger("spnmkl")
+SECOND_THOUGHT = 2.0  # seconds after which another Stop is meant
 _APOLOGY = "Something went wrong in this training. Your drawing and your data are kept; try again."
 _NO_MEMORY = "There is not enough memory; use fewer rows or kernels."
 
@@ -60,7 +61,7 @@ class Job(Generic[T]):
         self._alive = alive
         self._stop, self._given_up = threading.Event(), threading.Event()
         self._finished = threading.Event()
-        self._seen = time.monotonic()
+        self._seen = self._asked = time.monotonic()
         self._began: float | None = None
         self._ended: float | None = None
         self.state = "waiting"
@@ -79,8 +80,13 @@ class Job(Generic[T]):
         return self
 
     def stop(self) -> None:
-        """Ask the work to end; a job that waits ends at once. Asked again, the work need not hand back anything."""
-        if self.stopping:
+        """Ask the work to end; a job that waits ends at once.
+
+        Asked again later, and not by a double click, the work need not hand back anything.
+        """
+        if not self.stopping:
+            self._asked = time.monotonic()
+        elif time.monotonic() - self._asked > SECOND_THOUGHT:
             self._given_up.set()
         self._stop.set()
         if _QUEUE.remove(self):

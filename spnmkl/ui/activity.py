@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import weakref
 from collections.abc import Callable, Iterable
@@ -281,7 +282,8 @@ class Trainer:
         def callback(record: Record) -> bool:
             job.report(record)
             job.say(f"iteration {record.iteration}")
-            job.progress(round(_STEPS * closed(job.records, settings.tol)), _STEPS)
+            if math.isfinite(record.gap):  # without a bound nobody knows how far it is
+                job.progress(round(_STEPS * closed(job.records, settings.tol)), _STEPS)
             return not job.stopping
 
         def scoring(words: str) -> None:

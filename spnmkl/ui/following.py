@@ -49,7 +49,11 @@ def words_of(job: Job[Any]) -> str:
 
 
 def progress_bar(job: Job[Any], said: str) -> None:
-    st.progress(job.done / job.total if job.total else 0.0, progress_words(job, said))
+    """A bar where it is known how far the work has come, else the words alone."""
+    if job.total or not job.records:
+        st.progress(job.done / job.total if job.total else 0.0, progress_words(job, said))
+    else:
+        st.caption(progress_words(job, said))
 
 
 def progress_words(job: Job[Any], said: str) -> str:

@@ -97,7 +97,14 @@ def alignments(seen: Inspected, prepared: Prepared) -> pd.DataFrame:
     spn, names = seen.run.spn, node_names(seen.run.spn)
     ranking = seen.learned().ranking
     share = ranking[ranking["kind"] == "kernel"].set_index("id")["share of the decision"]
-    rows = [(v, names[v], alignment(prepared.kernels[v], prepared.y_train), share[v]) for v in spn.kernels]
+    rows = [(v, names[v], _alignment(seen, prepared, v), share[v]) for v in spn.kernels]
     rows.sort(key=lambda found: -found[2])
     learned = (spn.root, LEARNED, picture_of(seen, spn.root).alignment, 1.0)
     return pd.DataFrame([learned, *rows], columns=["id", "kernel", "alignment", "share of the decision"])
+
+
+def _alignment(seen: Inspected, prepared: Prepared, leaf: str) -> float:
+    """From the matrix, where there is one; else from the rows of the picture."""
+    if prepared.trained_on.in_memory:
+        return alignment(prepared.kernels[leaf], prepared.y_train)
+    return picture_of(seen, leaf).alignment

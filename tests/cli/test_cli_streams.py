@@ -3,10 +3,12 @@
 import io
 import json
 import os
+import stat
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -73,8 +75,23 @@ def test_a_structure_through_a_pipe(run: Run, folder: Path, monkeypatch: pytest.
     assert run("template", "flat", "--columns", "-", "--label", "y")[1] == structure
 
 
+def device(folder: Path, name: str, minor: int) -> Path:
+    """One of our own where that is allowed, as whoever may make one may also destroy the machine's."""
+    own = folder / name
+    try:
+        os.mknod(own, stat.S_IFCHR | 0o666, os.makedev(1, minor))
+        own.open("wb").close()
+    except OSError:
+        own.unlink(missing_ok=True)
+        if os.geteuid() == 0:
+            pytest.skip("no device can be made here, and the machine's own are not put at risk")
+        return Path("/dev") / name
+    return own
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no such device")
-def test_a_device_stays_a_device(run: Run) -> None:
+def test_a_device_stays_a_device(run: Run, folder: Path) -> None:
+    null, full = device(folder, "null", 3), device(folder, "full", 7)
     run("fit", "data.csv", *FIT, "--out", "m.spnmkl")
     writing = {
         "fit": ("fit", "data.csv", *FIT),
@@ -82,10 +99,59 @@ def test_a_device_stays_a_device(run: Run) -> None:
         "template": ("template", "figure1"),
     }
     for arguments in writing.values():
-        assert run(*arguments, "--out", "/dev/null")[0] == 0
-        code, out, err = run(*arguments, "--out", "/dev/full")
-        assert (code, out, err) == (2, "", "spnmkl: No space left on device: /dev/full\n")
-        assert Path("/dev/null").is_char_device() and Path("/dev/full").is_char_device()
+        assert run(*arguments, "--out", null)[0] == 0
+        code, out, err = run(*arguments, "--out", full)
+        assert (code, out, err) == (2, "", f"spnmkl: No space left on device: {full}\n")
+        assert null.is_char_device() and full.is_char_device()
+
+
+def piped(*arguments: str, reader: str = "cat") -> tuple[int, bytes, str]:
+    """A command whose standard output is a pipe: its exit code, what the reader got, and what it said."""
+    command = [sys.executable, "-m", "spnmkl", *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        got = subprocess.run([reader], stdin=process.stdout, capture_output=True).stdout
+        process.stdout.close()  # type: ignore[union-attr]
+        said = process.stderr.read().decode()  # type: ignore[union-attr]
+    return process.returncode, got, said
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="there is no such name")
+def test_names_of_standard_output_are_written_to(folder: Path) -> None:
+    code, got, said = piped("template", "figure1", "--out", "/dev/stdout")
+    assert code == 0, said
+    structure, _ = json.JSONDecoder().raw_decode(got.decode())  # what is said of it comes after
+    assert SPN.from_dict(structure).kernels
+
+
+def test_a_reader_that_leaves_is_no_success(folder: Path) -> None:
+    code, _, said = piped("fit", "data.csv", *FIT, "--out", "-", reader="true")
+    assert (code, said.splitlines()[-1]) == (
+        2,
+        "spnmkl: Standard output was closed by its reader before everything was written.",
+    )
+
+
+def test_a_file_keeps_who_may_read_it(run: Run) -> None:
+    for mode in (0o600, 0o640):
+        Path("m.spnmkl").touch()
+        Path("m.spnmkl").chmod(mode)
+        assert run("fit", "data.csv", *FIT, "--out", "m.spnmkl")[0] == 0
+        assert stat.S_IMODE(Path("m.spnmkl").stat().st_mode) == mode
+
+
+def test_a_choice_of_C_that_was_cut_says_so(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    choose = cli.choose_C
+
+    def cut(*given: Any, **more: Any) -> Any:
+        found = choose(*given, **more)
+        found.scores[0, 1:] = np.nan
+        found.scores[-1] = np.nan
+        return found
+
+    monkeypatch.setattr(cli, "choose_C", cut)
+    code, out, _ = run("fit", "data.csv", "--label", "y", "--structure", "flat", "--C", "cv", "--out", "m.spnmkl")
+    assert code == 0
+    assert "by cross-validation" in out and "; stopped by --max-time after " in out.splitlines()[0]
 
 
 def test_a_link_leads_to_its_file(run: Run, folder: Path) -> None:

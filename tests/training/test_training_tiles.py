@@ -11,6 +11,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from spnmkl import SPN, DataError, Kernel, KernelError, Product, Sum
 from spnmkl.circuit.source import MatrixSource, is_computed
 from spnmkl.data import Choices, Dataset, SplitSettings
+from spnmkl.runs import jobs as job_module
 from spnmkl.runs.explain import sample_paths, weights_table
 from spnmkl.runs.jobs import Job, Stopped
 from spnmkl.runs.kernel_views import kernel_image, projection
@@ -127,6 +128,7 @@ def test_a_stop_ends_it_soon(monkeypatch: pytest.MonkeyPatch, after: float) -> N
 def test_a_second_stop_does_without_the_scores(monkeypatch: pytest.MonkeyPatch) -> None:
     trainer, task = trainer_in_tiles(monkeypatch), Task(structure(), dataset(), Choices(), SPLIT)
     said: list[str] = []
+    monkeypatch.setattr(job_module, "SECOND_THOUGHT", -1.0)
 
     def stop_twice(job: Job[Run], words: str) -> None:
         said.append(words)
@@ -139,6 +141,22 @@ def test_a_second_stop_does_without_the_scores(monkeypatch: pytest.MonkeyPatch) 
     assert job.join(60)
     assert (job.state, job.result, job.error) == ("stopped", None, None)
     assert said[-1] == "scoring row 1 of 168"
+
+
+def test_a_double_click_on_stop_keeps_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    trainer, task = trainer_in_tiles(monkeypatch), Task(structure(), dataset(), Choices(), SPLIT)
+    say = Job.say
+
+    def stop_twice(job: Job[Run], words: str) -> None:
+        say(job, words)
+        if words.startswith("iteration"):
+            job.stop()
+            job.stop()
+
+    monkeypatch.setattr(Job, "say", stop_twice)
+    job = trainer.start("train", task, SETTINGS, lambda: True).job
+    assert job.join(60) and job.error is None
+    assert job.result is not None and job.result.solution.history
 
 
 def test_computing_in_tiles_can_be_stopped_before_its_end() -> None:
