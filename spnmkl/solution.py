@@ -110,7 +110,7 @@ class Certificate:
     gap: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Solution:
     """A trained combination. Holds no n×n matrix.
 
@@ -190,6 +190,14 @@ class Solution:
     def _repr_html_(self) -> str:
         """The drawing with its weights and the certificate, for notebooks."""
         return figure(self)
+
+    def __repr__(self) -> str:
+        """One line: the weights, α and history are asked for by name."""
+        kept = sum(weight > 0 for weight in self.beta.values())
+        return (
+            f"Solution({self.status}, objective={self.objective:.6g}, gap={self.gap:.2g}, "
+            f"{kept} of {len(self.beta)} weights above 0, {len(self.support)} support vectors)"
+        )
 
     @property
     def untried(self) -> bool:

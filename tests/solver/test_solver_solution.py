@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import FIGURE_1, case_of, random_case
+from cases import FIGURE_1, case_of, flat, random_case
 from oracles import Array, combined_kernel, sign_rows
 from random_structures import random_kernels
 from tolerances import ROUNDING
@@ -132,3 +132,10 @@ def test_later_changes_of_the_input_do_not_reach_it() -> None:
     before = solution.certify(case.kernels)
     y[:] = 1
     assert solution.certify(case.kernels) == before
+
+
+def test_a_solution_is_printed_in_one_line() -> None:
+    case = case_of(flat(4), C=3.0)
+    told = repr(solve(*case.posed, C=3.0))
+    assert told.startswith("Solution(optimal, objective=") and "of 4 weights above 0" in told
+    assert "\n" not in told and len(told) < 120
