@@ -20,6 +20,7 @@ from spnmkl.problem import Problem
 _EPS = float(np.finfo(float).eps)
 _USUAL_ROUNDING = 4 * _EPS  # of all that is summed: many numbers round up as often as down
 _SEEN_ROUNDING = 4.0  # times the largest difference between two orders of summation
+_LEAST_ROUNDING = 1 / 16  # of the usual one: two orders may agree by luck
 _NOTICED = 0.05  # of the tolerance: a loss of the bound to rounding that is worth twice the precision
 _ROUNDED = 1e-9  # of the objective: a bound above it by more is not its own rounding
 _unchecked = np.errstate(over="ignore", invalid="ignore", divide="ignore")  # we look at what comes out
@@ -150,7 +151,7 @@ def rounding_of_flows(problem: Problem, alpha: Floats, share: float | None = Non
 
 
 @_unchecked
-def _flows_without_rounding(problem: Problem, alpha: Floats, beta: Floats) -> Floats:
+def _flows_without_rounding(problem: Problem, alpha: Floats, beta: Floats, usual: Floats) -> Floats:
     """Quadratic flows that are not below the exact ones.
 
     Of products that is an estimate, which leaves out how entries of K are rounded themselves.
@@ -163,7 +164,7 @@ def _flows_without_rounding(problem: Problem, alpha: Floats, beta: Floats) -> Fl
     by_entry = quadratic_flows(problem, alpha, beta)
     by_row = W * np.einsum("tcn,cn->t", term_responses(circuit, W, problem.source, A, problem.n_threads), A) / 2
     seen = max(np.abs(by_entry - by_row).max(), -min(by_entry.min(), by_row.min(), 0.0))
-    return np.maximum(by_entry, by_row) + _SEEN_ROUNDING * seen
+    return np.maximum(by_entry, by_row) + np.maximum(_SEEN_ROUNDING * seen, _LEAST_ROUNDING * usual)
 
 
 def lower_bound(problem: Problem, found: Dual, objective: float, tol: float) -> float:
@@ -176,9 +177,10 @@ def lower_bound(problem: Problem, found: Dual, objective: float, tol: float) -> 
     alpha, witness, flows = found.alpha, found.witness, found.flows
     if flows is None or not (np.isfinite(found.value) and alpha.any()):
         return found.value
-    bound = dual_value(problem, alpha, witness, flows + rounding_of_flows(problem, alpha, _USUAL_ROUNDING)(witness))
+    usual = rounding_of_flows(problem, alpha, _USUAL_ROUNDING)(witness)
+    bound = dual_value(problem, alpha, witness, flows + usual)
     if bound < (1 - _NOTICED * tol) * found.value:
-        flows = _flows_without_rounding(problem, alpha, witness)
+        flows = _flows_without_rounding(problem, alpha, witness, usual)
         bound = max(bound, dual_value(problem, alpha, witness, flows))
     if bound > objective * (1 + _ROUNDED):
         least = dual_value(problem, alpha, witness, flows + rounding_of_flows(problem, alpha)(witness))

@@ -103,7 +103,8 @@ def test_rounding_of_products_is_seen_where_the_usual_one_would_hide_the_proof()
     hidden = dual_value(problem, found.alpha, found.witness, found.flows + usual)
     seen = lower_bound(problem, found, solution.objective, 1e-7)
     assert hidden < seen <= found.value
-    assert solution.certify(kernels).gap == pytest.approx(solution.gap, abs=1e-8)
+    # What is told again differs by rounding, of which the usual bound is a bound.
+    assert solution.certify(kernels).gap == pytest.approx(solution.gap, abs=1 - hidden / found.value)
 
 
 def changed_later(value: float) -> dict[str, Any]:
