@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel
+from tolerances import DECISION, WEIGHTS
 
 from spnmkl import SPN, DataError, Kernel, KernelError, Product, Sum
 from spnmkl.circuit.source import MatrixSource, is_computed
@@ -64,9 +65,12 @@ def test_the_same_comes_out(name: str) -> None:
     assert in_tiles.nbytes < in_memory.nbytes
     expected, found = train(in_memory, SETTINGS), train(in_tiles, SETTINGS)
     assert found.solution.status == expected.solution.status == "optimal"
-    assert found.solution.beta == pytest.approx(expected.solution.beta, rel=1e-5, abs=1e-8)
-    np.testing.assert_allclose(found.test_scores.decision, expected.test_scores.decision, atol=1e-5)
-    np.testing.assert_allclose(found.train_scores.decision, expected.train_scores.decision, atol=1e-5)
+    # Kernels that differ by rounding may lead another way to the optimum: each is as near to it as its gap says.
+    largest = max(expected.solution.beta.values())
+    assert found.solution.objective == pytest.approx(expected.solution.objective, rel=2 * SETTINGS.tol)
+    assert found.solution.beta == pytest.approx(expected.solution.beta, abs=WEIGHTS * largest)
+    np.testing.assert_allclose(found.test_scores.decision, expected.test_scores.decision, atol=DECISION)
+    np.testing.assert_allclose(found.train_scores.decision, expected.train_scores.decision, atol=DECISION)
     assert found.solution.certify(in_memory.source).gap == pytest.approx(found.solution.gap, abs=1e-9)
     assert (found.model is None) == ("given" in name)
 
