@@ -76,8 +76,7 @@ class _Descent:
     def __init__(self, problem: Problem, tol: float) -> None:
         self.problem, self.tol = problem, tol
         self.work, self.factors = SturdyWorkspace(problem), Factors(problem.pause)
-        found = problem.circuit.derivations.smallest_exponents()
-        least = np.array([float(found[v]) for v in problem.circuit.products])
+        least = problem.circuit.smallest_exponents
         self.alone = least >= problem.p - 1e-12
         self.r = np.minimum(1.0, np.maximum(problem.p, least))
         self.radius, self.accuracy = _FIRST_RADIUS, 3e-3
