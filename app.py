@@ -2,8 +2,8 @@
 
 import streamlit as st
 
+from spnmkl.ui.parts.session import FRONTEND, attach, boundary
 from spnmkl.ui.serve import warm_up
-from spnmkl.ui.session import FRONTEND, attach, boundary
 
 st.set_page_config(page_title="spnmkl", page_icon=str(FRONTEND / "icon.png"), layout="wide")
 page = st.navigation(

@@ -1,5 +1,5 @@
 """Compare with baselines."""
 
-from spnmkl.ui.compare_page import compare_page
+from spnmkl.ui.pages.compare.page import compare_page
 
 compare_page()

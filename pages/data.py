@@ -1,5 +1,5 @@
 """Bring the data."""
 
-from spnmkl.ui.data_page import data_page
+from spnmkl.ui.pages.data import data_page
 
 data_page()

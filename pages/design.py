@@ -1,8 +1,8 @@
 """Draw the structure."""
 
-from spnmkl.ui.canvas import load_library
-from spnmkl.ui.design import workbench
-from spnmkl.ui.exchange import exchange
+from spnmkl.ui.pages.design.exchange import exchange
+from spnmkl.ui.pages.design.page import workbench
+from spnmkl.ui.parts.canvas import load_library
 
 load_library()
 exchange()

@@ -1,5 +1,5 @@
 """Predict new rows."""
 
-from spnmkl.ui.predict_page import predict_page
+from spnmkl.ui.pages.predict import predict_page
 
 predict_page()

@@ -1,5 +1,5 @@
 """Compare runs, and keep them."""
 
-from spnmkl.ui.runs_page import runs_page
+from spnmkl.ui.pages.runs import runs_page
 
 runs_page()

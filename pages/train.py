@@ -1,7 +1,7 @@
 """Train, and watch."""
 
-from spnmkl.ui.canvas import load_library
-from spnmkl.ui.train_page import train_page
+from spnmkl.ui.pages.train import train_page
+from spnmkl.ui.parts.canvas import load_library
 
 load_library()
 train_page()

@@ -13,7 +13,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from spnmkl.data import SAMPLES, Choices, SplitSettings, load_sample
 from spnmkl.export.picture import to_png
-from spnmkl.runs.words import percent
+from spnmkl.reporting.endings import percent
 from spnmkl.training.prepared import prepare
 from spnmkl.training.settings import Settings
 from spnmkl.training.train import Run, train

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
-from spnmkl.arguments import command_parser
+from spnmkl.cli.arguments import command_parser
 from spnmkl.errors import ParameterError
 
 _TELL = {"-h", "--help", "--version"}
@@ -21,7 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.reconfigure(errors="backslashreplace")  # λ is not in every encoding
         with suppress(ParameterError):  # of a mistake before --help the command itself tells
             command_parser().parse_known_args(given)
-    from spnmkl.cli import main as run
+    from spnmkl.cli.commands import main as run
 
     return run(given)
 

@@ -25,7 +25,7 @@ def drawing(spn: SPN, beta: Mapping[str, float] | None = None) -> str | None:
 
 def figure(solution: Solution) -> str:
     """The drawing with the learned weights, and below it what is proved; the sentence alone for a large one."""
-    from spnmkl.report import certificate_sentence
+    from spnmkl.reporting.sentences import certificate_sentence
 
     svg = drawing(solution.spn, solution.beta)
     sentence = f"<figcaption>{escape(certificate_sentence(solution))}</figcaption>"

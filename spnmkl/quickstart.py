@@ -10,11 +10,11 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
 
 from spnmkl import SPN, Kernel, templates
-from spnmkl.cli import Progress
+from spnmkl.cli.commands import Progress
 from spnmkl.data import Preparation
 from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.inspection import heaviest_paths
-from spnmkl.report import accuracy_sentence, certificate_sentence, path_lines, weight_lines
+from spnmkl.reporting.sentences import accuracy_sentence, certificate_sentence, path_lines, weight_lines
 
 SIZE = ["radius", "perimeter", "area"]
 SURFACE = ["texture", "smoothness"]

@@ -6,7 +6,9 @@ import sys
 import pytest
 
 import spnmkl
-from spnmkl import arguments, cli, solvers
+from spnmkl import solvers
+from spnmkl.cli import arguments
+from spnmkl.cli import commands as cli
 
 HEAVY = ("numpy", "scipy", "sklearn", "numba", "pandas", "networkx", "altair", "streamlit")
 DOOR = "from contextlib import suppress\nfrom spnmkl.__main__ import main\n"

@@ -8,7 +8,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from spnmkl.arguments import command_parser
+from spnmkl.cli.arguments import command_parser
 
 
 class Commands(SphinxDirective):

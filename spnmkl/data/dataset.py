@@ -15,9 +15,9 @@ from spnmkl.data.columns import numeric_columns
 from spnmkl.data.filling import SEPARATOR, fill_kernels, fill_template, group_by_prefix
 from spnmkl.data.options import ID_NAMES, LABEL_NAMES
 from spnmkl.data.table import check_columns, read_labels
-from spnmkl.data.words import counted, quoted
 from spnmkl.errors import DataError
 from spnmkl.structure import SPN, Kernel
+from spnmkl.wording import counted, quoted
 
 Views = Mapping[str, tuple[str, ...]]
 

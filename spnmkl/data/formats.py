@@ -21,8 +21,8 @@ from sklearn.datasets import load_svmlight_file
 from spnmkl.data import unpacking
 from spnmkl.data.options import decode, guess_encoding
 from spnmkl.data.unpacking import check_shape, check_unpacked, damaged
-from spnmkl.data.words import name_some, quoted
 from spnmkl.errors import DataError
+from spnmkl.wording import name_some, quoted
 
 MAX_EXCEL_CELLS = 2_000_000
 _LETTER_BYTES = 4  # that a letter takes while text is put together and parsed

@@ -17,8 +17,8 @@ from spnmkl.data.options import ID_NAMES
 from spnmkl.data.reading import Table
 from spnmkl.data.table import check_columns
 from spnmkl.data.text_table import unique_names
-from spnmkl.data.words import counted, name_some, quoted
 from spnmkl.errors import DataError
+from spnmkl.wording import counted, name_some, quoted
 
 How = Literal["id", "rows"]
 

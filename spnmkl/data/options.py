@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice, takewhile
 
-from spnmkl.data.words import quoted
 from spnmkl.errors import DataError
+from spnmkl.wording import quoted
 
 Row = list[str]
 

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from pandas.api.types import is_numeric_dtype
 
 from spnmkl.data.columns import as_text, numeric_columns
-from spnmkl.data.words import counted, listed, name_some, quoted, suggestion
 from spnmkl.errors import DataError
 from spnmkl.structure import SPN
+from spnmkl.wording import counted, listed, name_some, quoted, suggestion
 
 Numeric = Literal["standardize", "as is"]
 Missing = Literal["refuse", "mean", "median", "drop rows", "drop columns"]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from spnmkl.data.columns import numeric_columns
 from spnmkl.data.dataset import Dataset
 from spnmkl.data.preparation import LARGEST, Choices
-from spnmkl.data.words import counted, name_some, quoted
+from spnmkl.wording import counted, name_some, quoted
 
 _MOSTLY_NUMBERS = 0.8
 _LOOKED_AT = 50

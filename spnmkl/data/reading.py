@@ -11,9 +11,9 @@ from spnmkl.data import formats
 from spnmkl.data.options import ReadOptions, guess_text
 from spnmkl.data.text_table import guess, parse_text, read_text, transposed, unique_names, writing
 from spnmkl.data.unpacking import Kind, check_shape, stem, unpack
-from spnmkl.data.words import counted, name_some, quoted
 from spnmkl.errors import DataError
 from spnmkl.structure.text import shortened
+from spnmkl.wording import counted, name_some, quoted
 
 _SETTINGS: dict[Kind, tuple[str, ...]] = {
     "text": ("skip", "separator", "decimal", "encoding", "header", "missing", "transpose"),

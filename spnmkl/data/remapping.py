@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from spnmkl.data.dataset import Dataset
-from spnmkl.data.words import counted
 from spnmkl.structure import SPN
+from spnmkl.wording import counted
 
 ALIKE = "the columns with the most similar names"
 _MOST_COMPARED = 200_000  # pairs of names; of more only those that differ in signs and capitals are found

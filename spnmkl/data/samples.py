@@ -12,9 +12,9 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 
 from spnmkl.data.dataset import Dataset
 from spnmkl.data.reading import read_file
-from spnmkl.data.words import quoted
 from spnmkl.errors import DataError
 from spnmkl.structure import SPN
+from spnmkl.wording import quoted
 
 _PACKAGE = Path(__file__).parents[1]
 _DIGITS = 500

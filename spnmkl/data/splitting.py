@@ -12,8 +12,8 @@ from sklearn.model_selection import GroupShuffleSplit, train_test_split
 
 from spnmkl.data.dataset import Dataset
 from spnmkl.data.table import check_columns
-from spnmkl.data.words import counted, quoted
 from spnmkl.errors import DataError
+from spnmkl.wording import counted, quoted
 
 _DRAWS = 100
 

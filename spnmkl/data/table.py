@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from pandas.api.types import is_float_dtype
 
 from spnmkl.data.reading import Table, guess_options, read_file
-from spnmkl.data.words import counted, name_some, quoted, suggestion
 from spnmkl.errors import DataError
+from spnmkl.wording import counted, name_some, quoted, suggestion
 
 
 def read_table(path: str | Path, text_columns: Collection[str] = (), skip: int | None = None) -> pd.DataFrame:

@@ -16,8 +16,8 @@ from pandas.api.types import infer_dtype, is_numeric_dtype
 
 from spnmkl.data.options import SEPARATOR_WORDS, ReadOptions, below, decode, guess_encoding, guess_text, numbered_rows
 from spnmkl.data.unpacking import check_shape
-from spnmkl.data.words import counted, quoted
 from spnmkl.errors import DataError
+from spnmkl.wording import counted, quoted
 
 
 def guess(name: str, data: bytes, skip: int | None = None) -> tuple[str, ReadOptions]:

@@ -9,8 +9,8 @@ import zlib
 from pathlib import PurePath
 from typing import Literal
 
-from spnmkl.data.words import counted, quoted
 from spnmkl.errors import DataError
+from spnmkl.wording import counted, quoted
 
 Kind = Literal["text", "excel", "parquet", "arff", "svmlight", "npz", "mat"]
 

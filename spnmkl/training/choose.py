@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spnmkl.data.words import counted, quoted
 from spnmkl.errors import DataError, ParameterError
 from spnmkl.kernels.tiles import matrix_bytes
 from spnmkl.selection import (
@@ -21,6 +20,7 @@ from spnmkl.selection import (
 from spnmkl.training.prepared import Prepared
 from spnmkl.training.room import memory_text
 from spnmkl.training.settings import Settings
+from spnmkl.wording import counted, quoted
 
 Progress = Callable[[PathPoint], object]
 FOLDS = 5

@@ -19,13 +19,13 @@ from spnmkl.data import Preparation, Table, guess_options, read_file
 from spnmkl.data.columns import as_text
 from spnmkl.data.options import ID_NAMES, ReadOptions
 from spnmkl.data.preparation import CodedColumn, OneHotColumn
-from spnmkl.data.words import counted, listed, name_some, quoted
 from spnmkl.errors import DataError, ModelFileError
 from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.model_file import load_model
 from spnmkl.problem import answers
 from spnmkl.training.scores import Scores, score
 from spnmkl.training.train import Run, used_columns
+from spnmkl.wording import counted, listed, name_some, quoted
 
 PIECE_ROWS = 2_000
 MOST_IDS = 3

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from spnmkl.circuit.program import Floats
 from spnmkl.circuit.source import KernelSource, MatrixSource
 from spnmkl.data import Choices, Dataset, Preparation, Split, SplitSettings, identifiers, split_rows
-from spnmkl.data.words import counted, name_some, quoted
 from spnmkl.errors import DataError, KernelError
 from spnmkl.kernels import CrossSource, FittedKernel, check_matrix, cross_kernels
 from spnmkl.kernels.joined import joined
 from spnmkl.structure import SPN
 from spnmkl.threads import single_threaded_blas
 from spnmkl.training.learn import TrainingKernels, training_kernels
+from spnmkl.wording import counted, name_some, quoted
 
 Tick = Callable[[str], object]
 Rows = NDArray[np.intp]

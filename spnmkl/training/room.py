@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from spnmkl.circuit.program import compile_circuit
-from spnmkl.data.words import counted
 from spnmkl.kernels.matrices import PSD_ROWS
 from spnmkl.memory import kernel_bytes
 from spnmkl.selection import fold_bytes, folds_at_once
 from spnmkl.structure import SPN
 from spnmkl.threads import default_threads
+from spnmkl.wording import counted
 
 _ITEM = 8  # bytes of a number
 _ROOM = 0.9  # of the free memory may be used

@@ -12,9 +12,9 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from spnmkl.circuit.program import Floats
-from spnmkl.data.words import counted, quoted
 from spnmkl.errors import DataError
 from spnmkl.problem import answers
+from spnmkl.wording import counted, quoted
 
 Z = 1.959963984540054  # 97.5 % of the standard normal distribution lie below it
 # The columns of `Scores.roc`.

@@ -1,1 +1,1 @@
-"""The app: state, store, canvas and the parts of its pages. The only package that imports Streamlit."""
+"""The app. `state` is what a tab works on, `parts` are widgets of several pages, `pages` has one function a page."""

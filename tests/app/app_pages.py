@@ -8,10 +8,10 @@ from streamlit.testing.v1 import AppTest
 from spnmkl.data import Dataset
 from spnmkl.structure import SPN
 from spnmkl.training.settings import Settings
-from spnmkl.ui.activity import Trainer
-from spnmkl.ui.canvas import KEY
-from spnmkl.ui.drawing import placed
-from spnmkl.ui.store import Workspace
+from spnmkl.ui.parts.canvas import KEY
+from spnmkl.ui.state.activity import Trainer
+from spnmkl.ui.state.drawing import placed
+from spnmkl.ui.state.store import Workspace
 
 Downloads = dict[str, bytes]
 APP = Path(__file__).parents[2] / "app.py"

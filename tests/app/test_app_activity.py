@@ -4,8 +4,8 @@ import pytest
 
 from spnmkl.data import Choices, Dataset, SplitSettings, load_sample
 from spnmkl.structure import SPN, Kernel, Product, Sum
-from spnmkl.ui import activity
-from spnmkl.ui.activity import Task, Trainer
+from spnmkl.ui.state import activity
+from spnmkl.ui.state.activity import Task, Trainer
 
 
 def task(dataset: Dataset | None = None) -> Task:

@@ -14,14 +14,14 @@ from streamlit.testing.v1 import AppTest
 
 from spnmkl import Kernel
 from spnmkl.data import load_sample
-from spnmkl.runs import lesson as lesson_module
-from spnmkl.runs.contest import Contest, Entry, Plan, Portrait, compete
-from spnmkl.runs.entrants import OWN, entrants
-from spnmkl.runs.project_file import load_project
+from spnmkl.project.project_file import load_project
 from spnmkl.structure import templates
+from spnmkl.study import lesson as lesson_module
+from spnmkl.study.contest import Contest, Entry, Plan, Portrait, compete
+from spnmkl.study.entrants import OWN, entrants
 from spnmkl.training.settings import Settings
-from spnmkl.ui import compare_page
-from spnmkl.ui.project import packed, replaced_words
+from spnmkl.ui.pages.compare import page as compare_page
+from spnmkl.ui.parts.project import packed, replaced_words
 
 START = compare_page.START
 QUICK = Plan(folds=3, inner=2, points=1)
@@ -111,7 +111,7 @@ def test_a_comparison_that_was_stopped_keeps_its_folds(page: AppTest, monkeypatc
             time.sleep(0.01)
             given[5]("still at it")
 
-    monkeypatch.setattr("spnmkl.ui.activity.compete", endless)
+    monkeypatch.setattr("spnmkl.ui.state.activity.compete", endless)
     trainer = work(page).trainer
     fine(button(page, START).click().run())  # type: ignore[attr-defined]
     assert trainer.activity is not None

@@ -13,11 +13,11 @@ from app_pages import Downloads, bring, fine, labelled, opened, texts, use_templ
 from streamlit.testing.v1 import AppTest
 
 from spnmkl.data import SAMPLES, Choices, Dataset, SplitSettings, load_sample, split_rows
-from spnmkl.runs.project_file import load_project, save_project
+from spnmkl.project.project_file import load_project, save_project
 from spnmkl.structure.layout import unplaced
 from spnmkl.training.settings import Settings
-from spnmkl.ui.project import open_project
-from spnmkl.ui.store import Comparing
+from spnmkl.ui.parts.project import open_project
+from spnmkl.ui.state.store import Comparing
 
 MESSY = (
     "\ufeffPatient;Größe;Gewicht;<script>alert(1)</script>;Diagnose\r\n"

@@ -12,7 +12,7 @@ from spnmkl.inspection import heaviest_paths
 from spnmkl.kernels import validate_kernels
 from spnmkl.structure import SPN, Kernel, Product, Sum, templates
 from spnmkl.structure.templates import TEMPLATES
-from spnmkl.ui.opening import opening_structure
+from spnmkl.ui.state.opening import opening_structure
 
 HOSTILE = """<script>alert("x")</script> 'quoted' 🧬 `code` $x^2$ [a](b) """
 
@@ -387,7 +387,7 @@ def test_the_error_of_a_page_is_an_apology(at: AppTest, monkeypatch: pytest.Monk
     def broken(*_: object) -> None:
         raise ZeroDivisionError("secret")
 
-    monkeypatch.setattr("spnmkl.ui.design.show_formula", broken)
+    monkeypatch.setattr("spnmkl.ui.pages.design.page.show_formula", broken)
     show(at, "Formula")
     assert not at.exception
     assert [error.value for error in at.error] == [

@@ -13,8 +13,8 @@ from random_structures import random_structure
 from spnmkl.errors import StructureError
 from spnmkl.structure import SPN, Kernel, Product, Sum, templates
 from spnmkl.structure.paths import drawn_path
-from spnmkl.ui.drawing import MAX_CANVAS_NODES, MAX_HISTORY, Drawing, placed
-from spnmkl.ui.exchange import structure_from_tables
+from spnmkl.ui.pages.design.exchange import structure_from_tables
+from spnmkl.ui.state.drawing import MAX_CANVAS_NODES, MAX_HISTORY, Drawing, placed
 
 
 def small() -> SPN:

@@ -8,10 +8,10 @@ from app_pages import bring, dialog, fine, opened, send, work
 from spnmkl.data import load_sample
 from spnmkl.export.picture import to_svg
 from spnmkl.structure import SPN, Kernel, Product, Sum
-from spnmkl.ui.comparing import picture
-from spnmkl.ui.drawing import placed
-from spnmkl.ui.exchange import _preview, filled_template
-from spnmkl.ui.inspected import node_names
+from spnmkl.ui.pages.design.exchange import _preview, filled_template
+from spnmkl.ui.pages.inspect.inspected import node_names
+from spnmkl.ui.parts.runs_beside import picture
+from spnmkl.ui.state.drawing import placed
 
 MARKUP = "a` ![x](https://example.org/p.png)"
 

@@ -24,9 +24,9 @@ from spnmkl.training.choose import choose_C
 from spnmkl.training.prepared import Prepared, prepare
 from spnmkl.training.settings import Settings
 from spnmkl.training.train import Run, train
-from spnmkl.ui.activity import Task
-from spnmkl.ui.drawing import placed
-from spnmkl.ui.opening import opening_structure
+from spnmkl.ui.state.activity import Task
+from spnmkl.ui.state.drawing import placed
+from spnmkl.ui.state.opening import opening_structure
 
 # What each tab says of any run.
 SAYS = {

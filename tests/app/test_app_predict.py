@@ -10,7 +10,7 @@ from app_pages import Downloads, bring, fine, labelled, opened, texts, train, wo
 from streamlit.testing.v1 import AppTest
 
 from spnmkl import SPN, Kernel, Product, SPNMKLClassifier, Sum
-from spnmkl.cli import main
+from spnmkl.cli.commands import main
 from spnmkl.data import Choices, Dataset, load_sample
 from spnmkl.training.predict import PIECE_ROWS
 
@@ -187,7 +187,7 @@ def test_another_file_of_rows_is_read_in_its_own_way(at: AppTest) -> None:
 
 
 def test_how_a_run_ended_is_shown_as_text(at: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spnmkl.ui.predict_page.ending_text", lambda run: "[here](https://example.org)")
+    monkeypatch.setattr("spnmkl.ui.pages.predict.ending_text", lambda run: "[here](https://example.org)")
     assert "\\[here\\]\\(https" in texts(at.run())
 
 

@@ -7,9 +7,9 @@ from app_pages import opened, work
 
 from spnmkl.data import Dataset, load_sample
 from spnmkl.structure import SPN, Kernel, Product
-from spnmkl.ui import store as store_module
-from spnmkl.ui.drawing import Drawing
-from spnmkl.ui.store import EXPIRY_SECONDS, MAX_WORKSPACES, STORE, Store, Workspace
+from spnmkl.ui.state import store as store_module
+from spnmkl.ui.state.drawing import Drawing
+from spnmkl.ui.state.store import EXPIRY_SECONDS, MAX_WORKSPACES, STORE, Store, Workspace
 
 WINE = load_sample("wine")
 

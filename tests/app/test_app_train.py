@@ -13,13 +13,14 @@ from streamlit.testing.v1 import AppTest
 
 from spnmkl import SPNMKLClassifier
 from spnmkl.data import Dataset, Preparation, Split, load_sample, split_rows
-from spnmkl.runs.words import methods, pruned_means, pruning
+from spnmkl.reporting.endings import methods, pruned_means, pruning
 from spnmkl.structure import SPN, Kernel, Product, Sum, templates
 from spnmkl.training.settings import Settings
-from spnmkl.ui import following, train_page
-from spnmkl.ui.activity import Kind
-from spnmkl.ui.store import Workspace
-from spnmkl.ui.words import plain
+from spnmkl.ui.pages import train as train_page
+from spnmkl.ui.parts import following
+from spnmkl.ui.parts.words import plain
+from spnmkl.ui.state.activity import Kind
+from spnmkl.ui.state.store import Workspace
 
 
 @pytest.fixture
@@ -225,8 +226,8 @@ def test_data_without_a_label_lead_to_data(at: AppTest) -> None:
 
 
 def test_what_does_not_fit_into_memory_is_refused(at: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spnmkl.ui.train_page.available_memory", lambda: 1_000_000)
-    monkeypatch.setattr("spnmkl.ui.train_page.kept_bytes", lambda: 0)
+    monkeypatch.setattr("spnmkl.ui.pages.train.available_memory", lambda: 1_000_000)
+    monkeypatch.setattr("spnmkl.ui.pages.train.kept_bytes", lambda: 0)
     at.run()
     assert labelled(at.button, "Train").disabled
     assert "would fit" in at.error[0].value
@@ -308,8 +309,8 @@ def test_a_search_belongs_to_its_own_data(at: AppTest) -> None:
 def test_kernels_in_memory_do_not_count_against_a_training(at: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     press(at, "Train")
     held = work(at).trainer.prepared(work(at).task).nbytes
-    monkeypatch.setattr("spnmkl.ui.train_page.available_memory", lambda: 6_000_000)
-    monkeypatch.setattr("spnmkl.ui.train_page.kept_bytes", lambda: 20_000_000)
+    monkeypatch.setattr("spnmkl.ui.pages.train.available_memory", lambda: 6_000_000)
+    monkeypatch.setattr("spnmkl.ui.pages.train.kept_bytes", lambda: 20_000_000)
     assert held > 6_000_000
     at.run()
     assert not labelled(at.button, "Train").disabled

@@ -7,8 +7,8 @@ from app_pages import fine, labelled, opened, texts, work
 from streamlit.testing.v1 import AppTest
 
 from spnmkl.data import Joining
-from spnmkl.ui import brought
-from spnmkl.ui.brought import Brought, KeptFile
+from spnmkl.ui.state import brought
+from spnmkl.ui.state.brought import Brought, KeptFile
 
 TABLE = b"a;b;label\n1,5;2;x\n2,5;3;y\n3,5;4;x\n4,5;5;y\n"
 WORDS = ["1,5", "2,5", "3,5", "4,5"]

@@ -16,7 +16,8 @@ import pandas as pd
 import pytest
 
 import spnmkl
-from spnmkl import SPN, Kernel, Product, Sum, cli, quickstart
+from spnmkl import SPN, Kernel, Product, Sum, quickstart
+from spnmkl.cli import commands as cli
 from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.model_file import load_model, save_model
 from spnmkl.structure.templates import TEMPLATES

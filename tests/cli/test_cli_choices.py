@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from spnmkl import cli
+from spnmkl.cli import commands as cli
 from spnmkl.data import Choices, Dataset, SplitSettings
 from spnmkl.model_file import load_model
 from spnmkl.training.choose import choose_C

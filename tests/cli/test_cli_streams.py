@@ -14,7 +14,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from spnmkl import SPN, Kernel, Product, Sum, cli
+from spnmkl import SPN, Kernel, Product, Sum
+from spnmkl.cli import commands as cli
 from spnmkl.model_file import load_model
 
 Run = Callable[..., tuple[int, str, str]]

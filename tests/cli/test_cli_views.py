@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from spnmkl import SPN, cli
+from spnmkl import SPN
+from spnmkl.cli import commands as cli
 from spnmkl.data import Choices, Dataset, SplitSettings
 from spnmkl.training.prepared import prepare
 from spnmkl.training.settings import Settings

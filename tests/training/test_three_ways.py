@@ -10,14 +10,14 @@ import pandas as pd
 import pytest
 
 from spnmkl import SPN, Kernel, Product, SPNMKLClassifier, Sum
-from spnmkl.cli import main
+from spnmkl.cli.commands import main
 from spnmkl.data import Choices, Dataset, Joining, Preparation, SplitSettings, join_files, read_file
 from spnmkl.training.bring import guessed_dataset
 from spnmkl.training.predict import Predictor
 from spnmkl.training.settings import Settings
 from spnmkl.training.train import Run
-from spnmkl.ui import activity
-from spnmkl.ui.activity import Task, Trainer
+from spnmkl.ui.state import activity
+from spnmkl.ui.state.activity import Task, Trainer
 
 SPLIT = SplitSettings(0.3, 5)
 COLUMNS = ["a__1", "a__2", "b__1", "b__2"]

@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 
 from spnmkl import SPN, Kernel, Product, SPNMKLClassifier, Sum
-from spnmkl.cli import main
+from spnmkl.cli.commands import main
 from spnmkl.data import Choices, Dataset, SplitSettings, load_sample
 from spnmkl.errors import SPNMKLError
-from spnmkl.runs.stored_run import model_bytes
+from spnmkl.project.stored_run import model_bytes
 from spnmkl.training import predict
 from spnmkl.training.predict import Predictor
 from spnmkl.training.prepared import prepare

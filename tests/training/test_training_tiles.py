@@ -12,17 +12,17 @@ from tolerances import DECISION, WEIGHTS
 from spnmkl import SPN, DataError, Kernel, KernelError, Product, Sum
 from spnmkl.circuit.source import MatrixSource, is_computed
 from spnmkl.data import Choices, Dataset, SplitSettings
-from spnmkl.runs import jobs as job_module
-from spnmkl.runs.explain import sample_paths, weights_table
-from spnmkl.runs.jobs import Job, Stopped
-from spnmkl.runs.kernel_views import kernel_image, projection
-from spnmkl.runs.what_if import what_if
+from spnmkl.reporting.explain import sample_paths, weights_table
+from spnmkl.reporting.kernel_views import kernel_image, projection
+from spnmkl.reporting.what_if import what_if
 from spnmkl.training.choose import choose_C, trace_C
 from spnmkl.training.prepared import Prepared, prepare
 from spnmkl.training.settings import Settings
 from spnmkl.training.train import Run, closed, train
-from spnmkl.ui import activity
-from spnmkl.ui.activity import Task, Trainer
+from spnmkl.ui.state import activity
+from spnmkl.ui.state import jobs as job_module
+from spnmkl.ui.state.activity import Task, Trainer
+from spnmkl.ui.state.jobs import Job, Stopped
 
 SPLIT = SplitSettings(0.3, 1)
 SETTINGS = Settings(C=3.0, tol=1e-6)

@@ -13,7 +13,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.metrics.pairwise import rbf_kernel
 
 from spnmkl import SPN, Kernel, Product, SPNMKLClassifier, Sum, solve
-from spnmkl.cli import main
+from spnmkl.cli.commands import main
 from spnmkl.data import Choices, Dataset, Preparation, SplitSettings, load_sample, split_rows
 from spnmkl.selection import cross_validate_C, regularization_path
 from spnmkl.training.choose import choose_C, trace_C

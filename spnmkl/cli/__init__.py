@@ -1,0 +1,1 @@
+"""The command line: its arguments, its commands, and what the terminal shows."""

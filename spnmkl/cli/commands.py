@@ -1,0 +1,390 @@
+"""The command line: fit, predict, inspect, validate, template, app. Everything it does is a call of the library.
+
+The exit code tells how ``spnmkl fit`` ended (`arguments.FIT_EXITS`); the other commands return 0, 2 or 130,
+``validate`` 2 for errors found.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TextIO
+
+import numpy as np
+import pandas as pd
+from sklearn.utils._param_validation import InvalidParameterError
+
+from spnmkl.cli.arguments import command_parser
+from spnmkl.cli.terminal import Progress, stop_on_interrupt, tell, warnings_as_sentences
+from spnmkl.data import (
+    Choices,
+    Dataset,
+    Joined,
+    Joining,
+    SplitSettings,
+    Table,
+    fill_template,
+    headed_table,
+    join_tables,
+    left_out,
+    load_table,
+    refuse_missing,
+)
+from spnmkl.errors import DataError, KernelError, ParameterError, SPNMKLError, StructureError
+from spnmkl.estimator import SPNMKLClassifier
+from spnmkl.inspection import heaviest_paths
+from spnmkl.launch import run_app
+from spnmkl.model_file import load_model, save_model
+from spnmkl.reporting.sentences import (
+    accuracy_sentence,
+    certificate_sentence,
+    count_text,
+    inspection_lines,
+    summary,
+    weight_lines,
+)
+from spnmkl.solution import Record
+from spnmkl.solvers.deadline import Deadline
+from spnmkl.structure import SPN
+from spnmkl.structure.templates import TEMPLATES
+from spnmkl.training.bring import chosen_dataset, filled_template
+from spnmkl.training.checks import all_issues, errors
+from spnmkl.training.choose import choose_C, nothing_done
+from spnmkl.training.predict import Predictor
+from spnmkl.training.prepared import Prepared, prepare
+from spnmkl.training.scores import share_right
+from spnmkl.training.settings import Settings
+from spnmkl.training.train import Trained, learn_weights
+from spnmkl.wording import counted
+from spnmkl.writing import replaced
+
+EXIT_CODES = {"optimal": 0, "stationary": 3, "iteration_limit": 4, "precision": 4, "interrupted": 5, "time_limit": 6}
+BAD_INPUT, ABORTED = 2, 130
+MOST_WEIGHTS = 30
+STANDARD = "-"  # standard input or output in the place of a file
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # β and ≤ are not in every encoding
+    try:
+        parser = command_parser(COMMANDS)
+        args, more = parser.parse_known_args(arguments)
+        if args.run is _app:
+            return run_app(more)
+        if more:
+            parser.error(f"unrecognized arguments: {' '.join(more)}")
+        code = args.run(args)
+        sys.stdout.flush()
+        return code
+    except (SPNMKLError, InvalidParameterError) as error:
+        return _refuse(str(error))
+    except BrokenPipeError:
+        # The reader of a pipe has seen enough; what is left must not be flushed into it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        return _refuse(f"{error.strerror or error}: {error.filename}" if error.filename else str(error))
+    except MemoryError:
+        return _refuse("There is not enough memory; use fewer rows or kernels.")
+    except KeyboardInterrupt:
+        print("spnmkl: interrupted.", file=sys.stderr)
+        return ABORTED
+
+
+def _refuse(sentence: str) -> int:
+    print(f"spnmkl: {sentence}", file=sys.stderr)
+    return BAD_INPUT
+
+
+def _app(args: argparse.Namespace) -> int:
+    return run_app()
+
+
+def _fit(args: argparse.Namespace) -> int:
+    out = _target(args.out, *args.data, *([] if args.structure in TEMPLATES else [args.structure]))
+    _read_once(*args.data, args.structure)
+    settings, choices, split = _asked(args)
+    dataset = _training_set(args, choices)
+    spn = _structure(args.structure, dataset, choices, split)
+    started = time.perf_counter()
+    progress = Progress(sys.stderr, args.progress or (sys.stderr.isatty() and not args.quiet))
+    said: list[str] = []
+    begun = threading.Event()
+
+    def follow(record: Record) -> bool:
+        begun.set()
+        return progress(record)
+
+    with stop_on_interrupt(begun.is_set) as stop, warnings_as_sentences():
+        prepared = prepare(spn, dataset, choices, split, progress.say, max_memory=args.max_memory)
+        if args.C == "cv":
+            deadline = Deadline(settings.max_time)
+            settings, chosen = _chosen(prepared, settings, args.threads, progress)
+            settings = replace(settings, max_time=deadline.left)
+            said.append(chosen)
+        trained = learn_weights(prepared, settings, follow, args.threads, stop.is_set, warn=True)
+        progress.close()
+    assert trained.model is not None
+    trained.model.set_params(max_time=args.max_time)
+    if out is None:
+        with _written(out) as file:
+            save_model(trained.model, file)
+    else:
+        save_model(trained.model, out)
+    if not args.quiet:
+        said += _outcome(trained, prepared, args.threads)
+        n = counted(len(trained.solution.history), "iteration")
+        where = "" if out is None else f", saved as {out}"
+        said.append(f"{n} in {time.perf_counter() - started:.1f} s{where}")
+        print("\n".join(said), file=sys.stderr if out is None else sys.stdout)
+    return EXIT_CODES[trained.solution.status]
+
+
+def _training_set(args: argparse.Namespace, choices: Choices) -> Dataset:
+    """The tables to learn from; what is left out of them is said, and missing values are refused unless chosen."""
+    dataset = _dataset(args)
+    for note in left_out(dataset, choices):
+        tell(note)
+    if choices.missing == "refuse":
+        advice = "fill them with --missing mean or median, or leave them out with --missing drop-rows or drop-columns"
+        refuse_missing(dataset.labelled_table.frame[list(dataset.features)], advice)
+    return dataset
+
+
+def _asked(args: argparse.Namespace) -> tuple[Settings, Choices, SplitSettings]:
+    settings = Settings(
+        C=1.0 if args.C == "cv" else args.C,
+        lam=args.lam,
+        p=args.p,
+        solver=args.solver,
+        tol=args.tol,
+        max_iter=args.max_iter,
+        max_time=args.max_time,
+        class_weight=args.class_weight,
+    )
+    choices = Choices("standardize" if args.standardize else "as is", args.missing.replace("-", " "), args.text)
+    return settings, choices, SplitSettings(args.test_share or 0.0, args.seed)
+
+
+def _chosen(prepared: Prepared, settings: Settings, threads: int | None, progress: Progress) -> tuple[Settings, str]:
+    """The settings with the C of the best accuracy on held-out folds, and that C in words."""
+    found = choose_C(prepared, settings, callback=progress.follow, n_threads=threads)
+    if not found.best_C > 0:
+        raise nothing_done(settings, "allow more with --max-time")
+    done = np.isfinite(found.scores)
+    best = share_right(float(found.mean[found.best_C == found.C][0]))
+    folds = counted(int(done[found.best_C == found.C].sum()), "fold")
+    cut = "" if done.all() else f"; stopped by --max-time after {done.sum()} of {counted(done.size, 'training')}"
+    said = f"C = {found.best_C:.4g} by cross-validation: {best} right on {folds}{cut}"
+    return replace(settings, C=found.best_C), said
+
+
+def _outcome(trained: Trained, prepared: Prepared, threads: int | None) -> list[str]:
+    solution = trained.solution
+    train = trained.train_scores(prepared, threads)
+    lines = [certificate_sentence(solution), accuracy_sentence("training accuracy", train.predicted, train.y)]
+    if len(prepared.test):
+        lines.append(trained.test_scores(prepared, threads).sentence())
+    return lines + weight_lines(solution, MOST_WEIGHTS)
+
+
+def _dataset(args: argparse.Namespace, say: bool = True) -> Dataset:
+    """The tables as one data set; what was left out is said on stderr."""
+    found, id_column = _joined(args)
+    ignored = [*args.ignore, *filter(None, [id_column])]
+    kept = getattr(args, "keep", [])
+    name = Path(args.data[0]).name if len(args.data) == 1 else counted(len(args.data), "file")
+    dataset = chosen_dataset(name, found, args.label, group=getattr(args, "group", None), ignored=ignored, kept=kept)
+    for column in dataset.ignored if say else ():
+        if column not in ignored:
+            tell(f"Column {column!r} only tells rows apart and is left out; --keep it to use it.")
+    return dataset
+
+
+def _joined(args: argparse.Namespace, text_columns: Sequence[str] = ()) -> tuple[Joined, str | None]:
+    """The table, or several joined, and the column by which they were."""
+    joining = Joining("rows" if args.by_order else "id", args.id)
+    found, id_column = join_tables([_table(given, text_columns, args.skip_lines) for given in args.data], joining)
+    for note in found.notes:
+        tell(note)
+    return found, id_column
+
+
+def _table(given: str, text_columns: Sequence[str], skip: int | None) -> Table:
+    if given == STANDARD:
+        return headed_table("stdin", sys.stdin.buffer.read(), text_columns, skip)
+    return load_table(given, text_columns, skip)
+
+
+def _structure(given: str, dataset: Dataset, choices: Choices, split: SplitSettings) -> SPN:
+    """A structure file, or a template by name filled with the columns."""
+    if given not in {*TEMPLATES, STANDARD} and not Path(given).exists() and Path(given).suffix != ".json":
+        raise StructureError(f"There is no file or template {given!r}; the templates are {', '.join(TEMPLATES)}.")
+    spn = filled_template(given, dataset, choices, split) if given in TEMPLATES else _read_spn(given)
+    for leaf in spn.kernels:
+        if spn.spec(leaf).kernel == "precomputed":
+            raise KernelError(
+                f"Leaf {spn.label(leaf)!r} is precomputed, but a model that predicts new rows computes its kernels "
+                "from columns; use such kernels, or pass matrices to spnmkl.solve in Python."
+            )
+    return spn
+
+
+def _predict(args: argparse.Namespace) -> int:
+    out = _target(args.out or STANDARD, *args.data, args.model)
+    _read_once(args.model, *args.data)
+    predictor = Predictor.of_model(Path(args.model).name, _read_model(args.model))
+    found, id_column = _joined(args, predictor.needed.text)
+    predictions = predictor.predict(predictor.match(found.frame))
+    for note in predictions.notes:
+        tell(note)
+    ids = {} if id_column is None else {id_column: found.frame[id_column]}
+    columns = ["prediction", *predictor.score_names] if args.scores else ["prediction"]
+    with _written(out) as file:
+        pd.DataFrame({**ids, **predictions.table[columns]}).to_csv(file, index=False)
+    return 0
+
+
+def _inspect(args: argparse.Namespace) -> int:
+    model = _read_model(args.model)
+    paths = heaviest_paths(model.solution_, args.paths)
+    if args.json:
+        print(json.dumps(summary(model, paths), indent=2, ensure_ascii=False, allow_nan=False))
+    else:
+        print("\n".join(inspection_lines(model, paths)))
+    return 0
+
+
+def _validate(args: argparse.Namespace) -> int:
+    out = _target(args.repair or STANDARD)
+    # Where the repaired structure goes to standard output, words go beside it.
+    stream = sys.stderr if args.repair == STANDARD else sys.stdout
+    spn = _read_spn(args.structure)
+    issues = all_issues(spn)
+    for issue in issues:
+        repair = f" Repair: {issue.repair}." if issue.repair else ""
+        print(f"{issue.severity}: {issue.message}{repair}", file=stream)
+    if args.repair is not None:
+        spn = spn.repaired()
+        _write_spn(spn, out)
+        issues = all_issues(spn)
+        saved = "" if out is None else f" saved as {out}"
+        print(f"repaired structure{saved}; errors left: {len(errors(issues))}", file=stream)
+    if errors(issues):
+        return BAD_INPUT
+    print(f"valid: {spn!r}, {count_text(spn.n_paths)} paths, {counted(spn.n_layers, 'layer')}", file=stream)
+    return 0
+
+
+def _template(args: argparse.Namespace) -> int:
+    if args.list:
+        for template in TEMPLATES.values():
+            print(f"{template.name:18} {template.description}")
+        return 0
+    if args.name is None:
+        raise ParameterError(f"Name a template, one of {', '.join(TEMPLATES)}; or pass --list.")
+    out = _target(args.out or STANDARD, *(args.columns or []))
+    spn = _filled(args)
+    _write_spn(spn, out)
+    if out is not None:
+        print(f"{spn!r} saved as {out}")
+    return 0
+
+
+def _filled(args: argparse.Namespace) -> SPN:
+    if args.columns is None:
+        return fill_template(args.name)
+    args.data = args.columns
+    _read_once(*args.data)
+    dataset = _dataset(args, say=False)
+    return fill_template(args.name, dataset.numeric, dataset.categorical, dataset.feature_views or None)
+
+
+def _read_spn(given: str) -> SPN:
+    path = Path(given)
+    try:
+        return SPN.from_json(sys.stdin.buffer.read() if given == STANDARD else path.read_bytes())
+    except FileNotFoundError:
+        raise StructureError(f"There is no file {str(path)!r}; check its name and folder.") from None
+    except StructureError as error:
+        raise StructureError(f"{path.name}: {error}") from None
+
+
+def _write_spn(spn: SPN, out: Path | None) -> None:
+    with _written(out) as file:
+        file.write_text(spn.to_json(indent=2) + "\n" * (out is None), encoding="utf-8")
+
+
+def _read_model(given: str) -> SPNMKLClassifier:
+    if given != STANDARD:
+        return load_model(given)
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "stdin"
+        file.write_bytes(sys.stdin.buffer.read())
+        return load_model(file)
+
+
+def _read_once(*inputs: str) -> None:
+    if inputs.count(STANDARD) > 1:
+        raise ParameterError("Standard input, -, can be read only once; name files for the others.")
+
+
+def _target(given: str, *inputs: str) -> Path | None:
+    """Where to write, checked before any work is done; None for standard output."""
+    if given == STANDARD:
+        return None
+    path = Path(given)
+    if not path.parent.is_dir():
+        raise DataError(f"The folder {str(path.parent)!r} does not exist; make it, or choose another.")
+    if path.is_dir():
+        raise DataError(f"{str(path)!r} is a folder; name a file.")
+    written = [Path(other).resolve() for other in inputs if other != STANDARD]
+    if path.is_file() and path.resolve() in written:
+        raise DataError(f"{str(path)!r} is an input and would be overwritten; choose another name.")
+    return path
+
+
+@contextmanager
+def _written(out: Path | None) -> Iterator[Path]:
+    """A name to write to, whose content ends in the file, or on standard output."""
+    if out is not None:
+        with replaced(out) as temporary:
+            yield temporary
+        return
+    with TemporaryDirectory() as folder:
+        temporary = Path(folder) / "stdout"
+        yield temporary
+        try:
+            _show(temporary.read_bytes(), sys.stdout)
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise OSError("Standard output was closed by its reader before everything was written.") from None
+
+
+def _show(data: bytes, stream: TextIO) -> None:
+    stream.flush()
+    stream.buffer.write(data)
+    stream.buffer.flush()
+
+
+COMMANDS = {
+    "app": _app,
+    "fit": _fit,
+    "predict": _predict,
+    "inspect": _inspect,
+    "validate": _validate,
+    "template": _template,
+}

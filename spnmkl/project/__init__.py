@@ -1,0 +1,1 @@
+"""What is kept: runs and whole projects, as files that anyone may have written."""

@@ -1,0 +1,264 @@
+"""One run as parts of an archive, and back: all that is needed to show it, and its model if it has one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spnmkl.data import Choices, Preparation, SplitSettings
+from spnmkl.estimator import SPNMKLClassifier
+from spnmkl.history import NUMBERS, STATUSES, history_arrays, read_history
+from spnmkl.model_file import load_model, save_model
+from spnmkl.project.archive import Reader, Writer
+from spnmkl.selection import CrossValidation, RegularizationPath
+from spnmkl.solution import Solution
+from spnmkl.structure import SPN
+from spnmkl.training.scores import score
+from spnmkl.training.settings import Settings
+from spnmkl.training.train import Run
+
+MODEL = "model.spnmkl"
+_NUMBERS = ("objective", "dual_bound", "gap", "lam", "tol")
+_PER_PRODUCT = ("beta", "p", "witness_beta", "kkt_residual")
+
+
+def write_run(writer: Writer, folder: str, run: Run) -> None:
+    """A run whose leaves are given matrices has no model; its solution is kept in its place."""
+    document = {
+        "name": run.name,
+        "structure": run.spn.to_dict(),
+        "settings": run.settings.to_dict(),
+        "split": {"test_share": run.split.test_share, "seed": run.split.seed},
+        "dataset_name": run.dataset_name,
+        "label": run.label,
+        "seconds": run.seconds,
+        "views": {view: list(leaves) for view, leaves in run.views.items()},
+        "path_points": 0 if run.path is None else len(run.path.C),
+    }
+    if run.model is None:
+        document["preparation"] = run.preparation.to_dict()
+        writer.array(f"{folder}/classes.npy", run.solution.classes)
+        writer.array(f"{folder}/labels.npy", np.searchsorted(run.solution.classes, run.solution.y), np.int64)
+        _write_solution(writer, f"{folder}/solution", run.solution)
+    else:
+        writer.data(f"{folder}/{MODEL}", model_bytes(run.model))
+    writer.json(f"{folder}/run.json", document)
+    writer.array(f"{folder}/train.npy", run.train, np.int64)
+    writer.array(f"{folder}/test.npy", run.test, np.int64)
+    writer.array(f"{folder}/test_labels.npy", np.searchsorted(run.solution.classes, run.test_scores.y), np.int64)
+    for part, scores in (("train", run.train_scores), ("test", run.test_scores)):
+        writer.array(f"{folder}/{part}_decision.npy", scores.decision, np.float64)
+    _write_selection(writer, folder, run)
+
+
+def read_run(reader: Reader, folder: str) -> Run:
+    member = f"{folder}/run.json"
+    document = reader.json(member)
+    with reader.part(member):
+        spn = SPN.from_dict(document["structure"])
+        spn.check()
+    model = _read_model(reader, f"{folder}/{MODEL}")
+    with reader.part(member):
+        preparation = Preparation.from_dict(model.extra_["preparation"] if model else document["preparation"])
+        mapped = preparation.mapped(spn)
+    if model is None:
+        classes, y = _read_labels(reader, folder)
+        solution = _read_solution(reader, f"{folder}/solution", mapped, classes, y)
+    else:
+        solution = model.solution_
+        with reader.part(f"{folder}/{MODEL}"):
+            if solution.spn != mapped:
+                raise ValueError("its structure is not that of the run")
+    train, test = (reader.rows(f"{folder}/{part}.npy") for part in ("train", "test"))
+    with reader.part(f"{folder}/train.npy"):
+        if len(train) != len(solution.y):
+            raise ValueError(f"it holds {len(train)} rows, but the weights were learned from {len(solution.y)}")
+    y_test = solution.classes[reader.codes(f"{folder}/test_labels.npy", len(test), len(solution.classes))]
+    shape: tuple[int, ...] = () if len(solution.classes) == 2 else (len(solution.classes),)
+    decisions = [
+        reader.floats(f"{folder}/{part}_decision.npy", len(rows), *shape)
+        for part, rows in (("train", train), ("test", test))
+    ]
+    with reader.part(member):
+        return Run(
+            name=text(document["name"]),
+            spn=spn,
+            settings=Settings.from_dict(document["settings"]),
+            choices=preparation.choices,
+            split=read_split(document["split"]),
+            dataset_name=text(document["dataset_name"]),
+            label=text(document["label"]),
+            solution=solution,
+            model=model,
+            train_scores=score(solution.y, decisions[0], solution.classes),
+            test_scores=score(y_test, decisions[1], solution.classes),
+            seconds=float(document["seconds"]),
+            train=train,
+            test=test,
+            views=_read_views(spn, document["views"]),
+            preparation=preparation,
+            cross_validation=_read_cross_validation(reader, folder, mapped),
+            path=_read_path(reader, folder, document["path_points"], solution),
+        )
+
+
+def text(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"a text was expected, found {type(value).__name__}")
+    return value
+
+
+def read_split(stored: Mapping[str, Any]) -> SplitSettings:
+    share, seed = stored["test_share"], stored["seed"]
+    if type(share) is not float or not 0 < share < 1 or type(seed) is not int or not 0 <= seed < 2**32:
+        raise ValueError("the split needs a share between 0 and 1 and a seed that is a whole number of 0 or more")
+    return SplitSettings(share, seed)
+
+
+def read_choices(stored: Mapping[str, Any]) -> Choices:
+    return Choices(**{text(key): text(value) for key, value in stored.items()})  # type: ignore[arg-type]
+
+
+def model_bytes(model: SPNMKLClassifier) -> bytes:
+    """What `save_model` writes."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / MODEL
+        save_model(model, file)
+        return file.read_bytes()
+
+
+def _read_model(reader: Reader, member: str) -> SPNMKLClassifier | None:
+    if member not in reader:
+        return None
+    data = reader.data(member)
+    with reader.part(member), TemporaryDirectory() as folder:
+        file = Path(folder) / MODEL
+        file.write_bytes(data)
+        return load_model(file)
+
+
+def _read_views(spn: SPN, stored: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    views = {text(view): tuple(map(text, leaves)) for view, leaves in stored.items()}
+    if any(leaf not in spn.kernels for leaves in views.values() for leaf in leaves):
+        raise ValueError("a view names a leaf that the structure does not have")
+    return views
+
+
+def _read_labels(reader: Reader, folder: str) -> tuple[NDArray, NDArray]:
+    """The classes, and the class of every training row."""
+    member = f"{folder}/classes.npy"
+    classes = reader.array(member, None, None)
+    with reader.part(member):
+        if len(classes) < 2 or not np.array_equal(np.unique(classes), classes):
+            raise ValueError("the classes are not two or more different labels in order")
+    n = len(reader.array(f"{folder}/labels.npy", np.int64, None))
+    return classes, classes[reader.codes(f"{folder}/labels.npy", n, len(classes))]
+
+
+def _write_solution(writer: Writer, folder: str, solution: Solution) -> None:
+    """Without its structure and labels, which solutions of one run share."""
+    writer.json(
+        f"{folder}/solution.json",
+        {
+            "status": solution.status,
+            "solver": solution.solver,
+            "methods": [record.method for record in solution.history],
+            "pruned": solution.pruned,
+        },
+    )
+    products = list(solution.beta)
+    history, weights = history_arrays(solution.history, products)
+    arrays = {
+        "numbers": [getattr(solution, name) for name in _NUMBERS],
+        "products": [[getattr(solution, name)[v] for v in products] for name in _PER_PRODUCT],
+        "alpha": np.atleast_2d(solution.alpha),
+        "witness": np.atleast_2d(solution.witness_alpha),
+        "intercept": np.atleast_1d(solution.intercept),
+        "C": solution.C,
+        "history": history,
+        "weights": weights,
+    }
+    for name, values in arrays.items():
+        writer.array(f"{folder}/{name}.npy", values, np.float64)
+
+
+def _read_solution(reader: Reader, folder: str, spn: SPN, classes: NDArray, y: NDArray) -> Solution:
+    document = reader.json(f"{folder}/solution.json")
+    n, n_problems = len(y), 1 if len(classes) == 2 else len(classes)
+    products = tuple(spn.products)
+    numbers = reader.array(f"{folder}/numbers.npy", np.float64, len(_NUMBERS)).tolist()
+    table = reader.array(f"{folder}/products.npy", np.float64, len(_PER_PRODUCT), len(products))
+    known: dict[str, Any] = dict(zip(_NUMBERS, numbers, strict=True))
+    known |= {
+        name: dict(zip(products, row, strict=True)) for name, row in zip(_PER_PRODUCT, table.tolist(), strict=True)
+    }
+    with reader.part(f"{folder}/products.npy"):
+        if not np.isfinite(table[:3]).all() or (table[:3] < 0).any():
+            raise ValueError("it holds weights that are not finite numbers of at least 0")
+    alpha, witness = (
+        reader.floats(f"{folder}/{name}.npy", n_problems, n, at_least=0.0) for name in ("alpha", "witness")
+    )
+    intercept = reader.floats(f"{folder}/intercept.npy", n_problems)
+    binary = n_problems == 1
+    rows = reader.array(f"{folder}/history.npy", np.float64, None, len(NUMBERS))
+    weights = reader.floats(f"{folder}/weights.npy", len(rows), len(products), at_least=0.0)
+    with reader.part(f"{folder}/solution.json"):
+        if document["status"] not in STATUSES:
+            raise ValueError("the status is unknown")
+        solver = text(document["solver"])
+        pruned = {v: int(iteration) for v, iteration in document["pruned"].items() if v in products}
+        return Solution(
+            spn=spn,
+            alpha=alpha[0] if binary else alpha,
+            intercept=float(intercept[0]) if binary else intercept,
+            classes=classes,
+            status=document["status"],
+            history=read_history(rows, weights, document.get("methods"), products, solver),
+            pruned=pruned,
+            y=y,
+            C=reader.floats(f"{folder}/C.npy", n, at_least=0.0),
+            solver=solver,
+            witness_alpha=witness[0] if binary else witness,
+            **known,
+        )
+
+
+def _write_selection(writer: Writer, folder: str, run: Run) -> None:
+    if run.cross_validation is not None:
+        result = run.cross_validation
+        writer.array(f"{folder}/folds/C.npy", result.C, np.float64)
+        writer.array(f"{folder}/folds/scores.npy", result.scores, np.float64)
+        writer.array(f"{folder}/folds/beta.npy", [result.beta[v] for v in run.spn.products], np.float64)
+        writer.array(f"{folder}/folds/best.npy", [result.best_C], np.float64)
+    if run.path is not None:
+        writer.array(f"{folder}/path/C.npy", run.path.C, np.float64)
+        for k, solution in enumerate(run.path.solutions):
+            _write_solution(writer, f"{folder}/path/{k}", solution)
+
+
+def _read_cross_validation(reader: Reader, folder: str, spn: SPN) -> CrossValidation | None:
+    member = f"{folder}/folds/C.npy"
+    if member not in reader:
+        return None
+    C = reader.floats(member, None, at_least=0.0)
+    scores = reader.array(f"{folder}/folds/scores.npy", np.float64, len(C), None)
+    beta = reader.array(f"{folder}/folds/beta.npy", np.float64, len(spn.products), *scores.shape)
+    best = reader.floats(f"{folder}/folds/best.npy", 1, at_least=0.0)
+    return CrossValidation(C, scores, dict(zip(spn.products, beta, strict=True)), float(best[0]))
+
+
+def _read_path(reader: Reader, folder: str, points: object, solution: Solution) -> RegularizationPath | None:
+    if points == 0:
+        return None
+    if type(points) is not int:
+        raise ValueError("the number of points of the path is not a whole number")
+    C = reader.floats(f"{folder}/path/C.npy", points, at_least=0.0)
+    solutions = [
+        _read_solution(reader, f"{folder}/path/{k}", solution.spn, solution.classes, solution.y) for k in range(points)
+    ]
+    return RegularizationPath(C, tuple(solutions))

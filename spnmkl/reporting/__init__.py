@@ -1,0 +1,1 @@
+"""What a training means: sentences, tables, kernels as pictures, the report as a page."""

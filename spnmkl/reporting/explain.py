@@ -1,0 +1,219 @@
+"""What a training learned, as tables: its weights, paths, views and kernels, and what pushed one sample."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from numbers import Integral
+
+import numpy as np
+import pandas as pd
+
+from spnmkl.circuit.heaviest import WeightedPath
+from spnmkl.circuit.program import Circuit, Floats, compile_circuit
+from spnmkl.errors import ParameterError
+from spnmkl.inspection import Carried, heaviest_paths, products_through, sample_contributions
+from spnmkl.selection import CrossValidation
+from spnmkl.structure import SPN
+from spnmkl.structure.text import node_text, one_line, shortened
+from spnmkl.training.prepared import Part, Prepared
+from spnmkl.training.train import Run
+from spnmkl.wording import counted
+
+_LONGEST = 120
+_CANDIDATES = 200  # paths among which those that push a sample most are looked for
+
+
+def carried(run: Run, prepared: Prepared) -> Carried:
+    """What the paths carry; tables that are given the same object share its pass over the kernels."""
+    return Carried(run.solution, prepared.source)
+
+
+def weights_table(run: Run, prepared: Prepared, shares: Carried | None = None) -> pd.DataFrame:
+    """Every product, heaviest first: id, weight (its symbol), β, p, share of the decision, and how it ended."""
+    spn, solution, name = run.spn, run.solution, run.spn.names
+    shares = shares or carried(run, prepared)
+    products = sorted(spn.products, key=lambda v: -solution.beta[v])
+    return pd.DataFrame(
+        {
+            "id": products,
+            "weight": [name[v] for v in products],
+            "β": [solution.beta[v] for v in products],
+            "p": [solution.p[v] for v in products],
+            "share of the decision": [shares.through([v]) for v in products],
+            "pruned at iteration": pd.array([solution.pruned.get(v) for v in products], dtype="Int64"),
+            "KKT residual": [solution.kkt_residual[v] for v in products],
+            "multiplies": [children_text(spn, v) for v in products],
+        }
+    )
+
+
+def paths_table(
+    run: Run, prepared: Prepared, k: int = 100, shares: Carried | None = None
+) -> tuple[pd.DataFrame, list[WeightedPath]]:
+    """The k heaviest paths with what they multiply, their g and their shares; row by row, the paths themselves."""
+    paths = heaviest_paths(run.solution, k)
+    table = pd.DataFrame(
+        {
+            "kernels": [path_text(run.spn, path) for path in paths],
+            "g written out": [shortened(path.path.g(run.spn.names), _LONGEST) for path in paths],
+            "g": [path.g for path in paths],
+            "share of Σg": [path.share for path in paths],
+            "share of the decision": (shares or carried(run, prepared)).by(paths),
+        }
+    )
+    return table, paths
+
+
+def ranking(run: Run, prepared: Prepared, shares: Carried | None = None) -> pd.DataFrame:
+    """Views, then kernels, each from what carries most of the decision down.
+
+    Returns
+    -------
+    DataFrame
+        kind ("view" or "kernel"), id, name, share of the decision, share of Σg. After a cross-validation also, at the C
+        of its grid that is nearest to the run's: spread over folds, the standard deviation of the share of Σg, and
+        survival, the share of folds in which the weights left a path through it.
+    """
+    shares = shares or carried(run, prepared)
+    groups = {("view", view): leaves for view, leaves in run.views.items()}
+    groups |= {("kernel", leaf): (leaf,) for leaf in run.spn.kernels}
+    products = [products_through(run.spn, leaves) or set() for leaves in groups.values()]
+    kinds, ids = zip(*groups, strict=True)
+    table = pd.DataFrame(
+        {
+            "kind": kinds,
+            "id": ids,
+            "name": [one_line(id) if kind == "view" else node_text(run.spn, id) for kind, id in groups],
+            "share of the decision": [shares.through(leaves) for leaves in groups.values()],
+            "share of Σg": _weight_shares(compile_circuit(run.solution.spn), run.solution.beta, products),
+        }
+    )
+    if run.cross_validation is not None:
+        table = table.assign(**_over_folds(run, run.cross_validation, products))
+    order = table.sort_values(["kind", "share of the decision"], ascending=False, kind="stable")
+    return order.reset_index(drop=True)
+
+
+def _over_folds(run: Run, validation: CrossValidation, groups: Iterable[set[str]]) -> dict[str, Floats]:
+    """How much the share of Σg varies over the folds, and in how many something is left of it."""
+    at = int(np.abs(np.log(validation.C / run.settings.C)).argmin())
+    groups, circuit = list(groups), compile_circuit(run.solution.spn)
+    folds = [
+        {v: float(beta[at, fold]) for v, beta in validation.beta.items()}
+        for fold in np.flatnonzero(~np.isnan(validation.scores[at]))
+    ]
+    nothing = np.full(len(groups), np.nan)
+    shares = [_weight_shares(circuit, beta, groups) for beta in folds]
+    left = [[bool(products & _alive(circuit, beta)) for products in groups] for beta in folds]
+    return {
+        "spread over folds": np.std(shares, axis=0, ddof=1) if len(folds) > 1 else nothing,
+        "survival": np.mean(left, axis=0) if folds else nothing,
+    }
+
+
+def _weight_shares(circuit: Circuit, beta: Mapping[str, float], groups: Iterable[set[str]]) -> Floats:
+    """The share of Σg of the paths through any product of each group."""
+    weights = np.array([beta[v] for v in circuit.products])
+    total = circuit.path_weight_total(weights)
+    without = [
+        circuit.path_weight_total(np.where([v in products for v in circuit.products], 0.0, weights))
+        for products in groups
+    ]
+    return np.clip(1 - np.array(without) / total, 0.0, 1.0) if total > 0 else np.zeros(len(without))
+
+
+def _alive(circuit: Circuit, beta: Mapping[str, float]) -> set[str]:
+    """The products on paths of positive weight."""
+    left = circuit.restricted(np.array([beta[v] > 0 for v in circuit.products]))
+    return {v for t in left.terms for v, _ in circuit.derivations.terms[t].products}
+
+
+def sample_paths(run: Run, prepared: Prepared, part: Part, position: int, k: int = 20) -> pd.DataFrame:
+    """Which paths pushed one sample which way.
+
+    Parameters
+    ----------
+    part : {"train", "test"}
+    position : int
+        Of the sample among the rows of that part, from 0.
+    k : int
+        How many paths to tell apart: those that push most, looked for among the heaviest.
+
+    Returns
+    -------
+    DataFrame
+        what (a path's kernels, or words), kind ("path", "others" for all other paths together, "intercept"), class,
+        push. The pushes towards a class add up to its decision; for two classes they are those towards the second.
+    """
+    cross, solution = _sample_kernels(prepared, part, position), run.solution
+    paths = heaviest_paths(solution, max(k, _CANDIDATES) + 1)
+    intercept = np.atleast_1d(solution.intercept)
+    pushes = sample_contributions(solution, cross, paths).reshape(len(paths), len(intercept))
+    first = np.argsort(-np.abs(pushes).max(axis=1), kind="stable")[:k]
+    rows = [("path", path_text(run.spn, paths[m]), pushes[m]) for m in first]
+    if len(first) < len(paths):
+        others = solution.decision_function(cross).reshape(-1) - intercept - pushes[first].sum(axis=0)
+        rows.append(("others", "all other paths", others))
+    rows.append(("intercept", "intercept", intercept))
+    return pd.DataFrame(
+        [
+            {"what": what, "kind": kind, "class": c, "push": float(push)}
+            for kind, what, per_class in rows
+            for c, push in zip(solution.classes[-len(intercept) :], per_class, strict=True)
+        ]
+    )
+
+
+def _sample_kernels(prepared: Prepared, part: Part, position: int) -> dict[str, Floats]:
+    """Leaf → (1, n) kernel values between a sample and the training rows."""
+    if part not in ("train", "test"):
+        raise ParameterError(f"The part must be 'train' or 'test', but it is {part!r}.")
+    n = len(prepared.train if part == "train" else prepared.test)
+    if not isinstance(position, Integral) or not 0 <= position < n:
+        raise ParameterError(
+            f"There are {counted(n, part + ' row')}, numbered from 0, so that {position!r} is none; choose another."
+        )
+    return prepared.sample(part, int(position))
+
+
+def wrong_samples(run: Run) -> pd.DataFrame:
+    """The samples answered wrongly, test rows first, the most confident answers first.
+
+    Returns
+    -------
+    DataFrame
+        row (its number in the user's table, the first being 1), part, position (in that part, from 0), true, predicted,
+        margin (below 0: by how much the answer's decision exceeds that of the true class).
+    """
+    parts = {"test": (run.test_scores, run.test), "train": (run.train_scores, run.train)}
+    tables = []
+    for part, (scores, rows) in parts.items():
+        wrong = np.flatnonzero(~scores.right)
+        wrong = wrong[np.argsort(scores.margin[wrong], kind="stable")]
+        tables.append(
+            pd.DataFrame(
+                {
+                    "row": rows[wrong] + 1,
+                    "part": part,
+                    "position": wrong,
+                    "true": scores.y[wrong],
+                    "predicted": scores.predicted[wrong],
+                    "margin": scores.margin[wrong],
+                }
+            )
+        )
+    return pd.concat(tables, ignore_index=True)
+
+
+def children_text(spn: SPN, product: str) -> str:
+    """What a product multiplies; a sum without a label by the weights below it."""
+    texts = []
+    for child in spn.children(product):
+        text = node_text(spn, child)
+        texts.append(text or "(" + " + ".join(spn.names[v] for v in spn.children(child)) + ")")
+    return shortened(" ∘ ".join(texts), _LONGEST)
+
+
+def path_text(spn: SPN, path: WeightedPath) -> str:
+    """The kernels that a path multiplies."""
+    return shortened(" ∘ ".join(node_text(spn, leaf) for leaf in path.leaves), _LONGEST)

@@ -1,0 +1,285 @@
+"""A run as one page to send to a colleague, which opens offline and asks nothing of the internet."""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date
+from importlib.resources import files
+from typing import Any
+
+import pandas as pd
+
+from spnmkl import charts
+from spnmkl.charts.files import AnyChart
+from spnmkl.data import Dataset, problems
+from spnmkl.errors import SPNMKLError
+from spnmkl.export import to_svg
+from spnmkl.export.packages import optional
+from spnmkl.inspection import Carried
+from spnmkl.reporting.endings import SOLVER_NAMES, doubts, ending, methods, percent, pruning
+from spnmkl.reporting.explain import carried, paths_table, ranking, weights_table
+from spnmkl.reporting.kernel_views import kernel_image, projection
+from spnmkl.reporting.reproduction import reproduction_code
+from spnmkl.reporting.sentences import count_text
+from spnmkl.solution import Solution
+from spnmkl.training.prepared import Prepared
+from spnmkl.training.train import Run
+from spnmkl.wording import counted, listed
+
+MOST_WEIGHTS = 60
+MOST_PATHS = 20
+WIDTH = 800
+
+
+@dataclass(frozen=True)
+class _Table:
+    """Cells as text; `numbers` says which columns are aligned to the right, `faded` which rows are grey."""
+
+    columns: list[str]
+    rows: list[list[str]]
+    numbers: list[bool]
+    faded: list[bool]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class _Figure:
+    url: str
+    caption: str
+
+
+def html_report(run: Run, prepared: Prepared, dataset: Dataset, shares: Carried | None = None) -> str:
+    """One self-contained page on a run: how it ended, what was learned, how good it is, and how to do it again.
+
+    Parameters
+    ----------
+    run : Run
+    prepared : Prepared
+        What the run was trained on, as `prepare` computes it again.
+    dataset : Dataset
+        The data of the run.
+    shares : Carried, optional
+        As `carried(run, prepared)` gives it, where it is known already.
+    """
+    jinja2 = optional("jinja2", "jinja2", "A report")
+    from spnmkl import __version__
+
+    template = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(
+        (files("spnmkl.reporting") / "report.html").read_text("utf-8")
+    )
+    shares = shares or carried(run, prepared)
+    solution = run.solution
+    return template.render(
+        run=run,
+        version=__version__,
+        today=date.today().isoformat(),
+        certified=solution.status == "optimal",
+        verdict=_tied(ending(solution)),
+        test=_tied(" ".join([run.test_scores.sentence() + ".", *doubts(run)])),
+        train=_tied(run.train_scores.sentence("training") + "."),
+        pruned=_tied(pruning(run)),
+        tiles=list(_tiles(run)),
+        picture=jinja2.utils.markupsafe.Markup(to_svg(run.spn, beta=solution.beta)),
+        formula=run.spn.formula(latex=False),
+        weights=_weights(run, prepared, shares),
+        paths=_paths(run, prepared, shares),
+        classes=_classes(run),
+        bound=_bound_note(run.solution),
+        certificate=_certificate(run),
+        settings=_settings(run),
+        data=_data(run, dataset),
+        preparation=_preparation(run, dataset),
+        code=reproduction_code(run, dataset),
+        **_figures(run, prepared, shares),
+    )
+
+
+def _bound_note(solution: Solution) -> str:
+    if math.isfinite(solution.dual_bound):
+        return "The optimum lies between D and P, both recomputed from the kernels at the end, whatever the solver did."
+    return "P is recomputed from the kernels. No bound is known: with p below 1 the problem is not convex."
+
+
+def _tied(text: str) -> str:
+    """A number and its sign stay on one line."""
+    return text.replace(" %", "\u00a0%")
+
+
+def _percent(share: float, digits: int = 1) -> str:
+    return f"{100 * share:.{digits}f}\u00a0%"
+
+
+def _tiles(run: Run) -> Iterator[tuple[str, str, str]]:
+    """Title, number and remark of what one wants to know first."""
+    solution, scores = run.solution, run.test_scores
+    low, high = scores.interval
+    yield (
+        "Test accuracy",
+        _percent(scores.accuracy),
+        f"95\u00a0% interval {100 * low:.0f}\u2060–\u2060{_percent(high, 0)}",
+    )
+    yield "Majority class", _percent(scores.majority[1]), f"right by always answering {str(scores.majority[0])[:40]!r}"
+    gap = _tied(percent(solution.gap)) if solution.gap < 1 else "none"
+    yield "Relative gap", gap, "certified optimal" if solution.status == "optimal" else "not certified"
+    kept = sum(weight > 0 for weight in solution.beta.values())
+    yield "Weights kept", f"{kept} of {len(solution.beta)}", f"{counted(len(solution.beta) - kept, 'weight')} at zero"
+    rounds = counted(len(solution.history), "iteration")
+    yield "Time", f"{run.seconds:.2g} s", f"{rounds} on {counted(run.n_train, 'row')}"
+
+
+_FORMATS: dict[str, Callable[[Any], str]] = {
+    "β": "{:.4g}".format,
+    "p": "{:g}".format,
+    "g": "{:.4g}".format,
+    "KKT residual": "{:.1e}".format,
+    "share of the decision": _percent,
+    "share of Σg": _percent,
+    "precision": _percent,
+    "recall": _percent,
+    "f1": _percent,
+    "area under ROC": "{:.3f}".format,
+}
+
+
+def _table(frame: pd.DataFrame, most: int | None = None, faded: pd.Series | None = None) -> _Table:
+    shown = frame if most is None else frame.head(most)
+    numbers = [pd.api.types.is_numeric_dtype(dtype) for dtype in shown.dtypes]
+    rows = [
+        ["–" if pd.isna(value) else _FORMATS.get(column, str)(value) for column, value in zip(shown, row, strict=True)]
+        for row in shown.itertuples(index=False, name=None)
+    ]
+    grey = [False] * len(shown) if faded is None else faded.head(len(shown)).tolist()
+    note = f"The first {len(shown)} of {len(frame):,}." if len(shown) < len(frame) else ""
+    return _Table([str(column) for column in shown], rows, numbers, grey, note)
+
+
+def _classes(run: Run) -> _Table:
+    table, auc = run.test_scores.per_class.rename_axis("class").reset_index(), run.test_scores.auc
+    if isinstance(auc, Mapping):
+        table.insert(4, "area under ROC", [auc[c] for c in table["class"]])
+    return _table(table.astype({"class": str}))
+
+
+def _weights(run: Run, prepared: Prepared, shares: Carried) -> _Table:
+    table = weights_table(run, prepared, shares)
+    order = ["weight", "multiplies", "β", "share of the decision", "p", "pruned at iteration", "KKT residual"]
+    return _table(table[order], MOST_WEIGHTS, table["β"] <= 0)
+
+
+def _paths(run: Run, prepared: Prepared, shares: Carried) -> _Table:
+    table, _ = paths_table(run, prepared, MOST_PATHS, shares)
+    found = _table(table)
+    left = f"The heaviest of {count_text(run.spn.n_paths)} paths." if len(table) == MOST_PATHS else ""
+    return _Table(found.columns, found.rows, found.numbers, found.faded, left)
+
+
+def _certificate(run: Run) -> dict[str, str]:
+    solution = run.solution
+    residual = max(solution.kkt_residual.values(), default=0.0)
+    return {
+        "Objective P, an upper bound on the optimum": f"{solution.objective:.8g}",
+        "Lower bound D": f"{solution.dual_bound:.8g}" if solution.dual_bound > -float("inf") else "not known",
+        "Relative gap (P − D)/P": f"{solution.gap:.3e}" if solution.gap < float("inf") else "not known",
+        "Tolerance": f"{solution.tol:g}",
+        "Largest KKT residual": f"{residual:.1e}",
+        "Status": solution.status.replace("_", " "),
+        **({"Method": methods(solution)} if solution.history else {}),
+        "Support vectors": f"{len(solution.support):,} of {run.n_train:,}",
+    }
+
+
+def _settings(run: Run) -> dict[str, str]:
+    s = run.settings
+    return {
+        "C": f"{s.C:g}",
+        "λ": f"{s.lam:g}",
+        "p": "as drawn" if s.p is None else _mapping(s.p),
+        "Solver": SOLVER_NAMES.get(s.solver, s.solver),
+        "Tolerance": f"{s.tol:g}",
+        "Most iterations": "the solver's own limit" if s.max_iter is None else f"{s.max_iter:,}",
+        "Most time": "no limit" if s.max_time is None else f"{s.max_time:g} s",
+        "Class weights": "none" if s.class_weight is None else _mapping(s.class_weight),
+    }
+
+
+def _mapping(value: Mapping[Any, float] | str | float) -> str:
+    return listed([f"{k}: {v:g}" for k, v in value.items()], 20) if isinstance(value, Mapping) else str(value)
+
+
+def _data(run: Run, dataset: Dataset) -> dict[str, str]:
+    scores = run.train_scores, run.test_scores
+    counts = {c: [int((part.y == c).sum()) for part in scores] for c in run.solution.classes}
+    views = [f"{view} ({counted(len(columns), 'column')})" for view, columns in dataset.feature_views.items()]
+    facts = {
+        "Data": run.dataset_name,
+        "Label": run.label,
+        "Rows": f"{run.n_train:,} to train on, {run.n_test:,} to test",
+        "Split": f"a share of {run.split.test_share:g} for the test, seed {run.split.seed}",
+        "Classes (training + test rows)": listed([f"{c} ({a:,} + {b:,})" for c, (a, b) in counts.items()], 20),
+        "Columns used": f"{len(run.used.names):,}",
+        "Views": listed(views, 12),
+        "Kept together": "" if dataset.group is None else f"rows of one {dataset.group}",
+        "Left out": listed(dataset.ignored, 12),
+        "Kernel matrices": listed(list(dataset.matrices), 12),
+    }
+    return {key: value for key, value in facts.items() if value}
+
+
+def _preparation(run: Run, dataset: Dataset) -> list[str]:
+    if not run.preparation.columns:
+        return ["All kernels are given matrices, taken as they are."]
+    try:
+        return problems(dataset, run.choices, run.train)
+    except SPNMKLError:
+        return []
+
+
+def _figures(run: Run, prepared: Prepared, shares: Carried) -> dict[str, list[_Figure]]:
+    solution, names, scores = run.solution, run.spn.names, run.test_scores
+    order, image = ranking(run, prepared, shares), kernel_image(run, prepared, run.spn.root)
+    kinds = [kind for kind in ("view", "kernel") if (order["kind"] == kind).any()]
+    closing = "The objective and its lower bound, and the gap between them."
+    training = [
+        _figure(
+            charts.convergence_chart(solution.history, solution.tol),
+            closing,
+        ),
+        _figure(charts.weights_chart(solution.history, names), "The weights over the training."),
+    ]
+    narrow = min(WIDTH, 200 + 110 * len(solution.classes))
+    answers = [_figure(charts.confusion_chart(scores.confusion), "Answers on the test rows, by true class.", narrow)]
+    if len(roc := scores.roc()):
+        answers.append(_figure(charts.roc_chart(roc, solution.classes), f"ROC on the test rows; {_auc(run)}.", 480))
+    where = "Samples in the plane of the learned kernel's two leading components."
+    answers.append(_figure(charts.projection_chart(projection(run, prepared), solution.classes), where))
+    aligned = f"The learned kernel over the training rows; its alignment with the labels is {image.alignment:.2f}."
+    matrix = charts.heatmap_chart(image.cells, image.boundaries, image.classes)
+    return {
+        "carrying": [_figure(charts.ranking_chart(order, kind), f"What each {kind} carries.") for kind in kinds],
+        "training": training,
+        "answers": [*answers, _figure(matrix, aligned)],
+        "choosing": list(_choosing(run, names)),
+    }
+
+
+def _auc(run: Run) -> str:
+    auc = run.test_scores.auc
+    return "each class against the rest" if isinstance(auc, Mapping) else f"area under the curve {auc:.3f}"
+
+
+def _choosing(run: Run, names: Mapping[str, str]) -> Iterator[_Figure]:
+    if run.cross_validation is not None:
+        result = run.cross_validation
+        yield _figure(charts.cv_chart(result), "Accuracy on held-out folds of the training rows, ± one standard error.")
+        yield _figure(charts.stability_chart(result, names), "How stable the weights are over the folds.")
+    if run.path is not None:
+        yield _figure(charts.path_chart(run.path, names, run.settings.C), "The weights against C.")
+
+
+def _figure(chart: AnyChart, caption: str, width: int = WIDTH) -> _Figure:
+    # As an image, a picture can neither run a script nor share the names of its parts with another.
+    data = base64.b64encode(charts.to_svg(chart, width).encode()).decode()
+    return _Figure(f"data:image/svg+xml;base64,{data}", caption)

@@ -1,0 +1,377 @@
+"""Methods against each other: trained and tested on the same folds, each at a C chosen on the training part."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from spnmkl.baselines import Fitted, Learned, Method, named_kernel
+from spnmkl.circuit.program import Floats
+from spnmkl.data import Choices, Dataset, Split, SplitSettings
+from spnmkl.errors import DataError
+from spnmkl.fixed_weights import Weighted
+from spnmkl.inspection import decision_shares
+from spnmkl.reporting.runs_beside import mean_auc
+from spnmkl.selection import fold_splits
+from spnmkl.structure import SPN, templates
+from spnmkl.study.entrants import OWN, Entrants
+from spnmkl.study.significance import FEWEST, corrected_t_test, holm, smallest_visible, spread
+from spnmkl.training.choose import most_folds
+from spnmkl.training.prepared import Prepared, labelled_parts, prepare
+from spnmkl.training.scores import score
+from spnmkl.wording import quoted
+
+LEVEL = 0.05
+SMALL = 1000  # rows up to which one thread is as fast as several
+MEASURES = ("accuracy", "auc")
+LOST, ADVICE = "Methods cannot be compared by cross-validation", "add rows, or leave the class out"
+Tick = Callable[[str], object]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How to compare: folds, how often, and how C is chosen within each training part."""
+
+    folds: int = 5
+    repeats: int = 1
+    inner: int = 3
+    points: int = 8
+    tol: float = 1e-3
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One method on one fold; `kernels` are the base kernels it could use, `active` those it does."""
+
+    method: str
+    repeat: int
+    fold: int
+    n_train: int
+    n_test: int
+    accuracy: float
+    auc: float
+    kernels: int
+    active: int
+    C: float
+    seconds: float
+    gap: float
+
+
+@dataclass(frozen=True, eq=False)
+class Portrait:
+    """A method trained on all rows: its structure, its weights, and which share of the decision each product has."""
+
+    method: str
+    spn: SPN
+    beta: Mapping[str, float]
+    C: float
+    seconds: float
+    shares: Mapping[str, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Contest:
+    """What came out so far.
+
+    Attributes
+    ----------
+    methods : all that take part, in their order.
+    results : entries and portraits, as they came.
+    total : how many there will be.
+    remarks : what to know about it, in sentences.
+    drawn : name → structure, for the methods that are drawings.
+    """
+
+    plan: Plan
+    methods: tuple[str, ...]
+    results: tuple[Entry | Portrait, ...]
+    total: int
+    dataset_name: str
+    n_rows: int
+    remarks: tuple[str, ...] = ()
+    reference: str = OWN
+    drawn: Mapping[str, SPN] = field(default_factory=dict)
+
+    @property
+    def complete(self) -> bool:
+        return len(self.results) >= self.total
+
+    @cached_property
+    def portraits(self) -> dict[str, Portrait]:
+        return {r.method: r for r in self.results if isinstance(r, Portrait)}
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """One row per method and fold."""
+        entries = [asdict(r) for r in self.results if isinstance(r, Entry)]
+        return pd.DataFrame(entries, columns=list(Entry.__dataclass_fields__))
+
+    @cached_property
+    def shared(self) -> pd.DataFrame:
+        """The rows of the folds on which all methods are done; before the first of them, all rows."""
+        folds = self.table.groupby(["repeat", "fold"])["method"].transform("count") == len(self.methods)
+        return self.table[folds] if folds.any() else self.table
+
+    @property
+    def n_shared(self) -> int:
+        """Folds on which all methods are done."""
+        return len(self.shared) // len(self.methods) if len(self.shared) >= len(self.methods) else 0
+
+    @property
+    def test_by_train(self) -> float:
+        """Of folds of all rows: where a method learns from fewer of them, training parts overlap no more than these."""
+        return 1 / (self.plan.folds - 1)
+
+    def scores(self, measure: str = "accuracy") -> pd.DataFrame:
+        """(folds, methods) on the folds that all have in common."""
+        wide = self.shared.pivot(index=["repeat", "fold"], columns="method", values=measure)
+        return wide.reindex(columns=[m for m in self.methods if m in wide.columns])
+
+    def summary(self, measure: str = "accuracy") -> pd.DataFrame:
+        """One row per method that has a result: mean over folds, its standard error, and the test against `reference`.
+
+        The error allows for training parts that overlap, as the test does: s √(1/k + n_test/n_train) over k folds.
+
+        Returns
+        -------
+        DataFrame
+            method, measure, folds, mean, error, difference (to the reference), p, adjusted (Holm), verdict ("better",
+            "worse", "no difference shown", "too few folds", "cannot be told", or "reference"), and means of other
+            columns of `table`.
+        """
+        scores = self.scores(measure)
+        others = self.shared.groupby("method")[["kernels", "active", "seconds", "gap", *MEASURES]].mean()
+        n = scores.notna().sum()
+        table = pd.DataFrame(
+            {
+                "method": list(scores.columns),
+                "measure": measure,
+                "folds": n.to_numpy(),
+                "mean": scores.mean().to_numpy(),
+                "error": (scores.std(ddof=1) * np.sqrt(1 / n + self.test_by_train)).to_numpy(),
+            }
+        )
+        table["difference"], table["p"] = self._tested(scores)
+        table["adjusted"] = holm(table["p"].tolist())
+        table["verdict"] = [self._verdict(row) for row in table.to_dict("records")]
+        table[others.columns] = others.reindex(scores.columns).to_numpy()
+        return table
+
+    def visible(self, measure: str = "accuracy") -> tuple[float, float] | None:
+        """From which mean difference on a test could tell one: for the method whose differences from the reference vary
+        least over the folds, and for that where they vary most."""
+        scores = self.scores(measure)
+        if self.reference not in scores or self.n_shared < FEWEST:
+            return None
+        differences = scores.sub(scores[self.reference], axis=0)
+        tests = scores.shape[1] - 1
+        sizes = [
+            smallest_visible(spread(d), self.n_shared, self.test_by_train, tests, LEVEL)
+            for _, d in differences.items()
+            if spread(d) > 0
+        ]
+        return (min(sizes), max(sizes)) if sizes else None
+
+    def seconds_left(self) -> float:
+        """By what each method took so far, and where one has no result yet, the mean of the others."""
+        spent = pd.DataFrame([(r.method, r.seconds) for r in self.results], columns=["method", "seconds"])
+        if not len(spent):
+            return math.nan
+        mean, each = spent.groupby("method")["seconds"].mean(), self.total / len(self.methods)
+        typical = mean.reindex(list(self.methods)).fillna(mean.mean())
+        left = each - spent["method"].value_counts().reindex(list(self.methods)).fillna(0)
+        return float((typical * left).sum())
+
+    def _tested(self, scores: pd.DataFrame) -> tuple[list[float], list[float]]:
+        if self.reference not in scores:
+            return [math.nan] * scores.shape[1], [math.nan] * scores.shape[1]
+        differences = {m: scores[m] - scores[self.reference] for m in scores.columns}
+        tests = [
+            math.nan if m == self.reference else corrected_t_test(d, self.test_by_train) for m, d in differences.items()
+        ]
+        return [float(d.mean()) for d in differences.values()], tests
+
+    def _verdict(self, row: Mapping[str, object]) -> str:
+        if row["method"] == self.reference:
+            return "reference"
+        adjusted, difference = float(row["adjusted"]), float(row["difference"])  # type: ignore[arg-type]
+        if self.n_shared < FEWEST or math.isnan(adjusted):
+            return "too few folds" if self.n_shared < FEWEST else "cannot be told"
+        if adjusted > LEVEL:
+            return "no difference shown"
+        return "better" if difference > 0 else "worse"
+
+
+def planned(entrants: Entrants, plan: Plan) -> int:
+    """How many results there will be."""
+    return len(entrants.methods) * (plan.folds * plan.repeats + 1)
+
+
+def fitting_plan(plan: Plan, dataset: Dataset, split: SplitSettings) -> Plan:
+    """The plan with as many folds as the smallest class, and the groups of its rows, allow."""
+    _, y, groups = training_rows(dataset, split)
+    # Two are left to choose C.
+    return replace(plan, folds=most_folds(y, groups, plan.folds, 3, lost=LOST, advice=ADVICE))
+
+
+def training_rows(dataset: Dataset, split: SplitSettings) -> tuple[NDArray, NDArray, NDArray | None]:
+    """The rows to train on by position in the frame, their classes, and which of them belong together."""
+    parts, y = labelled_parts(dataset, split)
+    groups = None if dataset.group is None else pd.factorize(dataset.frame[dataset.group].iloc[parts.train])[0]
+    return parts.train, y[parts.train], groups
+
+
+def inner_folds(y: NDArray, groups: NDArray | None, wished: int, seed: int) -> int:
+    """As many folds to choose C on as leave a part of every class to train on, whichever groups are held out."""
+    most = most_folds(y, groups, wished, lost=LOST, advice=ADVICE)
+    for folds in range(most, 1, -1):
+        if groups is None or all(_has_all(y, train) for train, _ in fold_splits(y, folds, groups, seed)):
+            return folds
+    raise DataError(
+        f"{LOST}: C is chosen within each training part, and the groups of one of them leave no two folds with rows of "
+        "every class; choose another group column, or none."
+    )
+
+
+def _has_all(y: NDArray, rows: NDArray) -> bool:
+    return len(np.unique(y[rows])) == len(np.unique(y))
+
+
+def outer_folds(dataset: Dataset, split: SplitSettings, plan: Plan) -> Iterator[tuple[int, int, Split]]:
+    """Repeat, fold, and rows by position in the frame: of the training rows alone, so that test rows stay unseen."""
+    rows, y, groups = training_rows(dataset, split)
+    for repeat in range(plan.repeats):
+        for fold, (train, test) in enumerate(fold_splits(y, plan.folds, groups, split.seed + repeat)):
+            lost = np.setdiff1d(y, y[train])
+            if len(lost):
+                raise DataError(
+                    f"Fold {fold + 1} holds every row of class {quoted(lost[0])}, because whole groups are held out; "
+                    "choose another group column, or none."
+                )
+            if groups is not None:
+                order = train[np.argsort(rows[train])]  # as `prepare` has them; it fails here, before long trainings
+                inner_folds(y[order], pd.factorize(groups[order])[0], plan.inner, split.seed)
+            yield repeat, fold, Split(np.sort(rows[train]), np.sort(rows[test]))
+
+
+def compete(
+    entrants: Entrants,
+    dataset: Dataset,
+    choices: Choices,
+    split: SplitSettings,
+    plan: Plan,
+    tick: Tick | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> Iterator[Entry | Portrait]:
+    """Every method on every fold, fold by fold, and at last every method on all training rows.
+
+    Columns are prepared and kernels computed anew from each training part, once for all methods.
+
+    Parameters
+    ----------
+    plan : Plan
+        With folds that fit the data; see `fitting_plan`.
+    tick : callable, optional
+        Called often with a word on what is done; it may raise to stop.
+    stop : callable, optional
+        Asked within trainings; once it is true, `tick` should raise.
+    """
+    say = tick or (lambda words: None)
+    runs = f" of {plan.folds}"
+    for repeat, fold, rows in list(outer_folds(dataset, split, plan)):
+        where = f"fold {fold + 1}{runs}" + (f", round {repeat + 1} of {plan.repeats}" if plan.repeats > 1 else "")
+        say(where)
+        prepared = prepare(entrants.pool, dataset, choices, split, say, rows, math.inf)
+        yield from fold_entries(entrants.methods, prepared, plan, (repeat, fold), where, say, stop)
+        del prepared  # free before the next kernels are computed
+    everything = prepare(entrants.pool, dataset, choices, split, say, max_memory=math.inf)
+    yield from portraits(entrants.methods, everything, plan, entrants.drawn, say, stop)
+
+
+def fold_entries(
+    methods: Mapping[str, Method],
+    prepared: Prepared,
+    plan: Plan,
+    at: tuple[int, int],
+    where: str,
+    say: Tick,
+    stop: Callable[[], bool] | None,
+) -> Iterator[Entry]:
+    across = _by_label(prepared.spn, prepared.cross_test)
+    for name, method in methods.items():
+        found, seconds = _fitted(method, prepared, plan, f"{where}, {name}", say, stop)
+        scores = score(prepared.y_test, found.decision_function(across), found.classes)
+        yield Entry(
+            name,
+            at[0] + 1,
+            at[1] + 1,
+            prepared.n,
+            len(prepared.test),
+            scores.accuracy,
+            mean_auc(scores.auc),
+            len(method.labels),
+            len(found.model.active),
+            found.C,
+            seconds,
+            found.gap,
+        )
+
+
+def portraits(
+    methods: Mapping[str, Method],
+    prepared: Prepared,
+    plan: Plan,
+    drawn: Mapping[str, SPN],
+    say: Tick,
+    stop: Callable[[], bool] | None = None,
+) -> Iterator[Portrait]:
+    kernels = _by_label(prepared.spn, prepared.kernels)
+    for name, method in methods.items():
+        found, seconds = _fitted(method, prepared, plan, f"all training rows, {name}", say, stop)
+        spn, beta = drawn_weights(method, found)
+        shares: Mapping[str, float] = {}
+        if isinstance(found.model, Learned) and any(beta.values()):
+            own = {leaf: kernels[spn.label(leaf)] for leaf in spn.kernels}
+            shares = decision_shares(found.model.solution, own).products
+        yield Portrait(name, drawn.get(name, spn), beta, found.C, seconds, shares)
+
+
+def drawn_weights(method: Method, found: Fitted) -> tuple[SPN, dict[str, float]]:
+    """A trained method as a drawing: where it chose one of several kernels, all of them with the others at zero."""
+    if isinstance(found.model, Learned):
+        return found.spn, dict(found.model.solution.beta)
+    assert isinstance(found.model, Weighted)
+    specs = {spn.label(leaf): spn.spec(leaf) for spn in method.candidates for leaf in spn.kernels}
+    flat = templates.flat([named_kernel(spec, label) for label, spec in specs.items()])
+    return flat, {v: found.model.weights.get(flat.label(flat.children(v)[0]), 0.0) for v in flat.products}
+
+
+def _fitted(
+    method: Method, prepared: Prepared, plan: Plan, words: str, say: Tick, stop: Callable[[], bool] | None
+) -> tuple[Fitted, float]:
+    started = time.perf_counter()
+    found = method.fit(
+        _by_label(prepared.spn, prepared.kernels),
+        prepared.y_train,
+        points=plan.points,
+        folds=inner_folds(prepared.y_train, prepared.groups, plan.inner, prepared.split.seed),
+        groups=prepared.groups,
+        random_state=prepared.split.seed,
+        tick=lambda: say(words),
+        tol=plan.tol,
+        n_threads=1 if prepared.n <= SMALL else None,
+        stop=stop,
+    )
+    say(words)  # where it was stopped meanwhile, this was no training to the end
+    return found, time.perf_counter() - started
+
+
+def _by_label(spn: SPN, matrices: Mapping[str, Floats]) -> dict[str, Floats]:
+    return {spn.label(leaf): K for leaf, K in matrices.items()}

@@ -1,0 +1,1 @@
+"""One function a page; a page imports no other."""

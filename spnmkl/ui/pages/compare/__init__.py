@@ -1,0 +1,1 @@
+"""The Compare page: methods on the same folds, and the guided experiment."""

@@ -1,0 +1,363 @@
+"""The Data page: samples and uploads, what the columns are for, and what will be done to them before training."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from spnmkl.charts import class_balance_chart
+from spnmkl.data import (
+    SAMPLES,
+    Dataset,
+    Joined,
+    class_balance,
+    load_sample,
+    problems,
+    split_rows,
+    summarize,
+)
+from spnmkl.errors import DataError, SPNMKLError
+from spnmkl.training.bring import guessed_dataset
+from spnmkl.ui.parts.project import missing_data
+from spnmkl.ui.parts.session import boundary, fragment, heading, rerun, workspace
+from spnmkl.ui.parts.uploads import FORMATS, forget_others, joined, read_files
+from spnmkl.ui.parts.words import plain
+from spnmkl.ui.state.brought import MOST_KEPT_BYTES, Brought, File
+from spnmkl.ui.state.keeping import kept_with_dataset
+from spnmkl.ui.state.store import Workspace
+from spnmkl.wording import counted, name_some
+
+MOST_SHOWN_COLUMNS = 50
+FILES = "data_files"
+PART = "data_part"
+PARTS = SOURCE, COLUMNS, PREPARATION = "1 · Source", "2 · Columns", "3 · Preparation"
+MOST_OFFERED = 500
+NUMERIC_WORDS = {"standardize": "standardise (mean 0, deviation 1)", "as is": "leave as they are"}
+MISSING_WORDS = {
+    "refuse": "none are expected: refuse to train",
+    "mean": "fill with the column's mean",
+    "median": "fill with the column's median",
+    "drop rows": "leave out the rows",
+    "drop columns": "leave out the columns",
+}
+CATEGORICAL_WORDS = {
+    "codes": "compare as they are (Hamming kernel)",
+    "one-hot": "one column per category",
+    "drop": "leave them out",
+}
+
+
+@fragment
+def data_page() -> None:
+    work = workspace()
+    heading("Data — bring the samples", "pages/design.py", "Next: draw the structure")
+    missing_data(work, here=True)
+    if PART not in st.session_state:
+        st.session_state[PART] = part_to_finish(work)
+    source, columns, preparation = st.tabs(PARTS, key=PART, on_change="rerun")
+    with source, boundary():
+        choose_source(work)
+        preview(work.dataset)
+    with columns, boundary():
+        choose_columns(work)
+    with preparation, boundary():
+        choose_preparation(work)
+
+
+def part_to_finish(work: Workspace) -> str:
+    """The tab to open on: where something keeps these data from being trained on."""
+    if work.missing is not None:
+        return SOURCE
+    return COLUMNS if work.dataset.label is None else PREPARATION if work.lacks_values else SOURCE
+
+
+def choose_source(work: Workspace) -> None:
+    own, sample = st.columns(2, gap="large")
+    with sample, st.container(border=True):
+        st.markdown("**Try a sample**")
+        names = list(SAMPLES)
+        at = names.index(work.dataset.name) if work.dataset.name in names else 0
+        name = st.selectbox("Sample", names, at, format_func=lambda n: SAMPLES[n].title, label_visibility="collapsed")
+        st.markdown(SAMPLES[name].card)
+        st.button("Load this sample", on_click=lambda: work.bring(load_sample(name)))
+        drawing = SAMPLES[name].drawing
+        if drawing is not None and st.button("Load it with a drawing to try"):
+            work.bring(load_sample(name))
+            work.drawing.push(drawing, "A drawing to try: press Train.", fit=True)
+            st.switch_page("pages/train.py")
+    with own, st.container(border=True):
+        st.markdown("**Bring your own**", help="One table, or one file per view; labels may be in a file of their own.")
+        files = given_files(work)
+        if work.uploaded:
+            loaded(work)
+        if files is work.files.kept:
+            uploaded_before(work)
+        if files:
+            uploaded(work, files)
+        else:
+            forget_others([])
+
+
+def uploaded_before(work: Workspace) -> None:
+    if work.files.dropped:
+        st.caption(
+            "The files uploaded before are no longer kept, because others needed the room: upload them again to change "
+            "how they are read. The data that are loaded stay."
+        )
+    if work.files.kept:
+        said, forget = st.columns([3, 1], vertical_alignment="center")
+        said.markdown("**Uploaded before**", help="Kept for this visit, so that you can still change how it is read.")
+        forget.button("Forget", width="stretch", on_click=work.forget_files, help="The data that are loaded stay.")
+
+
+def given_files(work: Workspace) -> Sequence[File]:
+    """The files in the uploader, or those that were there before the page was left."""
+
+    def cleared() -> None:
+        if not st.session_state[FILES]:
+            work.files = Brought()
+
+    files = st.file_uploader(
+        "Tables or kernel matrices", type=FORMATS, accept_multiple_files=True, key=FILES, on_change=cleared
+    )
+    st.caption("CSV, TSV, Excel, Parquet, ARFF, LIBSVM, also gzipped; .npz or .mat with kernel matrices.")
+    if files:
+        work.files.keep(files)
+        if not work.files.kept and not work.files.dropped:
+            st.caption(
+                f"More than {MOST_KEPT_BYTES // 10**6} MB are not kept with this visit: correct how they are read "
+                "before you leave this page, or upload them again."
+            )
+        return files
+    return work.files.kept
+
+
+def uploaded(work: Workspace, files: Sequence[File]) -> None:
+    """Show how the files were read and let the guesses be corrected; what they give is taken at once."""
+    ending = st.container()
+    tables = read_files(files, work.files.readings)
+    if tables is None:
+        return
+    found, joining = joined(tables, work.files)
+    read = tuple(file.file_id for file in files), (tuple(table.options for table in tables), joining)
+    if read != work.files.taken:
+        work.files.taken = read
+        take(work, files, found, read)
+        rerun()
+    if not ((work.uploaded and work.source == read) or found.frame.equals(work.dataset.frame)):
+        ending.button("Use these data", type="primary", on_click=take, args=(work, files, found, read))
+    if len(files) > 1:
+        st.download_button(
+            "Joined table (CSV)",
+            lambda: found.frame.to_csv(index=False),
+            "joined.csv",
+            "text/csv",
+            icon=":material/download:",
+            on_click="ignore",
+        )
+
+
+def loaded(work: Workspace) -> None:
+    """What came of the files, also when they are no longer listed, and the way back."""
+    said, back = st.columns([3, 1], vertical_alignment="center")
+    said.success(" ".join(loaded_words(work)), icon=":material/check:")
+    if work.before is not None:
+        help = f"Back to {plain(work.before.dataset.name[:60])}, with what was chosen for it."
+        back.button("Undo", icon=":material/undo:", width="stretch", on_click=work.undo_upload, help=help)
+
+
+def loaded_words(work: Workspace) -> list[str]:
+    dataset = work.dataset
+    label = f"The label is **{plain(dataset.label[:60])}**" if dataset.label else "**No label was found**"
+    words = [f"Loaded {plain(dataset.name[:60])}.", f"{label}: see *{COLUMNS}*."]
+    if dataset.ignored:
+        words.append(f"Left out: {plain(name_some(dataset.ignored, 3))}.")
+    if work.lacks_values:
+        words.append(f"**Values are missing**: before training, choose what to do in *{PREPARATION}*.")
+    return words
+
+
+def take(work: Workspace, files: Sequence[File], found: Joined, read: tuple[object, object]) -> None:
+    name = files[0].name if len(files) == 1 else f"{len(files)} files"
+    work.upload(guessed_dataset(name, found), read)
+
+
+def preview(dataset: Dataset) -> None:
+    frame = dataset.frame
+    st.markdown(f"Loaded: **{plain(dataset.name[:100])}** · {len(frame):,} rows · {frame.shape[1]:,} columns")
+    if dataset.matrices:
+        st.caption(f"{len(dataset.matrices)} kernel matrices: {plain(', '.join(list(dataset.matrices)[:10]))}")
+    shown = frame.iloc[:100, :MOST_SHOWN_COLUMNS]
+    st.dataframe(shown, height=240)
+    if frame.shape[1] > MOST_SHOWN_COLUMNS or len(frame) > 100:
+        st.caption(f"The first {len(shown)} rows and {shown.shape[1]} columns.")
+
+
+def choose_columns(work: Workspace) -> None:
+    dataset = work.dataset
+    left, right = st.columns([2, 3], gap="large")
+    with left:
+        label_and_group(work)
+        if dataset.label is not None:
+            with boundary():
+                balance = class_balance(dataset)
+                if len(balance):
+                    st.altair_chart(class_balance_chart(balance), width="stretch")
+                else:
+                    st.caption("No row has a label.")
+    with right:
+        choose_views(work)
+    st.markdown("**Columns**")
+    table = summary_of(dataset)
+    st.dataframe(
+        table.head(MOST_OFFERED),
+        hide_index=True,
+        height=280,
+        column_config={"histogram": st.column_config.BarChartColumn("values", width="small")},
+    )
+    if len(table) > MOST_OFFERED:
+        st.caption(f"The first {MOST_OFFERED} of {len(table):,} columns.")
+
+
+summary_of = kept_with_dataset(summarize)
+
+
+def label_and_group(work: Workspace) -> None:
+    """Which column holds the classes, which one the groups, which are left out."""
+    dataset, columns = work.dataset, offered(work.dataset)
+    label = st.selectbox(
+        "Label: the column with the classes",
+        columns,
+        columns.index(dataset.label) if dataset.label in columns else None,
+        placeholder="choose a column",
+    )
+    group = st.selectbox(
+        "Group, if samples belong together (patient, batch)",
+        ["none", *columns],
+        columns.index(dataset.group) + 1 if dataset.group in columns else 0,
+        help="Whole groups go to training or to test, so that a patient never helps to predict himself.",
+    )
+    ignored = st.multiselect("Columns to ignore", columns, [c for c in dataset.ignored if c in columns])
+    changed = dataset.with_label(label).with_group(None if group in ("none", label) else group)
+    hidden = [c for c in dataset.ignored if c not in columns]
+    changed = changed.with_ignored([*ignored, *hidden])
+    same = (changed.label, changed.group, set(changed.ignored)) == (dataset.label, dataset.group, set(dataset.ignored))
+    if not same:
+        work.dataset = changed
+        rerun()
+
+
+def offered(dataset: Dataset) -> list[str]:
+    """The columns a widget offers: all of a usual table; of a very wide one the first, the last and those in use."""
+    columns = list(dataset.frame.columns)
+    if len(columns) <= MOST_OFFERED:
+        return columns
+    used = [c for c in (dataset.label, dataset.group) if c is not None]
+    return list(dict.fromkeys([*used, *columns[: MOST_OFFERED // 2], *columns[-MOST_OFFERED // 2 :]]))
+
+
+def choose_views(work: Workspace) -> None:
+    st.markdown(
+        "**Views**", help="Groups of columns that belong together: a source, a scale, a sensor. Templates use them."
+    )
+    dataset = work.dataset
+    prefix, separator = st.columns([2, 1], vertical_alignment="bottom")
+    mark = separator.text_input("Separator", "__", max_chars=5)
+    if prefix.button("Views from the beginnings of the names", disabled=not mark):
+        found = dataset.views_by_prefix(mark)
+        if found.views:
+            work.dataset = found
+            rerun()
+        st.warning(f"No two names begin alike before {plain(mark)}; try another separator, such as \\_ or a point.")
+    if dataset.views:
+        st.dataframe(
+            pd.DataFrame(
+                {
+                    "view": list(dataset.views),
+                    "columns": [len(columns) for columns in dataset.views.values()],
+                    "such as": [", ".join(columns[:4]) for columns in dataset.views.values()],
+                }
+            ),
+            hide_index=True,
+        )
+    else:
+        st.caption("No views yet: kernels see all columns, or the ones you choose.")
+    with st.expander("Make a view by hand"):
+        name = st.text_input("Name of the view", max_chars=60)
+        members = choose_members(dataset)
+        if st.button("Add the view", disabled=not (name and members)):
+            work.dataset = dataset.with_views({**dataset.views, name: members})
+            rerun()
+        gone = st.multiselect("Remove views", list(dataset.views))
+        if st.button("Remove", disabled=not gone):
+            work.dataset = dataset.with_views({v: c for v, c in dataset.views.items() if v not in gone})
+            rerun()
+
+
+def choose_members(dataset: Dataset) -> list[str]:
+    """The columns of a view: by a part of their names, by hand, or both."""
+    named, ticked = st.columns(2)
+    part = named.text_input("Columns whose name contains", max_chars=100)
+    usable = set(dataset.features)
+    chosen = set(ticked.multiselect("And these columns", [c for c in offered(dataset) if c in usable]))
+    members = [c for c in dataset.features if c in chosen or (part and part.lower() in c.lower())]
+    if members:
+        st.caption(f"{counted(len(members), 'column')}: {plain(name_some(members))}.")
+    else:
+        st.caption("No column has this in its name." if part else "Type a part of the names, or choose columns.")
+    return members
+
+
+def choose_preparation(work: Workspace) -> None:
+    """Choices about numbers, holes and categories, said before training; everything is fitted on training rows only."""
+    left, right = st.columns(2, gap="large")
+    with left:
+        choose("Numeric columns", NUMERIC_WORDS, **kept(work, "choices", "numeric"))
+        choose("Missing values", MISSING_WORDS, **kept(work, "choices", "missing"))
+        choose("Categorical columns", CATEGORICAL_WORDS, **kept(work, "choices", "categorical"))
+    with right:
+        share = kept(work, "split", "test_share")
+        st.slider("Rows held out for the test", 0.1, 0.5, step=0.05, format="percent", **share)
+        st.number_input("Seed of the split", 0, 10**6, **kept(work, "split", "seed"))
+        rows = None
+        try:
+            parts = split_rows(work.dataset.labelled_table, work.split.test_share, work.split.seed)
+        except SPNMKLError as error:
+            st.warning(plain(error))
+        else:
+            how = f", whole groups of {plain(work.dataset.group)}" if work.dataset.group else ", stratified by class"
+            train, test = (work.usable(rows) for rows in (parts.train, parts.test))
+            st.caption(f"{train:,} rows to train on, {test:,} to test{how}.")
+            if work.choices.missing == "drop columns":  # those that lack a value in a training row
+                rows = np.flatnonzero(work.dataset.frame[work.dataset.label].notna())[parts.train]
+    st.markdown("**What will happen before training**")
+    try:
+        notes = problems(work.dataset, work.choices, rows)
+    except DataError as error:
+        st.error(plain(error))
+        return
+    for note in notes:
+        st.markdown(f"- {plain(note)}")
+    st.caption(
+        "Means, scales, fill values and categories are taken from the training rows only and travel with the model."
+    )
+
+
+def kept(work: Workspace, part: str, field: str) -> dict[str, Any]:
+    """Ties a widget to a field of the choices or the split, which other data may change too."""
+    key = f"{part}_{field}"
+
+    def take() -> None:
+        setattr(work, part, replace(getattr(work, part), **{field: st.session_state[key]}))
+
+    st.session_state[key] = getattr(getattr(work, part), field)
+    return {"key": key, "on_change": take}
+
+
+def choose(title: str, words: dict[str, str], **tied: Any) -> None:
+    st.radio(title, list(words), format_func=words.__getitem__, **tied)

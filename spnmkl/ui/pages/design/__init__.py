@@ -1,0 +1,1 @@
+"""The Design page: the canvas, the panel of a node, templates, import and export."""

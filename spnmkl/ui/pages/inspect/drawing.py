@@ -1,0 +1,158 @@
+"""The trained drawing: how it ended, iteration by iteration, and the numbers of a chosen node."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from spnmkl.export.looks import THEMES, lost, mixed, path_flows
+from spnmkl.reporting.endings import ending, percent, pruning
+from spnmkl.reporting.explain import carried, children_text
+from spnmkl.solution import Record
+from spnmkl.training.train import Run
+from spnmkl.ui.pages.inspect.inspected import (
+    RESIDUAL_HELP,
+    SHARE_HELP,
+    WEIGHT_HELP,
+    Inspected,
+    node_names,
+    sentence,
+    share_text,
+)
+from spnmkl.ui.parts.canvas import show_trained
+from spnmkl.ui.parts.session import theme
+from spnmkl.ui.parts.words import plain
+from spnmkl.wording import counted
+
+CANVAS = "inspect_drawing"
+RESULT = "result"
+
+
+def drawing_tab(seen: Inspected) -> None:
+    run = seen.run
+    left, right = st.columns([13, 6], gap="medium")
+    with left:
+        picture = st.container()
+        record = replay(run)
+        with picture:
+            selected = show_trained(CANVAS, run.spn, record.beta if record else run.solution.beta)
+            legend(record.beta if record else run.solution.beta)
+    with right:
+        verdict(run)
+        if selected:
+            with st.container(border=True, gap="xsmall"):
+                node_numbers(seen, selected[0], record)
+        st.markdown(sentence(run.test_scores.sentence()) + ".")
+        st.markdown(plain(pruning(run)))
+        if not selected:
+            st.caption("Click a node to see its numbers; hover over nodes and edges for the most important.")
+
+
+def replay(run: Run) -> Record | None:
+    """The iteration to be shown; None for the result."""
+    history = run.solution.history
+    if not history:
+        return None
+    at = st.select_slider(
+        "Iteration",
+        [*range(1, len(history) + 1), RESULT],
+        RESULT,
+        key=f"replay_{run.name}",
+        help="Replay the training on the drawing. The result is the best of all iterations.",
+    )
+    if not isinstance(at, int) or at > len(history):
+        shown = f"The result after {counted(len(history), 'iteration')}"
+        numbers = run.solution.objective, run.solution.gap, sum(b <= 0 for b in run.solution.beta.values())
+        record = None
+    else:
+        record = history[at - 1]
+        shown, numbers = f"Iteration {at} of {len(history)}", (record.objective, record.gap, len(record.pruned))
+    objective, gap, pruned = numbers
+    st.caption(f"{shown}: objective **{objective:.5g}** · gap **{gap_text(gap)}** · pruned **{pruned}**")
+    return record
+
+
+def gap_text(gap: float) -> str:
+    return percent(gap) if gap < 1 else "not known"
+
+
+def legend(beta: dict[str, float]) -> None:
+    colours = THEMES[theme()]
+    largest = max(beta.values(), default=0.0)
+    dots = "".join(
+        _dot(8 + 14 * share**0.5, mixed(colours.light, colours.heavy, share), colours.border["product"])
+        for share in (0.0, 0.3, 1.0)
+    )
+    lines = "".join(
+        f'<span style="display:inline-block;width:16px;height:{width}px;background:{colours.line}"></span>'
+        for width in (1, 3, 5)
+    )
+    parts = (
+        (dots, f"products: weight β, 0 to {largest:.3g}"),
+        (lines, "edges: part of the path weights Σg"),
+        (_dot(14, "transparent", colours.faded), "grey: pruned, takes no part"),
+    )
+    st.html(
+        '<div style="display:flex;flex-wrap:wrap;gap:2px 22px;font-size:13px">'
+        + "".join(
+            f'<span style="display:inline-flex;align-items:center;gap:5px">{a}'
+            f'<span style="opacity:.8">{b}</span></span>'
+            for a, b in parts
+        )
+        + "</div>"
+    )
+
+
+def _dot(size: float, fill: str, border: str) -> str:
+    return (
+        f'<span style="display:inline-block;width:{size:.0f}px;height:{size:.0f}px;border-radius:50%;'
+        f'background:{fill};border:1.4px solid {border};box-sizing:border-box"></span>'
+    )
+
+
+def verdict(run: Run) -> None:
+    show = st.success if run.solution.status == "optimal" and any(run.solution.beta.values()) else st.warning
+    show(sentence(ending(run.solution)))
+
+
+def node_numbers(seen: Inspected, node: str, record: Record | None) -> None:
+    """The numbers of a node, under its name."""
+    run, kind = seen.run, seen.run.spn.kind(node)
+    st.markdown(f"**{plain(node_names(run.spn)[node])}** · {kind} {plain(node)}")
+    if kind == "product":
+        weight_numbers(run, node, record)
+    share = decision_share(seen, node)
+    st.markdown(f"share of the decision **{share_text(share)}**", help=SHARE_HELP)
+    st.caption(plain(fate(run, node)))
+
+
+def weight_numbers(run: Run, node: str, record: Record | None) -> None:
+    solution, spn = run.solution, run.spn
+    st.markdown(f"multiplies {plain(children_text(spn, node))}")
+    then = f" (at iteration {record.iteration}: {record.beta[node]:.4g})" if record else ""
+    st.markdown(f"weight β **{solution.beta[node]:.4g}**{then}")
+    st.markdown(f"exponent p **{solution.p[node]:g}**", help="Its weight costs λ c β to the power of p.")
+    part = path_flows(spn, solution.beta).get(node, float("nan"))
+    st.markdown(f"part of the path weights **{share_text(part)}**", help=WEIGHT_HELP)
+    st.markdown(f"KKT residual **{solution.kkt_residual[node]:.1e}**", help=RESIDUAL_HELP)
+
+
+def decision_share(seen: Inspected, node: str) -> float:
+    if not seen.has_data:
+        return float("nan")
+    learned, kind = seen.learned(), seen.run.spn.kind(node)
+    if kind == "sum":
+        return seen.once(("share", node), lambda prepared: carried(seen.run, prepared).through([node]))
+    table = learned.weights if kind == "product" else learned.ranking[learned.ranking["kind"] == "kernel"]
+    return float(table.set_index("id")["share of the decision"][node])
+
+
+def fate(run: Run, node: str) -> str:
+    """What became of a node, and what that means."""
+    solution = run.solution
+    if node not in lost(run.spn, solution.beta):
+        return "Takes part in the decision."
+    if run.spn.kind(node) != "product" or solution.beta[node] > 0:
+        return "Takes no part: every path through it meets a weight that is zero."
+    when = f" at iteration {solution.pruned[node]}" if node in solution.pruned else ""
+    proved = " That is proved with the optimum, not an accident of the search." if solution.status == "optimal" else ""
+    return f"Pruned{when}: its weight is zero, so that no path through it takes part in the decision.{proved}"

@@ -1,0 +1,178 @@
+"""A run that is looked at: where its kernels come from, and what was found out about it already."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, TypeVar
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from spnmkl.charts.look import unique_names
+from spnmkl.circuit.heaviest import WeightedPath
+from spnmkl.circuit.program import Floats
+from spnmkl.inspection import Carried
+from spnmkl.reporting.explain import carried, children_text, paths_table, ranking, weights_table
+from spnmkl.structure import SPN
+from spnmkl.structure.text import node_text
+from spnmkl.training.prepared import Prepared
+from spnmkl.training.train import Run
+from spnmkl.ui.parts.words import plain
+from spnmkl.ui.state.activity import Trainer
+from spnmkl.ui.state.keeping import kept_with_drawing
+
+T = TypeVar("T")
+MOST_RUNS = 12
+MOST_FINDINGS = 24  # of one run; the largest, a kernel's picture, takes half a megabyte
+MOST_PATHS = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Inspected:
+    """A run with the trainer that can compute its kernels again."""
+
+    run: Run
+    trainer: Trainer
+
+    @property
+    def has_data(self) -> bool:
+        return self.run.name in self.trainer.tasks
+
+    def prepared(self) -> Prepared:
+        task = self.trainer.tasks[self.run.name]
+        if self.trainer.holds(task):
+            return self.trainer.prepared(task)
+        with st.spinner("Computing the kernels of this run …"):
+            return self.trainer.prepared(task)
+
+    def once(self, key: Hashable, compute: Callable[[Prepared], T]) -> T:
+        """A finding that needs the kernels: computed the first time, and kept without them."""
+        findings = _findings(self.run)
+        found = findings.pop(key, None)
+        if found is None:
+            prepared = self.prepared()
+            with st.spinner("Computing …"):
+                found = compute(prepared)
+        findings[key] = found  # the last to be forgotten
+        for old in list(findings)[:-MOST_FINDINGS]:
+            findings.pop(old, None)
+        return found
+
+    def learned(self) -> Learned:
+        if self.has_data:
+            return self.once("learned", lambda prepared: Learned.of(self.run, prepared))
+        return _without_kernels(self.run)
+
+
+@lru_cache(maxsize=MOST_RUNS)
+def _findings(run: Run) -> dict[Hashable, Any]:
+    return {}
+
+
+@lru_cache(maxsize=MOST_RUNS)
+def _without_kernels(run: Run) -> Learned:
+    return Learned.of(run, None)
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """The tables of what was learned, from one pass over the kernels."""
+
+    weights: pd.DataFrame
+    paths: pd.DataFrame
+    path_list: list[WeightedPath]
+    ranking: pd.DataFrame
+
+    @classmethod
+    def of(cls, run: Run, prepared: Prepared | None) -> Learned:
+        kernels: Any = prepared  # the tables ask for it only where they are not given the shares
+        shares = _NoShares() if prepared is None else carried(run, prepared)
+        paths, path_list = paths_table(run, kernels, MOST_PATHS, shares)
+        ranks = ranking(run, kernels, shares)
+        if prepared is None:
+            ranks = ranks.sort_values(["kind", "share of Σg"], ascending=False, kind="stable", ignore_index=True)
+        return cls(weights_table(run, kernels, shares), paths, path_list, ranks)
+
+
+class _NoShares(Carried):
+    """In the place of shares of the decision where there are no kernels to tell them from."""
+
+    def __init__(self) -> None:
+        pass
+
+    def through(self, nodes: Iterable[str]) -> float:
+        return float("nan")
+
+    def by(self, paths: Any) -> Floats:
+        return np.full(len(paths), np.nan)
+
+
+def missing_data(run: Run, what: str) -> None:
+    """Say what cannot be shown of a run that came without its data, and how it can."""
+    st.info(
+        f"{what} cannot be shown: {plain(run.name)} came without its data, {plain(run.dataset_name)}. Load them, and "
+        "they can.",
+        icon=":material/database_off:",
+    )
+    st.page_link("pages/data.py", label="Load the data", icon=":material/arrow_forward:")
+
+
+@kept_with_drawing
+def node_names(spn: SPN) -> dict[str, str]:
+    """What to call every node in a list: a kernel what it computes, a product its weight, a sum what it adds."""
+    names = {v: node_text(spn, v) or " + ".join(spn.names[child] for child in spn.children(v)) for v in spn.nodes}
+    return unique_names(spn.nodes, names)
+
+
+@kept_with_drawing
+def weight_titles(spn: SPN) -> dict[str, str]:
+    """Every weight with what it multiplies."""
+    return {v: f"{spn.names[v]} · {children_text(spn, v)}" for v in spn.products}
+
+
+def share_text(share: float, digits: int = 1) -> str:
+    return "–" if np.isnan(share) else f"{100 * share:.{digits}f} %"
+
+
+def sentence(text: str) -> str:
+    """Text that is not markup, where a number and its sign stay on one line."""
+    return plain(text).replace(" %", "\u00a0%")
+
+
+@contextmanager
+def row() -> Iterator[None]:
+    """Things on one line, from the left edge to the right."""
+    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+        yield
+
+
+def download(table: pd.DataFrame, run: Run, what: str) -> None:
+    name = re.sub(r"[^\w-]+", "_", f"{run.name}_{what}")
+    st.download_button(
+        "CSV",
+        table.to_csv(index=False),
+        f"{name}.csv",
+        "text/csv",
+        key=f"download_{what}",
+        on_click="ignore",
+        icon=":material/download:",
+        help="Download this table with all digits.",
+        type="tertiary",
+    )
+
+
+SHARE_HELP = (
+    "The decision is a sum over paths. The share of a path is its part of the decision's squared length, g q over the "
+    "total; the share of a node is that of all paths through it, so that shares of nodes on one path overlap."
+)
+RESIDUAL_HELP = "0 where no change of this weight would lower the objective."
+WEIGHT_HELP = "The weight of the paths, g, as a part of all path weights Σg; it does not look at the data."
+
+
+def share_column(help: str = SHARE_HELP, **looks: Any) -> Any:
+    return st.column_config.ProgressColumn(help=help, format="percent", min_value=0.0, max_value=1.0, **looks)

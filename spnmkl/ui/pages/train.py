@@ -1,0 +1,314 @@
+"""The Train page: one button and one slider, or all settings; the training live; and how it ended."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from spnmkl.charts import convergence_chart, cv_chart, path_chart, stability_chart, weights_chart
+from spnmkl.charts.look import MOST_COLOURED
+from spnmkl.charts.selection import MOST_SHOWN
+from spnmkl.data import Split
+from spnmkl.memory import available_memory, kernel_share
+from spnmkl.reporting.endings import doubts, effort, ending, methods, percent, pruning
+from spnmkl.solution import Record
+from spnmkl.structure import SPN
+from spnmkl.training.choose import FOLDS
+from spnmkl.training.room import Size, memory_text, refusal, size_of
+from spnmkl.training.scores import share_right
+from spnmkl.training.settings import Settings
+from spnmkl.training.train import Run
+from spnmkl.ui.parts.canvas import show_trained
+from spnmkl.ui.parts.following import keep_up, progress_bar, refreshing, stop_button, words_of
+from spnmkl.ui.parts.ready import ready
+from spnmkl.ui.parts.returning import offer_return
+from spnmkl.ui.parts.session import boundary, heading, presence, tabs, workspace
+from spnmkl.ui.parts.settings import choose_C, fitting, more_settings, take_C
+from spnmkl.ui.parts.words import plain
+from spnmkl.ui.state.activity import Activity, Kind, free_kernels, kept_bytes
+from spnmkl.ui.state.store import Workspace
+from spnmkl.wording import counted
+
+QUICK_BYTES = 500_000_000  # kernels up to this size are computed as soon as the page is opened
+OPENS: dict[Kind, str] = {"choose": "Choice of C", "trace": "β against C"}  # the tab where the result stands
+CHOOSE_HELP = (
+    "Cross-validation on the training rows: accuracy for a dozen values of C, and how stable the weights are. Whole "
+    "groups are held out where the data have a group column."
+)
+TRACE_HELP = "The regularisation path: every weight over a dozen values of C."
+DOING: dict[Kind, str] = {
+    "train": "Training",
+    "choose": "Cross-validation",
+    "trace": "Tracing the weights over C",
+    "look": "Preparing",
+    "compare": "Comparing with baselines",
+    "lesson": "The guided experiment",
+}
+
+
+def train_page() -> None:
+    work = workspace()
+    heading("Train — learn the weights", "pages/inspect.py", "Next: what was learned")
+    work.trainer.collect()
+    offer_return(work, work.trainer.run, here=True)
+    parts = ready(work)
+    if parts is None:
+        if working := work.trainer.working:
+            stop_button(working.job)
+        return
+    left, right = st.columns([5, 12], gap="medium")
+    with left, boundary():
+        controls(work, parts)
+    with right:
+        refresh = refreshing(work.trainer)
+        st.fragment(watch, run_every=refresh)(refresh)
+
+
+def controls(work: Workspace, parts: Split) -> None:
+    trainer, dataset = work.trainer, work.dataset.labelled_table
+    rows = work.usable(parts.train)
+    trainer.settings = fitting(trainer.settings, work.drawing.spn, dataset.classes)
+    weights = len(work.drawing.spn.products)
+    st.caption(f"**{plain(dataset.name[:60])}** · {rows:,} rows to train on · {counted(weights, 'weight')}")
+    held = size_of(work.drawing.spn, rows, len(dataset.classes))
+    free = available_memory()
+    room = None if free is None else free + kept_bytes()
+    refused = refusal(held.in_tiles, room)
+    crossed = refusal(size_of(work.drawing.spn, rows, len(dataset.classes), FOLDS), room)
+    if working := trainer.working:
+        stop_button(working.job, width="stretch")
+    else:
+        begin_button(work, "train", "Train", refused is not None, icon=":material/play_arrow:", type="primary")
+    if refused:
+        st.error(plain(refused))
+    else:
+        st.caption(memory_words(held, room))
+    if looked_ahead(work):
+        choose_C(trainer, trainer.smallest_C, "Any C is useful: there is a C_min only where every p is 1.")
+    elif held.memory < QUICK_BYTES:
+        choose_C(trainer, None, "Looking for C_min …")
+    else:
+        choose_C(trainer, None, "C_min is not looked for at this size. Below it every weight is zero.")
+    with st.expander("All settings", icon=":material/tune:", key="all_settings"):
+        more_settings(trainer, work.drawing.spn, dataset.classes)
+    search(work, refused, crossed)
+    if refused is None and held.memory < QUICK_BYTES and trainer.activity is None and not error(work):
+        look_ahead(work)
+
+
+def memory_words(held: Size, room: int | None) -> str:
+    """What a training holds in memory, and what that means where it is much."""
+    if room is not None and held.kernels > kernel_share(room):
+        return (
+            f"Kernel matrices would take {memory_text(held.kernels)}, so that kernels are computed whenever they are "
+            f"needed: the same result, later, in about {memory_text(held.in_tiles.memory)} of memory."
+        )
+    return f"This takes about {memory_text(held.memory)} of memory."
+
+
+def error(work: Workspace) -> str | None:
+    """What went wrong last, if it was with what would be trained now."""
+    trainer = work.trainer
+    ours = trainer.error_in not in ("compare", "lesson")
+    return trainer.error if ours and trainer.error_of is not None and trainer.error_of.same(work.task) else None
+
+
+def search(work: Workspace, refused: str | None, crossed: str | None) -> None:
+    """Choosing C, and how the weights depend on it."""
+    trainer = work.trainer
+    busy = trainer.working is not None
+    cross, trace = st.columns(2)
+    with cross:
+        why = f"\n\n{plain(crossed)}" if crossed and not refused else ""
+        begin_button(work, "choose", "Choose C", busy or crossed is not None, help=CHOOSE_HELP + why)
+    with trace:
+        begin_button(work, "trace", "β against C", busy or refused is not None, help=TRACE_HELP)
+    found = trainer.cross_validation
+    if found is not None and trainer.search_fits(work.task, trainer.settings) and found.best_C != trainer.settings.C:
+        st.button(
+            f"Take the best C, {found.best_C:.3g}",
+            icon=":material/check:",
+            width="stretch",
+            on_click=take_C,
+            args=(trainer, found.best_C),
+        )
+
+
+def begin_button(work: Workspace, kind: Kind, title: str, disabled: bool, **looks: Any) -> None:
+    st.button(title, width="stretch", disabled=disabled, on_click=begin, args=(work, kind, presence()), **looks)
+
+
+def begin(work: Workspace, kind: Kind, here: Any) -> None:
+    free = available_memory()
+    if free is not None and not work.trainer.holds(work.task) and free < kept_bytes():
+        free_kernels()
+    work.trainer.start(kind, work.task, work.trainer.settings, here)
+    if kind in OPENS:
+        st.session_state["watched"] = OPENS[kind]
+
+
+def look_ahead(work: Workspace) -> None:
+    """Compute kernels and C_min before they are asked for, once per task and settings."""
+    if not looked_ahead(work):
+        work.trainer.start("look", work.task, work.trainer.settings, presence())
+        st.rerun()
+
+
+def looked_ahead(work: Workspace) -> bool:
+    """Whether C_min is known, or known not to exist, for what would be trained now at some C."""
+    trainer, known = work.trainer, work.trainer.smallest_C_of
+    return (
+        known is not None and known[0].same(work.task) and replace(known[1], C=trainer.settings.C) == trainer.settings
+    )
+
+
+def watch(refresh: float | None) -> None:
+    """What happens now, or came out last."""
+    with boundary():
+        work = workspace()
+        trainer = work.trainer
+        keep_up(trainer, refresh)
+        working = trainer.working
+        if working is not None:
+            progress(working)
+        elif said := error(work):
+            st.error(plain(said))
+        shown = working if trainer.training else None
+        run = None if shown else current_run(work)
+        if run is not None and working is None:
+            outcome(run, trainer.settings)
+        elif working is None:
+            st.info("Press **Train**: the weights of the drawing are learned together with the classifier.")
+        show_parts(work, shown, run)
+
+
+def current_run(work: Workspace) -> Run | None:
+    """The run that the pages show, if it is of this drawing and these data."""
+    run = work.trainer.run
+    task = work.trainer.tasks.get(run.name) if run else None
+    return run if task is not None and task.same(work.task) else None
+
+
+def progress(activity: Activity) -> None:
+    job = activity.job
+    words, doing = words_of(job), DOING[activity.kind]
+    said = f"{doing if words in ('', doing.lower()) else f'{doing}: {words}'} · {job.seconds:.1f} s"
+    records = list(job.records)
+    if activity.kind == "train":
+        said += f" · gap {percent(records[-1].gap)}" if records and records[-1].gap < 1e6 else ""
+    progress_bar(job, said)
+
+
+def outcome(run: Run, settings: Settings) -> None:
+    """The end, in words."""
+    show = st.success if run.solution.status == "optimal" and any(run.solution.beta.values()) else st.warning
+    show(f"**{plain(run.name)}.** {plain(ending(run.solution))}")
+    test, train = run.test_scores, run.train_scores
+    low, high = test.interval
+    majority, share = test.majority
+    st.markdown(
+        f"**{share_right(test.accuracy)}** of {run.n_test:,} test rows right (95 % interval "
+        f"{100 * low:.0f}–{100 * high:.0f} %; always answering *{plain(str(majority)[:30])}* gives "
+        f"{share_right(share)}) · **{share_right(train.accuracy)}** of "
+        f"{run.n_train:,} training rows · {effort(run)}"
+    )
+    for doubt in doubts(run):
+        st.warning(plain(doubt))
+    changed = "" if run.settings == settings else " **The settings have changed since: press Train.**"
+    st.caption(f"{plain(pruning(run))} C = {run.settings.C:.3g}. Method: {methods(run.solution)}.{changed}")
+
+
+def show_parts(work: Workspace, activity: Activity | None, run: Run | None) -> None:
+    """The drawing and the curves, of what trains now or of the run shown."""
+    records: Sequence[Record] = list(activity.job.records) if activity else run.solution.history if run else ()
+    spn = activity.task.spn if activity else run.spn if run else work.drawing.spn
+    beta = records[-1].beta if activity and records else run.solution.beta if run else None
+    tol = activity.settings.tol if activity else run.settings.tol if run else None
+    parts = {
+        "Drawing": lambda: drawing(spn, beta),
+        "Convergence": lambda: curves(records, tol),
+        "Weights": lambda: trajectories(records, names(spn)),
+        "Choice of C": lambda: choice_of_C(work),
+        "β against C": lambda: weights_over_C(work),
+    }
+    tabs("watched", parts)
+
+
+def names(spn: SPN) -> dict[str, str]:
+    """What a weight is called in a legend: with the kernels it weighs, where it is not called after them."""
+    found = {}
+    for v in spn.products:
+        leaves = [child for child in spn.children(v) if spn.kind(child) == "kernel"]
+        same = [spn.label(leaf) for leaf in leaves] == [spn.label(v)]
+        found[v] = " ".join([spn.names[v], *([] if same or not leaves else ["∘".join(spn.names[k] for k in leaves)])])
+    return found
+
+
+def drawing(spn: SPN, beta: Mapping[str, float] | None) -> None:
+    show_trained("spnmkl_live", spn, beta)
+    if beta is not None:
+        st.caption("Larger and darker: heavier. Thicker lines: more of the path weights. Grey: pruned.")
+
+
+def curves(records: Sequence[Record], tol: float | None) -> None:
+    if not records:
+        st.caption("The objective and its lower bound appear here while they close in on each other.")
+        return
+    st.altair_chart(convergence_chart(records, tol), width="stretch")
+    if math.isfinite(records[-1].dual_bound):
+        st.caption("The optimum lies between the curves. The gap is their relative distance, recomputed from the data.")
+    else:
+        st.caption("No bound on the optimum is known: with p below 1 the problem is not convex.")
+
+
+def trajectories(records: Sequence[Record], called: Mapping[str, str]) -> None:
+    if not records:
+        st.caption("The weights appear here, iteration by iteration.")
+        return
+    st.altair_chart(weights_chart(records, called), width="stretch")
+    heaviest_alone(len(called))
+
+
+def heaviest_alone(weights: int) -> None:
+    if weights > MOST_COLOURED:
+        st.caption(f"The {MOST_COLOURED} heaviest of {weights} weights in colour. All of them: *Inspect*, *Weights*.")
+
+
+def choice_of_C(work: Workspace) -> None:
+    trainer = work.trainer
+    found = trainer.cross_validation if trainer.search_fits(work.task, trainer.settings) else None
+    if found is None:
+        st.caption("*Choose C* tries a dozen values on held-out folds and shows here how accurate each is.")
+        return
+    left, right = st.columns(2)
+    left.altair_chart(cv_chart(found, trainer.settings.C), width="stretch")
+    done, total = int(np.isfinite(found.scores).sum()), found.scores.size
+    stopped = f" Stopped after {done} of {total} trainings." if done < total else ""
+    best = share_right(float(np.nanmax(found.mean)))
+    folds = found.scores.shape[1]
+    left.caption(f"{folds} folds. Best: C = {found.best_C:.3g}, {best} right. Bars: one standard error.{stopped}")
+    right.altair_chart(stability_chart(found, names(work.drawing.spn)), width="stretch")
+    which = (
+        "Every weight" if len(found.beta) <= MOST_SHOWN else f"The {MOST_SHOWN} heaviest of {len(found.beta)} weights"
+    )
+    right.caption(f"{which} in each fold at the best C: close together means stable.")
+
+
+def weights_over_C(work: Workspace) -> None:
+    trainer = work.trainer
+    found = trainer.path if trainer.search_fits(work.task, trainer.settings) else None
+    if found is None:
+        st.caption("*β against C* solves for a dozen values of C and shows here how every weight comes and goes.")
+        return
+    st.altair_chart(
+        path_chart(
+            found, names(work.drawing.spn), trainer.settings.C, trainer.smallest_C if looked_ahead(work) else None
+        ),
+        width="stretch",
+    )
+    heaviest_alone(len(found.beta))

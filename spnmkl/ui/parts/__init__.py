@@ -1,0 +1,1 @@
+"""What several pages show: the canvas, dialogs, progress, settings."""

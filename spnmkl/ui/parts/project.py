@@ -1,0 +1,162 @@
+"""A whole project as one file: saved, and opened in the place of all that the tab has."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+
+import streamlit as st
+
+from spnmkl.data import SAMPLES, Dataset, load_sample
+from spnmkl.errors import DataError
+from spnmkl.project.project_file import DataUse, Project, load_project, save_project
+from spnmkl.reporting.runs_beside import was_trained_on
+from spnmkl.structure.text import one_line
+from spnmkl.training.train import Run
+from spnmkl.ui.parts.session import boundary, close_dialog, dialog, tabs
+from spnmkl.ui.parts.words import plain, slug
+from spnmkl.ui.state.activity import MOST_LETTERS, Trainer
+from spnmkl.ui.state.brought import Brought
+from spnmkl.ui.state.drawing import placed
+from spnmkl.ui.state.predicting import Predicting
+from spnmkl.ui.state.store import Comparing, Workspace
+from spnmkl.wording import counted, quoted
+
+FILE = "project_file"
+
+
+@dialog("The whole project")
+def project_dialog(work: Workspace) -> None:
+    tabs("project", {"Save": lambda: save(work), "Open": lambda: open_file(work)})
+
+
+def save(work: Workspace) -> None:
+    dataset, runs = work.dataset, work.trainer.runs
+    absent = not_here(work)
+    name = (absent or dataset).name
+    st.markdown(f"The drawing, what the columns are for, all choices and {counted(len(runs), 'run')} in one file.")
+    with_data = st.checkbox(
+        f"With the data: {plain(name[:60])}, " + ("not loaded" if absent else counted(len(dataset.frame), "row")),
+        value=absent is None,
+        disabled=absent is not None,
+        help="Without them the file is small, and opens where the same data are loaded again. Models hold their "
+        "support vectors, which are rows of the training data, either way.",
+    )
+    others = sorted({run.dataset_name for run in runs if run.dataset_name != name})
+    if others:
+        st.caption(f"Runs of other data ({plain(', '.join(others)[:200])}) are kept without these data.")
+    with st.spinner("Packing the project"):
+        data = packed(work, with_data)
+    st.download_button(
+        f"Save the project ({len(data) / 2**20:.1f} MB)",
+        data,
+        f"{slug(name)}.project.zip",
+        "application/zip",
+        icon=":material/download:",
+        type="primary",
+        on_click="ignore",
+    )
+
+
+def not_here(work: Workspace) -> DataUse | None:
+    """The data that the drawing and the runs are about, where they were never loaded."""
+    return None if work.brought else work.missing
+
+
+def packed(work: Workspace, with_data: bool) -> bytes:
+    data, settings = not_here(work) or work.dataset, work.trainer.settings
+    return save_project(work.drawing.spn, data, work.choices, work.split, settings, work.trainer.runs, with_data)
+
+
+def open_file(work: Workspace) -> None:
+    file = st.file_uploader("A project file (.zip)", type=["zip"], key=FILE)
+    if file is None:
+        st.caption("It takes the place of what this tab has; you are asked before that happens.")
+        return
+    with boundary():
+        with st.spinner("Opening the project"):
+            project = load_project(file.getvalue(), file.name)
+        st.markdown(f"**{plain(file.name[:80])}** holds {contents(project)}.")
+        ends = " It also ends the training that is going on." if work.trainer.busy else ""
+        st.warning(f"Opening it replaces {replaced_words(work, project)}.{ends}", icon=":material/warning:")
+        if st.button("Replace them", type="primary"):
+            with st.spinner("Opening the project"):
+                open_project(work, project)
+            close_dialog()
+            st.rerun()
+
+
+def contents(project: Project) -> str:
+    data = project.data
+    without = "" if project.dataset is not None else ", but not the rows themselves"
+    return (
+        f"a drawing of {counted(len(project.spn.nodes), 'node')}, {counted(len(project.runs), 'run')}, and the use of "
+        f"the data {plain(quoted(data.name))} with {counted(data.n_rows, 'row')}{without}"
+    )
+
+
+def replaced_words(work: Workspace, project: Project) -> str:
+    """What opening a project takes away."""
+    parts = [f"the drawing of {counted(len(work.drawing.spn.nodes), 'node')}"]
+    if project.dataset is not None:
+        parts.append(f"the data {plain(quoted(work.dataset.name))} with {counted(len(work.dataset.frame), 'row')}")
+    if work.trainer.runs:
+        parts.append(f"{counted(len(work.trainer.runs), 'run')} of this tab")
+    if work.trainer.contest is not None:
+        parts.append("the comparison with the baselines")
+    return ", ".join(parts) + " and the choices on the pages Data and Train"
+
+
+def open_project(work: Workspace, project: Project) -> None:
+    """Put a project in the place of what the tab has; whatever can fail does so before anything is changed."""
+    dataset = project.dataset or same_data(work, project)
+    trainer = Trainer(settings=project.settings, runs=named_apart(project.runs))
+    trainer.attach(dataset or work.dataset)
+    spn = placed(project.spn)
+    if work.trainer.activity is not None:
+        work.trainer.activity.job.stop()
+    work.trainer, work.predicting, work.files = trainer, Predicting(), Brought()
+    work.dataset = dataset or work.dataset
+    work.missing, work.brought = (project.data, False) if dataset is None else (None, True)
+    work.choices, work.split = project.choices, project.split
+    work.path, work.expanded, work.comparing = None, False, Comparing()
+    work.drawing.push(spn, "Opened the project.", fit=True)
+
+
+def same_data(work: Workspace, project: Project) -> Dataset | None:
+    """The data of a project that came without them, where they are at hand."""
+    use = project.data
+    for dataset in (work.dataset, *([load_sample(use.name)] if use.name in SAMPLES else [])):
+        with suppress(DataError):
+            used = use.applied(dataset)
+            if dataset.name == use.name or any(was_trained_on(run, used) for run in project.runs):
+                return used
+    return None
+
+
+def missing_data(work: Workspace, here: bool = False) -> None:
+    """Say which data an opened project lacks; `here` is where they can be loaded."""
+    use = work.missing
+    if use is None:
+        return
+    said = use.missing_sentence
+    if work.brought:
+        try:
+            use.applied(work.dataset)
+        except DataError as error:
+            said = f"{said} {error}"
+    st.warning(plain(said), icon=":material/database_off:")
+    if not here:
+        st.page_link("pages/data.py", label="Load the data", icon=":material/arrow_forward:")
+
+
+def named_apart(runs: tuple[Run, ...]) -> list[Run]:
+    """The runs of a file, which anyone may have written, under short names of which no two are the same."""
+    taken: set[str] = set()
+    kept = []
+    for k, run in enumerate(runs, 1):
+        name = one_line(run.name.encode("utf-8", "replace").decode())[:MOST_LETTERS] or f"Run {k}"
+        name = name if name not in taken else f"{name[: MOST_LETTERS - 8]} ({k})"
+        taken.add(name)
+        kept.append(replace(run, name=name))
+    return kept

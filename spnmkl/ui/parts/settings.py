@@ -1,0 +1,248 @@
+"""The settings of a training: one slider for everybody, the rest for who wants it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from numpy.typing import NDArray
+
+from spnmkl.errors import ParameterError
+from spnmkl.parameters import Power
+from spnmkl.reporting.endings import SOLVER_NAMES
+from spnmkl.structure import SPN
+from spnmkl.structure.paths import product_layers
+from spnmkl.training.settings import Settings
+from spnmkl.ui.parts.words import plain
+from spnmkl.ui.state.activity import Trainer
+
+STEPS_OF_C = tuple(float(f"{10 ** (k / 4):.2g}") for k in range(-12, 17))
+POWERS = {
+    "drawn": "as drawn",
+    "one": "one for all",
+    "layer": "one per layer",
+    "product": "one per product",
+    "sparse": "sparse: the smallest exponents",
+}
+SOLVERS = {
+    **SOLVER_NAMES,
+    "paper": f"{SOLVER_NAMES['paper']} of the paper (slow, for teaching)",
+}
+CLASS_WEIGHTS = {"equal": "all samples alike", "balanced": "balanced: rare classes count more", "own": "by hand"}
+
+
+def fitting(settings: Settings, spn: SPN, classes: NDArray) -> Settings:
+    """Without exponents of products, or weights of classes, that are no longer there."""
+    if isinstance(settings.p, Mapping) and settings.p.keys() != set(spn.products):
+        settings = replace(settings, p=None)
+    if isinstance(settings.class_weight, Mapping) and settings.class_weight.keys() != set(classes.tolist()):
+        settings = replace(settings, class_weight=None)
+    return settings
+
+
+def choose_C(trainer: Trainer, smallest: float | None, otherwise: str) -> None:
+    """The one slider. C_min is marked where there is one and it is known; else it is said why not."""
+    key = _key_of_C("C", trainer)
+    st.select_slider(
+        "C: how much an error costs",
+        sorted({*STEPS_OF_C, trainer.settings.C}),
+        trainer.settings.C,
+        format_func=lambda value: f"{value:.3g}" + (" (all weights zero)" if smallest and value <= smallest else ""),
+        key=key,
+        on_change=lambda: take_C(trainer, st.session_state[key]),
+        help="Small: a simple, smooth answer with few weights. Large: the training rows are fitted closely. "
+        "*Choose C* finds a good one.",
+    )
+    if smallest == np.inf:
+        st.caption("No C is useful: the kernels tell no classes apart, so every weight is zero at any of them.")
+    elif smallest is not None:
+        st.caption(f"Useful above C_min = {smallest:.3g}: at or below it every weight is zero.")
+    else:
+        st.caption(otherwise)
+
+
+def _key_of_C(name: str, trainer: Trainer) -> str:
+    """A new key wherever C was set elsewhere, so that the widget begins anew at its `value`.
+
+    Its session state is never written: a page that is drawn anew at once forgets what it had to tell the browser, which
+    would then show, and send back, the widget's smallest value.
+    """
+    counter = f"{name} set elsewhere"
+    count = st.session_state.setdefault(counter, 0)
+    if st.session_state.get(f"{name} {count}", trainer.settings.C) != trainer.settings.C:
+        st.session_state[counter] = count = count + 1
+    return f"{name} {count}"
+
+
+def take_C(trainer: Trainer, C: float) -> None:
+    trainer.settings = replace(trainer.settings, C=C)
+
+
+def _key(trainer: Trainer, name: str) -> str:
+    """Of a widget that shows a setting: another one once settings came from elsewhere, since it would undo them."""
+    return f"{name}_{trainer.taken}" if trainer.taken else name
+
+
+def more_settings(trainer: Trainer, spn: SPN, classes: NDArray) -> None:
+    settings = trainer.settings
+    key = _key_of_C("exact_C", trainer)
+    st.number_input(
+        "C, exactly",
+        min(1e-6, settings.C),
+        max(1e9, settings.C),
+        settings.C,
+        format="%.6g",
+        key=key,
+        on_change=lambda: take_C(trainer, st.session_state[key]),
+    )
+    lam = st.number_input(
+        "λ",
+        min(1e-9, settings.lam),
+        max(1e9, settings.lam),
+        settings.lam,
+        format="%.6g",
+        key=_key(trainer, "lam"),
+        help="Weight of the regulariser. Where all p are equal it only rescales C.",
+    )
+    p = _powers(trainer, spn)
+    solver = st.selectbox(
+        "Solver",
+        list(SOLVERS),
+        list(SOLVERS).index(settings.solver),
+        format_func=SOLVERS.__getitem__,
+        key=_key(trainer, "solver"),
+        help="Automatic: second order while that is fast, then path following, which is at its best where kernels see "
+        "single columns, categories or counts. Path following alone needs every p to be at least 1.",
+    )
+    tol = st.select_slider(
+        "Gap to prove",
+        sorted({1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, settings.tol}, reverse=True),
+        settings.tol,
+        format_func=lambda t: f"{100 * t:.4g} %",
+        key=_key(trainer, "tol"),
+        help="Training ends when the objective is proved to be within this of the optimum.",
+    )
+    limited = st.checkbox("Limit the iterations", settings.max_iter is not None, key=_key(trainer, "limited"))
+    most = (
+        st.number_input("At most", 1, 100_000, settings.max_iter or 100, key=_key(trainer, "max_iter"))
+        if limited
+        else None
+    )
+    in_time = st.checkbox("Limit the time", settings.max_time is not None, key=_key(trainer, "timed"))
+    seconds = _most_time(trainer) if in_time else None
+    _change(
+        trainer,
+        lam=lam,
+        p=p,
+        solver=solver,
+        tol=tol,
+        max_iter=most,
+        max_time=seconds,
+        class_weight=_class_weights(trainer, classes),
+    )
+
+
+def _most_time(trainer: Trainer) -> float:
+    now = trainer.settings.max_time or 60.0
+    return st.number_input(
+        "Seconds",
+        min(0.1, now),
+        max(1e6, now),
+        now,
+        1.0,
+        format="%.6g",
+        key=_key(trainer, "max_time"),
+        help="Then the best weights so far are kept, and how far the optimum can be. *Choose C* and *β against C* end "
+        "after this time too, with what they have.",
+    )
+
+
+def _powers(trainer: Trainer, spn: SPN) -> Power:
+    """p as the drawing says, or otherwise."""
+    settings = trainer.settings
+    now = _way(trainer)
+    way = st.selectbox(
+        "p, the exponents of β",
+        list(POWERS),
+        list(POWERS).index(now),
+        format_func=POWERS.__getitem__,
+        key=_key(trainer, "p_way"),
+        help="1: whole branches can be pruned, and the result is certified. Above 1: all weights stay. Below 1: "
+        "sparser, but only a stationary point is found.",
+    )
+    given: Mapping[str, float] = settings.p if isinstance(settings.p, Mapping) else {}
+    drawn = {v: given.get(v, spn.p(v)) for v in spn.products}
+    if way == "one":
+        value = settings.p if isinstance(settings.p, float) else 1.0
+        return st.number_input("p", min(0.01, value), max(100.0, value), value, 0.25, key=_key(trainer, "p_all"))
+    if way == "layer":
+        layers = product_layers(spn)
+        first = {layer: next(drawn[v] for v in drawn if layers[v] == layer) for layer in sorted(set(layers.values()))}
+        chosen = {layer: _power_of_layer(trainer, layer, value) for layer, value in first.items()}
+        return {v: chosen[layers[v]] for v in drawn}
+    if way == "product":
+        table = pd.DataFrame({"weight": [spn.names[v] for v in drawn], "p": list(drawn.values())}, index=list(drawn))
+        edited = st.data_editor(
+            table,
+            hide_index=True,
+            disabled=["weight"],
+            key=_key(trainer, "p_table"),
+            column_config={"p": st.column_config.NumberColumn(min_value=1e-6, required=True)},
+        )
+        return {v: float(value) for v, value in edited["p"].items()}
+    return "sparse" if way == "sparse" else None
+
+
+def _power_of_layer(trainer: Trainer, layer: int, value: float) -> float:
+    name = f"p of layer {layer}"
+    return st.number_input(
+        name, min(0.01, value), max(100.0, value), value, 0.25, key=_key(trainer, f"p_layer_{layer}")
+    )
+
+
+def _way(trainer: Trainer) -> str:
+    p = trainer.settings.p
+    if p is None or p == "sparse":
+        return p or "drawn"
+    if isinstance(p, Mapping):
+        return st.session_state.get(_key(trainer, "p_way"), "product")
+    return "one"
+
+
+def _class_weights(trainer: Trainer, classes: NDArray) -> Mapping[Any, float] | str | None:
+    now = trainer.settings.class_weight
+    way = st.selectbox(
+        "Classes",
+        list(CLASS_WEIGHTS),
+        list(CLASS_WEIGHTS).index("equal" if now is None else "balanced" if now == "balanced" else "own"),
+        format_func=CLASS_WEIGHTS.__getitem__,
+        key=_key(trainer, "class_way"),
+    )
+    if way != "own":
+        return None if way == "equal" else "balanced"
+    known = now if isinstance(now, Mapping) else {}
+    labels = [label.item() if isinstance(label, np.generic) else label for label in classes]
+    edited = st.data_editor(
+        pd.DataFrame({"class": [str(label) for label in labels], "weight": [known.get(c, 1.0) for c in labels]}),
+        hide_index=True,
+        disabled=["class"],
+        key=_key(trainer, "class_table"),
+        column_config={"weight": st.column_config.NumberColumn(min_value=0.0, required=True)},
+    )
+    return dict(zip(labels, edited["weight"].astype(float), strict=True))
+
+
+def _change(trainer: Trainer, **values: Any) -> None:
+    """Take what the widgets say; the page is drawn anew where that is something else."""
+    try:
+        changed = replace(trainer.settings, **values)
+    except ParameterError as error:
+        st.error(plain(error))
+        return
+    if changed != trainer.settings:
+        trainer.settings = changed
+        st.rerun()

@@ -1,0 +1,387 @@
+"""Methods compared on the same folds: against scikit-learn's folds and scaling, scipy's tests, and by brute force."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from itertools import islice
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import StratifiedKFold
+from sklearn.preprocessing import StandardScaler
+from small_runs import COLOUR, SHAPE, small_dataset, small_structure
+
+from spnmkl import SPN, DataError, Kernel, Product, Sum
+from spnmkl.baselines import compute_kernels
+from spnmkl.data import Choices, Dataset, SplitSettings
+from spnmkl.kernels import cross_kernels
+from spnmkl.structure import templates
+from spnmkl.study import lesson as lesson_module
+from spnmkl.study.contest import (
+    Contest,
+    Entry,
+    Plan,
+    Portrait,
+    compete,
+    fitting_plan,
+    inner_folds,
+    outer_folds,
+    planned,
+    training_rows,
+)
+from spnmkl.study.contest_words import about, against, ranking_words, titled, verdict
+from spnmkl.study.entrants import ACROSS, OWN, RBF_SVM, Entrants, entrants
+from spnmkl.study.lesson import BRANCHES, FLAT, TRUE, Lesson, accuracy_finding, lesson, weights_finding
+from spnmkl.study.significance import corrected_t_test, holm, smallest_visible
+from spnmkl.ui.state.jobs import Stopped
+
+PLAN = Plan(folds=3, inner=2, points=2)
+SPLIT = SplitSettings(test_share=0.3, seed=1)
+
+
+@cache
+def small_entrants(classes: int = 2) -> Entrants:
+    return entrants(small_structure(), small_dataset(classes), Choices())
+
+
+@cache
+def small_contest(classes: int) -> Contest:
+    dataset, who = small_dataset(classes), small_entrants(classes)
+    if classes > 2:  # these tell enough
+        who = replace(who, methods={name: who.methods[name] for name in (OWN, RBF_SVM)})
+    results = tuple(compete(who, dataset, Choices(), SPLIT, PLAN))
+    return Contest(PLAN, tuple(who.methods), results, planned(who, PLAN), "small", 0, who.remarks)
+
+
+def test_without_correction_it_is_the_t_test() -> None:
+    differences = np.random.default_rng(0).normal(0.3, 1.0, size=9)
+    assert corrected_t_test(differences, 0.0) == pytest.approx(stats.ttest_1samp(differences, 0.0).pvalue)
+
+
+def test_the_corrected_test_by_hand() -> None:
+    d = np.array([0.02, 0.03, -0.01, 0.05, 0.02])
+    t = np.mean(d) / np.sqrt((1 / 5 + 1 / 4) * np.sum((d - np.mean(d)) ** 2) / 4)
+    assert corrected_t_test(d, 0.25) == pytest.approx(2 * (1 - stats.t.cdf(t, 4)))
+    assert corrected_t_test(d, 0.25) == corrected_t_test(-d, 0.25) > corrected_t_test(d, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("differences", "p"),
+    [([0.0] * 5, 1.0), ([0.1, 0.2], np.nan), ([], np.nan), ([0.1] * 5, np.nan), ([0.1, np.nan, 0.2], np.nan)],
+)
+def test_where_nothing_can_be_told(differences: list[float], p: float) -> None:
+    np.testing.assert_equal(corrected_t_test(differences, 0.25), p)
+
+
+def test_holm_rejects_as_its_definition_does() -> None:
+    p = np.random.default_rng(1).uniform(0, 0.1, size=7)
+    adjusted = holm(p.tolist())
+    for level in np.linspace(0.001, 0.5, 200):
+        rejected = set()
+        for rank, k in enumerate(np.argsort(p)):  # one by one, until the first that is not
+            if p[k] > level / (len(p) - rank):
+                break
+            rejected.add(k)
+        assert rejected == set(np.flatnonzero(adjusted <= level))
+    np.testing.assert_array_equal(holm([np.nan, 0.01, np.nan]), [np.nan, 0.01, np.nan])
+
+
+def test_a_difference_of_the_smallest_visible_size_has_the_level_as_its_p() -> None:
+    noise = np.array([0.02, -0.03, 0.01, 0.04, -0.01, 0.02])
+    d = noise - noise.mean()
+    size = smallest_visible(d.std(ddof=1), 6, 0.2, tests=4)
+    assert 4 * corrected_t_test(d + size, 0.2) == pytest.approx(0.05)
+
+
+def test_every_method_has_every_base_kernel_once() -> None:
+    who = small_entrants()
+    spn = small_structure()
+    labels = {label for group in who.groups.values() for label in group}
+    assert len(labels) == len({spn.spec(leaf) for leaf in spn.kernels})
+    assert who.groups["colour"] == ("near colours", "far")
+    assert who.groups[ACROSS] == ("everything",)
+    assert next(iter(who.methods)) == OWN and RBF_SVM in who.methods and "composite" in who.methods
+    for name in ("average kernel", "SimpleMKL", "composite", "product of sums"):
+        (flat,) = who.methods[name].candidates
+        assert {flat.label(leaf) for leaf in flat.kernels} == labels
+    pool = {who.pool.label(leaf): who.pool.spec(leaf) for leaf in who.pool.kernels}
+    assert all(
+        pool[candidate.label(leaf)] == candidate.spec(leaf)
+        for method in who.methods.values()
+        for candidate in method.candidates
+        for leaf in candidate.kernels
+    )
+
+
+def test_kernels_without_names_or_with_one_name_are_told_apart() -> None:
+    twice = SPN(
+        Sum(
+            Product(Kernel("rbf", gamma=1.0, features=COLOUR, label="a")),
+            Product(Kernel("rbf", gamma=2.0, features=COLOUR, label="a")),
+            Product(Kernel("linear", features=COLOUR)),
+        )
+    )
+    who = entrants(twice, small_dataset(), Choices(), others={"SimpleMKL": templates.flat(COLOUR[:1])})
+    assert len({label for group in who.groups.values() for label in group}) == 3
+    assert set(who.groups) == {"rbf", "linear"}  # one view only, so by kind
+    assert list(who.drawn) == [OWN, "SimpleMKL (2)"]
+
+
+def test_runs_of_any_name_stand_beside_the_drawing() -> None:
+    spn = small_structure()
+    names = [OWN, "SimpleMKL", "SimpleMKL (2)", "ℓ2-MKL", "ℓ_2-MKL"]
+    others = {name: templates.flat([*COLOUR, *SHAPE][: k + 1]) for k, name in enumerate(names)}
+    who = entrants(spn, small_dataset(), Choices(), others=others)
+    assert who.drawn[OWN] == spn and list(who.drawn.values())[1:] == list(others.values())
+    assert len(who.methods) == len(small_entrants().methods) + len(names) == len(set(map(titled, who.methods)))
+
+
+def test_widths_follow_the_spread_of_columns_that_stay_as_they_are() -> None:
+    """In other units, the same machine: scikit-learn's scale, times each width."""
+    dataset = small_dataset()
+    far = replace(dataset, frame=dataset.frame.assign(**{c: 1000 * dataset.frame[c] for c in COLOUR + SHAPE}))
+    who = entrants(small_structure(), far, Choices(numeric="as is"))
+    X = far.frame[COLOUR + SHAPE].to_numpy()
+    kernels, _ = compute_kernels([who.methods[RBF_SVM]], X, COLOUR + SHAPE)
+    for label, K in kernels.items():
+        gamma = float(label.removeprefix("all ×")) / (X.shape[1] * X.var())
+        np.testing.assert_allclose(K, rbf_kernel(X, gamma=gamma), atol=1e-9)
+    assert len(kernels) == 5
+
+
+def test_one_kind_of_one_view_has_no_groups() -> None:
+    flat = templates.flat([Kernel("rbf", gamma=g, features=COLOUR, label=f"{g}") for g in (0.1, 1.0)])
+    who = entrants(flat, small_dataset(), Choices())
+    assert "composite" not in who.methods and "SimpleMKL" in who.methods
+    assert "need groups" in who.remarks[0]
+    alone = entrants(templates.flat([Kernel("rbf", features=COLOUR, label="a")]), small_dataset(), Choices())
+    assert list(alone.methods) == [OWN, "average kernel", RBF_SVM]
+
+
+def test_text_columns_stay_out_of_the_rbf_svm() -> None:
+    frame = small_dataset().frame.assign(word=["red", "blue"] * 45)
+    dataset = Dataset("text", frame, "class")
+    spn = templates.flat([Kernel("rbf", features=COLOUR, label="a"), Kernel("hamming", features=["word"], label="b")])
+    who = entrants(spn, dataset, Choices())
+    (first, *_) = who.methods[RBF_SVM].candidates
+    assert first.spec(first.kernels[0]).features == (*COLOUR, *SHAPE)
+    assert len(on_one_fold(who, dataset)) == len(who.methods)
+
+
+def test_given_matrices_are_groups_of_their_own() -> None:
+    plain = small_dataset().labelled()
+    X = plain.frame[COLOUR + SHAPE].to_numpy()
+    matrices = {"left": X[:, :3] @ X[:, :3].T, "right": X[:, 3:] @ X[:, 3:].T}
+    dataset = Dataset("matrices", plain.frame[["class"]], "class", matrices=matrices)
+    who = entrants(templates.flat([Kernel("precomputed", label=name) for name in matrices]), dataset, Choices())
+    assert dict(who.groups) == {"left": ("left",), "right": ("right",)}
+    assert RBF_SVM not in who.methods and "no column of numbers" in who.remarks[-1]
+    assert len(on_one_fold(who, dataset)) == len(who.methods)
+
+
+def on_one_fold(who: Entrants, dataset: Dataset) -> list[object]:
+    return list(islice(compete(who, dataset, Choices(), SPLIT, Plan(2, inner=2, points=2)), len(who.methods)))
+
+
+def by_hand(name: str, classes: int) -> Iterator[tuple[float, float]]:
+    """Accuracy and C of a method per fold, from scikit-learn's folds and scaling."""
+    dataset, method = small_dataset(classes), small_entrants(classes).methods[name]
+    rows, y, _ = training_rows(dataset, SPLIT)
+    X = dataset.frame[COLOUR + SHAPE].to_numpy()[rows]
+    for train, test in StratifiedKFold(3, shuffle=True, random_state=SPLIT.seed).split(X, y):
+        scaler = StandardScaler().fit(X[train])
+        kernels, fitted = compute_kernels([method], scaler.transform(X[train]), COLOUR + SHAPE)
+        found = method.fit(kernels, y[train], points=2, folds=2, random_state=SPLIT.seed, n_threads=1)
+        answers = found.predict(cross_kernels(fitted, scaler.transform(X[test])))
+        yield float((answers == y[test]).mean()), found.C
+
+
+@pytest.mark.parametrize(
+    ("name", "classes"),
+    [*((name, 2) for name in (OWN, "SimpleMKL", "average kernel", "best kernel")), (OWN, 3), (RBF_SVM, 3)],
+)
+def test_the_numbers_are_the_librarys(name: str, classes: int) -> None:
+    table = small_contest(classes).table
+    found = table[table["method"] == name]
+    expected = np.array(list(by_hand(name, classes)))
+    np.testing.assert_allclose(found["accuracy"], expected[:, 0])
+    np.testing.assert_allclose(found["C"], expected[:, 1])
+
+
+def test_the_summary_by_hand() -> None:
+    contest = small_contest(2)
+    summary, table = contest.summary().set_index("method"), contest.table
+    scores = {m: part["accuracy"].to_numpy() for m, part in table.groupby("method")}
+    for name, values in scores.items():
+        assert summary.loc[name, "mean"] == pytest.approx(values.mean())
+        assert summary.loc[name, "error"] == pytest.approx(values.std(ddof=1) * np.sqrt(1 / 3 + 21 / 42))
+    ratio = table["n_test"].mean() / table["n_train"].mean()
+    assert ratio == 21 / 42
+    rivals = [m for m in contest.methods if m != OWN]
+    p = [corrected_t_test(scores[m] - scores[OWN], ratio) for m in rivals]
+    np.testing.assert_allclose(summary.loc[rivals, "adjusted"], holm(p))
+    assert summary.loc[OWN, "verdict"] == "reference" and contest.complete and contest.n_shared == 3
+
+
+def test_portraits_have_the_weights_of_their_method() -> None:
+    drawn = small_contest(2).portraits
+    assert list(drawn) == list(small_contest(2).methods)
+    assert drawn[OWN].spn == small_structure() and set(drawn[OWN].beta) == set(small_structure().products)
+    best, average = drawn["best kernel"], drawn["average kernel"]
+    assert sorted(best.beta.values()) == [0.0] * 4 + [1.0] and set(average.beta.values()) == {1 / 5}
+    assert sum(v > 0 for v in drawn[RBF_SVM].beta.values()) == 1 and len(drawn[RBF_SVM].beta) == 5
+
+
+def made_up(scores: dict[str, list[float]], total: int = 99, repeats: int = 1) -> Contest:
+    entries = [
+        Entry(m, 1, k + 1, 80, 20, value, value, 3, 2, 1.0, 0.5, 0.0)
+        for m, values in scores.items()
+        for k, value in enumerate(values)
+    ]
+    return Contest(Plan(repeats=repeats), tuple(scores), tuple(entries), total, "made up", 100)
+
+
+def test_verdicts_and_their_words() -> None:
+    own = [0.90, 0.91, 0.89, 0.92, 0.90]
+    worse = [value - 0.2 - 0.001 * k for k, value in enumerate(own)]
+    alike = [0.91, 0.90, 0.90, 0.91, 0.90]
+    contest = made_up({OWN: own, "poor": worse, "alike": alike})
+    summary = contest.summary().set_index("method")
+    assert summary["verdict"].to_dict() == {OWN: "reference", "poor": "worse", "alike": "no difference shown"}
+    said = verdict(contest, "accuracy")
+    assert "better than poor" in said and "your drawing and alike: with 5 folds" in said
+    assert against(summary.loc["poor"].to_dict()).startswith("▼ worse, p = ")
+    assert ranking_words(contest, "accuracy") == "Your drawing, alike share the highest mean, 90.4 ± 0.8 %."
+
+
+def test_the_same_difference_on_every_fold_is_no_verdict() -> None:
+    own = [0.90, 0.95, 0.85, 0.90, 0.80]
+    even = [value - 0.1 for value in own]  # but for rounding
+    contest = made_up({OWN: own, "even": even, "wild": [0.6, 0.9, 0.9, 0.7, 0.9]})
+    assert contest.summary()["verdict"].tolist() == ["reference", "cannot be told", "no difference shown"]
+    said = verdict(contest, "accuracy")
+    assert "from even by more than chance cannot be told" in said and "drawing and wild:" in said
+    unscored = made_up({OWN: [*own[:4], np.nan], "other": own})
+    assert "other by more than chance cannot be told: some folds have no such score" in verdict(unscored, "auc")
+    low, high = contest.visible() or (0.0, 0.0)
+    assert low == high > 0.01  # of the wild one
+
+
+def test_part_of_a_second_round_counts() -> None:
+    rng = np.random.default_rng(0)
+    entries = [
+        Entry(m, repeat, fold, 80, 20, value, value, 3, 2, 1.0, 0.5, 0.0)
+        for repeat, fold in [*((1, k) for k in range(1, 6)), (2, 1), (2, 2)]
+        for m, value in ((OWN, 0.9 + 0.01 * rng.standard_normal()), ("poor", 0.7))
+    ]
+    contest = Contest(Plan(repeats=2), (OWN, "poor"), tuple(entries), 22, "made up", 100)
+    assert len(contest.scores()) == contest.n_shared == 7
+    assert contest.summary()["verdict"].tolist() == ["reference", "worse"]
+
+
+def test_only_folds_that_all_have_done_count() -> None:
+    contest = made_up({OWN: [0.9, 0.8, 0.7], "other": [0.6, 0.7]})
+    assert contest.n_shared == 2 and contest.summary()["mean"].tolist() == pytest.approx([0.85, 0.65])
+    assert contest.summary()["verdict"].tolist() == ["reference", "too few folds"]
+    assert "too few" in verdict(contest, "accuracy")
+    first = made_up({OWN: [0.9], "other": []})
+    assert first.n_shared == 0 and first.summary()["method"].tolist() == [OWN]
+    assert made_up({OWN: [], "other": []}).summary().empty
+
+
+def test_the_time_left_is_that_of_the_trainings_to_come() -> None:
+    contest = made_up({OWN: [0.9, 0.9], "other": [0.9]}, total=12)
+    assert contest.seconds_left() == pytest.approx(9 * 0.5)
+    assert [about(seconds) for seconds in (3.0, 42.0, 130.0, 9000.0)] == [
+        "a few seconds",
+        "about 40 s",
+        "about 2 min",
+        "about 2 h",
+    ]
+
+
+def test_it_can_be_stopped_at_any_time() -> None:
+    found: list[object] = []
+    asked = 0
+
+    def tick(words: str) -> None:
+        nonlocal asked
+        asked += 1
+        if len(found) == 5 and "best kernel" not in words:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        for result in compete(small_entrants(), small_dataset(), Choices(), SPLIT, PLAN, tick):
+            found.append(result)
+    assert len(found) == 5 and asked > 20
+
+
+def test_groups_are_held_out_whole_and_missing_classes_are_named() -> None:
+    frame = small_dataset().frame.assign(patient=np.arange(90) // 3)
+    dataset = Dataset("groups", frame, "class", group="patient")
+    for _, _, rows in outer_folds(dataset, SPLIT, replace(PLAN, repeats=2)):
+        assert not set(frame["patient"].iloc[rows.train]) & set(frame["patient"].iloc[rows.test])
+    lonely = frame.assign(patient=np.where(frame["class"] == "dull", np.arange(90) % 2, 2 + np.arange(90) % 20))
+    with pytest.raises(DataError, match="holds every row of class 'dull'"):
+        list(outer_folds(Dataset("lonely", lonely, "class", group="patient"), SPLIT, PLAN))
+
+
+def grouped_classes(*groups: int, rows: int = 5) -> Dataset:
+    """Classes of so many groups each, of so many rows each."""
+    owners = np.repeat([f"c{c}" for c, n in enumerate(groups) for _ in range(n)], rows)
+    X = np.random.default_rng(0).standard_normal((len(owners), 2)) + (owners == "c1")[:, None]
+    frame = pd.DataFrame(X, columns=["a", "b"]).assign(y=owners, g=np.arange(len(owners)) // rows)
+    return Dataset("grouped", frame.sample(frac=1, random_state=0).reset_index(drop=True), "y", group="g")
+
+
+def test_a_class_of_few_groups_has_as_many_folds() -> None:
+    no_test, few = SplitSettings(test_share=0.2), grouped_classes(5, 9)
+    _, y, groups = training_rows(few, no_test)
+    assert groups is not None
+    assert fitting_plan(Plan(), few, no_test).folds == min(len(np.unique(groups[y == c])) for c in ("c0", "c1"))
+    plan = fitting_plan(Plan(inner=3, points=2), few, no_test)
+    who = entrants(templates.flat(["a"]), few, Choices())
+    who = replace(who, methods={OWN: who.methods[OWN]})
+    assert len(list(compete(who, few, Choices(), no_test, plan))) == planned(who, plan)
+    with pytest.raises(DataError, match=r"training rows of class 'c0' are of [12] groups?, but 3 are needed"):
+        fitting_plan(Plan(), grouped_classes(3, 9), no_test)
+    y, groups = np.array(["a", "b"] * 2 + ["b"] * 4), np.array([0, 0, 0, 0, 1, 2, 3, 4])
+    with pytest.raises(DataError, match="class 'a' are of 1 group, but 2 are needed"):
+        inner_folds(y, groups, 3, 0)
+
+
+def test_folds_are_as_many_as_the_smallest_class_allows() -> None:
+    frame = small_dataset().frame
+    rare = frame.assign(**{"class": ["rare"] * 4 + ["usual"] * 86})
+    assert fitting_plan(Plan(), Dataset("rare", rare, "class"), SPLIT).folds == 3
+    single = frame.assign(**{"class": ["rare"] * 2 + ["usual"] * 88})
+    with pytest.raises(DataError, match=r"class 'rare' has [12] training rows?, but 3 are needed"):
+        fitting_plan(Plan(), Dataset("single", single, "class"), SPLIT)
+
+
+def test_the_guided_experiment_finds_the_true_branch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lesson_module, "SIZES", (100,))
+    monkeypatch.setattr(lesson_module, "PLAN", Plan(folds=2, inner=2, points=3))
+    few = lesson_module.lesson_data().take(np.arange(220))  # the whole takes half a minute
+    monkeypatch.setattr(lesson_module, "lesson_data", lambda: few)
+    found = Lesson(tuple(lesson()))
+    assert [r.method for r in found.results if isinstance(r, Portrait)] == [TRUE, FLAT, BRANCHES]
+    mean = found.curve.set_index("method")["mean"]
+    assert mean[TRUE] > mean[FLAT] + 0.02
+    assert accuracy_finding(found).startswith("With 100 rows")
+    branches = found.portraits[BRANCHES]
+    shares = {branches.spn.label(v): branches.shares[v] for v in branches.spn.children(branches.spn.root)}
+    assert max(shares, key=shares.__getitem__) == "true" and shares["true"] > 0.5
+    assert weights_finding(branches).startswith("The branch “true” carries")
+    for name in (TRUE, FLAT):  # what the page says of both
+        assert all(weight > 0 for weight in found.portraits[name].beta.values())
+
+
+def test_the_table_can_be_read_back() -> None:
+    table = small_contest(2).table
+    assert len(table) == len(small_contest(2).methods) * 3
+    assert list(pd.unique(table["method"])) == list(small_contest(2).methods)
+    assert table["gap"].max() <= 1e-3 and (table["active"] <= table["kernels"]).all()
