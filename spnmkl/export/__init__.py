@@ -2,7 +2,20 @@
 
 from spnmkl.export.code import to_python
 from spnmkl.export.html import pyvis_network, to_html
-from spnmkl.export.picture import side_by_side, to_png, to_svg
-from spnmkl.export.text import kernel_text
+from spnmkl.export.picture import side_by_side, to_pdf, to_png, to_svg
+from spnmkl.export.scene import Scene, fitting, scene
+from spnmkl.structure.text import kernel_text
 
-__all__ = ["kernel_text", "pyvis_network", "side_by_side", "to_html", "to_png", "to_python", "to_svg"]
+__all__ = [
+    "Scene",
+    "fitting",
+    "kernel_text",
+    "pyvis_network",
+    "scene",
+    "side_by_side",
+    "to_html",
+    "to_pdf",
+    "to_png",
+    "to_python",
+    "to_svg",
+]

@@ -3,25 +3,36 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from importlib.resources import files
 from typing import Any
 
 import networkx as nx
 
-from spnmkl.export.looks import NodeLook, Theme, drawn, find_theme
 from spnmkl.export.packages import optional
-from spnmkl.structure import SPN
+from spnmkl.export.scene import GroupLook, NodeLook, Scene, scene
+from spnmkl.structure import SPN, Path
 
 _OPTIONS = {
     "physics": {"enabled": False},
     "interaction": {"hover": True, "multiselect": True, "tooltipDelay": 150},
-    "edges": {"smooth": False, "hoverWidth": 0, "selectionWidth": 0},
+    "edges": {
+        "smooth": {"enabled": True, "type": "cubicBezier", "forceDirection": "horizontal", "roundness": 0.5},
+        "hoverWidth": 0,
+        "selectionWidth": 0,
+    },
     "layout": {"improvedLayout": False},
 }
 
 
-def pyvis_network(spn: SPN, *, beta: Mapping[str, float] | None = None, theme: str = "light") -> Any:
+def pyvis_network(
+    spn: SPN,
+    *,
+    beta: Mapping[str, float] | None = None,
+    highlight: Collection[str] | Path | None = None,
+    closed: Iterable[str] = (),
+    theme: str = "light",
+) -> Any:
     """The drawing as a `pyvis.network.Network`: nodes where they were put, edges, options with physics off.
 
     A node carries, besides the attributes that vis-network knows, its `kind` and a `look` with all that is needed to
@@ -33,6 +44,10 @@ def pyvis_network(spn: SPN, *, beta: Mapping[str, float] | None = None, theme: s
         Any drawing, also one that is not valid.
     beta : mapping from product to float, default=None
         The weights of the products.
+    highlight : Path or collection of str, default=None
+        What to show violet and thick.
+    closed : iterable of str, default=()
+        Ids of groups to be drawn as one box each.
     theme : {"light", "dark"}, default="light"
         The colours.
 
@@ -54,23 +69,32 @@ def pyvis_network(spn: SPN, *, beta: Mapping[str, float] | None = None, theme: s
     20
     """
     pyvis = optional("pyvis.network", "pyvis", "A web page")
-    colours = find_theme(theme)
-    nodes, edges = drawn(spn, beta, theme=theme)
+    table = scene(spn, closed=closed, beta=beta, path=highlight, theme=theme)
     graph = nx.DiGraph()
-    graph.add_nodes_from((v, _attributes(spn.kind(v), look, colours)) for v, look in nodes.items())
+    graph.add_nodes_from((v, _attributes(look)) for v, look in _drawn(table).items())
     graph.add_edges_from(
-        (*edge, {"color": look.colour, "width": look.width, "weight": look.width, "arrows": ""})
-        for edge, look in edges.items()
+        (
+            *edge,
+            {"color": look.color, "width": look.width, "weight": look.width, "dashes": look.dashed, "arrows": ""},
+        )
+        for edge, look in table.edges.items()
     )
     network = pyvis.Network(
-        height="100%", width="100%", directed=True, bgcolor=colours.background, cdn_resources="in_line"
+        height="100%", width="100%", directed=True, bgcolor=table.theme.background, cdn_resources="in_line"
     )
     network.from_nx(graph)
     network.set_options(json.dumps(_OPTIONS))
     return network
 
 
-def to_html(spn: SPN, *, beta: Mapping[str, float] | None = None, theme: str = "light") -> str:
+def to_html(
+    spn: SPN,
+    *,
+    beta: Mapping[str, float] | None = None,
+    highlight: Collection[str] | Path | None = None,
+    closed: Iterable[str] = (),
+    theme: str = "light",
+) -> str:
     """The drawing as a standalone page that needs no internet: nodes can be moved, the view zoomed.
 
     Parameters
@@ -78,7 +102,11 @@ def to_html(spn: SPN, *, beta: Mapping[str, float] | None = None, theme: str = "
     spn : SPN
         Any drawing, also one that is not valid.
     beta : mapping from product to float, default=None
-        The weights of the products: they set size and colour, and what they prune is grey.
+        The weights of the products: they set size and colour, and what they prune is muted and dashed.
+    highlight : Path or collection of str, default=None
+        What to show violet and thick.
+    closed : iterable of str, default=()
+        Ids of groups to be drawn as one box each.
     theme : {"light", "dark"}, default="light"
         The colours.
 
@@ -100,7 +128,7 @@ def to_html(spn: SPN, *, beta: Mapping[str, float] | None = None, theme: str = "
     True
     """
     jinja2 = optional("jinja2", "jinja2", "A web page")
-    network = pyvis_network(spn, beta=beta, theme=theme)
+    network = pyvis_network(spn, beta=beta, highlight=highlight, closed=closed, theme=theme)
     # The page that comes with pyvis loads styles from the internet and shows some titles as markup; ours does neither.
     page = (files("spnmkl.export") / "page.html").read_text("utf-8")
     network.templateEnv = jinja2.Environment(
@@ -110,12 +138,17 @@ def to_html(spn: SPN, *, beta: Mapping[str, float] | None = None, theme: str = "
     return network.generate_html().replace("//# sourceMappingURL=vis-network.min.js.map", "")
 
 
-def _attributes(kind: str, look: NodeLook, colours: Theme) -> dict[str, Any]:
+def _drawn(table: Scene) -> dict[str, NodeLook | GroupLook]:
+    return {**table.nodes, **{v: group for v, group in table.groups.items() if group.closed}}
+
+
+def _attributes(look: NodeLook | GroupLook) -> dict[str, Any]:
+    sign = look.sign if isinstance(look, NodeLook) else ""
     return {
-        "kind": kind,
-        "label": look.sign or look.text,
+        "kind": look.kind if isinstance(look, NodeLook) else "group",
+        "label": sign or look.text,
         "title": look.title,
-        "shape": "circle" if look.sign else "box",
+        "shape": "circle" if sign else "box",
         "x": look.x,
         "y": look.y,
         "color": {"background": look.fill, "border": look.border},
@@ -123,14 +156,13 @@ def _attributes(kind: str, look: NodeLook, colours: Theme) -> dict[str, Any]:
         "look": {
             "width": look.width,
             "height": look.height,
-            "sign": look.sign,
-            "text": look.text,
-            "value": look.value,
-            "rise": look.rise,
+            "sign": sign,
+            "stack": isinstance(look, GroupLook),
             "fill": look.fill,
             "border": look.border,
             "ink": look.ink,
-            "textColor": colours.faded_ink if look.faded else colours.text,
-            "valueColor": colours.faded_ink if look.faded else colours.line,
+            "stroke": look.stroke,
+            "dashed": look.dashed,
+            "texts": [dict(vars(text)) for text in look.texts],
         },
     }

@@ -1,15 +1,15 @@
-"""The drawing as a picture in the manner of the paper's figure: SVG, and PNG made from it."""
+"""The drawing as a picture in the manner of the paper's figure: SVG, and PNG and PDF made from it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from math import sqrt
 from xml.etree import ElementTree as ET
 
-from spnmkl.export.looks import THEMES, Edge, EdgeLook, NodeLook, Theme, drawn, find_theme
 from spnmkl.export.packages import optional
+from spnmkl.export.scene import SHADOW, THEMES, GroupLook, NodeLook, Scene, Text, scene
 from spnmkl.structure import SPN, Path
-from spnmkl.structure.text import FONT_SIZE, one_line, text_width
+from spnmkl.structure.text import FONT_SIZE, one_line
 
 _FONTS = "'Source Sans Pro', 'Segoe UI', 'Helvetica Neue', Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
 _SVG = "http://www.w3.org/2000/svg"
@@ -23,6 +23,7 @@ def to_svg(
     *,
     beta: Mapping[str, float] | None = None,
     highlight: Collection[str] | Path | None = None,
+    closed: Iterable[str] = (),
     theme: str = "light",
 ) -> str:
     """The drawing as a standalone SVG.
@@ -30,12 +31,14 @@ def to_svg(
     Parameters
     ----------
     spn : SPN
-        Any drawing, also one that is not valid. Its nodes are drawn where they were put; all are laid out in layers
-        where one of them has no position.
+        Any drawing, also one that is not valid. Its nodes are drawn where they were put; all are arranged from left to
+        right where one of them has no position.
     beta : mapping from product to float, default=None
-        The weights of the products: they set size and colour, and what they prune is grey.
+        The weights of the products: they set size and colour, and what they prune is muted and dashed.
     highlight : Path or collection of str, default=None
-        A path, or nodes with the edges between them, to be shown in red.
+        A path, or nodes with the edges between them, to be shown violet and thick.
+    closed : iterable of str, default=()
+        Ids of groups (`Group.id` of `find_groups`) to be drawn as one box each; see `fitting`.
     theme : {"light", "dark"}, default="light"
         The colours.
 
@@ -56,14 +59,7 @@ def to_svg(
     >>> to_svg(templates.figure1()).startswith("<svg")
     True
     """
-    colours = find_theme(theme)
-    nodes, edges = drawn(spn, beta, highlight, theme)
-    svg = _canvas(nodes, colours)
-    for edge, look in sorted(edges.items(), key=lambda item: item[1].marked):
-        _line(svg, nodes, edge, look)
-    for node in nodes.values():
-        _node(svg, node, colours)
-    return ET.tostring(svg, encoding="unicode")
+    return _drawn(scene(spn, closed=closed, beta=beta, path=highlight, theme=theme))
 
 
 def to_png(
@@ -71,6 +67,7 @@ def to_png(
     *,
     beta: Mapping[str, float] | None = None,
     highlight: Collection[str] | Path | None = None,
+    closed: Iterable[str] = (),
     theme: str = "light",
     scale: float = 2.0,
 ) -> bytes:
@@ -83,7 +80,9 @@ def to_png(
     beta : mapping from product to float, default=None
         The weights of the products.
     highlight : Path or collection of str, default=None
-        What to show in red.
+        What to show violet and thick.
+    closed : iterable of str, default=()
+        Ids of groups to be drawn as one box each.
     theme : {"light", "dark"}, default="light"
         The colours.
     scale : float, default=2.0
@@ -107,10 +106,53 @@ def to_png(
     b'PNG'
     """
     vl_convert = optional("vl_convert", "vl-convert-python", "A PNG picture")
-    svg = to_svg(spn, beta=beta, highlight=highlight, theme=theme)
-    root = ET.fromstring(svg)
-    area = float(root.attrib["width"]) * float(root.attrib["height"])
-    return bytes(vl_convert.svg_to_png(svg, scale=min(scale, sqrt(_MOST_PIXELS / area))))
+    table = scene(spn, closed=closed, beta=beta, path=highlight, theme=theme)
+    area = table.size[0] * table.size[1]
+    return bytes(vl_convert.svg_to_png(_drawn(table), scale=min(scale, sqrt(_MOST_PIXELS / area))))
+
+
+def to_pdf(
+    spn: SPN,
+    *,
+    beta: Mapping[str, float] | None = None,
+    highlight: Collection[str] | Path | None = None,
+    closed: Iterable[str] = (),
+    theme: str = "light",
+) -> bytes:
+    """The picture of `to_svg` on a page of its own size.
+
+    Parameters
+    ----------
+    spn : SPN
+        Any drawing, also one that is not valid.
+    beta : mapping from product to float, default=None
+        The weights of the products.
+    highlight : Path or collection of str, default=None
+        What to show violet and thick.
+    closed : iterable of str, default=()
+        Ids of groups to be drawn as one box each.
+    theme : {"light", "dark"}, default="light"
+        The colours.
+
+    Returns
+    -------
+    bytes
+        The PDF.
+
+    Raises
+    ------
+    SPNMKLError
+        The package vl-convert-python is not installed.
+
+    Examples
+    --------
+    >>> from spnmkl import templates
+    >>> from spnmkl.export import to_pdf
+    >>> to_pdf(templates.figure1())[:4]
+    b'%PDF'
+    """
+    vl_convert = optional("vl_convert", "vl-convert-python", "A PDF")
+    return bytes(vl_convert.svg_to_pdf(to_svg(spn, beta=beta, highlight=highlight, closed=closed, theme=theme)))
 
 
 def side_by_side(pictures: Mapping[str, str], columns: int = 2) -> str:
@@ -155,13 +197,27 @@ def side_by_side(pictures: Mapping[str, str], columns: int = 2) -> str:
     return ET.tostring(whole, encoding="unicode")
 
 
-def _canvas(nodes: Mapping[str, NodeLook], colours: Theme) -> ET.Element:
+def _drawn(table: Scene) -> str:
+    svg = _canvas(table)
+    for look in sorted(table.edges.values(), key=lambda look: look.chosen):
+        line = _add(svg, "path", d=look.d, fill="none", stroke=look.color, stroke_width=look.width)
+        if look.dashed:
+            line.set("stroke-dasharray", "4 3")
+    for group in table.groups.values():
+        if group.closed:
+            _stack(svg, group)
+    for node in table.nodes.values():
+        _node(svg, node)
+    # Texts come last: no line and no outline runs over one.
+    for owner in table.looks:
+        for text in owner.texts:
+            _text(svg, text, owner.x, owner.y, table.theme.background)
+    return ET.tostring(svg, encoding="unicode")
+
+
+def _canvas(table: Scene) -> ET.Element:
     """An empty picture around all nodes and their texts."""
-    left = min((node.x - node.width / 2 for node in nodes.values()), default=0.0) - _MARGIN
-    right = max((node.x + node.width / 2 + _beside(node) for node in nodes.values()), default=0.0) + _MARGIN
-    top = min((node.y - node.height / 2 for node in nodes.values()), default=0.0) - _MARGIN
-    bottom = max((node.y + node.height / 2 for node in nodes.values()), default=0.0) + _MARGIN
-    x, y, width, height = (_short(value) for value in (left, top, right - left, bottom - top))
+    x, y, width, height = (_short(value) for value in (*table.bounds[:2], *table.size))
     svg = ET.Element(
         "svg",
         {
@@ -176,12 +232,8 @@ def _canvas(nodes: Mapping[str, NodeLook], colours: Theme) -> ET.Element:
             "stroke-linecap": "round",
         },
     )
-    _add(svg, "rect", x=x, y=y, width=width, height=height, fill=colours.background)
+    _add(svg, "rect", x=x, y=y, width=width, height=height, fill=table.theme.background)
     return svg
-
-
-def _beside(node: NodeLook) -> float:
-    return max(text_width(node.text), text_width(node.value)) + 6 if node.sign else 0.0
 
 
 def _add(parent: ET.Element, tag: str, text: str = "", **attributes: object) -> ET.Element:
@@ -201,38 +253,45 @@ def _short(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
 
 
-def _line(svg: ET.Element, nodes: Mapping[str, NodeLook], edge: Edge, look: EdgeLook) -> None:
-    start, end = (nodes[v] for v in edge)
-    # A box is met at the middle of its upper side, so that edges from afar do not run along it.
-    top = end.y if end.sign or end.y - start.y < end.height else end.y - end.height / 2
-    _add(svg, "line", x1=start.x, y1=start.y, x2=end.x, y2=top, stroke=look.colour, stroke_width=look.width)
+def _outlined(svg: ET.Element, look: NodeLook | GroupLook) -> ET.Element:
+    element = _add(svg, "g", stroke=look.border, stroke_width=look.stroke, fill=look.fill)
+    if look.dashed:
+        element.set("stroke-dasharray", "4 3")
+    _add(element, "title", look.title)
+    return element
 
 
-def _node(svg: ET.Element, node: NodeLook, colours: Theme) -> None:
-    group = _add(svg, "g", stroke=node.border, stroke_width=2.5 if node.marked else 1.5)
-    _add(group, "title", node.title)
-    if not node.sign:
-        left, top = node.x - node.width / 2, node.y - node.height / 2
-        _add(group, "rect", x=left, y=top, width=node.width, height=node.height, rx=5, fill=node.fill)
-        middle = {"x": node.x, "y": node.y + 5, "text_anchor": "middle", "fill": node.ink, "stroke": "none"}
-        _add(group, "text", node.text, **middle)
-        return
-    _add(group, "circle", cx=node.x, cy=node.y, r=node.width / 2, fill=node.fill)
-    _add(group, "path", d=_sign(node), stroke=node.ink, stroke_width=2.0)
-    # The halo keeps an edge that passes behind from crossing the text out.
-    beside = {
-        "x": node.x + node.width / 2 + 5,
-        "stroke": colours.background,
-        "stroke_width": 4,
-        "paint_order": "stroke",
-    }
-    middle_y = node.y + 5 - node.rise
-    if node.text:
-        ink = colours.faded_ink if node.faded else colours.text
-        _add(group, "text", node.text, y=middle_y - 8 * bool(node.value), fill=ink, **beside)
-    if node.value:
-        ink = colours.faded_ink if node.faded else colours.line
-        _add(group, "text", node.value, y=middle_y + 8 * bool(node.text), fill=ink, font_size=12, **beside)
+def _node(svg: ET.Element, node: NodeLook) -> None:
+    element = _outlined(svg, node)
+    if node.sign:
+        _add(element, "circle", cx=node.x, cy=node.y, r=node.width / 2)
+        _add(element, "path", d=_sign(node), stroke=node.ink, stroke_width=2.0, stroke_dasharray="none")
+    else:
+        _box(element, node, 0.0)
+
+
+def _stack(svg: ET.Element, group: GroupLook) -> None:
+    element = _outlined(svg, group)
+    _box(element, group, SHADOW).set("stroke-width", "1")
+    _box(element, group, 0.0)
+
+
+def _box(element: ET.Element, look: NodeLook | GroupLook, shift: float) -> ET.Element:
+    left, top = look.x - look.width / 2 + shift, look.y - look.height / 2 + shift
+    return _add(element, "rect", x=left, y=top, width=look.width, height=look.height, rx=5)
+
+
+def _text(svg: ET.Element, text: Text, x: float, y: float, background: str) -> None:
+    # Fonts have their middle about a third of their size above the line on which they stand.
+    element = _add(svg, "text", text.text, x=x + text.x, y=y + text.y + text.size * 0.34, fill=text.ink)
+    if text.anchor != "start":
+        element.set("text-anchor", text.anchor)
+    if text.size != FONT_SIZE:
+        element.set("font-size", _short(text.size))
+    if text.style:
+        element.set("font-style" if text.style == "italic" else "font-weight", text.style)
+    if text.halo:
+        element.attrib |= {"stroke": background, "stroke-width": "3", "paint-order": "stroke"}
 
 
 def _sign(node: NodeLook) -> str:

@@ -1,92 +1,96 @@
-"""Where to draw the nodes: layers from the root down, few crossings, no overlaps."""
+"""Where to draw the nodes: the root at the left, one kernel a line, few crossings, no overlaps."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import accumulate, pairwise
 from random import Random
 from typing import TYPE_CHECKING, TypeAlias
 
-from spnmkl.structure.folding import BELOW_KERNEL, BELOW_PRODUCT, find_folds, folded
-from spnmkl.structure.text import KERNEL_LENGTH, WEIGHT_LENGTH, node_text, shortened, text_width
+from spnmkl.structure.groups import Group, Shown, shown
+from spnmkl.structure.text import (
+    FONT_SIZE,
+    KERNEL_LENGTH,
+    WEIGHT_LENGTH,
+    box_text,
+    kernel_settings,
+    node_text,
+    shortened,
+    text_width,
+)
 
 if TYPE_CHECKING:
     from spnmkl.structure.graph import SPN
 
-RADIUS = 18.0
-BOX_HEIGHT = 32.0
-GAP = 24.0
-LAYER_DISTANCE = 90.0
+SUM_RADIUS = 15.0
+PRODUCT_RADIUS = 13.0
+LINE = 30.0
+BOX_HEIGHT = 24.0
+GROUP_HEIGHT = 38.0
+TALLEST_COLUMN = 660.0  # what stands below one sum is set in columns of at most this height
+_NARROWEST, _WIDEST, _STEP = 150.0, 262.0, 16.0
+_ABOVE = FONT_SIZE + 6.0  # what a text above a circle takes
+_GROUP_LINE = GROUP_HEIGHT + 8.0
+_VALUE = 38.0  # the width of a weight as a number
+_BETWEEN_COLUMNS = 30.0
+_BETWEEN_BRANCHES = 8.0
+_BETWEEN_PARTS = 40.0
 
-# An edge that runs under other layers is a chain of these: the child it leads to and the layer it passes.
+# An edge that runs through other layers is a chain of these: the child it leads to and the layer it passes.
 Bend: TypeAlias = tuple[str, int]
 Item: TypeAlias = str | Bend
 Extents: TypeAlias = Mapping[Item, tuple[float, float]]
 Links: TypeAlias = dict[Item, list[Item]]
+Spots: TypeAlias = dict[str, tuple[float, float]]
 
-_BEND_EXTENT = (6.0, 6.0)
+_BEND_EXTENT = (4.0, 4.0)
 _SWEEPS = 24
 _PATIENCE = 4
 _TRIES = 12
 # The numbers of edges up to which a drawing gets several tries, has its crossings counted, gets all sweeps.
 _SMALL, _LARGE, _HUGE = 1_000, 10_000, 100_000
-_SLOPE = 0.1
-_STEEPEST = 0.35
 
 
-def layered(spn: SPN, width: Callable[[str], float] | None = None) -> dict[str, tuple[float, float]]:
-    """Positions in layers, root on top, centred at (0, 0); y grows downwards.
-
-    Any drawing is accepted, also one with several roots, cycles or loose nodes.
+def arranged(spn: SPN, closed: Iterable[str] = ()) -> SPN:
+    """The drawing with its nodes laid out from left to right.
 
     Parameters
     ----------
     spn : SPN
-    width : callable, optional
-        The width of a node when drawn; without it, widths are estimated from the texts.
+        Any drawing, also one with several roots, cycles or loose nodes.
+    closed : iterable of str
+        Ids of the groups that one box stands for; what they hide is put where the box is.
+
+    Returns
+    -------
+    SPN
+        The same structure with other positions.
     """
-    if not spn.nodes:
-        return {}
-    extents: dict[Item, tuple[float, float]] = {
-        v: (width(v) / 2, width(v) / 2) if width else _extent(spn, v) for v in spn.nodes
-    }
-    drawn = _acyclic(spn)
-    folds = find_folds(spn, extents.__getitem__)
-    extents |= {block: fold.extent for fold in folds for block in fold.blocks}
-    below = folded(drawn, folds)
-    layer = _layers(below)
-    x: dict[str, float] = {}
-    edge = 0.0
-    for part in _parts(below):
-        placed = _across(part, below, layer, extents)
-        left = min(placed[v] - extents[v][0] for v in part)
-        x |= {v: placed[v] - left + edge for v in part}
-        edge = max(x[v] + extents[v][1] for v in part) + 2 * GAP
-    for fold in folds:
-        x |= _in_line({block: x[block] for block in fold.blocks})
-    places = {v: (block, offset) for fold in folds for v, block, offset in fold.places()}
-    x = {v: x[places[v][0]] + places[v][1] if v in places else x[v] for v in spn.nodes}
-    layer = {v: layer[places[v][0] if v in places else v] for v in spn.nodes}
-    y = _heights(x, drawn, layer, {v: spn.kind(v) == "product" for v in places})
-    middle = (min(x.values()) + max(x.values())) / 2, (y[0] + y[-1]) / 2
-    return {v: (round(x[v] - middle[0], 1), round(y[layer[v]] - middle[1], 1)) for v in spn.nodes}
+    view = shown(spn, closed)
+    place = _places(spn, view)
+    spots = ((v, node, place[view.inside.get(v, v)]) for v, node in spn._nodes.items())
+    return spn._of({v: dataclasses.replace(node, x=x, y=y) for v, node, (x, y) in spots}, spn._children)
 
 
-def _in_line(x: dict[str, float]) -> dict[str, float]:
-    """Blocks of a grid right below each other, where they are nearly so: there is a gap to both sides of each."""
-    mean = sum(x.values()) / len(x)
-    return dict.fromkeys(x, mean) if all(abs(place - mean) < GAP - 2 for place in x.values()) else x
+def places(spn: SPN, closed: Iterable[str] = ()) -> Spots:
+    """Where every visible node and every closed group has its middle; y grows downwards, (0, 0) is in the middle.
 
+    Parameters
+    ----------
+    spn : SPN
+        Any drawing.
+    closed : iterable of str
+        Ids of the groups that one box stands for.
 
-def arranged(spn: SPN) -> SPN:
-    """The drawing with its nodes laid out in layers."""
-    place = layered(spn)
-    return spn._of(
-        {v: dataclasses.replace(node, x=place[v][0], y=place[v][1]) for v, node in spn._nodes.items()}, spn._children
-    )
+    Returns
+    -------
+    dict from node or group to (x, y)
+        The positions.
+    """
+    return _places(spn, shown(spn, closed))
 
 
 def unplaced(spn: SPN) -> SPN:
@@ -96,23 +100,245 @@ def unplaced(spn: SPN) -> SPN:
 
 def box_width(text: str) -> float:
     """The width of a kernel's box; in steps, so that texts of about one length get equal boxes."""
-    return max(64.0, 16 * math.ceil((text_width(shortened(text, KERNEL_LENGTH)) + 16) / 16))
+    return _stepped(text_width(shortened(text, KERNEL_LENGTH)) + 16)
 
 
-def _extent(spn: SPN, v: str) -> tuple[float, float]:
-    """How far a node reaches to the left and to the right; a circle has its text beside it."""
-    text = node_text(spn, v)
-    if spn.kind(v) == "kernel":
-        return (box_width(text) / 2,) * 2
-    return RADIUS, RADIUS + (text_width(shortened(text, WEIGHT_LENGTH)) + 4 if text else 0)
+def group_width(group: Group) -> float:
+    """The width of a closed group's box: two lines of text with room for a weight, and a sign that it can be opened."""
+    wide = max(1.06 * text_width(f"{group.text}, Σβ = 0.123"), text_width(group.sub))
+    return _stepped(wide + 36, most=460.0)
 
 
-def _acyclic(spn: SPN) -> dict[str, list[str]]:
+def _stepped(wide: float, most: float = _WIDEST) -> float:
+    return min(most, max(_NARROWEST, _NARROWEST + _STEP * math.ceil((wide - _NARROWEST) / _STEP)))
+
+
+def leads_on_level(spn: SPN, view: Shown, v: str) -> bool:
+    """Whether all below a node is one box of its own, which stands on its line."""
+    below = view.children[v]
+    if len(below) != 1 or view.children[below[0]] or len(view.parents[below[0]]) != 1:
+        return False
+    return below[0] in view.closed or spn.kind(below[0]) == "kernel"
+
+
+@dataclasses.dataclass(frozen=True)
+class Grid:
+    """Children of a sum in columns: each a box, or a circle with a box on its line."""
+
+    columns: tuple[tuple[str, ...], ...]
+    line: float
+
+    @property
+    def height(self) -> float:
+        return max(map(len, self.columns)) * self.line
+
+
+def find_grids(spn: SPN, view: Shown) -> dict[str, Grid]:
+    """The sums below which too much stands for one column."""
+    return {v: grid for v in view.children if len(view.children[v]) > 6 and (grid := _grid(spn, view, v))}
+
+
+def _grid(spn: SPN, view: Shown, v: str) -> Grid | None:
+    cells: list[str] = []
+    tall = False
+    for child in view.children[v]:
+        if view.parents[child] != (v,):
+            continue
+        box = child if not view.children[child] else None
+        if leads_on_level(spn, view, child):
+            box = view.children[child][0]
+        if box is not None:
+            cells.append(child)
+            tall = tall or box in view.closed
+    line = _GROUP_LINE if tall else LINE
+    if len(cells) * line <= TALLEST_COLUMN:
+        return None
+    n_columns = math.ceil(len(cells) * line / TALLEST_COLUMN)
+    # A screen is wide: many columns are better a little higher than it than far wider.
+    n_columns = min(n_columns, max(4, math.ceil(math.sqrt(len(cells) * line / 130))))
+    ends = [math.ceil(len(cells) * k / n_columns) for k in range(n_columns + 1)]
+    return Grid(tuple(tuple(cells[a:b]) for a, b in pairwise(ends)), line)
+
+
+class _Sizes:
+    """How much room everything visible takes."""
+
+    def __init__(self, spn: SPN, view: Shown, grids: Mapping[str, Grid]) -> None:
+        self.spn, self.view = spn, view
+        self.in_grid = {v for grid in grids.values() for column in grid.columns for v in column}
+
+    def radius(self, v: str) -> float:
+        return SUM_RADIUS if self.spn.kind(v) == "sum" else PRODUCT_RADIUS
+
+    def is_box(self, v: str) -> bool:
+        return v in self.view.closed or self.spn.kind(v) == "kernel"
+
+    def box(self, v: str) -> float:
+        group = self.view.closed.get(v)
+        return group_width(group) if group else box_width(box_text(self.spn, v))
+
+    def width(self, v: str) -> float:
+        """With the text right of it."""
+        if not self.is_box(v):
+            return 2 * self.radius(v)
+        settings = "" if v in self.view.closed else kernel_settings(self.spn.spec(v))
+        return self.box(v) + (text_width(shortened(settings, WEIGHT_LENGTH)) + 8 if settings else 0)
+
+    def extent(self, v: str) -> tuple[float, float]:
+        """How far it reaches up and down."""
+        if v in self.view.closed:
+            return (_GROUP_LINE / 2,) * 2
+        if self.spn.kind(v) == "kernel":
+            return (LINE / 2,) * 2
+        own = max(LINE / 2, self.radius(v) + 2)
+        above = node_text(self.spn, v) and not leads_on_level(self.spn, self.view, v)
+        return (self.radius(v) + _ABOVE if above else own), own
+
+    def lead(self, v: str) -> float:
+        """How far right of a circle a box on its line begins: the weight and its value stand between."""
+        text = shortened(node_text(self.spn, v), WEIGHT_LENGTH)
+        return self.radius(v) + max(_VALUE, text_width(text)) + 14
+
+
+def _places(spn: SPN, view: Shown) -> Spots:
+    if not view.children:
+        return {}
+    grids = find_grids(spn, view)
+    sizes = _Sizes(spn, view, grids)
+    below = _acyclic(view)
+    blocks = {f"\0{v}": grid for v, grid in grids.items()}
+    below = _with_blocks(below, blocks)
+    extents: dict[Item, tuple[float, float]] = {
+        v: (blocks[v].height / 2,) * 2 if v in blocks else sizes.extent(v) for v in below
+    }
+    layer = _layers(below)
+    spots: Spots = {}
+    bottom = 0.0
+    for part in _parts(below):
+        tree = sum(len(below[v]) for v in part) == len(part) - 1
+        y = _in_bands(part, below, extents) if tree else _in_layers(part, below, layer, extents)
+        x = _across(part, below, layer, y, sizes, blocks, tree)
+        top = min(y[v] - extents[v][0] for v in part)
+        for v in part:
+            spots |= (
+                _cells(blocks[v], x[v], y[v] - top + bottom, sizes)
+                if v in blocks
+                else {v: (x[v] + (sizes.box(v) / 2 if sizes.is_box(v) else 0.0), y[v] - top + bottom)}
+            )
+        bottom += max(y[v] + extents[v][1] for v in part) - top + _BETWEEN_PARTS
+    return _centred({v: spots[v] for v in view.children})
+
+
+def _centred(spots: Spots) -> Spots:
+    middle = [(min(axis) + max(axis)) / 2 for axis in zip(*spots.values(), strict=True)]
+    return {v: (round(x - middle[0], 1), round(y - middle[1], 1)) for v, (x, y) in spots.items()}
+
+
+def _with_blocks(below: Mapping[str, list[str]], blocks: Mapping[str, Grid]) -> dict[str, list[str]]:
+    """The children, with one block in the place of what a grid holds."""
+    if not blocks:
+        return dict(below)
+    held = {cell: block for block, grid in blocks.items() for column in grid.columns for cell in column}
+    hidden = {u for cell in held for u in (cell, *below[cell])}
+    kept = {v: list(dict.fromkeys(held.get(u, u) for u in us)) for v, us in below.items() if v not in hidden}
+    return kept | {block: [] for block in blocks}
+
+
+def _cells(grid: Grid, x: float, y: float, sizes: _Sizes) -> Spots:
+    spots: Spots = {}
+    for column in grid.columns:
+        lead = max((sizes.lead(v) for v in column if not sizes.is_box(v)), default=0.0)
+        right = x
+        for k, v in enumerate(column):
+            level = y - grid.height / 2 + (k + 0.5) * grid.line
+            if sizes.is_box(v):
+                spots[v] = x - PRODUCT_RADIUS + sizes.box(v) / 2, level
+                right = max(right, x - PRODUCT_RADIUS + sizes.box(v))
+                continue
+            spots[v] = x, level
+            for box in sizes.view.children[v]:
+                spots[box] = x + lead + sizes.box(box) / 2, level
+                right = max(right, x + lead + sizes.box(box))
+        x = right + _BETWEEN_COLUMNS + PRODUCT_RADIUS
+    return spots
+
+
+def _in_bands(part: list[str], below: Mapping[str, list[str]], extents: Extents) -> dict[str, float]:
+    """A tree: every branch has the lines from its first to its last leaf to itself, its top stands at their middle."""
+    offset = dict.fromkeys(part, 0.0)
+    reach: dict[str, tuple[float, float]] = {}
+    order = _preorder(part, below)
+    for v in reversed(order):
+        bottom = 0.0
+        for k, child in enumerate(below[v]):
+            up, down = reach[child]
+            bottom += _BETWEEN_BRANCHES if k and max(up + down, sum(reach[below[v][k - 1]])) > _GROUP_LINE else 0.0
+            offset[child] = bottom + up
+            bottom += up + down
+        middle = (offset[below[v][0]] + offset[below[v][-1]]) / 2 if below[v] else 0.0
+        for child in below[v]:
+            offset[child] -= middle
+        reach[v] = max(middle, extents[v][0]), max(bottom - middle, extents[v][1])
+    for v in order:
+        for child in below[v]:
+            offset[child] += offset[v]
+    return offset
+
+
+def _preorder(part: list[str], below: Mapping[str, list[str]]) -> list[str]:
+    children = {child for v in part for child in below[v]}
+    order: list[str] = []
+    stack = [v for v in reversed(part) if v not in children]
+    while stack:
+        order.append(stack.pop())
+        stack.extend(reversed(below[order[-1]]))
+    return order
+
+
+def _across(
+    part: list[str],
+    below: Mapping[str, list[str]],
+    layer: Mapping[str, int],
+    y: Mapping[str, float],
+    sizes: _Sizes,
+    blocks: Mapping[str, Grid],
+    tree: bool,
+) -> dict[str, float]:
+    """The middle of every circle and the left side of every box: a column for every layer.
+
+    The lines of a tree's leaves are their own, so a box may reach into the columns after it.
+    """
+    first = min(layer[v] for v in part)
+    last = max(layer[v] for v in part)
+    gap = [0.0] * (last - first + 1)
+    wide = [0.0] * (last - first + 1)
+    for v in part:
+        k = layer[v] - first
+        if v in blocks:
+            continue
+        if not tree:
+            wide[k] = max(wide[k], sizes.width(v) - PRODUCT_RADIUS)
+        if len(below[v]) == 1 and leads_on_level(sizes.spn, sizes.view, v):
+            gap[k] = max(gap[k], sizes.lead(v) + PRODUCT_RADIUS)
+        elif below[v]:
+            span = max(abs(y[child] - y[v]) for child in below[v])
+            high = blocks[child].height if (child := below[v][0]) in blocks else 0.0
+            gap[k] = max(gap[k], 78 + 44 * min(1.0, max(span, high / 2) / 250))
+    x = list(
+        accumulate(
+            (max(g, w + 60 if w > PRODUCT_RADIUS + 4 else 0) for g, w in zip(gap, wide, strict=True)), initial=0.0
+        )
+    )
+    return {v: x[layer[v] - first] - (0 if v in blocks or not sizes.is_box(v) else PRODUCT_RADIUS) for v in part}
+
+
+def _acyclic(view: Shown) -> dict[str, list[str]]:
     """The children without the edges that close a cycle."""
     below: dict[str, list[str]] = {}
     finished: set[str] = set()
-    for start in (*spn.roots, *spn.nodes):
-        stack = [] if start in below else [(start, iter(spn.children(start)))]
+    roots = (v for v, above in view.parents.items() if not above)
+    for start in (*roots, *view.children):
+        stack = [] if start in below else [(start, iter(view.children[start]))]
         below.setdefault(start, [])
         while stack:
             v, children = stack[-1]
@@ -123,10 +349,10 @@ def _acyclic(spn: SPN) -> dict[str, list[str]]:
             elif child not in below:
                 below[v].append(child)
                 below[child] = []
-                stack.append((child, iter(spn.children(child))))
+                stack.append((child, iter(view.children[child])))
             elif child in finished:
                 below[v].append(child)
-    return {v: below[v] for v in spn.nodes}
+    return {v: below[v] for v in view.children}
 
 
 def _layers(below: Mapping[str, list[str]]) -> dict[str, int]:
@@ -169,18 +395,18 @@ def _parts(below: Mapping[str, list[str]]) -> list[list[str]]:
     return sorted(parts, key=len, reverse=True)
 
 
-def _across(
+def _in_layers(
     part: list[str], below: Mapping[str, list[str]], layer: Mapping[str, int], extents: Extents
-) -> Mapping[Item, float]:
+) -> dict[str, float]:
+    """Nodes that are shared make layers with crossings: as few as can be, then the edges short."""
     down = _bent(part, below, layer)
     up: Links = {v: [] for v in down}
     for v, children in down.items():
         for child in children:
             up[child].append(v)
-    rows = _first_rows(down, up, layer)
-    if _edges(down) == len(down) - 1 and all(len(parents) <= 1 for parents in up.values()):
-        return _tidy(rows, down, extents)
-    return _relaxed(_untangled(rows, down, up), down, up, extents)
+    rows = _untangled(_first_rows(down, up, layer), down, up)
+    placed = _relaxed(rows, down, up, extents)
+    return {v: placed[v] for v in part}
 
 
 def _bent(part: list[str], below: Mapping[str, list[str]], layer: Mapping[str, int]) -> Links:
@@ -297,83 +523,13 @@ def _crossings(rows: list[list[Item]], down: Links) -> int:
     return total
 
 
-@dataclasses.dataclass
-class _Outline:
-    """The left and right border of a subtree, deepest layer first, counted from `origin`."""
-
-    left: list[float]
-    right: list[float]
-    origin: float = 0.0
-
-
-def _tidy(rows: list[list[Item]], down: Links, extents: Extents) -> dict[Item, float]:
-    """A tree, each parent above the middle of its children: the mean of packing it to the left and to the right."""
-    order = [v for row in rows for v in row]
-    to_left = _packed(order, down, extents)
-    mirrored = {v: children[::-1] for v, children in down.items()}
-    to_right = _packed(order, mirrored, {v: extents[v][::-1] for v in order})
-    return {v: (to_left[v] - to_right[v]) / 2 for v in order}
-
-
-def _packed(order: list[Item], down: Links, extents: Extents) -> dict[Item, float]:
-    """Put the subtrees of every node side by side, as close as their outlines allow."""
-    offset = dict.fromkeys(order, 0.0)
-    outlines: dict[Item, _Outline] = {}
-    for v in reversed(order):
-        joined, middle = _Outline([], []), 0.0
-        for child in down[v]:
-            outline = outlines.pop(child)
-            offset[child] = _distance(joined, outline)
-            outline.origin += offset[child]
-            joined = _joined(joined, outline)
-        if down[v]:
-            middle = _middle([offset[child] for child in down[v]])
-        for child in down[v]:
-            offset[child] -= middle
-        joined.origin -= middle
-        joined.left.append(-extents[v][0] - joined.origin)
-        joined.right.append(extents[v][1] - joined.origin)
-        outlines[v] = joined
-    for v in order:
-        for child in down[v]:
-            offset[child] += offset[v]
-    return offset
-
-
-def _middle(places: list[float]) -> float:
-    """Halfway between the first and the last, or right at the central one if that is about the same."""
-    halfway, central = (places[0] + places[-1]) / 2, places[len(places) // 2]
-    return central if len(places) % 2 and abs(central - halfway) < RADIUS else halfway
-
-
-def _distance(one: _Outline, other: _Outline) -> float:
-    """How far to the right the other outline must move; distant relatives stand further apart."""
-    borders = zip(reversed(one.right), reversed(other.left), strict=False)
-    return max(
-        (a + one.origin + GAP + 8 * min(depth, 4) - b - other.origin for depth, (a, b) in enumerate(borders)),
-        default=0.0,
-    )
-
-
-def _joined(one: _Outline, other: _Outline) -> _Outline:
-    """The outline of both, written into the deeper one: the work is that of the shallower."""
-    shift = one.origin - other.origin
-    if len(one.left) < len(other.left):
-        for k in range(1, len(one.left) + 1):
-            other.left[-k] = one.left[-k] + shift
-        return other
-    for k in range(1, len(other.left) + 1):
-        one.right[-k] = other.right[-k] - shift
-    return one
-
-
 def _relaxed(rows: list[list[Item]], down: Links, up: Links, extents: Extents) -> dict[Item, float]:
     """Shorten the edges layer by layer, in the given order: each layer is one least-squares problem."""
     x: dict[Item, float] = {}
     gaps: list[list[float]] = []
     for row in rows:
         reach = [extents.get(v, _BEND_EXTENT) for v in row]
-        gaps.append([0.0, *(a[1] + GAP + b[0] for a, b in pairwise(reach))])
+        gaps.append([0.0, *(a[1] + b[0] for a, b in pairwise(reach))])
         offsets = list(accumulate(gaps[-1]))
         x |= {v: offset - offsets[-1] / 2 for v, offset in zip(row, offsets, strict=True)}
     pulls = {v: _pulls(v, down, up) for row in rows for v in row}
@@ -413,31 +569,3 @@ def _separated(wanted: list[tuple[float, float]], gaps: list[float]) -> list[flo
         blocks.append((mean, weight, count))
     means = (mean for mean, _, count in blocks for _ in range(count))
     return [mean + offset for mean, offset in zip(means, offsets, strict=True)]
-
-
-def _heights(
-    x: Mapping[str, float], below: Mapping[str, list[str]], layer: Mapping[str, int], in_grid: Mapping[str, bool]
-) -> list[float]:
-    """The y of every layer: further apart where flat edges would run through the neighbours of their ends.
-
-    Layers of nothing but grids stand closer; `in_grid` is what stands in one, and whether that is a product.
-    """
-    rows: list[list[float]] = [[] for _ in range(max(layer.values()) + 1)]
-    reach = [0.0] * len(rows)
-    for v, children in below.items():
-        rows[layer[v]].append(x[v])
-        near = (abs(x[child] - x[v]) for child in children if layer[child] == layer[v] + 1)
-        reach[layer[v]] = max(reach[layer[v]], *near, 0.0)
-    spacing = [min((b - a for a, b in pairwise(sorted(row))), default=math.inf) for row in rows]
-    loose = {k for v, k in layer.items() if v not in in_grid}
-    below_row = {layer[v]: BELOW_PRODUCT if product else BELOW_KERNEL for v, product in in_grid.items()}
-    distances = (
-        below_row[k]
-        if k in below_row and loose.isdisjoint((k, k + 1))
-        else max(LAYER_DISTANCE, dx * max(_SLOPE, min(_STEEPEST, (RADIUS + 6) / min(pair))))
-        for k, (dx, pair) in enumerate(zip(reach, pairwise(spacing), strict=False))
-    )
-    y = list(accumulate(distances, initial=0.0))
-    # A screen is not as wide as most drawings are: use its height.
-    stretch = min(1.5, max(1.0, (max(x.values()) - min(x.values())) / (3 * y[-1]))) if y[-1] else 1.0
-    return [stretch * level for level in y]

@@ -12,8 +12,8 @@ from spnmkl.structure.nodes import KernelSpec
 if TYPE_CHECKING:
     from spnmkl.structure.graph import SPN
 
-FONT_SIZE = 14
-KERNEL_LENGTH = 34
+FONT_SIZE = 13
+KERNEL_LENGTH = 30
 WEIGHT_LENGTH = 18
 
 _SYMBOLS = {"gamma": "γ", "sigma": "σ", "alpha": "α", "degree": "d", "coef0": "c"}
@@ -68,6 +68,25 @@ def _subject(spec: KernelSpec, label: str | None) -> str:
         return f"{len(spec.features):,} columns" if spec.features else "no column"
     (column,) = spec.features
     return column if isinstance(column, str) else f"column {column}"
+
+
+def kernel_settings(spec: KernelSpec) -> str:
+    """The parameters alone, as they stand beside a kernel's box: γ = median."""
+    return one_line(", ".join(f"{_SYMBOLS.get(name, name)} = {_value(value)}" for name, value in spec.params))
+
+
+def kernel_subject(spn: SPN, id: str) -> str:
+    """What a kernel looks at: its label, else its columns."""
+    return one_line(_subject(spn.spec(id), None if spn.label(id) == id else spn.label(id)))
+
+
+def box_text(spn: SPN, id: str) -> str:
+    """What stands in a kernel's box: the kernel and what it looks at. Its settings stand beside it."""
+    spec, label = spn.spec(id), spn.label(id)
+    own = spec.kernel == "precomputed" or not _is_number(spn.names[id])
+    subject = _subject(spec, label if own or label != id else None)
+    text = one_line(spec.kernel + (f" · {subject}" if subject else ""))
+    return text if own else f"{spn.names[id]} {text}"
 
 
 def _value(value: Any) -> str:

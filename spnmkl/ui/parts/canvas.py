@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping
 from importlib.resources import files
 from typing import Any
 
 import streamlit as st
 
-from spnmkl.export.looks import EdgeLook, NodeLook, drawn, path_flows
-from spnmkl.export.text import node_text
+from spnmkl.export.scene import NodeLook, Scene, scene
 from spnmkl.structure import SPN, Path
 from spnmkl.structure.layout import arranged
 from spnmkl.structure.paths import drawn_path
@@ -55,21 +53,17 @@ def show_trained(
     key: str, spn: SPN, beta: Mapping[str, float] | None, *, said: str = "", path: Path | None = None
 ) -> tuple[str, ...]:
     """The drawing to look at; with weights, sizes and colours are by weight and what is pruned is grey."""
-    nodes, edges = drawn(spn, beta, theme=theme())
-    through = path_flows(spn, beta) if beta is not None else {}
+    table = scene(spn, beta=beta, path=path, theme=theme())
     data = {
         "revision": f"{hash(spn)}",
         "readonly": True,
         "message": said,
         "fit": True,
         "select": list(chosen_nodes(key, spn)),
-        "nodes": [_place(spn, v) for v in nodes],
-        "edges": [list(edge) for edge in edges],
-        "looks": {
-            "nodes": {v: _trained_look(spn, v, look, through.get(v)) for v, look in nodes.items()},
-            "edges": {_edge_name(edge): _trained_edge(edge, look, through) for edge, look in edges.items()},
-            "path": _red(spn, path),
-        },
+        "nodes": [{"id": v, "kind": look.kind, "x": look.x, "y": look.y} for v, look in table.nodes.items()],
+        "edges": [list(edge) for edge in table.edges],
+        "looks": _looks(table) | {"path": _marked(spn, path)},
+        "scene": table.to_dict(),
     }
     _canvas(key=key, data=data, on_selection_change=lambda: None)
     return chosen_nodes(key, spn)
@@ -83,33 +77,20 @@ def chosen_nodes(key: str, spn: SPN) -> tuple[str, ...]:
     return tuple(v for v in chosen if isinstance(v, str) and v in known) if isinstance(chosen, list) else ()
 
 
-def _edge_name(edge: tuple[str, str]) -> str:
-    """As canvas.js names edges."""
-    return json.dumps(edge, ensure_ascii=False, separators=(",", ":"))
+def _looks(table: Scene) -> dict[str, Any]:
+    edges = table.to_dict()["edges"]
+    return {"nodes": {v: _look(look) for v, look in table.nodes.items()}, "edges": edges}
 
 
-def _trained_look(spn: SPN, v: str, look: NodeLook, through: float | None) -> dict[str, Any]:
+def _look(look: NodeLook) -> dict[str, Any]:
+    """As canvas.js reads it: with an ink only where it is not the usual one."""
     shown: dict[str, Any] = {"text": look.text, "title": look.title, "fill": look.fill, "border": look.border}
-    if spn.kind(v) == "product":
-        shown |= {"weight": look.text, "value": look.value, "radius": look.width / 2, "rise": look.rise}
-        shown["title"] += f", β = {look.value}" if look.value else ""
-        shown["title"] += "" if through is None else f", {_part(through)}"
-    if look.faded:
-        shown |= {"ink": look.ink, "title": shown["title"] + ", pruned"}
-    return shown
+    if look.kind == "product":
+        shown |= {"weight": look.weight, "value": look.value, "radius": look.width / 2, "rise": 0}
+    return shown | {"error": look.error} | ({"ink": look.ink} if look.dashed else {})
 
 
-def _trained_edge(edge: tuple[str, str], look: EdgeLook, through: Mapping[str, float]) -> dict[str, Any]:
-    share = through.get(edge[1], through.get(edge[0]))
-    title = {} if share is None else {"title": _part(share)}
-    return {"width": look.width, "color": look.colour} | title
-
-
-def _part(share: float) -> str:
-    return f"{100 * share:.3g} % of the path weights"
-
-
-def _red(spn: SPN, path: Path | None) -> dict[str, Any]:
+def _marked(spn: SPN, path: Path | None) -> dict[str, Any]:
     nodes, edges = drawn_path(spn, path) if path is not None else ((), ())
     return {"nodes": list(nodes), "edges": [list(edge) for edge in edges]}
 
@@ -136,11 +117,12 @@ def _obey(drawing: Drawing) -> None:
     elif command == "redo":
         drawing.redo()
     elif command == "layout":
-        drawing.push(arranged(drawing.spn), "Arranged in layers.", fit=True)
+        drawing.push(arranged(drawing.spn), "Arranged from left to right.", fit=True)
 
 
 def _payload(drawing: Drawing, faulty: Collection[str], path: Path | None) -> dict[str, Any]:
     spn = drawing.spn
+    table = scene(spn, path=path, faulty=faulty, theme=theme())
     return {
         "revision": drawing.revision,
         "acknowledged": drawing.acknowledged,
@@ -151,20 +133,11 @@ def _payload(drawing: Drawing, faulty: Collection[str], path: Path | None) -> di
         "redo": bool(drawing.future),
         "nodes": [_place(spn, v) for v in spn.nodes],
         "edges": [[v, child] for v in spn.nodes for child in spn.children(v)],
-        "looks": {
-            "nodes": {v: _look(spn, v, v in faulty) for v in spn.nodes},
-            "path": _red(spn, path),
-        },
+        "looks": _looks(table) | {"path": _marked(spn, path)},
+        "scene": table.to_dict(),
     }
 
 
 def _place(spn: SPN, v: str) -> dict[str, Any]:
     x, y = spn.position(v) or (0.0, 0.0)
     return {"id": v, "kind": spn.kind(v), "x": x, "y": y}
-
-
-def _look(spn: SPN, v: str, error: bool) -> dict[str, Any]:
-    kind, text = spn.kind(v), node_text(spn, v)
-    if kind == "product":
-        return {"text": text, "weight": text, "title": f"{v}: weight {text}, p = {spn.p(v):g}", "error": error}
-    return {"text": text or v, "title": f"{v}: {text if kind == 'kernel' else 'sum'}", "error": error}

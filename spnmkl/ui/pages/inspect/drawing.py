@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from spnmkl.export.looks import THEMES, lost, mixed, path_flows
+from spnmkl.export.scene import THEMES, lost, mixed, path_flows
 from spnmkl.reporting.endings import ending, percent, pruning
 from spnmkl.reporting.explain import carried, children_text
 from spnmkl.solution import Record
