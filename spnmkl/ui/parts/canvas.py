@@ -8,7 +8,8 @@ from typing import Any
 
 import streamlit as st
 
-from spnmkl.export.scene import NodeLook, Scene, scene
+from spnmkl.export.looks import NodeLook, Scene
+from spnmkl.export.scene import scene
 from spnmkl.structure import SPN, Path
 from spnmkl.structure.layout import arranged
 from spnmkl.structure.paths import drawn_path
