@@ -44,7 +44,7 @@ SIGNS: dict[Kind, str] = {"sum": "+", "product": "×", "kernel": ""}
 
 # Beyond this a position is a slip of the hand, and nothing could be seen in a picture that holds it.
 _FARTHEST = 1e6
-_MOST_TRIES = 60
+_PATIENCE = 6  # groups that do not fit in, after which no other is tried
 
 
 def scene(
@@ -118,9 +118,11 @@ def fitting(spn: SPN, width: float, height: float, text_px: float = 11, opened: 
         return frozenset()
     if not fits(closed):
         return closed
-    for group in groups[:_MOST_TRIES]:
-        if group.id in closed and fits(closed - {group.id}):
-            closed -= {group.id}
+    failed = 0
+    for group in groups:
+        if group.id in closed and failed < _PATIENCE:
+            wider = closed - {group.id}
+            closed, failed = (wider, 0) if fits(wider) else (closed, failed + 1)
     return closed
 
 
@@ -165,10 +167,9 @@ class _Painter:
         self.flow = shares if shares is not None else path_flows(spn, beta) if beta is not None else {}
         self.fullest = max(self.flow.values(), default=0.0)
         self.spots = positions(spn, view)
-        grids = find_grids(spn, view)
-        self.columns = {v: grid.columns for v, grid in grids.items()}
-        in_columns = {v for columns in self.columns.values() for column in columns for v in column}
-        self.crowded = {child for v in in_columns for child in (v, *view.children[v])}
+        self.grids = find_grids(spn, view)
+        cells = {v for grids in self.grids.values() for grid in grids for column in grid.columns for v in column}
+        self.crowded = {child for v in cells for child in (v, *view.children[v])}
         self.largest = self._largest_radius()
 
     def scene(self) -> Scene:
@@ -370,22 +371,14 @@ class _Painter:
 
         For each child the x up to which the first curve leads, the height of its lane, the x where the lane ends.
         """
-        if v not in self.columns:
-            return {}
-        columns = self.columns[v]
-        lefts = [min(boxes[u].x - boxes[u].width / 2 for u in column) for column in columns]
         lanes: dict[str, tuple[float, float, float]] = {}
-        for k, column in enumerate(columns[1:], 1):
-            for u in column:
-                spread = 1.4 * (k - len(columns) / 2)
-                line = boxes[u].y + self._half_line(columns) + spread
+        for grid in self.grids.get(v, ()):
+            lefts = [min(boxes[u].x - boxes[u].width / 2 for u in column) for column in grid.columns]
+            for k, column in enumerate(grid.columns[1:], 1):
+                beside = 1.4 * (k - len(grid.columns) / 2)
                 if lefts[k] - lefts[0] > 60:
-                    lanes[u] = lefts[0] - 2, line, lefts[k] - 22
+                    lanes |= {u: (lefts[0] - 2, boxes[u].y + grid.line / 2 + beside, lefts[k] - 22) for u in column}
         return lanes
-
-    def _half_line(self, columns: tuple[tuple[str, ...], ...]) -> float:
-        first = [self.spots[v][1] for v in columns[0][:2]]
-        return abs(first[-1] - first[0]) / 2 if len(first) > 1 else 15.0
 
     def _edge(self, v: str, child: str, points: tuple[Point, ...], chosen: bool) -> EdgeLook:
         ends = [self._hidden(end) for end in (v, child)]
@@ -396,7 +389,7 @@ class _Painter:
             return EdgeLook(points, 3.0, self.colours.chosen, False, title, True)
         if faded:
             return EdgeLook(points, 1.2, self.colours.faded, True, title, False)
-        widest = 2.0 if v in self.columns else 4.0  # many lines run beside each other to columns
+        widest = 2.0 if v in self.grids else 4.0  # many lines run beside each other to columns
         width = 1.5 if share is None else 1 + widest * share / (self.fullest or 1.0)
         return EdgeLook(points, width, self.colours.line, False, title, False)
 

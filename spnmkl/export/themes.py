@@ -49,7 +49,7 @@ THEMES = {
         faded="#868f9c",
         fill={"sum": "#eef4ff", "product": "#fff8eb", "kernel": "#f1fbf3"},
         border={"sum": "#2563eb", "product": "#a16207", "kernel": "#15803d"},
-        ink={"sum": "#1d4ed8", "product": "#7c4a03", "kernel": "#14532d"},
+        ink={"sum": "#1d4ed8", "product": "#6a3d00", "kernel": "#14532d"},
         light="#fff8eb",
         heavy="#f5b638",
     ),
@@ -66,7 +66,7 @@ THEMES = {
         border={"sum": "#6ea8fe", "product": "#e5a93d", "kernel": "#5fbf7f"},
         ink={"sum": "#cfe1ff", "product": "#ffdf9e", "kernel": "#c9f2d5"},
         light="#2e210d",
-        heavy="#8f5a05",
+        heavy="#865304",
     ),
 }
 

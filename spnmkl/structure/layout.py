@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Mapping
-from itertools import accumulate, pairwise
+from collections.abc import Container, Iterable, Mapping
+from itertools import accumulate, groupby, pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
 from spnmkl.structure.groups import Group, Shown, shown
@@ -30,6 +30,7 @@ LINE = 30.0
 BOX_HEIGHT = 24.0
 GROUP_HEIGHT = 38.0
 TALLEST_COLUMN = 660.0  # what stands below one sum is set in columns of at most this height
+_MOST_STRETCHES = 6
 _NARROWEST, _WIDEST, _STEP = 150.0, 262.0, 16.0
 _ABOVE = FONT_SIZE + 6.0  # what a text above a circle takes
 _GROUP_LINE = GROUP_HEIGHT + 8.0
@@ -120,39 +121,61 @@ class Grid:
         return max(map(len, self.columns)) * self.line
 
 
-def find_grids(spn: SPN, view: Shown) -> dict[str, Grid]:
-    """The sums below which too much stands for one column."""
-    return {v: grid for v in view.children if len(view.children[v]) > 6 and (grid := _grid(spn, view, v))}
+def find_grids(spn: SPN, view: Shown) -> dict[str, tuple[Grid, ...]]:
+    """The sums below which too much stands for one column: one grid for each stretch of lines, or of groups."""
+    cells = {v: _cells_of(spn, view, v) for v, below in view.children.items() if len(below) > 6}
+    whole = sum(_cell_line(spn, view, v) or 0.0 for v in view.children if not view.children[v])
+    return {v: grids for v, lines in cells.items() if (grids := _grids(view, lines, whole))}
 
 
-def _grid(spn: SPN, view: Shown, v: str) -> Grid | None:
-    cells: list[str] = []
-    tall = False
-    for child in view.children[v]:
-        if view.parents[child] != (v,):
-            continue
-        box = child if not view.children[child] else None
-        if leads_on_level(spn, view, child):
-            box = view.children[child][0]
-        if box is not None:
-            cells.append(child)
-            tall = tall or box in view.closed
-    line = _GROUP_LINE if tall else LINE
-    if len(cells) * line <= TALLEST_COLUMN:
-        return None
-    n_columns = math.ceil(len(cells) * line / TALLEST_COLUMN)
+def _cells_of(spn: SPN, view: Shown, v: str) -> dict[str, float]:
+    return {u: line for u in view.children[v] if view.parents[u] == (v,) and (line := _cell_line(spn, view, u))}
+
+
+def _grids(view: Shown, cells: Mapping[str, float], whole: float) -> tuple[Grid, ...]:
+    height = sum(cells.values())
+    tallest = TALLEST_COLUMN
+    if not view.closed.keys().isdisjoint(cells):
+        # A part of a long run was opened: leave the other branches of the drawing their share of the screen.
+        tallest = max(tallest / 2, tallest * height / max(whole, tallest))
+    if height <= tallest:
+        return ()
+    stretches = [list(same) for _, same in groupby(cells, cells.__getitem__)]
+    if len(stretches) > _MOST_STRETCHES:
+        stretches = [list(cells)]
+    lines = [max(cells[u] for u in same) for same in stretches]
+
+    def tall(n_columns: int) -> float:
+        rows = sum(math.ceil(len(same) / n_columns) * line for same, line in zip(stretches, lines, strict=True))
+        return rows + _BETWEEN_BRANCHES * (len(stretches) - 1)
+
     # A screen is wide: many columns are better a little higher than it than far wider.
-    n_columns = min(n_columns, max(4, math.ceil(math.sqrt(len(cells) * line / 130))))
+    most = max(4, math.ceil(math.sqrt(height / 130)))
+    n_columns = next((n for n in range(2, most) if tall(n) <= tallest), most)
+    return tuple(Grid(_columns(same, n_columns), line) for same, line in zip(stretches, lines, strict=True))
+
+
+def _cell_line(spn: SPN, view: Shown, v: str) -> float | None:
+    """The height of a box, or of a circle with a box on its line; None for what is neither."""
+    if leads_on_level(spn, view, v):
+        (v,) = view.children[v]
+    elif view.children[v]:
+        return None
+    return _GROUP_LINE if v in view.closed else LINE
+
+
+def _columns(cells: list[str], n_columns: int) -> tuple[tuple[str, ...], ...]:
+    """Columns of about one length, in order."""
+    n_columns = min(n_columns, len(cells))
     ends = [math.ceil(len(cells) * k / n_columns) for k in range(n_columns + 1)]
-    return Grid(tuple(tuple(cells[a:b]) for a, b in pairwise(ends)), line)
+    return tuple(tuple(cells[a:b]) for a, b in pairwise(ends))
 
 
 class _Sizes:
     """How much room everything visible takes."""
 
-    def __init__(self, spn: SPN, view: Shown, grids: Mapping[str, Grid]) -> None:
+    def __init__(self, spn: SPN, view: Shown) -> None:
         self.spn, self.view = spn, view
-        self.in_grid = {v for grid in grids.values() for column in grid.columns for v in column}
 
     def radius(self, v: str) -> float:
         return SUM_RADIUS if self.spn.kind(v) == "sum" else PRODUCT_RADIUS
@@ -190,10 +213,11 @@ class _Sizes:
 def _places(spn: SPN, view: Shown) -> Spots:
     if not view.children:
         return {}
-    grids = find_grids(spn, view)
-    sizes = _Sizes(spn, view, grids)
+    sizes = _Sizes(spn, view)
     below = _acyclic(view)
-    blocks = {f"\0{v}": grid for v, grid in grids.items()}
+    blocks = {
+        _free(f"\0{k}{v}", below): grid for v, grids in find_grids(spn, view).items() for k, grid in enumerate(grids)
+    }
     below = _with_blocks(below, blocks)
     extents: dict[Item, tuple[float, float]] = {
         v: (blocks[v].height / 2,) * 2 if v in blocks else sizes.extent(v) for v in below
@@ -202,7 +226,7 @@ def _places(spn: SPN, view: Shown) -> Spots:
     spots: Spots = {}
     bottom = 0.0
     for part in _parts(below):
-        tree = sum(len(below[v]) for v in part) == len(part) - 1
+        tree = _is_tree(part, below)
         y = _in_bands(part, below, extents) if tree else in_layers(part, below, layer, extents)
         x = _across(part, below, layer, y, sizes, blocks, tree)
         top = min(y[v] - extents[v][0] for v in part)
@@ -214,6 +238,15 @@ def _places(spn: SPN, view: Shown) -> Spots:
             )
         bottom += max(y[v] + extents[v][1] for v in part) - top + _BETWEEN_PARTS
     return _centred({v: spots[v] for v in view.children})
+
+
+def _free(name: str, taken: Container[str]) -> str:
+    return _free(f"\0{name}", taken) if name in taken else name
+
+
+def _is_tree(part: list[str], below: Mapping[str, list[str]]) -> bool:
+    children = [child for v in part for child in below[v]]
+    return len(set(children)) == len(children) == len(part) - 1
 
 
 def _centred(spots: Spots) -> Spots:
@@ -229,6 +262,11 @@ def _with_blocks(below: Mapping[str, list[str]], blocks: Mapping[str, Grid]) -> 
     hidden = {u for cell in held for u in (cell, *below[cell])}
     kept = {v: list(dict.fromkeys(held.get(u, u) for u in us)) for v, us in below.items() if v not in hidden}
     return kept | {block: [] for block in blocks}
+
+
+def _grid_width(grid: Grid, sizes: _Sizes) -> float:
+    spots = _cells(grid, 0.0, 0.0, sizes)
+    return max(x + (sizes.box(v) / 2 if sizes.is_box(v) else PRODUCT_RADIUS) for v, (x, _) in spots.items())
 
 
 def _cells(grid: Grid, x: float, y: float, sizes: _Sizes) -> Spots:
@@ -302,8 +340,9 @@ def _across(
     for v in part:
         k = layer[v] - first
         if v in blocks:
+            wide[k] = wide[k] if tree else max(wide[k], _grid_width(blocks[v], sizes) - PRODUCT_RADIUS)
             continue
-        if not tree:
+        if not tree or (below[v] and sizes.is_box(v)):
             wide[k] = max(wide[k], sizes.width(v) - PRODUCT_RADIUS)
         if len(below[v]) == 1 and leads_on_level(sizes.spn, sizes.view, v):
             gap[k] = max(gap[k], sizes.lead(v) + PRODUCT_RADIUS)
