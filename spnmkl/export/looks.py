@@ -123,6 +123,14 @@ class Scene:
         The colours.
     bounds : tuple of float
         Left, top, right and bottom of all that is drawn, with a margin.
+
+    Examples
+    --------
+    >>> from spnmkl import templates
+    >>> from spnmkl.export import scene
+    >>> table = scene(templates.figure1())
+    >>> len(table.nodes), len(table.edges), table.text_px(1000, 600)
+    (20, 19, 13.0)
     """
 
     nodes: dict[str, NodeLook]

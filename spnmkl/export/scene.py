@@ -5,10 +5,12 @@ The canvas of the app, SVG, PNG, PDF, the web page and TikZ draw what stands her
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from math import isfinite, sqrt
+from math import inf, isfinite, sqrt
 from typing import Any, Literal
 
+from spnmkl.export.curves import curve
 from spnmkl.export.flows import lost, parts_of_largest, path_flows
 from spnmkl.export.looks import Edge, EdgeLook, GroupLook, NodeLook, Point, Scene, Text, bounds_of
 from spnmkl.export.themes import THEMES, Theme, find_theme, mixed
@@ -82,6 +84,14 @@ def scene(
     -------
     Scene
         The table.
+
+    Examples
+    --------
+    >>> from spnmkl import templates
+    >>> from spnmkl.export import scene
+    >>> table = scene(templates.figure1())
+    >>> table.nodes["k1"].text, table.nodes["p9"].weight
+    ('K₁ rbf', 'β₉')
     """
     return _Painter(spn, shown(spn, closed), beta, path, selected, faulty, find_theme(theme), shares).scene()
 
@@ -104,6 +114,16 @@ def fitting(spn: SPN, width: float, height: float, text_px: float = 11, opened: 
     -------
     frozenset of str
         Ids of groups; all that can be closed where even that is not enough.
+
+    Examples
+    --------
+    >>> from spnmkl import templates
+    >>> from spnmkl.export import fitting, scene
+    >>> views = {f"view {j}": [f"column {j}, {k}" for k in range(16)] for j in range(4)}
+    >>> spn = templates.grouped(views)
+    >>> closed = fitting(spn, 1000, 600)
+    >>> [group.text for group in scene(spn, closed=closed).groups.values() if group.closed]
+    ['16 × rbf · view 1', '16 × rbf · view 2', '16 × rbf · view 3']
     """
     bare = unplaced(spn)
 
@@ -129,8 +149,10 @@ def fitting(spn: SPN, width: float, height: float, text_px: float = 11, opened: 
 def positions(spn: SPN, view: Shown) -> dict[str, Point]:
     """Where the visible nodes and groups were put, or their arrangement where that is not known."""
     spots = {v: spot for v in spn.nodes if (spot := spn.position(v)) and max(map(abs, spot)) <= _FARTHEST}
+    crowd = Counter(spots.values())
     together = {
-        group.id: len({spots.get(v) for v in group.members}) == 1
+        group.id: {spots.get(v) for v in group.members} == {first := spots.get(group.members[0], (inf, inf))}
+        and crowd[first] == len(group.members)
         for group in (*view.closed.values(), *view.opened.values())
     }
     if len(spots) < len(spn.nodes) or any(together[id] != (id in view.closed) for id in together):
@@ -362,7 +384,7 @@ class _Painter:
         for v, children in self.view.children.items():
             lanes = self._lanes(v, boxes)
             for child in children:
-                points = _curve(boxes[v], boxes[child], lanes.get(child))
+                points = curve(boxes[v], boxes[child], lanes.get(child))
                 edges[v, child] = self._edge(v, child, points, (v, child) in chosen)
         return edges
 
@@ -414,31 +436,3 @@ def _number(value: float) -> str:
 
 def _part_text(share: float) -> str:
     return f"{100 * share:.3g} % of the path weights"
-
-
-def _curve(
-    start: NodeLook | GroupLook, end: NodeLook | GroupLook, lane: tuple[float, float, float] | None
-) -> tuple[Point, ...]:
-    """From the right of the parent to the left of the child; a child that is not to the right is met from above."""
-    first = start.x + start.width / 2, start.y
-    last = end.x - end.width / 2, end.y
-    if lane is not None and first[0] < lane[0]:
-        until, level, leave = lane
-        return (
-            first,
-            *_bent(first, (until, level)),
-            *_bent((until, level), (leave, level)),
-            *_bent((leave, level), last),
-        )
-    if last[0] - first[0] >= 8:
-        return first, *_bent(first, last)
-    side = 1 if end.y >= start.y else -1
-    first = start.x, start.y + side * start.height / 2
-    last = end.x, end.y - side * end.height / 2
-    half = (last[1] - first[1]) / 2
-    return first, (first[0], first[1] + half), (last[0], last[1] - half), last
-
-
-def _bent(start: Point, end: Point) -> tuple[Point, Point, Point]:
-    half = (end[0] - start[0]) / 2
-    return (start[0] + half, start[1]), (end[0] - half, end[1]), end
