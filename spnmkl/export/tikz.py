@@ -67,10 +67,10 @@ def to_tikz(
     table = scene(spn, closed=closed, beta=beta, path=highlight)
     if not standalone:
         return _picture(table)
-    width, height = (side * _UNIT + 20 for side in table.size)
+    width, height = (side * _UNIT + 12 for side in table.size)
     return (
         "\\documentclass{article}\n"
-        f"\\usepackage[paperwidth={width:.0f}pt, paperheight={height:.0f}pt, margin=0pt]{{geometry}}\n"
+        f"\\usepackage[paperwidth={width:.0f}pt, paperheight={height:.0f}pt, margin=12pt]{{geometry}}\n"
         "\\usepackage[T1]{fontenc}\n\\usepackage{textcomp, tikz, amssymb}\n\\pagestyle{empty}\n"
         f"\\begin{{document}}\n\\noindent\\sffamily\n{_picture(table)}\\end{{document}}\n"
     )
@@ -166,7 +166,7 @@ def _letters(found: str) -> str:
         return _SIGNS.get(found) or LATEX_SPECIAL[found]
     if found.isascii():
         return found if found.isprintable() else " "
-    if found.isalpha() and len(unicodedata.normalize("NFD", found)) > 1 and found < "ɐ":
-        return found  # a Latin letter with an accent, which T1 fonts have
+    if found.isalpha() and (found <= "ÿ" or (found < "ƀ" and len(unicodedata.normalize("NFD", found)) > 1)):
+        return found  # a letter that T1 fonts have
     plain = unicodedata.normalize("NFKD", found).encode("ascii", "ignore").decode()
     return "".join(LATEX_SPECIAL.get(sign, sign) for sign in plain) or "?"

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from structure.structure_strategies import drawings
 
 from spnmkl.errors import ParameterError, SPNMKLError
-from spnmkl.export import to_png, to_svg
+from spnmkl.export import scene, to_pdf, to_png, to_svg
 from spnmkl.export.picture import side_by_side
 from spnmkl.export.themes import THEMES
 from spnmkl.structure import SPN, Kernel, Product, Sum
@@ -140,6 +140,19 @@ def test_a_picture_in_pixels() -> None:
     svg = ET.fromstring(to_svg(t.figure1()))
     width, height = (int.from_bytes(png[k : k + 4]) for k in (16, 20))
     assert (width, height) == pytest.approx((float(svg.attrib["width"]), float(svg.attrib["height"])), abs=1.5)
+
+
+def test_a_picture_on_a_page() -> None:
+    assert to_pdf(t.figure1(), theme="dark").startswith(b"%PDF")
+
+
+def test_the_picture_is_the_table() -> None:
+    spn = t.grouped({f"view {k}": [f"c{k}_{j}" for j in range(7)] for k in range(3)})
+    closed, beta = {find_groups(spn)[0].id}, dict.fromkeys(spn.products, 0.2)
+    table, svg = scene(spn, closed=closed, beta=beta), to_svg(spn, closed=closed, beta=beta)
+    assert sorted(texts(svg, "text")) == sorted(text.text for look in table.looks for text in look.texts)
+    assert sorted(edge.get("d", "") for edge in edges(svg)) == sorted(edge.d for edge in table.edges.values())
+    assert sorted(texts(svg, "title")) == sorted(look.title for look in table.looks)
 
 
 def test_a_huge_drawing_makes_no_huge_picture() -> None:
