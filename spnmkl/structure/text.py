@@ -110,7 +110,18 @@ def node_text(spn: SPN, id: str) -> str:
         if spec.kernel == "precomputed" or not _is_number(spn.names[id]):
             return kernel_text(spec, label)
         return f"{spn.names[id]} {kernel_text(spec, None if label == id else label)}"
-    return "" if label == id or any(spn.label(parent) == label for parent in spn.parents(id)) else one_line(label)
+    return "" if any(spn.label(parent) == label for parent in spn.parents(id)) else sum_name(spn, id)
+
+
+def sum_name(spn: SPN, id: str) -> str:
+    """The label of a sum, or its id if a person chose it; s1, s2, … say nothing."""
+    label = spn.label(id)
+    return "" if label == id and re.fullmatch("s[0-9]+", id) else one_line(label)
+
+
+def leaf_name(spn: SPN, id: str) -> str:
+    """What tells a kernel from others: its label, or its symbol in the drawing."""
+    return spn.names[id] if spn.label(id) == id and _is_number(spn.names[id]) else spn.label(id)
 
 
 def called(spn: SPN, id: str) -> str:
@@ -130,8 +141,8 @@ def short_name(spn: SPN, id: str) -> str:
         return shortened(spn.names[id], _NAME_LENGTH)
     if kind == "kernel":
         return f"'{shortened(box_text(spn, id), _NAME_LENGTH)}'"
-    if spn.label(id) != id:
-        return f"the sum '{shortened(one_line(spn.label(id)), _NAME_LENGTH)}'"
+    if name := sum_name(spn, id):
+        return f"the sum '{shortened(name, _NAME_LENGTH)}'"
     below, above = spn.children(id)[:3], spn.parents(id)
     inner = [spn.names[v] for v in below if spn.kind(v) == "product"]
     of = f" of {', '.join(shortened(name, _NAME_LENGTH) for name in inner)}" if inner else ""
