@@ -93,15 +93,22 @@ def placed(spn: SPN) -> SPN:
     return spn if all(spn.position(v) is not None for v in spn.nodes) else arranged(spn)
 
 
+def check_size(spn: SPN) -> None:
+    """What is larger than the canvas holds is refused with a reason."""
+    _check_count(len(spn.nodes))
+
+
+def _check_count(n_nodes: int) -> None:
+    if n_nodes > MAX_CANVAS_NODES:
+        raise StructureError(f"The canvas holds at most {MAX_CANVAS_NODES:,} nodes, and this would make {n_nodes:,}.")
+
+
 def read_message(spn: SPN, message: Mapping[str, Any]) -> SPN:
     """The drawing that the canvas describes: known nodes keep all but their place, new ones get defaults."""
     nodes, edges = message.get("nodes"), message.get("edges")
     if not isinstance(nodes, list) or not isinstance(edges, list):
         raise StructureError("The canvas sent no drawing; reload the page.")
-    if len(nodes) > MAX_CANVAS_NODES:
-        raise StructureError(
-            f"The canvas holds at most {MAX_CANVAS_NODES:,} nodes, and this would make {len(nodes):,}."
-        )
+    _check_count(len(nodes))
     known = {node["id"]: node for node in spn.to_dict()["nodes"]}
     return SPN.from_dict(
         {

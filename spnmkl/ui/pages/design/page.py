@@ -84,7 +84,7 @@ def show_checks(work: Workspace, issues: list[Issue]) -> None:
     spn = work.drawing.spn
     if not issues:
         st.success("The structure is valid and fits the data.", icon=":material/check_circle:")
-    repairs = sum(issue.repair is not None for issue in issues)
+    repairs = len({issue.repair for issue in issues if issue.repair})
     if repairs:
         st.button(
             f"Repair {'it' if repairs == 1 else f'all {repairs}'}",
@@ -156,7 +156,7 @@ def show_paths(work: Workspace, issues: list[Issue]) -> None:
     else:
         paths, listed, values = list(spn.paths(MOST_PATHS)), "first", {}
     some = "" if len(paths) == spn.n_paths else f"The {listed} {len(paths)} of {count_text(spn.n_paths)}. "
-    st.caption(f"{some}Choose a row to see the path in red on the canvas.")
+    st.caption(f"{some}Choose a row to see the path on the canvas, in violet.")
     table = st.dataframe(
         pd.DataFrame(
             {
