@@ -31,7 +31,7 @@ from spnmkl.ui.state.opening import opening_structure
 # What each tab says of any run.
 SAYS = {
     "Drawing": "The result after",
-    "Weights and paths": "Choose a row to see the path in red",
+    "Weights and paths": "Choose a row to see the path in violet",
     "What matters": "How much of the decision passes through each",
     "Kernels": "Alignment with the labels",
     "Samples": "Map of the samples",
