@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Mapping
 from typing import NoReturn
 
-import spnmkl
+from spnmkl import __version__
 from spnmkl.errors import ParameterError
 
 Run = Callable[[argparse.Namespace], int]
@@ -59,7 +59,7 @@ def _natural(text: str) -> int:
 def command_parser(runs: Mapping[str, Run] | None = None) -> argparse.ArgumentParser:
     """All commands and their options; `runs` is what each of them calls, without it they only tell about themselves."""
     parser = _Parser(prog="spnmkl", description="Multiple kernel learning over drawn sum-product networks.")
-    parser.add_argument("--version", action="version", version=f"spnmkl {spnmkl.__version__}")
+    parser.add_argument("--version", action="version", version=f"spnmkl {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     def command(name: str, help: str) -> argparse.ArgumentParser:

@@ -16,6 +16,7 @@ from spnmkl.reporting.explain import children_text
 from spnmkl.structure import SPN
 from spnmkl.structure.layout import unplaced
 from spnmkl.training.prepared import labelled_parts, prepare
+from spnmkl.training.scores import mean_auc
 from spnmkl.training.train import Run
 from spnmkl.wording import counted, listed
 
@@ -202,11 +203,6 @@ def scores_table(runs: Sequence[Run]) -> pd.DataFrame:
             "training": [run.train_scores.accuracy for run in runs],
         }
     )
-
-
-def mean_auc(auc: float | Mapping[Any, float]) -> float:
-    """With several classes the mean of each against the rest."""
-    return float(np.mean(list(auc.values()))) if isinstance(auc, Mapping) else auc
 
 
 def same_test(one: Run, other: Run) -> bool:

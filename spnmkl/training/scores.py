@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -160,3 +161,8 @@ def _curve(positive: NDArray[np.bool_], values: Floats) -> tuple[Floats, Floats]
 def share_right(share: float) -> str:
     """One decimal, and 100.0 only for all."""
     return f"{100 * (share if share == 1 else min(share, 0.999)):.1f} %"
+
+
+def mean_auc(auc: float | Mapping[Any, float]) -> float:
+    """With several classes the mean of each against the rest."""
+    return float(np.mean(list(auc.values()))) if isinstance(auc, Mapping) else auc

@@ -24,9 +24,9 @@ from spnmkl.training.choose import choose_C
 from spnmkl.training.prepared import Prepared, prepare
 from spnmkl.training.settings import Settings
 from spnmkl.training.train import Run, train
-from spnmkl.ui.state.activity import Task
 from spnmkl.ui.state.drawing import placed
 from spnmkl.ui.state.opening import opening_structure
+from spnmkl.ui.state.task import Task
 
 # What each tab says of any run.
 SAYS = {
@@ -58,10 +58,10 @@ def shown(task: Task | None, run: Run, prepared: Prepared | None = None, tab: st
     """The page of a run, as if it had been trained in this visit."""
     at = opened("inspect")
     trainer = work(at).trainer
-    trainer.runs = [run]
+    trainer.book.runs = [run]
     if task is not None:
-        trainer.tasks[run.name] = task
-        trainer._prepared = None if prepared is None else (task, prepared)
+        trainer.book.tasks[run.name] = task
+        trainer.kernels.kept = None if prepared is None else (task, prepared)
     return fine(show(at, tab))
 
 
@@ -108,7 +108,7 @@ def test_a_training_that_has_ended_is_collected() -> None:
     here = work(at)
     assert here.trainer.start("train", here.task, Settings(), lambda: True).job.join(60)
     fine(at.run())
-    assert [run.name for run in here.trainer.runs] == ["Run 1"]
+    assert [run.name for run in here.trainer.book.runs] == ["Run 1"]
     assert "Certified optimal" in texts(at)
 
 
@@ -351,11 +351,11 @@ def test_runs_are_chosen_at_the_top() -> None:
     other_task, _, other = trained("wine")
     at = shown(task, run, prepared)
     trainer = work(at).trainer
-    trainer.runs.append(replace(other, name="<b>Run</b> *2*"))
-    trainer.tasks["<b>Run</b> *2*"] = other_task
+    trainer.book.runs.append(replace(other, name="<b>Run</b> *2*"))
+    trainer.book.tasks["<b>Run</b> *2*"] = other_task
     assert labelled(fine(at.run()).selectbox, "Run").value == "<b>Run</b> *2*"  # the last one
     labelled(at.selectbox, "Run").select("Run 1").run()
-    assert trainer.chosen == "Run 1"
+    assert trainer.book.chosen == "Run 1"
     assert f"of {len(run.test)} test rows" in texts(fine(at))
     for tab in TABS:
         fine(show(at, tab))
@@ -400,12 +400,12 @@ def test_what_is_kept_of_a_run_holds_no_kernel() -> None:
     for tab in TABS:
         fine(show(at, tab))
     kernels = [weakref.ref(K) for K in prepared.kernels.values()]
-    work(at).trainer._prepared = None
+    work(at).trainer.kernels.kept = None
     del prepared
     gc.collect()
     assert not any(kernel() is not None for kernel in kernels)
-    work(at).trainer.tasks.clear()  # so that computing anything anew would fail
-    work(at).trainer.tasks[run.name] = None  # type: ignore[assignment]
+    work(at).trainer.book.tasks.clear()  # so that computing anything anew would fail
+    work(at).trainer.book.tasks[run.name] = None  # type: ignore[assignment]
     for tab in TABS:
         fine(show(at, tab))
 

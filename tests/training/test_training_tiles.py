@@ -19,10 +19,11 @@ from spnmkl.training.choose import choose_C, trace_C
 from spnmkl.training.prepared import Prepared, prepare
 from spnmkl.training.settings import Settings
 from spnmkl.training.train import Run, closed, train
-from spnmkl.ui.state import activity
 from spnmkl.ui.state import jobs as job_module
-from spnmkl.ui.state.activity import Task, Trainer
+from spnmkl.ui.state import kernel_shelf
+from spnmkl.ui.state.activity import Trainer
 from spnmkl.ui.state.jobs import Job, Stopped
+from spnmkl.ui.state.task import Task
 
 SPLIT = SplitSettings(0.3, 1)
 SETTINGS = Settings(C=3.0, tol=1e-6)
@@ -107,7 +108,7 @@ def test_C_is_traced_in_tiles_and_not_chosen_there() -> None:
 
 
 def trainer_in_tiles(monkeypatch: pytest.MonkeyPatch) -> Trainer:
-    monkeypatch.setattr(activity, "prepare", lambda *given: prepare(*given, max_memory=0))
+    monkeypatch.setattr(kernel_shelf, "prepare", lambda *given: prepare(*given, max_memory=0))
     return Trainer()
 
 

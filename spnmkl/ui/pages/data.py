@@ -25,11 +25,11 @@ from spnmkl.errors import DataError, SPNMKLError
 from spnmkl.training.bring import guessed_dataset
 from spnmkl.ui.parts.project import missing_data
 from spnmkl.ui.parts.session import boundary, fragment, heading, rerun, workspace
-from spnmkl.ui.parts.uploads import FORMATS, forget_others, joined, read_files
+from spnmkl.ui.parts.uploads import FORMATS, forget_others, join_tables, read_files
 from spnmkl.ui.parts.words import plain
-from spnmkl.ui.state.brought import MOST_KEPT_BYTES, Brought, File
 from spnmkl.ui.state.keeping import kept_with_dataset
-from spnmkl.ui.state.store import Workspace
+from spnmkl.ui.state.uploaded_files import MOST_KEPT_BYTES, File, UploadedFiles
+from spnmkl.ui.state.workspace import Workspace
 from spnmkl.wording import counted, name_some
 
 MOST_SHOWN_COLUMNS = 50
@@ -120,7 +120,7 @@ def given_files(work: Workspace) -> Sequence[File]:
 
     def cleared() -> None:
         if not st.session_state[FILES]:
-            work.files = Brought()
+            work.files = UploadedFiles()
 
     files = st.file_uploader(
         "Tables or kernel matrices", type=FORMATS, accept_multiple_files=True, key=FILES, on_change=cleared
@@ -143,13 +143,14 @@ def uploaded(work: Workspace, files: Sequence[File]) -> None:
     tables = read_files(files, work.files.readings)
     if tables is None:
         return
-    found, joining = joined(tables, work.files)
+    found, joining = join_tables(tables, work.files)
     read = tuple(file.file_id for file in files), (tuple(table.options for table in tables), joining)
-    if read != work.files.taken:
-        work.files.taken = read
+    if read != work.files.read_last:
+        work.files.read_last = read
         take(work, files, found, read)
         rerun()
-    if not ((work.uploaded and work.source == read) or found.frame.equals(work.dataset.frame)):
+    same = work.uploaded and work.arrival is not None and work.arrival.read == read
+    if not (same or found.frame.equals(work.dataset.frame)):
         ending.button("Use these data", type="primary", on_click=take, args=(work, files, found, read))
     if len(files) > 1:
         st.download_button(
