@@ -7,6 +7,7 @@ once; tests/test_architecture.py holds the imports to it, and the picture to wha
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from xml.sax.saxutils import escape
@@ -152,7 +153,7 @@ def picture() -> str:
     for band, names in BANDS.items():
         parts.append(_text(MARGIN, y + 12, band, "band"))
         y, boxes = y + 20, [_lines(room, inside[room], sorted(needs.successors(room), key=RANK.get)) for room in names]
-        columns = min(len(names), 5)
+        columns = min(len(names), 4)
         width = (WIDTH - 2 * MARGIN - (columns - 1) * GAP) / columns
         for start in range(0, len(names), columns):
             row = boxes[start : start + columns]
@@ -171,14 +172,22 @@ def picture() -> str:
 
 
 def _lines(room: str, modules: list[str], needs: list[str]) -> list[tuple[str, str]]:
-    folder = (PACKAGE / room.replace(".", "/")).is_dir()
-    title = room.replace(".", "/") + ("/" if folder else ".py")
+    place = PACKAGE / room.replace(".", "/")
+    file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
     built = ", ".join(name.replace(".", "/") for name in needs)
-    return [
-        (title, "room"),
-        *([(", ".join(modules), "own")] if modules else []),
-        *([(f"→ {built}", "needs")] if needs else []),
+    lines = [
+        (room.replace(".", "/") + ("/" if place.is_dir() else ".py"), "room"),
+        (_purpose(file), "own"),
+        (", ".join(modules), "modules"),
+        (f"→ {built}" if built else "", "needs"),
     ]
+    return [line for line in lines if line[0]]
+
+
+def _purpose(file: Path) -> str:
+    """The first sentence of its docstring."""
+    said = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
+    return re.split(r"(?<=\w)[.:;](?:\s|$)", said.replace("\n", " "), maxsplit=1)[0]
 
 
 def _wrapped(text: str, width: float) -> list[str]:
@@ -198,7 +207,7 @@ def _text(x: float, y: float, text: str, style: str) -> str:
 def _framed(parts: list[str], height: int) -> str:
     style = (
         "text{font:12px sans-serif;fill:#1c2430}.band{font-weight:bold;fill:#44546a}.room{font-weight:bold}"
-        ".needs{fill:#5a6573;font-style:italic}rect{fill:#f4f7fb;stroke:#8795a8}"
+        ".modules{fill:#0b4f8a}.needs{fill:#5a6573;font-style:italic}rect{fill:#f4f7fb;stroke:#8795a8}"
     )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}">'
