@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from spnmkl.baselines import Fitted, Learned, Method, named_kernel
+from spnmkl.baselines import Fitted, Learned, Method
+from spnmkl.baselines.labels import named_kernel
 from spnmkl.circuit.program import Floats
 from spnmkl.data import Choices, Dataset, Split, SplitSettings
 from spnmkl.errors import DataError
