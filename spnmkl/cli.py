@@ -59,7 +59,7 @@ from spnmkl.training.prepared import Prepared, prepare
 from spnmkl.training.scores import share_right
 from spnmkl.training.settings import Settings
 from spnmkl.training.train import Trained, learn_weights
-from spnmkl.writing import replaced
+from spnmkl.writing import open_descriptor, replaced
 
 EXIT_CODES = {"optimal": 0, "stationary": 3, "iteration_limit": 4, "precision": 4, "interrupted": 5, "time_limit": 6}
 BAD_INPUT, ABORTED = 2, 130
@@ -336,8 +336,8 @@ def _read_once(*inputs: str) -> None:
 
 
 def _target(given: str, *inputs: str) -> Path | None:
-    """Where to write, checked before any work is done; None for standard output."""
-    if given == STANDARD:
+    """Where to write, checked before any work is done; None for standard output, also by a name of it."""
+    if given == STANDARD or open_descriptor(given) == 1:
         return None
     path = Path(given)
     if not path.parent.is_dir():
