@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Callable, Mapping
 from typing import NoReturn
 
@@ -54,6 +55,17 @@ def _natural(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"expected a whole number of 0 or more, found {text!r}")
     return int(text)
+
+
+def _share(text: str) -> float:
+    try:
+        share = float(text)
+    except ValueError:
+        share = math.nan
+    if 0 <= share < 1:
+        return share
+    meant = f"; did you mean {share / 100:g}" if 1 < share < 100 else ""
+    raise argparse.ArgumentTypeError(f"expected a share of the rows between 0 and 1, found {text!r}{meant}")
 
 
 def command_parser(runs: Mapping[str, Run] | None = None) -> argparse.ArgumentParser:
@@ -157,9 +169,9 @@ def _fit_arguments(fit: argparse.ArgumentParser) -> None:
     fit.add_argument("--keep", nargs="+", default=[], metavar="COLUMN", help="columns to use though they look like ids")
     fit.add_argument(
         "--test-share",
-        type=float,
+        type=_share,
         metavar="SHARE",
-        help="share of the rows to hold out and report the accuracy on",
+        help="share of the rows, between 0 and 1, to hold out and report the accuracy on",
     )
     fit.add_argument("--seed", type=_natural, default=0, help="of the rows held out; default 0")
     fit.add_argument("--group", metavar="COLUMN", help="hold out rows of one value of it together, such as a patient")

@@ -79,5 +79,11 @@ def test_rows_held_out_give_what_the_app_gives(run: Run, group: str | None) -> N
 
 
 def test_a_share_that_is_none_is_refused(run: Run) -> None:
-    code, _, err = run("fit", "whole.csv", "--label", "y", "--out", "m.spnmkl", "--test-share", 2)
-    assert code == 2 and "between 0 and 1" in err and not Path("m.spnmkl").exists()
+    """At once: the table, which does not exist, is not asked for."""
+    for share, meant in (("30", "; did you mean 0.3"), ("1", ""), ("-0.1", ""), ("some", "")):
+        assert run("fit", "none.csv", "--label", "y", "--out", "m.spnmkl", "--test-share", share) == (
+            2,
+            "",
+            f"spnmkl: argument --test-share: expected a share of the rows between 0 and 1, found {share!r}{meant}; "
+            "see spnmkl fit --help.\n",
+        )
