@@ -121,7 +121,9 @@ def _reading_arguments(command: argparse.ArgumentParser) -> None:
         metavar="N",
         help="lines above the table's header; default: those that begin with #",
     )
-    command.add_argument("--id", metavar="COLUMN", help="column by which several tables are joined; default: guessed")
+    command.add_argument(
+        "--id", metavar="COLUMN", help="column that tells rows apart, by which tables are joined; default: guessed"
+    )
     command.add_argument("--by-order", action="store_true", help="join several tables row by row")
 
 

@@ -21,7 +21,6 @@ from tempfile import TemporaryDirectory
 from typing import TextIO
 
 import numpy as np
-import pandas as pd
 from sklearn.utils._param_validation import InvalidParameterError
 
 from spnmkl.arguments import command_parser
@@ -123,6 +122,8 @@ def _fit(args: argparse.Namespace) -> int:
 
     with stop_on_interrupt(begun.is_set) as stop, warnings_as_sentences():
         prepared = prepare(spn, dataset, choices, split, progress.say, max_memory=args.max_memory)
+        if args.id in dataset.ignored:
+            prepared = replace(prepared, id_column=args.id)
         if args.C == "cv":
             deadline = Deadline(settings.max_time)
             settings, chosen = _chosen(prepared, settings, args.threads, progress)
@@ -241,13 +242,13 @@ def _predict(args: argparse.Namespace) -> int:
     _read_once(args.model, *args.data)
     predictor = Predictor.of_model(Path(args.model).name, _read_model(args.model))
     found, id_column = _joined(args, predictor.needed.text)
-    predictions = predictor.predict(predictor.match(found.frame))
+    match = predictor.match(found.frame, id_column=id_column)
+    predictions = predictor.predict(match)
     for note in predictions.notes:
         tell(note)
-    ids = {} if id_column is None else {id_column: found.frame[id_column]}
-    columns = ["prediction", *predictor.score_names] if args.scores else ["prediction"]
+    columns = [*match.ids, "prediction", *(predictor.score_names if args.scores else ())]
     with _written(out) as file:
-        pd.DataFrame({**ids, **predictions.table[columns]}).to_csv(file, index=False)
+        predictions.table[list(dict.fromkeys(columns))].to_csv(file, index=False)
     return 0
 
 
