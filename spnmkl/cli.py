@@ -1,7 +1,7 @@
 """The command line: fit, predict, inspect, validate, template, app. Everything it does is a call of the library.
 
 The exit code tells how ``spnmkl fit`` ended (`arguments.FIT_EXITS`); the other commands return 0, 2 or 130,
-``validate`` 2 for errors found.
+``validate`` 2 for errors found and 1 for tables that do not fit.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ from spnmkl.training.bring import chosen_dataset, filled_template
 from spnmkl.training.checks import all_issues, errors
 from spnmkl.training.choose import choose_C, nothing_done
 from spnmkl.training.predict import Predictor
-from spnmkl.training.prepared import Prepared, prepare
+from spnmkl.training.prepared import Prepared, prepare, prepared_columns
 from spnmkl.training.scores import share_right
 from spnmkl.training.settings import Settings
 from spnmkl.training.train import Trained, learn_weights
 from spnmkl.writing import open_descriptor, replaced
 
 EXIT_CODES = {"optimal": 0, "stationary": 3, "iteration_limit": 4, "precision": 4, "interrupted": 5, "time_limit": 6}
-BAD_INPUT, ABORTED = 2, 130
+UNFIT, BAD_INPUT, ABORTED = 1, 2, 130
 MOST_WEIGHTS = 30
 STANDARD = "-"  # standard input or output in the place of a file
 
@@ -152,10 +152,14 @@ def _training_set(args: argparse.Namespace, choices: Choices) -> Dataset:
     dataset = _dataset(args)
     for note in left_out(dataset, choices):
         tell(note)
+    _refuse_missing(dataset, choices)
+    return dataset
+
+
+def _refuse_missing(dataset: Dataset, choices: Choices) -> None:
     if choices.missing == "refuse":
         advice = "fill them with --missing mean or median, or leave them out with --missing drop-rows or drop-columns"
         refuse_missing(dataset.labelled_table.frame[list(dataset.features)], advice)
-    return dataset
 
 
 def _asked(args: argparse.Namespace) -> tuple[Settings, Choices, SplitSettings]:
@@ -169,8 +173,11 @@ def _asked(args: argparse.Namespace) -> tuple[Settings, Choices, SplitSettings]:
         max_time=args.max_time,
         class_weight=args.class_weight,
     )
-    choices = Choices("standardize" if args.standardize else "as is", args.missing.replace("-", " "), args.text)
-    return settings, choices, SplitSettings(args.test_share or 0.0, args.seed)
+    return settings, _choices(args), SplitSettings(args.test_share or 0.0, args.seed)
+
+
+def _choices(args: argparse.Namespace) -> Choices:
+    return Choices("standardize" if args.standardize else "as is", args.missing.replace("-", " "), args.text)
 
 
 def _chosen(prepared: Prepared, settings: Settings, threads: int | None, progress: Progress) -> tuple[Settings, str]:
@@ -228,13 +235,17 @@ def _structure(given: str, dataset: Dataset, choices: Choices, split: SplitSetti
     if given not in {*TEMPLATES, STANDARD} and not Path(given).exists() and Path(given).suffix != ".json":
         raise StructureError(f"There is no file or template {given!r}; the templates are {', '.join(TEMPLATES)}.")
     spn = filled_template(given, dataset, choices, split) if given in TEMPLATES else _read_spn(given)
+    _refuse_matrices(spn)
+    return spn
+
+
+def _refuse_matrices(spn: SPN) -> None:
     for leaf in spn.kernels:
         if spn.spec(leaf).kernel == "precomputed":
             raise KernelError(
                 f"Leaf {spn.label(leaf)!r} is precomputed, but a model that predicts new rows computes its kernels "
                 "from columns; use such kernels, or pass matrices to spnmkl.solve in Python."
             )
-    return spn
 
 
 def _predict(args: argparse.Namespace) -> int:
@@ -263,7 +274,8 @@ def _inspect(args: argparse.Namespace) -> int:
 
 
 def _validate(args: argparse.Namespace) -> int:
-    out = _target(args.repair or STANDARD)
+    out = _target(args.repair or STANDARD, *(args.data or []))
+    _read_once(args.structure, *(args.data or []))
     # Where the repaired structure goes to standard output, words go beside it.
     stream = sys.stderr if args.repair == STANDARD else sys.stdout
     spn = _read_spn(args.structure)
@@ -279,8 +291,30 @@ def _validate(args: argparse.Namespace) -> int:
         print(f"repaired structure{saved}; errors left: {len(errors(issues))}", file=stream)
     if errors(issues):
         return BAD_INPUT
-    print(f"valid: {spn!r}, {count_text(spn.n_paths)} paths, {counted(spn.n_layers, 'layer')}", file=stream)
+    unfit = _unfit(spn, args) if args.data else []
+    for sentence in unfit:
+        print(f"error: {sentence}", file=stream)
+    if unfit:
+        return UNFIT
+    fits = f", fits {', '.join(Path(given).name for given in args.data)}" if args.data else ""
+    print(f"valid: {spn!r}, {count_text(spn.n_paths)} paths, {counted(spn.n_layers, 'layer')}{fits}", file=stream)
     return 0
+
+
+def _unfit(spn: SPN, args: argparse.Namespace) -> list[str]:
+    """Why `fit` would refuse a structure without errors on these tables."""
+    dataset, choices = _dataset(args), _choices(args)
+    wrong = [issue.message for issue in errors(all_issues(spn, dataset, choices))]
+    if wrong:
+        return wrong
+    try:
+        _refuse_matrices(spn)
+        if dataset.label is not None:
+            _refuse_missing(dataset, choices)
+            prepared_columns(spn, dataset, choices, SplitSettings(0.0))[2].mapped(spn)
+    except SPNMKLError as error:
+        return [str(error)]
+    return []
 
 
 def _template(args: argparse.Namespace) -> int:

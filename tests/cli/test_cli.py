@@ -355,6 +355,34 @@ def test_validate_looks_at_kernels_too(run: Run) -> None:
     assert "needs gamma to be a number above 0" in out and "errors left: 1" in out
 
 
+def test_validate_takes_tables_and_refuses_what_fit_refuses(run: Run) -> None:
+    Path("s.json").write_text(two_kernels().to_json())
+    valid = "valid: SPN(1 sum, 2 products, 2 kernels), 2 paths, 1 layer, fits data.csv\n"
+    assert run("validate", "s.json", "--data", "data.csv", "--label", "y") == (0, valid, "")
+    assert run("validate", "s.json", "--data", "data.csv") == (0, valid, "")
+    assert run("validate", "s.json", "--data", "none.csv")[0] == 2
+    spn = SPN(Sum(Product(Kernel("rbf", features=["size"])), Product(Kernel("hamming", features=["colour"]))))
+    cases = [
+        (two_kernels(), ("--label", "shape__a")),
+        (two_kernels(), ("--label", "y", "--ignore", "shape__a")),
+        (spn, ("--label", "y")),
+        (SPN(Product(Kernel("rbf"))), ("--label", "y")),
+        (SPN(Product(Kernel("hamming", features=["colour"]))), ("--label", "y", "--text", "drop")),
+        (SPN(Product(Kernel("precomputed"))), ("--label", "y")),
+    ]
+    for structure, options in cases:
+        Path("s.json").write_text(structure.to_json())
+        code, out, err = run("validate", "s.json", "--data", "data.csv", *options)
+        assert code == 1 and out.startswith("error: "), (out, err)
+        refused = run("fit", "data.csv", "--structure", "s.json", "--out", "m.spnmkl", *options)
+        assert refused[0] == 2 and refused[2].endswith(f"spnmkl: {out.splitlines()[0].removeprefix('error: ')}\n")
+    samples().assign(shape__a=[None] + [1.0, 2.0, 3.0] * 19 + [0.0] * 2).to_csv("data.csv", index=False)
+    Path("s.json").write_text(two_kernels().to_json())
+    code, out, _ = run("validate", "s.json", "--data", "data.csv", "--label", "y")
+    assert code == 1 and "fill them with --missing" in out
+    assert run("validate", "s.json", "--data", "data.csv", "--label", "y", "--missing", "mean")[0] == 0
+
+
 def test_templates(run: Run) -> None:
     code, out, _ = run("template", "--list")
     assert code == 0 and [line.split()[0] for line in out.splitlines()] == list(TEMPLATES)
