@@ -120,7 +120,9 @@ def command_parser(runs: Mapping[str, Run] | None = None) -> argparse.ArgumentPa
         metavar="DATA",
         help="table whose columns fill it, or one for each view; view__feature makes groups",
     )
-    template.add_argument("--label", help="the column that holds the classes")
+    label = template.add_mutually_exclusive_group()
+    label.add_argument("--label", help="the column that holds the classes, which no kernel sees")
+    label.add_argument("--no-label", action="store_true", help="the table has no such column, whatever one looks like")
     template.add_argument("--ignore", nargs="+", default=[], metavar="COLUMN", help="columns to leave out")
     _reading_arguments(template)
     template.add_argument("--out", help="where to write the structure; default: standard output")

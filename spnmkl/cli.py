@@ -10,6 +10,7 @@ import argparse
 import io
 import json
 import os
+import shlex
 import sys
 import threading
 import time
@@ -32,13 +33,14 @@ from spnmkl.data import (
     SplitSettings,
     Table,
     fill_template,
+    guess_label,
     headed_table,
     join_tables,
     left_out,
     load_table,
     refuse_missing,
 )
-from spnmkl.data.words import counted
+from spnmkl.data.words import counted, name_some
 from spnmkl.errors import DataError, KernelError, ParameterError, SPNMKLError, StructureError
 from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.inspection import heaviest_paths
@@ -338,6 +340,15 @@ def _filled(args: argparse.Namespace) -> SPN:
     args.data = args.columns
     _read_once(*args.data)
     dataset = _dataset(args, say=False)
+    if args.label is None:
+        columns = dataset.frame[list(dataset.features)]
+        label = None if args.no_label else guess_label(columns)
+        if label is not None:
+            raise ParameterError(
+                f"Column {label!r} looks like the label, which kernels must not see; pass --label "
+                f"{shlex.quote(label)}, or --no-label if it is none."
+            )
+        tell(f"No label was named; kernels see {counted(columns.shape[1], 'column')}: {name_some(columns.columns)}.")
     return fill_template(args.name, dataset.numeric, dataset.categorical, dataset.feature_views or None)
 
 

@@ -373,9 +373,10 @@ def test_validate_takes_tables_and_refuses_what_fit_refuses(run: Run) -> None:
     for structure, options in cases:
         Path("s.json").write_text(structure.to_json())
         code, out, err = run("validate", "s.json", "--data", "data.csv", *options)
-        assert code == 1 and out.startswith("error: "), (out, err)
+        found = [line.removeprefix("error: ") for line in out.splitlines() if line.startswith("error: ")]
+        assert code == 1 and found, (out, err)
         refused = run("fit", "data.csv", "--structure", "s.json", "--out", "m.spnmkl", *options)
-        assert refused[0] == 2 and refused[2].endswith(f"spnmkl: {out.splitlines()[0].removeprefix('error: ')}\n")
+        assert refused[0] == 2 and refused[2].endswith(f"spnmkl: {found[0]}\n")
     samples().assign(shape__a=[None] + [1.0, 2.0, 3.0] * 19 + [0.0] * 2).to_csv("data.csv", index=False)
     Path("s.json").write_text(two_kernels().to_json())
     code, out, _ = run("validate", "s.json", "--data", "data.csv", "--label", "y")
@@ -395,6 +396,18 @@ def test_templates(run: Run) -> None:
         "",
     )
     assert run("validate", "s.json")[0] == 0
+
+
+def test_a_template_does_not_take_the_label_for_a_column(run: Run) -> None:
+    samples().drop(columns=["y", "colour"]).to_csv("rows.csv", index=False)
+    code, out, err = run("template", "flat", "--columns", "rows.csv")
+    assert (code, err) == (
+        0,
+        "spnmkl: No label was named; kernels see 4 columns: 'shape__a', 'shape__b', 'size__c', 'size__d'.\n",
+    )
+    assert len(SPN.from_json(out).kernels) == 2
+    code, out, err = run("template", "flat", "--columns", "data.csv", "--no-label")
+    assert code == 0 and err.endswith("'size__d', 'colour', 'y'.\n") and "y" in out
 
 
 # Files before, arguments, sentence on stderr.
@@ -434,6 +447,10 @@ REFUSED = [
     ({}, (*FIT, "--out", "."), "'.' is a folder; name a file."),
     ({}, (*FIT, "--out", "./data.csv"), "'data.csv' is an input and would be overwritten; choose another name."),
     ({}, ("template",), f"Name a template, one of {', '.join(TEMPLATES)}; or pass --list."),
+    ({}, ("template", "flat", "--columns", "data.csv"), "Column 'y' looks like the label, which kernels must not see; "
+     "pass --label y, or --no-label if it is none."),
+    ({}, ("template", "flat", "--columns", "data.csv", "--label", "y", "--no-label"), "argument --no-label: not "
+     "allowed with argument --label; see spnmkl template --help."),
     ({}, ("template", "flat"), "Template 'flat' needs columns to fill it with; name a table that has them."),
 ]  # fmt: skip
 
