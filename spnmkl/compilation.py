@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import logging
 import time
+from pathlib import Path
 
+import numba
 from numba.core import event
+
+import spnmkl
 
 _UNNOTICED = 1.0  # seconds: one function for an unusual argument is not worth a word
 _SENTENCE = "spnmkl: compiling its loops for this processor, once; that takes about 15 seconds."
 
 
 class _Announcer(event.Listener):
-    """Hears of every function that is compiled, not of those that are loaded; speaks once, of ours alone."""
+    """Hears of every function that is compiled, not of those that are loaded; speaks once, of ours alone.
+
+    Other settings may need other loops in another process, a few seconds each: "once" is not said again for these.
+    """
 
     def __init__(self) -> None:
         self.spent, self.depth, self.since, self.done = 0.0, 0, 0.0, False
@@ -33,6 +40,8 @@ class _Announcer(event.Listener):
             self.spent = spent
         if spent > _UNNOTICED and not self.done:
             self.done = True
+            if _was_said():
+                return
             # Without any configuration a warning goes to stderr, as it is.
             logging.getLogger("spnmkl").warning(_SENTENCE)
 
@@ -41,6 +50,24 @@ def _is_ours(event: event.Event) -> bool:
     return str(event.data["dispatcher"].py_func.__module__).startswith("spnmkl.")
 
 
+def _was_said() -> bool:
+    """Whether another process has said it, of what is kept where our compiled loops are; if not, it has been now."""
+    from spnmkl.circuit.entries import address  # compiled too, and not before this module is loaded
+
+    kept_in = address.stats.cache_path
+    if kept_in is None:
+        return False
+    folder = Path(kept_in)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"said-{spnmkl.__version__}-numba-{numba.__version__}").touch(exist_ok=False)
+    except FileExistsError:
+        return True
+    except OSError:  # nothing can be kept there
+        pass
+    return False
+
+
 def announce_compilation() -> None:
-    """Say so, once in this process, when compiling takes longer than a second."""
+    """Say so, once, when compiling takes longer than a second."""
     event.register("numba:compile", _Announcer())
