@@ -10,7 +10,7 @@ from spnmkl.data.problems import left_out, problems
 from spnmkl.data.reading import Table, guess_options, read_file
 from spnmkl.data.samples import SAMPLES, Sample, load_sample
 from spnmkl.data.splitting import Split, SplitSettings, split_rows
-from spnmkl.data.summary import class_balance, summarize
+from spnmkl.data.summary import class_balance, summarize, summarize_views
 from spnmkl.data.table import drop_columns, headed_table, load_table, read_table, split_label
 
 __all__ = [
@@ -49,4 +49,5 @@ __all__ = [
     "split_label",
     "split_rows",
     "summarize",
+    "summarize_views",
 ]

@@ -21,6 +21,7 @@ from spnmkl.data import (
     problems,
     split_rows,
     summarize,
+    summarize_views,
 )
 from spnmkl.data.words import counted, name_some
 from spnmkl.errors import DataError, SPNMKLError
@@ -276,16 +277,7 @@ def choose_views(work: Workspace) -> None:
             rerun()
         st.warning(f"No two names begin alike before {plain(mark)}; try another separator, such as \\_ or a point.")
     if dataset.views:
-        st.dataframe(
-            pd.DataFrame(
-                {
-                    "view": list(dataset.views),
-                    "columns": [len(columns) for columns in dataset.views.values()],
-                    "such as": [", ".join(columns[:4]) for columns in dataset.views.values()],
-                }
-            ),
-            hide_index=True,
-        )
+        st.dataframe(summarize_views(dataset), hide_index=True)
     else:
         st.caption("No views yet: kernels see all columns, or the ones you choose.")
     with st.expander("Make a view by hand"):
