@@ -32,6 +32,7 @@ from spnmkl.data import (
     Joining,
     SplitSettings,
     Table,
+    contradictions,
     fill_template,
     guess_label,
     headed_table,
@@ -150,9 +151,9 @@ def _fit(args: argparse.Namespace) -> int:
 
 
 def _training_set(args: argparse.Namespace, choices: Choices) -> Dataset:
-    """The tables to learn from; what is left out of them is said, and missing values are refused unless chosen."""
+    """The tables to learn from, with notes on them; missing values are refused unless something is chosen for them."""
     dataset = _dataset(args)
-    for note in left_out(dataset, choices):
+    for note in (*left_out(dataset, choices), *contradictions(dataset, choices)):
         tell(note)
     _refuse_missing(dataset, choices)
     return dataset

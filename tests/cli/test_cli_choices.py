@@ -70,6 +70,15 @@ def test_columns_of_text(run: Run, text: str) -> None:
     assert code == 0 and "3 values were filled in 3 rows" in err
 
 
+def test_equal_rows_with_different_labels_are_told(run: Run) -> None:
+    frame = samples().drop(columns="b").dropna()
+    pd.concat([frame, frame.iloc[:3].assign(y=["no", "yes", "no"]), frame.iloc[:3]]).to_csv("data.csv", index=False)
+    code, _, err = run(*FIT)
+    differ = int((frame["y"].iloc[:3] != ["no", "yes", "no"]).sum())
+    assert code == 0 and 0 < differ < 3
+    assert err.startswith(f"spnmkl: {3 * differ} rows in {differ} group") and err.count("\n") == 1
+
+
 def test_rows_that_cannot_be_predicted_are_left_empty(run: Run) -> None:
     run(*FIT, "--missing", "drop-rows")
     code, _, err = run("predict", "m.spnmkl", "data.csv", "--out", "p.csv")
