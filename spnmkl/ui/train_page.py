@@ -104,7 +104,8 @@ def controls(work: Workspace, parts: Split) -> None:
     free = available_memory()
     room = None if free is None else free + kept_bytes()
     refused = refusal(held.in_tiles, room)
-    crossed = refusal(size_of(work.drawing.spn, rows, len(dataset.classes), FOLDS), room)
+    folds = size_of(work.drawing.spn, rows, len(dataset.classes), FOLDS)
+    crossed = refusal(folds.in_tiles if computed(held, room) else folds, room)
     if working := trainer.working:
         stop_button(working.job, width="stretch")
     else:
@@ -126,9 +127,14 @@ def controls(work: Workspace, parts: Split) -> None:
         look_ahead(work)
 
 
+def computed(held: Size, room: int | None) -> bool:
+    """Whether kernels are computed whenever they are needed, since their matrices do not fit."""
+    return room is not None and held.kernels > kernel_share(room)
+
+
 def memory_words(held: Size, room: int | None) -> str:
     """What a training holds in memory, and what that means where it is much."""
-    if room is not None and held.kernels > kernel_share(room):
+    if computed(held, room):
         return (
             f"Kernel matrices would take {memory_text(held.kernels)}, so that kernels are computed whenever they are "
             f"needed: the same result, later, in about {memory_text(held.in_tiles.memory)} of memory."

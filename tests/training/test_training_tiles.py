@@ -2,6 +2,7 @@
 
 import threading
 import time
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,7 @@ import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 from tolerances import DECISION, WEIGHTS
 
-from spnmkl import SPN, DataError, Kernel, KernelError, Product, Sum
+from spnmkl import SPN, Kernel, KernelError, Product, Sum, selection
 from spnmkl.circuit.source import MatrixSource, is_computed
 from spnmkl.data import Choices, Dataset, SplitSettings
 from spnmkl.runs import jobs as job_module
@@ -91,19 +92,39 @@ def test_it_is_explained_the_same() -> None:
         np.testing.assert_allclose(one.decision, other.decision, atol=1e-3)
 
 
-def test_C_is_traced_in_tiles_and_not_chosen_there() -> None:
+def test_C_is_traced_in_tiles() -> None:
     in_memory, in_tiles = both(structure(), dataset())
     expected, found = (trace_C(known, Settings(tol=1e-4), C=[0.5, 5.0]) for known in (in_memory, in_tiles))
     for v, weights in found.beta.items():
         np.testing.assert_allclose(weights, expected.beta[v], rtol=1e-2, atol=1e-6)
-    with pytest.raises(DataError) as refused:
-        choose_C(in_tiles, Settings())
-    assert str(refused.value) == (
-        "C cannot be chosen by cross-validation: it needs kernel matrices in memory, and those over 168 rows would "
-        "take 677 kB, more than they may; use fewer rows or kernels, or set C by hand."
-    )
     with pytest.raises(KernelError, match="over 168 rows are too large for the memory"):
         _ = in_tiles.kernels
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_C_is_chosen_in_tiles(name: str) -> None:
+    spn, classes = CASES[name]
+    in_memory, in_tiles = both(spn, dataset(classes=classes))
+    settings = Settings(tol=1e-5)
+    expected, found = (choose_C(known, settings, folds=3, C=[0.1, 1.0, 10.0]) for known in (in_memory, in_tiles))
+    np.testing.assert_allclose(found.scores, expected.scores, atol=1.01 / 50)  # a row at the border may fall either way
+    for v, weights in found.beta.items():
+        np.testing.assert_allclose(weights, expected.beta[v], rtol=1e-2, atol=1e-2 * np.nanmax(weights))
+    by_itself = choose_C(in_tiles, Settings(), folds=2)
+    assert by_itself.best_C > 0 and np.isfinite(by_itself.scores).all()
+
+
+def test_a_stop_is_heard_while_a_fold_is_scored_in_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    in_tiles, asked, told = prepare(structure(), dataset(), Choices(), SPLIT, max_memory=0), [], []
+    answers = selection.predicted
+
+    def scored(*given: Any) -> Any:
+        asked.append(True)
+        return answers(*given)
+
+    monkeypatch.setattr(selection, "predicted", scored)
+    found = choose_C(in_tiles, Settings(), folds=2, C=[1.0], callback=told.append, stop=lambda: bool(asked))
+    assert len(asked) == 1 and not told and np.isnan(found.scores).all()
 
 
 def trainer_in_tiles(monkeypatch: pytest.MonkeyPatch) -> Trainer:
