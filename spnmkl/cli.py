@@ -14,7 +14,7 @@ import shlex
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -60,12 +60,13 @@ from spnmkl.training.predict import Predictor
 from spnmkl.training.prepared import Prepared, prepare, prepared_columns
 from spnmkl.training.scores import share_right
 from spnmkl.training.settings import Settings
-from spnmkl.training.train import Trained, learn_weights
+from spnmkl.training.train import Trained, after_a_moment, learn_weights
 from spnmkl.writing import open_descriptor, replaced
 
 EXIT_CODES = {"optimal": 0, "stationary": 3, "iteration_limit": 4, "precision": 4, "interrupted": 5, "time_limit": 6}
 UNFIT, BAD_INPUT, ABORTED = 1, 2, 130
 MOST_WEIGHTS = 30
+LATER = "spnmkl predict answers them with the weights that are saved"
 STANDARD = "-"  # standard input or output in the place of a file
 
 
@@ -142,7 +143,7 @@ def _fit(args: argparse.Namespace) -> int:
     else:
         save_model(trained.model, out)
     if not args.quiet:
-        said += _outcome(trained, prepared, args.threads)
+        said += _outcome(trained, prepared, args.threads, stop.is_set)
         n = counted(len(trained.solution.history), "iteration")
         where = "" if out is None else f", saved as {out}"
         said.append(f"{n} in {time.perf_counter() - started:.1f} s{where}")
@@ -196,12 +197,13 @@ def _chosen(prepared: Prepared, settings: Settings, threads: int | None, progres
     return replace(settings, C=found.best_C), said
 
 
-def _outcome(trained: Trained, prepared: Prepared, threads: int | None) -> list[str]:
-    solution = trained.solution
-    train = trained.train_scores(prepared, threads)
-    lines = [certificate_sentence(solution), accuracy_sentence("training accuracy", train.predicted, train.y)]
+def _outcome(trained: Trained, prepared: Prepared, threads: int | None, stopped: Callable[[], bool]) -> list[str]:
+    solution, late = trained.solution, after_a_moment(stopped)
+    train = trained.train_scores(prepared, threads, stop=late)
+    right = accuracy_sentence("training accuracy", train.predicted, train.y)
+    lines = [certificate_sentence(solution), right if train.scored else f"{train.sentence('training')}; {LATER}"]
     if len(prepared.test):
-        lines.append(trained.test_scores(prepared, threads).sentence())
+        lines.append(trained.test_scores(prepared, threads, stop=late).sentence())
     return lines + weight_lines(solution, MOST_WEIGHTS)
 
 

@@ -31,9 +31,9 @@ from spnmkl.structure.text import one_line
 from spnmkl.training.choose import choose_C, nothing_done, trace_C
 from spnmkl.training.prepared import Prepared, prepare
 from spnmkl.training.settings import Settings
-from spnmkl.training.train import Run, closed, train
+from spnmkl.training.train import Run, closed, score_run, train
 
-Kind = Literal["train", "choose", "trace", "look", "compare", "lesson"]
+Kind = Literal["train", "score", "choose", "trace", "look", "compare", "lesson"]
 KEPT_BYTES = 2_000_000_000  # of kernels that tabs keep at hand
 MOST_LETTERS = 60  # of a run's name
 _STEPS = 1000  # of the bar of a training
@@ -195,6 +195,15 @@ class Trainer:
         }
         return self._begin(Activity(kind, Job(works[kind], alive), task, settings))
 
+    def score(self, run: Run, alive: Callable[[], bool]) -> Activity:
+        """Begin to make the scores that a run lacks."""
+        task = self.tasks[run.name]
+
+        def work(job: Job[Any]) -> Run:
+            return score_run(run, self.prepared(task, job.tick), tick=job.tick, stop=lambda: job.stopping)
+
+        return self._begin(Activity("score", Job(work, alive), task, run.settings))
+
     def compare(self, task: Task, settings: Settings, who: Entrants, plan: Plan, alive: Callable[[], bool]) -> Activity:
         """Begin to compare methods on the training rows of a task."""
         n = len(training_rows(task.dataset, task.split)[0])
@@ -231,7 +240,9 @@ class Trainer:
         self.activity = None
         self.error, self.error_of, self.error_in = activity.job.error, activity.task, activity.kind
         result = activity.job.result
-        if isinstance(result, Run):
+        if isinstance(result, Run) and activity.kind == "score":
+            self.runs = [_with_scores(run, result) for run in self.runs]
+        elif isinstance(result, Run):
             name = self.fresh_name()
             self.tasks[name], self.chosen = activity.task, None
             self.runs.append(self._with_search(replace(result, name=name, spn=activity.task.spn), activity))
@@ -287,7 +298,7 @@ class Trainer:
             return not job.stopping
 
         def scoring(words: str) -> None:
-            """One Stop keeps the best so far, with its scores; another does without."""
+            """One Stop keeps the best so far, with its scores where they take a moment; another does without it."""
             job.say(words)
             if job.given_up:
                 raise Stopped
@@ -324,6 +335,13 @@ class Trainer:
         else:
             self.smallest_C = None
         self.smallest_C_of = task, settings
+
+
+def _with_scores(run: Run, scored: Run) -> Run:
+    """A run with the scores that were made of it; it may have got another name since."""
+    if run.solution is not scored.solution:
+        return run
+    return replace(run, test_scores=scored.test_scores, train_scores=scored.train_scores)
 
 
 def _check_time(job: Job[Any], settings: Settings) -> None:

@@ -17,6 +17,7 @@ from spnmkl.runs.kernel_views import projection
 from spnmkl.training.prepared import id_column
 from spnmkl.training.scores import Scores
 from spnmkl.training.train import Run
+from spnmkl.ui.following import offer_scores
 from spnmkl.ui.inspected import Inspected, download, missing_data, row, sentence
 from spnmkl.ui.words import plain
 
@@ -27,6 +28,8 @@ CHART_HEIGHT, MAP_HEIGHT = 360, 600
 
 def samples_tab(seen: Inspected) -> None:
     run = seen.run
+    if offer_scores(seen.trainer, run):
+        return
     with row():
         part: Part = st.segmented_control(
             "Rows",

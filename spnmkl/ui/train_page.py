@@ -24,12 +24,11 @@ from spnmkl.training.checks import all_issues, errors
 from spnmkl.training.choose import FOLDS
 from spnmkl.training.room import Size, memory_text, refusal, size_of
 from spnmkl.training.scores import share_right
-from spnmkl.training.settings import Settings
 from spnmkl.training.train import Run
-from spnmkl.ui.activity import Activity, Kind, free_kernels, kept_bytes
+from spnmkl.ui.activity import Activity, Kind, Trainer, free_kernels, kept_bytes
 from spnmkl.ui.canvas import show_trained
 from spnmkl.ui.data_page import usable
-from spnmkl.ui.following import keep_up, progress_bar, refreshing, stop_button, words_of
+from spnmkl.ui.following import keep_up, offer_scores, progress_bar, refreshing, stop_button, words_of
 from spnmkl.ui.remapping import offer_redraw
 from spnmkl.ui.returning import offer_return
 from spnmkl.ui.session import boundary, heading, presence, tabs, workspace
@@ -46,6 +45,7 @@ CHOOSE_HELP = (
 TRACE_HELP = "The regularisation path: every weight over a dozen values of C."
 DOING: dict[Kind, str] = {
     "train": "Training",
+    "score": "Scoring",
     "choose": "Cross-validation",
     "trace": "Tracing the weights over C",
     "look": "Preparing",
@@ -212,7 +212,7 @@ def watch(refresh: float | None) -> None:
         shown = working if trainer.training else None
         run = None if shown else current_run(work)
         if run is not None and working is None:
-            outcome(run, trainer.settings)
+            outcome(run, trainer)
         elif working is None:
             st.info("Press **Train**: the weights of the drawing are learned together with the classifier.")
         show_parts(work, shown, run)
@@ -235,10 +235,21 @@ def progress(activity: Activity) -> None:
     progress_bar(job, said)
 
 
-def outcome(run: Run, settings: Settings) -> None:
+def outcome(run: Run, trainer: Trainer) -> None:
     """The end, in words."""
     show = st.success if run.solution.status == "optimal" and any(run.solution.beta.values()) else st.warning
     show(f"**{plain(run.name)}.** {plain(ending(run.solution))}")
+    if offer_scores(trainer, run):
+        st.markdown(effort(run))
+    else:
+        accuracies(run)
+    for doubt in doubts(run):
+        st.warning(plain(doubt))
+    changed = "" if run.settings == trainer.settings else " **The settings have changed since: press Train.**"
+    st.caption(f"{plain(pruning(run))} C = {run.settings.C:.3g}. Method: {methods(run.solution)}.{changed}")
+
+
+def accuracies(run: Run) -> None:
     test, train = run.test_scores, run.train_scores
     low, high = test.interval
     majority, share = test.majority
@@ -248,10 +259,6 @@ def outcome(run: Run, settings: Settings) -> None:
         f"{share_right(share)}) · **{share_right(train.accuracy)}** of "
         f"{run.n_train:,} training rows · {effort(run)}"
     )
-    for doubt in doubts(run):
-        st.warning(plain(doubt))
-    changed = "" if run.settings == settings else " **The settings have changed since: press Train.**"
-    st.caption(f"{plain(pruning(run))} C = {run.settings.C:.3g}. Method: {methods(run.solution)}.{changed}")
 
 
 def show_parts(work: Workspace, activity: Activity | None, run: Run | None) -> None:

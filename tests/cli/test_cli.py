@@ -20,6 +20,7 @@ from spnmkl import SPN, Kernel, Product, Sum, cli, quickstart
 from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.model_file import load_model, save_model
 from spnmkl.structure.templates import TEMPLATES
+from spnmkl.training import train as train_module
 from spnmkl.training.predict import stored_preparation
 from spnmkl.training.train import learn_weights
 
@@ -204,6 +205,17 @@ def test_ctrl_c_stops_the_training_and_saves_the_best(run: Run, monkeypatch: pyt
     assert out.startswith("not certified: stopped after 1 iteration at gap ")
     assert load_model("m.spnmkl").status_ == "interrupted"
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_what_takes_long_is_not_scored_after_ctrl_c(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(train_module, "MOMENT", -1.0)
+    monkeypatch.setattr(cli.Progress, "__call__", lambda *_: signal.raise_signal(signal.SIGINT) or True)
+    code, out, _ = run(*FIT, "--tol", "1e-9", "--test-share", "0.3", "--max-memory", "0")
+    assert code == 5 and load_model("m.spnmkl").status_ == "interrupted"
+    assert out.splitlines()[1:3] == [
+        "42 training rows not scored: stopped; spnmkl predict answers them with the weights that are saved",
+        "18 test rows not scored: stopped",
+    ]
 
 
 def test_ctrl_c_before_there_is_anything_to_keep_ends_at_once(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from spnmkl.runs.explain import sample_paths, weights_table
 from spnmkl.runs.jobs import Job, Stopped
 from spnmkl.runs.kernel_views import kernel_image, projection
 from spnmkl.runs.what_if import what_if
+from spnmkl.training import train as train_module
 from spnmkl.training.choose import choose_C, trace_C
 from spnmkl.training.prepared import Prepared, prepare
 from spnmkl.training.settings import Settings
@@ -165,7 +166,43 @@ def test_a_second_stop_does_without_the_scores(monkeypatch: pytest.MonkeyPatch) 
     job = trainer.start("train", task, SETTINGS, lambda: True).job
     assert job.join(60)
     assert (job.state, job.result, job.error) == ("stopped", None, None)
-    assert said[-1] == "scoring row 1 of 168"
+    assert said[-1] == "scoring row 1 of 72"
+
+
+@pytest.mark.parametrize("name", ["two classes", "a given matrix beside"])
+def test_what_a_stop_left_unscored_is_scored_on_request(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setattr(train_module, "MOMENT", -1.0)
+    trainer, task = trainer_in_tiles(monkeypatch), Task(CASES[name][0], dataset(), Choices(), SPLIT)
+    say = Job.say
+
+    def stop(job: Job[Run], words: str) -> None:
+        say(job, words)
+        if words.startswith("iteration 2"):
+            job.stop()
+
+    monkeypatch.setattr(Job, "say", stop)
+    assert trainer.start("train", task, SETTINGS, lambda: True).job.join(60)
+    trainer.collect()
+    (run,) = trainer.runs
+    assert run.solution.status == "interrupted" and not run.test_scores.scored and not run.train_scores.scored
+    trainer.rename(run.name, "Mine")
+    job = trainer.score(trainer.runs[0], lambda: True).job
+    assert job.join(60) and job.error is None
+    trainer.collect()
+    (found,) = trainer.runs
+    assert found.name == "Mine" and found.solution is run.solution
+    prepared = trainer.prepared(task)
+    expected = run.solution.decision_function(prepared.test_source), run.solution.decision_function(prepared.source)
+    for scores, decision in zip((found.test_scores, found.train_scores), expected, strict=True):
+        assert scores.scored
+        np.testing.assert_allclose(scores.decision, decision, atol=DECISION)
+
+
+def test_what_takes_a_moment_is_scored_after_a_stop() -> None:
+    prepared = prepare(structure(), dataset(), Choices(), SPLIT, max_memory=0)
+    told: list[object] = []
+    run = train(prepared, SETTINGS, told.append, stop=lambda: len(told) > 1)
+    assert run.solution.status == "interrupted" and run.test_scores.scored and run.train_scores.scored
 
 
 def test_a_double_click_on_stop_keeps_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
