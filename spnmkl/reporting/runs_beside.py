@@ -194,7 +194,7 @@ def scores_table(runs: Sequence[Run]) -> pd.DataFrame:
         {
             "run": [run.name for run in runs],
             "test": [scores.accuracy for scores in tests],
-            "95 % interval": [f"{100 * low:.1f}–{100 * high:.1f} %" for low, high in intervals],
+            "95 % interval": [_interval(low, high) for low, high in intervals],
             "low": [low for low, _ in intervals],
             "high": [high for _, high in intervals],
             "majority": [scores.majority[1] for scores in tests],
@@ -203,6 +203,10 @@ def scores_table(runs: Sequence[Run]) -> pd.DataFrame:
             "training": [run.train_scores.accuracy for run in runs],
         }
     )
+
+
+def _interval(low: float, high: float) -> str:
+    return "not scored" if np.isnan(low) else f"{100 * low:.1f}–{100 * high:.1f} %"
 
 
 def same_test(one: Run, other: Run) -> bool:
@@ -217,6 +221,9 @@ def same_test(one: Run, other: Run) -> bool:
 
 def agreement(one: Run, other: Run) -> str:
     """Where the answers of two runs on the same test rows differ, in a sentence."""
+    for run in (one, other):
+        if not run.test_scores.scored:
+            return f"The answers cannot be compared: {run.name} is not scored, since its training was stopped."
     a, b = one.test_scores.right, other.test_scores.right
     return (
         f"Of {counted(len(a), 'test row')}, both are right on {int((a & b).sum()):,} and both wrong on "

@@ -12,6 +12,7 @@ import pytest
 from app_pages import fine, labelled, opened, texts, work
 from sklearn.metrics import confusion_matrix, roc_auc_score
 from sklearn.svm import SVC
+from small_runs import without_scores
 from streamlit.proto.Metric_pb2 import Metric as MetricProto
 from streamlit.testing.v1 import AppTest
 
@@ -24,6 +25,7 @@ from spnmkl.training.choose import choose_C
 from spnmkl.training.prepared import Prepared, prepare
 from spnmkl.training.settings import Settings
 from spnmkl.training.train import Run, train
+from spnmkl.ui.parts.words import plain
 from spnmkl.ui.state.drawing import placed
 from spnmkl.ui.state.opening import opening_structure
 from spnmkl.ui.state.task import Task
@@ -419,3 +421,21 @@ def test_the_id_of_a_sample_is_shown() -> None:
     (wrong,) = [table.value for table in at.dataframe if "predicted" in table.value]
     assert wrong["code "].tolist() == [f"C{row - 1:03}" for row in wrong["row"]]
     assert f"code **C{labelled(at.number_input, 'Row of the table').value - 1:03}**. A test row" in texts(at)
+
+
+@pytest.mark.parametrize("tab", TABS)
+def test_a_run_that_was_not_scored_shows_no_score(tab: str) -> None:
+    task, _, run = trained()
+    at = opened("inspect")
+    trainer = work(at).trainer
+    trainer.book.runs, trainer.book.tasks = [replace(without_scores(run), name="Run 1")], {"Run 1": task}
+    at.session_state["inspect"] = tab
+    fine(at.run())
+    assert "nan" not in texts(at)
+    if tab == "Samples":
+        assert plain("not scored: stopped") in at.info[0].value and labelled(at.button, "Score these weights")
+        labelled(at.button, "Score these weights").click().run()
+        activity = trainer.activity
+        assert activity is None or activity.job.join(60)
+        fine(at.run())
+        assert trainer.book.runs[0].test_scores.scored and "Map of the samples" in texts(at)

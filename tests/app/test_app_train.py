@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from app_pages import bring, fine, labelled, opened, texts, work
+from small_runs import without_scores
 from streamlit.testing.v1 import AppTest
 
 from spnmkl import SPNMKLClassifier
@@ -83,6 +84,18 @@ def test_one_click_ends_certified_and_prunes_a_branch(at: AppTest) -> None:
     assert "pruned" in texts(at)
     assert f"Method: {methods(run.solution)}." in texts(at)
     assert "Press **Train**" not in texts(at)
+
+
+def test_a_run_that_was_not_scored_says_so_and_can_be_scored(at: AppTest) -> None:
+    press(at, "Train")
+    trainer = work(at).trainer
+    (scored,) = trainer.book.runs
+    trainer.book.runs = [without_scores(scored)]
+    fine(at.run())
+    assert plain("not scored: stopped") in at.info[0].value and "test rows right" not in texts(at)
+    fine(press(at, "Score these weights"))
+    assert "test rows right" in texts(at)
+    np.testing.assert_allclose(trainer.book.runs[0].test_scores.decision, scored.test_scores.decision, atol=1e-9)
 
 
 def test_a_limit_of_time_that_leaves_none_says_that_nothing_was_tried(at: AppTest) -> None:

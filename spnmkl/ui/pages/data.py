@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from spnmkl.charts import class_balance_chart
@@ -20,6 +19,7 @@ from spnmkl.data import (
     problems,
     split_rows,
     summarize,
+    summarize_views,
 )
 from spnmkl.errors import DataError, SPNMKLError
 from spnmkl.training.bring import guessed_dataset
@@ -276,16 +276,7 @@ def choose_views(work: Workspace) -> None:
             rerun()
         st.warning(f"No two names begin alike before {plain(mark)}; try another separator, such as \\_ or a point.")
     if dataset.views:
-        st.dataframe(
-            pd.DataFrame(
-                {
-                    "view": list(dataset.views),
-                    "columns": [len(columns) for columns in dataset.views.values()],
-                    "such as": [", ".join(columns[:4]) for columns in dataset.views.values()],
-                }
-            ),
-            hide_index=True,
-        )
+        st.dataframe(summarize_views(dataset), hide_index=True)
     else:
         st.caption("No views yet: kernels see all columns, or the ones you choose.")
     with st.expander("Make a view by hand"):

@@ -20,16 +20,15 @@ from spnmkl.structure import SPN
 from spnmkl.training.choose import FOLDS
 from spnmkl.training.room import Size, memory_text, refusal, size_of
 from spnmkl.training.scores import share_right
-from spnmkl.training.settings import Settings
 from spnmkl.training.train import Run
 from spnmkl.ui.parts.canvas import show_trained
-from spnmkl.ui.parts.following import keep_up, progress_bar, refreshing, stop_button, words_of
+from spnmkl.ui.parts.following import keep_up, offer_scores, progress_bar, refreshing, stop_button, words_of
 from spnmkl.ui.parts.ready import ready
 from spnmkl.ui.parts.returning import offer_return
 from spnmkl.ui.parts.session import boundary, heading, presence, tabs, workspace
 from spnmkl.ui.parts.settings import fitting, more_settings, slider_of_C, take_C
 from spnmkl.ui.parts.words import plain
-from spnmkl.ui.state.activity import Activity, Kind
+from spnmkl.ui.state.activity import Activity, Kind, Trainer
 from spnmkl.ui.state.kernel_shelf import free_kernels, kept_bytes
 from spnmkl.ui.state.task import found_for
 from spnmkl.ui.state.works import SmallestC
@@ -45,6 +44,7 @@ CHOOSE_HELP = (
 TRACE_HELP = "The regularisation path: every weight over a dozen values of C."
 DOING: dict[Kind, str] = {
     "train": "Training",
+    "score": "Scoring",
     "choose": "Cross-validation",
     "trace": "Tracing the weights over C",
     "look": "Preparing",
@@ -81,7 +81,8 @@ def controls(work: Workspace, parts: Split) -> None:
     free = available_memory()
     room = None if free is None else free + kept_bytes()
     refused = refusal(held.in_tiles, room)
-    crossed = refusal(size_of(work.drawing.spn, rows, len(dataset.classes), FOLDS), room)
+    folds = size_of(work.drawing.spn, rows, len(dataset.classes), FOLDS)
+    crossed = refusal(folds.in_tiles if computed(held, room) else folds, room)
     if working := trainer.working:
         stop_button(working.job, width="stretch")
     else:
@@ -103,9 +104,14 @@ def controls(work: Workspace, parts: Split) -> None:
         begin_looking_ahead(work)
 
 
+def computed(held: Size, room: int | None) -> bool:
+    """Whether kernels are computed whenever they are needed, since their matrices do not fit."""
+    return room is not None and held.kernels > kernel_share(room)
+
+
 def memory_words(held: Size, room: int | None) -> str:
     """What a training holds in memory, and what that means where it is much."""
-    if room is not None and held.kernels > kernel_share(room):
+    if computed(held, room):
         return (
             f"Kernel matrices would take {memory_text(held.kernels)}, so that kernels are computed whenever they are "
             f"needed: the same result, later, in about {memory_text(held.in_tiles.memory)} of memory."
@@ -180,7 +186,7 @@ def watch(refresh: float | None) -> None:
         shown = working if trainer.training else None
         run = None if shown else current_run(work)
         if run is not None and working is None:
-            outcome(run, trainer.settings)
+            outcome(run, trainer)
         elif working is None:
             st.info("Press **Train**: the weights of the drawing are learned together with the classifier.")
         show_parts(work, shown, run)
@@ -203,10 +209,21 @@ def progress(activity: Activity) -> None:
     progress_bar(job, said)
 
 
-def outcome(run: Run, settings: Settings) -> None:
+def outcome(run: Run, trainer: Trainer) -> None:
     """The end, in words."""
     show = st.success if run.solution.status == "optimal" and any(run.solution.beta.values()) else st.warning
     show(f"**{plain(run.name)}.** {plain(ending(run.solution))}")
+    if offer_scores(trainer, run):
+        st.markdown(effort(run))
+    else:
+        accuracies(run)
+    for doubt in doubts(run):
+        st.warning(plain(doubt))
+    changed = "" if run.settings == trainer.settings else " **The settings have changed since: press Train.**"
+    st.caption(f"{plain(pruning(run))} C = {run.settings.C:.3g}. Method: {methods(run.solution)}.{changed}")
+
+
+def accuracies(run: Run) -> None:
     test, train = run.test_scores, run.train_scores
     low, high = test.interval
     majority, share = test.majority
@@ -216,10 +233,6 @@ def outcome(run: Run, settings: Settings) -> None:
         f"{share_right(share)}) · **{share_right(train.accuracy)}** of "
         f"{run.n_train:,} training rows · {effort(run)}"
     )
-    for doubt in doubts(run):
-        st.warning(plain(doubt))
-    changed = "" if run.settings == settings else " **The settings have changed since: press Train.**"
-    st.caption(f"{plain(pruning(run))} C = {run.settings.C:.3g}. Method: {methods(run.solution)}.{changed}")
 
 
 def show_parts(work: Workspace, activity: Activity | None, run: Run | None) -> None:

@@ -42,7 +42,7 @@ def train(job: Job[Any], prepared: Prepared, settings: Settings) -> Run:
         return not job.stopping
 
     def scoring(words: str) -> None:
-        """One Stop keeps the best so far, with its scores; another does without."""
+        """One Stop keeps the best so far, with its scores where they take a moment; another does without it."""
         job.say(words)
         if job.given_up:
             raise Stopped

@@ -18,6 +18,7 @@ from spnmkl.training.prepared import id_column
 from spnmkl.training.scores import Scores
 from spnmkl.training.train import Run
 from spnmkl.ui.pages.inspect.inspected import Inspected, download, row, sentence, tell_missing_data
+from spnmkl.ui.parts.following import offer_scores
 from spnmkl.ui.parts.words import plain
 
 PARTS: dict[Part, str] = {"test": "Test rows", "train": "Training rows"}
@@ -27,6 +28,8 @@ CHART_HEIGHT, MAP_HEIGHT = 360, 600
 
 def samples_tab(seen: Inspected) -> None:
     run = seen.run
+    if offer_scores(seen.trainer, run):
+        return
     with row():
         part: Part = st.segmented_control(
             "Rows",

@@ -109,4 +109,4 @@ def _accuracy(place: DeltaGenerator, title: str, new: Scores, old: Scores, compa
     change = 100 * (new.accuracy - old.accuracy)
     words = f"{change:+.1f} points" if change else "the same"
     looks: dict[str, Any] = {} if change else {"delta_color": "off", "delta_arrow": "off"}
-    place.metric(title, share_text(new.accuracy), words if compared else None, **looks)
+    place.metric(title, share_text(new.accuracy), words if compared and old.scored else None, **looks)
