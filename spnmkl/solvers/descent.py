@@ -17,10 +17,10 @@ from spnmkl.certificate import Dual, balanced
 from spnmkl.circuit.measure import second_moment
 from spnmkl.circuit.program import Floats
 from spnmkl.problem import Problem
+from spnmkl.solvers.evaluator import Point, Slope
 from spnmkl.solvers.factor import Factors, solved
 from spnmkl.solvers.iterate import Iterate, trivial_objective
-from spnmkl.solvers.sturdy import SturdyWorkspace
-from spnmkl.solvers.workspace import Point, Slope
+from spnmkl.solvers.sturdy import SturdyEvaluator
 
 _LOWEST, _HIGHEST = -0.8, 4.0  # of the relative step z in τ
 _FIRST_RADIUS = 0.6  # farther, a start that costs too much would fall to β = 0
@@ -75,7 +75,7 @@ class _Model:
 class _Descent:
     def __init__(self, problem: Problem, tol: float) -> None:
         self.problem, self.tol = problem, tol
-        self.work, self.factors = SturdyWorkspace(problem), Factors(problem.pause)
+        self.evaluator, self.factors = SturdyEvaluator(problem), Factors(problem.pause)
         least = problem.circuit.smallest_exponents
         self.alone = least >= problem.p - 1e-12
         self.r = np.minimum(1.0, np.maximum(problem.p, least))
@@ -86,7 +86,7 @@ class _Descent:
     def run(self, beta: Floats) -> Iterator[Iterate]:
         point, idle = self.evaluate(beta), 0
         while idle < _STALLED:
-            slope = self.work.differentiate(point.alpha, point.beta, self.work.active(point.beta > 0))
+            slope = self.evaluator.differentiate(point.alpha, point.beta, self.evaluator.active(point.beta > 0))
             D = slope.D
             residual = self.residual(point, D)
             yield self.iterate(point, residual)
@@ -100,15 +100,15 @@ class _Descent:
                 idle = 0
             else:  # the SVM's own error hides what is left to gain
                 idle, self.accuracy = idle + 1, max(_FINEST, 0.1 * self.accuracy)
-                point = self.work.refined(point, self.accuracy * self.scale)
+                point = self.evaluator.refined(point, self.accuracy * self.scale)
 
     def iterate(self, point: Point, residual: float) -> Iterate:
         unbounded = Dual(-np.inf, np.zeros_like(self.problem.Y), np.ones(len(self.problem.p)))
-        size, count = self.work.active(point.beta > 0).size, self.work.evaluations
+        size, count = self.evaluator.active(point.beta > 0).size, self.evaluator.evaluations
         return Iterate(point.beta, point.alpha, point.intercept, point.objective, unbounded, residual, size, count)
 
     def evaluate(self, beta: Floats) -> Point:
-        point = self.work.evaluate(beta, self.accuracy * self.scale)
+        point = self.evaluator.evaluate(beta, self.accuracy * self.scale)
         self.scale = min(self.scale, point.objective)
         return point
 
@@ -161,7 +161,7 @@ class _Descent:
         turned = point.alpha * problem.Y
         for c, (free, turns) in model.turns.items():
             turned[c, free] -= turns @ z
-        self.work.alpha = balanced(np.clip(turned * problem.Y, 0.0, problem.C), problem.Y)
+        self.evaluator.alpha = balanced(np.clip(turned * problem.Y, 0.0, problem.C), problem.Y)
         return self.evaluate(beta)
 
     def model(self, point: Point, slope: Slope, D: Floats, residual: float) -> _Model:
@@ -192,7 +192,7 @@ class _Descent:
             if len(free) < 2:
                 continue
             R = np.column_stack([slope.responses[:, c, free].T @ J, np.ones(len(free))])
-            L = self.factors.cholesky(self.work.K, free, np.float32 if residual > _SINGLE else np.float64)
+            L = self.factors.cholesky(self.evaluator.K, free, np.float32 if residual > _SINGLE else np.float64)
             half = solved(L, R)
             one, half = half[:, -1], half[:, :-1]
             half = half - np.outer(one, (one @ half) / (one @ one))

@@ -15,11 +15,12 @@ from spnmkl.circuit.program import Floats
 from spnmkl.errors import Stopped
 from spnmkl.problem import Problem
 from spnmkl.solvers.bound import improved_witness, search_dual
+from spnmkl.solvers.budget import Budget
 from spnmkl.solvers.descent import descend, mm_step
+from spnmkl.solvers.evaluator import Evaluator, Point, Slope
 from spnmkl.solvers.factor import Factors, solved
 from spnmkl.solvers.iterate import Iterate, trivial_objective
 from spnmkl.solvers.qp import bounded_qp, most_sweeps
-from spnmkl.solvers.workspace import Budget, Point, Slope, Workspace
 
 _LOWEST, _HIGHEST = -0.8, 4.0  # of the relative step z
 _TRIALS, _SHRINK = 4, 0.35  # of the step-length test
@@ -57,14 +58,14 @@ def newton(
         return descend(problem, beta, tol)
     method = _Newton(problem, tol, budget)
     if alpha is not None:
-        method.work.alpha = balanced(np.clip(alpha, 0.0, problem.C), problem.Y)
+        method.evaluator.alpha = balanced(np.clip(alpha, 0.0, problem.C), problem.Y)
     return method.run(beta)
 
 
 class _Newton:
     def __init__(self, problem: Problem, tol: float, budget: Budget | None) -> None:
         self.problem, self.tol = problem, tol
-        self.work, self.factors = Workspace(problem, rescale=True, budget=budget), Factors(problem.pause)
+        self.evaluator, self.factors = Evaluator(problem, rescale=True, budget=budget), Factors(problem.pause)
         self.alone = vanishes_alone(problem)
         self.cheap_witness = problem.circuit.mixture is not None  # another β̃ for the same α takes no pass
         self.dual = Dual(-np.inf, np.zeros_like(problem.Y), np.ones(len(problem.p)))
@@ -111,8 +112,8 @@ class _Newton:
                 point.objective,
                 self.dual,
                 self.residual,
-                self.work.active(point.beta > 0).size,
-                self.work.evaluations,
+                self.evaluator.active(point.beta > 0).size,
+                self.evaluator.evaluations,
                 witness=witness if looked else None,
                 flows=slope.flows if looked else None,
             )
@@ -123,9 +124,9 @@ class _Newton:
 
     def unfinished(self, point: Point) -> Iterate:
         """A point that was stopped at: what it costs is known, how good it is not."""
-        size = self.work.active(point.beta > 0).size
+        size = self.evaluator.active(point.beta > 0).size
         return Iterate(
-            point.beta, point.alpha, point.intercept, point.objective, self.dual, 1.0, size, self.work.evaluations
+            point.beta, point.alpha, point.intercept, point.objective, self.dual, 1.0, size, self.evaluator.evaluations
         )
 
     @property
@@ -134,10 +135,10 @@ class _Newton:
 
     def evaluate(self, beta: Floats) -> Point:
         accuracy = min(3e-3, self.svm_share * max(self.gap, self.tol))
-        point = self.work.evaluate(beta, accuracy * min(self.scale, self.best))
+        point = self.evaluator.evaluate(beta, accuracy * min(self.scale, self.best))
         allowed = self.tol * point.value
         if point.value - self.dual.value < 0.5 * allowed and point.svm_error > 0.3 * allowed:
-            point = self.work.refined(point, 0.1 * allowed)  # it is the SVM's error that keeps the gap open
+            point = self.evaluator.refined(point, 0.1 * allowed)  # it is the SVM's error that keeps the gap open
         self.best = min(self.best, point.objective)
         return point
 
@@ -146,7 +147,7 @@ class _Newton:
         allowed = self.tol * point.value
         if self.tol < _LOOSE or self.gap <= self.tol or point.value - self.dual.value > 0.8 * allowed:
             return point
-        point = self.work.refined(point, 0.1 * allowed)
+        point = self.evaluator.refined(point, 0.1 * allowed)
         self.best = min(self.best, point.objective)
         return point
 
@@ -157,14 +158,14 @@ class _Newton:
         gradient of the rest, the bound, and the question which pruned weights want to come back.
         """
         alive = point.beta > 0
-        active = self.work.active(alive)
+        active = self.evaluator.active(alive)
         cheap = self.problem.circuit.size <= _CHEAP * active.size
         look = self.near or cheap or self.since_look >= _PATIENCE
         if alive.all() or not look:
             self.since_look += 1
-            return self.work.differentiate(point.alpha, point.beta, active)
+            return self.evaluator.differentiate(point.alpha, point.beta, active)
         self.since_look = 0
-        return self.work.differentiate(point.alpha, self.inner(point.beta), self.problem.circuit)
+        return self.evaluator.differentiate(point.alpha, self.inner(point.beta), self.problem.circuit)
 
     def inner(self, beta: Floats) -> Floats:
         return np.where(beta > 0, beta, self.witness)
@@ -264,7 +265,7 @@ class _Newton:
         """One Newton step whose length passes the test on J, or one MM step, which always decreases J."""
         length = 1.0
         for _ in range(_TRIALS):
-            self.work.alpha = balanced(self.turned(point, step, length), self.problem.Y)
+            self.evaluator.alpha = balanced(self.turned(point, step, length), self.problem.Y)
             trial = self.evaluate(self.moved(point, step, length))
             slack = point.svm_error + 1e-13 * abs(point.value)
             if trial.value <= point.value + 1e-4 * length * step.predicted + slack:
@@ -338,7 +339,7 @@ class _Newton:
             if len(free) < 2:
                 continue
             R = np.column_stack([slope.responses[:, c, free].T @ J, np.ones(len(free))])
-            L = self.factors.cholesky(self.work.K, free, np.float32 if self.gap > _SINGLE else np.float64)
+            L = self.factors.cholesky(self.evaluator.K, free, np.float32 if self.gap > _SINGLE else np.float64)
             half = solved(L, R)
             one = half[:, -1]
             half = half[:, :-1]

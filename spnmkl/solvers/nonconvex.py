@@ -16,12 +16,12 @@ import numpy as np
 from spnmkl.certificate import Dual, relative_gap
 from spnmkl.circuit.program import Floats
 from spnmkl.problem import Problem
+from spnmkl.solvers.budget import Budget, Struggling
 from spnmkl.solvers.interior import interior
 from spnmkl.solvers.iterate import Iterate, trivial_iterate, trivial_objective
 from spnmkl.solvers.newton import newton
 from spnmkl.solvers.smallest import light_side
 from spnmkl.solvers.start import fitting_weights
-from spnmkl.solvers.workspace import Budget, Struggling
 
 Solver = Callable[[Problem, Floats, float], Iterator[Iterate]]
 _ROUNDS = 4  # of five starts each

@@ -14,8 +14,8 @@ from spnmkl.certificate import Dual, quadratic_flows, relative_gap
 from spnmkl.circuit.program import Circuit, Floats
 from spnmkl.problem import Problem
 from spnmkl.solvers.bound import search_dual
+from spnmkl.solvers.evaluator import Evaluator
 from spnmkl.solvers.iterate import Iterate
-from spnmkl.solvers.workspace import Workspace
 
 PRUNED_FRACTION = 1e-7  # of the largest weight
 _INNER_STEPS = 30
@@ -24,15 +24,15 @@ _BOUND_EVERY = 5
 
 def paper(problem: Problem, beta: Floats, tol: float) -> Iterator[Iterate]:
     """Yield after every alternation."""
-    work = Workspace(problem)
+    evaluator = Evaluator(problem)
     dual = Dual(-np.inf, np.zeros_like(problem.Y), np.ones(len(beta)))
     best, stationarity, iteration, step = np.inf, 1.0, 0, 1.0
     while True:
         distance = relative_gap(best, dual.value) if problem.bounded else stationarity
-        point = work.evaluate(beta, 0.02 * max(tol, min(distance, 0.05)) * min(best, problem.C.sum()))
+        point = evaluator.evaluate(beta, 0.02 * max(tol, min(distance, 0.05)) * min(best, problem.C.sum()))
         best = min(best, point.objective)
         alive = beta > 0
-        circuit = work.active(alive)
+        circuit = evaluator.active(alive)
         D = circuit.X.T @ quadratic_flows(problem, point.alpha, beta, circuit)
         residual = np.abs(problem.regularizer_slope(beta) - D)[alive].max(initial=0.0)
         stationarity = max(float(residual), point.svm_error) / point.objective
@@ -48,7 +48,7 @@ def paper(problem: Problem, beta: Floats, tol: float) -> Iterator[Iterate]:
             dual,
             stationarity,
             circuit.size,
-            work.evaluations,
+            evaluator.evaluations,
             method="paper",
         )
         if not problem.bounded and stationarity <= tol:

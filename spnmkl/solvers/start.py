@@ -22,7 +22,7 @@ _COARSE_SHARE, _COARSE_ENTRIES = 1.6, 2**26  # of the copied kernels: at most so
 
 
 def first_weights(problem: Problem, direction: Floats | None = None) -> Floats:
-    """A direction (equal weights) at the scale that is best on a sample of the rows, by steps as of `Workspace`."""
+    """A direction (equal weights) at the scale that is best on a sample of the rows, by steps as of `Evaluator`."""
     direction = np.ones(len(problem.p)) if direction is None else direction
     K, Y, C = _sample(problem, direction)
     p, alpha = float(problem.p.min()), np.zeros_like(Y)

@@ -18,6 +18,7 @@ from spnmkl.circuit.program import Floats
 from spnmkl.errors import ParameterError
 from spnmkl.problem import Problem
 from spnmkl.solvers.bound import search_dual
+from spnmkl.solvers.budget import Budget, Struggling
 from spnmkl.solvers.interior import Start, interior
 from spnmkl.solvers.iterate import Iterate, trivial_iterate
 from spnmkl.solvers.newton import newton
@@ -25,7 +26,6 @@ from spnmkl.solvers.nonconvex import nonconvex_iterates
 from spnmkl.solvers.paper import paper
 from spnmkl.solvers.smallest import smallest_C
 from spnmkl.solvers.start import coarse, first_weights, trivial_objective
-from spnmkl.solvers.workspace import Budget, Struggling
 
 _COARSE_TOL, _COARSE_ITERATIONS = 0.1, 30
 _PATIENCE, _SLOW, _LOOK_BACK, _LONG = 7, 0.3, 3, 40  # Newton iterations granted; the gap must fall so in so many

@@ -13,14 +13,14 @@ from spnmkl import SPN, solve
 from spnmkl.certificate import balanced, dual, dual_value, primal, quadratic_flows
 from spnmkl.errors import Stopped
 from spnmkl.problem import Problem, build_problem
-from spnmkl.solvers import factor, shifted, strategy, workspace
+from spnmkl.solvers import budget, factor, shifted, strategy
 from spnmkl.solvers.bound import improved_witness
+from spnmkl.solvers.budget import Struggling
 from spnmkl.solvers.centring import around, centred, cold, snapped
 from spnmkl.solvers.factor import at_once, factorised
 from spnmkl.solvers.interior import _Path, interior
 from spnmkl.solvers.shifted import Low, ShiftedKernel
 from spnmkl.solvers.svm import solve_svm
-from spnmkl.solvers.workspace import Struggling
 
 
 def of_rank(rank: int, n: int = 60, seed: int = 0) -> Array:
@@ -341,8 +341,8 @@ def test_more_steps_are_granted_where_the_rank_is_high(
     case = case_of(flat(3), n=150)
     squared = [(X[:, None, k : k + 2] - X[None, :, k : k + 2]) ** 2 for k in (0, 2, 4)]
     kernels = {leaf: np.exp(-width * d.sum(axis=-1)) for leaf, d in zip(case.spn.kernels, squared, strict=True)}
-    monkeypatch.setattr(workspace, "_CHEAP_STEPS", 100)
-    monkeypatch.setattr(workspace, "_STEPS_PER_ROW", 0)
+    monkeypatch.setattr(budget, "_CHEAP_STEPS", 100)
+    monkeypatch.setattr(budget, "_STEPS_PER_ROW", 0)
     solution = solve(case.spn, kernels, y, C=10.0)
     assert solution.status == "optimal"
     assert solution.history[-1].method == method
