@@ -21,6 +21,7 @@ ORDER = [
     {"kernels"},
     {"problem"},
     {"certificate"},
+    {"rounding"},
     {"solution"},
     {"solvers"},
     {"selection", "fixed_weights", "calibration"},
@@ -102,6 +103,7 @@ def test_imports_go_one_way(file: Path) -> None:
         ("circuit", {"sklearn", "pandas"}),
         ("problem", {"sklearn", "pandas"}),
         ("certificate", {"sklearn", "pandas", "numba"}),
+        ("rounding", {"sklearn", "pandas", "numba"}),
         ("solvers", {"sklearn", "pandas", "cvxpy"}),
     ],
 )
@@ -112,7 +114,7 @@ def test_what_a_part_does_without(part: str, foreign: set[str]) -> None:
 
 
 def test_the_certificate_trusts_no_solver() -> None:
-    for name in ("certificate", "solution"):
+    for name in ("certificate", "rounding", "solution"):
         assert "solvers" not in {module for module, _ in own_imports(PACKAGE / f"{name}.py")}
 
 

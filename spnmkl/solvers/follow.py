@@ -9,12 +9,13 @@ from contextlib import suppress
 import numpy as np
 from numpy.typing import NDArray
 
-from spnmkl.certificate import Dual, dual, kkt_residuals, lower_bound, primal, relative_gap
+from spnmkl.certificate import Dual, dual, kkt_residuals, primal, relative_gap
 from spnmkl.circuit.program import Floats
 from spnmkl.circuit.source import KernelSource, MatrixSource, is_computed
 from spnmkl.errors import KernelError, Stopped
 from spnmkl.kernels.matrices import GIVEN, not_finite
 from spnmkl.problem import Problem
+from spnmkl.rounding import lower_bound
 from spnmkl.solution import Certificate, Record, Solution
 from spnmkl.solvers.deadline import Deadline
 from spnmkl.solvers.iterate import Iterate, trivial_iterate

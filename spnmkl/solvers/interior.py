@@ -17,12 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from spnmkl.certificate import Dual, balanced, best_intercept, dual_value, relative_gap, rounding_of_flows
+from spnmkl.certificate import Dual, balanced, best_intercept, dual_value, relative_gap
 from spnmkl.circuit.evaluate import kernel_matrix, term_responses
 from spnmkl.circuit.measure import second_moment
 from spnmkl.circuit.program import Floats
 from spnmkl.errors import Stopped
 from spnmkl.problem import Problem
+from spnmkl.rounding import rounding_of_flows
 from spnmkl.solvers.centring import Centre, Inside, around, centred, longest_inside, snapped
 from spnmkl.solvers.factor import at_once
 from spnmkl.solvers.iterate import Iterate, trivial_iterate, trivial_objective

@@ -9,12 +9,12 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from spnmkl.certificate import Dual, balanced, dual_value, flows_at, relative_gap
+from spnmkl.certificate import Dual, balanced, dual_value, relative_gap
 from spnmkl.circuit.measure import second_moment
 from spnmkl.circuit.program import Floats
 from spnmkl.errors import Stopped
 from spnmkl.problem import Problem
-from spnmkl.solvers.bound import improved_witness, search_dual
+from spnmkl.solvers.bound import flows_at, improved_witness, search_dual
 from spnmkl.solvers.budget import Budget
 from spnmkl.solvers.descent import descend, mm_step
 from spnmkl.solvers.evaluator import Evaluator, Point, Slope

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spnmkl.certificate import flows_at, rounding_of_flows
 from spnmkl.circuit.evaluate import kernel_matrix, representable
 from spnmkl.circuit.program import Floats
 from spnmkl.problem import Problem
-from spnmkl.solvers.bound import improved_witness
+from spnmkl.rounding import rounding_of_flows
+from spnmkl.solvers.bound import flows_at, improved_witness
 from spnmkl.solvers.svm import least_norm
 
 _STEPS_PER_ROW, _CHEAP_STEPS = 50, 20_000  # of SMO in a round: what it lacks then, the bracket allows for
