@@ -17,8 +17,9 @@ from spnmkl.certificate import Dual, balanced
 from spnmkl.circuit.measure import second_moment
 from spnmkl.circuit.program import Floats
 from spnmkl.problem import Problem
+from spnmkl.solvers.curvature import svm_responses
 from spnmkl.solvers.evaluator import Point, Slope
-from spnmkl.solvers.factor import Factors, solved
+from spnmkl.solvers.factor import Factors
 from spnmkl.solvers.iterate import Iterate, trivial_objective
 from spnmkl.solvers.sturdy import SturdyEvaluator
 
@@ -27,7 +28,6 @@ _FIRST_RADIUS = 0.6  # farther, a start that costs too much would fall to β = 0
 _TRIALS = 8  # radii tried before the step that always descends
 _GONE = 1e-9  # of the objective: what a falling weight may cost when it is taken to be zero
 _LOSING = 2.0  # a weight whose cost falls so many times faster than its gain may as well be zero
-_SINGLE = 1e-4  # the curvature is computed in single precision while the residual is larger
 _STALLED = 6  # steps without progress before giving up
 _FINEST = 1e-12  # of the objective, the SVM's own error
 
@@ -172,32 +172,13 @@ class _Descent:
         J = circuit.weights(point.beta)[:, None] * circuit.X.toarray()[:, alive] / r  # ∂W_t/∂z_v
         H = np.zeros((len(alive), len(alive)))
         turns = {}
-        for c, (free, half, turn) in self.svm_responses(point, slope, J, residual).items():
-            H += half.T @ half
-            turns[c] = free, turn
+        responses = svm_responses(self.factors, self.evaluator.K, problem.C, point, slope, J, residual)
+        for c, response in responses.items():
+            H += response.half.T @ response.half
+            turns[c] = response.free, response.turns
         H -= second_moment(circuit, slope.flows)[np.ix_(alive, alive)] / np.outer(r, r)
         H[np.diag_indices_from(H)] += cost * problem.p[alive] / r**2 - (cost - D) / r
         return _Model(alive, (cost - D) / r, np.ascontiguousarray(H), turns)
-
-    def svm_responses(
-        self, point: Point, slope: Slope, J: Floats, residual: float
-    ) -> dict[int, tuple[NDArray[np.intp], Floats, Floats]]:
-        """Per class its free support vectors F, B and L⁻ᵀB, where LLᵀ = K_FF.
-
-        BᵀB = RᵀAR with A the leading block of the inverse of [K_FF 1; 1ᵀ 0] is the curvature, −L⁻ᵀBz the change of α∘y.
-        """
-        found = {}
-        for c, alpha in enumerate(point.alpha):
-            free = np.flatnonzero((alpha > 0) & (alpha < self.problem.C))
-            if len(free) < 2:
-                continue
-            R = np.column_stack([slope.responses[:, c, free].T @ J, np.ones(len(free))])
-            L = self.factors.cholesky(self.evaluator.K, free, np.float32 if residual > _SINGLE else np.float64)
-            half = solved(L, R)
-            one, half = half[:, -1], half[:, :-1]
-            half = half - np.outer(one, (one @ half) / (one @ one))
-            found[c] = free, half, solved(L, half, trans=1)
-        return found
 
 
 def shortened(problem: Problem, beta: Floats, gone: NDArray[np.bool_]) -> Floats | None:
