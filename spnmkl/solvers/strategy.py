@@ -19,11 +19,12 @@ from spnmkl.errors import ParameterError
 from spnmkl.problem import Problem
 from spnmkl.solvers.bound import search_dual
 from spnmkl.solvers.budget import Budget, Struggling
-from spnmkl.solvers.interior import Start, interior
+from spnmkl.solvers.interior import interior
 from spnmkl.solvers.iterate import Iterate, trivial_iterate
 from spnmkl.solvers.newton import newton
 from spnmkl.solvers.nonconvex import nonconvex_iterates
 from spnmkl.solvers.paper import paper
+from spnmkl.solvers.path_start import Start
 from spnmkl.solvers.smallest import smallest_C
 from spnmkl.solvers.start import coarse, first_weights, trivial_objective
 

@@ -14,11 +14,13 @@ from spnmkl.certificate import balanced, dual, dual_value, primal, quadratic_flo
 from spnmkl.errors import Stopped
 from spnmkl.problem import Problem, build_problem
 from spnmkl.solvers import budget, factor, shifted, strategy
+from spnmkl.solvers.barrier import Barrier
 from spnmkl.solvers.bound import improved_witness
 from spnmkl.solvers.budget import Struggling
 from spnmkl.solvers.centring import around, centred, cold, snapped
 from spnmkl.solvers.factor import at_once, factorised
 from spnmkl.solvers.interior import _Path, interior
+from spnmkl.solvers.path_end import Ending
 from spnmkl.solvers.shifted import Low, ShiftedKernel
 from spnmkl.solvers.svm import solve_svm
 
@@ -271,7 +273,7 @@ def test_a_simplification_that_fails_loses_nothing(monkeypatch: pytest.MonkeyPat
     def fails(*_: object) -> None:
         raise FloatingPointError
 
-    monkeypatch.setattr(_Path, "pruned", fails)
+    monkeypatch.setattr(Ending, "pruned", fails)
     solution = solve(spn, kernels, y, C=0.3, solver="interior")
     assert solution.status == "optimal"
     assert all(weight > 0 for weight in solution.beta.values())
@@ -279,16 +281,16 @@ def test_a_simplification_that_fails_loses_nothing(monkeypatch: pytest.MonkeyPat
 
 def test_a_step_whose_centre_is_not_found_is_made_shorter(monkeypatch: pytest.MonkeyPatch) -> None:
     case, failures = case_of(FIGURE_1, C=3.0), iter([True, False, True, True])
-    exact, on_the_way = _Path.centred, list[object]()
+    exact, on_the_way = Barrier.centred, list[object]()
     model = _Path.model
     monkeypatch.setattr(_Path, "model", lambda *given: on_the_way.append(given) or model(*given))
 
-    def sometimes(self: _Path, *given: Any) -> Any:
+    def sometimes(self: Barrier, *given: Any) -> Any:
         if on_the_way and next(failures, False):
             raise FloatingPointError
         return exact(self, *given)
 
-    monkeypatch.setattr(_Path, "centred", sometimes)
+    monkeypatch.setattr(Barrier, "centred", sometimes)
     assert solve(*case.posed, C=3.0, solver="interior").status == "optimal"
     assert next(failures, None) is None
 
