@@ -18,13 +18,13 @@ from spnmkl.solvers.shifted import ShiftedKernel
 from spnmkl.solvers.start import better_scale
 from spnmkl.solvers.svm import SVMSolution, solve_svm
 
-_RESCALINGS, _SCALE_OFF = 4, 0.05
+_RESCALINGS, _SCALE_OFF = 4, 0.05  # steps to a better multiple of β; a change of it that is not worth one
 _RANK_TOL = 1e-9  # of the mean diagonal entry
 
 
 @dataclass(frozen=True)
 class Point:
-    """J at β: value ≤ J(β) ≤ objective, both with the regulariser."""
+    """J at β (eq. 4): value ≤ J(β) ≤ objective, both with the regulariser."""
 
     beta: Floats
     alpha: Floats
@@ -44,8 +44,8 @@ class Slope:
     Attributes
     ----------
     responses : (terms, classes, n) R[t, c, i] = Σ_j (∂K_ij/∂W_t)(α_c∘y_c)_j.
-    quadratics : (terms,) q_t = Σ_c (α_c∘y_c)ᵀ(∂K/∂W_t)(α_c∘y_c).
-    flows : (terms,) ½ W_t q_t.
+    quadratics : (terms,) q_t of eq. 7, summed over the classes.
+    flows : (terms,) f_t of eq. 7.
     """
 
     circuit: Circuit
@@ -55,7 +55,7 @@ class Slope:
 
     @property
     def D(self) -> Floats:
-        """(V,) ∂F/∂log β_v = ½ Σ_m e_mv g_m q_m."""
+        """(V,) ∂F/∂log β_v = ½ Σ_m e_mv g_m q_m, eq. 7."""
         return self.circuit.X.T @ self.flows
 
 
@@ -145,7 +145,7 @@ class Evaluator:
         return ShiftedKernel(self.K, self.problem.pause, _RANK_TOL * float(self.K.trace()) / len(self.K)).G is None
 
     def _better_scale(self, beta: Floats, fits: list[SVMSolution]) -> float:
-        """For the present w, F = ½ Σ_m g_m q_m; 1 where there is none, or none is asked for."""
+        """Eq. 22 for the present w, F = ½ Σ_m g_m q_m; 1 where there is none, or none is asked for."""
         p, slope = self.problem.p, float(self.problem.regularizer_slope(beta).sum())
         F = sum(float(fit.alpha.sum()) - fit.dual for fit in fits)
         return better_scale(F, slope, float(p[0])) if self.rescale and F > 0 and slope > 0 else 1.0
@@ -154,4 +154,4 @@ class Evaluator:
         A, W = alpha * self.problem.Y, circuit.weights(beta)
         R = term_responses(circuit, W, self.problem.source, A, self.problem.n_threads)
         q = np.einsum("tcn,cn->t", R, A)
-        return Slope(circuit, R, q, W * q / 2)
+        return Slope(circuit, R, q, W * q / 2)  # eq. 7

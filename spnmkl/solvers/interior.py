@@ -43,6 +43,7 @@ _LAST_MU, _LOWER, _LOWER_EVERY = 0.25, 0.2, 4  # of tol P/N: where μ ends; fall
 _ARRIVED = 1.0001  # times the last μ: μ is there
 _BEHIND, _FAR_AHEAD = 0.05, 0.1  # of the gap over N: μ below is ahead of what is proved; of that: far ahead
 _PATIENCE, _FIRST_PATIENCE, _PROGRESS = 20, 25, 0.9  # iterations in which the gap must fall to so much of itself
+_NOTHING = 1e-300  # instead of 0 as a divisor
 _MOST_STUCK = 5  # steps in a row that none was accepted of
 
 
@@ -82,7 +83,7 @@ class _Box:
     def cut(self, rhs: Floats, z: Floats, slope: Floats, rise: Floats) -> None:
         """By a secant, of the slopes at both ends of the step."""
         overshot = rise > _OVERSHOT * float(rise.sum())
-        secant = np.where(rhs * z > 0, np.abs(rhs) / (np.abs(rhs) + np.abs(slope) + 1e-300), _NO_SECANT)
+        secant = np.where(rhs * z > 0, np.abs(rhs) / (np.abs(rhs) + np.abs(slope) + _NOTHING), _NO_SECANT)
         cut = z * np.clip(secant, *_SECANT)
         self.low = np.where(overshot & (z < 0), np.maximum(self.low, cut), self.low)
         self.high = np.where(overshot & (z > 0), np.minimum(self.high, cut), self.high)

@@ -63,7 +63,7 @@ def _near_optimum(K: Floats, y: Floats, C: Floats, alpha: Floats, gap: float, pa
         return  # one side alone is told by a constant
     kernel = ShiftedKernel(K if len(live) == len(C) else np.ascontiguousarray(K[np.ix_(live, live)]), pause)
     y, bounds, n = y[live], C[live], len(live)
-    inside = around(kernel, y, bounds, gap / (8 * n), alpha[live])
+    inside = around(kernel, y, bounds, _LEVELS[0] * gap / n, alpha[live])
     for share in _LEVELS:
         mu = share * gap / n
         try:
