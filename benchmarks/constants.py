@@ -89,20 +89,21 @@ def counted(runs: list[Callable[[], tuple[int, bool]]]) -> Counts:
 
 
 def constants(module: str) -> Iterator[str]:
-    """Names of a module's numbers that no compiled loop reads."""
+    """Names of a module's numbers that are read anew each time: not by a compiled loop, not as a default."""
     tree = ast.parse((FOLDER / f"{module}.py").read_text(encoding="utf-8"))
-    compiled = {
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    compiled = [f for f in functions if any("njit" in ast.unparse(d) for d in f.decorator_list)]
+    frozen = {
         node.id
-        for function in ast.walk(tree)
-        if isinstance(function, ast.FunctionDef) and any("njit" in ast.unparse(d) for d in function.decorator_list)
-        for node in ast.walk(function)
+        for part in [*compiled, *(f.args for f in functions)]
+        for node in ast.walk(part)
         if isinstance(node, ast.Name)
     }
     for node in tree.body:
         if isinstance(node, ast.Assign):
             for target in node.targets[0].elts if isinstance(node.targets[0], ast.Tuple) else node.targets:
                 name = ast.unparse(target)
-                if name.isupper() and name not in compiled and scaled(vars(MODULES[module])[name], 2) is not None:
+                if name.isupper() and name not in frozen and scaled(vars(MODULES[module])[name], 2) is not None:
                     yield name
 
 

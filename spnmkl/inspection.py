@@ -588,7 +588,7 @@ class ComplexityBound:
 
 
 def complexity_bound(solution: Solution, kernels: Kernels) -> ComplexityBound:
-    """Theorem 2 with its parts (formulation, section 10). Never compare it across C.
+    """Theorem 2 with its parts (formulation, eq. 24). Never compare it across C.
 
     Parameters
     ----------

@@ -23,9 +23,7 @@ from spnmkl.structure import SPN
 
 Callback = Callable[[Record], object]
 _IMPOSSIBLE = -1e-6  # a gap below it, rounding aside, disproves the input
-_MOST_DOUBTED = (
-    10  # iterations in a row that a solver takes for good enough, but the certificate, for rounding, does not
-)
+_MOST_DOUBTED = 10  # iterations in a row that are good enough for a solver but, for rounding, not certified
 _QUICK = 20_000_000  # kernel entries that are read in a tenth of a second
 
 
