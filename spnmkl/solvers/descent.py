@@ -26,7 +26,7 @@ from spnmkl.solvers.sturdy import SturdyEvaluator
 
 _LOWEST, _HIGHEST = -0.8, 4.0  # of the relative step z in τ
 _FIRST_RADIUS = 0.6  # farther, a start that costs too much would fall to β = 0
-_LEAST_RADIUS, _RADIUS_AFTER_MM = 1e-3, 0.1
+_LEAST_RADIUS, _RADIUS_AFTER_MM = 1e-3, 0.1  # of the box: never less after a step; after the one that always descends
 _TRIALS = 8  # radii tried before the step that always descends
 _GOOD, _POOR, _ENOUGH = 0.7, 0.2, 0.05  # of the predicted fall: the box grows, shrinks, the step is taken
 _GROWTH, _SHRINK = 2.5, 0.3  # of the radius, and of the step's length

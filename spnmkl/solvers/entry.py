@@ -22,7 +22,7 @@ from spnmkl.structure import SPN
 from spnmkl.threads import single_threaded_blas
 
 _AT_BOUND = 0.999  # of C: an α of a start that more C lets grow
-DEFAULT_ITERATIONS = {"auto": 500, "interior": 500, "newton": 500, "paper": 2000}
+DEFAULT_ITERATIONS = {"auto": 500, "interior": 500, "newton": 500, "paper": 2000}  # where max_iter is None
 
 
 class TrivialSolutionWarning(UserWarning):

@@ -30,9 +30,11 @@ _STALLED, _PROGRESS = 8, 1e-3  # steps in a row that gain less than so much of t
 _NEAR_TOL, _NEAR_GAP = 10, 0.3  # residuals below so many tolerances, or so much of the gap: the bound needs work
 _SVM_SHARE, _SVM_FALL = 0.05, 0.3  # of the gap, left to the SVM's own error; falls with every idle step
 _ROUGHEST = 3e-3  # of the objective: an SVM's own error is never allowed to be more
-# Of tol: where J is within the first, an SVM's error above the second is brought to the third; the same where a point
-# that is handed out is within the fourth.
-_NEARLY_CLOSED, _ROUGH, _REFINED, _CLOSABLE = 0.5, 0.3, 0.1, 0.8
+_NEARLY_CLOSED, _ROUGH = (
+    0.5,
+    0.3,
+)  # of tol: J within the first of D, and an SVM's error above the second, which is too much
+_CLOSABLE, _REFINED = 0.8, 0.1  # of tol: where a point handed out is within the first; what such errors are brought to
 
 
 def newton(

@@ -11,7 +11,7 @@ from spnmkl.solvers.factor import at_once
 from spnmkl.solvers.shifted import cholesky
 
 _SETTLED = 1e-12  # a change of z that ends the sweeps
-_FEWEST_SWEEPS, _MOST_SWEEPS = 50, 3000
+_FEWEST_SWEEPS, _MOST_SWEEPS = 50, 3000  # of coordinate descent, whatever the work
 _SWEEP_WORK = 3e8  # multiplications in about a fifth of a second
 _FLAT = 1e-10  # of the largest eigenvalue of H, scaled to a diagonal of 1: what is less is rounding
 _NO_CURVATURE = 1e-300  # instead of a diagonal of 0

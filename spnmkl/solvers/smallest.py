@@ -16,7 +16,7 @@ from spnmkl.solvers.svm import least_norm
 
 _STEPS_PER_ROW, _CHEAP_STEPS = 50, 20_000  # of SMO in a round: what it lacks then, the bracket allows for
 _PATIENCE, _PROGRESS = 40, 0.9  # rounds in which the bracket, as a logarithm, must narrow to so much of itself
-_MOST_ROUNDS = 400
+_MOST_ROUNDS = 400  # before a bracket is left as it is
 _ACCURACY = 1e-8  # of the largest force: the KKT violation that SMO may leave
 _WITNESS_FLOOR, _WITNESSES = 1e-4, 4  # of the largest weight: β̃; witnesses tried in a round
 _LOWER = 1e-6  # of the upper end: a witness that brings less is the last

@@ -24,7 +24,7 @@ Exponents = tuple[Fraction, ...]
 
 MAX_PROFILES = 1_000  # of a node; beyond, paths are listed if they are few
 MAX_TERMS = 200_000  # of the program
-MAX_LISTED_PATHS = 5_000
+MAX_LISTED_PATHS = 5_000  # where there are too many profiles
 MAX_PROFILE_ENTRIES = 5_000_000  # of all nodes together, in a deep structure
 
 
