@@ -42,7 +42,7 @@ _SMALL_STEP = 1.0  # of |z|: below, a step is not large
 _LAST_MU, _LOWER, _LOWER_EVERY = 0.25, 0.2, 4  # of tol P/N: where μ ends; falls so after so many iterations there
 _ARRIVED = 1.0001  # times the last μ: μ is there
 _BEHIND, _FAR_AHEAD = 0.05, 0.1  # of the gap over N: μ below is ahead of what is proved; of that: far ahead
-_PATIENCE, _FIRST_PATIENCE, _PROGRESS = 20, 25, 0.9  # iterations in which the gap must fall to so much of itself
+_PATIENCE, _AT_FIRST, _PROGRESS = 20, 5, 0.9  # iterations in which the gap must fall to so much; more at first
 _NOTHING = 1e-300  # instead of 0 as a divisor
 _MOST_STUCK = 5  # steps in a row that none was accepted of
 
@@ -124,7 +124,7 @@ class _Path:
             iterate = self.iterate(point)
             gaps.append(relative_gap(self.best, self.proved.value))
             yield self.ending.simplified(point, iterate, mu, self.best) if gaps[-1] <= self.tol else iterate
-            if len(gaps) > _FIRST_PATIENCE and gaps[-1] > _PROGRESS * gaps[-_PATIENCE]:
+            if len(gaps) > _PATIENCE + _AT_FIRST and gaps[-1] > _PROGRESS * gaps[-_PATIENCE]:
                 return
             model = self.model(point, self.next_mu(mu))
             mu = model.mu
