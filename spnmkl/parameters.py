@@ -68,6 +68,13 @@ def solver_name(solver: object, known: Collection[str]) -> str:
     return solver
 
 
+def check_callback(callback: object) -> None:
+    if callback is not None and not callable(callback):
+        raise ParameterError(
+            f"callback must be a function that takes one argument, or None, but it is {describe(callback)}."
+        )
+
+
 def power(p: object) -> Power:
     """The exponents p_v: None, "sparse", a number for all products, or numbers by product."""
     if p is None or (isinstance(p, str) and p == "sparse"):

@@ -18,11 +18,11 @@ from spnmkl.circuit.program import Floats, compile_circuit
 from spnmkl.circuit.source import ComputedSource, KernelSource, MatrixSource, interruptible, is_computed
 from spnmkl.errors import DataError, ParameterError, Stopped
 from spnmkl.memory import kernel_bytes
+from spnmkl.parameters import check_callback
 from spnmkl.problem import answers, check_labels, checked_source, powers
 from spnmkl.solution import Solution
 from spnmkl.solvers import C_min, solve
 from spnmkl.solvers.deadline import Deadline, Stop
-from spnmkl.solvers.drive import check_callback
 from spnmkl.structure import SPN
 from spnmkl.threads import as_they_come, checked_threads, single_threaded_blas
 

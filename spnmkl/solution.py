@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from spnmkl.certificate import dual, lower_bound, primal, relative_gap
+from spnmkl.certificate import dual, primal, relative_gap
 from spnmkl.circuit.evaluate import apply_kernel
 from spnmkl.circuit.program import Circuit, Floats, compile_circuit
 from spnmkl.circuit.source import KernelSource, MatrixSource
 from spnmkl.errors import KernelError
 from spnmkl.notebook import figure
 from spnmkl.problem import Problem, build_problem
+from spnmkl.rounding import lower_bound
 from spnmkl.structure import SPN
 from spnmkl.threads import default_threads, single_threaded_blas
 

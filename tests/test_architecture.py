@@ -72,6 +72,7 @@ def test_the_picture_shows_the_real_graph() -> None:
         ("circuit", {"sklearn", "pandas"}),
         ("problem", {"sklearn", "pandas"}),
         ("certificate", {"sklearn", "pandas", "numba"}),
+        ("rounding", {"sklearn", "pandas", "numba"}),
         ("solvers", {"sklearn", "pandas", "cvxpy"}),
     ],
 )
@@ -82,7 +83,7 @@ def test_what_a_part_does_without(part: str, foreign: set[str]) -> None:
 
 
 def test_the_certificate_trusts_no_solver() -> None:
-    for name in ("certificate", "solution"):
+    for name in ("certificate", "rounding", "solution"):
         assert "solvers" not in {module.split(".")[0] for module, _ in own_imports(PACKAGE / f"{name}.py")}
 
 
