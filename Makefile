@@ -66,4 +66,4 @@ browser:
 	touch $@
 
 clean:
-	rm -rf .venv .venv-peers .venv-docs docs/_build docs/api docs/gallery build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-peers .venv-docs docs/_build docs/api docs/gallery dist .pytest_cache .mypy_cache .ruff_cache

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from spnmkl.solvers import C_min, TrivialSolutionWarning, solve
     from spnmkl.structure import SPN, Kernel, Product, Sum, templates
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "SPN",

@@ -14,7 +14,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 # A module may import those of its own line and of the lines above. Of a package, modules that stand earlier than the
 # others have lines of their own: the classifier stands in the middle of the training, which ends with one.
 ORDER = [
-    {"compilation", "errors", "memory", "notebook", "threads", "writing"},
+    {"compilation", "errors", "installation", "memory", "notebook", "threads", "writing"},
     {"structure"},
     {"parameters"},
     {"circuit"},
