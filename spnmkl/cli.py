@@ -22,7 +22,6 @@ from typing import TextIO
 
 import numpy as np
 import pandas as pd
-from sklearn.utils._param_validation import InvalidParameterError
 
 from spnmkl.arguments import command_parser
 from spnmkl.data import (
@@ -82,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = args.run(args)
         sys.stdout.flush()
         return code
-    except (SPNMKLError, InvalidParameterError) as error:
+    except SPNMKLError as error:
         return _refuse(str(error))
     except BrokenPipeError:
         # The reader of a pipe has seen enough; what is left must not be flushed into it at exit.
