@@ -523,8 +523,8 @@ def _from_format(structure: Mapping[str, Any] | str) -> SPN:
         )
     if structure in templates.TEMPLATES:
         raise StructureError(
-            f"structure is {structure!r}, the name of a template, but templates are functions of your kernels or columns; "
-            f"pass what templates.{structure}(...) returns."
+            f"structure is {structure!r}, the name of a template, but templates are functions of your kernels or "
+            f"columns; pass what templates.{structure}(...) returns."
         )
     return SPN.from_json(structure)
 

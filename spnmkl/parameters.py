@@ -56,8 +56,9 @@ def truth(value: object, name: str) -> bool:
 
 def seed(random_state: object) -> None:
     """Refuse what scikit-learn cannot shuffle with, and True, of which it would make 1."""
-    whole = isinstance(random_state, Integral) and not isinstance(random_state, bool) and 0 <= random_state < 2**32
-    if not (whole or random_state is None or isinstance(random_state, np.random.RandomState)):
+    if random_state is None or isinstance(random_state, np.random.RandomState):
+        return
+    if isinstance(random_state, bool) or not isinstance(random_state, Integral) or not 0 <= int(random_state) < 2**32:
         raise ParameterError(
             "random_state must be a whole number from 0 to 2³² − 1, a numpy RandomState or None, but it is "
             f"{describe(random_state)}."

@@ -16,6 +16,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 ORDER = [
     {"compilation", "errors", "installation", "memory", "notebook", "threads", "writing"},
     {"structure"},
+    {"templates"},
     {"parameters"},
     {"circuit"},
     {"kernels"},
