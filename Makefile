@@ -25,7 +25,7 @@ test-processors: .venv/installed
 test-versions: test-lowest test-newest
 
 test-%: .venv-%/installed
-	NUMBA_CACHE_DIR=.venv-$*/numba .venv-$*/bin/python scripts/versions.py test
+	NUMBA_CACHE_DIR=$(CURDIR)/.venv-$*/numba .venv-$*/bin/python scripts/versions.py test
 
 # The wheel and the source distribution, into dist/, checked and tried in empty environments of another folder.
 dist: .venv-dist/installed
@@ -79,7 +79,7 @@ browser:
 	$(PYTHON) scripts/versions.py $* > .venv-$*/requirements.txt
 	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check -r .venv-$*/requirements.txt
 	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
-	NUMBA_CACHE_DIR=.venv-$*/numba .venv-$*/bin/python -m spnmkl.precompile
+	NUMBA_CACHE_DIR=$(CURDIR)/.venv-$*/numba .venv-$*/bin/python -m spnmkl.precompile
 	touch $@
 
 .venv-dist/installed: scripts/dist_requirements.txt
