@@ -1,7 +1,7 @@
 """The versions that pyproject.toml promises: `python scripts/versions.py lowest|newest` prints a list for pip.
 
-Lowest: the library and the app at their lower bounds. Newest: whatever is the newest. The tests' own tools are not
-promised and are the newest in both. `python scripts/versions.py test` runs the library's tests with the Python that
+Lowest: the library and the app at their lower bounds, and polars, whose frames the classifier takes. Newest: whatever is
+the newest. The tests' own tools are not promised and are the newest in both. `python scripts/versions.py test` runs the library's tests with the Python that
 runs it, and says with which versions.
 """
 
@@ -22,6 +22,7 @@ TESTS = [
     *("tests/test_bad_input.py", "tests/test_threads.py", "tests/test_imports.py"),
 ]
 NOT_FOR_THESE = {"playwright", "ruff", "mypy"}
+BROUGHT = {"polars"}  # by users, not by the tests alone
 _REQUIREMENT = re.compile(r"([A-Za-z0-9-]+)>=([0-9.]+)")
 
 
@@ -47,8 +48,8 @@ def promised() -> tuple[dict[str, str], dict[str, str]]:
 def pins(which: str) -> list[str]:
     """One line of pip's for each package; ``==2.0`` is 2.0.0 and not 2.0.1."""
     library, tools = promised()
-    sign = {"lowest": "==", "newest": ">="}[which]
-    return [f"{name}{sign}{bound}" for name, bound in library.items()] + [f"{name}>={b}" for name, b in tools.items()]
+    exact = {*library, *BROUGHT} if which == "lowest" else set()
+    return [f"{name}{'==' if name in exact else '>='}{bound}" for name, bound in (library | tools).items()]
 
 
 def test() -> int:

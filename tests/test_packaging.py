@@ -82,7 +82,9 @@ def test_the_lowest_versions_are_the_bounds() -> None:
     lowest, newest = versions.pins("lowest"), versions.pins("newest")
     promised = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["app"]]
     assert [line.replace("==", ">=") for line in lowest] == newest
-    assert [line for line in lowest if "==" in line] == [line.replace(">=", "==") for line in promised]
+    exact = [line for line in lowest if "==" in line]
+    assert exact[: len(promised)] == [line.replace(">=", "==") for line in promised]
+    assert {line.split("==")[0] for line in exact[len(promised) :]} == versions.BROUGHT
     assert newest[: len(promised)] == promised
     tools = {Requirement(line).name for line in newest[len(promised) :]}
     assert "pytest" in tools and not tools & versions.NOT_FOR_THESE
