@@ -1,8 +1,8 @@
 """The versions that pyproject.toml promises: `python scripts/versions.py lowest|newest` prints a list for pip.
 
-Lowest: the library and the app at their lower bounds, and polars, whose frames the classifier takes. Newest: whatever is
-the newest. The tests' own tools are not promised and are the newest in both. `python scripts/versions.py test` runs the library's tests with the Python that
-runs it, and says with which versions.
+Lowest: the library and the app at their lower bounds, and polars, whose frames the classifier takes. Newest: whatever
+is the newest. The tests' own tools are not promised and are the newest in both. `python scripts/versions.py test` runs
+the library's tests with the Python that runs it, and says with which versions.
 """
 
 from __future__ import annotations
