@@ -30,8 +30,10 @@ model = SPNMKLClassifier().fit(X / X.std(axis=0), y)
 print(model.status_, round(model.score(X / X.std(axis=0), y), 3))
 """
 EVERY_PAGE = """
+import logging
 from streamlit.testing.v1 import AppTest
 from spnmkl.installation import installed
+logging.disable(logging.WARNING)  # that there is no browser
 for page in ["design", "data", "train", "inspect", "compare", "predict", "runs"]:
     app = AppTest.from_file(str(installed("app.py")), default_timeout=120).run().switch_page(f"pages/{page}.py").run()
     assert not app.exception, (page, app.exception)
