@@ -78,7 +78,7 @@ def heaviest_paths(solution: Solution, k: int = 10) -> list[WeightedPath]:
     >>> [len(path.leaves) for path in heaviest_paths(model.solution_, k=2)]
     [2, 2]
     """
-    if not isinstance(k, int) or k < 1:
+    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
         raise ParameterError(f"k must be a whole number of at least 1, but it is {k!r}.")
     return heaviest.heaviest_paths(solution.spn, solution.beta, k)
 

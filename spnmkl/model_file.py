@@ -314,7 +314,7 @@ class _Reader:
 
     def model(self) -> SPNMKLClassifier:
         model = SPNMKLClassifier(**self.settings())
-        model._validate_params()
+        model._check_parameters()
         alpha = self.floats("alpha", self.n_problems, None, at_least=0.0)
         rows = self.integers("rows", None, below=alpha.shape[1])
         if (np.diff(rows) <= 0).any():

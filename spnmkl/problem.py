@@ -14,10 +14,9 @@ from spnmkl.circuit.program import Circuit, Floats, compile_circuit
 from spnmkl.circuit.source import KernelSource, MatrixSource, interruptible
 from spnmkl.errors import DataError, KernelError, ParameterError, Stopped, StructureError
 from spnmkl.kernels.matrices import check_matrix
-from spnmkl.parameters import Power, class_weights, positive, power
+from spnmkl.parameters import Power, checked_threads, class_weights, positive, power
 from spnmkl.structure import SPN
 from spnmkl.structure.nodes import describe, name_list
-from spnmkl.threads import checked_threads
 
 
 @dataclass(frozen=True)

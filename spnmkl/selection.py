@@ -18,13 +18,13 @@ from spnmkl.circuit.program import Floats, compile_circuit
 from spnmkl.circuit.source import ComputedSource, KernelSource, MatrixSource, interruptible, is_computed
 from spnmkl.errors import DataError, ParameterError, Stopped
 from spnmkl.memory import kernel_bytes
-from spnmkl.parameters import check_callback
+from spnmkl.parameters import check_callback, checked_threads, seed
 from spnmkl.problem import answers, check_labels, checked_source, powers
 from spnmkl.solution import Solution
 from spnmkl.solvers import C_min, solve
 from spnmkl.solvers.deadline import Deadline, Stop
 from spnmkl.structure import SPN
-from spnmkl.threads import as_they_come, checked_threads, single_threaded_blas
+from spnmkl.threads import as_they_come, single_threaded_blas
 
 __all__ = [
     "CrossValidation",
@@ -581,6 +581,7 @@ def fold_splits(
     y: NDArray, folds: int, groups: ArrayLike | None, random_state: int | None
 ) -> Iterable[tuple[NDArray, NDArray]]:
     """Training and test rows of every fold, stratified, and with whole groups held out where there are some."""
+    seed(random_state)
     smallest = int(np.unique(y, return_counts=True)[1].min())
     if not isinstance(folds, (int, np.integer)) or folds < 2 or folds > smallest:
         raise ParameterError(

@@ -1,11 +1,14 @@
 """The layout: imports go one way, hot loops release the lock, files stay short."""
 
 import ast
+import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import networkx as nx
 import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
 
 import spnmkl
 
@@ -128,9 +131,49 @@ def test_files_stay_short(file: Path) -> None:
     assert len(text.splitlines()) - sum(s.end_lineno - s.lineno for s in told) <= MOST_LINES
 
 
-def test_the_version_is_one() -> None:
-    project = (PACKAGE.parent / "pyproject.toml").read_text(encoding="utf-8")
-    assert f'version = "{spnmkl.__version__}"' in project
+def names_used(file: Path) -> Iterator[str]:
+    """What a file imports, with its module, and those attributes of it that begin with an underscore."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    known: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            known |= {alias.asname or alias.name.split(".")[0]: alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            known |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+    yield from known.values()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr.startswith("_"):
+            first, _, rest = ast.unparse(node).partition(".")
+            if first in known:
+                yield f"{known[first]}.{rest}"
+
+
+# File and name → why there is no public way.
+PRIVATE_ALLOWED: dict[tuple[str, str], str] = {}
+
+
+def test_no_private_name_of_another_package_is_used() -> None:
+    root, private = PACKAGE.parent, re.compile(r"\._(?!_)")
+    used = {
+        (str(file.relative_to(root)), name)
+        for part in ("spnmkl", "pages", "examples", "benchmarks", "scripts", "tests")
+        for file in (root / part).rglob("*.py")
+        for name in names_used(file)
+        if name.split(".")[0] not in {"spnmkl", *sys.stdlib_module_names} and private.search(name)
+    }
+    # Own modules of the benchmarks and tests are packages to this test too: theirs may be private to them.
+    own = {file.stem for part in ("benchmarks", "scripts", "tests") for file in (root / part).rglob("*.py")}
+    assert {(file, name) for file, name in used if name.split(".")[0] not in own} == set(PRIVATE_ALLOWED)
+
+
+def test_the_classifier_uses_no_private_name_that_it_inherits() -> None:
+    inherited = {name for base in (BaseEstimator, ClassifierMixin) for name in dir(base)}
+    # What ends in an underscore belongs to a protocol, as _repr_html_ does to that of notebooks.
+    private = {name for name in inherited if re.fullmatch(r"_[a-z].*[^_]", name)}
+    assert {"_validate_params", "_get_tags", "_get_param_names"} & private
+    for file in ("estimator.py", "model_file.py", "notebook.py"):
+        words = set(re.findall(r"\w+", (PACKAGE / file).read_text(encoding="utf-8")))
+        assert not words & (private | {"_parameter_constraints"}), file
 
 
 def test_all_public_names_exist() -> None:

@@ -155,7 +155,7 @@ class Circuit:
     def _extreme_sums(self, p: Floats) -> tuple[Floats, Floats]:
         least, most = (self._sums(p, choose) for choose in (np.min, np.max))
         root = slice(self.operation_start[-2], None)
-        part = self.components[self.X[root].argmax(axis=1)] if self.n_terms else np.zeros(0, int)
+        part = self.components[self.X[root].argmax(axis=1).ravel()] if self.n_terms else np.zeros(0, int)
         low, high = np.full(self.components.max() + 1, np.inf), np.full(self.components.max() + 1, -np.inf)
         np.minimum.at(low, part, least[root])
         np.maximum.at(high, part, most[root])

@@ -22,7 +22,6 @@ from tempfile import TemporaryDirectory
 from typing import TextIO
 
 import numpy as np
-from sklearn.utils._param_validation import InvalidParameterError
 
 from spnmkl.cli.arguments import command_parser
 from spnmkl.cli.terminal import Progress, stop_on_interrupt, tell, warnings_as_sentences
@@ -92,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = args.run(args)
         sys.stdout.flush()
         return code
-    except (SPNMKLError, InvalidParameterError) as error:
+    except SPNMKLError as error:
         return _refuse(str(error))
     except BrokenPipeError:
         # The reader of a pipe has seen enough; what is left must not be flushed into it at exit.
