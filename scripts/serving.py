@@ -1,4 +1,4 @@
-"""The app of this checkout on a free port, and the Chromium to look at it with."""
+"""The app, of this checkout or of another Python, on a free port, and the Chromium to look at it with."""
 
 from __future__ import annotations
 
@@ -25,12 +25,14 @@ def browser_path() -> str:
 
 
 @contextmanager
-def serving(folder: Path = Path(__file__).parents[1], log: IO[str] | int = subprocess.DEVNULL) -> Iterator[str]:
+def serving(
+    folder: Path = Path(__file__).parents[1], log: IO[str] | int = subprocess.DEVNULL, python: str = sys.executable
+) -> Iterator[str]:
     """The address of a server that ends with the block."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "spnmkl", "app", f"--server.port={port}"]
+    command = [python, "-m", "spnmkl", "app", f"--server.port={port}"]
     server = subprocess.Popen(command, cwd=folder, stdout=log, stderr=subprocess.STDOUT)
     try:
         _wait(server, port)

@@ -23,7 +23,7 @@ from spnmkl.errors import KernelError, ParameterError
 from spnmkl.kernels.matrices import row_blocks
 from spnmkl.problem import Problem
 from spnmkl.solution import Solution
-from spnmkl.solvers.workspace import Workspace
+from spnmkl.solvers.evaluator import Evaluator
 from spnmkl.structure import SPN
 from spnmkl.structure.derivations import Derivations, Term
 from spnmkl.threads import single_threaded_blas
@@ -78,7 +78,7 @@ def heaviest_paths(solution: Solution, k: int = 10) -> list[WeightedPath]:
     >>> [len(path.leaves) for path in heaviest_paths(model.solution_, k=2)]
     [2, 2]
     """
-    if not isinstance(k, int) or k < 1:
+    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
         raise ParameterError(f"k must be a whole number of at least 1, but it is {k!r}.")
     return heaviest.heaviest_paths(solution.spn, solution.beta, k)
 
@@ -537,9 +537,9 @@ def refit(solution: Solution, kernels: Kernels, beta: Mapping[str, float], tol: 
     """
     problem = solution.problem(kernels)
     weights = problem.beta_array(solution.beta | dict(beta))
-    work = Workspace(problem)
-    work.alpha = np.atleast_2d(solution.alpha)
-    point = work.evaluate(weights, tol * max(solution.objective, 1e-300))
+    evaluator = Evaluator(problem)
+    evaluator.alpha = np.atleast_2d(solution.alpha)
+    point = evaluator.evaluate(weights, tol * max(solution.objective, 1e-300))
     witness = problem.beta_array(solution.witness_beta)
     residual = kkt_residuals(problem, weights, point.alpha, witness, point.objective)
     binary = len(point.alpha) == 1
@@ -588,7 +588,7 @@ class ComplexityBound:
 
 
 def complexity_bound(solution: Solution, kernels: Kernels) -> ComplexityBound:
-    """Theorem 2 with its parts (formulation, section 10). Never compare it across C.
+    """Theorem 2 with its parts (formulation, eq. 24). Never compare it across C.
 
     Parameters
     ----------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -15,16 +15,16 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from spnmkl.circuit.program import Floats, compile_circuit
-from spnmkl.circuit.source import KernelSource, MatrixSource
-from spnmkl.errors import DataError, ParameterError
+from spnmkl.circuit.source import ComputedSource, KernelSource, MatrixSource, interruptible, is_computed
+from spnmkl.errors import DataError, ParameterError, Stopped
 from spnmkl.memory import kernel_bytes
+from spnmkl.parameters import check_callback, checked_threads, seed
 from spnmkl.problem import answers, check_labels, checked_source, powers
 from spnmkl.solution import Solution
 from spnmkl.solvers import C_min, solve
 from spnmkl.solvers.deadline import Deadline, Stop
-from spnmkl.solvers.drive import check_callback
 from spnmkl.structure import SPN
-from spnmkl.threads import as_they_come, checked_threads, single_threaded_blas
+from spnmkl.threads import as_they_come, single_threaded_blas
 
 __all__ = [
     "CrossValidation",
@@ -258,13 +258,15 @@ def cross_validate_C(
 
     Folds are worked on together, on the threads that there are; the result does not depend on how many. A fold needs
     a copy of its part of the kernels: no more folds are taken at once than half of the free memory has room for.
+    Kernels that are computed in tiles, as `spnmkl.kernels.fit_tiles` gives them, are so in every fold too, one fold
+    after the other: the same but for rounding, later.
 
     Parameters
     ----------
     spn : SPN
         The structure.
     kernels : mapping from leaf id to array-like of shape (n, n), or KernelSource
-        The kernel matrices over all rows.
+        The kernel matrices over all rows, or a source that yields tiles.
     y : array-like of shape (n,)
         Labels of any kind.
     C : sequence of float, default=None
@@ -322,10 +324,14 @@ def cross_validate_C(
             f"sample_weight must hold one number per sample, {len(labels)} in all, but its shape is "
             f"{np.shape(weights)}."
         )
-    matrices = dict(zip(spn.kernels, source.tiles(spn.kernels, slice(None), slice(None)), strict=True))
-    at_once = folds_at_once(n_threads, folds, fold_bytes(_kernel_bytes(matrices), folds), kernel_bytes(None))
+    held, at_once = source, 1
+    if not is_computed(source):
+        tiles = source.tiles(spn.kernels, slice(None), slice(None))
+        held = MatrixSource(dict(zip(spn.kernels, tiles, strict=True)))
+        each = fold_bytes(_kernel_bytes(held.matrices), folds)
+        at_once = folds_at_once(n_threads, folds, each, kernel_bytes(None))
     settings["n_threads"] = max(1, n_threads // at_once)
-    work = _Folds(spn, matrices, labels, splits, grid, weights, settings, deadline)
+    work = _Folds(spn, held, labels, splits, grid, weights, settings, deadline)
     scores = np.full((len(grid), folds), np.nan)
     beta = {v: np.full_like(scores, np.nan) for v in spn.products}
     works = [partial(work.fits, fold) for fold in range(folds)]
@@ -352,7 +358,7 @@ class _Folds:
     """What the folds of a cross-validation share; each is worked on alone."""
 
     spn: SPN
-    matrices: Mapping[str, Floats]
+    source: KernelSource
     labels: NDArray
     splits: Sequence[tuple[NDArray, NDArray]]
     grid: Floats
@@ -364,8 +370,12 @@ class _Folds:
         """Train on the fold's rows at every C, each from one beside it, and score on the rows held out."""
         if self.deadline():
             return
+        with suppress(Stopped):
+            yield from self._fits(fold)
+
+    def _fits(self, fold: int) -> Iterator[_Fit]:
         train, test = self.splits[fold]
-        inside, across = (MatrixSource(blocks(self.matrices, rows, train)) for rows in (train, test))
+        inside, across = parts(self.source, train, test)
         settings, fitted = self.own_settings(train), dict[int, Solution]()
         for k, near in walk(len(self.grid), lambda k: below_bounds(fitted[k])):
             C, last, known = float(self.grid[k]), None, None
@@ -373,12 +383,16 @@ class _Folds:
                 if self.deadline():
                     return
                 last = fitted[near]
-                known = carried(last, C / float(self.grid[near]), inside, settings)
+                known = carried(last, C / float(self.grid[near]), self.stoppable(inside), settings)
             fitted[k] = known or _solve_next(self.spn, inside, self.labels[train], C, last, settings, self.deadline)
             if fitted[k].status in UNFINISHED:
                 return
-            right = predicted(fitted[k], across, settings["n_threads"]) == self.labels[test]
+            right = predicted(fitted[k], self.stoppable(across), settings["n_threads"]) == self.labels[test]
             yield _Fit(fold, k, fitted[k], float(right.mean()))
+
+    def stoppable(self, part: KernelSource) -> KernelSource:
+        """A pass over matrices is short; one over tiles may take many seconds."""
+        return part if isinstance(part, MatrixSource) else interruptible(part, self.deadline)
 
     def own_settings(self, train: NDArray) -> dict[str, Any]:
         """The settings over the rows of one fold, which may lack a class where whole groups are held out."""
@@ -389,6 +403,42 @@ class _Folds:
             lacking = set(self.labels.tolist()) - set(self.labels[train].tolist())
             own["class_weight"] = {c: weight for c, weight in by_class.items() if c not in lacking}
         return own
+
+
+def parts(source: KernelSource, train: NDArray, test: NDArray) -> tuple[KernelSource, KernelSource]:
+    """The kernels between training rows, and between those held out and them: cut matrices, or tiles of a source."""
+    if isinstance(source, MatrixSource):
+        inside, across = (MatrixSource(blocks(source.matrices, rows, train)) for rows in (train, test))
+        return inside, across
+    assert is_computed(source)
+    whole, n = source.among(np.concatenate([train, test])), len(train)
+    assert is_computed(whole)
+    return _Inside(whole, 0, n, n), _Window(whole, n, len(test), n)
+
+
+class _Window:
+    """Some rows of a computed source, and its first columns."""
+
+    def __init__(self, source: ComputedSource, first: int, n_rows: int, n_columns: int) -> None:
+        self.source, self.first, self.shape = source, first, (n_rows, n_columns)
+
+    def tiles(self, leaves: Sequence[str], rows: slice, columns: slice) -> list[Floats]:
+        start, stop, step = rows.indices(self.shape[0])
+        within = slice(*columns.indices(self.shape[1]))
+        return self.source.tiles(leaves, slice(start + self.first, stop + self.first, step), within)
+
+    def rows_per_tile(self) -> int:
+        return self.source.rows_per_tile()
+
+
+class _Inside(_Window):
+    """The first rows and columns, which can be asked for the rows that count alone."""
+
+    def among(self, rows: NDArray[np.intp]) -> KernelSource:
+        return self.source.among(rows)
+
+    def together(self, leaves: Sequence[str]) -> list[list[str]]:
+        return self.source.together(leaves)
 
 
 def walk(n: int, settled: Callable[[int], bool]) -> Iterator[tuple[int, int | None]]:
@@ -531,6 +581,7 @@ def fold_splits(
     y: NDArray, folds: int, groups: ArrayLike | None, random_state: int | None
 ) -> Iterable[tuple[NDArray, NDArray]]:
     """Training and test rows of every fold, stratified, and with whole groups held out where there are some."""
+    seed(random_state)
     smallest = int(np.unique(y, return_counts=True)[1].min())
     if not isinstance(folds, (int, np.integer)) or folds < 2 or folds > smallest:
         raise ParameterError(

@@ -385,7 +385,8 @@ def _numbers(frame: pd.DataFrame) -> Floats:
         frame = frame.copy(deep=False)
         for name in words:
             frame[name] = _parsed(frame[name])
-    X = frame.to_numpy(dtype=np.float64, na_value=np.nan)
+    # Column by column, however the frame holds them: the same table then has the same means, to the last bit.
+    X = np.asfortranarray(frame.to_numpy(dtype=np.float64, na_value=np.nan))
     large = (np.abs(X) > LARGEST).any(axis=0)
     if large.any():
         name = quoted(frame.columns[large][0])

@@ -188,7 +188,7 @@ def wrong_samples(run: Run) -> pd.DataFrame:
     parts = {"test": (run.test_scores, run.test), "train": (run.train_scores, run.train)}
     tables = []
     for part, (scores, rows) in parts.items():
-        wrong = np.flatnonzero(~scores.right)
+        wrong = np.flatnonzero(~scores.right & scores.scored)
         wrong = wrong[np.argsort(scores.margin[wrong], kind="stable")]
         tables.append(
             pd.DataFrame(

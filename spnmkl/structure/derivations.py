@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 Profile = tuple[int, ...]
 Exponents = tuple[Fraction, ...]
 
-MAX_PROFILES = 1_000
-MAX_TERMS = 200_000
-MAX_LISTED_PATHS = 5_000
-MAX_PROFILE_ENTRIES = 5_000_000
+MAX_PROFILES = 1_000  # of a node; beyond, paths are listed if they are few
+MAX_TERMS = 200_000  # of the program
+MAX_LISTED_PATHS = 5_000  # where there are too many profiles
+MAX_PROFILE_ENTRIES = 5_000_000  # of all nodes together, in a deep structure
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Derivations:
         return count
 
     def total_exponents(self) -> dict[str, Fraction]:
-        """c_v = Σ_m e_mv, exactly."""
+        """c_v = Σ_m e_mv (eq. 2), exactly."""
         count, first = self.counts, len(self.leaves)
         outside = [0] * len(count)
         outside[-1] = 1
@@ -288,6 +288,7 @@ State = tuple[Profile, Exponents]
 
 
 def _root_states(profiles: Iterable[Profile]) -> list[State]:
+    """Every profile with the exponents 1/(N_m N_{m,l}) of its layers (eq. 1)."""
     return [(rho, tuple(Fraction(1, len(rho) * count) for count in rho)) for rho in sorted(profiles)]
 
 

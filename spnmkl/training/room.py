@@ -48,8 +48,8 @@ class Size:
 
     @property
     def in_tiles(self) -> Size:
-        """The same without matrices: kernels computed whenever they are needed."""
-        return replace(self, matrices=0)
+        """The same without matrices: kernels computed whenever they are needed, for one fold after the other."""
+        return replace(self, matrices=0, at_once=1)
 
 
 def size_of(spn: SPN, n: int, n_classes: int, folds: int = 0) -> Size:

@@ -12,7 +12,7 @@ from spnmkl.kernels import NORMALIZATIONS, Parameter, kernel_names, kernel_schem
 from spnmkl.structure import SPN
 from spnmkl.ui.parts.session import rerun
 from spnmkl.ui.parts.words import plain
-from spnmkl.ui.state.store import Workspace
+from spnmkl.ui.state.workspace import Workspace
 
 _SAME = object()  # not changed by the person
 MOST_MATCHES = 200  # columns offered at a time, whatever the table's width
