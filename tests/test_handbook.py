@@ -13,7 +13,16 @@ PACKAGE = Path(spnmkl.__file__).parent
 DOCS = PACKAGE.parent / "docs"
 EQUATION = re.compile(r"^ {4}.*\((\d+)\)$", re.MULTILINE)  # a displayed one, with its number at the end of the line
 CITED = re.compile(r"\b[Ee]q\. (\d+)")
-PARTS = ("solvers", "circuit", "certificate.py", "rounding.py", "solution.py", "problem.py", "structure/derivations.py")
+PARTS = (
+    "solvers",
+    "circuit",
+    "certificate.py",
+    "rounding.py",
+    "solution.py",
+    "problem.py",
+    "structure/derivations.py",
+    "structure/terms.py",
+)
 FILES = sorted(
     file for part in PARTS for file in ([PACKAGE / part] if part[-3:] == ".py" else PACKAGE.glob(f"{part}/*.py"))
 )

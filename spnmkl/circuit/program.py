@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from spnmkl.circuit.scalar import mixing, scalar_flows
 from spnmkl.structure import SPN
-from spnmkl.structure.derivations import Derivations, derive
+from spnmkl.structure.derivations import derive
+from spnmkl.structure.terms import Derivations
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]

@@ -14,16 +14,14 @@ import shlex
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TextIO
 
 import numpy as np
 
 from spnmkl.cli.arguments import command_parser
+from spnmkl.cli.streams import STANDARD, read_model, read_once, read_spn, target, write_spn, written
 from spnmkl.cli.terminal import Progress, stop_on_interrupt, tell, warnings_as_sentences
 from spnmkl.data import (
     Choices,
@@ -41,11 +39,10 @@ from spnmkl.data import (
     load_table,
     refuse_missing,
 )
-from spnmkl.errors import DataError, KernelError, ParameterError, SPNMKLError, StructureError
-from spnmkl.estimator import SPNMKLClassifier
+from spnmkl.errors import KernelError, ParameterError, SPNMKLError, StructureError
 from spnmkl.inspection import heaviest_paths
 from spnmkl.launch import run_app
-from spnmkl.model_file import load_model, save_model
+from spnmkl.model_file import save_model
 from spnmkl.reporting.sentences import (
     accuracy_sentence,
     certificate_sentence,
@@ -67,13 +64,11 @@ from spnmkl.training.scores import share_right
 from spnmkl.training.settings import Settings
 from spnmkl.training.train import Trained, after_a_moment, learn_weights
 from spnmkl.wording import counted, name_some
-from spnmkl.writing import open_descriptor, replaced
 
 EXIT_CODES = {"optimal": 0, "stationary": 3, "iteration_limit": 4, "precision": 4, "interrupted": 5, "time_limit": 6}
 UNFIT, BAD_INPUT, ABORTED = 1, 2, 130
 MOST_WEIGHTS = 30
 LATER = "spnmkl predict answers them with the weights that are saved"
-STANDARD = "-"  # standard input or output in the place of a file
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -116,8 +111,8 @@ def _app(args: argparse.Namespace) -> int:
 
 
 def _fit(args: argparse.Namespace) -> int:
-    out = _target(args.out, *args.data, *([] if args.structure in TEMPLATES else [args.structure]))
-    _read_once(*args.data, args.structure)
+    out = target(args.out, *args.data, *([] if args.structure in TEMPLATES else [args.structure]))
+    read_once(*args.data, args.structure)
     settings, choices, split = _asked(args)
     dataset = _training_set(args, choices)
     spn = _structure(args.structure, dataset, choices, split)
@@ -144,7 +139,7 @@ def _fit(args: argparse.Namespace) -> int:
     assert trained.model is not None
     trained.model.set_params(max_time=args.max_time)
     if out is None:
-        with _written(out) as file:
+        with written(out) as file:
             save_model(trained.model, file)
     else:
         save_model(trained.model, out)
@@ -245,7 +240,7 @@ def _structure(given: str, dataset: Dataset, choices: Choices, split: SplitSetti
     """A structure file, or a template by name filled with the columns."""
     if given not in {*TEMPLATES, STANDARD} and not Path(given).exists() and Path(given).suffix != ".json":
         raise StructureError(f"There is no file or template {given!r}; the templates are {', '.join(TEMPLATES)}.")
-    spn = filled_template(given, dataset, choices, split) if given in TEMPLATES else _read_spn(given)
+    spn = filled_template(given, dataset, choices, split) if given in TEMPLATES else read_spn(given)
     _refuse_matrices(spn)
     return spn
 
@@ -260,22 +255,22 @@ def _refuse_matrices(spn: SPN) -> None:
 
 
 def _predict(args: argparse.Namespace) -> int:
-    out = _target(args.out or STANDARD, *args.data, args.model)
-    _read_once(args.model, *args.data)
-    predictor = Predictor.of_model(Path(args.model).name, _read_model(args.model))
+    out = target(args.out or STANDARD, *args.data, args.model)
+    read_once(args.model, *args.data)
+    predictor = Predictor.of_model(Path(args.model).name, read_model(args.model))
     found, id_column = _joined(args, predictor.needed.text)
     match = predictor.match(found.frame, id_column=id_column)
     predictions = predictor.predict(match)
     for note in predictions.notes:
         tell(note)
     columns = [*match.ids, "prediction", *(predictor.score_names if args.scores else ())]
-    with _written(out) as file:
+    with written(out) as file:
         predictions.table[list(dict.fromkeys(columns))].to_csv(file, index=False)
     return 0
 
 
 def _inspect(args: argparse.Namespace) -> int:
-    model = _read_model(args.model)
+    model = read_model(args.model)
     paths = heaviest_paths(model.solution_, args.paths)
     if args.json:
         print(json.dumps(summary(model, paths), indent=2, ensure_ascii=False, allow_nan=False))
@@ -285,18 +280,18 @@ def _inspect(args: argparse.Namespace) -> int:
 
 
 def _validate(args: argparse.Namespace) -> int:
-    out = _target(args.repair or STANDARD, *(args.data or []))
-    _read_once(args.structure, *(args.data or []))
+    out = target(args.repair or STANDARD, *(args.data or []))
+    read_once(args.structure, *(args.data or []))
     # Where the repaired structure goes to standard output, words go beside it.
     stream = sys.stderr if args.repair == STANDARD else sys.stdout
-    spn = _read_spn(args.structure)
+    spn = read_spn(args.structure)
     issues = all_issues(spn)
     for issue in issues:
         repair = f" Repair: {issue.repair}." if issue.repair else ""
         print(f"{issue.severity}: {issue.message}{repair}", file=stream)
     if args.repair is not None:
         spn = spn.repaired()
-        _write_spn(spn, out)
+        write_spn(spn, out)
         issues = all_issues(spn)
         saved = "" if out is None else f" saved as {out}"
         print(f"repaired structure{saved}; errors left: {len(errors(issues))}", file=stream)
@@ -335,9 +330,9 @@ def _template(args: argparse.Namespace) -> int:
         return 0
     if args.name is None:
         raise ParameterError(f"Name a template, one of {', '.join(TEMPLATES)}; or pass --list.")
-    out = _target(args.out or STANDARD, *(args.columns or []))
+    out = target(args.out or STANDARD, *(args.columns or []))
     spn = _filled(args)
-    _write_spn(spn, out)
+    write_spn(spn, out)
     if out is not None:
         print(f"{spn!r} saved as {out}")
     return 0
@@ -347,7 +342,7 @@ def _filled(args: argparse.Namespace) -> SPN:
     if args.columns is None:
         return fill_template(args.name)
     args.data = args.columns
-    _read_once(*args.data)
+    read_once(*args.data)
     dataset = _dataset(args, say=False)
     if args.label is None:
         columns = dataset.frame[list(dataset.features)]
@@ -359,73 +354,6 @@ def _filled(args: argparse.Namespace) -> SPN:
             )
         tell(f"No label was named; kernels see {counted(columns.shape[1], 'column')}: {name_some(columns.columns)}.")
     return fill_template(args.name, dataset.numeric, dataset.categorical, dataset.feature_views or None)
-
-
-def _read_spn(given: str) -> SPN:
-    path = Path(given)
-    try:
-        return SPN.from_json(sys.stdin.buffer.read() if given == STANDARD else path.read_bytes())
-    except FileNotFoundError:
-        raise StructureError(f"There is no file {str(path)!r}; check its name and folder.") from None
-    except StructureError as error:
-        raise StructureError(f"{path.name}: {error}") from None
-
-
-def _write_spn(spn: SPN, out: Path | None) -> None:
-    with _written(out) as file:
-        file.write_text(spn.to_json(indent=2) + "\n" * (out is None), encoding="utf-8")
-
-
-def _read_model(given: str) -> SPNMKLClassifier:
-    if given != STANDARD:
-        return load_model(given)
-    with TemporaryDirectory() as folder:
-        file = Path(folder) / "stdin"
-        file.write_bytes(sys.stdin.buffer.read())
-        return load_model(file)
-
-
-def _read_once(*inputs: str) -> None:
-    if inputs.count(STANDARD) > 1:
-        raise ParameterError("Standard input, -, can be read only once; name files for the others.")
-
-
-def _target(given: str, *inputs: str) -> Path | None:
-    """Where to write, checked before any work is done; None for standard output, also by a name of it."""
-    if given == STANDARD or open_descriptor(given) == 1:
-        return None
-    path = Path(given)
-    if not path.parent.is_dir():
-        raise DataError(f"The folder {str(path.parent)!r} does not exist; make it, or choose another.")
-    if path.is_dir():
-        raise DataError(f"{str(path)!r} is a folder; name a file.")
-    written = [Path(other).resolve() for other in inputs if other != STANDARD]
-    if path.is_file() and path.resolve() in written:
-        raise DataError(f"{str(path)!r} is an input and would be overwritten; choose another name.")
-    return path
-
-
-@contextmanager
-def _written(out: Path | None) -> Iterator[Path]:
-    """A name to write to, whose content ends in the file, or on standard output."""
-    if out is not None:
-        with replaced(out) as temporary:
-            yield temporary
-        return
-    with TemporaryDirectory() as folder:
-        temporary = Path(folder) / "stdout"
-        yield temporary
-        try:
-            _show(temporary.read_bytes(), sys.stdout)
-        except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise OSError("Standard output was closed by its reader before everything was written.") from None
-
-
-def _show(data: bytes, stream: TextIO) -> None:
-    stream.flush()
-    stream.buffer.write(data)
-    stream.buffer.flush()
 
 
 COMMANDS = {

@@ -19,7 +19,7 @@ from spnmkl.data import Choices, Dataset, Split, SplitSettings
 from spnmkl.errors import DataError
 from spnmkl.fixed_weights import Weighted
 from spnmkl.inspection import decision_shares
-from spnmkl.selection import fold_splits
+from spnmkl.selection.folds import fold_splits
 from spnmkl.structure import SPN, templates
 from spnmkl.study.entrants import OWN, Entrants
 from spnmkl.study.significance import FEWEST, corrected_t_test, holm, smallest_visible, spread

@@ -9,13 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spnmkl.errors import DataError, ParameterError
-from spnmkl.selection import (
-    CrossValidation,
-    PathPoint,
-    RegularizationPath,
-    cross_validate_C,
-    regularization_path,
-)
+from spnmkl.selection import CrossValidation, PathPoint, RegularizationPath, cross_validate_C, regularization_path
 from spnmkl.training.prepared import Prepared
 from spnmkl.training.settings import Settings
 from spnmkl.wording import counted, quoted

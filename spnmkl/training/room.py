@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from spnmkl.circuit.program import compile_circuit
 from spnmkl.kernels.matrices import PSD_ROWS
 from spnmkl.memory import kernel_bytes
-from spnmkl.selection import fold_bytes, folds_at_once
+from spnmkl.selection.folds import fold_bytes, folds_at_once
 from spnmkl.structure import SPN
 from spnmkl.threads import default_threads
 from spnmkl.wording import counted

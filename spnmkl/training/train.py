@@ -15,10 +15,7 @@ from spnmkl.circuit.source import KernelSource, interruptible
 from spnmkl.data import Choices, Preparation, SplitSettings
 from spnmkl.errors import Stopped
 from spnmkl.estimator import SPNMKLClassifier
-from spnmkl.selection import (
-    CrossValidation,
-    RegularizationPath,
-)
+from spnmkl.selection import CrossValidation, RegularizationPath
 from spnmkl.solution import Record, Solution
 from spnmkl.structure import SPN
 from spnmkl.training.learn import learn

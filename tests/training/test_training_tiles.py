@@ -10,12 +10,13 @@ import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 from tolerances import DECISION, WEIGHTS
 
-from spnmkl import SPN, Kernel, KernelError, Product, Sum, selection
+from spnmkl import SPN, Kernel, KernelError, Product, Sum
 from spnmkl.circuit.source import MatrixSource, is_computed
 from spnmkl.data import Choices, Dataset, SplitSettings
 from spnmkl.reporting.explain import sample_paths, weights_table
 from spnmkl.reporting.kernel_views import kernel_image, projection
 from spnmkl.reporting.what_if import what_if
+from spnmkl.selection import cross_validation
 from spnmkl.training import train as train_module
 from spnmkl.training.choose import choose_C, trace_C
 from spnmkl.training.prepared import Prepared, prepare
@@ -118,13 +119,13 @@ def test_C_is_chosen_in_tiles(name: str) -> None:
 
 def test_a_stop_is_heard_while_a_fold_is_scored_in_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     in_tiles, asked, told = prepare(structure(), dataset(), Choices(), SPLIT, max_memory=0), [], []
-    answers = selection.predicted
+    answers = cross_validation.predicted
 
     def scored(*given: Any) -> Any:
         asked.append(True)
         return answers(*given)
 
-    monkeypatch.setattr(selection, "predicted", scored)
+    monkeypatch.setattr(cross_validation, "predicted", scored)
     found = choose_C(in_tiles, Settings(), folds=2, C=[1.0], callback=told.append, stop=lambda: bool(asked))
     assert len(asked) == 1 and not told and np.isnan(found.scores).all()
 
@@ -186,7 +187,7 @@ def test_what_a_stop_left_unscored_is_scored_on_request(monkeypatch: pytest.Monk
     trainer.collect()
     (run,) = trainer.book.runs
     assert run.solution.status == "interrupted" and not run.test_scores.scored and not run.train_scores.scored
-    trainer.rename(run.name, "Mine")
+    trainer.book.rename(run.name, "Mine")
     job = trainer.score(trainer.book.runs[0], lambda: True).job
     assert job.join(60) and job.error is None
     trainer.collect()

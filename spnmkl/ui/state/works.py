@@ -11,7 +11,8 @@ import numpy as np
 
 from spnmkl.circuit.program import compile_circuit
 from spnmkl.problem import powers
-from spnmkl.selection import UNFINISHED, CrossValidation, PathPoint, RegularizationPath
+from spnmkl.selection import CrossValidation, PathPoint, RegularizationPath
+from spnmkl.selection.results import UNFINISHED
 from spnmkl.solution import Record
 from spnmkl.solvers import C_min
 from spnmkl.training.choose import choose_C, nothing_done, trace_C
