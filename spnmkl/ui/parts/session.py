@@ -73,8 +73,6 @@ def attach() -> None:
         else:
             STORE.remove(st.session_state[_TOKEN])
             st.session_state[_TOKEN], st.session_state[_KEY] = had, known
-            known.drawing.pushes += 1  # the canvas of the new page starts from what the server has
-            known.drawing.fit = True
     _tab(
         key="spnmkl_tab",
         data={"token": st.session_state[_TOKEN], "renew": renew},

@@ -14,11 +14,12 @@ from spnmkl.export.code import to_python
 from spnmkl.export.html import to_html
 from spnmkl.export.picture import to_png, to_svg
 from spnmkl.structure import SPN
-from spnmkl.structure.layout import arranged
+from spnmkl.structure.layout import arranged, unplaced
 from spnmkl.structure.templates import TEMPLATES
 from spnmkl.ui.parts.canvas import receive, selection
 from spnmkl.ui.parts.session import close_dialog, dialog, open_dialog, opened_dialog, theme, workspace
 from spnmkl.ui.parts.words import plain
+from spnmkl.ui.state.drawing import check_size
 from spnmkl.ui.state.keeping import kept_with_dataset, kept_with_drawing
 from spnmkl.ui.state.store import Workspace
 from spnmkl.wording import counted
@@ -100,7 +101,7 @@ def choose_template(work: Workspace) -> None:
             st.caption(f"{counted(len(filled.kernels), 'kernel')}, {counted(len(filled.products), 'weight')}")
             use, embed = st.columns(2)
             if use.button("Use", key=f"use_{template.name}", type="primary"):
-                work.drawing.push(filled, f"{template.title}.", fit=True)
+                work.drawing.push(unplaced(filled), f"{template.title}.", fit=True)
                 leave(work)
             if (
                 embed.button(
@@ -111,7 +112,7 @@ def choose_template(work: Workspace) -> None:
                 )
                 and leaf
             ):
-                work.drawing.push(arranged(spn.embed(leaf, filled)), f"Embedded in {leaf}.", fit=True)
+                work.drawing.push(unplaced(spn.embed(leaf, filled)), f"Embedded in {leaf}.", fit=True)
                 leave(work)
 
 
@@ -125,7 +126,7 @@ def leave(work: Workspace) -> NoReturn:
 @dialog("The drawing as tables")
 def edit_table(work: Workspace) -> None:
     """The drawing as two tables: the same as the canvas, without a mouse."""
-    spn, revision = work.drawing.spn, f"{work.drawing.revision}_{work.drawing.acknowledged}"
+    spn, revision = work.drawing.spn, f"{work.drawing.revision}_{work.drawing.version}"
     described = spn.to_dict()
     st.caption(
         "Edit, add or delete rows, then apply. Kinds are sum, product and kernel; an edge leads from parent to child."
@@ -196,6 +197,7 @@ def import_structure(work: Workspace) -> None:
     if given.size > MOST_IMPORT_BYTES:
         raise StructureError(f"{given.name} is larger than {MOST_IMPORT_BYTES // 10**6} MB; a structure file is not.")
     spn = SPN.from_json(given.getvalue())
+    check_size(spn)
     work.drawing.push(spn, "Opened the file.", fit=True)
     leave(work)
 

@@ -41,13 +41,13 @@ def workbench() -> None:
         work.path = None
     spn = work.drawing.spn
     issues = all_issues(spn, work.dataset, work.choices)
-    left, right = st.columns([13, 7], gap="medium")
+    left, right = st.columns([13, 5], gap="small")
     with left:
         faulty = {v for issue in errors(issues) for v in issue.nodes}
-        selected = show_canvas(work.drawing, faulty=faulty, path=work.path)
-        if not offer_redraw(work):
-            facts(spn, issues)
-    with right:
+        said, wrong = facts(spn, issues), bool(errors(issues))
+        selected = show_canvas(work.drawing, faulty=faulty, path=work.path, facts=said, wrong=wrong)
+    with right.container(key="inspector"):
+        offer_redraw(work)
         tabs(
             "beside",
             {
@@ -61,23 +61,18 @@ def workbench() -> None:
         show_expanded(spn, issues)
 
 
-def facts(spn: SPN, issues: list[Issue]) -> None:
-    """Paths, layers and weights in one line."""
+def facts(spn: SPN, issues: list[Issue]) -> str:
+    """Paths, layers, weights and kernels in one line, or what keeps the drawing from being trained."""
     if wrong := errors(issues):
         more = f" And {len(wrong) - 1} more, see Checks." if len(wrong) > 1 else ""
-        st.caption(f":red-badge[Not trainable yet] {plain(wrong[0].message)}{more}")
-        return
+        return f"Not trainable yet: {wrong[0].message}{more}"
     numbers = {
         "path": count_text(spn.n_paths),
         "layer": f"{spn.n_layers:,}",
         "weight": f"{len(spn.products):,}",
         "kernel": f"{len(spn.kernels):,}",
     }
-    st.caption(
-        " · ".join(f"**{number}** {name}" + "s" * (number != "1") for name, number in numbers.items()),
-        help="A path takes one child at every sum and all children at every product; its kernel is the product of the "
-        "kernels it reaches. Layers are counted by the sums above a product.",
-    )
+    return " · ".join(f"{number} {name}" + "s" * (number != "1") for name, number in numbers.items())
 
 
 def show_checks(work: Workspace, issues: list[Issue]) -> None:
@@ -156,7 +151,7 @@ def show_paths(work: Workspace, issues: list[Issue]) -> None:
     else:
         paths, listed, values = list(spn.paths(MOST_PATHS)), "first", {}
     some = "" if len(paths) == spn.n_paths else f"The {listed} {len(paths)} of {count_text(spn.n_paths)}. "
-    st.caption(f"{some}Choose a row to see the path in red on the canvas.")
+    st.caption(f"{some}Choose a row to see the path on the canvas, in violet.")
     table = st.dataframe(
         pd.DataFrame(
             {
