@@ -410,3 +410,46 @@ def test_a_kernel_for_numbers_over_text_is_told_of_before_training() -> None:
     assert any("needs numbers, but it sees the text column" in error.value for error in show(at, "Checks").error)
     work(at).choices = Choices(categorical="one-hot")
     assert not at.run().error
+
+
+def three_kernels(at: AppTest) -> AppTest:
+    leaves = Kernel("rbf", gamma=0.5), Kernel("rbf", gamma=2.0), Kernel("rbf", gamma=2.0, features=["hue"])
+    return bring(at, load_sample("wine"), SPN(Sum(*(Product(leaf) for leaf in leaves))))
+
+
+def test_several_kernels_are_changed_at_once(at: AppTest) -> None:
+    three_kernels(at)
+    send(at, select=["k1", "k2", "k3"])
+    assert "3 kernels" in texts(at)
+    assert labelled(at.number_input, "value").value is None, "they differ"
+    labelled(at.number_input, "value").set_value(0.25).run()
+    assert [dict(spn(at).spec(v).params)["gamma"] for v in ("k1", "k2", "k3")] == [0.25] * 3
+    assert spn(at).spec("k3").features == ("hue",), "only what was changed is changed"
+    labelled(at.selectbox, "Columns").set_value("view colour").run()
+    assert {spn(at).spec(v).features for v in spn(at).kernels} == {work(at).dataset.views["colour"]}
+    labelled(at.selectbox, "Kernel").set_value("polynomial").run()
+    labelled(at.number_input, "degree").set_value(3).run()
+    assert {(spn(at).spec(v).kernel, dict(spn(at).spec(v).params)["degree"]) for v in spn(at).kernels} == {
+        ("polynomial", 3)
+    }
+    labelled(at.selectbox, "Normalisation").set_value("none").run()
+    labelled(at.text_input, "Label prefix").set_value("<b>tint").run()
+    fine(at)
+    assert [spn(at).label(v) for v in spn(at).kernels] == ["<b>tint 1", "<b>tint 2", "<b>tint 3"]
+    assert {spn(at).spec(v).normalize for v in spn(at).kernels} == {"none"}
+
+
+def test_several_nodes_of_different_kinds(at: AppTest) -> None:
+    three_kernels(at)
+    before = spn(at)
+    send(at, select=["s1", "p1", "p2", "k1"])
+    assert "1 sum, 2 products, 1 kernel" in texts(fine(at)) and spn(at) == before
+    labelled(at.number_input, "p").set_value(2.0).run()
+    assert [fine(at) and spn(at).p(v) for v in ("p1", "p2", "p3")] == [2.0, 2.0, 1.0]
+
+
+def test_a_structure_larger_than_the_canvas_is_refused(at: AppTest) -> None:
+    before, large = spn(at), templates.flat([f"c{k}" for k in range(1000)])
+    dialog(at, "Open, save")
+    at.file_uploader(key="structure_file").set_value(("large.json", large.to_json().encode(), "text/json")).run()
+    assert "at most 2,000 nodes, and this would make 2,001" in at.error[0].value and spn(at) == before

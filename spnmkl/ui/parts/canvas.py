@@ -86,7 +86,8 @@ def show_canvas(
 
 def _mount(key: str, data: dict[str, Any], *states: str) -> None:
     """The canvas, and what it may tell; the page is drawn anew when it does."""
-    _canvas(key=key, data=data, **{f"on_{state}_change": lambda: None for state in states})
+    told: dict[str, Any] = {f"on_{state}_change": lambda: None for state in states}
+    _canvas(key=key, data=data, **told)
 
 
 def show_trained(

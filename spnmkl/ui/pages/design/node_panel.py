@@ -10,12 +10,14 @@ import streamlit as st
 from spnmkl.errors import SPNMKLError
 from spnmkl.kernels import NORMALIZATIONS, Parameter, kernel_names, kernel_schema
 from spnmkl.structure import SPN
+from spnmkl.structure.text import node_text
+from spnmkl.ui.pages.design.columns import chosen_way, find_columns, views_of, way_of
+from spnmkl.ui.pages.design.several_panel import several_panel
 from spnmkl.ui.parts.session import rerun
 from spnmkl.ui.parts.words import plain
 from spnmkl.ui.state.store import Workspace
 
 _SAME = object()  # not changed by the person
-MOST_MATCHES = 200  # columns offered at a time, whatever the table's width
 KIND_WORDS = {
     "sum": "Adds its children.",
     "product": "Multiplies its children entry by entry, times a learned weight β ≥ 0.",
@@ -24,22 +26,25 @@ KIND_WORDS = {
 
 
 def node_panel(work: Workspace, selected: tuple[str, ...]) -> None:
-    """Edit the one selected node, or say how to select one."""
+    """Edit the selected node or nodes, or say how to select one."""
     spn = work.drawing.spn
-    if len(selected) != 1:
-        hint = f"{len(selected)} nodes are selected." if selected else "Select a node to see and change it."
-        st.info(hint, icon=":material/ads_click:")
+    if len(selected) > 1:
+        several_panel(work, selected)
+        return
+    if not selected:
+        st.info("Select a node to see and change it.", icon=":material/ads_click:")
         st.markdown(
             "The drawing says how sources are combined into one classifier. A **box** is a kernel: how alike two "
-            "samples are in some columns. **×** multiplies what is below it, with a weight β; **+** adds. *Train* "
+            "samples are in some columns. **×** multiplies what is right of it, with a weight β; **+** adds. *Train* "
             "learns the weights and shows what can go.\n"
-            "- **S**, **P**, **K** add a sum, product or kernel below the selected node\n"
-            "- drag in **Connect** mode from parent to child\n"
-            "- arrow keys walk, **Shift** and drag selects an area, **Del** deletes, **Ctrl+Z** undoes"
+            "- **S**, **P**, **K** add a sum, product or kernel to the selected node\n"
+            "- pull the blue **+** of a node to another one, or click it\n"
+            "- drag views and columns from the list *Columns*\n"
+            "- double-click renames, **Ctrl+F** finds, **?** shows all keys"
         )
         return
     (v,) = selected
-    st.markdown(f"**{spn.kind(v).capitalize()}** {plain(v)}", help=KIND_WORDS[spn.kind(v)])
+    st.markdown(f"**{spn.kind(v).capitalize()}** {plain(node_text(spn, v) or v)}", help=KIND_WORDS[spn.kind(v)])
     changes = _label(spn, v)
     if spn.kind(v) == "product":
         changes |= _power(spn, v)
@@ -63,8 +68,8 @@ def _apply(work: Workspace, v: str, changes: dict[str, Any]) -> None:
 
 
 def _key(work: Workspace, v: str, what: str) -> str:
-    """Widgets start anew with every revision, so that undo and the canvas show in them."""
-    return f"node_{work.drawing.revision}_{v}_{what}"
+    """Widgets start anew when the node changes, so that undo and the canvas show in them."""
+    return f"node_{hash(work.drawing.spn.spec(v))}_{v}_{what}"
 
 
 def _label(spn: SPN, v: str) -> dict[str, Any]:
@@ -141,32 +146,21 @@ def _parameter(work: Workspace, v: str, q: Parameter, given: Any) -> Any:
 
 
 def _features(work: Workspace, v: str) -> Any:
-    """All columns, one view, or columns chosen by hand (offered by search, however wide the table); or _SAME."""
+    """All columns, one view, or columns chosen by hand; or _SAME."""
     features, dataset = work.drawing.spn.spec(v).features, work.dataset
-    views = {name: list(columns) for name, columns in dataset.feature_views.items()}
+    views = views_of(dataset)
     ways = ["all columns", *(f"view {name}" for name in views), "chosen columns"]
-    current = _way(features, views)
+    current = way_of(features, views)
     way = st.selectbox("Columns", ways, ways.index(current), key=_key(work, v, "way"))
     if way != "chosen columns":
-        chosen_view = None if way == "all columns" else list(views[way.removeprefix("view ")])
-        return _SAME if way == current else chosen_view
-    search = st.text_input("Find columns", key=_key(work, v, "search"), placeholder="part of a name")
+        return _SAME if way == current else chosen_way(way, views)
     chosen = [_column(f, dataset.features) for f in features or ()]
-    matches = [name for name in dataset.features if search.lower() in name.lower()][:MOST_MATCHES]
-    options = list(dict.fromkeys([*chosen, *matches]))
-    picked = st.multiselect("Chosen columns", options, chosen, key=_key(work, v, "columns"))
+    picked = find_columns(dataset, chosen, _key(work, v, "columns"))
     if not picked and way != current:
-        picked = options[:1]
+        picked = list(dataset.features[:1])
     return _SAME if picked == chosen or not picked else picked
 
 
 def _column(feature: int | str, names: Sequence[str]) -> str:
     """A column by its name, also where it is counted."""
     return names[feature] if isinstance(feature, int) and 0 <= feature < len(names) else str(feature)
-
-
-def _way(features: tuple[int | str, ...] | None, views: dict[str, list[str]]) -> str:
-    if features is None:
-        return "all columns"
-    same = next((name for name, columns in views.items() if tuple(columns) == features), None)
-    return f"view {same}" if same else "chosen columns"
