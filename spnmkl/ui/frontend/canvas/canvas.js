@@ -324,7 +324,7 @@ class Canvas {
     }
     for (const push of data.pushes) if (push.number > this.history.revision) this.take(push, data);
     this.revision = `${data.epoch}.${this.history.revision}`;
-    this.facts.textContent = data.facts;
+    Object.assign(this.facts, { textContent: data.facts, title: data.facts });
     this.facts.classList.toggle("wrong", Boolean(data.wrong));
     this.version = data.version;
     this.tellSaved();
@@ -335,35 +335,41 @@ class Canvas {
   }
 
   meet(data) { // a drawing of the server that this canvas has not shown yet
-    const before = this.history.epoch && this.history.edited && !this.readonly ? this.history : null;
+    const before = this.history.epoch && this.history.edited ? this.history : null;
     before?.store();
     const { history, lost } = History.of(data.epoch, data.drawing);
     this.history = history;
-    this.sent = new Map();
     if (history.revision === null) { // new here, or after a reload
       history.revision = data.number;
-      if (!same(history.present, data.drawing)) history.add(data.drawing, "");
+      const differs = !alike(history.present, data.drawing);
+      if (differs && history.storedRevision === data.number) this.resend = true; // the reload came before Python had it
+      else if (differs) history.add(data.drawing, "");
     }
-    const could = lost ?? (before && !same(before.present, data.drawing) ? before : null);
-    if (could) this.offer(could);
+    this.sent = new Map([[0, history.present], [TAB.last, history.present]]);
+    const could = lost ?? (before && !alike(before.present, data.drawing) ? before : null);
+    clearTimeout(this.offering); // a reloaded page shows the drawing of a new visitor first
+    this.stage.querySelector(".offer")?.remove();
+    if (could) this.offering = setTimeout(() => this.offer(could), 1200);
   }
 
   take(push) {
     const { history } = this;
     const [page, seen] = push.after.split("/");
-    const base = page === TAB.page ? this.sent.get(Number(seen)) : null;
+    const number = page === TAB.page ? Number(seen) : 0;
+    const base = this.sent.get(number);
     const mine = this.drawing;
     history.revision = push.number;
     if (push.refused) {
       history.forgetUntil(push.drawing);
       this.refuse(push.said);
     } else {
-      const unseen = !push.whole && base && !same(base, mine) && page === TAB.page && Number(seen) < TAB.last;
+      const unseen = !push.whole && base && base !== mine; // drawn here since
       history.add(unseen ? merged(base, push.drawing, mine) : push.drawing, push.said);
-      this.resend ||= Boolean(unseen) || TAB.last > Number(page === TAB.page ? seen : TAB.last) && push.whole;
+      this.resend ||= Boolean(unseen);
+      this.sent.set(number, push.drawing); // the next push starts from this one
       if (push.said) this.say(push.said);
     }
-    this.chosen = new Set((push.select.length ? push.select : [...this.chosen]).filter((id) => history.present.nodes.some((n) => n.id === id)));
+    this.chosen = new Set((push.select.length || push.whole ? push.select : [...this.chosen]).filter((id) => history.present.nodes.some((n) => n.id === id)));
     this.tellSelection();
     this.show();
     this.settle(push);
@@ -377,8 +383,14 @@ class Canvas {
       const item = this.items.get(after.anchor), now = this.view.toScreen(item.x, item.y);
       this.view.moved(after.at.x - now.x, after.at.y - now.y);
     }
+    if (after?.show) this.revealAll(after.show);
     if (after?.goTo && this.items.has(after.goTo)) { this.choose([after.goTo]); this.view.goTo(this.items.get(after.goTo).outline); }
     if (after?.said) this.say(after.said);
+  }
+
+  revealAll(ids) { // what was opened, where there is room for it
+    const box = this.view.outline(ids.map((id) => this.items.get(id)).filter(Boolean));
+    if (box && (box.bottom - box.top) * this.view.scale <= this.view.height && (box.right - box.left) * this.view.scale <= this.view.width) this.view.reveal(box);
   }
 
   bringBack(lost) {
@@ -429,7 +441,7 @@ class Canvas {
   destroy() {
     this.gone = true;
     this.history.store();
-    for (const timer of [this.retry, this.resting, this.tipping]) clearTimeout(timer);
+    for (const timer of [this.retry, this.resting, this.tipping, this.offering]) clearTimeout(timer);
     cancelAnimationFrame(this.frameAsked);
     this.events.abort();
     this.resize.disconnect();

@@ -30,7 +30,7 @@ class History {
   }
 
   forgetUntil(drawing) { // steps that Python refused are as if they had never been
-    const at = this.steps.findLastIndex((step) => same(step.drawing, drawing));
+    const at = this.steps.findLastIndex((step) => alike(step.drawing, drawing));
     if (at >= 0) { this.steps.length = at + 1; this.at = at; } else this.replace(drawing);
   }
 
@@ -53,17 +53,17 @@ class History {
     const steps = this.steps.map(({ drawing, what }) => ({
       what, nodes: drawing.nodes.map(number), edges: drawing.edges.map(number), closed: drawing.closed,
     }));
-    const { epoch, at, time } = this;
-    try { sessionStorage.setItem(STORED, JSON.stringify({ epoch, at, time, steps, pool: [...pool.keys()] })); } catch { /* full or forbidden */ }
+    const { epoch, revision, at, time } = this;
+    try { sessionStorage.setItem(STORED, JSON.stringify({ epoch, revision, at, time, steps, pool: [...pool.keys()] })); } catch { /* full or forbidden */ }
   }
 
   static stored() {
     try {
-      const { epoch, at, time, steps, pool } = JSON.parse(sessionStorage.getItem(STORED));
+      const { epoch, revision, at, time, steps, pool } = JSON.parse(sessionStorage.getItem(STORED));
       const items = pool.map((text) => JSON.parse(text));
       const history = new History(epoch, null);
       history.steps = steps.map((s) => ({ what: s.what, drawing: { nodes: s.nodes.map((k) => items[k]), edges: s.edges.map((k) => items[k]), closed: s.closed } }));
-      Object.assign(history, { at: clamp(at, 0, steps.length - 1), time, edited: true });
+      Object.assign(history, { at: clamp(at, 0, steps.length - 1), time, storedRevision: revision, edited: true });
       return history;
     } catch { return null; }
   }
@@ -74,7 +74,7 @@ class History {
     const mine = kept ?? (stored?.epoch === epoch ? stored : null);
     const history = mine ?? new History(epoch, drawing);
     TAB.kept.set(epoch, history);
-    const lost = stored && !mine && !same(stored.present, drawing) && stored.present.nodes.length ? stored : null;
+    const lost = stored && !mine && !alike(stored.present, drawing) && stored.present.nodes.length ? stored : null;
     return { history, lost };
   }
 }

@@ -197,7 +197,8 @@ class Painter {
 const PORT = 8; // radius
 
 function port(item, scale) {
-  return { x: item.x + item.w / 2 + (PORT + 3) / Math.max(scale, 0.6), y: item.y };
+  const away = 0.36 * item.w + (PORT - 1) / Math.max(scale, 0.6); // to the lower right: the weight stands on the line
+  return { x: item.x + away, y: item.y + away };
 }
 
 function outlined(ctx, { kind, x, y, w, h }, more) {

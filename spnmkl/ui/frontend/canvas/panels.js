@@ -130,8 +130,9 @@ const Panels = {
 
   matches(words) {
     const parts = words.toLowerCase().split(/\s+/).filter(Boolean);
-    const said = (n) => { const look = this.look(n.id); return [n.id, n.kind, n.label, look.text, look.weight, look.sub].join(" ").toLowerCase(); };
-    return this.drawing.nodes.filter((n) => parts.every((part) => said(n).includes(part)));
+    const said = (n) => { const look = this.look(n.id); return [n.id, n.kind, n.label, n.kernel, n.features?.slice(0, 9), look.text, look.weight, look.sub].join(" ").toLowerCase(); };
+    const rank = (n) => KINDS.indexOf(n.kind); // kernels first: they are what most look for
+    return this.drawing.nodes.filter((n) => parts.every((part) => said(n).includes(part))).sort((a, b) => rank(b) - rank(a));
   },
 
   openSearch() {
@@ -146,7 +147,7 @@ const Panels = {
       at = clamp(at, 0, Math.max(0, found.length - 1));
       const first = clamp(at - MOST_FOUND + 1, 0, found.length);
       list.replaceChildren(...found.slice(first, first + MOST_FOUND).map((n, k) => {
-        const look = this.look(n.id), name = look.text || look.weight || n.label || n.id;
+        const look = this.look(n.id), name = look.text || look.weight || (n.kind === "kernel" ? provisionalText(n) : n.label ?? n.id);
         return element("div", { role: "option", "aria-selected": String(first + k === at), onpointerdown: (event) => { event.preventDefault(); go(n); } }, element("span", {}, name), element("small", {}, n.kind));
       }), element("small", { class: "many" }, field.value.trim() ? (found.length ? count(found.length, "node") : "No node is called so.") : "Type a part of a name; Enter goes there."));
     };

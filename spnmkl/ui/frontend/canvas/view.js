@@ -40,8 +40,8 @@ class View {
     this.canvas.paintSoon(true);
   }
 
-  outline() {
-    const boxes = [...this.canvas.items.values()].map((item) => item.outline);
+  outline(items = [...this.canvas.items.values()]) {
+    const boxes = items.map((item) => item.outline);
     if (!boxes.length) return null;
     const side = (name, best) => boxes.reduce((found, box) => best(found, box[name]), boxes[0][name]);
     return { left: side("left", Math.min), top: side("top", Math.min), right: side("right", Math.max), bottom: side("bottom", Math.max) };
