@@ -100,7 +100,10 @@ class Canvas {
     Object.assign(this.groups, this.looks.groups ?? {});
     const hidden = new Map();
     const closed = (drawing.closed ?? []).filter((id) => this.groups[id]).sort((a, b) => this.groups[a].members.length - this.groups[b].members.length);
-    for (const id of closed) for (const member of this.groups[id].members) if (this.known.has(member)) hidden.set(member, id); // the outer one comes last
+    for (const id of closed) { // the outer ones come last
+      const members = this.groups[id].members.map((member) => this.known.get(member)).filter(Boolean);
+      for (const n of members) if (n.x === members[0].x && n.y === members[0].y) hidden.set(n.id, id); // not what was added since
+    }
     this.items = new Map();
     for (const n of drawing.nodes) if (!hidden.has(n.id)) this.items.set(n.id, this.item(n));
     for (const id of new Set(hidden.values())) this.items.set(id, this.groupItem(id));

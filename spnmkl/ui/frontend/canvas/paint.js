@@ -102,7 +102,7 @@ class Painter {
       if (t.text === OPEN) continue;
       const inside = boxed && t.x < w / 2;
       const second = t !== look.texts[0] && t.style !== "bold";
-      const room = second ? t.size + 1.5 : boxed ? h * (kind === "group" ? 0.5 : 1) : 18; // what is said second goes first
+      const room = second ? t.size + 1.5 : boxed ? h * (kind === "group" ? 0.5 : 1) : 15.5; // what is said second goes first
       this.text(t.text, x + t.x, y + t.y, t.size, { color: t.ink, align: ALIGN[t.anchor], most: inside ? w / 2 - t.x - (kind === "group" ? 28 : 5) : Infinity, room, bold: t.style === "bold", italic: t.style === "italic", halo: t.halo });
     }
     if (kind === "group") this.badge(x + w / 2 - 16, y, "+", look.ink, look.fill);

@@ -25,6 +25,7 @@ from spnmkl.ui.state.store import Workspace
 from spnmkl.wording import counted
 
 MOST_IMPORT_BYTES = 5_000_000
+_TAKEN = "structure_taken"
 MOST_SKETCHED = 8  # kernels on a template's card
 
 
@@ -192,13 +193,14 @@ def import_structure(work: Workspace) -> None:
     given = st.file_uploader(
         "Open a structure file (JSON)", type=["json"], key="structure_file", max_upload_size=MOST_IMPORT_BYTES // 10**6
     )
-    if given is None:
+    if given is None or given.file_id == st.session_state.get(_TAKEN):  # the browser may still hold the last one
         return
     if given.size > MOST_IMPORT_BYTES:
         raise StructureError(f"{given.name} is larger than {MOST_IMPORT_BYTES // 10**6} MB; a structure file is not.")
     spn = SPN.from_json(given.getvalue())
     check_size(spn)
     work.drawing.push(spn, "Opened the file.", fit=True)
+    st.session_state[_TAKEN] = given.file_id
     leave(work)
 
 
