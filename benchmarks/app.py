@@ -41,7 +41,8 @@ READY = "f => f.spnCanvas?.revision && f.spnCanvas.items.size > 0"
 # Python drew in answer is painted.
 EDIT = """(frame, k) => new Promise(done => {
     const canvas = frame.spnCanvas, start = performance.now();
-    if (k % 2) canvas.move([canvas.drawing.nodes[k].id], 3, 2);
+    const seen = [...canvas.items.keys()].filter((id) => canvas.node(id));
+    if (k % 2) canvas.move([seen[k % seen.length]], 3, 2);
     else canvas.add("kernel", { x: 30 * k, y: 900 });
     let painted;
     requestAnimationFrame(() => { painted = performance.now() - start; });
