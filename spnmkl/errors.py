@@ -27,7 +27,7 @@ class StructureError(SPNMKLError, ValueError):
     ...     SPN(Sum()).check()
     ... except StructureError as error:
     ...     print(error)
-    The sum 's1' has no child; put a product below it.
+    The top sum has no child; put a product below it.
     """
 
 

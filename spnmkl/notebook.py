@@ -13,14 +13,15 @@ if TYPE_CHECKING:
     from spnmkl.solution import Solution
     from spnmkl.structure import SPN
 
-MOST_NODES = 300  # beyond, a picture in the flow of a page shows nothing
+MOST_NODES = 1000  # beyond, even a picture whose groups are closed shows nothing in the flow of a page
+PAGE = (1000.0, 600.0)
 
 
 def drawing(spn: SPN, beta: Mapping[str, float] | None = None) -> str | None:
-    """The structure as SVG, with its weights where they are known; None where it is too large to be read."""
-    from spnmkl.export import to_svg
+    """The structure as SVG, with its weights where they are known; groups are closed where it could not be read."""
+    from spnmkl.export import fitting, to_svg
 
-    return to_svg(spn, beta=beta) if len(spn.nodes) <= MOST_NODES else None
+    return to_svg(spn, beta=beta, closed=fitting(spn, *PAGE)) if len(spn.nodes) <= MOST_NODES else None
 
 
 def figure(solution: Solution) -> str:

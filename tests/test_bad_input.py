@@ -156,7 +156,7 @@ TABLE: dict[str, tuple[Callable[[], dict[str, Any]], type[SPNMKLError], str]] = 
     "negative p in the structure": (
         lambda: with_structure(flat(2, p=-1)),
         StructureError,
-        "The p of product 'P0' must be a finite number above 0; found -1. (1 more error: see validate().)",
+        "The p of the product β_P0 must be a finite number above 0; found -1. (1 more error: see validate().)",
     ),
     "unknown p": (
         lambda: {"p": "lasso"},
@@ -259,7 +259,7 @@ TABLE: dict[str, tuple[Callable[[], dict[str, Any]], type[SPNMKLError], str]] = 
     "a cycle": (
         lambda: with_structure(CYCLE),
         StructureError,
-        "The nodes 'S1' → 'P1' → 'S2' → 'P2' → 'S1' form a cycle; remove one of its edges.",
+        "There is a cycle, the sum 'S1' → β_P1 → the sum 'S2' → β_P2 → the sum 'S1'; remove one of its edges.",
     ),
     "10^5 nodes": (
         lambda: many_nodes(10**5),
@@ -270,7 +270,7 @@ TABLE: dict[str, tuple[Callable[[], dict[str, Any]], type[SPNMKLError], str]] = 
     "a sum over a kernel": (
         lambda: with_structure(drawn("S0>P0 K0, P0>K1")),
         StructureError,
-        "The kernel 'K0' stands directly below the sum 'S0'; every child of a sum must be a product.",
+        "The kernel 'precomputed · K0' stands directly below the sum 'S0'; every child of a sum must be a product.",
     ),
 }
 

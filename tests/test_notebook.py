@@ -34,6 +34,11 @@ def test_a_structure_too_large_to_be_read_is_told_by_its_counts() -> None:
     assert templates.flat(list(range(MOST_NODES)))._repr_svg_() is None
 
 
+def test_a_large_structure_is_drawn_with_closed_groups() -> None:
+    svg = templates.flat([f"gene {k}" for k in range(300)])._repr_svg_() or ""
+    assert "20 × rbf" in svg and "gene 280 … gene 299" in svg
+
+
 def test_a_fitted_model_shows_its_weights_below_the_diagram(model: SPNMKLClassifier) -> None:
     html = model._repr_html_()
     figure = model.solution_._repr_html_()

@@ -17,6 +17,7 @@ from pandas.api.types import is_numeric_dtype
 from spnmkl.data.columns import as_text, numeric_columns
 from spnmkl.errors import DataError
 from spnmkl.structure import SPN
+from spnmkl.structure.text import leaf_name
 from spnmkl.wording import counted, listed, name_some, quoted, suggestion
 
 Numeric = Literal["standardize", "as is"]
@@ -298,8 +299,8 @@ def sees_text(spn: SPN, text: Collection[str], names: Sequence[str]) -> Iterator
             if found is not None:
                 yield (
                     leaf,
-                    f"Kernel {spec.kernel!r} of leaf {quoted(spn.label(leaf))} needs numbers, but it sees the text "
-                    f"column {quoted(found)}; use the hamming kernel for it, or list the columns without it.",
+                    f"Kernel {spec.kernel!r} of leaf {quoted(leaf_name(spn, leaf))} needs numbers, but it sees the "
+                    f"text column {quoted(found)}; use the hamming kernel for it, or list the columns without it.",
                 )
 
 

@@ -4,6 +4,7 @@ from spnmkl.export.code import to_python
 from spnmkl.export.html import pyvis_network, to_html
 from spnmkl.export.picture import side_by_side, to_pdf, to_png, to_svg
 from spnmkl.export.scene import Scene, fitting, scene
+from spnmkl.export.tikz import to_tikz
 from spnmkl.structure.text import kernel_text
 
 __all__ = [
@@ -18,4 +19,5 @@ __all__ = [
     "to_png",
     "to_python",
     "to_svg",
+    "to_tikz",
 ]

@@ -9,8 +9,9 @@ from typing import Any
 
 import networkx as nx
 
+from spnmkl.export.looks import GroupLook, NodeLook, Scene
 from spnmkl.export.packages import optional
-from spnmkl.export.scene import GroupLook, NodeLook, Scene, scene
+from spnmkl.export.scene import scene
 from spnmkl.structure import SPN, Path
 
 _OPTIONS = {

@@ -6,11 +6,15 @@ from collections.abc import Collection, Iterable, Mapping
 from math import sqrt
 from xml.etree import ElementTree as ET
 
+from spnmkl.export.looks import SHADOW, GroupLook, NodeLook, Scene, Text
 from spnmkl.export.packages import optional
-from spnmkl.export.scene import SHADOW, THEMES, GroupLook, NodeLook, Scene, Text, scene
+from spnmkl.export.scene import scene
+from spnmkl.export.themes import THEMES
 from spnmkl.structure import SPN, Path
 from spnmkl.structure.text import FONT_SIZE, one_line
 
+# What the PNG and PDF are made with draws a whole text in another font where one sign of it is missing.
+_COMPLETE = "'DejaVu Sans', 'Segoe UI', sans-serif"
 _FONTS = "'Source Sans Pro', 'Segoe UI', 'Helvetica Neue', Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
 _SVG = "http://www.w3.org/2000/svg"
 _MARGIN = 20.0
@@ -108,7 +112,7 @@ def to_png(
     vl_convert = optional("vl_convert", "vl-convert-python", "A PNG picture")
     table = scene(spn, closed=closed, beta=beta, path=highlight, theme=theme)
     area = table.size[0] * table.size[1]
-    return bytes(vl_convert.svg_to_png(_drawn(table), scale=min(scale, sqrt(_MOST_PIXELS / area))))
+    return bytes(vl_convert.svg_to_png(_drawn(table, _COMPLETE), scale=min(scale, sqrt(_MOST_PIXELS / area))))
 
 
 def to_pdf(
@@ -152,7 +156,8 @@ def to_pdf(
     b'%PDF'
     """
     vl_convert = optional("vl_convert", "vl-convert-python", "A PDF")
-    return bytes(vl_convert.svg_to_pdf(to_svg(spn, beta=beta, highlight=highlight, closed=closed, theme=theme)))
+    table = scene(spn, closed=closed, beta=beta, path=highlight, theme=theme)
+    return bytes(vl_convert.svg_to_pdf(_drawn(table, _COMPLETE)))
 
 
 def side_by_side(pictures: Mapping[str, str], columns: int = 2) -> str:
@@ -197,8 +202,8 @@ def side_by_side(pictures: Mapping[str, str], columns: int = 2) -> str:
     return ET.tostring(whole, encoding="unicode")
 
 
-def _drawn(table: Scene) -> str:
-    svg = _canvas(table)
+def _drawn(table: Scene, fonts: str = _FONTS) -> str:
+    svg = _canvas(table, fonts)
     for look in sorted(table.edges.values(), key=lambda look: look.chosen):
         line = _add(svg, "path", d=look.d, fill="none", stroke=look.color, stroke_width=look.width)
         if look.dashed:
@@ -215,7 +220,7 @@ def _drawn(table: Scene) -> str:
     return ET.tostring(svg, encoding="unicode")
 
 
-def _canvas(table: Scene) -> ET.Element:
+def _canvas(table: Scene, fonts: str) -> ET.Element:
     """An empty picture around all nodes and their texts."""
     x, y, width, height = (_short(value) for value in (*table.bounds[:2], *table.size))
     svg = ET.Element(
@@ -227,7 +232,7 @@ def _canvas(table: Scene) -> ET.Element:
             "height": height,
             "role": "img",
             "aria-label": "Sum-product network",
-            "font-family": _FONTS,
+            "font-family": fonts,
             "font-size": str(FONT_SIZE),
             "stroke-linecap": "round",
         },

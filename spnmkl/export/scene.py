@@ -5,16 +5,15 @@ The canvas of the app, SVG, PNG, PDF, the web page and TikZ draw what stands her
 
 from __future__ import annotations
 
-import json
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass, field
-from math import isfinite, sqrt
+from math import inf, isfinite, sqrt
 from typing import Any, Literal
 
-import numpy as np
-
-from spnmkl.circuit.program import compile_circuit
-from spnmkl.errors import ParameterError, StructureError
+from spnmkl.export.curves import curve
+from spnmkl.export.flows import lost, parts_of_largest, path_flows
+from spnmkl.export.looks import Edge, EdgeLook, GroupLook, NodeLook, Point, Scene, Text, bounds_of
+from spnmkl.export.themes import THEMES, Theme, find_theme, mixed
 from spnmkl.structure import SPN, Path
 from spnmkl.structure.groups import Group, Shown, find_groups, shown
 from spnmkl.structure.layout import (
@@ -27,11 +26,11 @@ from spnmkl.structure.layout import (
     group_width,
     leads_on_level,
     places,
+    unplaced,
 )
 from spnmkl.structure.nodes import Kind
 from spnmkl.structure.paths import drawn_path
 from spnmkl.structure.text import (
-    FONT_SIZE,
     KERNEL_LENGTH,
     WEIGHT_LENGTH,
     box_text,
@@ -39,284 +38,15 @@ from spnmkl.structure.text import (
     node_text,
     one_line,
     shortened,
-    text_width,
 )
 
-Edge = tuple[str, str]
-Point = tuple[float, float]
+__all__ = ["THEMES", "Scene", "fitting", "lost", "mixed", "path_flows", "scene"]
+
 SIGNS: dict[Kind, str] = {"sum": "+", "product": "×", "kernel": ""}
-MARGIN = 20.0
-SHADOW = 4.0  # a closed group is drawn as a stack
 
 # Beyond this a position is a slip of the hand, and nothing could be seen in a picture that holds it.
 _FARTHEST = 1e6
-_MOST_TRIES = 60
-
-
-@dataclass(frozen=True)
-class Theme:
-    """Colours; their contrasts are measured in the tests."""
-
-    background: str
-    text: str
-    muted: str
-    line: str
-    primary: str
-    error: str
-    chosen: str
-    faded: str
-    fill: Mapping[Kind, str]
-    border: Mapping[Kind, str]
-    ink: Mapping[Kind, str]
-    light: str
-    heavy: str
-
-    def to_dict(self) -> dict[str, str]:
-        """All colours by name, for the canvas."""
-        plain = {name: value for name, value in asdict(self).items() if isinstance(value, str)}
-        return plain | {
-            name + suffix: colour
-            for suffix, colours in (("", self.fill), ("_border", self.border), ("_ink", self.ink))
-            for name, colour in colours.items()
-        }
-
-
-THEMES = {
-    "light": Theme(
-        background="#ffffff",
-        text="#1f2430",
-        muted="#566070",
-        line="#7f8a99",
-        primary="#1d4ed8",
-        error="#c81e1e",
-        chosen="#7c3aed",
-        faded="#868f9c",
-        fill={"sum": "#eef4ff", "product": "#fff8eb", "kernel": "#f1fbf3"},
-        border={"sum": "#2563eb", "product": "#a16207", "kernel": "#15803d"},
-        ink={"sum": "#1d4ed8", "product": "#7c4a03", "kernel": "#14532d"},
-        light="#fff8eb",
-        heavy="#f5b638",
-    ),
-    "dark": Theme(
-        background="#0e1117",
-        text="#e6e8ec",
-        muted="#a6b0bd",
-        line="#7d8896",
-        primary="#7aa7ff",
-        error="#ff7272",
-        chosen="#c9a7ff",
-        faded="#77818f",
-        fill={"sum": "#15243c", "product": "#2e210d", "kernel": "#11271a"},
-        border={"sum": "#6ea8fe", "product": "#e5a93d", "kernel": "#5fbf7f"},
-        ink={"sum": "#cfe1ff", "product": "#ffdf9e", "kernel": "#c9f2d5"},
-        light="#2e210d",
-        heavy="#8f5a05",
-    ),
-}
-
-
-def find_theme(name: str) -> Theme:
-    """The colours of a theme.
-
-    Parameters
-    ----------
-    name : {"light", "dark"}
-        The theme.
-
-    Returns
-    -------
-    Theme
-        Its colours.
-
-    Raises
-    ------
-    ParameterError
-        There is no such theme.
-    """
-    if name not in THEMES:
-        raise ParameterError(f"The theme must be one of {', '.join(map(repr, THEMES))}; found {name!r}.")
-    return THEMES[name]
-
-
-@dataclass(frozen=True)
-class Text:
-    """A line of text; x and y lead from the middle of what it belongs to to the text's own middle or end."""
-
-    text: str
-    x: float
-    y: float
-    ink: str
-    anchor: Literal["start", "middle", "end"] = "start"
-    style: Literal["", "italic", "bold"] = ""
-    size: float = FONT_SIZE
-    halo: bool = True  # keeps an edge that passes behind from crossing the text out
-
-    def bounds(self, x: float, y: float) -> tuple[float, float, float, float]:
-        """Left, top, right, bottom, where the text belongs to something at (x, y)."""
-        wide = text_width(self.text, self.size)
-        left = x + self.x - {"start": 0.0, "middle": wide / 2, "end": wide}[self.anchor]
-        return left, y + self.y - self.size * 0.6, left + wide, y + self.y + self.size * 0.6
-
-
-@dataclass(frozen=True)
-class NodeLook:
-    """A node as it is drawn: a kernel as a box, a sum or product as a circle."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-    kind: Kind
-    sign: str
-    text: str
-    sub: str
-    weight: str
-    value: str
-    title: str
-    fill: str
-    border: str
-    ink: str
-    stroke: float
-    dashed: bool
-    error: bool
-    chosen: bool
-    selected: bool
-    texts: tuple[Text, ...]
-
-
-@dataclass(frozen=True)
-class GroupLook:
-    """A group of nodes: closed, it is drawn as a stack of boxes; opened, these are the bounds of what it holds."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-    closed: bool
-    parent: str
-    members: tuple[str, ...]
-    text: str
-    sub: str
-    value: str
-    title: str
-    fill: str
-    border: str
-    ink: str
-    stroke: float
-    dashed: bool
-    error: bool
-    chosen: bool
-    selected: bool
-    texts: tuple[Text, ...]
-
-
-@dataclass(frozen=True)
-class EdgeLook:
-    """A line from parent to child: a start, then three points for every cubic curve."""
-
-    points: tuple[Point, ...]
-    width: float
-    color: str
-    dashed: bool
-    title: str
-    chosen: bool
-
-    @property
-    def d(self) -> str:
-        """The line as SVG and the browser's Path2D have it."""
-        start, *rest = (f"{_short(x)} {_short(y)}" for x, y in self.points)
-        return f"M{start}" + "".join(f"C{' '.join(rest[k : k + 3])}" for k in range(0, len(rest), 3))
-
-
-@dataclass(frozen=True)
-class Scene:
-    """Everything that is drawn, in one table.
-
-    Attributes
-    ----------
-    nodes : dict from id to NodeLook
-        The visible nodes.
-    groups : dict from id to GroupLook
-        The groups, closed and opened, that no closed group hides.
-    edges : dict from (from, to) to EdgeLook
-        An end is the id of a group where the node is hidden in it.
-    theme : Theme
-        The colours.
-    bounds : tuple of float
-        Left, top, right and bottom of all that is drawn, with a margin.
-    """
-
-    nodes: dict[str, NodeLook]
-    groups: dict[str, GroupLook]
-    edges: dict[Edge, EdgeLook]
-    theme: Theme
-    bounds: tuple[float, float, float, float] = field(default=(0.0, 0.0, 0.0, 0.0))
-
-    @property
-    def size(self) -> tuple[float, float]:
-        """Width and height with a margin."""
-        left, top, right, bottom = self.bounds
-        return right - left, bottom - top
-
-    def text_px(self, width: float, height: float) -> float:
-        """The height of the smallest text when the whole is fitted into so many pixels.
-
-        Parameters
-        ----------
-        width, height : float
-            What there is.
-
-        Returns
-        -------
-        float
-            Pixels; nothing is drawn larger than it is.
-        """
-        sizes = [text.size for look in self.looks for text in look.texts]
-        return min([1.0, width / self.size[0], height / self.size[1]]) * min(sizes, default=FONT_SIZE)
-
-    @property
-    def looks(self) -> list[NodeLook | GroupLook]:
-        """The nodes and the closed groups."""
-        return [*self.nodes.values(), *(group for group in self.groups.values() if group.closed)]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The table as plain values, for the canvas.
-
-        Returns
-        -------
-        dict
-            ``nodes``, ``groups``, ``edges`` (by their ends as JSON.stringify writes them), ``colors``, ``bounds``.
-        """
-        return {
-            "nodes": {v: _plain(look) for v, look in self.nodes.items()},
-            "groups": {v: _plain(look) for v, look in self.groups.items()},
-            "edges": {
-                edge_name(edge): {
-                    "d": look.d,
-                    "width": round(look.width, 2),
-                    "color": look.color,
-                    "dashed": look.dashed,
-                    "title": look.title,
-                    "chosen": look.chosen,
-                }
-                for edge, look in self.edges.items()
-            },
-            "colors": self.theme.to_dict(),
-            "bounds": [round(value, 1) for value in self.bounds],
-        }
-
-
-def edge_name(edge: Edge) -> str:
-    """As JSON.stringify writes it."""
-    return json.dumps(edge, ensure_ascii=False, separators=(",", ":"))
-
-
-def _plain(look: NodeLook | GroupLook) -> dict[str, Any]:
-    named = {name: value for name, value in vars(look).items() if name not in ("width", "height", "texts", "members")}
-    if isinstance(look, GroupLook):
-        named["members"] = list(look.members)
-    named |= {"w": round(look.width, 1), "h": round(look.height, 1), "texts": [dict(vars(text)) for text in look.texts]}
-    return named
+_PATIENCE = 6  # groups that do not fit in, after which no other is tried
 
 
 def scene(
@@ -354,6 +84,14 @@ def scene(
     -------
     Scene
         The table.
+
+    Examples
+    --------
+    >>> from spnmkl import templates
+    >>> from spnmkl.export import scene
+    >>> table = scene(templates.figure1())
+    >>> table.nodes["k1"].text, table.nodes["p9"].weight
+    ('K₁ rbf', 'β₉')
     """
     return _Painter(spn, shown(spn, closed), beta, path, selected, faulty, find_theme(theme), shares).scene()
 
@@ -376,8 +114,18 @@ def fitting(spn: SPN, width: float, height: float, text_px: float = 11, opened: 
     -------
     frozenset of str
         Ids of groups; all that can be closed where even that is not enough.
+
+    Examples
+    --------
+    >>> from spnmkl import templates
+    >>> from spnmkl.export import fitting, scene
+    >>> views = {f"view {j}": [f"column {j}, {k}" for k in range(16)] for j in range(4)}
+    >>> spn = templates.grouped(views)
+    >>> closed = fitting(spn, 1000, 600)
+    >>> [group.text for group in scene(spn, closed=closed).groups.values() if group.closed]
+    ['16 × rbf · view 1', '16 × rbf · view 2', '16 × rbf · view 3']
     """
-    bare = spn._of({v: _unplaced(node) for v, node in spn._nodes.items()}, spn._children)
+    bare = unplaced(spn)
 
     def fits(closed: frozenset[str]) -> bool:
         return scene(bare, closed=closed).text_px(width, height) >= text_px
@@ -390,23 +138,21 @@ def fitting(spn: SPN, width: float, height: float, text_px: float = 11, opened: 
         return frozenset()
     if not fits(closed):
         return closed
-    for group in groups[:_MOST_TRIES]:
-        if group.id in closed and fits(closed - {group.id}):
-            closed -= {group.id}
+    failed = 0
+    for group in groups:
+        if group.id in closed and failed < _PATIENCE:
+            wider = closed - {group.id}
+            closed, failed = (wider, 0) if fits(wider) else (closed, failed + 1)
     return closed
-
-
-def _unplaced(node: Any) -> Any:
-    from dataclasses import replace
-
-    return replace(node, x=None, y=None)
 
 
 def positions(spn: SPN, view: Shown) -> dict[str, Point]:
     """Where the visible nodes and groups were put, or their arrangement where that is not known."""
     spots = {v: spot for v in spn.nodes if (spot := spn.position(v)) and max(map(abs, spot)) <= _FARTHEST}
+    crowd = Counter(spots.values())
     together = {
-        group.id: len({spots.get(v) for v in group.members}) == 1
+        group.id: {spots.get(v) for v in group.members} == {first := spots.get(group.members[0], (inf, inf))}
+        and crowd[first] == len(group.members)
         for group in (*view.closed.values(), *view.opened.values())
     }
     if len(spots) < len(spn.nodes) or any(together[id] != (id in view.closed) for id in together):
@@ -421,48 +167,6 @@ def marked(spn: SPN, path: Collection[str] | Path | None) -> tuple[set[str], set
         return set(nodes), set(edges)
     chosen = set(path or ())
     return chosen, {(v, child) for v in spn.nodes if v in chosen for child in spn.children(v) if child in chosen}
-
-
-def lost(spn: SPN, beta: Mapping[str, float]) -> set[str]:
-    """The nodes that no path of positive weight meets."""
-    # A product dies with any child, a sum with its last.
-    alive = {v: len(spn.children(v)) if spn.kind(v) == "sum" else 1 for v in spn.nodes}
-    dead = [v for v in spn.products if v in beta and not beta[v] > 0]
-    gone = set(dead)
-    for v in dead:
-        for parent in spn.parents(v):
-            alive[parent] -= 1
-            if alive[parent] <= 0 and parent not in gone:
-                gone.add(parent)
-                dead.append(parent)
-    reached = {root: None for root in spn.roots if root not in gone}
-    for v in (queue := list(reached)):
-        new = [child for child in spn.children(v) if child not in gone and child not in reached]
-        reached |= dict.fromkeys(new)
-        queue += new
-    return set(spn.nodes) - set(reached)
-
-
-def path_flows(spn: SPN, beta: Mapping[str, float]) -> dict[str, float]:
-    """Per product the weight of the paths through it, as a part of the weight of all; empty where none is known."""
-    try:
-        spn.check()
-        circuit = compile_circuit(spn)
-    except StructureError:
-        return {}
-    if not all(v in beta and isfinite(beta[v]) and beta[v] >= 0 for v in circuit.products):
-        return {}
-    flows = circuit.flows(circuit.weights(np.array([beta[v] for v in circuit.products])))
-    total = flows[circuit.operation_start[-2] :].sum()
-    # A path that meets a product in two places is counted twice, hence the bound.
-    through = np.minimum((circuit.X > 0).T @ flows / total, 1.0) if total > 0 else np.zeros(len(circuit.products))
-    return dict(zip(circuit.products, through.tolist(), strict=True))
-
-
-def mixed(light: str, heavy: str, share: float) -> str:
-    """A colour between two, as #rrggbb."""
-    parts = ((int(light[k : k + 2], 16), int(heavy[k : k + 2], 16)) for k in (1, 3, 5))
-    return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in parts)
 
 
 class _Painter:
@@ -481,13 +185,13 @@ class _Painter:
         self.selected, self.faulty = set(selected), set(faulty)
         self.chosen, self.chosen_edges = marked(spn, path)
         self.gone = lost(spn, beta) if beta is not None else set()
-        self.part = _parts_of_largest(spn, beta or {})
+        self.part = parts_of_largest(spn, beta or {})
         self.flow = shares if shares is not None else path_flows(spn, beta) if beta is not None else {}
+        self.fullest = max(self.flow.values(), default=0.0)
         self.spots = positions(spn, view)
-        grids = find_grids(spn, view)
-        self.columns = {v: grid.columns for v, grid in grids.items()}
-        in_columns = {v for columns in self.columns.values() for column in columns for v in column}
-        self.crowded = {child for v in in_columns for child in (v, *view.children[v])}
+        self.grids = find_grids(spn, view)
+        cells = {v for grids in self.grids.values() for grid in grids for column in grid.columns for v in column}
+        self.crowded = {child for v in cells for child in (v, *view.children[v])}
         self.largest = self._largest_radius()
 
     def scene(self) -> Scene:
@@ -496,7 +200,7 @@ class _Painter:
         boxes: dict[str, NodeLook | GroupLook] = {**nodes, **groups}
         groups |= {v: self._opened(group, boxes) for v, group in self.view.opened.items()}
         edges = self._edges(boxes)
-        return Scene(nodes, groups, edges, self.colours, _bounds(boxes.values()))
+        return Scene(nodes, groups, edges, self.colours, bounds_of(boxes.values()))
 
     def _largest_radius(self) -> float:
         """By weight as large as the products stand apart."""
@@ -578,8 +282,8 @@ class _Painter:
         text = shortened(text, WEIGHT_LENGTH)
         level = leads_on_level(self.spn, self.view, v)
         if level and abs(self.spots[self.view.children[v][0]][1] - self.spots[v][1]) < 1:
-            lines = [Text(text, radius + 5, -8.0, ink, style=style)] if text else []
-            return (*lines, *([Text(value, radius + 5, 9.0, self.colours.muted)] if value else []))
+            lines = [Text(text, radius + 5, -8.0, ink, style=style, halo=False)] if text else []
+            return (*lines, *([Text(value, radius + 5, 8.5, self.colours.muted, halo=False)] if value else []))
         whole = f"{text} = {value}" if text and value else text or value
         return (Text(whole, 0.0, -radius - 10, ink, "middle", style),) if whole else ()
 
@@ -593,7 +297,7 @@ class _Painter:
         heaviest = max((self.part[u] for u in group.members if u in self.part), default=None)
         fill = self.colours.fill["kernel"]
         if heaviest is not None:
-            fill = mixed(self.colours.light, self.colours.heavy, heaviest)
+            fill = mixed(self.colours.light, self.colours.heavy, 0.6 * heaviest)
         ink = self.colours.muted if faded else self.colours.ink["kernel" if heaviest is None else "product"]
         width = group_width(group)
         whole = f"{group.text}, {value}" if value else group.text
@@ -636,7 +340,7 @@ class _Painter:
         held = set(group.members)
         inner = [boxes[v] for v in group.members if v in boxes]
         inner += [boxes[v] for v, other in self.view.closed.items() if held.issuperset(other.entries)]
-        left, top, right, bottom = _bounds(inner, 4.0)
+        left, top, right, bottom = bounds_of(inner, 4.0)
         weights = self._weights(group)
         value = f"Σβ = {_number(sum(weights))}" if weights else ""
         faded = all(v in self.gone for v in group.members)
@@ -680,7 +384,7 @@ class _Painter:
         for v, children in self.view.children.items():
             lanes = self._lanes(v, boxes)
             for child in children:
-                points = _curve(boxes[v], boxes[child], lanes.get(child))
+                points = curve(boxes[v], boxes[child], lanes.get(child))
                 edges[v, child] = self._edge(v, child, points, (v, child) in chosen)
         return edges
 
@@ -689,22 +393,14 @@ class _Painter:
 
         For each child the x up to which the first curve leads, the height of its lane, the x where the lane ends.
         """
-        if v not in self.columns:
-            return {}
-        columns = self.columns[v]
-        lefts = [min(boxes[u].x - boxes[u].width / 2 for u in column) for column in columns]
         lanes: dict[str, tuple[float, float, float]] = {}
-        for k, column in enumerate(columns[1:], 1):
-            for u in column:
-                spread = 1.4 * (k - len(columns) / 2)
-                line = boxes[u].y + self._half_line(columns) + spread
+        for grid in self.grids.get(v, ()):
+            lefts = [min(boxes[u].x - boxes[u].width / 2 for u in column) for column in grid.columns]
+            for k, column in enumerate(grid.columns[1:], 1):
+                beside = 1.4 * (k - len(grid.columns) / 2)
                 if lefts[k] - lefts[0] > 60:
-                    lanes[u] = lefts[0] - 2, line, lefts[k] - 22
+                    lanes |= {u: (lefts[0] - 2, boxes[u].y + grid.line / 2 + beside, lefts[k] - 22) for u in column}
         return lanes
-
-    def _half_line(self, columns: tuple[tuple[str, ...], ...]) -> float:
-        first = [self.spots[v][1] for v in columns[0][:2]]
-        return abs(first[-1] - first[0]) / 2 if len(first) > 1 else 15.0
 
     def _edge(self, v: str, child: str, points: tuple[Point, ...], chosen: bool) -> EdgeLook:
         ends = [self._hidden(end) for end in (v, child)]
@@ -715,7 +411,9 @@ class _Painter:
             return EdgeLook(points, 3.0, self.colours.chosen, False, title, True)
         if faded:
             return EdgeLook(points, 1.2, self.colours.faded, True, title, False)
-        return EdgeLook(points, 1.5 if share is None else 1 + 4 * share, self.colours.line, False, title, False)
+        widest = 2.0 if v in self.grids else 4.0  # many lines run beside each other to columns
+        width = 1.5 if share is None else 1 + widest * share / (self.fullest or 1.0)
+        return EdgeLook(points, width, self.colours.line, False, title, False)
 
     def _hidden(self, v: str) -> tuple[str, ...]:
         group = self.view.closed.get(v)
@@ -728,12 +426,6 @@ class _Painter:
         return max((self.flow[u] for u in group.entries if u in self.flow), default=None)
 
 
-def _parts_of_largest(spn: SPN, beta: Mapping[str, float]) -> dict[str, float]:
-    known = {v: beta[v] for v in spn.products if v in beta and isfinite(beta[v])}
-    largest = max(known.values(), default=0.0)
-    return {v: max(0.0, weight) / largest if largest > 0 else 0.0 for v, weight in known.items()}
-
-
 def _warning(width: float, height: float, colours: Theme) -> Text:
     return Text("!", width / 2 - 2, -height / 2, colours.error, "middle", "bold", 16)
 
@@ -744,48 +436,3 @@ def _number(value: float) -> str:
 
 def _part_text(share: float) -> str:
     return f"{100 * share:.3g} % of the path weights"
-
-
-def _short(value: float) -> str:
-    return f"{value:.1f}".removesuffix(".0")
-
-
-def _curve(
-    start: NodeLook | GroupLook, end: NodeLook | GroupLook, lane: tuple[float, float, float] | None
-) -> tuple[Point, ...]:
-    """From the right of the parent to the left of the child; a child that is not to the right is met from above."""
-    first = start.x + start.width / 2, start.y
-    last = end.x - end.width / 2, end.y
-    if lane is not None and first[0] < lane[0]:
-        until, level, leave = lane
-        return (
-            first,
-            *_bent(first, (until, level)),
-            *_bent((until, level), (leave, level)),
-            *_bent((leave, level), last),
-        )
-    if last[0] - first[0] >= 8:
-        return first, *_bent(first, last)
-    side = 1 if end.y >= start.y else -1
-    first = start.x, start.y + side * start.height / 2
-    last = end.x, end.y - side * end.height / 2
-    half = (last[1] - first[1]) / 2
-    return first, (first[0], first[1] + half), (last[0], last[1] - half), last
-
-
-def _bent(start: Point, end: Point) -> tuple[Point, Point, Point]:
-    half = (end[0] - start[0]) / 2
-    return (start[0] + half, start[1]), (end[0] - half, end[1]), end
-
-
-def _bounds(looks: Iterable[NodeLook | GroupLook], margin: float = MARGIN) -> tuple[float, float, float, float]:
-    boxes: list[tuple[float, float, float, float]] = []
-    for look in looks:
-        wide, high = look.width / 2, look.height / 2
-        more = SHADOW if isinstance(look, GroupLook) else 0.0
-        boxes.append((look.x - wide, look.y - high, look.x + wide + more, look.y + high + more))
-        boxes += [text.bounds(look.x, look.y) for text in look.texts]
-    if not boxes:
-        return -margin, -margin, margin, margin
-    left, top, right, bottom = zip(*boxes, strict=True)
-    return min(left) - margin, min(top) - margin, max(right) + margin, max(bottom) + margin

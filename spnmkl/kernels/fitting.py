@@ -13,6 +13,7 @@ from spnmkl.kernels.matrices import check_computed
 from spnmkl.kernels.normalization import Statistics, normalize, normalize_cross
 from spnmkl.kernels.validation import DataColumns, check_spec, kernel_of
 from spnmkl.structure import SPN, KernelSpec
+from spnmkl.structure.text import leaf_name
 
 Params = dict[str, Any]
 Columns = tuple[int, ...] | None
@@ -293,7 +294,7 @@ def checked_specs(
     specs = {leaf: spn.spec(leaf) for leaf in (spn.kernels if leaves is None else leaves)}
     names: dict[KernelSpec, str] = {}
     for leaf, spec in specs.items():
-        names.setdefault(spec, kernel_of(spec, spn.label(leaf)))
+        names.setdefault(spec, kernel_of(spec, leaf_name(spn, leaf)))
     available = DataColumns.of(feature_names, X.shape[1])
     for spec, who in names.items():
         check_spec(spec, who, available)

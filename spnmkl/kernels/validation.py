@@ -10,6 +10,7 @@ from spnmkl.errors import KernelError
 from spnmkl.kernels import registry
 from spnmkl.kernels.normalization import NORMALIZATIONS
 from spnmkl.structure import SPN, Issue, KernelSpec
+from spnmkl.structure.text import leaf_name
 
 _COMPARED_NAMES = 500
 
@@ -89,7 +90,7 @@ def validate_kernels(
     return [
         Issue(code, "warning" if code == "needs_matrix" else "error", (leaf,), message)
         for leaf in spn.kernels
-        for code, message in _problems(spn.spec(leaf), kernel_of(spn.spec(leaf), spn.label(leaf)), columns)
+        for code, message in _problems(spn.spec(leaf), kernel_of(spn.spec(leaf), leaf_name(spn, leaf)), columns)
     ]
 
 

@@ -16,7 +16,7 @@ from spnmkl import charts
 from spnmkl.charts.files import AnyChart
 from spnmkl.data import Dataset, problems
 from spnmkl.errors import SPNMKLError
-from spnmkl.export import to_svg
+from spnmkl.export import fitting, to_svg
 from spnmkl.export.packages import optional
 from spnmkl.inspection import Carried
 from spnmkl.reporting.endings import SOLVER_NAMES, doubts, ending, methods, percent, pruning
@@ -29,6 +29,7 @@ from spnmkl.training.prepared import Prepared
 from spnmkl.training.train import Run
 from spnmkl.wording import counted, listed
 
+_PICTURE = (1000.0, 700.0)  # px
 MOST_WEIGHTS = 60
 MOST_PATHS = 20
 WIDTH = 800
@@ -82,7 +83,7 @@ def html_report(run: Run, prepared: Prepared, dataset: Dataset, shares: Carried 
         train=_tied(run.train_scores.sentence("training") + "."),
         pruned=_tied(pruning(run)),
         tiles=list(_tiles(run)),
-        picture=jinja2.utils.markupsafe.Markup(to_svg(run.spn, beta=solution.beta)),
+        picture=jinja2.utils.markupsafe.Markup(to_svg(run.spn, beta=solution.beta, closed=fitting(run.spn, *_PICTURE))),
         formula=run.spn.formula(latex=False),
         weights=_weights(run, prepared, shares),
         paths=_paths(run, prepared, shares),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from spnmkl.errors import StructureError
 from spnmkl.structure.nodes import Children, FreshIds, Node, Nodes, unlabelled
-from spnmkl.structure.validation import insert_products
+from spnmkl.structure.repair import Room, insert_products
 
 if TYPE_CHECKING:
     from spnmkl.structure.graph import SPN
@@ -32,7 +32,7 @@ def embed(outer: SPN, leaf: str, inner: SPN) -> tuple[Nodes, Children]:
     if inner.kind(inner.root) == "sum":
         for parent in outer.parents(leaf):
             if outer.kind(parent) == "sum":
-                insert_products(nodes, children, parent, fresh)
+                insert_products(nodes, children, parent, Room(nodes))
     return nodes, children
 
 

@@ -12,7 +12,7 @@ from spnmkl.structure.text import LOWERED, SMALL, one_line
 if TYPE_CHECKING:
     from spnmkl.structure.graph import SPN
 
-_LATEX_SPECIAL = {
+LATEX_SPECIAL = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
@@ -44,7 +44,7 @@ def plain_symbol(kind: Kind, name: str) -> str:
 
 def latex_symbol(kind: Kind, name: str) -> str:
     letter = r"\beta" if kind == "product" else "K"
-    escaped = "".join(_LATEX_SPECIAL.get(c, c) for c in name)
+    escaped = "".join(LATEX_SPECIAL.get(c, c) for c in name)
     if _written_out(kind, name):
         return r"\text{" + escaped + "}"
     index = _number(kind, name) or r"\text{" + escaped + "}"

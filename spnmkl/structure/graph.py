@@ -22,10 +22,10 @@ from spnmkl.structure.nodes import (
     Nodes,
     as_number,
     describe,
-    name_list,
     read_expression,
 )
 from spnmkl.structure.paths import Path, count_layers, count_paths, iterate_paths
+from spnmkl.structure.repair import repair
 from spnmkl.structure.serialization import (
     read_dict,
     read_json,
@@ -36,7 +36,8 @@ from spnmkl.structure.serialization import (
     write_networkx,
     write_node,
 )
-from spnmkl.structure.validation import Issue, find_issues, repair
+from spnmkl.structure.text import name_nodes
+from spnmkl.structure.validation import Issue, find_issues
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -355,7 +356,7 @@ class SPN:
     def root(self) -> str:
         """The one node without a parent."""
         if len(self.roots) != 1:
-            found = f"{len(self.roots):,}: {name_list(self.roots)}" if self.roots else "none"
+            found = f"{len(self.roots):,}: {name_nodes(self, self.roots)}" if self.roots else "none"
             raise StructureError(f"A structure needs exactly one root (a node without a parent); found {found}.")
         return self.roots[0]
 
@@ -417,12 +418,12 @@ class SPN:
             raise StructureError(errors[0].message + more)
 
     def repaired(self) -> SPN:
-        """Apply every repair that `validate` offers.
+        """Apply the repairs that `validate` offers; it offers them where they leave a valid drawing.
 
         Returns
         -------
         SPN
-            The drawing without what could be mended.
+            The repaired drawing, or the drawing itself.
         """
         return self._of(*repair(self))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from spnmkl.structure.text import kernel_settings, kernel_subject, one_line, shortened
@@ -47,6 +48,7 @@ class Shown:
     inside: Mapping[str, str]  # hidden node → its group
 
 
+@lru_cache(maxsize=32)
 def find_groups(spn: SPN) -> tuple[Group, ...]:
     """Every part of the drawing that can be closed, those that hold others before them.
 
@@ -201,6 +203,9 @@ def _subtrees(tops: list[str], under: Mapping[str, list[str]]) -> dict[str, tupl
 class _Finder:
     def __init__(self, spn: SPN, below: Mapping[str, tuple[str, ...]]) -> None:
         self.spn, self.below = spn, below
+        # Said once: groups nest, and a kernel may lie in hundreds.
+        self.kernel = {v: one_line(spn.spec(v).kernel) for v in spn.kernels}
+        self.setting = {v: kernel_settings(spn.spec(v)) for v in spn.kernels}
 
     def at(self, v: str) -> Iterator[Group]:
         """The groups whose first part is this sum: all below it, then the runs among its children."""
@@ -209,7 +214,7 @@ class _Finder:
         above = self.spn.parents(v)
         whole = False
         if len(above) == 1 and above[0] in self.below and above[0] != v:
-            kernels = [u for u in self.below[v] if self.spn.kind(u) == "kernel"]
+            kernels = [u for u in self.below[v] if u in self.kernel]
             whole = len(kernels) >= FEWEST_IN_BRANCH
             if whole:
                 name = next((one_line(self.spn.label(u)) for u in (above[0], v) if self.spn.label(u) != u), "")
@@ -252,40 +257,40 @@ class _Finder:
         members = tuple(v for entry in entries for v in self.below[entry])
         direct = len(entries) == 1 and self.spn.kind(entries[0]) == "sum"
         if kernels is None:
-            kernels = [v for v in members if self.spn.kind(v) == "kernel"]
+            kernels = [v for v in members if v in self.kernel]
         text = self._count(entries, kernels, direct) + (f" · {shortened(name, 22)}" if name else "")
         id = f"g:{stem}{entries[0]}"
         while id in self.spn._nodes:
             id = "g" + id
-        return Group(id, parent, tuple(entries), members, text, self._about(entries, kernels, direct, name))
+        return Group(id, parent, tuple(entries), members, text, self._about(entries, kernels, direct))
 
     def _count(self, entries: list[str], kernels: list[str], direct: bool) -> str:
-        names = {self.spn.spec(v).kernel for v in kernels}
+        names = {self.kernel[v] for v in kernels}
         alone = direct or all(len(self.spn.children(v)) == 1 for v in entries)
         if len(names) == 1 and alone and (direct or len(kernels) == len(entries)):
-            return f"{len(kernels)} × {shortened(one_line(names.pop()), 16)}"
+            return f"{len(kernels)} × {shortened(names.pop(), 16)}"
         if direct:
             return f"{len(kernels)} kernels"
         flat = all(self.spn.kind(u) == "kernel" for v in entries for u in self.spn.children(v))
         return f"{len(entries)} {'products' if flat else 'branches'}"
 
-    def _about(self, entries: list[str], kernels: list[str], direct: bool, name: str) -> str:
-        settings = {kernel_settings(self.spn.spec(v)) for v in kernels}
+    def _about(self, entries: list[str], kernels: list[str], direct: bool) -> str:
+        settings = {self.setting[v] for v in kernels}
         common = shortened(settings.pop(), 20) if len(settings) == 1 else ""
         if direct and (kinds := self._kinds(kernels)):
             return kinds
-        leaves = kernels if len(kernels) == len(entries) or direct else []
-        names = [kernel_subject(self.spn, v) for v in leaves] or [one_line(self.spn.label(v)) for v in entries]
-        ends = [shortened(n, _ENDS) for n in (names[0], names[-1]) if n]
-        span = " … ".join(dict.fromkeys(ends)) if len(ends) == 2 else ""
+        if kernels and (direct or len(kernels) == len(entries)):
+            ends = [kernel_subject(self.spn, v) for v in (kernels[0], kernels[-1])]
+        else:
+            ends = [one_line(self.spn.label(v)) for v in (entries[0], entries[-1])]
+        span = " … ".join(dict.fromkeys(shortened(end, _ENDS) for end in ends)) if all(ends) else ""
         return ", ".join(part for part in (span, common) if part)
 
     def _kinds(self, kernels: list[str]) -> str:
         """How many of which kernel, where there are several."""
         counts: dict[str, int] = {}
         for v in kernels:
-            kernel = one_line(self.spn.spec(v).kernel)
-            counts[kernel] = counts.get(kernel, 0) + 1
+            counts[self.kernel[v]] = counts.get(self.kernel[v], 0) + 1
         if not 1 < len(counts) <= 3:
             return ""
         return ", ".join(f"{count} {kernel}" for kernel, count in counts.items())

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterable, Mapping
-from itertools import accumulate, pairwise
-from random import Random
+from collections.abc import Container, Iterable, Mapping
+from itertools import accumulate, groupby, pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
 from spnmkl.structure.groups import Group, Shown, shown
+from spnmkl.structure.layers import Extents, Item, in_layers
 from spnmkl.structure.text import (
     FONT_SIZE,
     KERNEL_LENGTH,
@@ -31,6 +30,7 @@ LINE = 30.0
 BOX_HEIGHT = 24.0
 GROUP_HEIGHT = 38.0
 TALLEST_COLUMN = 660.0  # what stands below one sum is set in columns of at most this height
+_MOST_STRETCHES = 6
 _NARROWEST, _WIDEST, _STEP = 150.0, 262.0, 16.0
 _ABOVE = FONT_SIZE + 6.0  # what a text above a circle takes
 _GROUP_LINE = GROUP_HEIGHT + 8.0
@@ -39,19 +39,7 @@ _BETWEEN_COLUMNS = 30.0
 _BETWEEN_BRANCHES = 8.0
 _BETWEEN_PARTS = 40.0
 
-# An edge that runs through other layers is a chain of these: the child it leads to and the layer it passes.
-Bend: TypeAlias = tuple[str, int]
-Item: TypeAlias = str | Bend
-Extents: TypeAlias = Mapping[Item, tuple[float, float]]
-Links: TypeAlias = dict[Item, list[Item]]
 Spots: TypeAlias = dict[str, tuple[float, float]]
-
-_BEND_EXTENT = (4.0, 4.0)
-_SWEEPS = 24
-_PATIENCE = 4
-_TRIES = 12
-# The numbers of edges up to which a drawing gets several tries, has its crossings counted, gets all sweeps.
-_SMALL, _LARGE, _HUGE = 1_000, 10_000, 100_000
 
 
 def arranged(spn: SPN, closed: Iterable[str] = ()) -> SPN:
@@ -133,39 +121,61 @@ class Grid:
         return max(map(len, self.columns)) * self.line
 
 
-def find_grids(spn: SPN, view: Shown) -> dict[str, Grid]:
-    """The sums below which too much stands for one column."""
-    return {v: grid for v in view.children if len(view.children[v]) > 6 and (grid := _grid(spn, view, v))}
+def find_grids(spn: SPN, view: Shown) -> dict[str, tuple[Grid, ...]]:
+    """The sums below which too much stands for one column: one grid for each stretch of lines, or of groups."""
+    cells = {v: _cells_of(spn, view, v) for v, below in view.children.items() if len(below) > 6}
+    whole = sum(_cell_line(spn, view, v) or 0.0 for v in view.children if not view.children[v])
+    return {v: grids for v, lines in cells.items() if (grids := _grids(view, lines, whole))}
 
 
-def _grid(spn: SPN, view: Shown, v: str) -> Grid | None:
-    cells: list[str] = []
-    tall = False
-    for child in view.children[v]:
-        if view.parents[child] != (v,):
-            continue
-        box = child if not view.children[child] else None
-        if leads_on_level(spn, view, child):
-            box = view.children[child][0]
-        if box is not None:
-            cells.append(child)
-            tall = tall or box in view.closed
-    line = _GROUP_LINE if tall else LINE
-    if len(cells) * line <= TALLEST_COLUMN:
-        return None
-    n_columns = math.ceil(len(cells) * line / TALLEST_COLUMN)
+def _cells_of(spn: SPN, view: Shown, v: str) -> dict[str, float]:
+    return {u: line for u in view.children[v] if view.parents[u] == (v,) and (line := _cell_line(spn, view, u))}
+
+
+def _grids(view: Shown, cells: Mapping[str, float], whole: float) -> tuple[Grid, ...]:
+    height = sum(cells.values())
+    tallest = TALLEST_COLUMN
+    if not view.closed.keys().isdisjoint(cells):
+        # A part of a long run was opened: leave the other branches of the drawing their share of the screen.
+        tallest = max(tallest / 2, tallest * height / max(whole, tallest))
+    if height <= tallest:
+        return ()
+    stretches = [list(same) for _, same in groupby(cells, cells.__getitem__)]
+    if len(stretches) > _MOST_STRETCHES:
+        stretches = [list(cells)]
+    lines = [max(cells[u] for u in same) for same in stretches]
+
+    def tall(n_columns: int) -> float:
+        rows = sum(math.ceil(len(same) / n_columns) * line for same, line in zip(stretches, lines, strict=True))
+        return rows + _BETWEEN_BRANCHES * (len(stretches) - 1)
+
     # A screen is wide: many columns are better a little higher than it than far wider.
-    n_columns = min(n_columns, max(4, math.ceil(math.sqrt(len(cells) * line / 130))))
+    most = max(4, math.ceil(math.sqrt(height / 130)))
+    n_columns = next((n for n in range(2, most) if tall(n) <= tallest), most)
+    return tuple(Grid(_columns(same, n_columns), line) for same, line in zip(stretches, lines, strict=True))
+
+
+def _cell_line(spn: SPN, view: Shown, v: str) -> float | None:
+    """The height of a box, or of a circle with a box on its line; None for what is neither."""
+    if leads_on_level(spn, view, v):
+        (v,) = view.children[v]
+    elif view.children[v]:
+        return None
+    return _GROUP_LINE if v in view.closed else LINE
+
+
+def _columns(cells: list[str], n_columns: int) -> tuple[tuple[str, ...], ...]:
+    """Columns of about one length, in order."""
+    n_columns = min(n_columns, len(cells))
     ends = [math.ceil(len(cells) * k / n_columns) for k in range(n_columns + 1)]
-    return Grid(tuple(tuple(cells[a:b]) for a, b in pairwise(ends)), line)
+    return tuple(tuple(cells[a:b]) for a, b in pairwise(ends))
 
 
 class _Sizes:
     """How much room everything visible takes."""
 
-    def __init__(self, spn: SPN, view: Shown, grids: Mapping[str, Grid]) -> None:
+    def __init__(self, spn: SPN, view: Shown) -> None:
         self.spn, self.view = spn, view
-        self.in_grid = {v for grid in grids.values() for column in grid.columns for v in column}
 
     def radius(self, v: str) -> float:
         return SUM_RADIUS if self.spn.kind(v) == "sum" else PRODUCT_RADIUS
@@ -203,10 +213,11 @@ class _Sizes:
 def _places(spn: SPN, view: Shown) -> Spots:
     if not view.children:
         return {}
-    grids = find_grids(spn, view)
-    sizes = _Sizes(spn, view, grids)
+    sizes = _Sizes(spn, view)
     below = _acyclic(view)
-    blocks = {f"\0{v}": grid for v, grid in grids.items()}
+    blocks = {
+        _free(f"\0{k}{v}", below): grid for v, grids in find_grids(spn, view).items() for k, grid in enumerate(grids)
+    }
     below = _with_blocks(below, blocks)
     extents: dict[Item, tuple[float, float]] = {
         v: (blocks[v].height / 2,) * 2 if v in blocks else sizes.extent(v) for v in below
@@ -215,8 +226,8 @@ def _places(spn: SPN, view: Shown) -> Spots:
     spots: Spots = {}
     bottom = 0.0
     for part in _parts(below):
-        tree = sum(len(below[v]) for v in part) == len(part) - 1
-        y = _in_bands(part, below, extents) if tree else _in_layers(part, below, layer, extents)
+        tree = _is_tree(part, below)
+        y = _in_bands(part, below, extents) if tree else in_layers(part, below, layer, extents)
         x = _across(part, below, layer, y, sizes, blocks, tree)
         top = min(y[v] - extents[v][0] for v in part)
         for v in part:
@@ -227,6 +238,15 @@ def _places(spn: SPN, view: Shown) -> Spots:
             )
         bottom += max(y[v] + extents[v][1] for v in part) - top + _BETWEEN_PARTS
     return _centred({v: spots[v] for v in view.children})
+
+
+def _free(name: str, taken: Container[str]) -> str:
+    return _free(f"\0{name}", taken) if name in taken else name
+
+
+def _is_tree(part: list[str], below: Mapping[str, list[str]]) -> bool:
+    children = [child for v in part for child in below[v]]
+    return len(set(children)) == len(children) == len(part) - 1
 
 
 def _centred(spots: Spots) -> Spots:
@@ -242,6 +262,11 @@ def _with_blocks(below: Mapping[str, list[str]], blocks: Mapping[str, Grid]) -> 
     hidden = {u for cell in held for u in (cell, *below[cell])}
     kept = {v: list(dict.fromkeys(held.get(u, u) for u in us)) for v, us in below.items() if v not in hidden}
     return kept | {block: [] for block in blocks}
+
+
+def _grid_width(grid: Grid, sizes: _Sizes) -> float:
+    spots = _cells(grid, 0.0, 0.0, sizes)
+    return max(x + (sizes.box(v) / 2 if sizes.is_box(v) else PRODUCT_RADIUS) for v, (x, _) in spots.items())
 
 
 def _cells(grid: Grid, x: float, y: float, sizes: _Sizes) -> Spots:
@@ -315,8 +340,9 @@ def _across(
     for v in part:
         k = layer[v] - first
         if v in blocks:
+            wide[k] = wide[k] if tree else max(wide[k], _grid_width(blocks[v], sizes) - PRODUCT_RADIUS)
             continue
-        if not tree:
+        if not tree or (below[v] and sizes.is_box(v)):
             wide[k] = max(wide[k], sizes.width(v) - PRODUCT_RADIUS)
         if len(below[v]) == 1 and leads_on_level(sizes.spn, sizes.view, v):
             gap[k] = max(gap[k], sizes.lead(v) + PRODUCT_RADIUS)
@@ -393,179 +419,3 @@ def _parts(below: Mapping[str, list[str]]) -> list[list[str]]:
                 part += new
             parts.append(part)
     return sorted(parts, key=len, reverse=True)
-
-
-def _in_layers(
-    part: list[str], below: Mapping[str, list[str]], layer: Mapping[str, int], extents: Extents
-) -> dict[str, float]:
-    """Nodes that are shared make layers with crossings: as few as can be, then the edges short."""
-    down = _bent(part, below, layer)
-    up: Links = {v: [] for v in down}
-    for v, children in down.items():
-        for child in children:
-            up[child].append(v)
-    rows = _untangled(_first_rows(down, up, layer), down, up)
-    placed = _relaxed(rows, down, up, extents)
-    return {v: placed[v] for v in part}
-
-
-def _bent(part: list[str], below: Mapping[str, list[str]], layer: Mapping[str, int]) -> Links:
-    """The edges of a part, each from one layer to the next; the long edges to one child share their bends."""
-    down: Links = {v: [] for v in part}
-    most = 4 * len(part) + 1000
-    for v in part:
-        for child in below[v]:
-            if layer[child] - layer[v] > 1 and len(down) + layer[child] - layer[v] > most:
-                continue  # drawn all the same, but too long to count among the crossings
-            chain: list[Item] = [*((child, between) for between in range(layer[v] + 1, layer[child])), child]
-            down[v].append(chain[0])
-            down |= {start: [end] for start, end in pairwise(chain)}
-    return down
-
-
-def _edges(links: Links) -> int:
-    return sum(map(len, links.values()))
-
-
-def _layer_of(item: Item, layer: Mapping[str, int]) -> int:
-    return layer[item] if isinstance(item, str) else item[1]
-
-
-def _first_rows(down: Links, up: Links, layer: Mapping[str, int]) -> list[list[Item]]:
-    """The layers in the order of a walk through the drawing: a tree has no crossing in it."""
-    rows: dict[int, list[Item]] = {}
-    seen: set[Item] = set()
-    stack = [v for v in reversed(down) if not up[v]]
-    while stack:
-        v = stack.pop()
-        if v not in seen:
-            seen.add(v)
-            rows.setdefault(_layer_of(v, layer), []).append(v)
-            stack.extend(reversed(down[v]))
-    return [rows[k] for k in sorted(rows)]
-
-
-def _untangled(rows: list[list[Item]], down: Links, up: Links) -> list[list[Item]]:
-    """The order with the fewest crossings of a few tries; a small drawing can afford more of them."""
-    edges = _edges(down)
-    if edges > _LARGE:
-        return _swept(_swept(rows, up)[::-1], down)[::-1]
-    chance = Random(0)
-    tries = [rows, *([chance.sample(row, len(row)) for row in rows] for _ in range(min(_TRIES, _SMALL // edges)))]
-    best, fewest = rows, _crossings(rows, down)
-    for start in tries:
-        if fewest == 0:
-            break
-        order = _switched(_balanced(start, down, up), down, up)
-        crossings = _crossings(order, down)
-        if crossings < fewest:
-            best, fewest = order, crossings
-    return best
-
-
-def _balanced(rows: list[list[Item]], down: Links, up: Links) -> list[list[Item]]:
-    """Sweep down and up, each node to the mean place of its neighbours, and keep the best order seen."""
-    best, fewest, stale = rows, _crossings(rows, down), 0
-    for sweep in range(_SWEEPS):
-        rows = _swept(rows, up) if sweep % 2 == 0 else _swept(rows[::-1], down)[::-1]
-        crossings = _crossings(rows, down)
-        stale = 0 if crossings < fewest else stale + 1
-        if crossings < fewest:
-            best, fewest = rows, crossings
-        if fewest == 0 or stale == _PATIENCE:
-            break
-    return best
-
-
-def _switched(rows: list[list[Item]], down: Links, up: Links) -> list[list[Item]]:
-    """Exchange neighbours as long as that saves a crossing."""
-    rows = [list(row) for row in rows]
-    place = {v: k for row in rows for k, v in enumerate(row)}
-    for _ in range(_SWEEPS):
-        switched = False
-        for row in rows:
-            ends = {v: [sorted(place[u] for u in near[v]) for near in (up, down)] for v in row}
-            for k in range(len(row) - 1):
-                a, b = row[k], row[k + 1]
-                if _crossed(ends[a], ends[b]) > _crossed(ends[b], ends[a]):
-                    row[k], row[k + 1] = b, a
-                    switched = True
-            place |= {v: k for k, v in enumerate(row)}
-        if not switched:
-            break
-    return rows
-
-
-def _crossed(left: list[list[int]], right: list[list[int]]) -> int:
-    """The crossings between the edges of two neighbours: above and below them."""
-    return sum(bisect_left(theirs, end) for own, theirs in zip(left, right, strict=True) for end in own)
-
-
-def _swept(rows: list[list[Item]], near: Links) -> list[list[Item]]:
-    done = [rows[0]]
-    for row in rows[1:]:
-        place = {v: float(k) for k, v in enumerate(done[-1])}
-        mean = {v: sum(place[u] for u in near[v]) / len(near[v]) if near[v] else float(k) for k, v in enumerate(row)}
-        done.append(sorted(row, key=mean.__getitem__))
-    return done
-
-
-def _crossings(rows: list[list[Item]], down: Links) -> int:
-    total = 0
-    for upper, lower in pairwise(rows):
-        place = {v: k for k, v in enumerate(lower)}
-        ends: list[int] = []
-        for v in upper:
-            own = sorted(place[child] for child in down[v])
-            total += sum(len(ends) - bisect_right(ends, end) for end in own)
-            for end in own:
-                insort(ends, end)
-    return total
-
-
-def _relaxed(rows: list[list[Item]], down: Links, up: Links, extents: Extents) -> dict[Item, float]:
-    """Shorten the edges layer by layer, in the given order: each layer is one least-squares problem."""
-    x: dict[Item, float] = {}
-    gaps: list[list[float]] = []
-    for row in rows:
-        reach = [extents.get(v, _BEND_EXTENT) for v in row]
-        gaps.append([0.0, *(a[1] + b[0] for a, b in pairwise(reach))])
-        offsets = list(accumulate(gaps[-1]))
-        x |= {v: offset - offsets[-1] / 2 for v, offset in zip(row, offsets, strict=True)}
-    pulls = {v: _pulls(v, down, up) for row in rows for v in row}
-    for sweep in range(_SWEEPS if _edges(down) <= _HUGE else 2):
-        for row, gap in zip(rows, gaps, strict=True) if sweep % 2 else zip(rows[::-1], gaps[::-1], strict=True):
-            wanted = [_mean(x, pulls[v]) if pulls[v] else (x[v], 1e-6) for v in row]
-            x |= dict(zip(row, _separated(wanted, gap), strict=True))
-    return x
-
-
-def _pulls(v: Item, down: Links, up: Links) -> list[tuple[Item, float]]:
-    """The neighbours of a node with their force."""
-    lower = [(u, _force(len(down[v]), len(up[u]))) for u in down[v]]
-    return lower + [(u, _force(len(down[u]), len(up[v]))) for u in up[v]]
-
-
-def _force(children: int, parents: int) -> float:
-    """One of many draws less than an only child, which should stand right below its parent."""
-    return 3.0 if children == parents == 1 else 1 / max(children, parents)
-
-
-def _mean(x: Mapping[Item, float], pulls: list[tuple[Item, float]]) -> tuple[float, float]:
-    force = sum(w for _, w in pulls)
-    return sum(x[u] * w for u, w in pulls) / force, force
-
-
-def _separated(wanted: list[tuple[float, float]], gaps: list[float]) -> list[float]:
-    """The places nearest to the wanted ones (each with its weight) that keep the gaps: pool adjacent violators."""
-    blocks: list[tuple[float, float, int]] = []
-    offsets = list(accumulate(gaps))
-    for (place, force), offset in zip(wanted, offsets, strict=True):
-        mean, weight, count = place - offset, force, 1
-        while blocks and blocks[-1][0] > mean:
-            before, its_weight, members = blocks.pop()
-            mean = (before * its_weight + mean * weight) / (its_weight + weight)
-            weight, count = weight + its_weight, count + members
-        blocks.append((mean, weight, count))
-    means = (mean for mean, _, count in blocks for _ in range(count))
-    return [mean + offset for mean, offset in zip(means, offsets, strict=True)]

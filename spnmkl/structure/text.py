@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 FONT_SIZE = 13
 KERNEL_LENGTH = 30
 WEIGHT_LENGTH = 18
+_NAME_LENGTH = 40
 
 _SYMBOLS = {"gamma": "γ", "sigma": "σ", "alpha": "α", "degree": "d", "coef0": "c"}
 SMALL = "₀₁₂₃₄₅₆₇₈₉⁰¹²³⁴⁵⁶⁷⁸⁹⁄"
@@ -108,7 +110,57 @@ def node_text(spn: SPN, id: str) -> str:
         if spec.kernel == "precomputed" or not _is_number(spn.names[id]):
             return kernel_text(spec, label)
         return f"{spn.names[id]} {kernel_text(spec, None if label == id else label)}"
-    return "" if label == id or any(spn.label(parent) == label for parent in spn.parents(id)) else one_line(label)
+    return "" if any(spn.label(parent) == label for parent in spn.parents(id)) else sum_name(spn, id)
+
+
+def sum_name(spn: SPN, id: str) -> str:
+    """The label of a sum, or its id if a person chose it; s1, s2, … say nothing."""
+    label = spn.label(id)
+    return "" if label == id and re.fullmatch("s[0-9]+", id) else one_line(label)
+
+
+def leaf_name(spn: SPN, id: str) -> str:
+    """What tells a kernel from others: its label, or its symbol in the drawing."""
+    return spn.names[id] if spn.label(id) == id and _is_number(spn.names[id]) else spn.label(id)
+
+
+def called(spn: SPN, id: str) -> str:
+    """What messages call a node: what the drawing shows of it, or where it stands."""
+    kind = spn.kind(id)
+    if kind == "product":
+        return f"the product {short_name(spn, id)}"
+    if kind == "kernel":
+        return f"the kernel {short_name(spn, id)}"
+    return short_name(spn, id)
+
+
+def short_name(spn: SPN, id: str) -> str:
+    """The same without its kind: β₃, 'rbf · mean', the sum 'image', the sum below β₃."""
+    kind = spn.kind(id)
+    if kind == "product":
+        return shortened(spn.names[id], _NAME_LENGTH)
+    if kind == "kernel":
+        return f"'{shortened(box_text(spn, id), _NAME_LENGTH)}'"
+    if name := sum_name(spn, id):
+        return f"the sum '{shortened(name, _NAME_LENGTH)}'"
+    below, above = spn.children(id)[:3], spn.parents(id)
+    inner = [spn.names[v] for v in below if spn.kind(v) == "product"]
+    of = f" of {', '.join(shortened(name, _NAME_LENGTH) for name in inner)}" if inner else ""
+    if not above:
+        others = sum(spn.kind(root) == "sum" for root in spn.roots[:9]) - 1
+        return f"the sum{of}" if others else "the top sum"
+    parent = above[0]
+    if spn.kind(parent) == "sum":
+        return f"the sum{of or ' below another sum'}"
+    alike = sum(spn.kind(v) == "sum" for v in spn.children(parent)[:9])
+    return f"the sum{of if alike > 1 else ''} below {short_name(spn, parent)}"
+
+
+def name_nodes(spn: SPN, ids: Iterable[str], separator: str = ", ", limit: int = 5) -> str:
+    """The first few nodes for a message, as the drawing shows them."""
+    ids = list(ids)
+    more = f" and {len(ids) - limit:,} more" if len(ids) > limit else ""
+    return separator.join(short_name(spn, v) for v in ids[:limit]) + more
 
 
 def _is_number(symbol: str) -> bool:

@@ -1,13 +1,13 @@
-"""What is wrong with a drawing, in plain words, and the repairs that have only one sensible form."""
+"""What is wrong with a drawing, in plain words, and which repairs have only one sensible form."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from spnmkl.structure.nodes import PREFIX, Children, FreshIds, Node, Nodes, name_list
+from spnmkl.structure.text import called, name_nodes, short_name
 
 if TYPE_CHECKING:
     from spnmkl.structure.graph import SPN
@@ -52,11 +52,14 @@ def _error(code: str, nodes: Iterable[str], message: str, repair: str | None = N
 
 
 def find_issues(spn: SPN) -> list[Issue]:
-    """Every error and warning, the most fundamental first."""
+    """Every error and warning, the most fundamental first. Repairs are offered where they leave a valid drawing."""
     if not spn.nodes:
         return [_error("empty", (), "The structure is empty; draw at least one product over one kernel.")]
     checks = (_size, _cycle, _roots, _unreachable, _childless, _kernel_children, _sum_children, _p, _features)
     issues = [issue for check in checks for issue in check(spn)]
+    larger = len(spn.nodes) + len(issues) + len(spn.roots) + 1
+    if any(issue.repair is None for issue in issues) or larger > MAX_NODES:
+        issues = [replace(issue, repair=None) for issue in issues]
     return issues + [issue for check in (_single, _chained, _twins) for issue in check(spn)]
 
 
@@ -84,9 +87,9 @@ def _cycle(spn: SPN) -> Iterator[Issue]:
     yield _error(
         "cycle",
         cycle,
-        f"The nodes {name_list([*cycle, cycle[0]], ' → ')} form a cycle; remove one of its edges."
+        f"There is a cycle, {name_nodes(spn, [*cycle, cycle[0]], ' → ')}; remove one of its edges."
         if len(cycle) > 1
-        else f"The node {cycle[0]!r} is its own child; remove that edge.",
+        else f"{_opening(called(spn, cycle[0]))} is its own child; remove that edge.",
     )
 
 
@@ -98,29 +101,62 @@ def _roots(spn: SPN) -> Iterator[Issue]:
         yield _error(
             "several_roots",
             roots,
-            f"The structure has {len(roots):,} roots, {name_list(roots)}; only one node may have no parent.",
+            f"The structure has {len(roots):,} roots, {name_nodes(spn, roots)}; only one node may have no parent.",
             _joining(spn),
         )
     elif spn.kind(roots[0]) == "kernel":
         yield _error(
             "root_is_kernel",
             roots,
-            f"The root {roots[0]!r} is a kernel; the root must be a sum or a product.",
-            f"put a product above {roots[0]!r}",
+            f"The root is {called(spn, roots[0])}; the root must be a sum or a product.",
+            f"put a product above {short_name(spn, roots[0])}",
         )
 
 
+def _opening(words: str) -> str:
+    return words[0].upper() + words[1:]
+
+
 def _joining(spn: SPN) -> str | None:
-    """How several roots become one; an empty sum or product is left to the user, who is not done drawing."""
-    if any(spn.kind(root) != "kernel" and not spn.children(root) for root in spn.roots):
+    """How several roots become one; what is empty is left to the user, who is not done drawing."""
+    if ends := torn(spn):
+        return _mending(spn, *ends)
+    if _empty(spn):
         return None
-    top = _top_sum(spn)
+    top = top_sum(spn)
     if top is None:
-        return f"put a sum above {name_list(spn.roots)}"
-    return f"put {name_list(root for root in spn.roots if root != top)} below the sum {top!r}"
+        return f"put a sum above {name_nodes(spn, spn.roots)}"
+    return f"put {name_nodes(spn, (root for root in spn.roots if root != top))} below {called(spn, top)}"
 
 
-def _top_sum(spn: SPN) -> str | None:
+def _mending(spn: SPN, empty: str, loose: str) -> str:
+    return f"put {short_name(spn, loose)} below {called(spn, empty)}"
+
+
+def _empty(spn: SPN) -> list[str]:
+    return [v for v in spn.nodes if spn.kind(v) != "kernel" and not spn.children(v)]
+
+
+def torn(spn: SPN) -> tuple[str, str] | None:
+    """The one empty sum or product and the one loose part of a drawing, between which an edge was deleted."""
+    empty = _empty(spn)
+    if len(empty) != 1 or len(spn.roots) != 2 or not spn.parents(empty[0]):
+        return None
+    loose = [root for root in spn.roots if empty[0] not in _reached(spn, root)]
+    return (empty[0], loose[0]) if len(loose) == 1 else None
+
+
+def _reached(spn: SPN, *starts: str) -> set[str]:
+    reached = set(starts)
+    stack = list(starts)
+    while stack:
+        new = [child for child in spn.children(stack.pop()) if child not in reached]
+        reached.update(new)
+        stack.extend(new)
+    return reached
+
+
+def top_sum(spn: SPN) -> str | None:
     sums = [root for root in spn.roots if spn.kind(root) == "sum"]
     return sums[0] if len(sums) == 1 else None
 
@@ -128,66 +164,62 @@ def _top_sum(spn: SPN) -> str | None:
 def _unreachable(spn: SPN) -> Iterator[Issue]:
     if not spn.roots:
         return
-    reached = set(spn.roots)
-    stack = list(spn.roots)
-    while stack:
-        new = [child for child in spn.children(stack.pop()) if child not in reached]
-        reached.update(new)
-        stack.extend(new)
+    reached = _reached(spn, *spn.roots)
     lost = [i for i in spn.nodes if i not in reached]
     if lost:
         yield _error(
             "unreachable",
             lost,
-            f"No root leads to {name_list(lost)}; connect them to the rest or remove them.",
+            f"No root leads to {name_nodes(spn, lost)}; connect them to the rest or remove them.",
         )
 
 
 def _childless(spn: SPN) -> Iterator[Issue]:
-    for i in spn.nodes:
-        if spn.kind(i) != "kernel" and not spn.children(i):
-            needs = "a product" if spn.kind(i) == "sum" else "a kernel, sum or product"
-            yield _error("no_child", [i], f"The {spn.kind(i)} {i!r} has no child; put {needs} below it.")
+    ends = torn(spn)
+    for i in _empty(spn):
+        needs = "a product" if spn.kind(i) == "sum" else "a kernel, sum or product"
+        message = f"{_opening(called(spn, i))} has no child; put {needs} below it."
+        yield _error("no_child", [i], message, _mending(spn, *ends) if ends else None)
 
 
 def _kernel_children(spn: SPN) -> Iterator[Issue]:
     for i in spn.kernels:
-        if spn.children(i):
-            message = f"The kernel {i!r} has children, {name_list(spn.children(i))}; a kernel must be a leaf."
+        if below := spn.children(i):
+            message = f"{_opening(called(spn, i))} has children, {name_nodes(spn, below)}; a kernel must be a leaf."
             yield _error("kernel_with_children", [i], message)
 
 
 def _sum_children(spn: SPN) -> Iterator[Issue]:
     for i in spn.sums:
-        for child in spn.children(i):
-            if spn.kind(child) != "product":
-                yield _error(
-                    "sum_child",
-                    [i, child],
-                    f"The {spn.kind(child)} {child!r} stands directly below the sum {i!r};"
-                    " every child of a sum must be a product.",
-                    f"put a product between {i!r} and {child!r}",
-                )
+        wrong = [child for child in spn.children(i) if spn.kind(child) != "product"]
+        own = called(spn, i) if wrong else ""
+        for child in wrong:
+            yield _error(
+                "sum_child",
+                [i, child],
+                f"{_opening(called(spn, child))} stands directly below {own}; every child of a sum must be a product.",
+                f"put a product between {own} and {short_name(spn, child)}",
+            )
 
 
 def _p(spn: SPN) -> Iterator[Issue]:
     for i in spn.products:
         if not (math.isfinite(spn.p(i)) and spn.p(i) > 0):
-            message = f"The p of product {i!r} must be a finite number above 0; found {spn.p(i):g}."
+            message = f"The p of {called(spn, i)} must be a finite number above 0; found {spn.p(i):g}."
             yield _error("bad_p", [i], message)
 
 
 def _features(spn: SPN) -> Iterator[Issue]:
     for i in spn.kernels:
         if spn.spec(i).features == ():
-            message = f"The kernel {i!r} sees no column; list at least one, or leave the list out to use all."
+            message = f"{_opening(called(spn, i))} sees no column; list at least one, or leave the list out to use all."
             yield _error("no_features", [i], message)
 
 
 def _single(spn: SPN) -> Iterator[Issue]:
     for i in spn.sums:
         if len(spn.children(i)) == 1:
-            message = f"The sum {i!r} has a single child, so there is nothing to weigh against it."
+            message = f"{_opening(called(spn, i))} has a single child, so there is nothing to weigh against it."
             yield Issue("single_child_sum", "warning", (i,), message)
 
 
@@ -195,7 +227,7 @@ def _chained(spn: SPN) -> Iterator[Issue]:
     for i in spn.products:
         below = spn.children(i)
         if len(below) == 1 and spn.kind(below[0]) == "product":
-            message = f"The product {i!r} stands over the product {below[0]!r} alone; one of them would do."
+            message = f"{_opening(called(spn, i))} stands over {called(spn, below[0])} alone; one of them would do."
             yield Issue("chained_products", "warning", (i, below[0]), message)
 
 
@@ -207,7 +239,9 @@ def _twins(spn: SPN) -> Iterator[Issue]:
             content = _computed(spn, child)
             if content is not None and first.setdefault(content, child) != child:
                 twins = first[content], child
-                message = f"The products {name_list(twins, ' and ')} below the sum {i!r} multiply equal kernels."
+                message = (
+                    f"The products {name_nodes(spn, twins, ' and ')} below {called(spn, i)} multiply equal kernels."
+                )
                 yield Issue("equal_products", "warning", twins, message)
 
 
@@ -224,41 +258,3 @@ def _computed(spn: SPN, product: str) -> frozenset[tuple[object, int]] | None:
         key = leaf if spec.kernel == "precomputed" else spec
         counts[key] = counts.get(key, 0) + 1
     return frozenset(counts.items()) or None
-
-
-def repair(spn: SPN) -> tuple[Nodes, Children]:
-    """Apply every repair that `find_issues` offers; what has none is left as it is."""
-    nodes, children = dict(spn._nodes), dict(spn._children)
-    fresh = FreshIds(nodes)
-    repairs = {issue.code for issue in spn.validate() if issue.repair}
-    for parent in spn.sums:
-        insert_products(nodes, children, parent, fresh)
-    if "root_is_kernel" in repairs:
-        _add(nodes, children, fresh, Node("product"), spn.roots)
-    if "several_roots" in repairs:
-        top = _top_sum(spn) or _add(nodes, children, fresh, Node("sum"), ())
-        children[top] += tuple(root for root in spn.roots if root != top)
-        insert_products(nodes, children, top, fresh)
-    return nodes, children
-
-
-def insert_products(nodes: Nodes, children: Children, parent: str, fresh: FreshIds) -> None:
-    """Put a product between a sum and each child that is not one."""
-    children[parent] = tuple(
-        child
-        if nodes[child].kind == "product"
-        else _add(nodes, children, fresh, _halfway(nodes[parent], nodes[child]), (child,))
-        for child in children[parent]
-    )
-
-
-def _add(nodes: Nodes, children: Children, fresh: FreshIds, node: Node, below: tuple[str, ...]) -> str:
-    new = fresh.next(PREFIX[node.kind])
-    nodes[new], children[new] = node, below
-    return new
-
-
-def _halfway(parent: Node, child: Node) -> Node:
-    if parent.x is None or parent.y is None or child.x is None or child.y is None:
-        return Node("product")
-    return Node("product", x=parent.x / 2 + child.x / 2, y=parent.y / 2 + child.y / 2)

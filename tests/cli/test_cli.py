@@ -339,8 +339,8 @@ def test_validate_and_repair(run: Run) -> None:
     broken = SPN(Sum(Kernel("linear"), Product(Kernel("rbf"))))
     Path("s.json").write_text(broken.to_json())
     problem = (
-        "error: The kernel 'k1' stands directly below the sum 's1'; every child of a sum must be a product. "
-        "Repair: put a product between 's1' and 'k1'.\n"
+        "error: The kernel 'K₁ linear' stands directly below the top sum; every child of a sum must be a product. "
+        "Repair: put a product between the top sum and 'K₁ linear'.\n"
     )
     valid = "valid: SPN(1 sum, 2 products, 2 kernels), 2 paths, 1 layer\n"
     assert run("validate", "s.json") == (2, problem, "")
@@ -396,13 +396,13 @@ REFUSED = [
     ({}, (*FIT, "--structure", "none.json"), "There is no file 'none.json'; check its name and folder."),
     ({"s.json": "?"}, (*FIT, "--structure", "s.json"), "s.json: The text is not JSON: Expecting value: line 1 column 1 "
      "(char 0)."),
-    ({"s.json": SPN(Product(Kernel("rbf"))).to_json()}, (*FIT, "--structure", "s.json"), "Kernel 'rbf' of leaf 'k1' "
+    ({"s.json": SPN(Product(Kernel("rbf"))).to_json()}, (*FIT, "--structure", "s.json"), "Kernel 'rbf' of leaf 'K₁' "
      "needs numbers, but it sees the text column 'colour'; use the hamming kernel for it, or list the columns without "
      "it."),
     ({"s.json": SPN(Product(Kernel("rbf", features=["size"]))).to_json()}, (*FIT, "--structure", "s.json"),
-     "Kernel 'rbf' of leaf 'k1' asks for column 'size', but no column has that name; the closest name is 'size__d'."),
+     "Kernel 'rbf' of leaf 'K₁' asks for column 'size', but no column has that name; the closest name is 'size__d'."),
     ({"s.json": SPN(Sum(Kernel("rbf", features=["size__d"]))).to_json()}, (*FIT, "--structure", "s.json"),
-     "The kernel 'k1' stands directly below the sum 's1'; every child of a sum must be a product."),
+     "The kernel 'K₁ rbf · size__d' stands directly below the top sum; every child of a sum must be a product."),
     ({}, (*FIT, "--out", "no/m.spnmkl"), "The folder 'no' does not exist; make it, or choose another."),
     ({}, (*FIT, "--out", "."), "'.' is a folder; name a file."),
     ({}, (*FIT, "--out", "./data.csv"), "'data.csv' is an input and would be overwritten; choose another name."),

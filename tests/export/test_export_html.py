@@ -82,7 +82,7 @@ def test_labels_are_text(label: str) -> None:
     assert [tag for tag, _ in page.tags] == [tag for tag, _ in Page(to_html(t.figure1())).tags]
     nodes = {node["id"]: node for node in page.data("nodes")}
     assert all(one_line(label) in nodes[v]["title"] for v in ("s1", "p1", "k1"))
-    assert all(len(nodes[v]["look"]["text"]) <= 40 for v in nodes)
+    assert all(len(text["text"]) <= 40 for v in nodes for text in nodes[v]["look"]["texts"])
 
 
 @settings(max_examples=20, deadline=None, derandomize=True)
@@ -99,8 +99,9 @@ def test_the_network_is_placed_and_still() -> None:
     network = pyvis_network(spn, beta={"p8": 0.0})
     nodes = {node["id"]: node for node in network.nodes}
     assert (nodes["s1"]["x"], nodes["s1"]["y"]) == (1, 2)
-    assert (nodes["k3"]["shape"], nodes["k3"]["label"], nodes["k3"]["kind"]) == ("box", "K₃ rbf γ=0.1", "kernel")
-    assert (nodes["p9"]["shape"], nodes["p9"]["label"], nodes["p9"]["look"]["text"]) == ("circle", "×", "β₉")
+    assert (nodes["k3"]["shape"], nodes["k3"]["label"], nodes["k3"]["kind"]) == ("box", "K₃ rbf", "kernel")
+    assert (nodes["p9"]["shape"], nodes["p9"]["label"]) == ("circle", "×")
+    assert [text["text"] for text in nodes["p9"]["look"]["texts"]] == ["β₉"]
     assert nodes["p8"]["look"]["fill"] == "#ffffff"
     assert network.options["physics"] == {"enabled": False}
     assert all(edge["arrows"] == "" for edge in network.edges)

@@ -136,11 +136,11 @@ def test_columns_are_checked_only_against_known_data():
     spn = SPN(Sum(Product(Kernel("linear", features=["height", 7], id="k1"))))
     assert validate_kernels(spn) == []
     assert [issue.message for issue in validate_kernels(spn, n_features=3)] == [
-        "Kernel 'linear' of leaf 'k1' asks for column 'height', but the columns have no names; "
+        "Kernel 'linear' of leaf 'K₁' asks for column 'height', but the columns have no names; "
         "give its position, or pass a data frame."
     ]
     assert [issue.message for issue in validate_kernels(spn, ["height", "height"])] == [
-        "Kernel 'linear' of leaf 'k1' asks for column 'height', but 2 columns have that name; give its position."
+        "Kernel 'linear' of leaf 'K₁' asks for column 'height', but 2 columns have that name; give its position."
     ]
 
 
@@ -179,7 +179,7 @@ CALLS = [
     (
         lambda: fit_kernels(SPN(Product(Kernel("chi2", features=["depth", "width"], id="k1"))), X, NAMES),
         KernelError,
-        "Kernel 'chi2' of leaf 'k1' needs values of 0 or more, but column 'width' holds -1; "
+        "Kernel 'chi2' of leaf 'K₁' needs values of 0 or more, but column 'width' holds -1; "
         "use another kernel, or scale the column with MinMaxScaler(clip=True).",
     ),
     (

@@ -17,7 +17,7 @@ from spnmkl.ui.parts.session import boundary, close_dialog, dialog, tabs
 from spnmkl.ui.parts.words import plain, slug
 from spnmkl.ui.state.activity import MOST_LETTERS, Trainer
 from spnmkl.ui.state.brought import Brought
-from spnmkl.ui.state.drawing import placed
+from spnmkl.ui.state.drawing import check_size, placed
 from spnmkl.ui.state.predicting import Predicting
 from spnmkl.ui.state.store import Comparing, Workspace
 from spnmkl.wording import counted, quoted
@@ -109,6 +109,7 @@ def replaced_words(work: Workspace, project: Project) -> str:
 
 def open_project(work: Workspace, project: Project) -> None:
     """Put a project in the place of what the tab has; whatever can fail does so before anything is changed."""
+    check_size(project.spn)
     dataset = project.dataset or same_data(work, project)
     trainer = Trainer(settings=project.settings, runs=named_apart(project.runs))
     trainer.attach(dataset or work.dataset)

@@ -12,6 +12,7 @@ from spnmkl.charts import compare_convergence_chart
 from spnmkl.charts.comparison import intervals_chart
 from spnmkl.charts.training import Along
 from spnmkl.export.picture import to_svg
+from spnmkl.export.scene import fitting
 from spnmkl.reporting.runs_beside import agreement, only_here, same_test, scores_table, settings_table, weights_beside
 from spnmkl.structure import SPN
 from spnmkl.training.train import Run
@@ -21,7 +22,8 @@ from spnmkl.ui.state.keeping import kept_with_drawing
 
 BESIDE = 3  # pictures in a row
 MOST_DRAWN = 9
-MOST_MARKED = 2 / 3  # of the nodes; with more in red, nothing stands out
+PICTURE = (1000.0, 600.0)  # in px: what must be closed for the texts to be read
+MOST_MARKED = 2 / 3  # of the nodes; with more in violet, nothing stands out
 WIDEST = 3.0  # width by height of a picture that has room beside others
 
 
@@ -66,7 +68,7 @@ def gallery(pictures: Mapping[str, tuple[str, str]], key: str, beside: int) -> N
 
 @kept_with_drawing
 def picture(spn: SPN, beta: tuple[tuple[str, float], ...], marked: frozenset[str], theme: str) -> str:
-    return to_svg(spn, beta=dict(beta), highlight=marked, theme=theme)
+    return to_svg(spn, beta=dict(beta), highlight=marked, closed=fitting(spn, *PICTURE), theme=theme)
 
 
 def shape(svg: str) -> float:

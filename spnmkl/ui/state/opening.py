@@ -5,6 +5,7 @@ from __future__ import annotations
 from spnmkl.data import Dataset
 from spnmkl.errors import SPNMKLError
 from spnmkl.structure import SPN, Kernel, Product, Sum
+from spnmkl.ui.state.drawing import check_size
 
 MOST_VIEWS = 8  # with a kernel of their own; the columns of further ones are put together
 
@@ -43,6 +44,8 @@ def _with_others(dataset: Dataset, views: dict[str, tuple[str, ...]]) -> dict[st
 
 def _flat(dataset: Dataset) -> SPN:
     try:
-        return dataset.template("flat")
+        spn = dataset.template("flat")
+        check_size(spn)
     except SPNMKLError:
         return SPN(Product(Kernel("rbf")))
+    return spn

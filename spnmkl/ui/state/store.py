@@ -19,7 +19,7 @@ from spnmkl.training.settings import Settings
 from spnmkl.training.train import Run
 from spnmkl.ui.state.activity import Task, Trainer
 from spnmkl.ui.state.brought import Brought
-from spnmkl.ui.state.drawing import Drawing
+from spnmkl.ui.state.drawing import Drawing, check_size
 from spnmkl.ui.state.opening import opening_structure
 from spnmkl.ui.state.predicting import Predicting
 
@@ -140,6 +140,7 @@ class Workspace:
 
     def return_to(self, run: Run) -> None:
         """All that a run was trained on and asked to do; what that replaces is kept as before an upload."""
+        check_size(run.spn)
         task, now = self.trainer.tasks[run.name], self._now
         if task.dataset is not self.dataset:
             self.dataset, self.brought = task.dataset, True
@@ -150,6 +151,7 @@ class Workspace:
         self.take_drawing(run)
 
     def _take_drawing(self, spn: SPN, said: str) -> None:
+        check_size(spn)
         if unplaced(self.drawing.spn) != unplaced(spn):
             self.path = None
             self.drawing.push(spn, said, fit=True)

@@ -12,10 +12,12 @@ from spnmkl.data import Dataset
 from spnmkl.errors import SPNMKLError, StructureError
 from spnmkl.export.code import to_python
 from spnmkl.export.html import to_html
-from spnmkl.export.picture import to_png, to_svg
+from spnmkl.export.picture import to_pdf, to_png, to_svg
+from spnmkl.export.tikz import to_tikz
 from spnmkl.structure import SPN
 from spnmkl.structure.layout import arranged, unplaced
 from spnmkl.structure.templates import TEMPLATES
+from spnmkl.structure.text import short_name
 from spnmkl.ui.parts.canvas import receive, selection
 from spnmkl.ui.parts.session import close_dialog, dialog, open_dialog, opened_dialog, theme, workspace
 from spnmkl.ui.parts.words import plain
@@ -54,7 +56,9 @@ def open_and_save(work: Workspace) -> None:
 @kept_with_dataset
 def filled_template(dataset: Dataset, name: str) -> SPN:
     """A template over the loaded data's views, columns and matrices."""
-    return arranged(dataset.template(name))
+    spn = dataset.template(name)
+    check_size(spn)
+    return arranged(spn)
 
 
 @kept_with_dataset
@@ -109,11 +113,13 @@ def choose_template(work: Workspace) -> None:
                     "Embed",
                     key=f"embed_{template.name}",
                     disabled=leaf is None,
-                    help=f"In the place of {plain(leaf)}." if leaf else "Select one kernel on the canvas first.",
+                    help=f"In the place of {plain(short_name(spn, leaf))}."
+                    if leaf
+                    else "Select one kernel on the canvas first.",
                 )
                 and leaf
             ):
-                work.drawing.push(unplaced(spn.embed(leaf, filled)), f"Embedded in {leaf}.", fit=True)
+                work.drawing.push(unplaced(spn.embed(leaf, filled)), f"Embedded in {short_name(spn, leaf)}.", fit=True)
                 leave(work)
 
 
@@ -206,11 +212,13 @@ def import_structure(work: Workspace) -> None:
 
 def export_structure(spn: SPN) -> None:
     st.caption("Take the drawing with you")
-    json_file, page, vector, raster = st.columns(4)
+    json_file, page, vector, raster, print_file, paper = (column for _ in range(2) for column in st.columns(3))
     json_file.download_button("Structure (JSON)", spn.to_json(indent=1), "structure.json", "application/json")
     page.download_button("Web page (offline)", lambda: to_html(spn), "structure.html", "text/html")
     vector.download_button("Picture (SVG)", lambda: to_svg(spn), "structure.svg", "image/svg+xml")
     raster.download_button("Picture (PNG)", lambda: to_png(spn), "structure.png", "image/png")
+    print_file.download_button("Picture (PDF)", lambda: to_pdf(spn), "structure.pdf", "application/pdf")
+    paper.download_button("For LaTeX (TikZ)", lambda: to_tikz(spn), "structure.tex", "text/x-tex")
     with st.expander("Copy as Python"):
         st.code(to_python(spn), language="python")
 

@@ -79,7 +79,7 @@ def show_checks(work: Workspace, issues: list[Issue]) -> None:
     spn = work.drawing.spn
     if not issues:
         st.success("The structure is valid and fits the data.", icon=":material/check_circle:")
-    repairs = sum(issue.repair is not None for issue in issues)
+    repairs = len({issue.repair for issue in issues if issue.repair})
     if repairs:
         st.button(
             f"Repair {'it' if repairs == 1 else f'all {repairs}'}",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from spnmkl.export.scene import THEMES, lost, mixed, path_flows
+from spnmkl.export.flows import lost, path_flows
+from spnmkl.export.themes import THEMES, mixed
 from spnmkl.reporting.endings import ending, percent, pruning
 from spnmkl.reporting.explain import carried, children_text
 from spnmkl.solution import Record
@@ -89,7 +90,7 @@ def legend(beta: dict[str, float]) -> None:
     parts = (
         (dots, f"products: weight β, 0 to {largest:.3g}"),
         (lines, "edges: part of the path weights Σg"),
-        (_dot(14, "transparent", colours.faded), "grey: pruned, takes no part"),
+        (_dot(14, "transparent", colours.faded), "dashed: pruned, takes no part"),
     )
     st.html(
         '<div style="display:flex;flex-wrap:wrap;gap:2px 22px;font-size:13px">'

@@ -57,7 +57,7 @@ def weights_tab(seen: Inspected) -> None:
 
 
 def choose_path(seen: Inspected, learned: Learned) -> Path | None:
-    """The table of the heaviest paths; the chosen one is drawn in red."""
+    """The table of the heaviest paths; the chosen one is drawn in violet."""
     table = st.dataframe(
         known(learned.paths),
         hide_index=True,
@@ -80,7 +80,7 @@ def choose_path(seen: Inspected, learned: Learned) -> Path | None:
     )
     with row():
         st.caption(
-            f"{which} Choose a row to see the path in red.",
+            f"{which} Choose a row to see the path in violet.",
             help="A path takes one child at every sum and all children at every product. It multiplies the kernels "
             "that it reaches; its weight g is made of the weights β on its way.",
             width="content",

@@ -1,0 +1,274 @@
+import json
+from itertools import combinations, product
+from time import thread_time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from structure.structure_strategies import drawings, valid_structures
+
+from spnmkl.errors import ParameterError
+from spnmkl.export import fitting, scene
+from spnmkl.export.looks import GroupLook, NodeLook, Scene
+from spnmkl.export.themes import THEMES, Theme, mixed
+from spnmkl.structure import SPN, Kernel, Product, Sum
+from spnmkl.structure import templates as t
+from spnmkl.structure.groups import find_groups
+from spnmkl.structure.layout import arranged
+from spnmkl.structure.nodes import KINDS
+
+quick = settings(max_examples=60, deadline=None, derandomize=True)
+SCREEN = (1000.0, 600.0)  # what a canvas has on a screen of 1366 × 768
+
+
+def flat(n: int) -> SPN:
+    return t.flat([Kernel("rbf", gamma="median", features=[f"pixel_{k}"], label=f"pixel {k}") for k in range(n)])
+
+
+def grouped(n: int, views: int) -> SPN:
+    names = {f"view {j}": [f"column {j}_{k}" for k in range(n // views)] for j in range(views)}
+    return t.grouped(names, prototype=Kernel("rbf", gamma="median"))
+
+
+SIZES = {
+    **{f"flat {n}": flat(n) for n in (3, 9, 16, 64, 300)},
+    "grouped 9": grouped(9, 3),
+    "grouped 16": grouped(16, 4),
+    "grouped 64": grouped(64, 4),
+    "grouped 64 in 16": grouped(64, 16),
+    "grouped 300": grouped(300, 4),
+    "grouped 300 in 30": grouped(300, 30),
+    "pairs": t.pairwise_products([f"c{k}" for k in range(20)]),
+}
+
+
+def boxes(table: Scene) -> list[tuple[float, float, float, float]]:
+    return [
+        (look.x - look.width / 2, look.y - look.height / 2, look.x + look.width / 2, look.y + look.height / 2)
+        for look in table.looks
+    ]
+
+
+def overlaps(table: Scene) -> int:
+    return sum(a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3] for a, b in combinations(boxes(table), 2))
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_at_fit_every_text_can_be_read(name: str) -> None:
+    spn = SIZES[name]
+    closed = fitting(spn, *SCREEN)
+    table = scene(arranged(spn, closed), closed=closed)
+    assert table.text_px(*SCREEN) >= 11
+    scale = min(1.0, *(there / needed for there, needed in zip(SCREEN, table.size, strict=True)))
+    assert all(text.size * scale >= 11 for look in table.looks for text in look.texts)
+    assert overlaps(table) == 0
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_the_bounds_hold_every_text(name: str) -> None:
+    spn = SIZES[name]
+    table = scene(spn, closed=fitting(spn, *SCREEN), beta=dict.fromkeys(spn.products, 0.123))
+    left, top, right, bottom = table.bounds
+    for look in table.looks:
+        for text in look.texts:
+            a, b, c, d = text.bounds(look.x, look.y)
+            assert left <= a and top <= b and c <= right and d <= bottom
+
+
+def test_what_can_be_read_stays_open() -> None:
+    for name in ("flat 3", "flat 9", "flat 16", "flat 64", "grouped 9", "grouped 16"):
+        assert fitting(SIZES[name], *SCREEN) == frozenset()
+
+
+@pytest.mark.parametrize(("name", "actions"), [("flat 64", 2), ("grouped 64", 2), ("flat 300", 3), ("grouped 300", 3)])
+def test_any_kernel_is_reached_in_few_actions(name: str, actions: int) -> None:
+    """Opening a group is one action, choosing a kernel that can be read is one; others are closed to make room."""
+    spn = SIZES[name]
+    groups = find_groups(spn)
+    for kernel in spn.kernels[::37]:
+        closed = fitting(spn, *SCREEN)
+        used = 1
+        while kernel not in scene(spn, closed=closed).nodes:
+            box = next(group for group in groups if group.id in closed and kernel in group.members)
+            closed = fitting(spn, *SCREEN, opened=[box.id])
+            used += 1
+        assert used <= actions
+        assert scene(spn, closed=closed).text_px(*SCREEN) >= 11
+
+
+def test_fitting_is_quick() -> None:
+    for spn in (SIZES["flat 300"], flat(999), grouped(950, 50)):
+        start = thread_time()
+        fitting(spn, *SCREEN)
+        assert thread_time() - start < 8, "a second is wanted"
+
+
+@quick
+@given(spn=valid_structures(), data=st.data())
+def test_no_boxes_overlap_in_an_arranged_scene(spn: SPN, data: st.DataObject) -> None:
+    ids = [group.id for group in find_groups(spn)]
+    closed = data.draw(st.sets(st.sampled_from(ids))) if ids else set()
+    weights = data.draw(st.none() | st.floats(0, 5).map(lambda b: dict.fromkeys(spn.products, b)))
+    assert overlaps(scene(spn, closed=closed, beta=weights)) == 0
+    assert overlaps(scene(arranged(spn, closed), closed=closed)) == 0
+
+
+@quick
+@given(drawing=drawings(), data=st.data())
+def test_any_drawing_has_a_scene(drawing: dict[str, object], data: st.DataObject) -> None:
+    spn = SPN.from_dict(drawing)
+    ids = [group.id for group in find_groups(spn)]
+    closed = data.draw(st.sets(st.sampled_from(ids))) if ids else set()
+    table = scene(spn, closed=closed, beta=dict.fromkeys(spn.products[::2], 0.0), path=spn.nodes[::2])
+    shut = {v for v, group in table.groups.items() if group.closed}
+    hidden = {v for group in table.groups.values() if group.closed for v in group.members}
+    assert set(table.nodes) == set(spn.nodes) - hidden
+    ends = {end for edge in table.edges for end in edge}
+    assert ends <= set(table.nodes) | shut
+    json.dumps(table.to_dict(), allow_nan=False)
+
+
+def test_edges_run_from_the_right_of_a_parent_to_the_left_of_its_child() -> None:
+    for name in ("flat 9", "flat 64", "grouped 16", "pairs"):
+        table = scene(SIZES[name])
+        for (a, b), edge in table.edges.items():
+            one, other = table.nodes[a], table.nodes[b]
+            assert edge.points[0] == (one.x + one.width / 2, one.y)
+            assert edge.points[-1] == (other.x - other.width / 2, other.y)
+            assert len(edge.points) % 3 == 1 and edge.d.startswith("M") and edge.d.count("C") == len(edge.points) // 3
+
+
+def test_edges_to_further_columns_pass_between_the_lines() -> None:
+    table = scene(SIZES["flat 64"])
+    kernels = [look for look in table.nodes.values() if look.kind == "kernel"]
+    for edge in table.edges.values():
+        for (ax, ay), (bx, by) in zip(edge.points[3:-1:3], edge.points[6::3], strict=False):
+            if ay == by:
+                crossed = [k for k in kernels if ax < k.x < bx and abs(k.y - ay) < k.height / 2]
+                assert crossed == []
+
+
+def test_stored_places_are_kept_and_groups_without_one_are_arranged() -> None:
+    spn = arranged(grouped(16, 4)).replace("s1", x=-500.0, y=3.0)
+    assert (scene(spn).nodes["s1"].x, scene(spn).nodes["s1"].y) == (-500.0, 3.0)
+    group = find_groups(spn)[0]
+    table = scene(spn, closed={group.id})
+    assert overlaps(table) == 0
+    shut = arranged(spn, {group.id})
+    look = scene(shut, closed={group.id}).groups[group.id]
+    assert (look.x, look.y) == shut.position(group.members[0])
+    assert overlaps(scene(shut)) == 0, "opened without a new arrangement"
+
+
+def test_a_sum_shows_its_label_and_a_product_its_weight() -> None:
+    spn = SPN(Sum(Product(Kernel("rbf", gamma="median", label="mean")), label="image"))
+    nodes = scene(spn).nodes
+    assert [text.text for text in nodes["s1"].texts] == ["image"]
+    assert [text.text for text in nodes["p1"].texts] == ["β₁"]
+    assert [text.text for text in nodes["k1"].texts] == ["rbf · mean", "γ = median"]
+    trained = scene(spn, beta={"p1": 0.314}).nodes["p1"]
+    assert [text.text for text in trained.texts] == ["β₁", "0.314"]
+
+
+def test_a_group_shows_the_sum_of_its_weights() -> None:
+    spn = flat(16)
+    (group,) = find_groups(spn)
+    look = scene(spn, closed={group.id}, beta=dict.fromkeys(spn.products, 0.075)).groups[group.id]
+    assert look.value == "Σβ = 1.2" and look.texts[0].text == "16 × rbf, Σβ = 1.2"
+    assert not look.dashed
+    gone = scene(spn, closed={group.id}, beta=dict.fromkeys(spn.products, 0.0)).groups[group.id]
+    assert gone.dashed and gone.ink == THEMES["light"].muted and "pruned" in gone.title
+    one = scene(spn, closed={group.id}, beta=dict.fromkeys(spn.products, 0.0) | {"p3": 1.0})
+    assert not one.groups[group.id].dashed and one.edges["s1", group.id].width == pytest.approx(5)
+
+
+def test_no_state_is_told_by_its_colour_alone() -> None:
+    spn = t.figure1()
+    path = list(spn.paths())[6]
+    plain, table = scene(spn), scene(spn, path=path, faulty=["k1"], selected=["k2"], beta={"p5": 0.0})
+    assert "!" in [text.text for text in table.nodes["k1"].texts]
+    assert table.nodes["k2"].stroke > plain.nodes["k2"].stroke
+    assert table.nodes["p9"].stroke > plain.nodes["p9"].stroke and table.edges["s1", "p9"].width == 3
+    assert table.nodes["p5"].dashed and table.nodes["k5"].dashed and table.edges["p5", "k5"].dashed
+
+
+def test_red_is_for_errors_alone() -> None:
+    for theme in THEMES:
+        spn = t.figure1()
+        path = next(spn.paths())
+        beta = dict.fromkeys(spn.products, 0.5) | {"p5": 0.0}
+        looked = json.dumps(scene(spn, path=path, selected=["k2"], beta=beta, theme=theme).to_dict() | {"colors": {}})
+        assert THEMES[theme].error not in looked and THEMES[theme].chosen in looked
+        assert THEMES[theme].error in json.dumps(scene(spn, faulty=["k1"], theme=theme).to_dict() | {"colors": {}})
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+    r, g, b = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b
+
+
+def contrast(one: str, other: str) -> float:
+    """As WCAG 2 measures it."""
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("theme", THEMES.values(), ids=THEMES)
+def test_texts_and_outlines_have_the_contrast_that_wcag_asks_for(theme: Theme) -> None:
+    for ink in (theme.text, theme.muted, theme.primary, theme.error, theme.chosen):
+        assert contrast(ink, theme.background) >= 4.5
+    for outline in (theme.line, theme.faded, *theme.border.values()):
+        assert contrast(outline, theme.background) >= 3
+    for kind in KINDS:
+        assert contrast(theme.ink[kind], theme.fill[kind]) >= 4.5
+        for outline in (theme.border[kind], theme.primary, theme.error, theme.chosen):
+            assert contrast(outline, theme.fill[kind]) >= 3
+
+
+@pytest.mark.parametrize(("theme", "share"), [*product(THEMES, [0.0, 0.25, 0.5, 0.75, 1.0])])
+def test_everything_drawn_has_contrast_at_every_weight(theme: str, share: float) -> None:
+    spn = grouped(16, 4)
+    beta = {v: share if k % 2 else 1.0 for k, v in enumerate(spn.products)}
+    closed = {find_groups(spn)[0].id}
+    for table in (scene(spn, beta=beta, theme=theme, closed=closed), scene(spn, theme=theme, faulty=spn.nodes[:3])):
+        for look in table.looks:
+            for text in look.texts:
+                inside = abs(text.x) < look.width / 2 and abs(text.y) < look.height / 2
+                behind = look.fill if inside and not text.halo else table.theme.background
+                assert contrast(text.ink, behind) >= 4.5
+            assert contrast(look.border, table.theme.background) >= 3
+            if isinstance(look, NodeLook) and look.sign:
+                assert contrast(look.ink, look.fill) >= 4.5
+        assert all(contrast(edge.color, table.theme.background) >= 3 for edge in table.edges.values())
+    assert mixed("#000000", "#ffffff", share).startswith("#")
+
+
+def test_an_unknown_theme_is_refused() -> None:
+    with pytest.raises(ParameterError, match=r"^The theme must be one of 'light', 'dark'; found 'pink'\.$"):
+        scene(t.figure1(), theme="pink")
+
+
+def test_the_table_as_plain_values() -> None:
+    spn = flat(16)
+    (group,) = find_groups(spn)
+    shut, opened = scene(spn, closed={group.id}).to_dict(), scene(spn).to_dict()
+    assert set(shut) == {"nodes", "groups", "edges", "colors", "bounds"}
+    assert list(shut["edges"]) == [f'["s1","{group.id}"]'] and list(shut["nodes"]) == ["s1"]
+    assert shut["groups"][group.id]["closed"] and not opened["groups"][group.id]["closed"]
+    assert shut["groups"][group.id]["members"] == list(group.members)
+    assert set(opened["nodes"]["k1"]) == {
+        "x", "y", "w", "h", "kind", "text", "sub", "sign", "weight", "value", "title", "fill", "border", "ink",
+        "dashed", "stroke", "error", "chosen", "selected", "texts",
+    }  # fmt: skip
+    assert set(shut["edges"][f'["s1","{group.id}"]']) == {"d", "width", "color", "dashed", "title", "chosen"}
+
+
+def test_an_open_group_has_the_bounds_of_what_it_holds() -> None:
+    spn = grouped(16, 4)
+    table = scene(spn)
+    for group in table.groups.values():
+        assert isinstance(group, GroupLook) and not group.closed
+        for v in group.members:
+            look = table.nodes[v]
+            assert abs(look.x - group.x) <= group.width / 2 and abs(look.y - group.y) <= group.height / 2
