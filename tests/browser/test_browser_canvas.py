@@ -338,6 +338,18 @@ def test_a_reload_keeps_the_drawing_and_its_history(canvas: Canvas) -> None:
     assert "k7" not in again.nodes
 
 
+def test_another_address_in_the_same_tab_keeps_the_drawing(canvas: Canvas, url: str) -> None:
+    canvas.use("figure1")
+    canvas.page.goto(f"{url}/train")
+    canvas.page.get_by_role("button", name="Train", exact=True).wait_for()
+    settled(canvas.page)
+    canvas.page.goto(url)
+    again = Canvas(canvas.page)
+    again.wait("canvas.drawing.nodes.length === 20")
+    again.press("Control+z")
+    assert len(again.nodes) != 20, "with its history"
+
+
 def test_two_tabs_are_separate(canvas: Canvas, tab: Callable[[], Page], url: str) -> None:
     canvas.use("figure1")
     page = tab()
