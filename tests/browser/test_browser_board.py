@@ -120,6 +120,36 @@ def test_several_nodes_are_changed_in_the_panel(canvas: Canvas) -> None:
     canvas.sent()
 
 
+def test_what_is_drawn_while_python_answers_is_kept(canvas: Canvas) -> None:
+    canvas.use("figure1")
+    canvas.click("p3")
+    x = canvas.nodes["k1"]["x"]
+    field, before = canvas.page.get_by_label("p", exact=True), canvas.revision
+    for k, p in enumerate(("2", "3"), 1):
+        field.fill(p)
+        field.press("Enter")
+        canvas.look("canvas.move(['k1'], 20, 0), canvas.add('kernel', {x: 600, y: 400})")  # at the same moment
+        canvas.renewed(before)
+        before = canvas.revision
+        spn = canvas.exported()
+        assert spn.p("p3") == float(p)
+        assert spn.position("k1") == (x + 20 * k, spn.position("k1")[1])  # type: ignore[index]
+        assert len(spn.kernels) == 7 + k
+
+
+def test_a_copy_of_a_closed_group_is_laid_out(small_screen: Canvas) -> None:
+    canvas = small_screen
+    canvas.opened("image.json", image().to_json().encode())
+    group = canvas.look("[...canvas.items.values()].find(item => item.kind === 'group')")
+    canvas.page.mouse.click(*canvas.at(group["id"]))
+    canvas.press("k")
+    canvas.refused("Open the group first")
+    canvas.command("Control+d")
+    assert len(canvas.nodes) == 137 + len(group["members"])
+    visible = canvas.places
+    assert len(set(visible.values())) == len(visible)
+
+
 def test_64_kernels_are_legible_and_reached_in_two_actions(small_screen: Canvas) -> None:
     canvas = small_screen
     canvas.opened("image.json", image().to_json().encode())

@@ -65,7 +65,7 @@ def attach() -> None:
     kept = kept if isinstance(kept, Mapping) else {}
     had = kept.get("token")
     if isinstance(had, str) and _TOKENS.fullmatch(had) and had != st.session_state[_TOKEN]:
-        # The tab knows that the token is its alone; the server may not have noticed yet that the old connection is gone.
+        # The tab knows whether it alone has the token; the server may not have noticed yet that a connection is gone.
         taken = kept.get("reloaded") is not True and _stays_open(STORE.owner(had))
         known = None if taken else STORE.find(had, _session())
         if known is None:

@@ -264,9 +264,11 @@ class Canvas {
   }
 
   chooseEdge(edge, adds) {
+    const group = [edge.to, edge.from].find((end) => end.kind === "group"); // its edges are not drawn, and not to be deleted
+    if (group) return this.chooseItem(group, adds);
     if (!adds) { this.chosen = new Set(); this.chosenEdges = new Set(); }
     if (!this.chosenEdges.delete(edge.name)) this.chosenEdges.add(edge.name);
-    this.chosenChanged();
+    return this.chosenChanged();
   }
 
   chosenChanged() {
@@ -322,7 +324,7 @@ class Canvas {
     if (fresh) this.meet(data);
     const [page, taken] = data.acknowledged.split("/");
     if (page === TAB.page) {
-      this.taken = Number(taken);
+      this.taken = Math.max(this.taken, Number(taken));
       for (const number of this.sent.keys()) if (number < this.taken) this.sent.delete(number);
     }
     for (const push of data.pushes) if (push.number > this.history.revision) this.take(push, data);
@@ -372,6 +374,7 @@ class Canvas {
       this.sent.set(number, push.drawing); // the next push starts from this one
       if (push.said) this.say(push.said);
     }
+    if (!this.resend) this.taken = TAB.last; // what was sent before is what Python has, or was replaced
     this.chosen = new Set((push.select.length || push.whole ? push.select : [...this.chosen]).filter((id) => history.present.nodes.some((n) => n.id === id)));
     this.tellSelection();
     this.show();

@@ -126,12 +126,15 @@ const Editing = {
   insert(part, dx, dy, said) {
     const { drawing, ids } = withPart(this.drawing, part, dx, dy);
     this.edit(drawing, `${said} ${count(ids.length, "node")}.`, ids);
+    const places = new Set(part.nodes.map(({ x, y }) => `${x} ${y}`));
+    if (places.size < part.nodes.length) this.arrange(); // they come from a closed group, where all have one place
   },
 
   // Columns of the data
 
   dropColumns({ name, columns, text, view }, at) {
     const target = at && this.itemAt(at);
+    if (target?.kind === "group") return this.refuse("Open the group first.");
     const given = { kernel: text ? "hamming" : "rbf", features: columns, ...(view ? { label: name } : {}) };
     const node = target && this.node(target.id);
     if (node?.kind === "kernel") {

@@ -146,7 +146,8 @@ class Hand {
     const { canvas } = this;
     const { mode } = canvas;
     if (!again) canvas.setMode("select");
-    if (item && canvas.node(item.id)) canvas.addBelow(mode, canvas.node(item.id));
+    if (item?.kind === "group") canvas.refuse("Open the group first.");
+    else if (item) canvas.addBelow(mode, canvas.node(item.id));
     else canvas.add(mode, spot);
   }
 

@@ -75,6 +75,7 @@ const Keys = {
 
   addByKey(kind) {
     const [id] = this.selected();
+    if (id && !this.items.has(id)) return this.refuse("Open the group first.");
     if (id) return this.addBelow(kind, this.node(id));
     const { x, y } = this.view;
     return this.add(kind, this.freeSpot({ x, y }, kind));

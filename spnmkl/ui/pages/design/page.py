@@ -17,7 +17,7 @@ from spnmkl.structure import SPN, Issue, Path
 from spnmkl.structure.formula import symbols
 from spnmkl.structure.layout import unplaced
 from spnmkl.structure.sparsity import Prunable, prunable
-from spnmkl.training.checks import all_issues, errors
+from spnmkl.training.checks import errors
 from spnmkl.ui.pages.design.node_panel import node_panel
 from spnmkl.ui.parts.canvas import receive, show_canvas
 from spnmkl.ui.parts.remapping import offer_redraw
@@ -40,7 +40,7 @@ def workbench() -> None:
     if receive(work.drawing):
         work.path = None
     spn = work.drawing.spn
-    issues = all_issues(spn, work.dataset, work.choices)
+    issues = work.issues
     left, right = st.columns([13, 5], gap="small")
     with left:
         faulty = {v for issue in errors(issues) for v in issue.nodes}
