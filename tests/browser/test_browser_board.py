@@ -133,7 +133,7 @@ def test_what_is_drawn_while_python_answers_is_kept(canvas: Canvas) -> None:
         before = canvas.revision
         spn = canvas.exported()
         assert spn.p("p3") == float(p)
-        assert spn.position("k1") == (x + 20 * k, spn.position("k1")[1])  # type: ignore[index]
+        assert abs(spn.position("k1")[0] - x - 20 * k) < 1  # type: ignore[index]
         assert len(spn.kernels) == 7 + k
 
 
