@@ -12,13 +12,13 @@ class Hand {
     on("pointermove", (event) => this.moveOver(event));
     on("pointerup", (event) => this.up(event));
     on("pointercancel", (event) => this.up(event, true));
-    on("pointerleave", () => this.leave());
+    canvas.paper.addEventListener("pointerleave", () => { if (!this.fingers.size) this.leave(); }, { signal: events.signal });
     on("dblclick", (event) => this.double(event));
     on("contextmenu", (event) => { event.preventDefault(); this.menu(this.at(event)); });
     on("wheel", (event) => { event.preventDefault(); canvas.view.zoom(Math.exp(-clamp(event.deltaY, -120, 120) / 500), this.at(event)); }, { passive: false });
   }
 
-  mine(event) { return event.target === this.canvas.paper || this.fingers.has(event.pointerId) || event.type === "pointerleave"; }
+  mine(event) { return event.target === this.canvas.paper || this.fingers.has(event.pointerId); }
 
   at(event) {
     const box = this.canvas.stage.getBoundingClientRect();

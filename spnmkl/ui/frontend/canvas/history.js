@@ -50,8 +50,9 @@ class History {
       if (!pool.has(text)) pool.set(text, pool.size);
       return pool.get(text);
     };
+    const node = (n) => number(n.features?.length > 1 ? { ...n, features: number(n.features) } : n); // long lists are shared
     const steps = this.steps.map(({ drawing, what }) => ({
-      what, nodes: drawing.nodes.map(number), edges: drawing.edges.map(number), closed: drawing.closed,
+      what, nodes: drawing.nodes.map(node), edges: drawing.edges.map(number), closed: drawing.closed,
     }));
     const { epoch, revision, at, time } = this;
     try { sessionStorage.setItem(STORED, JSON.stringify({ epoch, revision, at, time, steps, pool: [...pool.keys()] })); } catch { /* full or forbidden */ }
@@ -61,6 +62,7 @@ class History {
     try {
       const { epoch, revision, at, time, steps, pool } = JSON.parse(sessionStorage.getItem(STORED));
       const items = pool.map((text) => JSON.parse(text));
+      for (const item of items) if (typeof item.features === "number") item.features = items[item.features];
       const history = new History(epoch, null);
       history.steps = steps.map((s) => ({ what: s.what, drawing: { nodes: s.nodes.map((k) => items[k]), edges: s.edges.map((k) => items[k]), closed: s.closed } }));
       Object.assign(history, { at: clamp(at, 0, steps.length - 1), time, storedRevision: revision, edited: true });
