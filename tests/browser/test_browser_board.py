@@ -122,13 +122,15 @@ def test_several_nodes_are_changed_in_the_panel(canvas: Canvas) -> None:
 
 def test_what_is_drawn_while_python_answers_is_kept(canvas: Canvas) -> None:
     canvas.use("figure1")
-    canvas.click("p3")
     x = canvas.nodes["k1"]["x"]
     field, before = canvas.page.get_by_label("p", exact=True), canvas.revision
     for k, p in enumerate(("2", "3"), 1):
+        canvas.click("p3")
         field.fill(p)
         field.press("Enter")
-        canvas.look("canvas.move(['k1'], 20, 0), canvas.add('kernel', {x: 600, y: 400})")  # at the same moment
+        canvas.look(
+            "canvas.move(['k1'], 20, 0), canvas.add('kernel', {x: 600, y: 400})"
+        )  # and selects it, at the same moment
         canvas.renewed(before)
         before = canvas.revision
         spn = canvas.exported()

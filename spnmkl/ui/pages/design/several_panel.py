@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import streamlit as st
 
-from spnmkl.errors import SPNMKLError
 from spnmkl.kernels import NORMALIZATIONS, Parameter, kernel_names, kernel_schema
-from spnmkl.structure import SPN
-from spnmkl.ui.pages.design.columns import chosen_way, find_columns, views_of, way_of
-from spnmkl.ui.parts.session import rerun
-from spnmkl.ui.parts.words import plain
+from spnmkl.ui.pages.design.changing import Changes, field, show_refusal
+from spnmkl.ui.pages.design.columns import BY_HAND, chosen_way, find_columns, views_of, way_of, ways_of
+from spnmkl.ui.pages.design.parameters import A_NUMBER, words_of
 from spnmkl.ui.state.store import Workspace
 from spnmkl.wording import counted
 
 DIFFERENT = "different"
-Changes = dict[str, dict[str, Any]]  # by node
 
 
 def several_panel(work: Workspace, selected: tuple[str, ...]) -> None:
@@ -27,16 +24,13 @@ def several_panel(work: Workspace, selected: tuple[str, ...]) -> None:
     spn = work.drawing.spn
     kinds = Counter(spn.kind(v) for v in selected)
     st.markdown("**" + ", ".join(counted(n, kind) for kind, n in kinds.items()) + "**")
+    show_refusal()
     key = _key(work, selected)
-    changes = _labels(selected, key)
-    products = [v for v in selected if spn.kind(v) == "product"]
-    kernels = [v for v in selected if spn.kind(v) == "kernel"]
-    if products:
-        changes |= _power(spn, products, key)
-    if kernels:
-        changes |= _kernels(work, kernels, key)
-    if changes:
-        _apply(work, selected, changes)
+    _labels(work, selected, key)
+    if products := [v for v in selected if spn.kind(v) == "product"]:
+        _power(work, products, key)
+    if kernels := [v for v in selected if spn.kind(v) == "kernel"]:
+        _kernels(work, kernels, key)
 
 
 def _key(work: Workspace, selected: tuple[str, ...]) -> str:
@@ -45,106 +39,89 @@ def _key(work: Workspace, selected: tuple[str, ...]) -> str:
     return f"several_{work.drawing.version}_{chosen}"
 
 
-def _apply(work: Workspace, selected: tuple[str, ...], changes: Changes) -> None:
-    spn = work.drawing.spn
-    try:
-        for v, change in changes.items():
-            spn = spn.replace(v, **change)
-    except SPNMKLError as error:
-        st.error(plain(error))
-        return
-    if spn != work.drawing.spn:
-        work.drawing.push(spn, f"Changed {counted(len(changes), 'node')}.", select=selected)
-        rerun()
-
-
 def _common(values: Iterable[Any]) -> Any:
     """The value that all have, or None."""
     first, *rest = values
     return first if all(value == first for value in rest) else None
 
 
-def _labels(selected: tuple[str, ...], key: str) -> Changes:
-    prefix = st.text_input(
+def _each(nodes: Iterable[str], name: str) -> Callable[[Any], Changes]:
+    """One value for all of them; none where the field was emptied."""
+    return lambda value: {} if value is None else {v: {name: value} for v in nodes}
+
+
+def _labels(work: Workspace, selected: tuple[str, ...], key: str) -> None:
+    def change(prefix: str) -> Changes:
+        return {v: {"label": f"{prefix} {k}"} for k, v in enumerate(selected, 1)} if prefix else {}
+
+    st.text_input(
         "Label prefix",
-        key=f"{key}_label",
         max_chars=190,
         placeholder="for all of them, numbered",
         help="With the prefix *pixel* they are called pixel 1, pixel 2, …",
+        **field(work, f"{key}_label", change),
     )
-    return {v: {"label": f"{prefix} {k}"} for k, v in enumerate(selected, 1)} if prefix else {}
 
 
-def _power(spn: SPN, products: list[str], key: str) -> Changes:
-    drawn = _common(float(spn.p(v)) for v in products)
-    p = st.number_input(
+def _power(work: Workspace, products: list[str], key: str) -> None:
+    drawn = _common(float(work.drawing.spn.p(v)) for v in products)
+    st.number_input(
         "p",
         min_value=min(0.01, drawn or 1.0),
         max_value=max(100.0, drawn or 1.0),
         value=drawn,
         step=0.25,
         placeholder=DIFFERENT,
-        key=f"{key}_p",
         help="Exponent of β in the regulariser, of all selected products.",
+        **field(work, f"{key}_p", _each(products, "p")),
     )
-    return {} if p is None or p == drawn else {v: {"p": p} for v in products}
 
 
-def _kernels(work: Workspace, kernels: list[str], key: str) -> Changes:
+def _kernels(work: Workspace, kernels: list[str], key: str) -> None:
     specs = [work.drawing.spn.spec(v) for v in kernels]
     drawn = _common(spec.kernel for spec in specs)
     names = sorted({*kernel_names(), *(spec.kernel for spec in specs)})
-    kernel = _select("Kernel", names, drawn, f"{key}_kernel")
-    if kernel is not None and kernel != drawn:
-        return {v: {"kernel": kernel, "params": None} for v in kernels}
-    changes: Changes = {v: {} for v in kernels}
+
+    def other_kernel(kernel: str | None) -> Changes:
+        return {} if kernel is None else {v: {"kernel": kernel, "params": None} for v in kernels}
+
+    _select("Kernel", names, drawn, **field(work, f"{key}_kernel", other_kernel))
     for q in kernel_schema(drawn) if drawn in kernel_names() else ():
-        value = _parameter(q, [dict(spec.params).get(q.name, q.default) for spec in specs], f"{key}_{q.name}")
-        if value is not None:
-            for v, spec in zip(kernels, specs, strict=True):
-                changes[v]["params"] = {**dict(spec.params), **changes[v].get("params", {}), q.name: value}
-    views = views_of(work.dataset)
-    way = _common(way_of(spec.features, views) for spec in specs)
-    columns = _columns(work, way, _common(spec.features for spec in specs), f"{key}_way")
-    if columns is not None:
-        for v in kernels:
-            changes[v]["features"] = columns[0]
+        _parameter(work, kernels, q, f"{key}_{q.name}")
+    _columns(work, kernels, f"{key}_way")
     normalize = _common(spec.normalize for spec in specs)
-    chosen = _select("Normalisation", list(NORMALIZATIONS), normalize, f"{key}_normalize")
-    if chosen is not None and chosen != normalize:
-        for v in kernels:
-            changes[v]["normalize"] = chosen
-    return {v: change for v, change in changes.items() if change}
+    arguments = field(work, f"{key}_normalize", _each(kernels, "normalize"))
+    _select("Normalisation", list(NORMALIZATIONS), normalize, **arguments)
 
 
-def _select(label: str, options: list[str], drawn: str | None, key: str, help: str = "") -> str | None:
+def _select(label: str, options: list[str], drawn: str | None, **arguments: Any) -> str | None:
     at = options.index(drawn) if drawn in options else None
-    return st.selectbox(
-        label,
-        options,
-        at,
-        placeholder=DIFFERENT,
-        key=key,
-        help=help or None,
-        format_func=lambda name: name.replace("_", " "),
+    chosen: str | None = st.selectbox(
+        label, options, at, placeholder=DIFFERENT, format_func=lambda name: name.replace("_", " "), **arguments
     )
+    return chosen
 
 
-def _parameter(q: Parameter, given: list[Any], key: str) -> Any:
-    """The new value for all, or None where nothing was chosen."""
+def _parameter(work: Workspace, kernels: list[str], q: Parameter, key: str) -> None:
+    spn = work.drawing.spn
+    given = [dict(spn.spec(v).params).get(q.name, q.default) for v in kernels]
     drawn, numbers = _common(given), all(isinstance(value, int | float) for value in given)
-    if q.type in ("choice", "float_or_choice"):
-        words = [word for word in q.choices if "*" not in word or word == drawn]
-        options = [*words, *(["a number"] if q.type == "float_or_choice" else [])]
-        at = options[-1] if numbers else drawn
-        chosen = _select(q.name, options, at, f"{key}_word", q.help)
-        if chosen is None:
-            return None
-        if chosen != "a number":
-            return None if chosen == drawn else chosen
     number = int if q.type == "int" else float
+
+    def change(value: Any) -> Changes:
+        if value is None:
+            return {}
+        start = number(q.default) if isinstance(q.default, int | float) else number(1)
+        new = start if value == A_NUMBER else value
+        return {v: {"params": {**dict(spn.spec(v).params), q.name: new}} for v in kernels}
+
+    if q.type in ("choice", "float_or_choice"):
+        options = words_of(q, drawn)
+        _select(q.name, options, A_NUMBER if numbers else drawn, help=q.help, **field(work, f"{key}_word", change))
+        if not numbers:
+            return
     known = number(drawn) if isinstance(drawn, int | float) else None
-    value = st.number_input(
+    st.number_input(
         "value" if q.type == "float_or_choice" else q.name,
         min_value=None if q.minimum is None else min(number(q.minimum), known or number(q.minimum)),
         max_value=None if q.maximum is None else max(number(q.maximum), known or number(q.maximum)),
@@ -152,22 +129,19 @@ def _parameter(q: Parameter, given: list[Any], key: str) -> Any:
         format=None if q.type == "int" else "%.4g",
         placeholder=DIFFERENT,
         help=q.help,
-        key=key,
+        **field(work, key, change),
     )
-    return None if value == known else value
 
 
-def _columns(
-    work: Workspace, drawn: str | None, features: tuple[int | str, ...] | None, key: str
-) -> tuple[list[str] | None] | None:
-    """The columns for all, in a tuple of one; or None where nothing was chosen."""
-    views = views_of(work.dataset)
-    ways = ["all columns", *(f"view {name}" for name in views), "chosen columns"]
-    way = _select("Columns", ways, drawn, key)
-    if way is None:
-        return None
-    if way != "chosen columns":
-        return None if way == drawn else (chosen_way(way, views),)
-    chosen = [] if features is None else [str(name) for name in features]
-    picked = find_columns(work.dataset, chosen, f"{key}_columns")
-    return (picked,) if picked and picked != chosen else None
+def _columns(work: Workspace, kernels: list[str], key: str) -> None:
+    spn, views = work.drawing.spn, views_of(work.dataset)
+    seen = [spn.spec(v).features for v in kernels]
+
+    def change(way: str | None) -> Changes:
+        return {} if way in (None, BY_HAND) else {v: {"features": chosen_way(str(way), views)} for v in kernels}
+
+    drawn = _common(way_of(features, views) for features in seen)
+    way = _select("Columns", ways_of(views), drawn, **field(work, key, change))
+    if way == BY_HAND:
+        picked = field(work, f"{key}_columns", lambda names: {v: {"features": names} for v in kernels} if names else {})
+        find_columns(work.dataset, [str(name) for name in _common(seen) or ()], picked)
