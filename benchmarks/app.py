@@ -24,6 +24,7 @@ from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
 from spnmkl.data import Choices, Dataset, SplitSettings
 from spnmkl.structure import SPN, Kernel, Product, Sum, templates
+from spnmkl.structure.layout import arranged
 from spnmkl.training.prepared import prepare
 from spnmkl.training.settings import Settings
 from spnmkl.training.train import train
@@ -35,15 +36,42 @@ OPENINGS, EDITS, SWITCHES, TRAININGS = 5, 40, 5, 5
 ROWS, WATCHED_ROWS = 2667, 5334  # of which three quarters are trained on
 SHORT, LONG = Settings(), Settings(C=100.0, tol=1e-6)
 PAGES = ("Data", "Design", "Train", "Inspect", "Runs")
-READY = "f => f.spnCanvas?.revision && f.spnCanvas.nodes.length > 0"
-# Adds a kernel or moves a node, by turns, and waits for Python's answer and the next painted frame.
+READY = "f => f.spnCanvas?.revision && f.spnCanvas.items.size > 0"
+# Adds a kernel or moves a node, by turns: the time until it is painted, and until Python has taken it and the page that
+# Python drew in answer is painted.
 EDIT = """(frame, k) => new Promise(done => {
     const canvas = frame.spnCanvas, start = performance.now();
-    if (k % 2) { canvas.network.selectNodes([canvas.drawing.nodes[k].id]); canvas.nudge(3, 2); }
+    const seen = [...canvas.items.keys()].filter((id) => canvas.node(id));
+    if (k % 2) canvas.move([seen[k % seen.length]], 3, 2);
     else canvas.add("kernel", { x: 30 * k, y: 900 });
-    const ticket = `${canvas.revision}/${canvas.sequence}`;
+    let painted;
+    requestAnimationFrame(() => { painted = performance.now() - start; });
     const look = () => {
-        if (canvas.acknowledged === ticket) requestAnimationFrame(() => done(performance.now() - start));
+        if (Number(frame.dataset.saved) < canvas.sequence) setTimeout(look, 2);
+        else requestAnimationFrame(() => done([painted, performance.now() - start]));
+    };
+    look();
+})"""
+# Pans for a second and zooms for another; frames a second, and the longest of them in ms.
+PAN = """frame => new Promise(done => {
+    const canvas = frame.spnCanvas, times = [], start = performance.now();
+    const step = (now) => {
+        times.push(now);
+        const since = now - start;
+        if (since < 1000) canvas.view.moved(6 * Math.sin(since / 150), 4 * Math.cos(since / 150));
+        else canvas.view.zoom(1 + 0.03 * Math.sin(since / 150));
+        if (since < 2000) requestAnimationFrame(step);
+        else done([times.length / 2, Math.max(...times.slice(1).map((t, k) => t - times[k]))]);
+    };
+    requestAnimationFrame(step);
+})"""
+# Chooses another node: the time until the panel has its name.
+CHOOSE = """(frame, k) => new Promise(done => {
+    const canvas = frame.spnCanvas, start = performance.now(), id = canvas.drawing.nodes[k].id;
+    const panel = document.querySelector(".st-key-inspector");
+    canvas.choose([id]);
+    const look = () => {
+        if (panel.querySelector(`input[placeholder="${id}"]`)) done(performance.now() - start);
         else setTimeout(look, 2);
     };
     look();
@@ -101,16 +129,33 @@ def open_structure(page: Page, spn: SPN) -> Locator:
     return frame
 
 
-def edits(browser: Browser, url: str, n_nodes: int) -> list[float]:
+def edits(browser: Browser, url: str, n_nodes: int) -> dict[str, list[float]]:
+    """Seconds until an edit is on the screen, until Python has it, and until the panel shows what was selected."""
     page = browser.new_page(viewport={"width": 1280, "height": 800})
     page.goto(url)
     frame = open_structure(page, structure(n_nodes))
-    seconds = []
+    seconds: dict[str, list[float]] = {"screen": [], "Python": [], "panel": []}
     for k in range(EDITS + 1):
-        seconds.append(frame.evaluate(EDIT, k % n_nodes) / 1000)
+        painted, taken = frame.evaluate(EDIT, k % n_nodes)
+        seconds["screen"].append(painted / 1000)
+        seconds["Python"].append(taken / 1000)
+        idle(page)
+    for k in range(EDITS // 2):
+        seconds["panel"].append(frame.evaluate(CHOOSE, k + 1) / 1000)
         idle(page)
     page.close()
-    return seconds[1:]
+    return {what: times[1:] for what, times in seconds.items()}
+
+
+def pans(browser: Browser, url: str, n_nodes: int) -> tuple[float, float]:
+    """Frames a second while the view moves, all groups open, and the longest frame in ms."""
+    page = browser.new_page(viewport={"width": 1280, "height": 800})
+    page.goto(url)
+    frame = open_structure(page, arranged(structure(n_nodes)))
+    frame.evaluate("f => f.spnCanvas.view.fit()")
+    rate, longest = frame.evaluate(PAN)
+    page.close()
+    return rate, longest
 
 
 def table(n: int) -> pd.DataFrame:
@@ -244,13 +289,21 @@ def row(what: str, seconds: list[float]) -> str:
     return f"| {what} | {statistics.median(seconds):.2f} s | {worst:.2f} s |"
 
 
-def tell_pages(browser: Browser, url: str) -> None:
+def tell_canvas(browser: Browser, url: str) -> None:
     opened = openings(browser, url)
     print("| | median | 95th percentile |\n|---|---|---|")
     print(row("opening to a usable canvas, the first visit", opened[:1]))
     print(row("opening to a usable canvas, later visits", opened[1:]))
     for n_nodes in (20, 200):
-        print(row(f"edit → Python → screen, {n_nodes} nodes", edits(browser, url, n_nodes)))
+        found = edits(browser, url, n_nodes)
+        print(row(f"edit → screen, {n_nodes} nodes", found["screen"]))
+        print(row(f"edit → Python → screen, {n_nodes} nodes", found["Python"]))
+        print(row(f"selection → panel, {n_nodes} nodes", found["panel"]))
+    rate, longest = pans(browser, url, 501)
+    print(f"| pan and zoom, 501 nodes | {rate:.0f} frames/s | longest frame {longest:.0f} ms |")
+
+
+def tell_pages(browser: Browser, url: str) -> None:
     drawn = {f"{n} nodes": pages_of(browser, url, n) for n in (20, 200)}
     drawn["2,000 rows, 25 kernels"] = pages_trained(open_many(browser, url, table(ROWS)))
     for what, seconds in drawn.items():
@@ -274,12 +327,16 @@ def tell_watched(browser: Browser, url: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--watched", action="store_true", help="only the trainings")
+    parser.add_argument("--canvas", action="store_true", help="only the canvas")
     options = parser.parse_args()
     with serving() as url, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=browser_path(), args=["--no-sandbox"])
         if not options.watched:
+            tell_canvas(browser, url)
+        if not options.watched and not options.canvas:
             tell_pages(browser, url)
-        tell_watched(browser, url)
+        if not options.canvas:
+            tell_watched(browser, url)
         browser.close()
 
 

@@ -2,8 +2,9 @@
 
 from spnmkl.ui.pages.design.exchange import exchange
 from spnmkl.ui.pages.design.page import workbench
-from spnmkl.ui.parts.canvas import load_library
+from spnmkl.ui.parts.canvas import send_columns
+from spnmkl.ui.parts.session import workspace
 
-load_library()
+send_columns(workspace().dataset)
 exchange()
 workbench()

@@ -26,12 +26,16 @@ def browser_path() -> str:
 
 @contextmanager
 def serving(
-    folder: Path = Path(__file__).parents[1], log: IO[str] | int = subprocess.DEVNULL, python: str = sys.executable
+    folder: Path = Path(__file__).parents[1],
+    log: IO[str] | int = subprocess.DEVNULL,
+    python: str = sys.executable,
+    port: int = 0,
 ) -> Iterator[str]:
-    """The address of a server that ends with the block."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    """The address of a server that ends with the block; on a free port, unless one is given."""
+    if not port:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
     command = [python, "-m", "spnmkl", "app", f"--server.port={port}"]
     server = subprocess.Popen(command, cwd=folder, stdout=log, stderr=subprocess.STDOUT)
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import sys
 import threading
@@ -22,6 +23,9 @@ def warm_up() -> None:
 def _prepare() -> None:
     try:
         prepare()
+        # Streamlit collects garbage after every run of a page, and would look at all of the libraries each time.
+        gc.collect()
+        gc.freeze()
     except RuntimeError:
         pass  # the server ended meanwhile
     except Exception:

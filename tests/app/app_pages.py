@@ -54,19 +54,23 @@ def send(at: AppTest, *, select: list[str] | None = None, **changes: Any) -> App
     """What the canvas sends: the drawing as it stands with changes, and the selection."""
     drawing, state = work(at).drawing, dict(at.session_state[KEY])
     if changes:
+        described = drawing.spn.to_dict()
+        sequence = int(drawing.acknowledged.rpartition("/")[2]) + 1
+        message = {"page": "tested", "sequence": sequence, "revision": drawing.revision, "closed": []}
         nodes = [
-            {"id": v, "kind": drawing.spn.kind(v), "x": x, "y": y}
-            for v in drawing.spn.nodes
-            for x, y in [drawing.spn.position(v) or (0.0, 0.0)]
+            {"kernel": "rbf", **n} if n["kind"] == "kernel" else n for n in changes.pop("nodes", described["nodes"])
         ]
-        edges = [[v, child] for v in drawing.spn.nodes for child in drawing.spn.children(v)]
-        sequence = int(drawing.acknowledged.rpartition("/")[2] or 0) + 1
-        message = {"revision": drawing.revision, "sequence": sequence, "nodes": nodes, "edges": edges}
-        state["drawing"] = {**message, **changes}
+        state["drawing"] = {**message, "nodes": nodes, "edges": described["edges"], **changes}
     if select is not None:
         state["selection"] = select
     at.session_state[KEY] = state
     return at.run()
+
+
+def undo(at: AppTest, before: SPN) -> AppTest:
+    """What the canvas sends when a person goes back to an earlier drawing."""
+    described = placed(before).to_dict()
+    return send(at, nodes=described["nodes"], edges=described["edges"])
 
 
 def labelled(widgets: Any, label: str) -> Any:

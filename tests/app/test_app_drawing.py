@@ -12,9 +12,10 @@ from random_structures import random_structure
 
 from spnmkl.errors import StructureError
 from spnmkl.structure import SPN, Kernel, Product, Sum, templates
+from spnmkl.structure.groups import find_groups
 from spnmkl.structure.paths import drawn_path
 from spnmkl.ui.pages.design.exchange import structure_from_tables
-from spnmkl.ui.state.drawing import MAX_CANVAS_NODES, MAX_HISTORY, Drawing, placed
+from spnmkl.ui.state.drawing import MAX_CANVAS_NODES, MAX_PENDING, Drawing, check_size, placed
 
 
 def small() -> SPN:
@@ -23,48 +24,56 @@ def small() -> SPN:
 
 def edit(drawing: Drawing, sequence: Any = 1, **changes: Any) -> dict[str, Any]:
     """What the canvas sends: the drawing as it stands, with changes."""
-    spn = drawing.spn
-    nodes = [{"id": v, "kind": spn.kind(v), "x": x, "y": y} for v in spn.nodes for x, y in [spn.position(v) or (0, 0)]]
-    edges = [[v, child] for v in spn.nodes for child in spn.children(v)]
-    return {"revision": drawing.revision, "sequence": sequence, "nodes": nodes, "edges": edges, **changes}
+    described = drawing.spn.to_dict()
+    message = {"page": "mine", "sequence": sequence, "revision": drawing.revision, "closed": sorted(drawing.closed)}
+    return {**message, "nodes": described["nodes"], "edges": described["edges"], **changes}
 
 
 def with_node(drawing: Drawing, **node: Any) -> dict[str, Any]:
     message = edit(drawing)
-    return {**message, "nodes": [*message["nodes"], {"id": "k9", "kind": "kernel", "x": 0, "y": 0, **node}]}
+    new = {"id": "k9", "kind": "kernel", "kernel": "rbf", "x": 0, "y": 0}
+    return {**message, "nodes": [*message["nodes"], {**new, **node}]}
 
 
 def test_an_edit_is_taken_once_and_leaves_the_revision_alone() -> None:
     drawing = Drawing(small())
-    revision, message = drawing.revision, with_node(drawing, x=10.04)
+    revision, message = drawing.revision, with_node(drawing, x=10.25)
     assert drawing.receive(message)
-    assert drawing.spn.position("k9") == (10.0, 0.0)
+    assert drawing.spn.position("k9") == (10.25, 0.0)
     assert drawing.spn.spec("k9").kernel == "rbf"
-    assert drawing.acknowledged == f"{revision}/1"
+    assert drawing.acknowledged == "mine/1"
     assert not drawing.receive(message)
     assert not drawing.receive({**message, "again": 1})
-    assert (drawing.revision, len(drawing.past)) == (revision, 1)
+    assert (drawing.revision, drawing.version) == (revision, 2)
 
 
-def test_an_edit_keeps_what_only_python_knows() -> None:
+def test_messages_count_by_page_and_an_older_one_is_passed_over() -> None:
+    drawing = Drawing(small())
+    assert drawing.receive(edit(drawing, 7, edges=[]))
+    assert not drawing.receive(edit(drawing, 6, nodes=[], edges=[]))
+    assert drawing.receive(edit(drawing, 1, page="reloaded", nodes=[], edges=[]))
+    assert drawing.acknowledged == "reloaded/1" and drawing.spn.nodes == ()
+
+
+def test_a_message_that_was_dropped_costs_nothing() -> None:
+    drawing, other = Drawing(small()), Drawing(small())
+    first = with_node(drawing)
+    second = {**with_node(drawing, id="k10"), "sequence": 2}
+    second["nodes"] = [*first["nodes"], second["nodes"][-1]]
+    assert drawing.receive(first) and drawing.receive(second)
+    assert other.receive({**second, "revision": other.revision})
+    assert drawing.spn == other.spn
+
+
+def test_undo_is_an_edit_and_brings_back_settings() -> None:
     drawing = Drawing(small())
     before = drawing.spn
-    assert drawing.receive({**edit(drawing), "edges": []})
-    assert [drawing.spn.spec(v) for v in before.kernels] == [before.spec(v) for v in before.kernels]
-    assert [drawing.spn.p(v) for v in before.products] == [1.0, 2.0]
-    assert drawing.spn.label("k1") == "colour"
+    drawing.push(before.replace("k1", kernel="linear", params=None, label=None))
+    assert drawing.receive(edit(drawing, 1, nodes=before.to_dict()["nodes"]))
+    assert drawing.spn == before and drawing.spn.spec("k1") == before.spec("k1")
 
 
-def test_a_duplicate_copies_the_settings_of_its_original() -> None:
-    drawing = Drawing(small())
-    assert drawing.receive(with_node(drawing, copy="k1"))
-    assert drawing.spn.spec("k9") == drawing.spn.spec("k1")
-    other = Drawing(small())
-    assert other.receive(with_node(other, copy="p1"))
-    assert other.spn.spec("k9").kernel == "rbf", "a product's settings do not fit a kernel"
-
-
-def test_an_edit_on_an_older_revision_is_stale() -> None:
+def test_an_edit_on_an_older_revision_waits_to_be_merged() -> None:
     drawing = Drawing(small())
     message = with_node(drawing)
     drawing.push(small().replace("p1", p=3.0))
@@ -73,43 +82,61 @@ def test_an_edit_on_an_older_revision_is_stale() -> None:
     assert not Drawing(small()).receive(message), "another tab's revision"
 
 
-def test_undo_and_redo_walk_over_edits_and_pushes() -> None:
+def test_pushes_wait_until_an_edit_shows_that_they_were_seen() -> None:
     drawing = Drawing(small())
-    states = [drawing.spn]
-    for sequence in range(1, 4):
-        spot = edit(drawing, sequence)
-        spot["nodes"][0]["x"] += 10
-        assert drawing.receive(spot)
-        states.append(drawing.spn)
-        drawing.push(drawing.spn.replace("p1", p=float(sequence + 1)))
-        states.append(drawing.spn)
-    for state in reversed(states[:-1]):
-        revision = drawing.revision
-        drawing.undo()
-        assert drawing.spn == state
-        assert drawing.revision != revision, "the canvas must show it"
-    drawing.undo()
-    assert drawing.spn == states[0]
-    for state in states[1:]:
-        drawing.redo()
-        assert drawing.spn == state
-    drawing.undo()
-    drawing.push(small())
-    assert not drawing.future, "a new step forgets what was undone"
-
-
-def test_history_is_bounded() -> None:
-    drawing = Drawing(small())
-    for k in range(MAX_HISTORY + 20):
-        drawing.push(drawing.spn.replace("p1", p=1.0 + k))
-    assert len(drawing.past) == MAX_HISTORY
+    drawing.receive(edit(drawing, 4, edges=[]))
+    for p in (2.0, 3.0):
+        drawing.push(drawing.spn.replace("p1", p=p), f"{p}")
+    assert [(push.number, push.said, push.after) for push in drawing.pending] == [
+        (1, "2.0", "mine/4"),
+        (2, "3.0", "mine/4"),
+    ]
+    assert drawing.receive(edit(drawing, 5, nodes=[], edges=[]))
+    assert drawing.pending == ()
+    for k in range(MAX_PENDING + 20):
+        drawing.push(SPN(Product(Kernel("rbf"), p=1.0 + k)))
+    assert len(drawing.pending) == MAX_PENDING
 
 
 def test_a_push_arranges_what_has_no_place() -> None:
     drawing = Drawing(small())
     drawing.push(SPN(Product(Kernel("linear"))), fit=True, select=["p1"])
     assert all(drawing.spn.position(v) for v in drawing.spn.nodes)
-    assert (drawing.fit, drawing.select) == (True, ("p1",))
+    (push,) = drawing.pending
+    assert (push.fit, push.whole, push.select) == (True, True, ("p1",))
+
+
+def test_a_wish_for_a_layout_is_granted_once_also_when_a_later_message_brings_it() -> None:
+    drawing = Drawing(small())
+    wish = {"number": 1, "closed": []}
+    moved = edit(drawing, 1)
+    moved["nodes"] = [{**node, "x": 5.0, "y": 5.0} for node in moved["nodes"]]
+    assert drawing.receive({**moved, "wish": wish})
+    (push,) = drawing.pending
+    assert push.answers == 1 and drawing.spn == small()
+    assert not drawing.receive({**moved, "sequence": 2, "wish": wish}), "made before the push was seen"
+    again = {**moved, "revision": drawing.revision, "sequence": 3, "wish": wish}
+    assert drawing.receive(again)
+    assert drawing.pending == (), "granted already"
+
+
+def test_groups_are_closed_and_opened_by_a_wish() -> None:
+    drawing = Drawing(placed(templates.flat([f"c{k}" for k in range(12)])))
+    (group, *_) = find_groups(drawing.spn)
+    drawing.receive(edit(drawing, 1, wish={"number": 1, "closed": [group.id]}))
+    assert drawing.closed == {group.id}
+    assert len({drawing.spn.position(v) for v in group.members}) == 1
+    drawing.receive(edit(drawing, 2, wish={"number": 2, "closed": []}))
+    assert drawing.closed == frozenset()
+    assert len({drawing.spn.position(v) for v in group.members}) == len(group.members)
+
+
+def test_what_is_large_is_closed_so_that_it_can_be_read() -> None:
+    drawing = Drawing(small())
+    drawing.push(templates.flat([f"c{k}" for k in range(300)]), fit=True)
+    assert drawing.closed
+    with pytest.raises(StructureError, match="at most 2,000 nodes"):
+        check_size(templates.flat([f"c{k}" for k in range(1000)]))
 
 
 @pytest.mark.parametrize(
@@ -126,13 +153,21 @@ def test_a_push_arranges_what_has_no_place() -> None:
         {"edges": [{"0": "s1", "1": "p1"}]},
         {"edges": [["s1", "nowhere"]]},
         {"edges": [["s1", "p1"], ["s1", "p1"]]},
+        {"wish": {"number": "1"}},
+        {"wish": {"number": 10**400}},
+        {"edges": [["s1", "p1"]] * 30_000},
         {"sequence": {"a": 1}},
         {"sequence": "1" * 1_000_000},
         {"sequence": 10**5_000},
         {"sequence": True},
         {"sequence": None},
-        {"nodes": [{"id": f"k{i + 1}", "kind": "kernel", "x": 0, "y": 0} for i in range(MAX_CANVAS_NODES + 1)]},
-        {"nodes": [{"id": "k1", "kind": "kernel", "x": 0, "y": 0}] * 2, "edges": []},
+        {
+            "nodes": [
+                {"id": f"k{i + 1}", "kind": "kernel", "kernel": "rbf", "x": 0, "y": 0}
+                for i in range(MAX_CANVAS_NODES + 1)
+            ]
+        },
+        {"nodes": [{"id": "k1", "kind": "kernel", "kernel": "rbf", "x": 0, "y": 0}] * 2, "edges": []},
     ],
     ids=lambda change: repr(list(change)),
 )
@@ -147,10 +182,13 @@ def test_a_hostile_message_changes_nothing(change: dict[str, Any]) -> None:
         {"id": None},
         {"id": 7},
         {"id": ["k1"]},
-        {"id": "<script>alert(1)</script>"},
-        {"id": "k01"},
-        {"id": "k1234567890"},
-        {"id": "x1"},
+        {"id": ""},
+        {"p": 2.0},
+        {"kernel": None},
+        {"params": "gamma"},
+        {"features": {"a": 1}},
+        {"label": ["<b>"]},
+        {"onclick": "alert(1)"},
         {"id": "k9" * 5_000},
         {"kind": "root"},
         {"kind": None},
@@ -176,14 +214,15 @@ def refused(drawing: Drawing, message: dict[str, Any]) -> None:
     before, revision = drawing.spn, drawing.revision
     assert not drawing.receive(message)
     assert drawing.spn == before
-    assert not drawing.past
+    assert drawing.version == 1
     assert drawing.revision != revision, "the canvas must show the drawing that is kept"
-    assert drawing.said.endswith(".")
+    (push,) = drawing.pending
+    assert push.refused and push.said.endswith(".")
     assert not drawing.receive(message), "the same message again is stale"
     assert len(drawing.acknowledged) < 100
 
 
-@pytest.mark.parametrize("message", [None, 3, "drawing", [], {}, {"revision": None}, {"revision": ["x"]}])
+@pytest.mark.parametrize("message", [None, 3, "drawing", [], {}, {"revision": None}, {"revision": ["x"]}, {"page": 3}])
 def test_what_is_no_message_is_passed_over(message: object) -> None:
     drawing = Drawing(small())
     assert not drawing.receive(message)

@@ -2,7 +2,7 @@
 
 import pandas as pd
 import pytest
-from app_pages import bring, fine, labelled, opened, spn, texts, work
+from app_pages import bring, fine, labelled, opened, spn, texts, undo
 from streamlit.testing.v1 import AppTest
 
 from spnmkl import SPN, Kernel, Product, Sum
@@ -33,7 +33,7 @@ def test_columns_are_guessed_and_taken_as_one_edit(at: AppTest, page: str) -> No
     seen = {spn(at).label(leaf): spn(at).spec(leaf).features for leaf in spn(at).kernels}
     assert seen["strength"] == ("alcohol",) and seen["look"] == ("hue", "ash")
     assert "1 column of this drawing not in the loaded data: 'qqq'." in texts(at)
-    work(at).drawing.undo()
+    undo(at.switch_page("pages/design.py").run(), DRAWN)
     assert {spn(at).spec(leaf).features for leaf in spn(at).kernels} == {("Alcohol %",), ("HUE", "ASH"), ("qqq",)}
 
 

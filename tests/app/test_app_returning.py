@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from app_pages import bring, fine, labelled, opened, texts, train, work
+from app_pages import bring, fine, labelled, opened, texts, train, undo, work
 from streamlit.testing.v1 import AppTest
 
 from spnmkl import SPN, Kernel, Product, Sum
@@ -47,7 +47,7 @@ def test_its_drawing_is_taken_and_undone(at: AppTest) -> None:
     fine(labelled(at.button, INTO_DESIGN).click().run())
     assert unplaced(work(at).drawing.spn) == unplaced(run.spn)
     assert work(at).dataset.name == "breast_cancer" and work(at).trainer.settings == Settings()
-    work(at).drawing.undo()
+    undo(go(at, "design"), before)
     assert work(at).drawing.spn == before
 
 

@@ -27,8 +27,7 @@ class Canvas:
         self.page = page
         self.frame = page.locator(".frame")
         self.frame.wait_for()
-        self.wait("canvas.revision && canvas.nodes.length === canvas.drawing.nodes.length")
-        self.page.wait_for_timeout(200)  # the first fit to the view
+        self.wait("canvas.revision && canvas.view.width > 0")
         settled(page)
 
     def look(self, expression: str) -> Any:
@@ -44,7 +43,7 @@ class Canvas:
 
     def sent(self) -> None:
         """Python has taken the last edit and the page has been drawn again."""
-        self.wait("canvas.acknowledged === `${canvas.revision}/${canvas.sequence}`")
+        self.wait("Number(canvas.frame.dataset.saved) === canvas.sequence")
         settled(self.page)
 
     def command(self, key: str) -> None:
@@ -55,7 +54,7 @@ class Canvas:
 
     def renewed(self, before: str) -> None:
         self.wait(f"canvas.revision !== {before!r}")
-        settled(self.page)
+        self.sent()
 
     @property
     def revision(self) -> str:
@@ -75,9 +74,14 @@ class Canvas:
 
     @property
     def places(self) -> dict[str, tuple[float, float]]:
-        """Where the nodes truly stand on the canvas."""
-        found = self.look("canvas.nodes.getIds().map(id => canvas.network.body.nodes[id]).map(n => [n.id, n.x, n.y])")
+        """Where the nodes and closed groups are painted."""
+        found = self.look("[...canvas.items.values()].map(n => [n.id, n.x, n.y])")
         return {id: (x, y) for id, x, y in found}
+
+    @property
+    def shown(self) -> dict[str, int]:
+        """What the element tells of its state."""
+        return {name: float(value) for name, value in self.frame.evaluate("f => ({...f.dataset})").items()}
 
     @property
     def selected(self) -> list[str]:
@@ -107,28 +111,45 @@ class Canvas:
     def draw(self, kind: str, x: float, y: float) -> str:
         """A node placed by mouse, x and y in shares of the stage; returns its id."""
         before = set(self.nodes)
-        stage = self.frame.locator(".stage").bounding_box()
-        assert stage
         self.tool(kind)
-        self.page.mouse.click(stage["x"] + x * stage["width"], stage["y"] + y * stage["height"])
+        self.page.mouse.click(*self.spot(x, y))
         self.wait(f"canvas.drawing.nodes.length > {len(before)}")
         (new,) = set(self.nodes) - before
         return new
 
-    def drag(self, start: str, end: str) -> None:
-        """The mouse drawn from one node to another, whatever the mode."""
-        self.page.mouse.move(*self.at(start))
+    def port(self, id: str) -> tuple[float, float]:
+        """The blue + of a node, which shows when the mouse is there."""
+        self.page.mouse.move(*self.at(id))
+        place = self.frame.evaluate(
+            """(frame, id) => {
+                const c = frame.spnCanvas, at = c.portOf(id), stage = c.stage.getBoundingClientRect();
+                return [stage.x + at.x, stage.y + at.y];
+            }""",
+            id,
+        )
+        return place[0], place[1]
+
+    def pull(self, start: str, end: tuple[float, float]) -> None:
+        """An edge pulled from a node's port to a place on the screen."""
+        self.page.mouse.move(*self.port(start))
         self.page.mouse.down()
-        self.page.mouse.move(*self.at(end), steps=5)
+        self.page.mouse.move(*end, steps=5)
         self.page.mouse.up()
 
     def connect(self, parent: str, child: str) -> None:
-        """An edge by mouse, in Connect mode; the edges added may be two, with a product between."""
+        """An edge by mouse; the edges added may be two, with a product between."""
         before = len(self.edges)
-        if self.look("canvas.mode") != "connect":
-            self.tool("connect")
-        self.drag(parent, child)
+        self.pull(parent, self.at(child))
         self.wait(f"canvas.drawing.edges.length > {before}")
+
+    def spot(self, x: float, y: float) -> tuple[float, float]:
+        """A place on the screen by shares of the stage."""
+        stage = self.frame.locator(".stage").bounding_box()
+        assert stage
+        return stage["x"] + x * stage["width"], stage["y"] + y * stage["height"]
+
+    def menu(self, entry: str) -> None:
+        self.frame.get_by_role("menuitem", name=entry, exact=False).first.click()
 
     def press(self, key: str) -> None:
         self.frame.focus()
@@ -144,7 +165,7 @@ class Canvas:
 
     def walk_to(self, target: str) -> None:
         """Arrow keys to a node: the fewest that lead there."""
-        nodes = self.nodes
+        nodes = self.places
         ways: dict[str, list[str]] = {self.selected[0]: []}
         queue = deque(ways)
         while target not in ways:
@@ -212,11 +233,11 @@ class Canvas:
         assert "refused" in (self.frame.get_attribute("class") or "")
 
 
-def _next(nodes: dict[str, dict[str, Any]], here: str, dx: int, dy: int) -> str | None:
+def _next(places: dict[str, tuple[float, float]], here: str, dx: int, dy: int) -> str | None:
     """The node that an arrow key leads to: ahead, near, and rather straight on than aside."""
     costs = {}
-    for id, node in nodes.items():
-        x, y = node["x"] - nodes[here]["x"], node["y"] - nodes[here]["y"]
+    for id, (left, top) in places.items():
+        x, y = left - places[here][0], top - places[here][1]
         if (along := x * dx + y * dy) > 5:
             costs[id] = along + 2 * (abs(x * dy) + abs(y * dx))
     return min(costs, key=costs.__getitem__, default=None)

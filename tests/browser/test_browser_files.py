@@ -110,8 +110,8 @@ def test_a_hostile_structure_stays_text_everywhere(canvas: Canvas) -> None:
     canvas.click("k1")
     expect(canvas.page.get_by_label("Label", exact=True)).to_have_value(label)
     canvas.page.mouse.move(*canvas.at("p1"))
-    canvas.page.locator(".vis-tooltip").wait_for()
-    assert CODE in canvas.page.locator(".vis-tooltip").inner_text()
+    canvas.page.locator(".tip").wait_for()
+    assert CODE in canvas.page.locator(".tip").inner_text()
     for panel in ("Checks", "Paths", "Formula"):
         canvas.open(panel)
         assert canvas.page.locator("img[src=x]").count() == 0

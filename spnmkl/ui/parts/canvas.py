@@ -2,72 +2,127 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Collection, Mapping
-from importlib.resources import files
 from typing import Any
 
 import streamlit as st
 
-from spnmkl.export.looks import NodeLook, Scene
-from spnmkl.export.scene import scene
+from spnmkl.data import Dataset
+from spnmkl.export.scene import fitting, scene
 from spnmkl.structure import SPN, Path
 from spnmkl.structure.layout import arranged
-from spnmkl.structure.paths import drawn_path
 from spnmkl.ui.parts.session import FRONTEND, theme
-from spnmkl.ui.state.drawing import Drawing
+from spnmkl.ui.state.drawing import Drawing, read_closed
+from spnmkl.ui.state.keeping import kept_with_dataset, kept_with_drawing
 
 KEY = "spnmkl_canvas"
+SHOWN_SIZE = (1000, 340)  # of a canvas to look at, in px, until it tells its own
+_SCRIPTS = ("words", "drawing", "history", "view", "paint", "edit", "hand", "keys", "panels", "minimap", "canvas")
 
-# Two components: the library is constant and sent once, the canvas is small and changes with every edit.
-_library = st.components.v2.component(
-    "spnmkl_vis",
-    js=(files("pyvis") / "lib" / "vis-9.1.2" / "vis-network.min.js").read_text("utf-8")
-    + "\nexport default () => {};\n",
-)
+# Two components: the columns of the data are sent when the data change, the canvas with every edit.
+_columns = st.components.v2.component("spnmkl_columns", js=(FRONTEND / "columns.js").read_text("utf-8"))
 _canvas = st.components.v2.component(
     "spnmkl_canvas",
     html=(FRONTEND / "canvas.html").read_text("utf-8"),
     css=(FRONTEND / "canvas.css").read_text("utf-8"),
-    js=(FRONTEND / "canvas.js").read_text("utf-8"),
+    js="\n".join((FRONTEND / "canvas" / f"{name}.js").read_text("utf-8") for name in _SCRIPTS),
 )
 
 
-def load_library() -> None:
-    """Send the drawing library; once per page, outside of fragments."""
-    _library(key="spnmkl_vis", height=1)
+def send_columns(dataset: Dataset) -> None:
+    """The views and columns that can be dragged onto the canvas; once per page, outside of fragments."""
+    _columns(key="spnmkl_columns", data=_described(dataset), height=1)
 
 
-def show_canvas(drawing: Drawing, *, faulty: Collection[str] = (), path: Path | None = None) -> tuple[str, ...]:
-    """Take the canvas's edits into the drawing, show it, and return the selected nodes."""
-    _canvas(
-        key=KEY,
-        data=_payload(drawing, faulty, path),
-        on_drawing_change=lambda: None,
-        on_selection_change=lambda: None,
-        on_command_change=lambda: _obey(drawing),
-    )
-    drawing.fit = False
+@kept_with_dataset
+def _described(dataset: Dataset) -> dict[str, Any]:
+    names = list(dataset.features)
+    at = {name: k for k, name in enumerate(names)}
+    views = {view: [at[name] for name in columns] for view, columns in dataset.feature_views.items()}
+    text = [at[name] for name in dataset.categorical if name in at]
+    return {"token": uuid.uuid4().hex, "columns": names, "views": views, "text": text}
+
+
+def show_canvas(
+    drawing: Drawing,
+    *,
+    faulty: Collection[str] = (),
+    path: Path | None = None,
+    facts: str = "",
+    wrong: bool = False,
+) -> tuple[str, ...]:
+    """Show the drawing with a line of facts below it, and return the selected nodes."""
+    spn = drawing.spn
+    looks = _looks(spn, drawing.closed, frozenset(faulty), path, theme())
+    data = {
+        "epoch": drawing.epoch,
+        "number": drawing.pushes,
+        "acknowledged": drawing.acknowledged,
+        "version": drawing.version,
+        "select": list(drawing.select),
+        "drawing": _described_drawing(spn, drawing.closed),
+        "pushes": [
+            {
+                "number": push.number,
+                "after": push.after,
+                "said": push.said,
+                "fit": push.fit,
+                "whole": push.whole,
+                "refused": push.refused,
+                "answers": push.answers,
+                "select": list(push.select),
+                "drawing": _described_drawing(push.spn, push.closed),
+            }
+            for push in drawing.pending
+        ],
+        "looks": looks,
+        "facts": facts,
+        "wrong": wrong,
+    }
+    _mount(KEY, data, "drawing", "selection", "theme")
     return selection(drawing)
+
+
+def _mount(key: str, data: dict[str, Any], *states: str) -> None:
+    """The canvas, and what it may tell; the page is drawn anew when it does."""
+    told: dict[str, Any] = {f"on_{state}_change": lambda: None for state in states}
+    _canvas(key=key, data=data, **told)
 
 
 def show_trained(
     key: str, spn: SPN, beta: Mapping[str, float] | None, *, said: str = "", path: Path | None = None
 ) -> tuple[str, ...]:
-    """The drawing to look at; with weights, sizes and colours are by weight and what is pruned is grey."""
-    table = scene(spn, beta=beta, path=path, theme=theme())
+    """The drawing to look at; with weights, sizes and colours are by weight and what is pruned is dashed."""
+    closed = _closed_there(key, spn)
+    shown = arranged(spn, closed) if closed or _wish(key) is not None else spn
     data = {
-        "revision": f"{hash(spn)}",
+        "revision": f"{hash(shown)} {sorted(closed)}",
         "readonly": True,
         "message": said,
-        "fit": True,
         "select": list(chosen_nodes(key, spn)),
-        "nodes": [{"id": v, "kind": look.kind, "x": look.x, "y": look.y} for v, look in table.nodes.items()],
-        "edges": [list(edge) for edge in table.edges],
-        "looks": _looks(table) | {"path": _marked(spn, path)},
-        "scene": table.to_dict(),
+        "drawing": _described_drawing(shown, closed),
+        "looks": scene(shown, closed=closed, beta=beta, path=path, theme=theme()).to_dict(),
     }
-    _canvas(key=key, data=data, on_selection_change=lambda: None)
+    _mount(key, data, "selection", "wish", "theme")
     return chosen_nodes(key, spn)
+
+
+def _closed_there(key: str, spn: SPN) -> frozenset[str]:
+    """The groups that the person closed on a canvas to look at; else those that must be for the texts to be read."""
+    wish = _wish(key)
+    return _fitted(spn) if wish is None else read_closed(wish.get("closed"))
+
+
+def _wish(key: str) -> Mapping[str, Any] | None:
+    state = st.session_state.get(key)
+    wish = state.get("wish") if isinstance(state, Mapping) else None
+    return wish if isinstance(wish, Mapping) else None
+
+
+@kept_with_drawing
+def _fitted(spn: SPN) -> frozenset[str]:
+    return fitting(spn, *SHOWN_SIZE)
 
 
 def chosen_nodes(key: str, spn: SPN) -> tuple[str, ...]:
@@ -78,67 +133,21 @@ def chosen_nodes(key: str, spn: SPN) -> tuple[str, ...]:
     return tuple(v for v in chosen if isinstance(v, str) and v in known) if isinstance(chosen, list) else ()
 
 
-def _looks(table: Scene) -> dict[str, Any]:
-    edges = table.to_dict()["edges"]
-    return {"nodes": {v: _look(look) for v, look in table.nodes.items()}, "edges": edges}
-
-
-def _look(look: NodeLook) -> dict[str, Any]:
-    """As canvas.js reads it: with an ink only where it is not the usual one."""
-    shown: dict[str, Any] = {"text": look.text, "title": look.title, "fill": look.fill, "border": look.border}
-    if look.kind == "product":
-        shown |= {"weight": look.weight, "value": look.value, "radius": look.width / 2, "rise": 0}
-    return shown | {"error": look.error} | ({"ink": look.ink} if look.dashed else {})
-
-
-def _marked(spn: SPN, path: Path | None) -> dict[str, Any]:
-    nodes, edges = drawn_path(spn, path) if path is not None else ((), ())
-    return {"nodes": list(nodes), "edges": [list(edge) for edge in edges]}
-
-
 def receive(drawing: Drawing) -> bool:
     """Take what the canvas sent last."""
-    return drawing.receive(_sent("drawing"))
+    state = st.session_state.get(KEY)
+    return drawing.receive(state.get("drawing") if isinstance(state, Mapping) else None)
 
 
 def selection(drawing: Drawing) -> tuple[str, ...]:
     return chosen_nodes(KEY, drawing.spn)
 
 
-def _sent(name: str) -> Any:
-    state = st.session_state.get(KEY)
-    return state.get(name) if isinstance(state, Mapping) else None
+@kept_with_drawing
+def _looks(spn: SPN, closed: frozenset[str], faulty: frozenset[str], path: Path | None, theme: str) -> dict[str, Any]:
+    return scene(spn, closed=closed, path=path, faulty=faulty, theme=theme).to_dict()
 
 
-def _obey(drawing: Drawing) -> None:
-    receive(drawing)
-    command = _sent("command")
-    if command == "undo":
-        drawing.undo()
-    elif command == "redo":
-        drawing.redo()
-    elif command == "layout":
-        drawing.push(arranged(drawing.spn), "Arranged from left to right.", fit=True)
-
-
-def _payload(drawing: Drawing, faulty: Collection[str], path: Path | None) -> dict[str, Any]:
-    spn = drawing.spn
-    table = scene(spn, path=path, faulty=faulty, theme=theme())
-    return {
-        "revision": drawing.revision,
-        "acknowledged": drawing.acknowledged,
-        "message": drawing.said,
-        "fit": drawing.fit,
-        "select": list(drawing.select),
-        "undo": bool(drawing.past),
-        "redo": bool(drawing.future),
-        "nodes": [_place(spn, v) for v in spn.nodes],
-        "edges": [[v, child] for v in spn.nodes for child in spn.children(v)],
-        "looks": _looks(table) | {"path": _marked(spn, path)},
-        "scene": table.to_dict(),
-    }
-
-
-def _place(spn: SPN, v: str) -> dict[str, Any]:
-    x, y = spn.position(v) or (0.0, 0.0)
-    return {"id": v, "kind": spn.kind(v), "x": x, "y": y}
+def _described_drawing(spn: SPN, closed: frozenset[str]) -> dict[str, Any]:
+    described = spn.to_dict()
+    return {"nodes": described["nodes"], "edges": described["edges"], "closed": sorted(closed)}

@@ -55,7 +55,7 @@ def _session() -> str:
 
 
 def attach() -> None:
-    """Give a new tab its token, and a reloaded one the workspace it had.
+    """Give a new tab its token, and one that was reloaded or sent to another address the workspace it had.
 
     A tab keeps its token in sessionStorage, which a reload leaves and a duplicated tab copies; the copy is renewed.
     """
@@ -66,7 +66,7 @@ def attach() -> None:
     kept = kept if isinstance(kept, Mapping) else {}
     had = kept.get("token")
     if isinstance(had, str) and _TOKENS.fullmatch(had) and had != st.session_state[_TOKEN]:
-        # A reload is one for sure; the server may not have noticed yet that the old connection is gone.
+        # The tab knows whether it alone has the token; the server may not have noticed yet that a connection is gone.
         taken = kept.get("reloaded") is not True and _stays_open(STORE.owner(had))
         known = None if taken else STORE.find(had, _session())
         if known is None:
@@ -74,8 +74,6 @@ def attach() -> None:
         else:
             STORE.remove(st.session_state[_TOKEN])
             st.session_state[_TOKEN], st.session_state[_KEY] = had, known
-            known.drawing.pushes += 1  # the canvas of the new page starts from what the server has
-            known.drawing.fit = True
     _tab(
         key="spnmkl_tab",
         data={"token": st.session_state[_TOKEN], "renew": renew},

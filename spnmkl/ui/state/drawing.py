@@ -1,23 +1,49 @@
-"""The drawing of one tab: the structure, its history, and the protocol with the canvas (no Streamlit here)."""
+"""The drawing of one tab: the structure, and the protocol with the canvas (no Streamlit here).
+
+The history is the browser's: undo is instant there, and sent like any other edit. A message holds the whole drawing, so
+that one which Streamlit drops costs nothing; its number says whether it was seen already.
+"""
 
 from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from spnmkl.errors import StructureError
+from spnmkl.export.scene import fitting
 from spnmkl.structure import SPN
 from spnmkl.structure.layout import arranged
 
 MAX_CANVAS_NODES = 2000
-MAX_HISTORY = 200
+MAX_EDGES = 20_000
+MAX_PENDING = 20
+LONGEST_ID = 200
 FARTHEST = 1e6
-_NEW_ID = re.compile(r"[spk][1-9][0-9]{0,8}")
-_DEFAULTS: dict[str, dict[str, Any]] = {"sum": {}, "product": {"p": 1.0}, "kernel": {"kernel": "rbf"}}
-_PLACED = ("id", "x", "y")
+_PAGE = re.compile(r"[0-9a-z]{1,32}")
+_FORMAT = {"format": "spnmkl/structure", "version": 1}
+
+
+@dataclass(frozen=True)
+class Push:
+    """A drawing that Python made, for the canvas to enter into its history.
+
+    `after` is the last edit that it knows of: what was drawn since is merged with it, unless it replaces the `whole`
+    drawing. `answers` is the number of the wish that it grants, and `refused` says that the last edit was not taken.
+    """
+
+    number: int
+    spn: SPN
+    closed: frozenset[str] = frozenset()
+    said: str = ""
+    after: str = ""
+    fit: bool = False
+    whole: bool = False
+    refused: bool = False
+    answers: int = 0
+    select: tuple[str, ...] = ()
 
 
 @dataclass
@@ -25,71 +51,82 @@ class Drawing:
     """A structure that is being drawn.
 
     The canvas edits freely on one *revision* and sends the whole drawing; `receive` takes it. Whatever comes from
-    elsewhere (a template, the panel, undo) is `push`ed as a new revision, which replaces what the canvas shows.
+    elsewhere (a template, the panel, a layout) is `push`ed as a new revision. `version` counts what was taken,
+    `closed` are the groups that are drawn as one box, `size` is that of the canvas in px.
     """
 
     spn: SPN
-    past: list[SPN] = field(default_factory=list)
-    future: list[SPN] = field(default_factory=list)
+    closed: frozenset[str] = frozenset()
     epoch: str = field(default_factory=lambda: uuid.uuid4().hex[:8])
     pushes: int = 0
-    acknowledged: str = ""
-    said: str = ""
-    fit: bool = True
+    pending: tuple[Push, ...] = ()
+    acknowledged: str = "/0"
+    granted: str = "/0"
+    version: int = 1
     select: tuple[str, ...] = ()
+    size: tuple[int, int] = (1000, 560)
 
     @property
     def revision(self) -> str:
         return f"{self.epoch}.{self.pushes}"
 
     def receive(self, message: object) -> bool:
-        """Take an edit of the canvas; False when it is stale or seen already.
+        """Take what the canvas sent; False when it is stale or seen already, or when nothing but the layout changes.
 
         The browser is not trusted: what cannot be a drawing is answered with the drawing as it was.
         """
         if not isinstance(message, Mapping) or message.get("revision") != self.revision:
             return False
+        page = message.get("page")
+        if not isinstance(page, str) or not _PAGE.fullmatch(page):
+            return False
         try:
-            ticket = f"{self.revision}/{_sequence(message)}"
-            if ticket == self.acknowledged:
+            sequence = _number(message.get("sequence"))
+            if not _later(self.acknowledged, page, sequence):
                 return False
-            changed = read_message(self.spn, message)
+            spn, closed = read_message(message), read_closed(message.get("closed"))
+            wish = message.get("wish")
+            number = _number(wish.get("number")) if isinstance(wish, Mapping) else 0
+            wished = read_closed(wish.get("closed")) if isinstance(wish, Mapping) else frozenset()
         except StructureError as error:
-            self._show(self.spn, str(error))
+            self._show(self.spn, Push(0, self.spn, self.closed, str(error), refused=True))
             return False
-        self.acknowledged = ticket
-        if changed == self.spn:
-            return False
-        self._remember()
-        self.spn = changed
-        return True
+        self.acknowledged, self.pending = f"{page}/{sequence}", ()
+        self.size = _size(message.get("size")) or self.size
+        changed = spn != self.spn
+        self.spn, self.closed = spn, closed
+        self.version += changed
+        if number and _later(self.granted, page, number):
+            self.granted = f"{page}/{number}"
+            self._show(arranged(spn, wished), Push(0, spn, wished, answers=number))
+        return changed
 
-    def push(self, spn: SPN, said: str = "", *, fit: bool = False, select: Sequence[str] = ()) -> None:
-        """Put a new drawing on the canvas; nodes without a position are arranged."""
-        self._remember()
-        self._show(placed(spn), said, fit, select)
+    def push(
+        self, spn: SPN, said: str = "", *, fit: bool = False, whole: bool | None = None, select: Sequence[str] = ()
+    ) -> None:
+        """Put a new drawing on the canvas; nodes without a position are arranged.
 
-    def undo(self) -> None:
-        if self.past:
-            self.future.append(self.spn)
-            self._show(self.past.pop(), "Undone.")
+        One that is to be seen whole (`fit`) replaces what was drawn meanwhile too.
+        """
+        whole = fit if whole is None else whole
+        closed = frozenset() if whole else self.closed
+        if any(spn.position(v) is None for v in spn.nodes):
+            closed = fitting(spn, *self.size) if whole else closed
+            spn = arranged(spn, closed)
+        self._show(spn, Push(0, spn, closed, said, fit=fit, whole=whole, select=tuple(select)))
 
-    def redo(self) -> None:
-        if self.future:
-            self.past.append(self.spn)
-            self._show(self.future.pop(), "Done again.")
-
-    def _remember(self) -> None:
-        self.past = [*self.past, self.spn][-MAX_HISTORY:]
-        self.future = []
-
-    def _show(self, spn: SPN, said: str, fit: bool = False, select: Sequence[str] = ()) -> None:
-        self.spn, self.said, self.fit, self.select = spn, said, fit, tuple(select)
+    def _show(self, spn: SPN, push: Push) -> None:
+        self.version += not push.refused
         self.pushes += 1
+        known = {key: value for key, value in vars(push).items() if key not in ("number", "spn", "after")}
+        made = Push(self.pushes, spn, after=self.acknowledged, **known)
+        self.pending = (*self.pending, made)[-MAX_PENDING:]
+        self.spn, self.closed = spn, push.closed
+        self.select = push.select or self.select
 
 
 def placed(spn: SPN) -> SPN:
-    """The drawing itself where every node has a position, else arranged in layers."""
+    """The drawing itself where every node has a position, else arranged."""
     return spn if all(spn.position(v) is not None for v in spn.nodes) else arranged(spn)
 
 
@@ -98,58 +135,59 @@ def check_size(spn: SPN) -> None:
     _check_count(len(spn.nodes))
 
 
+def read_message(message: Mapping[str, Any]) -> SPN:
+    """The drawing that the canvas describes, read as strictly as a file."""
+    nodes, edges = message.get("nodes"), message.get("edges")
+    if not isinstance(nodes, list) or not isinstance(edges, list):
+        raise StructureError("The canvas sent no drawing; reload the page.")
+    _check_count(len(nodes))
+    if len(edges) > MAX_EDGES:
+        raise StructureError(f"The canvas holds at most {MAX_EDGES:,} edges, and this would make {len(edges):,}.")
+    return SPN.from_dict({**_FORMAT, "nodes": [_read_node(node) for node in nodes], "edges": edges})
+
+
 def _check_count(n_nodes: int) -> None:
     if n_nodes > MAX_CANVAS_NODES:
         raise StructureError(f"The canvas holds at most {MAX_CANVAS_NODES:,} nodes, and this would make {n_nodes:,}.")
 
 
-def read_message(spn: SPN, message: Mapping[str, Any]) -> SPN:
-    """The drawing that the canvas describes: known nodes keep all but their place, new ones get defaults."""
-    nodes, edges = message.get("nodes"), message.get("edges")
-    if not isinstance(nodes, list) or not isinstance(edges, list):
-        raise StructureError("The canvas sent no drawing; reload the page.")
-    _check_count(len(nodes))
-    known = {node["id"]: node for node in spn.to_dict()["nodes"]}
-    return SPN.from_dict(
-        {
-            "format": "spnmkl/structure",
-            "version": 1,
-            "nodes": [_read_node(node, known) for node in nodes],
-            "edges": [_read_edge(edge) for edge in edges],
-        }
-    )
+def _later(known: str, page: str, number: int) -> bool:
+    """Whether a number of a page comes after the one that is known; another page counts anew."""
+    its_page, _, its_number = known.partition("/")
+    return page != its_page or number > int(its_number)
 
 
-def _sequence(message: Mapping[str, Any]) -> int:
-    sequence = message.get("sequence")
-    if type(sequence) is not int or not 0 <= sequence < 2**53:
+def _number(value: object) -> int:
+    if type(value) is not int or not 0 <= value < 2**53:
         raise StructureError("The canvas sent a drawing without a number; reload the page.")
-    return sequence
+    return value
 
 
-def _read_node(node: object, known: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+def read_closed(value: object) -> frozenset[str]:
+    """Ids of groups as a canvas sends them; those that no group has are passed over where it is drawn."""
+    given: Iterable[object] = value if isinstance(value, list) else ()
+    return frozenset(id for id in given if isinstance(id, str) and len(id) <= LONGEST_ID + 10)
+
+
+def _size(value: object) -> tuple[int, int] | None:
+    if not isinstance(value, list) or len(value) != 2 or any(type(side) is not int for side in value):
+        return None
+    width, height = (min(max(side, 200), 10_000) for side in value)
+    return width, height
+
+
+def _read_node(node: object) -> dict[str, Any]:
     if not isinstance(node, Mapping):
         raise StructureError("The canvas sent a node that is none; reload the page.")
-    id, kind = node.get("id"), node.get("kind")
-    x, y = _coordinate(node.get("x")), _coordinate(node.get("y"))
-    if not isinstance(id, str) or not isinstance(kind, str):
+    id = node.get("id")
+    if not isinstance(id, str) or not isinstance(node.get("kind"), str):
         raise StructureError("The canvas sent a node without a name or a kind; reload the page.")
-    if id in known and known[id]["kind"] == kind:
-        return {**known[id], "x": x, "y": y}
-    if not _NEW_ID.fullmatch(id) or kind not in _DEFAULTS:
-        raise StructureError("The canvas sent a node with an unknown kind or name; reload the page.")
-    twin = known.get(str(node.get("copy")), {})
-    look = {key: value for key, value in twin.items() if key not in _PLACED} if twin.get("kind") == kind else {}
-    return {"kind": kind, **_DEFAULTS[kind], **look, "id": id, "x": x, "y": y}
+    if len(id) > LONGEST_ID:
+        raise StructureError(f"The id of a node has at most {LONGEST_ID} characters.")
+    return {**node, "x": _coordinate(node.get("x")), "y": _coordinate(node.get("y"))}
 
 
 def _coordinate(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) <= FARTHEST:
         raise StructureError("The canvas sent a position that is no number; reload the page.")
-    return round(float(value), 1)
-
-
-def _read_edge(edge: object) -> list[str]:
-    if not (isinstance(edge, list) and len(edge) == 2 and all(isinstance(end, str) for end in edge)):
-        raise StructureError("The canvas sent an edge that is none; reload the page.")
-    return list(edge)
+    return float(value)

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from spnmkl.data import Choices, Dataset, SplitSettings
 from spnmkl.errors import DataError
 from spnmkl.project.project_file import DataUse
-from spnmkl.structure import SPN, Path
+from spnmkl.structure import SPN, Issue, Path
 from spnmkl.structure.layout import unplaced
+from spnmkl.training.checks import all_issues
 from spnmkl.training.settings import Settings
 from spnmkl.training.train import Run
 from spnmkl.ui.state.activity import Trainer
@@ -79,6 +80,15 @@ class Workspace:
     files: UploadedFiles = field(default_factory=UploadedFiles)
     arrival: Arrival | None = None
     comparing: CompareChoices = field(default_factory=CompareChoices)
+    checked: tuple[SPN, Dataset, Choices, list[Issue]] | None = field(default=None, repr=False)
+
+    @property
+    def issues(self) -> list[Issue]:
+        """What is wrong with the drawing on these data; looked for anew when one of them has changed."""
+        now = self.drawing.spn, self.dataset, self.choices
+        if self.checked is None or any(a is not b for a, b in zip(now, self.checked, strict=False)):
+            self.checked = (*now, all_issues(*now))
+        return self.checked[3]
 
     @property
     def task(self) -> Task:

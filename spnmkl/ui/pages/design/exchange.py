@@ -15,7 +15,7 @@ from spnmkl.export.html import to_html
 from spnmkl.export.picture import to_pdf, to_png, to_svg
 from spnmkl.export.tikz import to_tikz
 from spnmkl.structure import SPN
-from spnmkl.structure.layout import arranged
+from spnmkl.structure.layout import arranged, unplaced
 from spnmkl.structure.templates import TEMPLATES
 from spnmkl.structure.text import short_name
 from spnmkl.ui.parts.canvas import receive, selection
@@ -27,6 +27,7 @@ from spnmkl.ui.state.workspace import Workspace
 from spnmkl.wording import counted
 
 MOST_IMPORT_BYTES = 5_000_000
+_TAKEN = "structure_taken"
 MOST_SKETCHED = 8  # kernels on a template's card
 
 
@@ -105,7 +106,7 @@ def choose_template(work: Workspace) -> None:
             st.caption(f"{counted(len(filled.kernels), 'kernel')}, {counted(len(filled.products), 'weight')}")
             use, embed = st.columns(2)
             if use.button("Use", key=f"use_{template.name}", type="primary"):
-                work.drawing.push(filled, f"{template.title}.", fit=True)
+                work.drawing.push(unplaced(filled), f"{template.title}.", fit=True)
                 leave(work)
             if (
                 embed.button(
@@ -118,7 +119,7 @@ def choose_template(work: Workspace) -> None:
                 )
                 and leaf
             ):
-                work.drawing.push(arranged(spn.embed(leaf, filled)), f"Embedded in {short_name(spn, leaf)}.", fit=True)
+                work.drawing.push(unplaced(spn.embed(leaf, filled)), f"Embedded in {short_name(spn, leaf)}.", fit=True)
                 leave(work)
 
 
@@ -132,7 +133,7 @@ def leave(work: Workspace) -> NoReturn:
 @dialog("The drawing as tables")
 def edit_table(work: Workspace) -> None:
     """The drawing as two tables: the same as the canvas, without a mouse."""
-    spn, revision = work.drawing.spn, f"{work.drawing.revision}_{work.drawing.acknowledged}"
+    spn, revision = work.drawing.spn, f"{work.drawing.revision}_{work.drawing.version}"
     described = spn.to_dict()
     st.caption(
         "Edit, add or delete rows, then apply. Kinds are sum, product and kernel; an edge leads from parent to child."
@@ -198,13 +199,14 @@ def import_structure(work: Workspace) -> None:
     given = st.file_uploader(
         "Open a structure file (JSON)", type=["json"], key="structure_file", max_upload_size=MOST_IMPORT_BYTES // 10**6
     )
-    if given is None:
+    if given is None or given.file_id == st.session_state.get(_TAKEN):  # the browser may still hold the last one
         return
     if given.size > MOST_IMPORT_BYTES:
         raise StructureError(f"{given.name} is larger than {MOST_IMPORT_BYTES // 10**6} MB; a structure file is not.")
     spn = SPN.from_json(given.getvalue())
     check_size(spn)
     work.drawing.push(spn, "Opened the file.", fit=True)
+    st.session_state[_TAKEN] = given.file_id
     leave(work)
 
 

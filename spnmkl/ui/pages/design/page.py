@@ -17,7 +17,7 @@ from spnmkl.structure import SPN, Issue, Path
 from spnmkl.structure.formula import symbols
 from spnmkl.structure.layout import unplaced
 from spnmkl.structure.sparsity import Prunable, prunable
-from spnmkl.training.checks import all_issues, errors
+from spnmkl.training.checks import errors
 from spnmkl.ui.pages.design.node_panel import node_panel
 from spnmkl.ui.parts.canvas import receive, show_canvas
 from spnmkl.ui.parts.remapping import offer_redraw
@@ -40,14 +40,14 @@ def workbench() -> None:
     if receive(work.drawing):
         work.path = None
     spn = work.drawing.spn
-    issues = all_issues(spn, work.dataset, work.choices)
-    left, right = st.columns([13, 7], gap="medium")
+    issues = work.issues
+    left, right = st.columns([13, 5], gap="small")
     with left:
         faulty = {v for issue in errors(issues) for v in issue.nodes}
-        selected = show_canvas(work.drawing, faulty=faulty, path=work.path)
-        if not offer_redraw(work):
-            facts(spn, issues)
-    with right:
+        said, wrong = facts(spn, issues), bool(errors(issues))
+        selected = show_canvas(work.drawing, faulty=faulty, path=work.path, facts=said, wrong=wrong)
+    with right.container(key="inspector"):
+        offer_redraw(work)
         tabs(
             "beside",
             {
@@ -61,23 +61,18 @@ def workbench() -> None:
         show_expanded(spn, issues)
 
 
-def facts(spn: SPN, issues: list[Issue]) -> None:
-    """Paths, layers and weights in one line."""
+def facts(spn: SPN, issues: list[Issue]) -> str:
+    """Paths, layers, weights and kernels in one line, or what keeps the drawing from being trained."""
     if wrong := errors(issues):
         more = f" And {len(wrong) - 1} more, see Checks." if len(wrong) > 1 else ""
-        st.caption(f":red-badge[Not trainable yet] {plain(wrong[0].message)}{more}")
-        return
+        return f"Not trainable yet: {wrong[0].message}{more}"
     numbers = {
         "path": count_text(spn.n_paths),
         "layer": f"{spn.n_layers:,}",
         "weight": f"{len(spn.products):,}",
         "kernel": f"{len(spn.kernels):,}",
     }
-    st.caption(
-        " · ".join(f"**{number}** {name}" + "s" * (number != "1") for name, number in numbers.items()),
-        help="A path takes one child at every sum and all children at every product; its kernel is the product of the "
-        "kernels it reaches. Layers are counted by the sums above a product.",
-    )
+    return " · ".join(f"{number} {name}" + "s" * (number != "1") for name, number in numbers.items())
 
 
 def show_checks(work: Workspace, issues: list[Issue]) -> None:

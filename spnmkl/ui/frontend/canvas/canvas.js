@@ -1,0 +1,490 @@
+// The canvas: what is shown, what is chosen, and the talk with Python.
+//
+// This tab owns the viewport, the selection and the history; Python owns names, checks and layout. Whatever changes is
+// shown at once and sent whole, with a running number, so that a message that Streamlit drops costs nothing. Python
+// answers with the number it has taken. What Python itself makes (a template, a change in the panel, a layout) comes as
+// a numbered push, which is entered into the history; what was drawn meanwhile is kept.
+
+const INSTANCES = new WeakMap(); // parentElement lives as long as the mounted component
+const AGAIN = 2500; // ms after which a drawing that was not taken is sent again
+const HINT = {
+  select: "",
+  sum: "Click the node that gets a sum, or a free place. Esc ends.",
+  product: "Click the node that gets a product, or a free place. Esc ends.",
+  kernel: "Click the sum or product that gets a kernel, or a free place. Esc ends.",
+};
+const USUAL = { sum: { w: 30, h: 30 }, product: { w: 26, h: 26 }, kernel: { w: 160, h: 24 } };
+
+class Canvas {
+  constructor(root) {
+    this.root = root;
+    for (const name of ["frame", "stage", "paper", "map", "status", "facts", "saved"]) this[name] = root.querySelector(`.${name}`);
+    this.frame.spnCanvas = this; // for tests, and for the replay of a training
+    Object.assign(this, { mode: "select", from: null, history: new History("", { nodes: [], edges: [], closed: [] }), looks: {}, groups: {}, chosen: new Set(), chosenEdges: new Set(), items: new Map(), lines: [], known: new Map() });
+    Object.assign(this, { revision: null, taken: 0, wish: null, after: null, events: new AbortController(), sent: new Map() });
+    this.view = new View(this);
+    this.readTheme();
+    this.painter = new Painter(this, this.paper);
+    this.hand = new Hand(this);
+    this.minimap = new Minimap(this, this.map);
+    this.listen();
+  }
+
+  get drawing() { return this.history.present; }
+  get sequence() { return TAB.last; }
+  get asked() { return TAB.asked; }
+  set asked(n) { TAB.asked = n; }
+
+  listen() {
+    const on = { signal: this.events.signal };
+    for (const button of this.root.querySelectorAll("button[data-act]"))
+      button.addEventListener("click", () => { this.closeMenus(); if (!/columns|find|help/.test(button.dataset.act)) this.frame.focus({ preventScroll: true }); this.act(button.dataset.act); }, on);
+    this.listenToKeys();
+    window.addEventListener("pagehide", () => this.history.store(), on);
+    window.addEventListener("spnmkl-columns", () => this.refreshPalette?.(), on);
+    this.frame.addEventListener("transitionend", (event) => { if (event.target === this.frame) { this.readTheme(); this.show(); } }, on);
+    this.resize = new ResizeObserver(() => this.resized());
+    this.resize.observe(this.stage);
+    if (document.documentElement.dataset.spnFolded) this.press("fold", true);
+  }
+
+  resized() {
+    if (this.gone) return;
+    const { clientWidth, clientHeight } = this.stage;
+    if (!clientWidth || clientWidth === this.view.width && clientHeight === this.view.height) return;
+    const first = !this.view.width || this.untouched;
+    this.view.resize(clientWidth, clientHeight);
+    this.painter.resize(clientWidth, clientHeight);
+    if (first) this.view.fit();
+    this.paint();
+  }
+
+  act(name) {
+    const acts = {
+      undo: () => this.step(-1), redo: () => this.step(1), arrange: () => this.arrange(), copy: () => this.copyByButton(), duplicate: () => this.duplicate(), delete: () => this.remove(),
+      fit: () => this.view.fit(), in: () => this.view.zoom(1.25), out: () => this.view.zoom(0.8), scale: () => this.view.zoom(1 / this.view.scale),
+      find: () => this.openSearch(), help: () => this.openSheet(), columns: () => this.togglePalette(), fold: () => this.fold(),
+    };
+    if (["fit", "in", "out", "scale"].includes(name)) this.untouched = false;
+    (acts[name] ?? (() => this.begin(name)))();
+  }
+
+  begin(mode) {
+    this.setMode(mode);
+    if (HINT[mode]) this.say(HINT[mode]);
+  }
+
+  setMode(mode) {
+    this.mode = mode;
+    for (const name of ["select", ...KINDS]) this.press(name, name === mode);
+    this.stage.style.cursor = mode === "select" ? "" : "crosshair";
+  }
+
+  press(name, on) { this.root.querySelector(`button[data-act=${name}]`)?.setAttribute("aria-pressed", String(on)); }
+
+  fold() { // the panel stands beside the canvas in the page; a rule of the page's style hides it
+    const { dataset } = document.documentElement;
+    const folded = !dataset.spnFolded;
+    if (folded) dataset.spnFolded = "yes"; else delete dataset.spnFolded;
+    this.press("fold", folded);
+  }
+
+  // What is shown
+
+  get shownDrawing() { return this.drifting ?? this.drawing; }
+
+  show() {
+    // From the drawing and the looks: the items and lines to paint. Closed groups stand in the place of their members.
+    const drawing = this.shownDrawing;
+    this.known = byId(drawing.nodes);
+    Object.assign(this.groups, this.looks.groups ?? {});
+    const hidden = new Map();
+    const closed = (drawing.closed ?? []).filter((id) => this.groups[id]).sort((a, b) => this.groups[a].members.length - this.groups[b].members.length);
+    for (const id of closed) { // the outer ones come last
+      const members = this.groups[id].members.map((member) => this.known.get(member)).filter(Boolean);
+      for (const n of members) if (n.x === members[0].x && n.y === members[0].y) hidden.set(n.id, id); // not what was added since
+    }
+    this.items = new Map();
+    for (const n of drawing.nodes) if (!hidden.has(n.id)) this.items.set(n.id, this.item(n));
+    for (const id of new Set(hidden.values())) this.items.set(id, this.groupItem(id));
+    const open = new Map(Object.entries(this.looks.groups ?? {}).filter(([id, g]) => !closed.includes(id) && this.items.has(g.parent)).map(([id, g]) => [g.parent, id]));
+    for (const [id, group] of open) this.items.get(id).open = group;
+    const seen = new Set();
+    this.lines = [];
+    for (const edge of drawing.edges) {
+      const [from, to] = edge.map((end) => hidden.get(end) ?? end);
+      const name = edgeName([from, to]);
+      if (from === to || seen.has(name) || !this.items.has(from) || !this.items.has(to)) continue;
+      seen.add(name);
+      this.lines.push(this.lineOf(name, this.items.get(from), this.items.get(to)));
+    }
+    this.frame.classList.toggle("empty", !drawing.nodes.length);
+    Object.assign(this.frame.dataset, { nodes: drawing.nodes.length, edges: drawing.edges.length });
+    this.enable("undo", this.history.canUndo);
+    this.enable("redo", this.history.canRedo);
+    this.enable("delete", this.chosen.size || this.chosenEdges.size);
+    this.enable("copy", this.chosen.size);
+    this.enable("duplicate", this.chosen.size);
+    this.paint();
+  }
+
+  enable(name, on) {
+    const button = this.root.querySelector(`button[data-act=${name}]`);
+    if (button) button.disabled = !on;
+  }
+
+  look(id) { return this.looks.nodes?.[id] ?? this.groups[id] ?? {}; }
+
+  usual(kind) { // as a node of that kind looks
+    const { colors } = this;
+    return { ...USUAL[kind], fill: colors[kind], border: colors[`${kind}_border`], ink: colors[`${kind}_ink`], stroke: 1.5 };
+  }
+
+  item(n) {
+    const given = this.looks.nodes?.[n.id];
+    const look = given?.kind === n.kind ? given : this.provisional(n);
+    return outlinedItem({ id: n.id, kind: n.kind, x: n.x, y: n.y, w: look.w, h: look.h, look, settled: given?.x === n.x && given?.y === n.y });
+  }
+
+  groupItem(id) {
+    const group = this.groups[id];
+    const members = group.members.filter((m) => this.known.has(m));
+    const { x, y } = this.known.get(members[0]);
+    return outlinedItem({ id, kind: "group", x, y, w: group.w, h: group.h, look: group, members, settled: group.x === x && group.y === y });
+  }
+
+  provisional(n) { // until Python has seen it
+    const look = this.usual(n.kind);
+    const words = n.kind === "kernel" ? provisionalText(n) : n.label ?? "";
+    const place = n.kind === "kernel" ? { x: 8 - look.w / 2, y: 0, anchor: "start", ink: look.ink } : { x: 0, y: -look.h / 2 - 10, anchor: "middle", ink: this.colors.text };
+    return { ...look, text: words, texts: words ? [{ text: words, size: 13, style: "", halo: n.kind !== "kernel", ...place }] : [] };
+  }
+
+  lineOf(name, from, to) { // as the scene has it while its ends stand where the scene has them
+    const look = this.looks.edges?.[name] ?? {};
+    const d = look.d && from.settled && to.settled ? look.d : curve(from, to);
+    const places = d.match(/-?[\d.]+/g).map(Number);
+    const [xs, ys] = [places.filter((_, k) => k % 2 === 0), places.filter((_, k) => k % 2)];
+    return { name, from, to, path: new Path2D(d), look, outline: { left: Math.min(...xs), right: Math.max(...xs), top: Math.min(...ys), bottom: Math.max(...ys) } };
+  }
+
+  drift(ids, dx, dy) { // while a drag lasts
+    this.drifting = changed(this.drawing, ids, (n) => ({ x: n.x + dx, y: n.y + dy }));
+    this.show();
+  }
+
+  paint(moving = false) {
+    cancelAnimationFrame(this.frameAsked);
+    this.frameAsked = null;
+    if (this.gone || !this.view.width) return;
+    const { textPx } = this.painter.paint(moving);
+    this.minimap.paint();
+    this.frame.dataset.textPx = textPx;
+    const percent = `${Math.round(100 * this.view.scale)} %`;
+    const shown = this.root.querySelector("button[data-act=scale]");
+    if (shown && shown.textContent !== percent) shown.textContent = percent;
+  }
+
+  paintSoon(moving = false) {
+    if (moving) {
+      this.untouched = false;
+      clearTimeout(this.resting);
+      this.resting = setTimeout(() => this.paint(), 120);
+    }
+    this.frameAsked ??= requestAnimationFrame(() => this.paint(moving));
+  }
+
+  readTheme() {
+    const style = getComputedStyle(this.root.host ?? this.frame);
+    const value = (name, fallback) => style.getPropertyValue(name).trim() || fallback;
+    const dark = luminance(value("--st-background-color", "#ffffff")) < 0.4;
+    const colors = this.looks?.colors ?? {};
+    this.colors = {
+      ...colors, text: value("--st-text-color", "#222"), background: value("--st-background-color", "#fff"),
+      primary: value("--st-primary-color", "#1f6feb"), onPrimary: dark ? "#0e1117" : "#ffffff", face: value("--st-font", "sans-serif"),
+    };
+    this.frame.classList.toggle("dark", dark);
+    const theme = dark ? "dark" : "light"; // Python makes the scene for it
+    if (colors.background && dark !== luminance(colors.background) < 0.4 && this.toldTheme !== theme) this.api.setStateValue("theme", theme);
+    this.toldTheme = theme;
+  }
+
+  // What is where
+
+  itemAt({ x, y }) {
+    const room = 3 / this.view.scale;
+    return [...this.items.values()].reverse().find((item) => Math.abs(x - item.x) <= item.w / 2 + room && Math.abs(y - item.y) <= item.h / 2 + room) ?? null;
+  }
+
+  badgeAt({ x, y }) { // the group that the sign under this place opens or closes
+    const near = (bx, by) => Math.abs(x - bx) <= BADGE && Math.abs(y - by) <= BADGE;
+    for (const item of this.items.values()) {
+      if (item.kind === "group" && near(item.x + item.w / 2 - 16, item.y)) return item.id;
+      if (item.open && near(item.x - item.w / 2 - 14, item.y)) return item.open;
+    }
+    return null;
+  }
+
+  edgeAt({ x, y }) {
+    const room = 5 / this.view.scale;
+    return this.lines.find((line) => {
+      const { left, right, top, bottom } = line.outline;
+      return x >= left - room && x <= right + room && y >= top - room && y <= bottom + room && this.painter.meets(line, { x, y });
+    }) ?? null;
+  }
+
+  inView(id) { const item = this.items.get(id?.id ?? id); return Boolean(item && this.view.shows({ left: item.x - item.w / 2, right: item.x + item.w / 2, top: item.y - item.h / 2, bottom: item.y + item.h / 2 })); }
+
+  screenPosition(id) {
+    const item = this.items.get(id) ?? [...this.items.values()].find((one) => one.members?.includes(id));
+    const at = this.view.toScreen(item.x, item.y), stage = this.stage.getBoundingClientRect();
+    return { x: stage.x + at.x, y: stage.y + at.y };
+  }
+
+  portOf(id) { const at = port(this.items.get(id), this.view.scale); return this.view.toScreen(at.x, at.y); }
+
+  // What is chosen
+
+  selected() { return this.drawing.nodes.map((n) => n.id).filter((id) => this.chosen.has(id)); }
+
+  isChosen(item) { return item.members ? item.members.every((id) => this.chosen.has(id)) : this.chosen.has(item.id); }
+
+  choose(ids) {
+    this.chosen = new Set(ids);
+    this.chosenEdges = new Set();
+    this.chosenChanged();
+  }
+
+  chooseItem(item, adds) {
+    const ids = item.members ?? [item.id];
+    if (!adds) return this.choose(ids);
+    const out = this.isChosen(item);
+    for (const id of ids) if (out) this.chosen.delete(id); else this.chosen.add(id);
+    return this.chosenChanged();
+  }
+
+  chooseEdge(edge, adds) {
+    const group = [edge.to, edge.from].find((end) => end.kind === "group"); // its edges are not drawn, and not to be deleted
+    if (group) return this.chooseItem(group, adds);
+    if (!adds) { this.chosen = new Set(); this.chosenEdges = new Set(); }
+    if (!this.chosenEdges.delete(edge.name)) this.chosenEdges.add(edge.name);
+    return this.chosenChanged();
+  }
+
+  chosenChanged() {
+    for (const name of ["copy", "duplicate"]) this.enable(name, this.chosen.size);
+    this.enable("delete", this.chosen.size || this.chosenEdges.size);
+    this.paint();
+    this.tellSelection();
+  }
+
+  tellSelection() {
+    const ids = this.selected();
+    if (String(ids) === this.told) return;
+    this.told = String(ids);
+    this.api.setStateValue("selection", ids);
+  }
+
+  // To Python
+
+  send(what) {
+    if (this.readonly) return this.api.setStateValue("wish", { ...this.wish, size: this.size });
+    this.untouched = false;
+    this.hideTip();
+    if (what) this.say(what);
+    TAB.last += 1;
+    this.sent.set(TAB.last, this.drawing);
+    this.tellSaved();
+    this.message = { page: TAB.page, sequence: TAB.last, revision: this.revision, size: this.size, ...this.drawing, ...(this.wish ? { wish: this.wish } : {}) };
+    this.api.setStateValue("drawing", this.message);
+    this.sendAgain();
+    this.tellSelection();
+    return undefined;
+  }
+
+  get size() { return [Math.round(this.view.width), Math.round(this.view.height)]; }
+
+  sendAgain() { // Streamlit may drop a message that arrives while it reruns
+    clearTimeout(this.retry);
+    this.retry = setTimeout(() => {
+      if (this.gone || this.taken >= TAB.last || this.message?.revision !== this.revision) return;
+      this.api.setStateValue("drawing", { ...this.message, again: Date.now() });
+      this.sendAgain();
+    }, AGAIN);
+  }
+
+  // From Python
+
+  update(data) {
+    const first = this.revision === null;
+    if (data.readonly) return this.updateShown(data, first);
+    this.looks = data.looks;
+    this.readTheme();
+    const fresh = this.history.epoch !== data.epoch;
+    if (fresh) this.meet(data);
+    const [page, taken] = data.acknowledged.split("/");
+    if (page === TAB.page) {
+      this.taken = Math.max(this.taken, Number(taken));
+      for (const number of this.sent.keys()) if (number < this.taken) this.sent.delete(number);
+    }
+    for (const push of data.pushes) if (push.number > this.history.revision) this.take(push, data);
+    this.revision = `${data.epoch}.${this.history.revision}`;
+    Object.assign(this.facts, { textContent: data.facts, title: data.facts });
+    this.facts.classList.toggle("wrong", Boolean(data.wrong));
+    this.version = data.version;
+    this.tellSaved();
+    this.show();
+    if (first || fresh) { this.untouched = true; this.view.fit(); this.chosen = new Set(data.select.filter((id) => this.known.has(id))); this.paint(); }
+    if (this.resend) { this.resend = false; this.send(""); }
+    return undefined;
+  }
+
+  meet(data) { // a drawing of the server that this canvas has not shown yet
+    const before = this.history.epoch && this.history.edited ? this.history : null;
+    before?.store();
+    const { history, lost } = History.of(data.epoch, data.drawing);
+    this.history = history;
+    if (history.revision === null) { // new here, or after a reload
+      history.revision = data.number;
+      const differs = !alike(history.present, data.drawing);
+      if (differs && history.storedRevision === data.number) this.resend = true; // the reload came before Python had it
+      else if (differs) history.add(data.drawing, "");
+    }
+    this.sent = new Map([[0, history.present], [TAB.last, history.present]]);
+    const could = lost ?? (before && !alike(before.present, data.drawing) ? before : null);
+    clearTimeout(this.offering); // a reloaded page shows the drawing of a new visitor first
+    this.stage.querySelector(".offer")?.remove();
+    if (could) this.offering = setTimeout(() => this.offer(could), 1200);
+  }
+
+  take(push) {
+    const { history } = this;
+    const [page, seen] = push.after.split("/");
+    const number = page === TAB.page ? Number(seen) : 0;
+    const base = this.sent.get(number);
+    const mine = this.drawing;
+    history.revision = push.number;
+    if (push.refused) {
+      history.forgetUntil(push.drawing);
+      this.refuse(push.said);
+    } else {
+      const unseen = !push.whole && base && base !== mine; // drawn here since
+      history.add(unseen ? merged(base, push.drawing, mine) : push.drawing, push.said);
+      this.resend ||= Boolean(unseen);
+      this.sent.set(number, push.drawing); // the next push starts from this one
+      if (push.said) this.say(push.said);
+    }
+    if (!this.resend) this.taken = TAB.last; // what was sent before is what Python has, or was replaced
+    this.chosen = new Set((push.select.length || push.whole ? push.select : [...this.chosen]).filter((id) => history.present.nodes.some((n) => n.id === id)));
+    this.tellSelection();
+    this.show();
+    this.settle(push);
+  }
+
+  settle(push) { // after the layout that was asked for, the view is where it was, or where one wanted to go
+    const after = this.after?.number === push.answers ? this.after : null;
+    if (push.answers) this.after = null;
+    if (push.fit || after?.fit) this.view.fit();
+    if (after?.anchor && this.items.has(after.anchor)) {
+      const item = this.items.get(after.anchor), now = this.view.toScreen(item.x, item.y);
+      this.view.moved(after.at.x - now.x, after.at.y - now.y);
+    }
+    if (after?.show) this.revealAll(after.show);
+    if (after?.goTo && this.items.has(after.goTo)) { this.choose([after.goTo]); this.view.goTo(this.items.get(after.goTo).outline); }
+    if (after?.said) this.say(after.said);
+  }
+
+  revealAll(ids) { // what was opened, where there is room for it
+    const box = this.view.outline(ids.map((id) => this.items.get(id)).filter(Boolean));
+    if (box && (box.bottom - box.top) * this.view.scale <= this.view.height && (box.right - box.left) * this.view.scale <= this.view.width) this.view.reveal(box);
+  }
+
+  bringBack(lost) {
+    const { revision, epoch } = this.history;
+    Object.assign(this.history, { steps: [...this.history.steps.slice(0, this.history.at + 1), ...lost.steps.slice(0, lost.at + 1)].slice(-MOST_STEPS - 1), revision, epoch });
+    this.history.at = this.history.steps.length - 1;
+    this.history.touch();
+    this.chosen = new Set();
+    this.show();
+    this.view.fit();
+    this.send("The drawing is back.");
+  }
+
+  updateShown(data, first) { // a trained drawing: to look at and to choose nodes on
+    this.readonly = true;
+    this.frame.classList.add("readonly");
+    this.looks = data.looks;
+    this.readTheme();
+    if (data.revision !== this.revision) {
+      this.revision = data.revision;
+      this.history = new History("", data.drawing);
+      this.chosen = new Set(data.select);
+      if (data.message) this.say(data.message);
+      this.show();
+      if (first || !this.after) { this.untouched = true; this.view.fit(); } else this.settle({ answers: this.after.number });
+    } else this.show();
+  }
+
+  // Words
+
+  tellSaved() {
+    const saved = this.taken >= TAB.last;
+    this.frame.dataset.saved = this.taken;
+    this.saved.textContent = saved ? `saved, version ${this.version ?? 0}` : "saving…";
+    this.saved.classList.toggle("pending", !saved);
+  }
+
+  say(text) {
+    this.frame.classList.remove("refused");
+    this.status.textContent = text;
+  }
+
+  refuse(reason) {
+    this.say(reason);
+    this.frame.classList.add("refused");
+  }
+
+  destroy() {
+    this.gone = true;
+    this.history.store();
+    for (const timer of [this.retry, this.resting, this.tipping, this.offering]) clearTimeout(timer);
+    cancelAnimationFrame(this.frameAsked);
+    this.events.abort();
+    this.resize.disconnect();
+  }
+}
+
+Object.assign(Canvas.prototype, Editing, Keys, Panels);
+
+function provisionalText({ kernel, features, label }) {
+  const columns = features?.length === 1 ? features[0] : features ? count(features.length, "column") : "";
+  return [kernel, label ?? columns].filter(Boolean).join(" · ");
+}
+
+function outlinedItem(item) { // with all that is written around it
+  const { x, y, w, h, look } = item;
+  const box = { left: x - w / 2 - 4, right: x + w / 2 + 6, top: y - h / 2 - 4, bottom: y + h / 2 + 6 };
+  for (const t of look.texts ?? []) {
+    const wide = 0.56 * t.size * t.text.length;
+    const left = x + t.x - { start: 0, middle: wide / 2, end: wide }[t.anchor];
+    Object.assign(box, { left: Math.min(box.left, left), right: item.kind === "group" ? box.right : Math.max(box.right, left + wide), top: Math.min(box.top, y + t.y - t.size / 2), bottom: Math.max(box.bottom, y + t.y + t.size / 2) });
+  }
+  return { ...item, outline: box };
+}
+
+function luminance(color) {
+  const parts = color.startsWith("#") ? color.slice(1).match(/../g)?.map((h) => parseInt(h, 16)) : color.match(/[\d.]+/g)?.map(Number);
+  return parts ? (0.3 * parts[0] + 0.59 * parts[1] + 0.11 * parts[2]) / 255 : 1;
+}
+
+export default function (component) {
+  const root = component.parentElement;
+  if (!INSTANCES.has(root)) INSTANCES.set(root, new Canvas(root));
+  const canvas = INSTANCES.get(root);
+  canvas.api = component;
+  canvas.update(component.data);
+  return () => {
+    canvas.destroy();
+    INSTANCES.delete(root);
+  };
+}

@@ -1,0 +1,99 @@
+// Questions to a drawing, and drawings made from drawings: no screen here.
+
+const LEVEL = 110; // how far to the right of its parent a node is put
+const LINE = 34; // how far below the last child
+
+function alike(a, b) { // whether two drawings are one, also where one of them leaves out what is usual
+  const told = ({ id, kind, x, y, label, p, kernel, features }) => [id, kind, Math.round(10 * x), Math.round(10 * y), label ?? "", p ?? 1, kernel ?? "", features ?? ""];
+  return a === b || same([a.nodes.map(told), a.edges, a.closed ?? []], [b.nodes.map(told), b.edges, b.closed ?? []]);
+}
+
+function freshId(nodes, kind) {
+  const taken = nodes.map((n) => n.id).filter((id) => id.startsWith(PREFIX[kind])).map((id) => Number(id.slice(1)));
+  return PREFIX[kind] + (Math.max(0, ...taken.filter(Number.isInteger)) + 1);
+}
+
+function freshNode(kind, given = {}) {
+  return { kind, ...(kind === "product" ? { p: 1 } : kind === "kernel" ? { kernel: "rbf" } : {}), ...given };
+}
+
+function reaches(edges, from, to) {
+  const below = new Map();
+  for (const [a, b] of edges) below.set(a, [...(below.get(a) ?? []), b]);
+  const seen = new Set([from]);
+  for (const id of seen) for (const child of below.get(id) ?? []) seen.add(child);
+  return seen.has(to);
+}
+
+function whyNotConnect({ nodes, edges }, from, to) {
+  const known = byId(nodes);
+  if (!known.has(from) || !known.has(to)) return "There is no such node.";
+  if (from === to) return "A node cannot be its own child.";
+  if (known.get(from).kind === "kernel") return "A kernel is a leaf and has no children.";
+  if (edges.some(([a, b]) => a === from && b === to)) return "These are connected already.";
+  if (reaches(edges, to, from)) return "This edge would close a cycle.";
+  return "";
+}
+
+function partOf({ nodes, edges }, ids) { // as a structure of its own, to be copied
+  const inside = new Set(ids);
+  return { nodes: nodes.filter((n) => inside.has(n.id)), edges: edges.filter(([a, b]) => inside.has(a) && inside.has(b)) };
+}
+
+function readStructure(text) { // what can be shown; Python checks the rest
+  let given;
+  try { given = JSON.parse(text); } catch { return null; }
+  const good = given?.format === FORMAT.format && Array.isArray(given.nodes) && Array.isArray(given.edges)
+    && given.nodes.length > 0 && given.nodes.every((n) => typeof n?.id === "string" && KINDS.includes(n.kind))
+    && given.edges.every((e) => Array.isArray(e) && e.length === 2 && e.every((end) => typeof end === "string"));
+  return good ? given : null;
+}
+
+function withPart(drawing, part, dx, dy) { // the part under fresh ids; returns the new drawing and its new ids
+  const nodes = [...drawing.nodes];
+  const named = new Map();
+  part.nodes.forEach((n, k) => {
+    const id = freshId(nodes, n.kind);
+    named.set(n.id, id);
+    const x = Number.isFinite(n.x) ? n.x : LEVEL * KINDS.indexOf(n.kind);
+    const y = Number.isFinite(n.y) ? n.y : LINE * k;
+    nodes.push({ ...n, id, x: Math.round(x + dx), y: Math.round(y + dy) });
+  });
+  const edges = part.edges.filter(([a, b]) => named.has(a) && named.has(b)).map(([a, b]) => [named.get(a), named.get(b)]);
+  return { drawing: { ...drawing, nodes, edges: [...drawing.edges, ...edges] }, ids: [...named.values()] };
+}
+
+function without(drawing, ids, edges = new Set()) {
+  const gone = new Set(ids);
+  return {
+    ...drawing,
+    nodes: drawing.nodes.filter((n) => !gone.has(n.id)),
+    edges: drawing.edges.filter((e) => !edges.has(edgeName(e)) && !gone.has(e[0]) && !gone.has(e[1])),
+  };
+}
+
+function changed(drawing, ids, change) { // some nodes by a function of their record
+  const chosen = new Set(ids);
+  return { ...drawing, nodes: drawing.nodes.map((n) => (chosen.has(n.id) ? { ...n, ...change(n) } : n)) };
+}
+
+function merged(base, theirs, mine) {
+  // What Python made of `base` together with what was drawn here since: each side's changes, ours where both changed.
+  const [was, their, our] = [base, theirs, mine].map((d) => byId(d.nodes));
+  const kept = theirs.nodes.filter((n) => our.has(n.id) || !was.has(n.id)).map((n) => {
+    const [before, now] = [was.get(n.id), our.get(n.id)];
+    if (!before || !now || same(before, now)) return n;
+    const ours = Object.keys({ ...before, ...now }).filter((key) => !same(before[key], now[key]));
+    return { ...n, ...Object.fromEntries(ours.map((key) => [key, now[key]])) };
+  });
+  const added = mine.nodes.filter((n) => !was.has(n.id) && !their.has(n.id));
+  const nodes = [...kept, ...added];
+  const known = byId(nodes);
+  const [before, now] = [base, mine].map((d) => new Set(d.edges.map(edgeName)));
+  const theirEdges = new Set(theirs.edges.map(edgeName));
+  const edges = [
+    ...theirs.edges.filter((e) => now.has(edgeName(e)) || !before.has(edgeName(e))),
+    ...mine.edges.filter((e) => !before.has(edgeName(e)) && !theirEdges.has(edgeName(e))),
+  ].filter(([a, b]) => known.has(a) && known.has(b));
+  return { nodes, edges, closed: theirs.closed };
+}

@@ -1,0 +1,328 @@
+"""The drawing board in a real browser: names, copies, groups, search, columns, several nodes, touch, a lost server."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from canvas_driver import Canvas, settled
+from playwright.sync_api import Browser, Page, expect
+
+from spnmkl.structure import SPN, Kernel, Product, Sum, templates
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
+from serving import serving
+
+
+def image() -> SPN:
+    """64 kernels in four branches, over columns that no data have."""
+
+    def branch(name: str, top: int, left: int) -> Product:
+        cells = [(top + k // 4, left + k % 4) for k in range(16)]
+        leaves = [Kernel("rbf", features=[f"pixel_{r}_{c}"], gamma="median", label=f"pixel {r}_{c}") for r, c in cells]
+        return Product(Sum(*map(Product, leaves), label=name), label=name)
+
+    corners = {"top left": (0, 0), "top right": (0, 4), "bottom left": (4, 0), "bottom right": (4, 4)}
+    return SPN(Sum(*(branch(name, *at) for name, at in corners.items()), label="image"))
+
+
+@pytest.fixture
+def small_screen(page: Page, url: str) -> Canvas:
+    page.set_viewport_size({"width": 1366, "height": 768})
+    page.goto(url)
+    return Canvas(page)
+
+
+def rename(canvas: Canvas, name: str) -> None:
+    field = canvas.frame.get_by_label("Name of the node")
+    expect(field).to_be_focused()
+    field.fill(name)
+    field.press("Enter")
+    canvas.sent()
+
+
+def test_rename_in_place_by_double_click_f2_and_enter(canvas: Canvas) -> None:
+    canvas.use("figure1")
+    canvas.page.mouse.dblclick(*canvas.at("k1"))
+    rename(canvas, "<b>hue</b>")
+    assert canvas.nodes["k1"]["label"] == "<b>hue</b>"
+    canvas.wait("canvas.look('k1').text.includes('<b>hue</b>')")
+    for v, key in (("k2", "F2"), ("s2", "Enter")):
+        canvas.click(v)
+        canvas.press(key)
+        rename(canvas, f"named {v}")
+    canvas.press("F2")
+    canvas.frame.get_by_label("Name of the node").fill("not this")
+    canvas.page.keyboard.press("Escape")
+    spn = canvas.exported()
+    assert [spn.label(v) for v in ("k1", "k2", "s2")] == ["<b>hue</b>", "named k2", "named s2"]
+    canvas.press("Control+z")
+    canvas.sent()
+    assert canvas.exported().label("s2") == "s2"
+
+
+def test_copy_paste_and_cut_also_between_tabs(canvas: Canvas, url: str) -> None:
+    canvas.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    canvas.use("figure1")
+    canvas.click("s2")
+    canvas.page.keyboard.down("Shift")
+    canvas.page.mouse.click(*canvas.at("p1"))
+    canvas.page.mouse.click(*canvas.at("k1"))
+    canvas.page.keyboard.up("Shift")
+    chosen = canvas.selected
+    assert set(chosen) == {"s2", "p1", "k1"}
+    canvas.press("Control+c")
+    canvas.press("Control+v")
+    canvas.wait("canvas.drawing.nodes.length === 23")
+    assert len(canvas.selected) == 3 and len(canvas.edges) == 19 + 2
+    canvas.sent()
+    spn = canvas.exported()
+    twin = next(v for v in canvas.selected if v.startswith("k"))
+    assert spn.spec(twin) == spn.spec("k1")
+    canvas.press("Control+x")
+    canvas.wait("canvas.drawing.nodes.length === 20")
+    page = canvas.page.context.new_page()
+    page.goto(url)
+    other = Canvas(page)
+    other.empty()
+    other.press("Control+v")
+    other.wait("canvas.drawing.nodes.length === 3")
+    other.sent()
+    pasted = other.exported()
+    assert pasted.spec(pasted.kernels[0]) == spn.spec("k1")
+    page.evaluate("navigator.clipboard.writeText('<b>no structure</b>')")
+    other.press("Control+v")
+    other.refused("The clipboard holds no structure")
+    bad = {**pasted.to_dict(), "nodes": [{"id": "k1", "kind": "kernel", "kernel": "rbf", "wonder": 1}], "edges": []}
+    page.evaluate("text => navigator.clipboard.writeText(text)", json.dumps(bad))
+    other.press("Control+v")
+    other.wait("canvas.frame.classList.contains('refused') && canvas.drawing.nodes.length === 3")
+    assert "cannot carry 'wonder'" in other.status
+    other.press("s")
+    other.sent()
+    assert len(other.exported().nodes) == 4, "the drawing goes on from what was kept"
+
+
+def test_several_nodes_are_changed_in_the_panel(canvas: Canvas) -> None:
+    canvas.use("figure1")
+    canvas.page.mouse.click(*canvas.at("k3"), button="right")
+    canvas.menu("Select all kernels")
+    expect(canvas.page.get_by_text("7 kernels", exact=True)).to_be_visible()
+    before = canvas.revision
+    field = canvas.page.get_by_role("textbox", name="Label prefix")
+    field.fill("part")
+    field.press("Enter")
+    canvas.renewed(before)
+    assert [canvas.nodes[f"k{k}"]["label"] for k in range(1, 8)] == [f"part {k}" for k in range(1, 8)]
+    assert len(canvas.selected) == 7
+    canvas.press("Control+z")
+    assert not any(node.get("label", "").startswith("part") for node in canvas.nodes.values())
+    canvas.sent()
+
+
+def test_what_is_drawn_while_python_answers_is_kept(canvas: Canvas) -> None:
+    canvas.use("figure1")
+    x = canvas.nodes["k1"]["x"]
+    field, before = canvas.page.get_by_label("p", exact=True), canvas.revision
+    for k, p in enumerate(("2", "3"), 1):
+        canvas.click("p3")
+        field.fill(p)
+        field.press("Enter")
+        canvas.look(
+            "canvas.move(['k1'], 20, 0), canvas.add('kernel', {x: 600, y: 400})"
+        )  # and selects it, at the same moment
+        canvas.renewed(before)
+        before = canvas.revision
+        spn = canvas.exported()
+        assert spn.p("p3") == float(p)
+        assert abs(spn.position("k1")[0] - x - 20 * k) < 1  # type: ignore[index]
+        assert len(spn.kernels) == 7 + k
+
+
+def test_a_copy_of_a_closed_group_is_laid_out(small_screen: Canvas) -> None:
+    canvas = small_screen
+    canvas.opened("image.json", image().to_json().encode())
+    group = canvas.look("[...canvas.items.values()].find(item => item.kind === 'group')")
+    canvas.page.mouse.click(*canvas.at(group["id"]))
+    canvas.press("k")
+    canvas.refused("Open the group first")
+    canvas.command("Control+d")
+    assert len(canvas.nodes) == 137 + len(group["members"])
+    visible = canvas.places
+    assert len(set(visible.values())) == len(visible)
+
+
+def test_64_kernels_are_legible_and_reached_in_two_actions(small_screen: Canvas) -> None:
+    canvas = small_screen
+    canvas.opened("image.json", image().to_json().encode())
+    assert canvas.shown["textPx"] >= 11
+    assert canvas.look("canvas.view.shows(canvas.view.outline())")
+    closed = canvas.look("canvas.drawing.closed")
+    assert closed
+    canvas.press("Control+f")  # the first action: its name
+    canvas.page.keyboard.type("pixel 1_2")
+    canvas.page.keyboard.press("Enter")
+    canvas.wait("canvas.selected().length === 1 && canvas.items.has(canvas.selected()[0])")
+    canvas.sent()
+    (found,) = canvas.selected
+    assert canvas.nodes[found]["label"] == "pixel 1_2"
+    assert canvas.look(f"canvas.inView({found!r})") and canvas.shown["textPx"] >= 11
+    label = canvas.page.get_by_label("Label", exact=True)  # the second: its field
+    expect(label).to_have_value("pixel 1_2")
+    before = canvas.revision
+    label.fill("seen")
+    label.press("Enter")
+    canvas.renewed(before)
+    assert canvas.nodes[found]["label"] == "seen"
+
+
+def test_groups_close_and_open_as_steps_of_the_history(small_screen: Canvas) -> None:
+    canvas = small_screen
+    canvas.opened("image.json", image().to_json().encode())
+    group = canvas.look("[...canvas.items.values()].find(item => item.kind === 'group')")
+    assert group["look"]["text"].startswith("16 × rbf")
+    closed, nodes, before = set(canvas.look("canvas.drawing.closed")), set(canvas.nodes), canvas.revision
+    canvas.page.mouse.dblclick(*canvas.at(group["id"]))
+    canvas.renewed(before)
+    assert set(canvas.look("canvas.drawing.closed")) == closed - {group["id"]}
+    assert set(group["members"]) <= set(canvas.places) and set(canvas.nodes) == nodes
+    before = canvas.revision
+    page, badge = (
+        canvas.page,
+        canvas.frame.evaluate(
+            """(frame, id) => {
+            const c = frame.spnCanvas, parent = [...c.items.values()].find(item => item.open === id);
+            const at = c.view.toScreen(parent.x - parent.w / 2 - 14, parent.y), stage = c.stage.getBoundingClientRect();
+            return [stage.x + at.x, stage.y + at.y];
+        }""",
+            group["id"],
+        ),
+    )
+    page.mouse.click(*badge)
+    canvas.renewed(before)
+    assert set(canvas.look("canvas.drawing.closed")) == closed
+    canvas.press("Control+z")
+    assert set(canvas.look("canvas.drawing.closed")) == closed - {group["id"]}
+    canvas.press("Control+z")
+    assert set(canvas.look("canvas.drawing.closed")) == closed and group["id"] in canvas.places
+    canvas.sent()
+    assert set(canvas.exported().nodes) == nodes
+
+
+def test_300_kernels_are_legible_and_reached_in_three_actions(small_screen: Canvas) -> None:
+    canvas = small_screen
+    canvas.opened("many.json", templates.flat([f"column_{k}" for k in range(300)]).to_json().encode())
+    assert canvas.shown["textPx"] >= 11
+    canvas.press("/")
+    canvas.page.keyboard.type("column_217")
+    canvas.page.keyboard.press("Enter")
+    canvas.wait("canvas.selected().length === 1 && canvas.items.has(canvas.selected()[0])")
+    canvas.sent()
+    (found,) = canvas.selected
+    assert canvas.nodes[found]["features"] == ["column_217"]
+    assert canvas.look(f"canvas.inView({found!r})") and canvas.shown["textPx"] >= 11
+    expect(canvas.page.get_by_label("Label", exact=True)).to_be_visible()
+
+
+def test_columns_are_dragged_onto_the_canvas(canvas: Canvas) -> None:
+    canvas.empty()
+    root = canvas.draw("sum", 0.5, 0.3)
+    canvas.tool("columns")
+    search = canvas.frame.get_by_label("Find views and columns")
+    search.fill("worst")
+    rows = canvas.frame.get_by_role("listitem")
+
+    def drag(row: int, end: tuple[float, float]) -> None:
+        box = rows.nth(row).bounding_box()
+        assert box
+        canvas.page.mouse.move(box["x"] + 20, box["y"] + 10)
+        canvas.page.mouse.down()
+        canvas.page.mouse.move(*end, steps=4)
+        canvas.page.mouse.up()
+
+    view = [name for name in canvas.look("globalThis.spnmklColumns.columns") if name.startswith("worst")]
+    drag(0, canvas.at(root))  # the view
+    canvas.wait("canvas.drawing.nodes.length === 3")
+    (kernel,) = canvas.selected
+    assert canvas.nodes[kernel]["features"] == view and canvas.nodes[kernel]["label"] == "worst"
+    drag(2, canvas.at(kernel))
+    canvas.wait("canvas.drawing.nodes[2].features.length === 1")
+    assert canvas.nodes[kernel]["features"] == [view[1]]
+    drag(3, canvas.spot(0.7, 0.85))
+    canvas.wait("canvas.drawing.nodes.length === 4")
+    assert len(canvas.edges) == 2, "loose on a free place"
+    canvas.sent()
+    assert canvas.exported().spec(canvas.selected[0]).features == (view[2],)
+
+
+def test_the_panel_can_be_folded_and_tools_have_names(canvas: Canvas) -> None:
+    inspector = canvas.page.locator(".st-key-inspector")
+    width = canvas.look("canvas.view.width")
+    canvas.tool("fold")
+    expect(inspector).to_be_hidden()
+    canvas.wait(f"canvas.view.width > {width} + 200")
+    canvas.tool("fold")
+    expect(inspector).to_be_visible()
+    names = canvas.frame.evaluate(
+        "f => [...f.querySelectorAll('button')].map(b => b.getAttribute('aria-label') || b.textContent.trim())"
+    )
+    assert all(names) and len(set(names)) == len(names)
+    canvas.press("?")
+    expect(canvas.frame.get_by_role("dialog", name="Shortcuts")).to_be_visible()
+    canvas.page.keyboard.press("Escape")
+    expect(canvas.frame.get_by_role("dialog", name="Shortcuts")).to_be_hidden()
+
+
+def test_fingers_move_nodes_and_pinch(canvas: Canvas) -> None:
+    touch = canvas.page.context.new_cdp_session(canvas.page)
+
+    def fingers(kind: str, *places: tuple[float, float]) -> None:
+        points = [{"x": x, "y": y, "id": k} for k, (x, y) in enumerate(places)]
+        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    touch.send("Emulation.setTouchEmulationEnabled", {"enabled": True, "maxTouchPoints": 2})
+    kernel = next(v for v, node in canvas.nodes.items() if node["kind"] == "kernel")
+    x, y = canvas.at(kernel)
+    before = canvas.places[kernel]
+    fingers("touchStart", (x, y))
+    fingers("touchMove", (x + 30, y + 20))
+    fingers("touchMove", (x + 60, y + 40))
+    fingers("touchEnd")
+    canvas.sent()
+    moved = canvas.places[kernel]
+    assert moved[0] > before[0] + 20 and moved[1] > before[1] + 10
+    scale = canvas.look("canvas.view.scale")
+    (left, top), (right, bottom) = canvas.spot(0.45, 0.9), canvas.spot(0.55, 0.9)
+    fingers("touchStart", (left, top), (right, bottom))
+    fingers("touchMove", (left - 60, top), (right + 60, bottom))
+    fingers("touchMove", (left - 120, top), (right + 120, bottom))
+    fingers("touchEnd")
+    assert canvas.look("canvas.view.scale") > 1.5 * scale
+    assert canvas.places[kernel] == moved
+
+
+def test_a_restarted_server_is_offered_the_drawing(browser: Browser) -> None:
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    context.set_default_timeout(30_000)
+    page = context.new_page()
+    with serving() as url:
+        page.goto(url)
+        canvas = Canvas(page)
+        canvas.empty()
+        canvas.type("s")
+        canvas.type("k")
+        rename_me = canvas.selected[0]
+        canvas.press("F2")
+        rename(canvas, "kept")
+        drawn = canvas.nodes, canvas.edges
+    with serving(port=int(url.rpartition(":")[2])):
+        page.reload()
+        again = Canvas(page)
+        offer = again.frame.get_by_role("button", name="Bring it back")
+        offer.click()
+        again.wait("canvas.drawing.nodes.length === 3")
+        again.sent()
+        assert (again.nodes, again.edges) == drawn
+        assert again.exported().label(rename_me) == "kept"
+        settled(page)
+    context.close()
