@@ -180,8 +180,8 @@ def test_the_slider_replays_the_training() -> None:
 
 def test_the_drawing_has_the_places_of_the_design() -> None:
     task, _, _ = trained()
-    nodes = drawing(usual("Drawing"), "inspect_drawing")["nodes"]
-    assert {n["id"]: (n["x"], n["y"]) for n in nodes} == {v: task.spn.position(v) for v in task.spn.nodes}
+    nodes = drawing(usual("Drawing"), "inspect_drawing")["looks"]["nodes"]
+    assert {v: (n["x"], n["y"]) for v, n in nodes.items()} == {v: task.spn.position(v) for v in task.spn.nodes}
 
 
 def test_a_chosen_node_tells_its_numbers() -> None:
@@ -201,14 +201,17 @@ def test_a_chosen_node_tells_its_numbers() -> None:
     assert "every path through it meets a weight that is zero" in texts(fine(at.run()))
 
 
-def test_a_chosen_path_is_red() -> None:
+def on_path(at: AppTest) -> set[str]:
+    return {v for v, look in drawing(at, "inspect_paths")["looks"]["nodes"].items() if look["chosen"]}
+
+
+def test_a_chosen_path_is_marked() -> None:
     at = usual("Weights and paths")
-    assert not drawing(at, "inspect_paths")["looks"]["path"]["nodes"]
+    assert not on_path(at)
     kernels = list(at.dataframe[0].value["kernels"])
     row = kernels.index("rbf · mean ∘ linear · worst")
     at.session_state["inspect_paths_of_Run 1"] = {"selection": {"rows": [row], "columns": [], "cells": []}}
-    red = drawing(fine(at.run()), "inspect_paths")["looks"]["path"]["nodes"]
-    assert set(red) == {"s1", "p4", "s2", "p5", "k4", "s3", "p8", "k7"}
+    assert on_path(fine(at.run())) == {"s1", "p4", "s2", "p5", "k4", "s3", "p8", "k7"}
 
 
 def test_what_matters_hints_at_the_folds_until_there_are_some() -> None:
