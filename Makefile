@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 BROWSERS := chromium chromium-browser google-chrome
 
-.PHONY: app test test-processors lint docs bench bench-peers browser quickstart clean
+.PHONY: app test test-processors test-versions dist lint docs bench bench-peers browser quickstart clean
 
 app: .venv/installed
 	$(BIN)/spnmkl app
@@ -20,6 +20,19 @@ test: .venv/installed browser lint
 # The numeric tests once more for every processor that this one can stand in for.
 test-processors: .venv/installed
 	$(BIN)/python scripts/processors.py
+
+# The library's tests with the lowest versions that pyproject.toml promises, and with the newest that there are.
+test-versions: test-lowest test-newest
+
+test-%: .venv-%/installed
+	NUMBA_CACHE_DIR=$(CURDIR)/.venv-$*/numba .venv-$*/bin/python scripts/versions.py test
+
+# The wheel and the source distribution, into dist/, checked and tried in empty environments of another folder.
+dist: .venv-dist/installed
+	rm -rf dist
+	.venv-dist/bin/python -m build --no-isolation
+	.venv-dist/bin/python -m twine check --strict dist/*
+	.venv-dist/bin/python scripts/try_dist.py dist
 
 lint: .venv/installed
 	$(BIN)/ruff check .
@@ -59,6 +72,21 @@ browser:
 	.venv-docs/bin/python -m spnmkl.precompile
 	touch $@
 
+# Loops are compiled anew for every numba, and kept apart; newest is what is newest on the day that this is made.
+.venv-lowest/installed .venv-newest/installed: .venv-%/installed: scripts/versions.py pyproject.toml
+	rm -rf .venv-$*
+	$(PYTHON) -m venv .venv-$*
+	$(PYTHON) scripts/versions.py $* > .venv-$*/requirements.txt
+	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check -r .venv-$*/requirements.txt
+	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	NUMBA_CACHE_DIR=$(CURDIR)/.venv-$*/numba .venv-$*/bin/python -m spnmkl.precompile
+	touch $@
+
+.venv-dist/installed: scripts/dist_requirements.txt
+	$(PYTHON) -m venv .venv-dist
+	.venv-dist/bin/python -m pip install --quiet --disable-pip-version-check -r scripts/dist_requirements.txt
+	touch $@
+
 .venv-peers/installed: benchmarks/peers_requirements.txt pyproject.toml
 	$(PYTHON) -m venv .venv-peers
 	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/peers_requirements.txt
@@ -66,4 +94,4 @@ browser:
 	touch $@
 
 clean:
-	rm -rf .venv .venv-peers .venv-docs docs/_build docs/api docs/gallery build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-peers .venv-docs .venv-dist .venv-lowest .venv-newest docs/_build docs/api docs/gallery dist .pytest_cache .mypy_cache .ruff_cache

@@ -1,4 +1,4 @@
-"""The app of this checkout on a free port, and the Chromium to look at it with."""
+"""The app, of this checkout or of another Python, on a free port, and the Chromium to look at it with."""
 
 from __future__ import annotations
 
@@ -26,14 +26,17 @@ def browser_path() -> str:
 
 @contextmanager
 def serving(
-    folder: Path = Path(__file__).parents[1], log: IO[str] | int = subprocess.DEVNULL, port: int = 0
+    folder: Path = Path(__file__).parents[1],
+    log: IO[str] | int = subprocess.DEVNULL,
+    python: str = sys.executable,
+    port: int = 0,
 ) -> Iterator[str]:
     """The address of a server that ends with the block; on a free port, unless one is given."""
     if not port:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-    command = [sys.executable, "-m", "spnmkl", "app", f"--server.port={port}"]
+    command = [python, "-m", "spnmkl", "app", f"--server.port={port}"]
     server = subprocess.Popen(command, cwd=folder, stdout=log, stderr=subprocess.STDOUT)
     try:
         _wait(server, port)

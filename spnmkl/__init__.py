@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from spnmkl import templates
     from spnmkl.errors import (
         DataError,
         KernelError,
@@ -17,9 +18,9 @@ if TYPE_CHECKING:
     from spnmkl.selection import cross_validate_C, regularization_path
     from spnmkl.solution import Certificate, Record, Solution
     from spnmkl.solvers import C_min, TrivialSolutionWarning, solve
-    from spnmkl.structure import SPN, Kernel, Product, Sum, templates
+    from spnmkl.structure import SPN, Kernel, Product, Sum
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "SPN",
@@ -55,10 +56,10 @@ _HOME = {
     "selection": ["cross_validate_C", "regularization_path"],
     "solution": ["Certificate", "Record", "Solution"],
     "solvers": ["C_min", "TrivialSolutionWarning", "solve"],
-    "structure": ["SPN", "Kernel", "Product", "Sum", "templates"],
+    "structure": ["SPN", "Kernel", "Product", "Sum"],
 }
 _MODULE = {name: module for module, names in _HOME.items() for name in names}
-_PARTS = {*_HOME, "baselines", "charts", "data", "export", "inspection", "model_file"}
+_PARTS = {*_HOME, "baselines", "charts", "data", "export", "inspection", "model_file", "templates"}
 
 
 def __getattr__(name: str) -> Any:

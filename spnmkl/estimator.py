@@ -6,16 +6,14 @@ import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
-from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import StratifiedKFold
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -24,17 +22,18 @@ from spnmkl.calibration import held_out, platt
 from spnmkl.circuit.evaluate import kernel_matrix
 from spnmkl.circuit.program import Floats
 from spnmkl.circuit.source import KernelSource
-from spnmkl.errors import DataError, KernelError
+from spnmkl.errors import DataError, KernelError, StructureError
 from spnmkl.kernels import FittedKernel, fit_kernel, restrict_kernels
 from spnmkl.kernels.matrices import spread_rows
 from spnmkl.kernels.source import apply_cross
 from spnmkl.notebook import ShownWithDrawing
-from spnmkl.parameters import Power
+from spnmkl.parameters import Power, checked_threads, gigabytes, question, seed, truth
 from spnmkl.problem import answers, one_vs_rest, sample_weights
 from spnmkl.solution import Record, Solution
-from spnmkl.solvers import SOLVERS
+from spnmkl.solvers.entry import check_callback
 from spnmkl.structure import SPN, Kernel, KernelSpec, templates
-from spnmkl.threads import default_threads, single_threaded_blas
+from spnmkl.structure.nodes import describe
+from spnmkl.threads import single_threaded_blas
 from spnmkl.training.learn import learn, training_kernels
 from spnmkl.training.settings import Settings
 
@@ -187,24 +186,6 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
     calibration_: Floats | None
     extra_: dict[str, Any]
 
-    _parameter_constraints: ClassVar[dict[str, list]] = {
-        "structure": [SPN, Mapping, str, None],
-        "C": [Interval(Real, 0, None, closed="neither")],
-        "lam": [Interval(Real, 0, None, closed="neither")],
-        "p": [Interval(Real, 0, None, closed="neither"), StrOptions({"sparse"}), Mapping, None],
-        "solver": [StrOptions(set(SOLVERS))],
-        "tol": [Interval(Real, 0, 1, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left"), None],
-        "max_time": [Interval(Real, 0, None, closed="neither"), None],
-        "class_weight": [StrOptions({"balanced"}), Mapping, None],
-        "probability": ["boolean"],
-        "random_state": ["random_state"],
-        "n_threads": [Interval(Integral, 1, None, closed="left"), None],
-        "max_memory": [Interval(Real, 0, None, closed="left"), None],
-        "callback": [callable, None],
-        "stop": [callable, None],
-    }
-
     def __init__(
         self,
         structure: Structure = None,
@@ -240,7 +221,6 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         self.callback = callback
         self.stop = stop
 
-    @_fit_context(prefer_skip_nested_validation=True)
     @single_threaded_blas()
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn the weights of the structure together with the SVM.
@@ -264,6 +244,7 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         SPNMKLError
             The structure, its kernels, the labels or the weights do not fit.
         """
+        self._check_parameters()
         # A copy, because the kernels keep the rows they refer to.
         samples, labels = validate_data(self, X, y, dtype=np.float64, order="C", copy=True, ensure_min_samples=2)
         _check_labels(labels)
@@ -320,7 +301,7 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
             A fitted classifier.
         """
         model = cls(solution.spn, **settings)
-        model._validate_params()
+        model._check_parameters()
         model.n_features_in_ = next(iter(fitted.values())).X_ref.shape[1]
         if feature_names is not None:
             model.feature_names_in_ = np.array(feature_names, dtype=object)
@@ -373,13 +354,22 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         shared = platt(F.ravel(), (Y > 0).ravel(), np.tile(weight, len(Y)))
         return np.tile(shared, (len(Y), 1))
 
+    def _check_parameters(self) -> None:
+        """Refuse what `fit` could not use, before it looks at any data."""
+        _ = self._settings, self._n_threads
+        truth(self.probability, "probability")
+        seed(self.random_state)
+        gigabytes(self.max_memory)
+        check_callback(self.callback)
+        question(self.stop)
+
     @property
     def _settings(self) -> Settings:
         return Settings(**{field.name: getattr(self, field.name) for field in fields(Settings)})
 
     @property
     def _n_threads(self) -> int:
-        return self.n_threads or default_threads()
+        return checked_threads(self.n_threads)
 
     def decision_function(self, X: ArrayLike) -> Floats:
         """The decision values f(x).
@@ -513,10 +503,7 @@ def _check_class_sizes(labels: NDArray) -> None:
 def _read_structure(structure: Structure, X: np.ndarray) -> SPN:
     if structure is None:
         return default_structure(X)
-    if isinstance(structure, SPN):
-        spn = structure
-    else:
-        spn = SPN.from_json(structure) if isinstance(structure, str) else SPN.from_dict(structure)
+    spn = structure if isinstance(structure, SPN) else _from_format(structure)
     spn.check()
     for leaf in spn.kernels:
         if spn.spec(leaf).kernel == "precomputed":
@@ -525,6 +512,21 @@ def _read_structure(structure: Structure, X: np.ndarray) -> SPN:
                 "the matrices to spnmkl.solve and predict with Solution.decision_function on cross-kernels."
             )
     return spn
+
+
+def _from_format(structure: Mapping[str, Any] | str) -> SPN:
+    if isinstance(structure, Mapping):
+        return SPN.from_dict(structure)
+    if not isinstance(structure, str):
+        raise StructureError(
+            f"structure must be an SPN, a mapping or JSON text, or None, but it is {describe(structure)}; see SPN."
+        )
+    if structure in templates.TEMPLATES:
+        raise StructureError(
+            f"structure is {structure!r}, the name of a template, but templates are functions of your kernels or "
+            f"columns; pass what templates.{structure}(...) returns."
+        )
+    return SPN.from_json(structure)
 
 
 def _warn_unless_converged(solution: Solution) -> None:
@@ -539,4 +541,4 @@ def _warn_unless_converged(solution: Solution) -> None:
         message = f"Rounding keeps the solver from improving on {reached}; raise tol, or rescale the columns."
     else:
         return
-    warnings.warn(message, ConvergenceWarning, stacklevel=5)
+    warnings.warn(message, ConvergenceWarning, stacklevel=4)

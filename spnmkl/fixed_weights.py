@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from spnmkl.circuit.program import Floats
 from spnmkl.problem import answers, one_vs_rest
-from spnmkl.selection import blocks, fold_splits
+from spnmkl.selection.folds import blocks, fold_splits
 from spnmkl.solvers.sturdy import solve_sturdily
 from spnmkl.solvers.svm import SVMSolution
 from spnmkl.threads import single_threaded_blas

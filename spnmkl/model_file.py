@@ -6,14 +6,13 @@ every array is checked for its type, shape and values before anything is compute
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import os
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.lib import format as npy
@@ -27,14 +26,13 @@ from spnmkl.kernels import FittedKernel, kernel_names, kernel_schema
 from spnmkl.kernels.validation import DataColumns, check_spec, kernel_of
 from spnmkl.solution import Record, Solution
 from spnmkl.structure import SPN, KernelSpec
+from spnmkl.untrusted import MOST_JSON_BYTES, parse_json, read_array
 from spnmkl.writing import replaced
 
 __all__ = ["load_model", "save_model"]
 
 FORMAT = "spnmkl/model"
 VERSION = 1
-MOST_JSON_BYTES = 50 * 2**20
-MOST_JSON_VALUES = 4_000_000
 
 _DOCUMENT = "model.json"
 _REFERENCE = "$array"  # {"$array": name} stands for an array in what a caller adds
@@ -292,34 +290,6 @@ def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
         raise ValueError(f"{member.filename!r} cannot be read ({error})") from error
 
 
-def read_array(data: bytes) -> np.ndarray:
-    """The array of a .npy file that we wrote; anything else is a ValueError."""
-    stream = io.BytesIO(data)
-    try:
-        version = npy.read_magic(stream)
-        shape, fortran_order, dtype = npy.read_array_header_1_0(stream)
-    except Exception as error:
-        raise ValueError("it has no header of an array") from error
-    if dtype.kind not in "biufU":
-        raise ValueError("it holds Python objects, which are never loaded since they could run code")
-    # Before numpy takes the memory that the header claims.
-    size = dtype.itemsize * math.prod(shape)
-    if version != (1, 0) or fortran_order or size != len(data) - stream.tell():
-        raise ValueError("its header does not fit its data")
-    return np.frombuffer(data, dtype, offset=stream.tell()).reshape(shape).copy()
-
-
-def parse_json(text: bytes, **how: Any) -> Any:
-    """What a document holds; a ValueError where it has so many parts that these would take much more than the text."""
-    if sum(map(text.count, (b",", b"[", b"{"))) > MOST_JSON_VALUES:
-        raise ValueError(f"it holds more than {MOST_JSON_VALUES:,} values")
-    return json.loads(text, parse_constant=_refuse_constant, **how)
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"it holds {name} where a number should be")
-
-
 def _dereferenced(value: Document, arrays: Arrays) -> Any:
     return arrays[value[_REFERENCE]] if value.keys() == {_REFERENCE} else value
 
@@ -344,7 +314,7 @@ class _Reader:
 
     def model(self) -> SPNMKLClassifier:
         model = SPNMKLClassifier(**self.settings())
-        model._validate_params()
+        model._check_parameters()
         alpha = self.floats("alpha", self.n_problems, None, at_least=0.0)
         rows = self.integers("rows", None, below=alpha.shape[1])
         if (np.diff(rows) <= 0).any():

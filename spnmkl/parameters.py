@@ -10,6 +10,7 @@ import numpy as np
 
 from spnmkl.errors import ParameterError
 from spnmkl.structure.nodes import describe
+from spnmkl.threads import default_threads
 
 LARGEST = 1e100  # of C, λ, p and weights
 Power = float | str | Mapping[str, float] | None
@@ -42,6 +43,33 @@ def count(value: object, name: str) -> int | None:
     return int(value)
 
 
+def checked_threads(n_threads: object) -> int:
+    """As many as were asked for, by default all cores."""
+    return count(n_threads, "n_threads") or default_threads()
+
+
+def truth(value: object, name: str) -> bool:
+    if not isinstance(value, bool | np.bool_):
+        raise ParameterError(f"{name} must be True or False, but it is {describe(value)}.")
+    return bool(value)
+
+
+def seed(random_state: object) -> None:
+    """Refuse what scikit-learn cannot shuffle with, and True, of which it would make 1."""
+    if random_state is None or isinstance(random_state, np.random.RandomState):
+        return
+    if isinstance(random_state, bool) or not isinstance(random_state, Integral) or not 0 <= int(random_state) < 2**32:
+        raise ParameterError(
+            "random_state must be a whole number from 0 to 2³² − 1, a numpy RandomState or None, but it is "
+            f"{describe(random_state)}."
+        )
+
+
+def question(stop: object) -> None:
+    if stop is not None and not callable(stop):
+        raise ParameterError(f"stop must be a function without arguments, or None, but it is {describe(stop)}.")
+
+
 def seconds(max_time: object) -> float | None:
     """The limit of time, None for none."""
     number = _number(max_time)
@@ -66,6 +94,13 @@ def solver_name(solver: object, known: Collection[str]) -> str:
     if not isinstance(solver, str) or solver not in known:
         raise ParameterError(f"solver must be one of {sorted(known)}, but it is {describe(solver)}.")
     return solver
+
+
+def check_callback(callback: object) -> None:
+    if callback is not None and not callable(callback):
+        raise ParameterError(
+            f"callback must be a function that takes one argument, or None, but it is {describe(callback)}."
+        )
 
 
 def power(p: object) -> Power:

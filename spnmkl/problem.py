@@ -1,4 +1,4 @@
-"""What is solved: formulation, section 3."""
+"""What is solved (eq. 3)."""
 
 from __future__ import annotations
 
@@ -14,15 +14,14 @@ from spnmkl.circuit.program import Circuit, Floats, compile_circuit
 from spnmkl.circuit.source import KernelSource, MatrixSource, interruptible
 from spnmkl.errors import DataError, KernelError, ParameterError, Stopped, StructureError
 from spnmkl.kernels.matrices import check_matrix
-from spnmkl.parameters import Power, class_weights, positive, power
+from spnmkl.parameters import Power, checked_threads, class_weights, positive, power
 from spnmkl.structure import SPN
 from spnmkl.structure.nodes import describe, name_list
-from spnmkl.threads import checked_threads
 
 
 @dataclass(frozen=True)
 class Problem:
-    """min over β ≥ 0, w, b of Σ_m ‖w_m‖²/(2 g_m(β)) + λ Σ_v c_v β_v^{p_v} + Σ_i C_i ℓ_i.
+    """Eq. 3: min over β ≥ 0, w, b of Σ_m ‖w_m‖²/(2 g_m(β)) + λ Σ_v c_v β_v^{p_v} + Σ_i C_i ℓ_i.
 
     Attributes
     ----------
@@ -56,14 +55,15 @@ class Problem:
 
     @cached_property
     def c(self) -> Floats:
-        """(V,) c_v = Σ_m e_mv."""
+        """(V,) c_v = Σ_m e_mv, eq. 2."""
         return self.circuit.total_exponents()
 
     def regularizer(self, beta: Floats) -> float:
+        """R₂ = λ Σ_v c_v β_v^{p_v} of eq. 3."""
         return float(self.lam * (self.c * beta**self.p).sum())
 
     def regularizer_slope(self, beta: Floats) -> Floats:
-        """∂R₂/∂log β_v = λ c_v p_v β_v^{p_v}."""
+        """∂R₂/∂log β_v = λ c_v p_v β_v^{p_v}, the first half of eq. 5."""
         return self.lam * self.c * self.p * beta**self.p
 
     @cached_property
@@ -72,7 +72,7 @@ class Problem:
 
     @cached_property
     def bounded(self) -> bool:
-        """A dual bound is known: the problem is convex in β, or in τ_v = β_v^{p_v}."""
+        """A dual bound is known: the problem is convex in β (eq. 10), or in τ_v = β_v^{p_v} (eq. 12)."""
         return self.convex or self.path_sums[1].max() <= 1 + _ROUNDING
 
     @property
@@ -80,7 +80,7 @@ class Problem:
         """(components,) the least and the largest Σ_v e_mv/p_v over the paths of every component.
 
         It is convex in τ where the largest are at most 1; a component where both are 1 is homogeneous in τ, so that
-        it vanishes as a whole or not at all (formulation, sections 5 and 6).
+        it vanishes as a whole or not at all (eq. 12, eq. 16).
         """
         return self.circuit.path_sums(self.p)
 
@@ -123,7 +123,7 @@ class Problem:
         return np.array([beta[v] for v in self.circuit.products], dtype=float)
 
 
-_ROUNDING = 1e-12
+_ROUNDING = 1e-12  # what a sum of e_mv/p_v may differ from 1 by
 _WORTH_THREADS = 1_000_000  # entries below which starting threads costs more than it saves
 
 

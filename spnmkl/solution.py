@@ -8,15 +8,17 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from spnmkl.certificate import dual, lower_bound, primal, relative_gap
+from spnmkl.certificate import dual, primal, relative_gap
 from spnmkl.circuit.evaluate import apply_kernel
 from spnmkl.circuit.program import Circuit, Floats, compile_circuit
 from spnmkl.circuit.source import KernelSource, MatrixSource
 from spnmkl.errors import KernelError
 from spnmkl.notebook import figure
+from spnmkl.parameters import checked_threads
 from spnmkl.problem import Problem, build_problem
+from spnmkl.rounding import lower_bound
 from spnmkl.structure import SPN
-from spnmkl.threads import default_threads, single_threaded_blas
+from spnmkl.threads import single_threaded_blas
 
 __all__ = ["Certificate", "Record", "Solution"]
 
@@ -313,7 +315,7 @@ class Solution:
         A = self.signed_alpha
         if not source.shape[0]:
             return np.empty(0 if len(A) == 1 else (0, len(A)))
-        F = apply_kernel(circuit, W, source, A, n_threads or default_threads())
+        F = apply_kernel(circuit, W, source, A, checked_threads(n_threads))
         F += np.atleast_1d(self.intercept)[:, None]
         return F[0] if len(F) == 1 else F.T
 

@@ -6,7 +6,6 @@ training ten times slower than one BLAS thread did.
 
 from __future__ import annotations
 
-import numbers
 import os
 import threading
 from collections.abc import Callable, Generator, Iterable, Sequence
@@ -18,22 +17,11 @@ from typing import Any, TypeVar
 
 import threadpoolctl
 
-from spnmkl.errors import ParameterError
-
 T = TypeVar("T")
 
 
 def default_threads() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def checked_threads(n_threads: int | None) -> int:
-    """As many as were asked for, by default all cores."""
-    if n_threads is None:
-        return default_threads()
-    if not (isinstance(n_threads, numbers.Integral) and n_threads > 0):
-        raise ParameterError(f"n_threads must be a whole number of at least 1, or None, but it is {n_threads!r}.")
-    return int(n_threads)
 
 
 def as_they_come(

@@ -1,4 +1,4 @@
-"""Pieces of the sentences about tables."""
+"""Pieces of sentences: names in quotes, counts, lists, suggestions."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Small trainings to explain, and their paths listed one by one."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
 import numpy as np
@@ -10,6 +10,7 @@ from oracles import Array
 from spnmkl import SPN, Kernel, Product, Sum
 from spnmkl.data import Choices, Dataset, SplitSettings
 from spnmkl.training.prepared import Prepared, prepare
+from spnmkl.training.scores import unscored
 from spnmkl.training.settings import Settings
 from spnmkl.training.train import Run, train
 
@@ -94,3 +95,9 @@ def trained(classes: int = 2, C: float = 3.0, n: int = 90) -> Trained:
     dataset = small_dataset(classes, n)
     prepared = prepare(small_structure(), dataset, Choices(), SplitSettings(test_share=0.3, seed=1))
     return Trained(dataset, prepared, train(prepared, Settings(C=C), n_threads=1))
+
+
+def without_scores(run: Run) -> Run:
+    """As after a Stop, where scores would have taken long."""
+    test, train = (unscored(scores.y, scores.classes) for scores in (run.test_scores, run.train_scores))
+    return replace(run, test_scores=test, train_scores=train)

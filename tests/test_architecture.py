@@ -1,98 +1,71 @@
 """The layout: imports go one way, hot loops release the lock, files stay short."""
 
 import ast
+import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import networkx as nx
 import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
 
 import spnmkl
 
-PACKAGE = Path(spnmkl.__file__).parent
-FILES = sorted(PACKAGE.rglob("*.py"))
+ROOT = Path(__file__).parents[1]
+sys.path.append(str(ROOT / "scripts"))
+from modules import ORDER, PACKAGE, PICTURE, RANK, UPWARDS, files, imported, name_of, own_imports, picture, room_of  # noqa: E402
 
-# A module may import those of its own line and of the lines above. Of a package, modules that stand earlier than the
-# others have lines of their own: the classifier stands in the middle of the training, which ends with one.
-ORDER = [
-    {"compilation", "errors", "memory", "notebook", "threads", "writing"},
-    {"structure"},
-    {"parameters"},
-    {"circuit"},
-    {"kernels"},
-    {"problem"},
-    {"certificate"},
-    {"solution"},
-    {"solvers"},
-    {"selection", "fixed_weights", "calibration"},
-    {"training.settings"},
-    {"training.learn"},
-    {"estimator", "history", "model_file", "inspection", "precompile", "report", "terminal"},
-    {"baselines"},
-    {"data"},
-    {"export"},
-    {"training"},
-    {"charts"},
-    {"runs"},
-    {"ui"},
-    {"arguments", "cli", "launch", "quickstart", "__main__", "__init__"},
-]
-RANK = {module: rank for rank, line in enumerate(ORDER) for module in line}
-MOST_LINES = 450
-# A notebook asks the object itself for its picture: here alone what comes later is called, when it is asked for.
-UPWARDS = {("notebook", "export"), ("notebook", "report")}
+FILES = files()
+MOST_LINES = 400
 
 
 def top(file: Path) -> str:
-    """The module or subpackage directly below spnmkl that a file belongs to."""
+    """The module or sub-package directly below spnmkl that a file belongs to."""
     return file.relative_to(PACKAGE).parts[0].removesuffix(".py")
-
-
-def line_of(module: str) -> str:
-    """The name under which a module, such as "data.table", stands in the order: its own, or that of its package."""
-    own = ".".join(module.split(".")[:2])
-    return own if own in RANK else module.split(".")[0]
-
-
-def imported(file: Path) -> Iterator[tuple[str, int]]:
-    """Every module that a file imports, wherever in it, with the line; those for annotations only are left out."""
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    typing_only = {
-        inner
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-        for inner in ast.walk(node)
-    }
-    for node in ast.walk(tree):
-        if node in typing_only:
-            continue
-        if isinstance(node, ast.Import):
-            yield from ((alias.name, node.lineno) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{file.name}:{node.lineno} imports relatively"
-            assert node.module
-            if node.module == "spnmkl":
-                yield from ((f"spnmkl.{alias.name}", node.lineno) for alias in node.names)
-            else:
-                yield node.module, node.lineno
-
-
-def own_imports(file: Path) -> Iterator[tuple[str, int]]:
-    for module, line in imported(file):
-        first, _, rest = module.partition(".")
-        if first == "spnmkl":
-            yield line_of(rest) or "__init__", line
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(PACKAGE)))
 def test_imports_go_one_way(file: Path) -> None:
-    own = line_of(".".join(file.relative_to(PACKAGE).with_suffix("").parts))
-    assert own in RANK, f"{own} has no place in the order of the modules; give it one in this test"
+    own = room_of(name_of(file))
+    assert own is not None, f"{name_of(file)} has no place in the order of the rooms; give it one in scripts/modules.py"
     for module, line in own_imports(file):
+        room = room_of(module)
         # What is no module is a name of the package itself, which stands last.
-        later = RANK.get(module, RANK["__init__"]) > RANK[own]
-        assert not later or module == "__version__" or (own, module) in UPWARDS, (
-            f"{file.name}:{line} imports {module}, which comes later"
-        )
+        later = RANK[room or "__init__"] > RANK[own]
+        assert not later or (own, room) in UPWARDS, f"{file.name}:{line} imports {module}, which comes later"
+
+
+def test_every_room_is_there() -> None:
+    assert {room_of(name_of(file)) for file in FILES} == set(ORDER)
+
+
+def test_no_two_modules_need_each_other() -> None:
+    graph = nx.DiGraph()
+    for file in FILES:
+        own = name_of(file)
+        for module, _ in own_imports(file):
+            if (room_of(own), room_of(module)) not in UPWARDS and module != own:
+                graph.add_edge(own, module)
+    assert not [sorted(part) for part in nx.strongly_connected_components(graph) if len(part) > 1]
+
+
+def test_a_page_imports_no_other_page() -> None:
+    pages = {file: name.split(".")[2] for file in FILES if (name := name_of(file)).startswith("ui.pages.")}
+    assert len(set(pages.values())) == len(list((ROOT / "pages").glob("*.py")))
+    for file, page in pages.items():
+        others = {m.split(".")[2] for m, _ in own_imports(file) if m.startswith("ui.pages.")} - {page}
+        assert not others, f"{file.name} of the page {page} imports {others}"
+
+
+def test_what_holds_state_imports_no_streamlit() -> None:
+    for file in FILES:
+        if name_of(file).startswith("ui.state"):
+            assert "streamlit" not in {module.split(".")[0] for module, _ in imported(file)}, file.name
+
+
+def test_the_picture_shows_the_real_graph() -> None:
+    assert PICTURE.read_text(encoding="utf-8") == picture(), "run: python scripts/modules.py"
 
 
 @pytest.mark.parametrize(
@@ -102,6 +75,7 @@ def test_imports_go_one_way(file: Path) -> None:
         ("circuit", {"sklearn", "pandas"}),
         ("problem", {"sklearn", "pandas"}),
         ("certificate", {"sklearn", "pandas", "numba"}),
+        ("rounding", {"sklearn", "pandas", "numba"}),
         ("solvers", {"sklearn", "pandas", "cvxpy"}),
     ],
 )
@@ -112,8 +86,8 @@ def test_what_a_part_does_without(part: str, foreign: set[str]) -> None:
 
 
 def test_the_certificate_trusts_no_solver() -> None:
-    for name in ("certificate", "solution"):
-        assert "solvers" not in {module for module, _ in own_imports(PACKAGE / f"{name}.py")}
+    for name in ("certificate", "rounding", "solution"):
+        assert "solvers" not in {module.split(".")[0] for module, _ in own_imports(PACKAGE / f"{name}.py")}
 
 
 def test_streamlit_is_imported_by_the_app_alone() -> None:
@@ -157,9 +131,49 @@ def test_files_stay_short(file: Path) -> None:
     assert len(text.splitlines()) - sum(s.end_lineno - s.lineno for s in told) <= MOST_LINES
 
 
-def test_the_version_is_one() -> None:
-    project = (PACKAGE.parent / "pyproject.toml").read_text(encoding="utf-8")
-    assert f'version = "{spnmkl.__version__}"' in project
+def names_used(file: Path) -> Iterator[str]:
+    """What a file imports, with its module, and those attributes of it that begin with an underscore."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    known: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            known |= {alias.asname or alias.name.split(".")[0]: alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            known |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+    yield from known.values()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr.startswith("_"):
+            first, _, rest = ast.unparse(node).partition(".")
+            if first in known:
+                yield f"{known[first]}.{rest}"
+
+
+# File and name → why there is no public way.
+PRIVATE_ALLOWED: dict[tuple[str, str], str] = {}
+
+
+def test_no_private_name_of_another_package_is_used() -> None:
+    root, private = PACKAGE.parent, re.compile(r"\._(?!_)")
+    used = {
+        (str(file.relative_to(root)), name)
+        for part in ("spnmkl", "pages", "examples", "benchmarks", "scripts", "tests")
+        for file in (root / part).rglob("*.py")
+        for name in names_used(file)
+        if name.split(".")[0] not in {"spnmkl", *sys.stdlib_module_names} and private.search(name)
+    }
+    # Own modules of the benchmarks and tests are packages to this test too: theirs may be private to them.
+    own = {file.stem for part in ("benchmarks", "scripts", "tests") for file in (root / part).rglob("*.py")}
+    assert {(file, name) for file, name in used if name.split(".")[0] not in own} == set(PRIVATE_ALLOWED)
+
+
+def test_the_classifier_uses_no_private_name_that_it_inherits() -> None:
+    inherited = {name for base in (BaseEstimator, ClassifierMixin) for name in dir(base)}
+    # What ends in an underscore belongs to a protocol, as _repr_html_ does to that of notebooks.
+    private = {name for name in inherited if re.fullmatch(r"_[a-z].*[^_]", name)}
+    assert {"_validate_params", "_get_tags", "_get_param_names"} & private
+    for file in ("estimator.py", "model_file.py", "notebook.py"):
+        words = set(re.findall(r"\w+", (PACKAGE / file).read_text(encoding="utf-8")))
+        assert not words & (private | {"_parameter_constraints"}), file
 
 
 def test_all_public_names_exist() -> None:

@@ -10,7 +10,8 @@ from sklearn.svm import SVC
 from tolerances import DECISION, OBJECTIVE, ROUNDING, SOLVED, WEIGHTS
 
 from spnmkl import Kernel, KernelError, ParameterError, Solution, StructureError
-from spnmkl.baselines import NORMS, Learned, Method, baselines, compute_kernels, widths
+from spnmkl.baselines import Learned, Method, baselines, compute_kernels, widths
+from spnmkl.baselines.standard import NORMS
 from spnmkl.kernels import cross_kernels
 
 GROUPS = {

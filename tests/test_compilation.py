@@ -72,6 +72,12 @@ def test_compiling_is_announced_once_and_loading_never(tmp_path: Path) -> None:
     assert run(program, NUMBA_CACHE_DIR=str(tmp_path)).stderr == ""
 
 
+def test_other_loops_of_another_process_are_not_announced_again(tmp_path: Path) -> None:
+    program, more = SMALL.format(patience=0.0), "address(np.zeros((2, 2, 2)))\n"
+    assert run(program, NUMBA_CACHE_DIR=str(tmp_path)).stderr == compilation._SENTENCE + "\n"
+    assert run(program + more, NUMBA_CACHE_DIR=str(tmp_path)).stderr == ""
+
+
 def test_compiling_a_small_part_is_not_announced(tmp_path: Path) -> None:
     assert run(SMALL.format(patience=60.0), NUMBA_CACHE_DIR=str(tmp_path)).stderr == ""
 

@@ -55,7 +55,22 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 
 def test_every_public_name_has_a_home() -> None:
-    assert sorted(spnmkl._MODULE) == sorted(spnmkl.__all__)
+    assert sorted([*spnmkl._MODULE, "templates"]) == sorted(spnmkl.__all__)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import spnmkl.templates; figure1 = spnmkl.templates.figure1",
+        "import spnmkl; figure1 = spnmkl.templates.figure1",
+        "from spnmkl import templates; figure1 = templates.figure1",
+        "from spnmkl.templates import figure1",
+        "import spnmkl.templates as templates; figure1 = templates.figure1",
+    ],
+)
+def test_templates_are_found_however_they_are_imported(line: str) -> None:
+    same = "from spnmkl.structure.templates import figure1 as home; assert figure1 is home"
+    assert heavy_after(f"{line}\n{same}") == set()
 
 
 def test_help_knows_the_commands_and_the_solvers() -> None:

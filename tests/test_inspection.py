@@ -19,7 +19,7 @@ from oracles import (
 from random_structures import random_structure
 from tolerances import BOUND, COMPILED, ROUNDING
 
-from spnmkl import KernelError, ParameterError, Solution, TrivialSolutionWarning, inspection, solve
+from spnmkl import KernelError, ParameterError, Solution, TrivialSolutionWarning, solve
 from spnmkl.circuit.source import MatrixSource
 from spnmkl.inspection import (
     Carried,
@@ -32,6 +32,7 @@ from spnmkl.inspection import (
     sample_contributions,
     view_shares,
 )
+from spnmkl.inspection import shares as shares_module
 from spnmkl.kernels import alignment
 
 SEEDS = [1, 3, 4, 8]
@@ -130,8 +131,8 @@ def test_shares_and_kernels_of_nodes_at_any_weights(seed: int) -> None:
 def test_shares_of_one_object_take_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     passes = []
     for name in ("quadratic_flows", "apply_kernel"):
-        known = getattr(inspection, name)
-        monkeypatch.setattr(inspection, name, lambda *args, known=known: passes.append(known) or known(*args))
+        known = getattr(shares_module, name)
+        monkeypatch.setattr(shares_module, name, lambda *args, known=known: passes.append(known) or known(*args))
     case = case_of(FIGURE_1)
     shares = Carried(solve(*case.posed), case.kernels)
     assert shares.shares().kernels["K3"] > 0

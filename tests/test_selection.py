@@ -12,20 +12,11 @@ from tolerances import ROUGH_WEIGHTS, ROUNDING, TIGHT
 
 from spnmkl import C_min, DataError, ParameterError, TrivialSolutionWarning, solve
 from spnmkl.circuit.source import MatrixSource
-from spnmkl.selection import (
-    PathPoint,
-    _cross_validation,
-    below_bounds,
-    blocks,
-    carried,
-    cross_validate_C,
-    default_grid,
-    fold_bytes,
-    folds_at_once,
-    predicted,
-    regularization_path,
-    walk,
-)
+from spnmkl.selection import PathPoint, cross_validate_C, default_grid, regularization_path
+from spnmkl.selection.cross_validation import predicted
+from spnmkl.selection.folds import blocks, fold_bytes, folds_at_once
+from spnmkl.selection.path import below_bounds, carried, walk
+from spnmkl.selection.results import summed_up
 
 GRID = [0.3, 1.0, 3.0, 10.0]
 
@@ -448,7 +439,7 @@ def test_a_trivial_point_of_a_path_warns_nobody_but_solve_does() -> None:
 
 def test_only_values_of_as_many_folds_are_compared() -> None:
     scores = np.array([[1.0, np.nan, np.nan], [0.6, 0.7, np.nan], [0.7, 0.7, np.nan]])
-    assert _cross_validation(np.array([1.0, 2.0, 3.0]), scores, {}).best_C == 3.0
+    assert summed_up(np.array([1.0, 2.0, 3.0]), scores, {}).best_C == 3.0
 
 
 def test_the_search_for_a_grid_can_be_stopped() -> None:

@@ -17,7 +17,7 @@ from spnmkl.circuit.source import Floats
 Block = tuple[int, int]  # rows first … last−1
 # Work is counted in multiplications, about four in a nanosecond where kernels stream through the derivatives.
 _WORTH_LANES, _LANE_WORK = 4 * 10**6, 3 * 10**7  # below, threads and sums of lanes cost more than they save
-_MOST_LANES = 8
+_MOST_LANES = 8  # of a pass: no more threads share one
 _BLOCK_WORK = 4 * 10**8  # a tenth of a second
 _TOGETHER = 4  # rows that the compiled loops read at once
 

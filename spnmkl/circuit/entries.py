@@ -1,33 +1,30 @@
 """The circuit on blocks of kernel rows, compiled.
 
 Rows are cut into segments of at most `SEGMENT` entries. For one segment all operations are evaluated in a scratch
-buffer that stays in cache; kernel rows are read where they lie.
-
-Vectors are passed on by their addresses. Numba cannot take a list of arrays without compiling anew for its length, and
-compiles loops over a few addresses in a third of the time that it takes for views of arrays. What they point to is
-therefore always an argument of the outermost function: numba frees its own arrays after the last line that names them.
+buffer that stays in cache; kernel rows are read where they lie. Vectors are passed on by their addresses (`vectors`).
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba import carray, njit, types
-from numba.extending import intrinsic
+from numba import carray, njit
 
-SEGMENT = 512
-ITEM = 8  # bytes
+from spnmkl.circuit.vectors import (
+    ITEM,
+    add,
+    add_four,
+    add_product,
+    address,
+    dot,
+    dot_and_add_four,
+    dot_four,
+    fill,
+    multiply,
+    multiply_by,
+    pointer,
+)
 
-
-@intrinsic
-def _pointer(typing_context: Any, address: Any = None) -> Any:
-    """An address as a pointer to float64."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
-
-    return types.CPointer(types.float64)(types.int64), generate
+SEGMENT = 512  # entries of a row at a time: 4 KB for every operation
 
 
 def scratch_size(n_operations: int) -> int:
@@ -36,100 +33,33 @@ def scratch_size(n_operations: int) -> int:
 
 
 @njit(nogil=True, cache=True)
-def address(array):  # type: ignore[no-untyped-def]
-    """Where its first entry lies; a tenth of the time of `array.ctypes.data` in Python.
-
-    Numba's own is unsigned, and unsigned with signed integers makes floats.
-    """
-    return np.int64(array.ctypes.data)
-
-
-@njit(nogil=True, cache=True)
-def _fill(value, out, size):  # type: ignore[no-untyped-def]
-    o = carray(_pointer(out), (size,))
-    for j in range(size):
-        o[j] = value
-
-
-@njit(nogil=True, cache=True)
-def _multiply(w, x, y, out, size):  # type: ignore[no-untyped-def]
-    """out = w x∘y."""
-    u, v, o = carray(_pointer(x), (size,)), carray(_pointer(y), (size,)), carray(_pointer(out), (size,))
-    for j in range(size):
-        o[j] = w * u[j] * v[j]
-
-
-@njit(nogil=True, cache=True)
-def _multiply_by(x, out, size):  # type: ignore[no-untyped-def]
-    """out ∘= x, which `_multiply` would do number by number, since it finds that its vectors overlap."""
-    u, o = carray(_pointer(x), (size,)), carray(_pointer(out), (size,))
-    for j in range(size):
-        o[j] *= u[j]
-
-
-@njit(nogil=True, cache=True)
-def _add(w, x, out, size):  # type: ignore[no-untyped-def]
-    """out += w x."""
-    u, o = carray(_pointer(x), (size,)), carray(_pointer(out), (size,))
-    for j in range(size):
-        o[j] += w * u[j]
-
-
-@njit(nogil=True, cache=True)
-def _add_product(w, x, y, out, size):  # type: ignore[no-untyped-def]
-    """out += w x∘y."""
-    u, v, o = carray(_pointer(x), (size,)), carray(_pointer(y), (size,)), carray(_pointer(out), (size,))
-    for j in range(size):
-        o[j] += w * u[j] * v[j]
-
-
-@njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
-def _dot(x, y, size):  # type: ignore[no-untyped-def]
-    u, v = carray(_pointer(x), (size,)), carray(_pointer(y), (size,))
-    total = 0.0
-    for j in range(size):
-        total += u[j] * v[j]
-    return total
-
-
-@njit(nogil=True, cache=True)
-def _add_four(w0, w1, w2, w3, x0, x1, x2, x3, out, size):  # type: ignore[no-untyped-def]
-    """out += Σ w x: a quarter of the traffic on `out`."""
-    u0, u1 = carray(_pointer(x0), (size,)), carray(_pointer(x1), (size,))
-    u2, u3 = carray(_pointer(x2), (size,)), carray(_pointer(x3), (size,))
-    o = carray(_pointer(out), (size,))
-    for j in range(size):
-        o[j] += w0 * u0[j] + w1 * u1[j] + w2 * u2[j] + w3 * u3[j]
-
-
-@njit(nogil=True, cache=True)
 def _add_multiple_product(w, x, slots, arguments, a, stop, spare, out, size):  # type: ignore[no-untyped-def]
     """out += w x∘Π of the arguments a … stop−1."""
     if a == stop:
-        _add(w, x, out, size)
+        add(w, x, out, size)
     elif a == stop - 1:
-        _add_product(w, x, slots[arguments[a]], out, size)
+        add_product(w, x, slots[arguments[a]], out, size)
     else:
-        _multiply(w, x, slots[arguments[a]], spare, size)
+        multiply(w, x, slots[arguments[a]], spare, size)
         for b in range(a + 1, stop - 1):
-            _multiply_by(slots[arguments[b]], spare, size)
-        _add_product(1.0, spare, slots[arguments[stop - 1]], out, size)
+            multiply_by(slots[arguments[b]], spare, size)
+        add_product(1.0, spare, slots[arguments[stop - 1]], out, size)
 
 
 @njit(nogil=True, cache=True)
 def _values(operation_start, n_operations, term_start, arguments, W, slots, spare, size):  # type: ignore[no-untyped-def]
-    """Evaluate the first operations, each into its slot; `slots` holds the address of each slot's segment."""
+    """Evaluate the first operations (eq. 6), each into its slot; `slots` holds the address of each slot's segment."""
     n_leaves = len(slots) - len(operation_start) + 1
     for k in range(n_operations):
         out = slots[n_leaves + k]
-        _fill(0.0, out, size)
+        fill(0.0, out, size)
         t, stop = operation_start[k], operation_start[k + 1]
         while t < stop:
             a, end = term_start[t], term_start[t + 1]
             if end == a + 1 and t + 3 < stop and term_start[t + 4] == a + 4:
                 x0, x1 = slots[arguments[a]], slots[arguments[a + 1]]
                 x2, x3 = slots[arguments[a + 2]], slots[arguments[a + 3]]
-                _add_four(W[t], W[t + 1], W[t + 2], W[t + 3], x0, x1, x2, x3, out, size)
+                add_four(W[t], W[t + 1], W[t + 2], W[t + 3], x0, x1, x2, x3, out, size)
                 t += 4
                 continue
             if W[t] != 0.0:
@@ -187,7 +117,7 @@ def apply_rows(operation_start, term_start, arguments, W, tiles, strides, slots,
             _locate(slots, tiles, strides, row, column, spare + SEGMENT * ITEM)
             _values(operation_start, n_operations, term_start, arguments, W, slots, spare, size)
             for c in range(len(A)):
-                out[row, c] += _dot(slots[-1], weights + (c * n_columns + column) * ITEM, size)
+                out[row, c] += dot(slots[-1], weights + (c * n_columns + column) * ITEM, size)
 
 
 @njit(nogil=True, cache=True)
@@ -206,36 +136,6 @@ def apply_triangle(  # type: ignore[no-untyped-def]
             for c in range(len(A)):
                 _respond(slots[-1], A[c], row, column, size, F[c])
             column += size
-
-
-@njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
-def _dot_four(x0, x1, x2, x3, y, size):  # type: ignore[no-untyped-def]
-    u0, u1 = carray(_pointer(x0), (size,)), carray(_pointer(x1), (size,))
-    u2, u3 = carray(_pointer(x2), (size,)), carray(_pointer(x3), (size,))
-    v = carray(_pointer(y), (size,))
-    d0 = d1 = d2 = d3 = 0.0
-    for j in range(size):
-        d0 += u0[j] * v[j]
-        d1 += u1[j] * v[j]
-        d2 += u2[j] * v[j]
-        d3 += u3[j] * v[j]
-    return d0, d1, d2, d3
-
-
-@njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
-def _dot_and_add_four(x0, x1, x2, x3, y, w0, w1, w2, w3, out, size):  # type: ignore[no-untyped-def]
-    """The products of y with every x, and out += Σ w x, in one go."""
-    u0, u1 = carray(_pointer(x0), (size,)), carray(_pointer(x1), (size,))
-    u2, u3 = carray(_pointer(x2), (size,)), carray(_pointer(x3), (size,))
-    v, o = carray(_pointer(y), (size,)), carray(_pointer(out), (size,))
-    d0 = d1 = d2 = d3 = 0.0
-    for j in range(size):
-        d0 += u0[j] * v[j]
-        d1 += u1[j] * v[j]
-        d2 += u2[j] * v[j]
-        d3 += u3[j] * v[j]
-        o[j] += w0 * u0[j] + w1 * u1[j] + w2 * u2[j] + w3 * u3[j]
-    return d0, d1, d2, d3
 
 
 @njit(nogil=True, cache=True)
@@ -264,10 +164,10 @@ def _form_of_four(origin, stride, rows, b, a, weights, n):  # type: ignore[no-un
     for i in range(b, b + found):  # up to the column from which all four go together
         row = rows[i]
         x, after = origin + row * stride * ITEM, (row + 1) * ITEM
-        own = a[row] * carray(_pointer(x), (n,))[row]
-        total += a[row] * (own + 2.0 * _dot(x + after, weights + after, last - row))
+        own = a[row] * carray(pointer(x), (n,))[row]
+        total += a[row] * (own + 2.0 * dot(x + after, weights + after, last - row))
     x0, x1, x2, x3 = _four(origin + (last + 1) * ITEM, stride, rows, b, found)
-    d0, d1, d2, d3 = _dot_four(x0, x1, x2, x3, weights + (last + 1) * ITEM, n - last - 1)
+    d0, d1, d2, d3 = dot_four(x0, x1, x2, x3, weights + (last + 1) * ITEM, n - last - 1)
     w0, w1, w2, w3 = _weights_of_four(a, rows, b, found)
     return total + 2.0 * (w0 * d0 + w1 * d1 + w2 * d2 + w3 * d3)
 
@@ -280,12 +180,12 @@ def _respond_four(origin, stride, rows, b, a, weights, r, n):  # type: ignore[no
     for i in range(b, b + found):
         row = rows[i]
         x, after, size = origin + row * stride * ITEM, (row + 1) * ITEM, last - row
-        r[row] += a[row] * carray(_pointer(x), (n,))[row] + _dot(x + after, weights + after, size)
-        _add(a[row], x + after, address(r) + after, size)
+        r[row] += a[row] * carray(pointer(x), (n,))[row] + dot(x + after, weights + after, size)
+        add(a[row], x + after, address(r) + after, size)
     after = (last + 1) * ITEM
     x0, x1, x2, x3 = _four(origin + after, stride, rows, b, found)
     w0, w1, w2, w3 = _weights_of_four(a, rows, b, found)
-    d = _dot_and_add_four(x0, x1, x2, x3, weights + after, w0, w1, w2, w3, address(r) + after, n - last - 1)
+    d = dot_and_add_four(x0, x1, x2, x3, weights + after, w0, w1, w2, w3, address(r) + after, n - last - 1)
     for i in range(found):
         r[rows[b + i]] += d[i]
 
@@ -343,7 +243,7 @@ def respond_rows(  # type: ignore[no-untyped-def]
             _locate(slots, tiles, strides, row - first, column - first, operations)
             _values(operation_start, n_operations - 1, term_start, arguments, W, slots, spare, size)
             for k in range(n_operations):
-                _fill(1.0 if k == n_operations - 1 else 0.0, adjoints + k * step, size)
+                fill(1.0 if k == n_operations - 1 else 0.0, adjoints + k * step, size)
             if only_q:
                 _weigh_pairs(A, row, column, size, pairs)
             for k in range(n_operations - 1, -1, -1):
@@ -354,16 +254,16 @@ def respond_rows(  # type: ignore[no-untyped-def]
                     start, stop = term_start[t], term_start[t + 1]
                     if only_q and stop == start + 1 and arguments[start] < n_leaves:
                         if not weighed:  # once for all kernels of the operation
-                            _multiply(1.0, pairs, outer, outer_pairs, size)
+                            multiply(1.0, pairs, outer, outer_pairs, size)
                             weighed = True
-                        q[t] += _dot(slots[arguments[start]], outer_pairs, size)
+                        q[t] += dot(slots[arguments[start]], outer_pairs, size)
                         continue
                     if n_classes == 1 and stop == start + 1 and arguments[start] < n_leaves:
                         _respond_to_leaf(outer, slots[arguments[start]], A[0], row, column, size, R[t, 0])
                         continue
                     _pass_down(arguments, start, stop, W[t], slots, n_leaves, outer, adjoints, spare, derivative, size)
                     if only_q:
-                        q[t] += _dot(derivative, pairs, size)
+                        q[t] += dot(derivative, pairs, size)
                         continue
                     for c in range(n_classes):
                         _respond(derivative, A[c], row, column, size, R[t, c])
@@ -382,18 +282,18 @@ def _pass_down(arguments, start, stop, w, slots, n_leaves, outer, adjoints, spar
             target = adjoints + (arguments[a] - n_leaves) * SEGMENT * ITEM
             _add_multiple_product(w, prefix, slots, arguments, a + 1, stop, spare, target, size)
         if a == start:
-            _multiply(1.0, outer, slots[arguments[a]], derivative, size)
+            multiply(1.0, outer, slots[arguments[a]], derivative, size)
             prefix = derivative
         else:
-            _multiply_by(slots[arguments[a]], derivative, size)
+            multiply_by(slots[arguments[a]], derivative, size)
 
 
 @njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
 def _respond_to_leaf(outer, leaf, a, row, column, size, r):  # type: ignore[no-untyped-def]
     """As `_respond` for one class and the derivative outer∘leaf, which is never stored."""
-    u, x = carray(_pointer(outer), (size,)), carray(_pointer(leaf), (size,))
-    v = carray(_pointer(address(a) + column * ITEM), (size,))
-    o = carray(_pointer(address(r) + column * ITEM), (size,))
+    u, x = carray(pointer(outer), (size,)), carray(pointer(leaf), (size,))
+    v = carray(pointer(address(a) + column * ITEM), (size,))
+    o = carray(pointer(address(r) + column * ITEM), (size,))
     w, dot, before = a[row], 0.0, o[0]
     for j in range(size):
         entry = u[j] * x[j]
@@ -407,9 +307,9 @@ def _respond_to_leaf(outer, leaf, a, row, column, size, r):  # type: ignore[no-u
 @njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
 def _respond(derivative, a, row, column, size, r):  # type: ignore[no-untyped-def]
     """Add the entries of a row from a column on, and mirrored, to the responses; the diagonal one counts once."""
-    x = carray(_pointer(derivative), (size,))
-    v = carray(_pointer(address(a) + column * ITEM), (size,))
-    o = carray(_pointer(address(r) + column * ITEM), (size,))
+    x = carray(pointer(derivative), (size,))
+    v = carray(pointer(address(a) + column * ITEM), (size,))
+    o = carray(pointer(address(r) + column * ITEM), (size,))
     w, dot, before = a[row], 0.0, o[0]
     for j in range(size):
         dot += x[j] * v[j]
@@ -422,9 +322,9 @@ def _respond(derivative, a, row, column, size, r):  # type: ignore[no-untyped-de
 @njit(nogil=True, cache=True)
 def _weigh_pairs(A, row, column, size, pairs):  # type: ignore[no-untyped-def]
     """Σ_c A[c, i] A[c, j] for the entry (i, j), twice for its mirrored one."""
-    _fill(0.0, pairs, size)
+    fill(0.0, pairs, size)
     for c in range(len(A)):
         if A[c, row] != 0.0:
-            _add(2.0 * A[c, row], address(A) + (c * A.shape[1] + column) * ITEM, pairs, size)
+            add(2.0 * A[c, row], address(A) + (c * A.shape[1] + column) * ITEM, pairs, size)
     if column == row:
-        carray(_pointer(pairs), (size,))[0] *= 0.5
+        carray(pointer(pairs), (size,))[0] *= 0.5

@@ -45,7 +45,7 @@ _MOST_COUNTING = 0.9  # share of the rows beyond which leaving the others out is
 
 
 def kernel_matrix(circuit: Circuit, W: Floats, source: KernelSource, out: Floats, n_threads: int = 1) -> Floats:
-    """K(β), (n, n), written to `out`."""
+    """K(β) of eq. 2, (n, n), written to `out`."""
     circuit, W = _flattened(circuit, W)
     kernels = _Kernels(circuit, W, source, source.shape[0] / 2, _FORWARD * circuit.size)
     blocks = kernels.triangle()
@@ -75,7 +75,7 @@ def term_responses(circuit: Circuit, W: Floats, source: KernelSource, A: Floats,
 
 
 def term_quadratics(circuit: Circuit, W: Floats, source: KernelSource, A: Floats, n_threads: int = 1) -> Floats:
-    """(terms,) q_t = Σ_c A_cᵀ(∂K/∂W_t)A_c."""
+    """(terms,) q_t = Σ_c A_cᵀ(∂K/∂W_t)A_c, eq. 7."""
     mixture = circuit.mixture
     if mixture is not None and mixture is not circuit:
         return circuit.mixing(W)[1] @ term_quadratics(mixture, _NO_WEIGHTS, source, A, n_threads)

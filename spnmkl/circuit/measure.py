@@ -24,7 +24,7 @@ def second_moment(circuit: Circuit, flows: Floats) -> Floats:
     """Σ_m w̃_m e_m e_mᵀ, (V, V), without a path: the variances of independent choices add.
 
     With m_t the mean exponents below and at term t, and m̄_k their mean over operation k, it is
-    Σ_t f_t m_t m_tᵀ − Σ_{k ≠ root} f_k m̄_k m̄_kᵀ.
+    Σ_t f_t m_t m_tᵀ − Σ_{k ≠ root} f_k m̄_k m̄_kᵀ (eq. 20).
     """
     X, n_leaves = circuit.X.toarray(), len(circuit.leaves)
     probability = _choice_probabilities(circuit, flows)

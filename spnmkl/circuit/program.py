@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from spnmkl.circuit.scalar import mixing, scalar_flows
 from spnmkl.structure import SPN
-from spnmkl.structure.derivations import Derivations, derive
+from spnmkl.structure.derivations import derive
+from spnmkl.structure.terms import Derivations
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -32,7 +33,7 @@ class Exponents(sp.csr_array):
 
 @dataclass(frozen=True)
 class Circuit:
-    """K(β) as operations over kernel slots; operation k is Σ_t W_t Π_a slot_a over its terms t.
+    """K(β) as operations over kernel slots (eq. 6); operation k is Σ_t W_t Π_a slot_a over its terms t.
 
     Attributes
     ----------
@@ -103,7 +104,7 @@ class Circuit:
         return mixing(self.operation_start, self.arguments, len(self.leaves), W)
 
     def weights(self, beta: Floats) -> Floats:
-        """W_t = Π_v β_v^{X_tv}, exactly zero where a factor is."""
+        """W_t = Π_v β_v^{X_tv} of eq. 6, exactly zero where a factor is."""
         zero = beta <= 0
         logs = np.log(np.where(zero, 1.0, beta))
         W = np.exp(self.X @ logs)
@@ -112,7 +113,7 @@ class Circuit:
         return W
 
     def flows(self, W: Floats) -> Floats:
-        """Σ of g_m over the paths through every term, occurrences counted (all kernels replaced by 1)."""
+        """Σ of g_m (eq. 1) over the paths through every term, occurrences counted (all kernels replaced by 1)."""
         return scalar_flows(self.operation_start, self.term_start, self.arguments, len(self.leaves), W)
 
     def path_weight_total(self, beta: Floats) -> float:
@@ -120,7 +121,7 @@ class Circuit:
         return float(self.flows(self.weights(beta))[self.operation_start[-2] :].sum())
 
     def total_exponents(self) -> Floats:
-        """c_v = Σ_m e_mv."""
+        """c_v = Σ_m e_mv, eq. 2."""
         return self.X.T @ self.flows(np.ones(self.n_terms))
 
     @cached_property
@@ -139,7 +140,7 @@ class Circuit:
         return np.array([float(least[v]) for v in self.products])
 
     def path_sums(self, p: Floats) -> tuple[Floats, Floats]:
-        """(components,) the least and the largest Σ_v e_mv/p_v over the paths of every component."""
+        """(components,) the least and the largest Σ_v e_mv/p_v (eq. 16) over the paths of every component."""
         key, known = p.tobytes(), self._path_sums
         found = known.get(key)
         if found is None:  # other threads may do the same meanwhile
@@ -155,7 +156,7 @@ class Circuit:
     def _extreme_sums(self, p: Floats) -> tuple[Floats, Floats]:
         least, most = (self._sums(p, choose) for choose in (np.min, np.max))
         root = slice(self.operation_start[-2], None)
-        part = self.components[self.X[root].argmax(axis=1)] if self.n_terms else np.zeros(0, int)
+        part = self.components[self.X[root].argmax(axis=1).ravel()] if self.n_terms else np.zeros(0, int)
         low, high = np.full(self.components.max() + 1, np.inf), np.full(self.components.max() + 1, -np.inf)
         np.minimum.at(low, part, least[root])
         np.maximum.at(high, part, most[root])

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from spnmkl.errors import Stopped
 
 Floats = NDArray[np.float64]
-_COPIED_ROWS = 64
+_COPIED_ROWS = 64  # of a tile at a time, where entries of it are picked
 
 
 class KernelSource(Protocol):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Callable, Mapping
 from typing import NoReturn
 
-import spnmkl
+from spnmkl import __version__
 from spnmkl.errors import ParameterError
 
 Run = Callable[[argparse.Namespace], int]
@@ -26,7 +27,14 @@ FIT_EXITS = """exit codes:
 OTHER_EXITS = """exit codes:
 
     0    done
-    2    bad input or usage: one sentence on stderr; for validate also errors found
+    2    bad input or usage: one sentence on stderr
+    130  interrupted by Ctrl-C; no file is half written
+"""
+VALIDATE_EXITS = """exit codes:
+
+    0    nothing is wrong
+    1    the structure does not fit the tables of --data, for the reasons told
+    2    errors in the structure itself; bad input or usage: one sentence on stderr
     130  interrupted by Ctrl-C; no file is half written
 """
 
@@ -56,14 +64,25 @@ def _natural(text: str) -> int:
     return int(text)
 
 
+def _share(text: str) -> float:
+    try:
+        share = float(text)
+    except ValueError:
+        share = math.nan
+    if 0 <= share < 1:
+        return share
+    meant = f"; did you mean {share / 100:g}" if 1 < share < 100 else ""
+    raise argparse.ArgumentTypeError(f"expected a share of the rows between 0 and 1, found {text!r}{meant}")
+
+
 def command_parser(runs: Mapping[str, Run] | None = None) -> argparse.ArgumentParser:
     """All commands and their options; `runs` is what each of them calls, without it they only tell about themselves."""
     parser = _Parser(prog="spnmkl", description="Multiple kernel learning over drawn sum-product networks.")
-    parser.add_argument("--version", action="version", version=f"spnmkl {spnmkl.__version__}")
+    parser.add_argument("--version", action="version", version=f"spnmkl {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     def command(name: str, help: str) -> argparse.ArgumentParser:
-        exits = FIT_EXITS if name == "fit" else OTHER_EXITS
+        exits = {"fit": FIT_EXITS, "validate": VALIDATE_EXITS}.get(name, OTHER_EXITS)
         sub = commands.add_parser(
             name, help=help, description=help, epilog=exits, formatter_class=argparse.RawDescriptionHelpFormatter
         )
@@ -86,6 +105,12 @@ def command_parser(runs: Mapping[str, Run] | None = None) -> argparse.ArgumentPa
     validate = command("validate", "say what is wrong with a structure")
     validate.add_argument("structure", help="a structure file, .json; - for standard input")
     validate.add_argument("--repair", metavar="OUT", help="write the structure with the obvious repairs made")
+    validate.add_argument(
+        "--data", nargs="+", metavar="DATA", help="table, or one for each view, that fit would be given: check it too"
+    )
+    validate.add_argument("--label", help="the column that holds the classes; without it only columns are checked")
+    _reading_arguments(validate)
+    _preparing_arguments(validate)
     template = command("template", "write a structure to start from")
     template.add_argument("name", nargs="?", metavar="NAME", help="see --list")
     template.add_argument("--list", action="store_true", help="list the templates")
@@ -95,7 +120,9 @@ def command_parser(runs: Mapping[str, Run] | None = None) -> argparse.ArgumentPa
         metavar="DATA",
         help="table whose columns fill it, or one for each view; view__feature makes groups",
     )
-    template.add_argument("--label", help="the column that holds the classes")
+    label = template.add_mutually_exclusive_group()
+    label.add_argument("--label", help="the column that holds the classes, which no kernel sees")
+    label.add_argument("--no-label", action="store_true", help="the table has no such column, whatever one looks like")
     template.add_argument("--ignore", nargs="+", default=[], metavar="COLUMN", help="columns to leave out")
     _reading_arguments(template)
     template.add_argument("--out", help="where to write the structure; default: standard output")
@@ -109,7 +136,9 @@ def _reading_arguments(command: argparse.ArgumentParser) -> None:
         metavar="N",
         help="lines above the table's header; default: those that begin with #",
     )
-    command.add_argument("--id", metavar="COLUMN", help="column by which several tables are joined; default: guessed")
+    command.add_argument(
+        "--id", metavar="COLUMN", help="column that tells rows apart, by which tables are joined; default: guessed"
+    )
     command.add_argument("--by-order", action="store_true", help="join several tables row by row")
 
 
@@ -139,33 +168,41 @@ def _fit_arguments(fit: argparse.ArgumentParser) -> None:
         help="auto: newton, and interior (path following) as soon as that is slow; paper: Algorithm 1; default auto",
     )
     fit.add_argument("--class-weight", choices=["balanced"], help="give all classes the same total weight")
-    fit.add_argument("--no-standardize", dest="standardize", action="store_false", help="leave numbers as they are")
-    fit.add_argument(
-        "--missing",
-        "--impute",
-        choices=["refuse", "mean", "median", "drop-rows", "drop-columns"],
-        default="refuse",
-        help="fill missing values, or leave out their rows or columns; default refuse",
-    )
-    fit.add_argument(
-        "--text",
-        choices=["codes", "one-hot", "drop"],
-        default="codes",
-        help="columns of text: compared as they are, one column for each value, or left out; default codes",
-    )
-    fit.add_argument("--ignore", nargs="+", default=[], metavar="COLUMN", help="columns to leave out")
-    fit.add_argument("--keep", nargs="+", default=[], metavar="COLUMN", help="columns to use though they look like ids")
+    _preparing_arguments(fit)
     fit.add_argument(
         "--test-share",
-        type=float,
+        type=_share,
         metavar="SHARE",
-        help="share of the rows to hold out and report the accuracy on",
+        help="share of the rows, between 0 and 1, to hold out and report the accuracy on",
     )
     fit.add_argument("--seed", type=_natural, default=0, help="of the rows held out; default 0")
-    fit.add_argument("--group", metavar="COLUMN", help="hold out rows of one value of it together, such as a patient")
     fit.add_argument("--threads", type=int, help="default: all cores")
     fit.add_argument(
         "--max-memory", type=float, metavar="GB", help="gigabytes for kernel matrices; default: half of what is free"
     )
     fit.add_argument("--progress", action="store_true", help="show progress although stderr is no terminal")
     fit.add_argument("--quiet", action="store_true", help="print nothing but errors and warnings")
+
+
+def _preparing_arguments(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--no-standardize", dest="standardize", action="store_false", help="leave numbers as they are")
+    command.add_argument(
+        "--missing",
+        "--impute",
+        choices=["refuse", "mean", "median", "drop-rows", "drop-columns"],
+        default="refuse",
+        help="fill missing values, or leave out their rows or columns; default refuse",
+    )
+    command.add_argument(
+        "--text",
+        choices=["codes", "one-hot", "drop"],
+        default="codes",
+        help="columns of text: compared as they are, one column for each value, or left out; default codes",
+    )
+    command.add_argument("--ignore", nargs="+", default=[], metavar="COLUMN", help="columns to leave out")
+    command.add_argument(
+        "--keep", nargs="+", default=[], metavar="COLUMN", help="columns to use though they look like ids"
+    )
+    command.add_argument(
+        "--group", metavar="COLUMN", help="hold out rows of one value of it together, such as a patient"
+    )

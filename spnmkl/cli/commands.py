@@ -1,7 +1,7 @@
 """The command line: fit, predict, inspect, validate, template, app. Everything it does is a call of the library.
 
 The exit code tells how ``spnmkl fit`` ended (`arguments.FIT_EXITS`); the other commands return 0, 2 or 130,
-``validate`` 2 for errors found.
+``validate`` 2 for errors found and 1 for tables that do not fit.
 """
 
 from __future__ import annotations
@@ -10,21 +10,18 @@ import argparse
 import io
 import json
 import os
+import shlex
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TextIO
 
 import numpy as np
-import pandas as pd
-from sklearn.utils._param_validation import InvalidParameterError
 
 from spnmkl.cli.arguments import command_parser
+from spnmkl.cli.streams import STANDARD, read_model, read_once, read_spn, target, write_spn, written
 from spnmkl.cli.terminal import Progress, stop_on_interrupt, tell, warnings_as_sentences
 from spnmkl.data import (
     Choices,
@@ -33,18 +30,19 @@ from spnmkl.data import (
     Joining,
     SplitSettings,
     Table,
+    contradictions,
     fill_template,
+    guess_label,
     headed_table,
     join_tables,
     left_out,
     load_table,
     refuse_missing,
 )
-from spnmkl.errors import DataError, KernelError, ParameterError, SPNMKLError, StructureError
-from spnmkl.estimator import SPNMKLClassifier
+from spnmkl.errors import KernelError, ParameterError, SPNMKLError, StructureError
 from spnmkl.inspection import heaviest_paths
 from spnmkl.launch import run_app
-from spnmkl.model_file import load_model, save_model
+from spnmkl.model_file import save_model
 from spnmkl.reporting.sentences import (
     accuracy_sentence,
     certificate_sentence,
@@ -61,17 +59,16 @@ from spnmkl.training.bring import chosen_dataset, filled_template
 from spnmkl.training.checks import all_issues, errors
 from spnmkl.training.choose import choose_C, nothing_done
 from spnmkl.training.predict import Predictor
-from spnmkl.training.prepared import Prepared, prepare
+from spnmkl.training.prepared import Prepared, prepare, prepared_columns
 from spnmkl.training.scores import share_right
 from spnmkl.training.settings import Settings
-from spnmkl.training.train import Trained, learn_weights
-from spnmkl.wording import counted
-from spnmkl.writing import replaced
+from spnmkl.training.train import Trained, after_a_moment, learn_weights
+from spnmkl.wording import counted, name_some
 
 EXIT_CODES = {"optimal": 0, "stationary": 3, "iteration_limit": 4, "precision": 4, "interrupted": 5, "time_limit": 6}
-BAD_INPUT, ABORTED = 2, 130
+UNFIT, BAD_INPUT, ABORTED = 1, 2, 130
 MOST_WEIGHTS = 30
-STANDARD = "-"  # standard input or output in the place of a file
+LATER = "spnmkl predict answers them with the weights that are saved"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -89,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = args.run(args)
         sys.stdout.flush()
         return code
-    except (SPNMKLError, InvalidParameterError) as error:
+    except SPNMKLError as error:
         return _refuse(str(error))
     except BrokenPipeError:
         # The reader of a pipe has seen enough; what is left must not be flushed into it at exit.
@@ -114,8 +111,8 @@ def _app(args: argparse.Namespace) -> int:
 
 
 def _fit(args: argparse.Namespace) -> int:
-    out = _target(args.out, *args.data, *([] if args.structure in TEMPLATES else [args.structure]))
-    _read_once(*args.data, args.structure)
+    out = target(args.out, *args.data, *([] if args.structure in TEMPLATES else [args.structure]))
+    read_once(*args.data, args.structure)
     settings, choices, split = _asked(args)
     dataset = _training_set(args, choices)
     spn = _structure(args.structure, dataset, choices, split)
@@ -130,6 +127,8 @@ def _fit(args: argparse.Namespace) -> int:
 
     with stop_on_interrupt(begun.is_set) as stop, warnings_as_sentences():
         prepared = prepare(spn, dataset, choices, split, progress.say, max_memory=args.max_memory)
+        if args.id in dataset.ignored:
+            prepared = replace(prepared, id_column=args.id)
         if args.C == "cv":
             deadline = Deadline(settings.max_time)
             settings, chosen = _chosen(prepared, settings, args.threads, progress)
@@ -140,12 +139,12 @@ def _fit(args: argparse.Namespace) -> int:
     assert trained.model is not None
     trained.model.set_params(max_time=args.max_time)
     if out is None:
-        with _written(out) as file:
+        with written(out) as file:
             save_model(trained.model, file)
     else:
         save_model(trained.model, out)
     if not args.quiet:
-        said += _outcome(trained, prepared, args.threads)
+        said += _outcome(trained, prepared, args.threads, stop.is_set)
         n = counted(len(trained.solution.history), "iteration")
         where = "" if out is None else f", saved as {out}"
         said.append(f"{n} in {time.perf_counter() - started:.1f} s{where}")
@@ -154,14 +153,18 @@ def _fit(args: argparse.Namespace) -> int:
 
 
 def _training_set(args: argparse.Namespace, choices: Choices) -> Dataset:
-    """The tables to learn from; what is left out of them is said, and missing values are refused unless chosen."""
+    """The tables to learn from, with notes on them; missing values are refused unless something is chosen for them."""
     dataset = _dataset(args)
-    for note in left_out(dataset, choices):
+    for note in (*left_out(dataset, choices), *contradictions(dataset, choices)):
         tell(note)
+    _refuse_missing(dataset, choices)
+    return dataset
+
+
+def _refuse_missing(dataset: Dataset, choices: Choices) -> None:
     if choices.missing == "refuse":
         advice = "fill them with --missing mean or median, or leave them out with --missing drop-rows or drop-columns"
         refuse_missing(dataset.labelled_table.frame[list(dataset.features)], advice)
-    return dataset
 
 
 def _asked(args: argparse.Namespace) -> tuple[Settings, Choices, SplitSettings]:
@@ -175,8 +178,11 @@ def _asked(args: argparse.Namespace) -> tuple[Settings, Choices, SplitSettings]:
         max_time=args.max_time,
         class_weight=args.class_weight,
     )
-    choices = Choices("standardize" if args.standardize else "as is", args.missing.replace("-", " "), args.text)
-    return settings, choices, SplitSettings(args.test_share or 0.0, args.seed)
+    return settings, _choices(args), SplitSettings(args.test_share or 0.0, args.seed)
+
+
+def _choices(args: argparse.Namespace) -> Choices:
+    return Choices("standardize" if args.standardize else "as is", args.missing.replace("-", " "), args.text)
 
 
 def _chosen(prepared: Prepared, settings: Settings, threads: int | None, progress: Progress) -> tuple[Settings, str]:
@@ -192,12 +198,13 @@ def _chosen(prepared: Prepared, settings: Settings, threads: int | None, progres
     return replace(settings, C=found.best_C), said
 
 
-def _outcome(trained: Trained, prepared: Prepared, threads: int | None) -> list[str]:
-    solution = trained.solution
-    train = trained.train_scores(prepared, threads)
-    lines = [certificate_sentence(solution), accuracy_sentence("training accuracy", train.predicted, train.y)]
+def _outcome(trained: Trained, prepared: Prepared, threads: int | None, stopped: Callable[[], bool]) -> list[str]:
+    solution, late = trained.solution, after_a_moment(stopped)
+    train = trained.train_scores(prepared, threads, stop=late)
+    right = accuracy_sentence("training accuracy", train.predicted, train.y)
+    lines = [certificate_sentence(solution), right if train.scored else f"{train.sentence('training')}; {LATER}"]
     if len(prepared.test):
-        lines.append(trained.test_scores(prepared, threads).sentence())
+        lines.append(trained.test_scores(prepared, threads, stop=late).sentence())
     return lines + weight_lines(solution, MOST_WEIGHTS)
 
 
@@ -233,33 +240,37 @@ def _structure(given: str, dataset: Dataset, choices: Choices, split: SplitSetti
     """A structure file, or a template by name filled with the columns."""
     if given not in {*TEMPLATES, STANDARD} and not Path(given).exists() and Path(given).suffix != ".json":
         raise StructureError(f"There is no file or template {given!r}; the templates are {', '.join(TEMPLATES)}.")
-    spn = filled_template(given, dataset, choices, split) if given in TEMPLATES else _read_spn(given)
+    spn = filled_template(given, dataset, choices, split) if given in TEMPLATES else read_spn(given)
+    _refuse_matrices(spn)
+    return spn
+
+
+def _refuse_matrices(spn: SPN) -> None:
     for leaf in spn.kernels:
         if spn.spec(leaf).kernel == "precomputed":
             raise KernelError(
                 f"Leaf {spn.label(leaf)!r} is precomputed, but a model that predicts new rows computes its kernels "
                 "from columns; use such kernels, or pass matrices to spnmkl.solve in Python."
             )
-    return spn
 
 
 def _predict(args: argparse.Namespace) -> int:
-    out = _target(args.out or STANDARD, *args.data, args.model)
-    _read_once(args.model, *args.data)
-    predictor = Predictor.of_model(Path(args.model).name, _read_model(args.model))
+    out = target(args.out or STANDARD, *args.data, args.model)
+    read_once(args.model, *args.data)
+    predictor = Predictor.of_model(Path(args.model).name, read_model(args.model))
     found, id_column = _joined(args, predictor.needed.text)
-    predictions = predictor.predict(predictor.match(found.frame))
+    match = predictor.match(found.frame, id_column=id_column)
+    predictions = predictor.predict(match)
     for note in predictions.notes:
         tell(note)
-    ids = {} if id_column is None else {id_column: found.frame[id_column]}
-    columns = ["prediction", *predictor.score_names] if args.scores else ["prediction"]
-    with _written(out) as file:
-        pd.DataFrame({**ids, **predictions.table[columns]}).to_csv(file, index=False)
+    columns = [*match.ids, "prediction", *(predictor.score_names if args.scores else ())]
+    with written(out) as file:
+        predictions.table[list(dict.fromkeys(columns))].to_csv(file, index=False)
     return 0
 
 
 def _inspect(args: argparse.Namespace) -> int:
-    model = _read_model(args.model)
+    model = read_model(args.model)
     paths = heaviest_paths(model.solution_, args.paths)
     if args.json:
         print(json.dumps(summary(model, paths), indent=2, ensure_ascii=False, allow_nan=False))
@@ -269,24 +280,47 @@ def _inspect(args: argparse.Namespace) -> int:
 
 
 def _validate(args: argparse.Namespace) -> int:
-    out = _target(args.repair or STANDARD)
+    out = target(args.repair or STANDARD, *(args.data or []))
+    read_once(args.structure, *(args.data or []))
     # Where the repaired structure goes to standard output, words go beside it.
     stream = sys.stderr if args.repair == STANDARD else sys.stdout
-    spn = _read_spn(args.structure)
+    spn = read_spn(args.structure)
     issues = all_issues(spn)
     for issue in issues:
         repair = f" Repair: {issue.repair}." if issue.repair else ""
         print(f"{issue.severity}: {issue.message}{repair}", file=stream)
     if args.repair is not None:
         spn = spn.repaired()
-        _write_spn(spn, out)
+        write_spn(spn, out)
         issues = all_issues(spn)
         saved = "" if out is None else f" saved as {out}"
         print(f"repaired structure{saved}; errors left: {len(errors(issues))}", file=stream)
     if errors(issues):
         return BAD_INPUT
-    print(f"valid: {spn!r}, {count_text(spn.n_paths)} paths, {counted(spn.n_layers, 'layer')}", file=stream)
+    unfit = _unfit(spn, args) if args.data else []
+    for sentence in unfit:
+        print(f"error: {sentence}", file=stream)
+    if unfit:
+        return UNFIT
+    fits = f", fits {', '.join(Path(given).name for given in args.data)}" if args.data else ""
+    print(f"valid: {spn!r}, {count_text(spn.n_paths)} paths, {counted(spn.n_layers, 'layer')}{fits}", file=stream)
     return 0
+
+
+def _unfit(spn: SPN, args: argparse.Namespace) -> list[str]:
+    """Why `fit` would refuse a structure without errors on these tables."""
+    dataset, choices = _dataset(args), _choices(args)
+    wrong = [issue.message for issue in errors(all_issues(spn, dataset, choices))]
+    if wrong:
+        return wrong
+    try:
+        _refuse_matrices(spn)
+        if dataset.label is not None:
+            _refuse_missing(dataset, choices)
+            prepared_columns(spn, dataset, choices, SplitSettings(0.0))[2].mapped(spn)
+    except SPNMKLError as error:
+        return [str(error)]
+    return []
 
 
 def _template(args: argparse.Namespace) -> int:
@@ -296,9 +330,9 @@ def _template(args: argparse.Namespace) -> int:
         return 0
     if args.name is None:
         raise ParameterError(f"Name a template, one of {', '.join(TEMPLATES)}; or pass --list.")
-    out = _target(args.out or STANDARD, *(args.columns or []))
+    out = target(args.out or STANDARD, *(args.columns or []))
     spn = _filled(args)
-    _write_spn(spn, out)
+    write_spn(spn, out)
     if out is not None:
         print(f"{spn!r} saved as {out}")
     return 0
@@ -308,76 +342,18 @@ def _filled(args: argparse.Namespace) -> SPN:
     if args.columns is None:
         return fill_template(args.name)
     args.data = args.columns
-    _read_once(*args.data)
+    read_once(*args.data)
     dataset = _dataset(args, say=False)
+    if args.label is None:
+        columns = dataset.frame[list(dataset.features)]
+        label = None if args.no_label else guess_label(columns)
+        if label is not None:
+            raise ParameterError(
+                f"Column {label!r} looks like the label, which kernels must not see; pass --label "
+                f"{shlex.quote(label)}, or --no-label if it is none."
+            )
+        tell(f"No label was named; kernels see {counted(columns.shape[1], 'column')}: {name_some(columns.columns)}.")
     return fill_template(args.name, dataset.numeric, dataset.categorical, dataset.feature_views or None)
-
-
-def _read_spn(given: str) -> SPN:
-    path = Path(given)
-    try:
-        return SPN.from_json(sys.stdin.buffer.read() if given == STANDARD else path.read_bytes())
-    except FileNotFoundError:
-        raise StructureError(f"There is no file {str(path)!r}; check its name and folder.") from None
-    except StructureError as error:
-        raise StructureError(f"{path.name}: {error}") from None
-
-
-def _write_spn(spn: SPN, out: Path | None) -> None:
-    with _written(out) as file:
-        file.write_text(spn.to_json(indent=2) + "\n" * (out is None), encoding="utf-8")
-
-
-def _read_model(given: str) -> SPNMKLClassifier:
-    if given != STANDARD:
-        return load_model(given)
-    with TemporaryDirectory() as folder:
-        file = Path(folder) / "stdin"
-        file.write_bytes(sys.stdin.buffer.read())
-        return load_model(file)
-
-
-def _read_once(*inputs: str) -> None:
-    if inputs.count(STANDARD) > 1:
-        raise ParameterError("Standard input, -, can be read only once; name files for the others.")
-
-
-def _target(given: str, *inputs: str) -> Path | None:
-    """Where to write, checked before any work is done; None for standard output."""
-    if given == STANDARD:
-        return None
-    path = Path(given)
-    if not path.parent.is_dir():
-        raise DataError(f"The folder {str(path.parent)!r} does not exist; make it, or choose another.")
-    if path.is_dir():
-        raise DataError(f"{str(path)!r} is a folder; name a file.")
-    written = [Path(other).resolve() for other in inputs if other != STANDARD]
-    if path.is_file() and path.resolve() in written:
-        raise DataError(f"{str(path)!r} is an input and would be overwritten; choose another name.")
-    return path
-
-
-@contextmanager
-def _written(out: Path | None) -> Iterator[Path]:
-    """A name to write to, whose content ends in the file, or on standard output."""
-    if out is not None:
-        with replaced(out) as temporary:
-            yield temporary
-        return
-    with TemporaryDirectory() as folder:
-        temporary = Path(folder) / "stdout"
-        yield temporary
-        try:
-            _show(temporary.read_bytes(), sys.stdout)
-        except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise OSError("Standard output was closed by its reader before everything was written.") from None
-
-
-def _show(data: bytes, stream: TextIO) -> None:
-    stream.flush()
-    stream.buffer.write(data)
-    stream.buffer.flush()
 
 
 COMMANDS = {

@@ -6,11 +6,11 @@ from spnmkl.data.filling import fill_template, group_by_prefix
 from spnmkl.data.joining import Joined, Joining, attach_labels, join_files, join_tables, join_views
 from spnmkl.data.options import ReadOptions
 from spnmkl.data.preparation import Choices, Preparation, refuse_missing, sees_text
-from spnmkl.data.problems import left_out, problems
+from spnmkl.data.problems import contradictions, left_out, problems
 from spnmkl.data.reading import Table, guess_options, read_file
 from spnmkl.data.samples import SAMPLES, Sample, load_sample
 from spnmkl.data.splitting import Split, SplitSettings, split_rows
-from spnmkl.data.summary import class_balance, summarize
+from spnmkl.data.summary import class_balance, summarize, summarize_views
 from spnmkl.data.table import drop_columns, headed_table, load_table, read_table, split_label
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "Table",
     "attach_labels",
     "class_balance",
+    "contradictions",
     "drop_columns",
     "fill_template",
     "group_by_prefix",
@@ -49,4 +50,5 @@ __all__ = [
     "split_label",
     "split_rows",
     "summarize",
+    "summarize_views",
 ]

@@ -86,8 +86,11 @@ def join_files(tables: Sequence[Table], joining: Joining) -> Joined:
 
 
 def join_tables(tables: Sequence[Table], joining: Joining) -> tuple[Joined, str | None]:
-    """Tables as one, and the column of ids that they were joined by, where they were."""
+    """Tables as one, and the column of ids that they were joined by, or that one table is said to have."""
     found = join_files(tables, joining)
+    if len(tables) == 1 and joining.id_column is not None:
+        check_columns(found.frame, [joining.id_column])
+        return found, joining.id_column
     by_id = len(tables) > 1 and joining.how == "id"
     return found, str(found.frame.columns[0]) if by_id else None
 

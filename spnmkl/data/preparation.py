@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import chain
 from typing import Any, Literal, get_args
@@ -15,6 +14,16 @@ from numpy.typing import NDArray
 from pandas.api.types import is_numeric_dtype
 
 from spnmkl.data.columns import as_text, numeric_columns
+from spnmkl.data.prepared_columns import (
+    KINDS,
+    CodedColumn,
+    Column,
+    DroppedColumn,
+    Floats,
+    NumericColumn,
+    OneHotColumn,
+    read_column,
+)
 from spnmkl.errors import DataError
 from spnmkl.structure import SPN
 from spnmkl.structure.text import leaf_name
@@ -23,7 +32,6 @@ from spnmkl.wording import counted, listed, name_some, quoted, suggestion
 Numeric = Literal["standardize", "as is"]
 Missing = Literal["refuse", "mean", "median", "drop rows", "drop columns"]
 Categorical = Literal["codes", "one-hot", "drop"]
-Floats = NDArray[np.float64]
 
 # Beyond this, squares and their sums come close to overflow.
 LARGEST = 1e100
@@ -60,78 +68,6 @@ class Choices:
     @property
     def fills(self) -> bool:
         return self.missing in ("mean", "median")
-
-
-@dataclass(frozen=True)
-class NumericColumn:
-    """(value − shift) / scale, with `fill` for a missing value; None refuses it."""
-
-    name: str
-    shift: float
-    scale: float
-    fill: float | None
-
-    def __post_init__(self) -> None:
-        stored = (self.shift, self.scale, 0.0 if self.fill is None else self.fill)
-        if not all(map(math.isfinite, stored)) or not self.scale:
-            raise ValueError(f"column {quoted(self.name)} has no finite scale and shift")
-
-    @property
-    def outputs(self) -> tuple[str, ...]:
-        return (self.name,)
-
-
-@dataclass(frozen=True)
-class CodedColumn:
-    """The position of a value among `categories`; −1 where it is missing, their number for any other."""
-
-    name: str
-    categories: tuple[str, ...]
-
-    @property
-    def outputs(self) -> tuple[str, ...]:
-        return (self.name,)
-
-    def transform(self, values: pd.Series) -> Floats:
-        return _codes(values, self.categories)[:, None].astype(float)
-
-
-@dataclass(frozen=True)
-class OneHotColumn:
-    """One column of 0 and 1 for each category, and one for missing values where training had some."""
-
-    name: str
-    categories: tuple[str, ...]
-    missing: bool
-
-    @property
-    def outputs(self) -> tuple[str, ...]:
-        return tuple(f"{self.name}={category}" for category in (*self.categories, *["(missing)"] * self.missing))
-
-    def transform(self, values: pd.Series) -> Floats:
-        shown = [*range(len(self.categories)), *[-1] * self.missing]
-        return (_codes(values, self.categories)[:, None] == shown).astype(float)
-
-
-@dataclass(frozen=True)
-class DroppedColumn:
-    """A column left out because it is "text" or has "missing" values."""
-
-    name: str
-    reason: str
-
-    @property
-    def outputs(self) -> tuple[str, ...]:
-        return ()
-
-
-Column = NumericColumn | CodedColumn | OneHotColumn | DroppedColumn
-_KINDS: dict[str, type[Column]] = {
-    "numeric": NumericColumn,
-    "codes": CodedColumn,
-    "one-hot": OneHotColumn,
-    "dropped": DroppedColumn,
-}
 
 
 @dataclass(frozen=True)
@@ -247,7 +183,7 @@ class Preparation:
 
     def to_dict(self) -> dict[str, Any]:
         """Values that JSON can hold."""
-        kinds = {kind: name for name, kind in _KINDS.items()}
+        kinds = {kind: name for name, kind in KINDS.items()}
         columns = [{"kind": kinds[type(column)], **asdict(column)} for column in self.columns]
         return {"version": 1, "choices": asdict(self.choices), "columns": columns}
 
@@ -256,7 +192,7 @@ class Preparation:
         try:
             if data["version"] != 1:
                 raise ValueError(f"version {data['version']!r} is unknown")
-            return cls(tuple(_read_column(**column) for column in data["columns"]), Choices(**data["choices"]))
+            return cls(tuple(read_column(**column) for column in data["columns"]), Choices(**data["choices"]))
         except (KeyError, TypeError, ValueError) as error:
             reason = f"{error} is missing" if isinstance(error, KeyError) else str(error).rstrip(".")
             raise DataError(f"The stored preparation cannot be read: {reason}.") from None
@@ -372,12 +308,6 @@ def _fit_texts(training: pd.DataFrame, choices: Choices) -> dict[str, Column]:
     return fitted
 
 
-def _codes(values: pd.Series, categories: tuple[str, ...]) -> NDArray[np.intp]:
-    """Position among the categories; −1 where missing, their number where unknown."""
-    codes = pd.Index(categories, dtype=object).get_indexer(as_text(values).astype(object))
-    return np.where(values.isna(), -1, np.where(codes < 0, len(categories), codes))
-
-
 def _numbers(frame: pd.DataFrame) -> Floats:
     """Columns of numbers or true/false as float64, with nan where they are missing."""
     words = [name for name, dtype in frame.dtypes.items() if not is_numeric_dtype(dtype)]
@@ -385,7 +315,8 @@ def _numbers(frame: pd.DataFrame) -> Floats:
         frame = frame.copy(deep=False)
         for name in words:
             frame[name] = _parsed(frame[name])
-    X = frame.to_numpy(dtype=np.float64, na_value=np.nan)
+    # Column by column, however the frame holds them: the same table then has the same means, to the last bit.
+    X = np.asfortranarray(frame.to_numpy(dtype=np.float64, na_value=np.nan))
     large = (np.abs(X) > LARGEST).any(axis=0)
     if large.any():
         name = quoted(frame.columns[large][0])
@@ -408,23 +339,3 @@ def _standardised(X: Floats, columns: Sequence[NumericColumn]) -> Floats:
         np.array([getattr(column, key) for column in columns], dtype=float) for key in ("shift", "scale", "fill")
     )
     return (np.where(np.isnan(X), fill, X) - shift) / scale
-
-
-def _read_column(kind: str, **stored: Any) -> Column:
-    if kind not in _KINDS:
-        raise ValueError(f"a column of kind {kind!r} is unknown")
-    column = _KINDS[kind]
-    names = {field.name for field in fields(column)}
-    if stored.keys() != names:
-        raise ValueError(f"a {kind} column has {', '.join(sorted(names))}, not {', '.join(sorted(stored))}")
-    return column(**{key: _read_value(key, value) for key, value in stored.items()})
-
-
-def _read_value(key: str, value: Any) -> Any:
-    if key == "categories":
-        return tuple(str(category) for category in value)
-    if key == "missing":
-        return bool(value)
-    if key in ("name", "reason"):
-        return str(value)
-    return None if value is None and key == "fill" else float(value)

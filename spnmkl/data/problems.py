@@ -39,7 +39,7 @@ def problems(
     if choices.missing == "drop columns":
         numeric = [name for name in numeric if frame[name].notna().all()]
         text = text if choices.categorical == "drop" else text.dropna(axis="columns")
-    notes += [*_numbers(frame[numeric], choices), *_texts(text, choices)]
+    notes += [*_numbers(frame[numeric], choices), *_texts(text, choices), *contradictions(dataset, choices)]
     return notes
 
 
@@ -54,6 +54,47 @@ def left_out(dataset: Dataset, choices: Choices) -> list[str]:
     if choices.categorical == "drop":
         notes += _texts(frame.drop(columns=list(numeric)), choices)
     return notes
+
+
+def contradictions(dataset: Dataset, choices: Choices) -> list[str]:
+    """A note where rows are equal in what training sees of them, and their labels are not."""
+    if dataset.label is None or dataset.matrices:  # matrices may tell rows apart
+        return []
+    frame = dataset.labelled_table.frame
+    seen = _seen(frame[list(dataset.features)], choices)
+    if seen.empty:
+        return []
+    same = pd.factorize(_row_bytes(seen))[0]
+    label = pd.factorize(frame.loc[seen.index, dataset.label])[0]
+    example = label[np.unique(same, return_index=True)[1]]
+    differs = np.bincount(same, weights=label != example[same]) > 0
+    if not differs.any():
+        return []
+    rows, groups = int(np.bincount(same)[differs].sum()), int(differs.sum())
+    return [
+        f"{counted(rows, 'row')} in {counted(groups, 'group')} are equal in all columns but differ in their label; no "
+        "method can get all of them right."
+    ]
+
+
+def _seen(frame: pd.DataFrame, choices: Choices) -> pd.DataFrame:
+    """The rows and columns that training uses."""
+    if choices.categorical == "drop":
+        frame = frame[list(numeric_columns(frame))]
+    if choices.missing == "drop columns":
+        return frame.dropna(axis="columns")
+    return frame.dropna() if choices.missing == "drop rows" else frame
+
+
+def _row_bytes(frame: pd.DataFrame) -> NDArray[np.object_]:
+    """Equal for equal rows."""
+    numeric = list(numeric_columns(frame))
+    X = frame[numeric].to_numpy(dtype=float, na_value=np.nan) + 0.0  # -0 is 0
+    X[np.isnan(X)] = np.nan
+    text = frame.drop(columns=numeric).to_numpy(dtype=object)
+    codes = pd.factorize(text.ravel())[0].reshape(text.shape)
+    rows = np.ascontiguousarray(np.hstack([X, codes]))
+    return np.array([row.tobytes() for row in rows], dtype=object)
 
 
 def _unlabelled(dataset: Dataset) -> Iterator[str]:

@@ -13,10 +13,10 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from spnmkl.data.dataset import Dataset
 from spnmkl.data.reading import read_file
 from spnmkl.errors import DataError
+from spnmkl.installation import installed
 from spnmkl.structure import SPN
 from spnmkl.wording import quoted
 
-_PACKAGE = Path(__file__).parents[1]
 _DIGITS = 500
 
 
@@ -52,11 +52,7 @@ def load_sample(name: str) -> Dataset:
 
 
 def _file(name: str) -> Path:
-    """A file of ``sample_data``, which stands in the installed package or beside it in a checkout."""
-    for folder in (_PACKAGE / "_app" / "sample_data", _PACKAGE.parent / "sample_data"):
-        if (folder / name).is_file():
-            return folder / name
-    raise DataError(f"The sample file {name!r} is not installed; install spnmkl again.")
+    return installed(f"sample_data/{name}")
 
 
 def _breast_cancer() -> Dataset:

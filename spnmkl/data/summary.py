@@ -36,6 +36,18 @@ def summarize(dataset: Dataset) -> pd.DataFrame:
     return summary.reset_index(drop=True)
 
 
+def summarize_views(dataset: Dataset) -> pd.DataFrame:
+    """One row for each view: `columns` to learn from, how many are `ignored`, which is only said of any, and examples.
+
+    The label and the group are none to learn from either.
+    """
+    used = [dataset.feature_views.get(view, ()) for view in dataset.views]
+    ignored = [len(all_of) - len(some) for all_of, some in zip(dataset.views.values(), used, strict=True)]
+    counts = {"view": list(dataset.views), "columns": [len(columns) for columns in used]}
+    examples = [", ".join(columns[:4]) for columns in used]
+    return pd.DataFrame(counts | ({"ignored": ignored} if any(ignored) else {}) | {"such as": examples})
+
+
 def class_balance(dataset: Dataset) -> pd.DataFrame:
     """`class`, `rows` and `share` of each class among the rows that have a label."""
     if dataset.label is None:

@@ -5,8 +5,16 @@ from __future__ import annotations
 from spnmkl.export.looks import GroupLook, NodeLook, Point
 
 
+def is_right(start: NodeLook | GroupLook, end: NodeLook | GroupLook) -> bool:
+    """Whether there is room for a line from the right of one to the left of the other."""
+    return end.x - end.width / 2 - start.x - start.width / 2 >= 8
+
+
 def curve(
-    start: NodeLook | GroupLook, end: NodeLook | GroupLook, lane: tuple[float, float, float] | None
+    start: NodeLook | GroupLook,
+    end: NodeLook | GroupLook,
+    lane: tuple[float, float, float] | None = None,
+    downwards: bool = False,
 ) -> tuple[Point, ...]:
     """From the right of the parent to the left of the child; a child that is not to the right is met from above."""
     first = start.x + start.width / 2, start.y
@@ -19,7 +27,7 @@ def curve(
             *_bent((until, level), (leave, level)),
             *_bent((leave, level), last),
         )
-    if last[0] - first[0] >= 8:
+    if not downwards and is_right(start, end):
         return first, *_bent(first, last)
     side = 1 if end.y >= start.y else -1
     first = start.x, start.y + side * start.height / 2

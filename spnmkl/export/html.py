@@ -17,11 +17,6 @@ from spnmkl.structure import SPN, Path
 _OPTIONS = {
     "physics": {"enabled": False},
     "interaction": {"hover": True, "multiselect": True, "tooltipDelay": 150},
-    "edges": {
-        "smooth": {"enabled": True, "type": "cubicBezier", "forceDirection": "horizontal", "roundness": 0.5},
-        "hoverWidth": 0,
-        "selectionWidth": 0,
-    },
     "layout": {"improvedLayout": False},
 }
 
@@ -74,10 +69,7 @@ def pyvis_network(
     graph = nx.DiGraph()
     graph.add_nodes_from((v, _attributes(look)) for v, look in _drawn(table).items())
     graph.add_edges_from(
-        (
-            *edge,
-            {"color": look.color, "width": look.width, "weight": look.width, "dashes": look.dashed, "arrows": ""},
-        )
+        (*edge, {"d": look.d, "color": look.color, "width": look.width, "weight": look.width, "dashes": look.dashed})
         for edge, look in table.edges.items()
     )
     network = pyvis.Network(

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from math import inf, isfinite, sqrt
 from typing import Any, Literal
 
-from spnmkl.export.curves import curve
+from spnmkl.export.curves import curve, is_right
 from spnmkl.export.flows import lost, parts_of_largest, path_flows
 from spnmkl.export.looks import Edge, EdgeLook, GroupLook, NodeLook, Point, Scene, Text, bounds_of
 from spnmkl.export.themes import THEMES, Theme, find_theme, mixed
@@ -383,8 +383,10 @@ class _Painter:
         edges: dict[Edge, EdgeLook] = {}
         for v, children in self.view.children.items():
             lanes = self._lanes(v, boxes)
+            # A drawing from elsewhere may run from the top down.
+            downwards = 3 * sum(not is_right(boxes[v], boxes[child]) for child in children) >= max(1, len(children))
             for child in children:
-                points = curve(boxes[v], boxes[child], lanes.get(child))
+                points = curve(boxes[v], boxes[child], lanes.get(child), downwards)
                 edges[v, child] = self._edge(v, child, points, (v, child) in chosen)
         return edges
 

@@ -8,20 +8,28 @@ from typing import Any, TypeVar
 import numpy as np
 
 from spnmkl.errors import DataError, KernelError
-from spnmkl.kernels import functions, registry
+from spnmkl.kernels import registry
+from spnmkl.kernels.bases import (
+    Columns,
+    Lend,
+    Params,
+    base_groups,
+    base_key,
+    check_sign,
+    checked_rows,
+    checked_specs,
+    complete,
+    copies,
+    grouped,
+    resolve,
+    select,
+)
 from spnmkl.kernels.matrices import check_computed
 from spnmkl.kernels.normalization import Statistics, normalize, normalize_cross
 from spnmkl.kernels.validation import DataColumns, check_spec, kernel_of
 from spnmkl.structure import SPN, KernelSpec
-from spnmkl.structure.text import leaf_name
 
-Params = dict[str, Any]
-Columns = tuple[int, ...] | None
-Lend = Callable[[tuple[int, ...]], np.ndarray]
 T = TypeVar("T")
-
-# Beyond this, squares and their sums come close to overflow.
-_LARGEST = 1e100
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,7 +224,7 @@ def fit_kernel(
     array([[1.   , 0.707],
            [0.707, 1.   ]])
     """
-    X = _check_rows(X, feature_names)
+    X = checked_rows(X, feature_names)
     available = DataColumns.of(feature_names, X.shape[1])
     check_spec(spec, kernel_of(spec), available)
     return next(_fit_group([spec], {spec: kernel_of(spec)}, available.resolve(spec.features), X))
@@ -286,28 +294,6 @@ def fit_kernels(
     return {leaf: done[spec][1] for leaf, spec in specs.items()}, fitted
 
 
-def checked_specs(
-    spn: SPN, X: np.ndarray, feature_names: Sequence[str] | None, leaves: Iterable[str] | None = None
-) -> tuple[np.ndarray, dict[str, KernelSpec], dict[KernelSpec, str]]:
-    """Samples and specifications, checked: X, every leaf's specification, and what messages call the distinct ones."""
-    X = _check_rows(X, feature_names)
-    specs = {leaf: spn.spec(leaf) for leaf in (spn.kernels if leaves is None else leaves)}
-    names: dict[KernelSpec, str] = {}
-    for leaf, spec in specs.items():
-        names.setdefault(spec, kernel_of(spec, leaf_name(spn, leaf)))
-    available = DataColumns.of(feature_names, X.shape[1])
-    for spec, who in names.items():
-        check_spec(spec, who, available)
-    return X, specs, names
-
-
-def base_groups(specs: Iterable[KernelSpec], available: DataColumns) -> list[tuple[Columns, list[KernelSpec]]]:
-    """Specifications that start from one base, with the columns that they see."""
-    columns = {spec: available.resolve(spec.features) for spec in specs}
-    groups = grouped(columns, lambda spec: base_key(spec.kernel, dict(spec.params), columns[spec]))
-    return [(columns[group[0]], group) for group in groups]
-
-
 def cross_kernels(fitted: Mapping[T, FittedKernel], X: np.ndarray, lend: Lend = np.empty) -> dict[T, np.ndarray]:
     """`FittedKernel.cross` for all leaves at once, with what they share computed once.
 
@@ -342,7 +328,7 @@ def cross_kernels(fitted: Mapping[T, FittedKernel], X: np.ndarray, lend: Lend = 
     >>> bool(np.allclose(cross_kernels(fitted, X)["k2"], matrices["k2"]))
     True
     """
-    X = _check_rows(X)
+    X = checked_rows(X)
     unique = {id(kernel): kernel for kernel in fitted.values()}
     values: dict[int, np.ndarray] = {}
     for group in grouped(unique.values(), _cross_key):
@@ -426,75 +412,7 @@ def _block(matrix: np.ndarray, rows: np.ndarray) -> np.ndarray:
     return matrix[np.ix_(rows, rows)]
 
 
-def copies(items: Sequence[T], base: np.ndarray) -> Iterator[tuple[T, np.ndarray]]:
-    """Each item with an array of its own to overwrite; the last gets `base` itself."""
-    for item in items[:-1]:
-        yield item, base.copy()
-    yield items[-1], base
-
-
-def base_key(name: str, params: Params, columns: Columns) -> tuple[Hashable, ...]:
-    """Equal for kernels that can start from one base."""
-    kernel = registry.get(name)
-    shared = () if kernel.finish is not None else tuple(sorted(params.items()))
-    return kernel.function, shared, columns
-
-
 def _cross_key(fitted: FittedKernel) -> tuple[Hashable, ...]:
     rows = fitted._compared_rows()
     compared = None if rows is None else rows.tobytes()
     return base_key(fitted.spec.kernel, fitted.params, fitted.columns), id(fitted.X_ref), compared
-
-
-def grouped(items: Iterable[T], key: Callable[[T], Hashable]) -> Iterable[list[T]]:
-    groups: dict[Hashable, list[T]] = {}
-    for item in items:
-        groups.setdefault(key(item), []).append(item)
-    return groups.values()
-
-
-def complete(spec: KernelSpec) -> Params:
-    given = dict(spec.params)
-    schema = registry.kernel_schema(spec.kernel)
-    return {p.name: p.convert(given.get(p.name, p.default)) for p in schema}
-
-
-def resolve(
-    kernel: registry.RegisteredKernel, params: Params, X: np.ndarray, base: Callable[[np.ndarray], np.ndarray]
-) -> Params:
-    """Parameters as numbers; `base` gives the base between some of the training rows."""
-    if kernel.finish is None or not isinstance(params.get("gamma"), str):
-        return params
-    return {**params, "gamma": functions.resolve_gamma(params["gamma"], X, base)}
-
-
-def select(X: np.ndarray, columns: Columns) -> np.ndarray:
-    return X if columns is None else np.take(X, columns, axis=1)
-
-
-def check_sign(spec: KernelSpec, X: np.ndarray, who: str) -> None:
-    if not registry.get(spec.kernel).nonnegative or X.min() >= 0:
-        return
-    position = int(X.min(axis=0).argmin())
-    column = position if spec.features is None else spec.features[position]
-    raise KernelError(
-        f"{who} needs values of 0 or more, but column {column!r} holds {X.min():g}; "
-        "use another kernel, or scale the column with MinMaxScaler(clip=True)."
-    )
-
-
-def _check_rows(X: np.ndarray, feature_names: Sequence[str] | None = None) -> np.ndarray:
-    X = np.asarray(X, dtype=np.float64)
-    if X.ndim != 2 or not X.size:
-        raise DataError(f"X must have rows and columns, but its shape is {X.shape}; pass (n, n_features) numbers.")
-    if not (X.max() <= _LARGEST and X.min() >= -_LARGEST):
-        column = int(np.argmin((np.abs(X) <= _LARGEST).all(axis=0)))
-        raise DataError(
-            f"X holds NaN, infinity or a value beyond {_LARGEST:g} in column {column}; "
-            "remove, fill or rescale these values."
-        )
-    if feature_names is not None and len(feature_names) != X.shape[1]:
-        raise DataError(
-            f"X has {X.shape[1]} columns, but {len(feature_names)} names were given; name each column once."
-        )
-    return X

@@ -10,21 +10,18 @@ from numpy.typing import NDArray
 from spnmkl.circuit.program import Floats
 from spnmkl.circuit.source import KernelSource, MatrixSource
 from spnmkl.kernels import registry
-from spnmkl.kernels.fitting import (
-    FittedKernel,
+from spnmkl.kernels.bases import (
     base_groups,
     base_key,
     check_sign,
     checked_specs,
     complete,
     copies,
-    finished_values,
-    fit_kernels,
     grouped,
     resolve,
-    restrict_kernels,
     select,
 )
+from spnmkl.kernels.fitting import FittedKernel, finished_values, fit_kernels, restrict_kernels
 from spnmkl.kernels.matrices import check_computed, not_finite, tested_rows
 from spnmkl.kernels.normalization import NEED_MEANS, Statistics, learn, normalize_tile
 from spnmkl.kernels.reuse import Memory

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from spnmkl.data import unpacking
 from spnmkl.errors import DataError
-from spnmkl.model_file import MOST_JSON_BYTES, parse_json, read_array
+from spnmkl.untrusted import MOST_JSON_BYTES, parse_json, read_array
 from spnmkl.wording import quoted
 
 MOST_MEMBERS = 20_000

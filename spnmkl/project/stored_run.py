@@ -18,7 +18,7 @@ from spnmkl.project.archive import Reader, Writer
 from spnmkl.selection import CrossValidation, RegularizationPath
 from spnmkl.solution import Solution
 from spnmkl.structure import SPN
-from spnmkl.training.scores import score
+from spnmkl.training.scores import Scores, score, unscored
 from spnmkl.training.settings import Settings
 from spnmkl.training.train import Run
 
@@ -52,7 +52,8 @@ def write_run(writer: Writer, folder: str, run: Run) -> None:
     writer.array(f"{folder}/test.npy", run.test, np.int64)
     writer.array(f"{folder}/test_labels.npy", np.searchsorted(run.solution.classes, run.test_scores.y), np.int64)
     for part, scores in (("train", run.train_scores), ("test", run.test_scores)):
-        writer.array(f"{folder}/{part}_decision.npy", scores.decision, np.float64)
+        if scores.scored:
+            writer.array(f"{folder}/{part}_decision.npy", scores.decision, np.float64)
     _write_selection(writer, folder, run)
 
 
@@ -79,10 +80,9 @@ def read_run(reader: Reader, folder: str) -> Run:
         if len(train) != len(solution.y):
             raise ValueError(f"it holds {len(train)} rows, but the weights were learned from {len(solution.y)}")
     y_test = solution.classes[reader.codes(f"{folder}/test_labels.npy", len(test), len(solution.classes))]
-    shape: tuple[int, ...] = () if len(solution.classes) == 2 else (len(solution.classes),)
-    decisions = [
-        reader.floats(f"{folder}/{part}_decision.npy", len(rows), *shape)
-        for part, rows in (("train", train), ("test", test))
+    scores = [
+        _read_scores(reader, f"{folder}/{part}_decision.npy", y, solution.classes)
+        for part, y in (("train", solution.y), ("test", y_test))
     ]
     with reader.part(member):
         return Run(
@@ -95,8 +95,8 @@ def read_run(reader: Reader, folder: str) -> Run:
             label=text(document["label"]),
             solution=solution,
             model=model,
-            train_scores=score(solution.y, decisions[0], solution.classes),
-            test_scores=score(y_test, decisions[1], solution.classes),
+            train_scores=scores[0],
+            test_scores=scores[1],
             seconds=float(document["seconds"]),
             train=train,
             test=test,
@@ -105,6 +105,16 @@ def read_run(reader: Reader, folder: str) -> Run:
             cross_validation=_read_cross_validation(reader, folder, mapped),
             path=_read_path(reader, folder, document["path_points"], solution),
         )
+
+
+def _read_scores(reader: Reader, member: str, y: NDArray, classes: NDArray) -> Scores:
+    """Without decisions the training was stopped before its rows were scored."""
+    if member not in reader:
+        return unscored(y, classes)
+    shape = (len(y),) if len(classes) == 2 else (len(y), len(classes))
+    decision = reader.floats(member, *shape)
+    with reader.part(member):
+        return score(y, decision, classes)
 
 
 def text(value: object) -> str:

@@ -11,7 +11,8 @@ import pandas as pd
 from spnmkl.circuit.heaviest import WeightedPath
 from spnmkl.circuit.program import Circuit, Floats, compile_circuit
 from spnmkl.errors import ParameterError
-from spnmkl.inspection import Carried, heaviest_paths, products_through, sample_contributions
+from spnmkl.inspection import Carried, heaviest_paths, sample_contributions
+from spnmkl.inspection.shares import products_through
 from spnmkl.selection import CrossValidation
 from spnmkl.structure import SPN
 from spnmkl.structure.text import node_text, one_line, shortened
@@ -188,7 +189,7 @@ def wrong_samples(run: Run) -> pd.DataFrame:
     parts = {"test": (run.test_scores, run.test), "train": (run.train_scores, run.train)}
     tables = []
     for part, (scores, rows) in parts.items():
-        wrong = np.flatnonzero(~scores.right)
+        wrong = np.flatnonzero(~scores.right & scores.scored)
         wrong = wrong[np.argsort(scores.margin[wrong], kind="stable")]
         tables.append(
             pd.DataFrame(

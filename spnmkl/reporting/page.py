@@ -26,6 +26,7 @@ from spnmkl.reporting.reproduction import reproduction_code
 from spnmkl.reporting.sentences import count_text
 from spnmkl.solution import Solution
 from spnmkl.training.prepared import Prepared
+from spnmkl.training.scores import NOT_SCORED
 from spnmkl.training.train import Run
 from spnmkl.wording import counted, listed
 
@@ -110,7 +111,7 @@ def _tied(text: str) -> str:
 
 
 def _percent(share: float, digits: int = 1) -> str:
-    return f"{100 * share:.{digits}f}\u00a0%"
+    return "–" if math.isnan(share) else f"{100 * share:.{digits}f}\u00a0%"
 
 
 def _tiles(run: Run) -> Iterator[tuple[str, str, str]]:
@@ -120,7 +121,7 @@ def _tiles(run: Run) -> Iterator[tuple[str, str, str]]:
     yield (
         "Test accuracy",
         _percent(scores.accuracy),
-        f"95\u00a0% interval {100 * low:.0f}\u2060–\u2060{_percent(high, 0)}",
+        f"95\u00a0% interval {100 * low:.0f}\u2060–\u2060{_percent(high, 0)}" if scores.scored else NOT_SCORED,
     )
     yield "Majority class", _percent(scores.majority[1]), f"right by always answering {str(scores.majority[0])[:40]!r}"
     gap = _tied(percent(solution.gap)) if solution.gap < 1 else "none"
@@ -251,11 +252,15 @@ def _figures(run: Run, prepared: Prepared, shares: Carried) -> dict[str, list[_F
         _figure(charts.weights_chart(solution.history, names), "The weights over the training."),
     ]
     narrow = min(WIDTH, 200 + 110 * len(solution.classes))
-    answers = [_figure(charts.confusion_chart(scores.confusion), "Answers on the test rows, by true class.", narrow)]
+    answers = []
+    if scores.scored:
+        told = "Answers on the test rows, by true class."
+        answers.append(_figure(charts.confusion_chart(scores.confusion), told, narrow))
     if len(roc := scores.roc()):
         answers.append(_figure(charts.roc_chart(roc, solution.classes), f"ROC on the test rows; {_auc(run)}.", 480))
-    where = "Samples in the plane of the learned kernel's two leading components."
-    answers.append(_figure(charts.projection_chart(projection(run, prepared), solution.classes), where))
+    if scores.scored and run.train_scores.scored:
+        where = "Samples in the plane of the learned kernel's two leading components."
+        answers.append(_figure(charts.projection_chart(projection(run, prepared), solution.classes), where))
     aligned = f"The learned kernel over the training rows; its alignment with the labels is {image.alignment:.2f}."
     matrix = charts.heatmap_chart(image.cells, image.boundaries, image.classes)
     return {

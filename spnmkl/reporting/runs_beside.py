@@ -16,6 +16,7 @@ from spnmkl.reporting.explain import children_text
 from spnmkl.structure import SPN
 from spnmkl.structure.layout import unplaced
 from spnmkl.training.prepared import labelled_parts, prepare
+from spnmkl.training.scores import mean_auc
 from spnmkl.training.train import Run
 from spnmkl.wording import counted, listed
 
@@ -193,7 +194,7 @@ def scores_table(runs: Sequence[Run]) -> pd.DataFrame:
         {
             "run": [run.name for run in runs],
             "test": [scores.accuracy for scores in tests],
-            "95 % interval": [f"{100 * low:.1f}–{100 * high:.1f} %" for low, high in intervals],
+            "95 % interval": [_interval(low, high) for low, high in intervals],
             "low": [low for low, _ in intervals],
             "high": [high for _, high in intervals],
             "majority": [scores.majority[1] for scores in tests],
@@ -204,9 +205,8 @@ def scores_table(runs: Sequence[Run]) -> pd.DataFrame:
     )
 
 
-def mean_auc(auc: float | Mapping[Any, float]) -> float:
-    """With several classes the mean of each against the rest."""
-    return float(np.mean(list(auc.values()))) if isinstance(auc, Mapping) else auc
+def _interval(low: float, high: float) -> str:
+    return "not scored" if np.isnan(low) else f"{100 * low:.1f}–{100 * high:.1f} %"
 
 
 def same_test(one: Run, other: Run) -> bool:
@@ -221,6 +221,9 @@ def same_test(one: Run, other: Run) -> bool:
 
 def agreement(one: Run, other: Run) -> str:
     """Where the answers of two runs on the same test rows differ, in a sentence."""
+    for run in (one, other):
+        if not run.test_scores.scored:
+            return f"The answers cannot be compared: {run.name} is not scored, since its training was stopped."
     a, b = one.test_scores.right, other.test_scores.right
     return (
         f"Of {counted(len(a), 'test row')}, both are right on {int((a & b).sum()):,} and both wrong on "

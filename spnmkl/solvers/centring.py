@@ -1,8 +1,7 @@
 """The SVM with its box softened by a barrier: at fixed K and μ the centre α_μ, by primal-dual Newton steps.
 
-    max over α, yᵀα = 0, of 1ᵀα − ½(α∘y)ᵀK(α∘y) + μ Σ_i log α_i + μ Σ_i log(C_i − α_i)
-
-It is strictly concave whatever the rank of K, so that the centre is unique where the SVM's own α is not.
+That is the inner maximum of eq. 25. It is strictly concave whatever the rank of K, so that the centre is unique where
+the SVM's own α is not.
 """
 
 from __future__ import annotations
@@ -18,8 +17,18 @@ from spnmkl.solvers.shifted import Dense, Low, ShiftedKernel
 
 _BALANCED = 1e-9  # of Σ C: |yᵀα| at a centre
 _SPREAD = 10.0  # at a centre, products of bounds and multipliers are within this factor of μ
-_WARM_STEPS, _COLD_STEPS, _LADDER_STEPS = 25, 60, 80
+_WARM_STEPS, _COLD_STEPS, _LADDER_STEPS = 25, 60, 80  # from a point inside, from scratch, for every μ of a ladder
+_LADDER, _LADDER_TOL = 0.2, 1e-3  # by how much μ falls there; of μ: the decrement on the way
 _SHORT, _MOST_SHORT = 0.05, 6  # a step of less than that of its length; so many in a row end the attempt
+_STAY_INSIDE = 0.99  # of the way to the nearest bound
+_IDLE, _MOST_IDLE = 0.3, 3  # full steps that leave so much of the decrement are idle; so many are the end
+_AWAY = 2.0  # times μ: a mean product above it is still far from the centre
+_VERY_SHORT = 0.1  # of its length: a step that short is corrected even without second-order terms
+_WORTH_CORRECTING = 0.5  # of its length: a corrected step is taken if it reaches so far, away from the centre
+_LEAST_TARGET, _MOST_TARGET = 0.1, 6.0  # times the common one: targets of single products
+_LEAST_MARGIN = 1e-2  # below, a margin tells nothing about the distance to the bound
+_MOST_ROOM, _LEAST_ROOM = 0.3, 1e-10  # of C: the distance to a bound that a start has
+_NOTHING = 1e-300  # what must stay above zero is more
 
 
 @dataclass
@@ -52,7 +61,7 @@ class Centre(Inside):
 
 @njit(nogil=True, cache=True)
 def _residual(y, a, u, lo, hi, b, f, mu, D, r):  # type: ignore[no-untyped-def]
-    """Sets D = lo/a + hi/u and the Newton residual r at target μ; returns yᵀα and mean, most and least product."""
+    """Sets D = lo/a + hi/u and the right side r of eq. 28 at target μ; returns yᵀα and mean, most and least product."""
     n = len(y)
     balance = total = most = 0.0
     least = np.inf
@@ -69,7 +78,7 @@ def _residual(y, a, u, lo, hi, b, f, mu, D, r):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def _direction(y, a, u, lo, hi, x, one, balance, total, target_a, target_u, da, dlo, dhi):  # type: ignore[no-untyped-def]
-    """From x = (K + D)⁻¹ r the steps of α and of the multipliers; returns that of b and the longest length inside."""
+    """Eq. 28: from x = (K + D)⁻¹ r the steps of α and the multipliers; returns that of b and the length to a bound."""
     n = len(y)
     db = (x.sum() + balance) / total
     longest = np.inf
@@ -100,12 +109,12 @@ def _corrected_targets(y, a, u, b, f, mu, mean, length, da, dlo, dhi, lo, hi, r,
             ahead += (lo[i] + length * dlo[i]) * (a[i] + length * da[i])
             ahead += (hi[i] + length * dhi[i]) * (u[i] - length * da[i])
         share = min(1.0, max(ahead / (2 * n) / mean, 0.0))
-        target = mu if mean <= 2 * mu else max(mu, share * share * mean)
+        target = mu if mean <= _AWAY * mu else max(mu, share * share * mean)
     for i in range(n):
         target_a[i] = target_u[i] = target
         if second:
-            target_a[i] = min(max(target - dlo[i] * da[i], 0.1 * target), 6.0 * target)
-            target_u[i] = min(max(target + dhi[i] * da[i], 0.1 * target), 6.0 * target)
+            target_a[i] = min(max(target - dlo[i] * da[i], _LEAST_TARGET * target), _MOST_TARGET * target)
+            target_u[i] = min(max(target + dhi[i] * da[i], _LEAST_TARGET * target), _MOST_TARGET * target)
         r[i] = y[i] - f[i] - b + y[i] * (target_a[i] / a[i] - target_u[i] / u[i])
 
 
@@ -166,8 +175,8 @@ def around(kernel: ShiftedKernel, y: Floats, C: Floats, mu: float, alpha: Floats
     """Inside the box around a given α: at a bound, the distance that μ asks for at its margin."""
     f = kernel.times(alpha * y)
     b = best_intercept(f, y, C)[0]
-    margin = np.maximum(np.abs(1.0 - y * (f + b)), 1e-2)
-    room = np.maximum(np.minimum(mu / margin, 0.3 * C), 1e-10 * C)
+    margin = np.maximum(np.abs(1.0 - y * (f + b)), _LEAST_MARGIN)
+    room = np.maximum(np.minimum(mu / margin, _MOST_ROOM * C), _LEAST_ROOM * C)
     a = np.clip(alpha, room, C - room)
     u = C - a
     return Inside(a, u, mu / a, mu / u, b)
@@ -202,12 +211,13 @@ def centred(kernel: ShiftedKernel, y: Floats, C: Floats, mu: float, start: Insid
     level = max(mu, float((point.lo * point.a).mean() + (point.hi * point.u).mean()))
     point = Inside(point.a, point.u, level / point.a, level / point.u, 0.0)
     while True:
-        found = _centre(kernel, y, C, level, point, tol if level <= mu else max(tol, 1e-3 * level), _LADDER_STEPS)
+        enough = tol if level <= mu else max(tol, _LADDER_TOL * level)
+        found = _centre(kernel, y, C, level, point, enough, _LADDER_STEPS)
         if found is None:
             raise FloatingPointError("no centre")
         if level <= mu:
             return found
-        point, level = found, max(mu, 0.2 * level)
+        point, level = found, max(mu, _LADDER * level)
 
 
 def _centre(
@@ -236,14 +246,14 @@ def _centre(
         if not np.isfinite(decrement):
             return None
         central = abs(balance) <= allowed and most < _SPREAD * mu and least > mu / _SPREAD
-        idle = idle + 1 if central and full and abs(decrement) > 0.3 * last else 0
-        if central and (abs(decrement) <= tol or idle >= 3):
+        idle = idle + 1 if central and full and abs(decrement) > _IDLE * last else 0
+        if central and (abs(decrement) <= tol or idle >= _MOST_IDLE):
             return Centre(a, u, lo, hi, b, f, inverse, one, total)
         if step == steps:
             return None
         last = abs(decrement)
         for second in (True, False):
-            if longest >= 1.0 or (not second and longest >= 0.1):
+            if longest >= 1.0 or (not second and longest >= _VERY_SHORT):
                 break
             kept = db, longest, da.copy(), dlo.copy(), dhi.copy()
             _corrected_targets(
@@ -251,14 +261,14 @@ def _centre(
             )
             x = np.ascontiguousarray(inverse(B[:, :1])[:, 0])
             db, reached = _direction(y, a, u, lo, hi, x, one, balance, total, target_a, target_u, da, dlo, dhi)
-            if reached > longest or (mean > 2 * mu and reached > 0.5):
+            if reached > longest or (mean > _AWAY * mu and reached > _WORTH_CORRECTING):
                 longest = reached
             else:
                 db, longest, da, dlo, dhi = kept
         full = longest > 1.0
-        length = 1.0 if full else min(1.0, 0.99 * longest)
+        length = 1.0 if full else min(1.0, _STAY_INSIDE * longest)
         short = short + 1 if length < _SHORT else 0
-        if short >= _MOST_SHORT or _advance(a, u, lo, hi, da, dlo, dhi, length) <= 1e-300:
+        if short >= _MOST_SHORT or _advance(a, u, lo, hi, da, dlo, dhi, length) <= _NOTHING:
             return None
         b += length * db
     return None

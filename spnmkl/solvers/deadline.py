@@ -10,6 +10,7 @@ import numpy as np
 from spnmkl.parameters import seconds
 
 Stop = Callable[[], bool]
+_SOON = 1e-9  # seconds: a limit that is over at once
 
 
 class Deadline:
@@ -30,7 +31,7 @@ class Deadline:
     @property
     def left(self) -> float | None:
         """Seconds for what begins now, as its own `max_time`: None without a limit, and never quite 0."""
-        return None if self.end == np.inf else max(self.end - time.monotonic(), 1e-9)
+        return None if self.end == np.inf else max(self.end - time.monotonic(), _SOON)
 
     @property
     def wanted(self) -> bool:

@@ -1,6 +1,6 @@
 """Descent where p < 1 rules out convexity: true curvature in a trust region, weights that reach zero exactly.
 
-The variables are τ_v = β_v^{r_v}, r_v = min(1, max(p_v, min_m e_mv)): a weight that can vanish alone enters K(β) at
+The variables are τ_v = β_v^{r_v} of eq. 31: a weight that can vanish alone enters K(β) at
 least linearly, the others pay for τ_v linearly (or more, where p_v > 1). So a step can reach τ = 0 and be judged there.
 """
 
@@ -17,19 +17,30 @@ from spnmkl.certificate import Dual, balanced
 from spnmkl.circuit.measure import second_moment
 from spnmkl.circuit.program import Floats
 from spnmkl.problem import Problem
-from spnmkl.solvers.factor import Factors, solved
+from spnmkl.solvers.curvature import svm_responses
+from spnmkl.solvers.evaluator import Point, Slope
+from spnmkl.solvers.factor import Factors
 from spnmkl.solvers.iterate import Iterate, trivial_objective
-from spnmkl.solvers.sturdy import SturdyWorkspace
-from spnmkl.solvers.workspace import Point, Slope
+from spnmkl.solvers.pruning import vanishes_alone
+from spnmkl.solvers.sturdy import SturdyEvaluator
 
 _LOWEST, _HIGHEST = -0.8, 4.0  # of the relative step z in τ
 _FIRST_RADIUS = 0.6  # farther, a start that costs too much would fall to β = 0
+_LEAST_RADIUS, _RADIUS_AFTER_MM = 1e-3, 0.1  # of the box: never less after a step; after the one that always descends
 _TRIALS = 8  # radii tried before the step that always descends
+_GOOD, _POOR, _ENOUGH = 0.7, 0.2, 0.05  # of the predicted fall: the box grows, shrinks, the step is taken
+_GROWTH, _SHRINK = 2.5, 0.3  # of the radius, and of the step's length
+_AT_EDGE = 0.9  # of the radius: a step of that length was held back by the box
+_SWEEPS, _SETTLED = 500, 1e-10  # of the model's minimisation, and the change of z that ends them
 _GONE = 1e-9  # of the objective: what a falling weight may cost when it is taken to be zero
 _LOSING = 2.0  # a weight whose cost falls so many times faster than its gain may as well be zero
-_SINGLE = 1e-4  # the curvature is computed in single precision while the residual is larger
 _STALLED = 6  # steps without progress before giving up
-_FINEST = 1e-12  # of the objective, the SVM's own error
+_FIRST_ACCURACY, _FINEST = 3e-3, 1e-12  # of the objective, the SVM's own error
+_FINER = 0.1  # of itself: that error after an idle step; of the predicted fall: that error before a step
+_ENOUGH_ACCURACY = 0.01  # times tol^1.5: no step asks for less
+_PROGRESS = 1e-4  # of tol: a step that gains less is idle
+_EXACTLY = 1e-12  # what sums of e_mv/p_v may lack to 1 in rounding
+_NOTHING = 1e-300  # instead of 0 as a divisor
 
 
 def descend(problem: Problem, beta: Floats, tol: float) -> Iterator[Iterate]:
@@ -57,7 +68,7 @@ def _boxed_qp(H, g, low, high, sweeps):  # type: ignore[no-untyped-def]
                 z[i] = new
                 Hz += H[i] * move
                 largest = max(largest, abs(move))
-        if largest < 1e-10:
+        if largest < _SETTLED:
             break
     return z
 
@@ -75,18 +86,18 @@ class _Model:
 class _Descent:
     def __init__(self, problem: Problem, tol: float) -> None:
         self.problem, self.tol = problem, tol
-        self.work, self.factors = SturdyWorkspace(problem), Factors(problem.pause)
+        self.evaluator, self.factors = SturdyEvaluator(problem), Factors(problem.pause)
         least = problem.circuit.smallest_exponents
-        self.alone = least >= problem.p - 1e-12
-        self.r = np.minimum(1.0, np.maximum(problem.p, least))
-        self.radius, self.accuracy = _FIRST_RADIUS, 3e-3
+        self.alone = vanishes_alone(problem)
+        self.r = np.minimum(1.0, np.maximum(problem.p, least))  # eq. 31
+        self.radius, self.accuracy = _FIRST_RADIUS, _FIRST_ACCURACY
         self.refused: bytes = b""  # the zeros tried in vain last
         self.scale = trivial_objective(problem)
 
     def run(self, beta: Floats) -> Iterator[Iterate]:
         point, idle = self.evaluate(beta), 0
         while idle < _STALLED:
-            slope = self.work.differentiate(point.alpha, point.beta, self.work.active(point.beta > 0))
+            slope = self.evaluator.differentiate(point.alpha, point.beta, self.evaluator.active(point.beta > 0))
             D = slope.D
             residual = self.residual(point, D)
             yield self.iterate(point, residual)
@@ -96,31 +107,31 @@ class _Descent:
                 return
             before = point.value
             point = self.stepped(point, D, model) if shorter is None and model is not None else shorter or point
-            if point.value < before - 1e-4 * self.tol * abs(before):
+            if point.value < before - _PROGRESS * self.tol * abs(before):
                 idle = 0
             else:  # the SVM's own error hides what is left to gain
-                idle, self.accuracy = idle + 1, max(_FINEST, 0.1 * self.accuracy)
-                point = self.work.refined(point, self.accuracy * self.scale)
+                idle, self.accuracy = idle + 1, max(_FINEST, _FINER * self.accuracy)
+                point = self.evaluator.refined(point, self.accuracy * self.scale)
 
     def iterate(self, point: Point, residual: float) -> Iterate:
         unbounded = Dual(-np.inf, np.zeros_like(self.problem.Y), np.ones(len(self.problem.p)))
-        size, count = self.work.active(point.beta > 0).size, self.work.evaluations
+        size, count = self.evaluator.active(point.beta > 0).size, self.evaluator.evaluations
         return Iterate(point.beta, point.alpha, point.intercept, point.objective, unbounded, residual, size, count)
 
     def evaluate(self, beta: Floats) -> Point:
-        point = self.work.evaluate(beta, self.accuracy * self.scale)
+        point = self.evaluator.evaluate(beta, self.accuracy * self.scale)
         self.scale = min(self.scale, point.objective)
         return point
 
     def residual(self, point: Point, D: Floats) -> float:
-        """The largest |β_v ∂J/∂β_v| of the positive weights over the objective, or the SVM's own error."""
+        """The largest |β_v ∂J/∂β_v| of the positive weights over the objective (eq. 15), or the SVM's own error."""
         difference = np.abs(self.problem.regularizer_slope(point.beta) - D)[point.beta > 0]
         return max(float(difference.max(initial=0.0)), point.svm_error) / point.objective
 
     def without_losers(self, point: Point, D: Floats) -> Point | None:
         """All weights that fall fast at zero at once, where they can be zero together and J is lower there."""
         cost = self.problem.regularizer_slope(point.beta)
-        overall = max(1.0, cost.sum() / max(D.sum(), 1e-300))  # where all should shrink, that comes first
+        overall = max(1.0, cost.sum() / max(D.sum(), _NOTHING))  # where all should shrink, that comes first
         losing = (point.beta > 0) & (self.problem.p <= 1) & (cost > _LOSING * overall * D)
         if not losing.any() or losing.tobytes() == self.refused:
             return None
@@ -137,20 +148,21 @@ class _Descent:
         low = np.where(self.alone, -1.0, _LOWEST)[model.alive]
         for _ in range(_TRIALS):
             box = np.maximum(low, -self.radius), np.full(len(low), min(self.radius, _HIGHEST))
-            z = _boxed_qp(model.H, model.g, *box, 500)
+            z = _boxed_qp(model.H, model.g, *box, _SWEEPS)
             predicted = float(model.g @ z + z @ model.H @ z / 2)
-            self.accuracy = min(self.accuracy, max(-0.1 * predicted / self.scale, 0.01 * self.tol**1.5, _FINEST))
+            enough = max(-_FINER * predicted / self.scale, _ENOUGH_ACCURACY * self.tol**1.5, _FINEST)
+            self.accuracy = min(self.accuracy, enough)
             trial = self.moved(point, model, z)
-            ratio = (trial.value - point.value - point.svm_error) / min(predicted, -1e-300)
+            ratio = (trial.value - point.value - point.svm_error) / min(predicted, -_NOTHING)
             length = float(np.abs(z).max(initial=0.0))
-            if ratio > 0.7 and length > 0.9 * self.radius:
-                self.radius = min(_HIGHEST, 2.5 * self.radius)
-            elif ratio < 0.2:
-                self.radius = 0.3 * length
-            if ratio > 0.05 or -predicted <= point.svm_error:
-                self.radius = max(self.radius, 1e-3)
+            if ratio > _GOOD and length > _AT_EDGE * self.radius:
+                self.radius = min(_HIGHEST, _GROWTH * self.radius)
+            elif ratio < _POOR:
+                self.radius = _SHRINK * length
+            if ratio > _ENOUGH or -predicted <= point.svm_error:
+                self.radius = max(self.radius, _LEAST_RADIUS)
                 return trial
-        self.radius = 0.1
+        self.radius = _RADIUS_AFTER_MM
         return self.evaluate(mm_step(self.problem, point.beta, D))
 
     def moved(self, point: Point, model: _Model, z: Floats) -> Point:
@@ -161,56 +173,36 @@ class _Descent:
         turned = point.alpha * problem.Y
         for c, (free, turns) in model.turns.items():
             turned[c, free] -= turns @ z
-        self.work.alpha = balanced(np.clip(turned * problem.Y, 0.0, problem.C), problem.Y)
+        self.evaluator.alpha = balanced(np.clip(turned * problem.Y, 0.0, problem.C), problem.Y)
         return self.evaluate(beta)
 
     def model(self, point: Point, slope: Slope, D: Floats, residual: float) -> _Model:
-        """In log β the Hessian is Σ RᵀAR − Σ_m w_m e_m e_mᵀ + diag(λ c p² β^p); τ = τ₀(1 + z) divides by r."""
+        """Eq. 32; the gradient in z is that of eq. 5 over r."""
         problem, circuit = self.problem, slope.circuit
         alive = np.flatnonzero(point.beta > 0)
         r, cost, D = self.r[alive], problem.regularizer_slope(point.beta)[alive], D[alive]
         J = circuit.weights(point.beta)[:, None] * circuit.X.toarray()[:, alive] / r  # ∂W_t/∂z_v
         H = np.zeros((len(alive), len(alive)))
         turns = {}
-        for c, (free, half, turn) in self.svm_responses(point, slope, J, residual).items():
-            H += half.T @ half
-            turns[c] = free, turn
+        responses = svm_responses(self.factors, self.evaluator.K, problem.C, point, slope, J, residual)
+        for c, response in responses.items():
+            H += response.half.T @ response.half
+            turns[c] = response.free, response.turns
         H -= second_moment(circuit, slope.flows)[np.ix_(alive, alive)] / np.outer(r, r)
         H[np.diag_indices_from(H)] += cost * problem.p[alive] / r**2 - (cost - D) / r
         return _Model(alive, (cost - D) / r, np.ascontiguousarray(H), turns)
-
-    def svm_responses(
-        self, point: Point, slope: Slope, J: Floats, residual: float
-    ) -> dict[int, tuple[NDArray[np.intp], Floats, Floats]]:
-        """Per class its free support vectors F, B and L⁻ᵀB, where LLᵀ = K_FF.
-
-        BᵀB = RᵀAR with A the leading block of the inverse of [K_FF 1; 1ᵀ 0] is the curvature, −L⁻ᵀBz the change of α∘y.
-        """
-        found = {}
-        for c, alpha in enumerate(point.alpha):
-            free = np.flatnonzero((alpha > 0) & (alpha < self.problem.C))
-            if len(free) < 2:
-                continue
-            R = np.column_stack([slope.responses[:, c, free].T @ J, np.ones(len(free))])
-            L = self.factors.cholesky(self.work.K, free, np.float32 if residual > _SINGLE else np.float64)
-            half = solved(L, R)
-            one, half = half[:, -1], half[:, :-1]
-            half = half - np.outer(one, (one @ half) / (one @ one))
-            found[c] = free, half, solved(L, half, trans=1)
-        return found
 
 
 def shortened(problem: Problem, beta: Floats, gone: NDArray[np.bool_]) -> Floats | None:
     """β with as many of these at zero as can be, and what then stands on no path; None where none can be.
 
-    Every path that meets the zeros has Σ e_mv/p_v ≥ 1 over them (formulation, section 6): products of a path that falls
-    short stay.
+    Every path that meets the zeros has Σ e_mv/p_v ≥ 1 over them (eq. 16): products of a path that falls short stay.
     """
     names = problem.circuit.products
     members = {v: 1 / problem.p[k] for k, v in enumerate(names) if gone[k] or beta[k] <= 0}
     while members:
         total, used = problem.circuit.derivations.lightest(members)
-        if total >= 1 - 1e-12:
+        if total >= 1 - _EXACTLY:
             break
         members = {v: weight for v, weight in members.items() if v not in used}
     left = np.array([v not in members for v in names]) & (beta > 0)
@@ -219,5 +211,5 @@ def shortened(problem: Problem, beta: Floats, gone: NDArray[np.bool_]) -> Floats
 
 
 def mm_step(problem: Problem, beta: Floats, D: Floats) -> Floats:
-    """β_v ← (β_v² d_v/(λ c_v p_v))^{1/(p_v+1)} with D = β∘d: monotone on J for every p > 0."""
+    """Eq. 21 with D = β∘d: monotone on J for every p > 0."""
     return (beta * np.maximum(D, 0.0) / (problem.lam * problem.c * problem.p)) ** (1 / (problem.p + 1))

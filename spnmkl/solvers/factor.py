@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from spnmkl.circuit.program import Floats
 from spnmkl.solvers.unlocked import potrf
 
+# of the mean diagonal entry, tried one after another, by precision
 _RIDGES = {np.float64: (1e-10, 1e-8, 1e-6, 1e-4, 1.0), np.float32: (1e-6, 1e-5, 1e-4, 1e-3, 1.0)}
 _BLOCK, _WHOLE = 1024, 2500  # rows between two chances to stop; rows up to which it is done at once
 Pause = Callable[[], object]

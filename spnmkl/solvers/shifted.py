@@ -1,4 +1,4 @@
-"""(K + D)⁻¹ for a kernel K and a positive diagonal D: what every step along the central path solves with.
+"""(K + D)⁻¹ for a kernel K and a positive diagonal D: what every step along the central path solves with (eq. 28).
 
 Where K has low rank (one kernel per column; binary, categorical, counted columns) a pivoted Cholesky factor G, K ≈ GᵀG,
 makes that cheap; else rows whose D dwarfs K_ii, which is where most samples end up, are set apart and the rest is
@@ -22,7 +22,10 @@ _SURE = 16  # columns of the factor before its rank is guessed
 _MOST_RANK = 0.5  # of the rows; beyond, the factor costs more than it saves
 _DECOUPLED = 1e-7  # K_ii/D_i below which a row is set apart: its coupling is at most the root of it
 _NEARLY_ALL = 0.9  # of the rows: setting the others apart is not worth it
-_FIRST_RIDGE, _RIDGE_GROWTH, _RIDGES = 1e-15, 30.0, 12
+_STAGES = (8, 4, 2, 1)  # parts of the most rank at which what is left is looked at
+_TOO_SLOW = 1.5  # times the most rank: an extrapolated one beyond that ends the attempt
+_FEWEST_ROWS = 8  # for which a low rank is looked for
+_FIRST_RIDGE, _RIDGE_GROWTH, _RIDGES = 1e-15, 30.0, 12  # of the largest diagonal entry; tried one after another
 _WELL_POSED = 1e6  # trace of GᵀG over the least D: below, Woodbury's identity loses at most so many of 16 digits
 
 
@@ -61,7 +64,7 @@ def _low_rank(K: Floats, diagonal: Floats, tolerance: float, pause: Pause) -> tu
     most = int(_MOST_RANK * n)
     L = np.empty((most, n))
     total, done = float(left.sum()), 0
-    for stage in sorted({min(max(part, _SURE), most) for part in (most // 8, most // 4, most // 2, most)}):
+    for stage in sorted({min(max(part, _SURE), most) for part in (most // s for s in _STAGES)}):
         for first in range(done, stage, _PIVOTS):
             rank = _pivoted(K, left, tolerance, min(first + _PIVOTS, stage), first, L)
             if rank >= 0:
@@ -69,7 +72,7 @@ def _low_rank(K: Floats, diagonal: Floats, tolerance: float, pause: Pause) -> tu
             pause()
         # Extrapolated as a geometric decay, what is left must come down to the tolerance in time.
         rest, done = float(np.maximum(left, 0.0).sum()), stage
-        if rest > 0 and np.log(total / (n * tolerance)) * stage > np.log(total / rest) * most * 1.5:
+        if rest > 0 and np.log(total / (n * tolerance)) * stage > np.log(total / rest) * most * _TOO_SLOW:
             return None
     return None
 
@@ -87,7 +90,9 @@ class ShiftedKernel:
         self.K, self.pause = K, pause
         self.diagonal = np.ascontiguousarray(np.diagonal(K))
         least = _LOWEST_TOL * float(self.diagonal.max(initial=0.0))
-        found = _low_rank(K, self.diagonal, max(tolerance, least), pause) if len(K) > 8 and least > 0 else None
+        found = (
+            _low_rank(K, self.diagonal, max(tolerance, least), pause) if len(K) > _FEWEST_ROWS and least > 0 else None
+        )
         self.G: Floats | None = None if found is None else found[0]
         self.rest = np.zeros(0) if found is None else found[1]
 

@@ -7,15 +7,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spnmkl.certificate import flows_at, rounding_of_flows
 from spnmkl.circuit.evaluate import kernel_matrix, representable
 from spnmkl.circuit.program import Floats
 from spnmkl.problem import Problem
-from spnmkl.solvers.bound import improved_witness
+from spnmkl.rounding import rounding_of_flows
+from spnmkl.solvers.bound import flows_at, improved_witness
 from spnmkl.solvers.svm import least_norm
 
 _STEPS_PER_ROW, _CHEAP_STEPS = 50, 20_000  # of SMO in a round: what it lacks then, the bracket allows for
 _PATIENCE, _PROGRESS = 40, 0.9  # rounds in which the bracket, as a logarithm, must narrow to so much of itself
+_MOST_ROUNDS = 400  # before a bracket is left as it is
+_ACCURACY = 1e-8  # of the largest force: the KKT violation that SMO may leave
+_WITNESS_FLOOR, _WITNESSES = 1e-4, 4  # of the largest weight: β̃; witnesses tried in a round
+_LOWER = 1e-6  # of the upper end: a witness that brings less is the last
+_FLOOR = 1e-13  # of the largest weight: zero would be for ever
 
 
 @dataclass(frozen=True)
@@ -28,10 +33,10 @@ class Bracket:
     a: Floats
 
 
-def smallest_C(problem: Problem, max_rounds: int = 400) -> Iterator[Bracket]:
-    """Ever tighter brackets of C_min; needs p = 1 throughout.
+def smallest_C(problem: Problem, max_rounds: int = _MOST_ROUNDS) -> Iterator[Bracket]:
+    """Ever tighter brackets of C_min (eq. 17); needs p = 1 throughout.
 
-    V = min over a ∈ A0 of max over cᵀβ = 1 of F(β; a), by alternating between a and β. Flows that rounding alone can
+    V is bracketed by alternating between a and β (eq. 18). Flows that rounding alone can
     leave are none: where that is all of them, V = 0 and no C is enough.
     """
     c, X = problem.c, problem.circuit.X
@@ -47,14 +52,14 @@ def smallest_C(problem: Problem, max_rounds: int = 400) -> Iterator[Bracket]:
         flows_of = _flows_above_rounding(problem, a)
         flows, noise = flows_of(beta)
         D = X.T @ flows
-        value = (floor - noise[root].sum()) / (c * beta).sum()
+        value = (floor - noise[root].sum()) / (c * beta).sum()  # ≤ V
         if value > lowest:
             lowest, best = value, beta
-        witness = np.maximum(beta, 1e-4 * beta.max())
-        for _ in range(4):
+        witness = np.maximum(beta, _WITNESS_FLOOR * beta.max())
+        for _ in range(_WITNESSES):
             witness_flows, _ = flows_of(witness)
-            steepest = ((X.T @ witness_flows) / (witness * c)).max()
-            if steepest >= highest * (1 - 1e-6):
+            steepest = ((X.T @ witness_flows) / (witness * c)).max()  # ≥ V
+            if steepest >= highest * (1 - _LOWER):
                 break
             highest = steepest
             witness = improved_witness(problem, witness, witness_flows)
@@ -64,9 +69,9 @@ def smallest_C(problem: Problem, max_rounds: int = 400) -> Iterator[Bracket]:
         stuck = len(widths) > _PATIENCE and np.log(widths[-1]) > _PROGRESS * np.log(widths[-1 - _PATIENCE])
         if highest <= 0 or stuck or (problem.stop is not None and problem.stop()):
             return
-        beta = np.sqrt(beta * D / c) if D.any() else witness
+        beta = np.sqrt(beta * D / c) if D.any() else witness  # eq. 18
         beta = beta / (c * beta).sum()
-        beta = np.maximum(beta, 1e-13 * beta.max())
+        beta = np.maximum(beta, _FLOOR * beta.max())
 
 
 @np.errstate(over="ignore")
@@ -77,7 +82,7 @@ def _least_energy(problem: Problem, K: Floats, a: Floats) -> tuple[Floats, float
     representable(a.sum(axis=1) ** 2 * np.diagonal(K).max())  # all that follows is at most that
     a = np.array(
         [
-            least_norm(K, y, low, s, start, 1e-8, _STEPS_PER_ROW * len(s) + _CHEAP_STEPS)
+            least_norm(K, y, low, s, start, _ACCURACY, _STEPS_PER_ROW * len(s) + _CHEAP_STEPS)
             for y, low, start in zip(Y, lower, a, strict=True)
         ]
     )

@@ -14,15 +14,22 @@ from spnmkl.problem import Problem
 from spnmkl.solvers.iterate import trivial_objective
 from spnmkl.solvers.svm import SVMSolution, solve_svm
 
-_SAMPLE = 250
+_SAMPLE = 250  # rows, or a little more, on which a first scale is found
 _ROUNDS, _SETTLED = 8, 0.3  # steps to a scale; a change of it, as a logarithm, that does not matter
 _ROUGH_STEPS = 40  # of SMO, per row: a scale needs no more than a rough value
+_ROUGH = 0.01  # of Σ C: the error of these SVMs
+_NO_MARGIN = 0.1  # the change of a scale at which the SVM gives the weights nothing to do
+_LEAST_CHANGE, _MOST_CHANGE = 0.02, 50.0  # of a scale at once
+_FITS = 0.8  # of the trivial objective: an SVM that leaves less fits
+_SCALES = (-3.0, 4.1, 0.5)  # powers of ten, over the mean of the diagonal: scales that are tried for p < 1
+_NOTHING = 1e-300  # instead of 0 as a divisor
+_COARSE_STEP = 4  # every so many rows at least make the coarse problem
 _COARSE_ROWS = 150  # below, the rows left out are not worth a problem of their own
 _COARSE_SHARE, _COARSE_ENTRIES = 1.6, 2**26  # of the copied kernels: at most so many n×n, and at most half a gigabyte
 
 
 def first_weights(problem: Problem, direction: Floats | None = None) -> Floats:
-    """A direction (equal weights) at the scale that is best on a sample of the rows, by steps as of `Workspace`."""
+    """A direction (equal weights) at the scale that is best on a sample of the rows, by steps as of `Evaluator`."""
     direction = np.ones(len(problem.p)) if direction is None else direction
     K, Y, C = _sample(problem, direction)
     p, alpha = float(problem.p.min()), np.zeros_like(Y)
@@ -48,10 +55,11 @@ def first_weights(problem: Problem, direction: Floats | None = None) -> Floats:
 
 
 def better_scale(F: float, slope: float, p: float) -> float:
-    """The t, within bounds, at which tβ is best for the present w: F/t + t^p R₂, where slope = p R₂."""
+    """The t of eq. 22, within bounds, at which tβ is best for the present w; slope = p R₂."""
     if not (F > 0 and slope > 0):
-        return 0.1 if F <= 0 else 1.0
-    return float(np.exp(np.clip((np.log(F) - np.log(slope)) / (p + 1), np.log(0.02), np.log(50.0))))
+        return _NO_MARGIN if F <= 0 else 1.0
+    best = (np.log(F) - np.log(slope)) / (p + 1)  # eq. 22
+    return float(np.exp(np.clip(best, np.log(_LEAST_CHANGE), np.log(_MOST_CHANGE))))
 
 
 def fitting_weights(problem: Problem, share: float | None = None) -> Floats:
@@ -63,10 +71,10 @@ def fitting_weights(problem: Problem, share: float | None = None) -> Floats:
     K, Y, C = _sample(problem, ones)
     level = float(np.trace(K)) / len(K) or 1.0
     alpha = np.zeros_like(Y)
-    for t in 10.0 ** np.arange(-3.0, 4.1, 0.5) / level:
+    for t in 10.0 ** np.arange(*_SCALES) / level:
         fits, alpha = _rough(t * K, Y, C, alpha)
         value = sum(fit.dual for fit in fits)
-        if value <= (share or 0.8) * trivial_objective(problem):
+        if value <= (share or _FITS) * trivial_objective(problem):
             best = min(best, (value + problem.regularizer(t * ones), t))
             if share is not None:
                 break
@@ -83,7 +91,7 @@ def _sample(problem: Problem, beta: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def _rough(K: Floats, Y: Floats, C: Floats, alpha: Floats) -> tuple[list[SVMSolution], Floats]:
-    gap, most = 0.01 * C.sum(), _ROUGH_STEPS * len(C)
+    gap, most = _ROUGH * C.sum(), _ROUGH_STEPS * len(C)
     fits = [solve_svm(K, y, C, a, gap, most) for y, a in zip(Y, alpha, strict=True)]
     return fits, np.array([fit.alpha for fit in fits])
 
@@ -91,7 +99,7 @@ def _rough(K: Floats, Y: Floats, C: Floats, alpha: Floats) -> tuple[list[SVMSolu
 def coarse(problem: Problem) -> Problem | None:
     """The problem on every fourth row or fewer, whose kernels are copied; None where that is too few rows."""
     room = min(_COARSE_SHARE * problem.n**2, _COARSE_ENTRIES)
-    least = max(4, int(np.ceil(problem.n * np.sqrt(len(problem.circuit.leaves) / room))))
+    least = max(_COARSE_STEP, int(np.ceil(problem.n * np.sqrt(len(problem.circuit.leaves) / room))))
     step = balanced_step(problem.Y, problem.C, least)
     if step == 0 or -(-problem.n // step) < _COARSE_ROWS:
         return None
@@ -106,7 +114,7 @@ def coarse(problem: Problem) -> Problem | None:
 def _sampled_labels(problem: Problem, step: int) -> tuple[Floats, Floats]:
     """C of the sampled rows, with the same total, and their labels."""
     rows = slice(0, None, step)
-    C = problem.C[rows] * (problem.C.sum() / max(problem.C[rows].sum(), 1e-300))
+    C = problem.C[rows] * (problem.C.sum() / max(problem.C[rows].sum(), _NOTHING))
     return C, np.ascontiguousarray(problem.Y[:, rows])
 
 

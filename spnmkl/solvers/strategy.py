@@ -18,21 +18,24 @@ from spnmkl.circuit.program import Floats
 from spnmkl.errors import ParameterError
 from spnmkl.problem import Problem
 from spnmkl.solvers.bound import search_dual
-from spnmkl.solvers.interior import Start, interior
+from spnmkl.solvers.budget import Budget, Struggling
+from spnmkl.solvers.interior import interior
 from spnmkl.solvers.iterate import Iterate, trivial_iterate
 from spnmkl.solvers.newton import newton
 from spnmkl.solvers.nonconvex import nonconvex_iterates
 from spnmkl.solvers.paper import paper
+from spnmkl.solvers.path_start import Start
 from spnmkl.solvers.smallest import smallest_C
 from spnmkl.solvers.start import coarse, first_weights, trivial_objective
-from spnmkl.solvers.workspace import Budget, Struggling
 
-_COARSE_TOL, _COARSE_ITERATIONS = 0.1, 30
+_COARSE_TOL, _COARSE_ITERATIONS = 0.1, 30  # of the problem on some rows, whose weights are a start
 _PATIENCE, _SLOW, _LOOK_BACK, _LONG = 7, 0.3, 3, 40  # Newton iterations granted; the gap must fall so in so many
 _TAKEN_BACK = 3  # evaluations beyond one for every iteration, at which patience ends early
 _DESCENT = 0.01  # or the objective by so much
 _NEAR = 0.3  # a gap from which path following starts where Newton's method ended
 _QUICK_ROUNDS = 3  # of the search for C_min before path following
+_LONG_ROUNDS, _NARROW = 100, 0.1  # of that search for one method alone; of tol: a bracket at which it ends
+_AWAKE = 1e-3  # of the largest weight: zeros of a start that a method could not bring back
 _LAST_BUDGET = 5.0  # times that of the first attempt
 _WARNED = 0.2  # of the budget, where Newton's method struggled before
 _GUESSED_GAP = 0.1  # of a start that someone gives
@@ -166,7 +169,7 @@ def _usable_start(problem: Problem, solver: str, begin: Floats) -> Floats:
     gone = np.ones(len(problem.homogeneous), dtype=bool)
     np.logical_and.at(gone, problem.components, begin <= 0)
     stays = (gone & problem.homogeneous)[problem.components] & (problem.bounded and solver == "newton")
-    return np.where((begin > 0) | stays, begin, 1e-3 * begin.max())
+    return np.where((begin > 0) | stays, begin, _AWAKE * begin.max())
 
 
 def _coarse_weights(problem: Problem, limited: Callable[[Problem], Budget] | None = None) -> Floats:
@@ -195,12 +198,12 @@ def _lasso_iterates(
         yield iterate
     else:
         return
-    for bracket in smallest_C(problem, max_rounds=100):
+    for bracket in smallest_C(problem, max_rounds=_LONG_ROUNDS):
         if bracket.low >= 1:
             proof = search_dual(problem, bracket.a, bracket.beta)
             zero = trivial_iterate(problem, bracket.a, proof, 1, iterate.method)
             yield replace(zero, smallest_C=bracket.low)
             break  # where rounding hides the proof, a solver may find one
-        if bracket.high < 1 or bracket.high < bracket.low * (1 + 0.1 * tol):
+        if bracket.high < 1 or bracket.high < bracket.low * (1 + _NARROW * tol):
             break
     yield from method(problem, first_weights(problem, bracket.beta), tol)

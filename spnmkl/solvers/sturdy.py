@@ -12,18 +12,18 @@ import numpy as np
 
 from spnmkl.circuit.program import Floats
 from spnmkl.solvers.centring import around, centred, snapped
+from spnmkl.solvers.evaluator import Evaluator
 from spnmkl.solvers.factor import Pause, at_once
 from spnmkl.solvers.shifted import ShiftedKernel
 from spnmkl.solvers.svm import Stop, SVMSolution, solve_svm
-from spnmkl.solvers.workspace import Workspace
 
 _STEPS_PER_ROW, _CHEAP_STEPS = 25, 10_000  # of SMO, healthy ones take 1 to 7 per row
 _LEVELS = (1 / 8, 1 / 300, 1e-4)  # of the gap asked for, over n: μ
 _CENTRED = 0.05  # of μ√n: the decrement of a centre
 
 
-class SturdyWorkspace(Workspace):
-    """A workspace whose SVMs are solved whatever the rank of K."""
+class SturdyEvaluator(Evaluator):
+    """An evaluator whose SVMs are solved whatever the rank of K."""
 
     def _solve_svms(self, gap: float) -> list[SVMSolution]:
         problem, classes = self.problem, range(len(self.problem.Y))
@@ -63,7 +63,7 @@ def _near_optimum(K: Floats, y: Floats, C: Floats, alpha: Floats, gap: float, pa
         return  # one side alone is told by a constant
     kernel = ShiftedKernel(K if len(live) == len(C) else np.ascontiguousarray(K[np.ix_(live, live)]), pause)
     y, bounds, n = y[live], C[live], len(live)
-    inside = around(kernel, y, bounds, gap / (8 * n), alpha[live])
+    inside = around(kernel, y, bounds, _LEVELS[0] * gap / n, alpha[live])
     for share in _LEVELS:
         mu = share * gap / n
         try:

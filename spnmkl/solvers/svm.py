@@ -1,4 +1,4 @@
-"""The inner SVM: sequential minimal optimisation on a dense kernel, started from the last α."""
+"""The inner SVM (eq. 4): sequential minimal optimisation on a dense kernel, started from the last α."""
 
 from __future__ import annotations
 
@@ -13,6 +13,11 @@ from spnmkl.circuit.program import Floats
 
 _CHUNK = 200_000  # steps between two looks at the gap
 _CHUNK_ENTRIES = 200_000_000  # kernel entries between them, a fraction of a second
+_LEAST_CHUNK = 1000  # steps
+_MOST_ENTRIES = 4_000_000_000  # kernel entries, some seconds, at which an SVM without a limit gives up
+_FIRST_TOL, _TIGHTER = 1e-2, 0.2  # the KKT violation asked for at first, and how it falls while the gap is open
+_EXACT, _FINEST_TOL, _ANEW_TOL = 1e-13, 1e-14, 1e-12  # violations that rounding leaves; the one after a new gradient
+_FLAT, _NOTHING = 1e-13, 1e-300  # of the diagonal: a curvature that rounding leaves
 Stop = Callable[[], bool] | None
 _LEAST, _MOST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
@@ -78,14 +83,14 @@ def _smo(K, diagonal, y, lower, upper, alpha, G, tol, max_steps):  # type: ignor
         for t in range(n):
             difference = max(high - F[t], 0.0)
             both = diagonal[i] + diagonal[t]
-            curvature = max(both - 2 * row_i[t], 1e-13 * both, 1e-300)
+            curvature = max(both - 2 * row_i[t], _FLAT * both, _NOTHING)
             gain = np.float64(difference * difference / curvature).view(np.int64)
             best = max(best, (gain & ~index | t) & down[t])
         if best <= index:
             break
         j = best & index
         both = diagonal[i] + diagonal[j]
-        move = (high - F[j]) / max(both - 2 * row_i[j], 1e-13 * both, 1e-300)
+        move = (high - F[j]) / max(both - 2 * row_i[j], _FLAT * both, _NOTHING)
         room_i = upper[i] - alpha[i] if y[i] > 0 else alpha[i] - lower[i]
         room_j = alpha[j] - lower[j] if y[j] > 0 else upper[j] - alpha[j]
         if move >= room_i and room_i <= room_j:
@@ -141,11 +146,11 @@ def solve_svm(
     By default it gives up after about 4·10⁹ kernel entries, some seconds, and whenever `stop` says so; what is missing
     then shows in primal − dual.
     """
-    chunk = min(_CHUNK, max(1000, _CHUNK_ENTRIES // len(y)))
-    max_steps = max(_CHUNK, 4_000_000_000 // len(y)) if max_steps is None else max_steps
+    chunk = min(_CHUNK, max(_LEAST_CHUNK, _CHUNK_ENTRIES // len(y)))
+    max_steps = max(_CHUNK, _MOST_ENTRIES // len(y)) if max_steps is None else max_steps
     alpha = alpha.copy()
     zero, diagonal = np.zeros_like(C), np.ascontiguousarray(np.diagonal(K))
-    steps, tol, refreshed = 0, 1e-2, False
+    steps, tol, refreshed = 0, _FIRST_TOL, False
     G = y * (K @ (alpha * y)) - 1.0
     while True:
         taken, violation = _smo(K, diagonal, y, zero, C, alpha, G, tol, min(chunk, max_steps - steps))
@@ -158,22 +163,22 @@ def solve_svm(
             return SVMSolution(alpha, intercept, dual, primal, steps)
         if taken < chunk:
             # Rounding in G grows with the steps: before giving up, form it anew once.
-            if violation <= 1e-13 * max(1.0, np.abs(G).max()) or tol < 1e-14:
+            if violation <= _EXACT * max(1.0, np.abs(G).max()) or tol < _FINEST_TOL:
                 if refreshed:
                     return SVMSolution(alpha, intercept, dual, primal, steps)
-                G, refreshed, tol = y * (K @ (alpha * y)) - 1.0, True, 1e-12
-            tol *= 0.2
+                G, refreshed, tol = y * (K @ (alpha * y)) - 1.0, True, _ANEW_TOL
+            tol *= _TIGHTER
 
 
 def least_norm(
     K: Floats, y: Floats, lower: Floats, upper: Floats, a: Floats, gap: float, max_steps: int, stop: Stop = None
 ) -> Floats:
-    """argmin ½ aᵀQa over lower ≤ a ≤ upper with yᵀa as given (formulation, section 7); relative accuracy `gap`."""
+    """argmin ½ aᵀQa over lower ≤ a ≤ upper with yᵀa as given (eq. 17); relative accuracy `gap`."""
     a = a.copy()
     G = y * (K @ (a * y))
     diagonal = np.ascontiguousarray(np.diagonal(K))
     scale = float(np.abs(G).max())
-    chunk = min(_CHUNK, max(1000, _CHUNK_ENTRIES // len(y)))
+    chunk = min(_CHUNK, max(_LEAST_CHUNK, _CHUNK_ENTRIES // len(y)))
     for done in range(0, max_steps, chunk):
         most = min(chunk, max_steps - done)
         if _smo(K, diagonal, y, lower, upper, a, G, gap * scale, most)[0] < most or (stop is not None and stop()):

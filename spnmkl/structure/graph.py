@@ -602,6 +602,6 @@ class SPN:
 
 
 def _whole(limit: object) -> int:
-    if not isinstance(limit, Integral) or limit < 0:
+    if isinstance(limit, bool) or not isinstance(limit, Integral) or limit < 0:
         raise ParameterError(f"limit must be a whole number of at least 0, but it is {limit!r}.")
     return int(limit)

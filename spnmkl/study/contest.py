@@ -12,20 +12,20 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from spnmkl.baselines import Fitted, Learned, Method, named_kernel
+from spnmkl.baselines import Fitted, Learned, Method
+from spnmkl.baselines.labels import named_kernel
 from spnmkl.circuit.program import Floats
 from spnmkl.data import Choices, Dataset, Split, SplitSettings
 from spnmkl.errors import DataError
 from spnmkl.fixed_weights import Weighted
 from spnmkl.inspection import decision_shares
-from spnmkl.reporting.runs_beside import mean_auc
-from spnmkl.selection import fold_splits
+from spnmkl.selection.folds import fold_splits
 from spnmkl.structure import SPN, templates
 from spnmkl.study.entrants import OWN, Entrants
 from spnmkl.study.significance import FEWEST, corrected_t_test, holm, smallest_visible, spread
 from spnmkl.training.choose import most_folds
 from spnmkl.training.prepared import Prepared, labelled_parts, prepare
-from spnmkl.training.scores import score
+from spnmkl.training.scores import mean_auc, score
 from spnmkl.wording import quoted
 
 LEVEL = 0.05

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from spnmkl.baselines import NORMS, WIDTHS, Method, baselines, named_kernel
+from spnmkl.baselines import Method, baselines
+from spnmkl.baselines.labels import named_kernel
+from spnmkl.baselines.standard import NORMS, WIDTHS
 from spnmkl.circuit.program import compile_circuit
 from spnmkl.data import Choices, Dataset
 from spnmkl.fixed_weights import equal

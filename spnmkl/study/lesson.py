@@ -10,9 +10,9 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from spnmkl.baselines import named_kernel
+from spnmkl.baselines.labels import named_kernel
 from spnmkl.data import SAMPLES, Choices, Dataset, Split, SplitSettings
-from spnmkl.selection import fold_splits
+from spnmkl.selection.folds import fold_splits
 from spnmkl.structure import SPN, templates
 from spnmkl.study.contest import LEVEL, Contest, Entry, Plan, Portrait, Tick, fold_entries, portraits
 from spnmkl.study.contest_words import score_text

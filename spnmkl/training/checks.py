@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from spnmkl.circuit.program import compile_circuit
-from spnmkl.data import Choices, Dataset, sees_text
-from spnmkl.errors import StructureError
+from spnmkl.data import Choices, Dataset, identifiers, sees_text
+from spnmkl.errors import DataError, StructureError
 from spnmkl.kernels import validate_kernels
 from spnmkl.structure import SPN, Issue
+from spnmkl.wording import quoted
+
+# What a column is for that is none to learn from, and what to do about a kernel that asks for it.
+LABEL = "is the label, the answer itself; take it from the kernel's columns, or choose another label"
+GROUP = "is the group, which only says what rows belong together; take it from the kernel's columns, or use no group"
+IDENTIFIER = "only tells rows apart and is left out; take it from the kernel's columns, or keep the column in the data"
+IGNORED = "is left out of the data; take it from the kernel's columns, or keep the column in the data"
 
 
 def all_issues(spn: SPN, dataset: Dataset | None = None, choices: Choices | None = None) -> list[Issue]:
@@ -34,7 +41,34 @@ def _kernel_issues(spn: SPN, dataset: Dataset | None) -> list[Issue]:
     if dataset is None:
         return validate_kernels(spn)
     columns = dataset.features
-    return [issue for issue in validate_kernels(spn, columns, len(columns)) if issue.code != "needs_matrix"]
+    found = [issue for issue in validate_kernels(spn, columns, len(columns)) if issue.code != "needs_matrix"]
+    not_features = _not_features(spn, dataset)
+    return [not_features.get(issue.nodes[0], issue) if issue.code == "unknown_column" else issue for issue in found]
+
+
+def refuse_not_features(spn: SPN, dataset: Dataset) -> None:
+    """Raise for the first leaf that sees a column which is there, but not to learn from."""
+    for issue in _not_features(spn, dataset).values():
+        raise DataError(issue.message)
+
+
+def _not_features(spn: SPN, dataset: Dataset) -> dict[str, Issue]:
+    """Leaf → what is wrong with the first of its columns that is the label, the group or left out."""
+    others, issues = {dataset.label, dataset.group, *dataset.ignored}, {}
+    for leaf in spn.kernels:
+        spec = spn.spec(leaf)
+        column = next((c for c in spec.features or () if isinstance(c, str) and c in others), None)
+        if column is not None:
+            who = f"Kernel {spec.kernel!r} of leaf {quoted(spn.label(leaf))}"
+            message = f"{who} asks for column {quoted(column)}, which {_role(dataset, column)}."
+            issues[leaf] = Issue("no_feature", "error", (leaf,), message)
+    return issues
+
+
+def _role(dataset: Dataset, column: str) -> str:
+    if column in (dataset.label, dataset.group):
+        return LABEL if column == dataset.label else GROUP
+    return IDENTIFIER if identifiers(dataset.frame[[column]]) else IGNORED
 
 
 def _text_issues(spn: SPN, dataset: Dataset, choices: Choices) -> list[Issue]:

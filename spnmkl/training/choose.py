@@ -9,16 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spnmkl.errors import DataError, ParameterError
-from spnmkl.kernels.tiles import matrix_bytes
-from spnmkl.selection import (
-    CrossValidation,
-    PathPoint,
-    RegularizationPath,
-    cross_validate_C,
-    regularization_path,
-)
+from spnmkl.selection import CrossValidation, PathPoint, RegularizationPath, cross_validate_C, regularization_path
 from spnmkl.training.prepared import Prepared
-from spnmkl.training.room import memory_text
 from spnmkl.training.settings import Settings
 from spnmkl.wording import counted, quoted
 
@@ -42,7 +34,6 @@ def choose_C(
     and scales and the kernels' normalisation were learned from all training rows, so that the folds are not entirely
     unseen; the test rows are.
     """
-    _check_matrices(prepared)
     return cross_validate_C(
         prepared.mapped,
         prepared.source,
@@ -85,16 +76,6 @@ def _folds(prepared: Prepared) -> int:
     """As many as the smallest class and the number of groups allow."""
     two = len(prepared.classes) == 2  # of several, a fold may lack one
     return most_folds(prepared.y_train, prepared.groups, FOLDS, every_class=two)
-
-
-def _check_matrices(prepared: Prepared) -> None:
-    """Folds are cut from kernel matrices, which must be in memory."""
-    if not prepared.trained_on.in_memory:
-        held = memory_text(matrix_bytes(prepared.mapped, prepared.mapped.kernels, prepared.n))
-        raise DataError(
-            f"{LOST}: it needs kernel matrices in memory, and those over {counted(prepared.n, 'row')} would take "
-            f"{held}, more than they may; use fewer rows or kernels, or {ADVICE}."
-        )
 
 
 def most_folds(

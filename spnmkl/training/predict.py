@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -104,14 +104,16 @@ class Predictor:
         text = tuple(dict.fromkeys([*options.text, *self.preparation.text]))
         return read_file(name, data, replace(options, text=text))
 
-    def match(self, frame: pd.DataFrame, accept: bool = False) -> Match:
-        """Find the columns of training by name.
+    def match(self, frame: pd.DataFrame, accept: bool = False, id_column: str | None = None) -> Match:
+        """Find the columns of training by name, and those that tell the rows apart.
 
         Parameters
         ----------
         frame : DataFrame
         accept : bool
             Whether to take a column whose name differs in case, spaces or signs only.
+        id_column : str, optional
+            What tells the rows apart, where somebody said so; else as in training, or as columns look.
         """
         needed, here = set(self.needed.names), set(frame.columns)
         lacking = [name for name in self.needed.names if name not in here]
@@ -119,11 +121,12 @@ class Predictor:
         label = [] if self.label is None or self.label in here else [self.label]
         alike = _alike([*lacking, *label], others)
         if accept and alike:
-            return self.match(frame.rename(columns={found: name for name, found in alike.items()}))
+            return self.match(frame.rename(columns={found: name for name, found in alike.items()}), id_column=id_column)
         taken = set(alike.values())
         others = [name for name in others if name not in taken]
-        own = self.model.extra_.get("id")
-        ids = list(islice((name for name in others if name == own or _identifies(frame[name])), MOST_IDS))
+        known = [name for name in (id_column, self.model.extra_.get("id")) if name in others]
+        found = (name for name in others if _identifies(frame[name]))
+        ids = list(islice(dict.fromkeys(chain(known, found)), MOST_IDS))
         ignored = [name for name in others if name not in ids]
         return Match(frame, tuple(lacking), alike, tuple(ignored), tuple(ids), self._lacking_views(lacking, alike))
 

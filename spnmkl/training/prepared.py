@@ -19,6 +19,7 @@ from spnmkl.kernels import CrossSource, FittedKernel, check_matrix, cross_kernel
 from spnmkl.kernels.joined import joined
 from spnmkl.structure import SPN
 from spnmkl.threads import single_threaded_blas
+from spnmkl.training.checks import refuse_not_features
 from spnmkl.training.learn import TrainingKernels, training_kernels
 from spnmkl.wording import counted, name_some, quoted
 
@@ -200,15 +201,7 @@ def prepare(
     """
     say = tick or (lambda words: None)
     say("preparing the columns")
-    spn.check()
-    computed = [leaf for leaf in spn.kernels if spn.spec(leaf).kernel != "precomputed"]
-    parts, y = labelled_parts(dataset, split) if rows is None else (rows, labelled_rows(dataset)[1])
-    preparation = Preparation((), choices)
-    if computed:
-        features = dataset.frame[list(dataset.features)]
-        preparation = Preparation.fit(features, choices, parts.train)
-        preparation.check_structure(spn)
-        parts = _usable(parts, y, preparation, features)
+    parts, y, preparation = prepared_columns(spn, dataset, choices, split, rows)
     mapped = preparation.mapped(spn)
     X_train, X_test = (preparation.transform(dataset.frame.iloc[rows]) for rows in (parts.train, parts.test))
     given, across = _given_matrices(spn, dataset, parts, say)
@@ -217,7 +210,7 @@ def prepare(
         X_train.to_numpy(),
         tuple(X_train.columns),
         max_memory=max_memory,
-        leaves=computed,
+        leaves=_computed(spn),
         given=given,
         tick=lambda done, total: say(f"kernels {done} of {total}"),
     )
@@ -242,6 +235,29 @@ def prepare(
         label=str(dataset.label),
         max_memory=max_memory,
     )
+
+
+def prepared_columns(
+    spn: SPN, dataset: Dataset, choices: Choices, split: SplitSettings, rows: Split | None = None
+) -> tuple[Split, NDArray, Preparation]:
+    """What comes before any kernel: the rows, the class of every row, and the columns as training learns them.
+
+    Parameters as of `prepare`; what does not fit together is refused.
+    """
+    spn.check()
+    refuse_not_features(spn, dataset)
+    parts, y = labelled_parts(dataset, split) if rows is None else (rows, labelled_rows(dataset)[1])
+    if not _computed(spn):
+        return parts, y, Preparation((), choices)
+    features = dataset.frame[list(dataset.features)]
+    preparation = Preparation.fit(features, choices, parts.train)
+    preparation.check_structure(spn)
+    return _usable(parts, y, preparation, features), y, preparation
+
+
+def _computed(spn: SPN) -> list[str]:
+    """The leaves that are no given matrices."""
+    return [leaf for leaf in spn.kernels if spn.spec(leaf).kernel != "precomputed"]
 
 
 def labelled_parts(dataset: Dataset, split: SplitSettings) -> tuple[Split, NDArray]:

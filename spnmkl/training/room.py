@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from spnmkl.circuit.program import compile_circuit
 from spnmkl.kernels.matrices import PSD_ROWS
 from spnmkl.memory import kernel_bytes
-from spnmkl.selection import fold_bytes, folds_at_once
+from spnmkl.selection.folds import fold_bytes, folds_at_once
 from spnmkl.structure import SPN
 from spnmkl.threads import default_threads
 from spnmkl.wording import counted
@@ -48,8 +48,8 @@ class Size:
 
     @property
     def in_tiles(self) -> Size:
-        """The same without matrices: kernels computed whenever they are needed."""
-        return replace(self, matrices=0)
+        """The same without matrices: kernels computed whenever they are needed, for one fold after the other."""
+        return replace(self, matrices=0, at_once=1)
 
 
 def size_of(spn: SPN, n: int, n_classes: int, folds: int = 0) -> Size:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,6 +18,7 @@ from spnmkl.problem import answers
 from spnmkl.wording import counted, quoted
 
 Z = 1.959963984540054  # 97.5 % of the standard normal distribution lie below it
+NOT_SCORED = "not scored: stopped"
 # The columns of `Scores.roc`.
 FALSE, TRUE, CLASS = "false positive rate", "true positive rate", "class"
 
@@ -46,6 +48,13 @@ def score(y: ArrayLike, decision: ArrayLike, classes: ArrayLike) -> Scores:
     return Scores(labels, values, names)
 
 
+def unscored(y: ArrayLike, classes: ArrayLike) -> Scores:
+    """The place of scores that were not made, since somebody wanted to end: nothing is counted from a part of them."""
+    labels, names = np.asarray(y), np.asarray(classes)
+    shape = (len(labels),) if len(names) == 2 else (len(labels), len(names))
+    return Scores(labels, np.full(shape, np.nan), names)
+
+
 @dataclass(frozen=True, eq=False)
 class Scores:
     """True classes beside decisions, and all that is counted from them. An undefined number is NaN."""
@@ -59,8 +68,13 @@ class Scores:
         return len(self.y)
 
     @cached_property
+    def scored(self) -> bool:
+        """Whether there are decisions; without them no answer is right or wrong, and every measure is NaN."""
+        return not np.isnan(self.decision).all()
+
+    @cached_property
     def predicted(self) -> NDArray:
-        return answers(self.decision, self.classes)
+        return answers(self.decision, self.classes) if self.scored else np.full(self.n, None)
 
     @cached_property
     def right(self) -> NDArray[np.bool_]:
@@ -77,11 +91,13 @@ class Scores:
 
     @property
     def accuracy(self) -> float:
-        return float(self.right.mean())
+        return float(self.right.mean()) if self.scored else math.nan
 
     @property
     def interval(self) -> tuple[float, float]:
         """Wilson's 95 % interval of the accuracy, as if the rows were independent."""
+        if not self.scored:
+            return math.nan, math.nan
         n, p = self.n, self.accuracy
         middle = (p + Z**2 / (2 * n)) / (1 + Z**2 / n)
         half = Z / (1 + Z**2 / n) * math.sqrt(p * (1 - p) / n + Z**2 / (4 * n**2))
@@ -90,7 +106,7 @@ class Scores:
     @property
     def majority(self) -> tuple[Any, float]:
         """The most frequent class of these rows, and the accuracy of always answering it."""
-        counts = self.confusion.sum(axis=1).to_numpy()
+        counts = (self.classes == self.y[:, None]).sum(axis=0)
         return self.classes[counts.argmax()], float(counts.max() / self.n)
 
     @cached_property
@@ -104,7 +120,8 @@ class Scores:
     def per_class(self) -> pd.DataFrame:
         """Precision, recall, F1 and the number of rows of every class."""
         counts = self.confusion.to_numpy()
-        hits, answers, rows = np.diagonal(counts).astype(float), counts.sum(axis=0), counts.sum(axis=1)
+        hits = np.diagonal(counts).astype(float) if self.scored else np.full(len(counts), np.nan)
+        answers, rows = counts.sum(axis=0), (self.classes == self.y[:, None]).sum(axis=0)
         measures = {"precision": answers, "recall": rows, "f1": (answers + rows) / 2}
         return pd.DataFrame(
             {name: _ratio(hits, of) for name, of in measures.items()} | {"rows": rows}, pd.Index(self.classes)
@@ -114,6 +131,8 @@ class Scores:
     def curves(self) -> dict[Any, tuple[Floats, Floats]]:
         """Class → false and true positive rates; for two classes that of the second, else each against the rest."""
         columns = {1: self.decision} if self.decision.ndim == 1 else dict(enumerate(self.decision.T))
+        if not self.scored:
+            return {self.classes[c]: (np.full(2, np.nan), np.full(2, np.nan)) for c in columns}
         return {self.classes[c]: _curve(self.y == self.classes[c], values) for c, values in columns.items()}
 
     @property
@@ -133,6 +152,8 @@ class Scores:
 
     def sentence(self, part: str = "test") -> str:
         """The accuracy in words, with what it is worth."""
+        if not self.scored:
+            return f"{counted(self.n, part + ' row')} {NOT_SCORED}"
         low, high = self.interval
         answer, share = self.majority
         return (
@@ -158,5 +179,12 @@ def _curve(positive: NDArray[np.bool_], values: Floats) -> tuple[Floats, Floats]
 
 
 def share_right(share: float) -> str:
-    """One decimal, and 100.0 only for all."""
+    """One decimal, and 100.0 only for all; NaN in words."""
+    if math.isnan(share):
+        return "not scored"
     return f"{100 * (share if share == 1 else min(share, 0.999)):.1f} %"
+
+
+def mean_auc(auc: float | Mapping[Any, float]) -> float:
+    """With several classes the mean of each against the rest."""
+    return float(np.mean(list(auc.values()))) if isinstance(auc, Mapping) else auc

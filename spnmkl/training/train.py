@@ -11,22 +11,21 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from spnmkl.circuit.program import Floats
+from spnmkl.circuit.source import KernelSource, interruptible
 from spnmkl.data import Choices, Preparation, SplitSettings
+from spnmkl.errors import Stopped
 from spnmkl.estimator import SPNMKLClassifier
-from spnmkl.selection import (
-    CrossValidation,
-    RegularizationPath,
-)
+from spnmkl.selection import CrossValidation, RegularizationPath
 from spnmkl.solution import Record, Solution
 from spnmkl.structure import SPN
 from spnmkl.training.learn import learn
 from spnmkl.training.prepared import Prepared, Tick
-from spnmkl.training.scores import Scores, score
+from spnmkl.training.scores import Scores, score, unscored
 from spnmkl.training.settings import Settings
 
 Rows = NDArray[np.intp]
 SCORED_ROWS = 500  # at a time
+MOMENT = 1.0  # seconds for the scores of a training that was stopped
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -40,6 +39,7 @@ class Run:
     model : SPNMKLClassifier or None
         For new rows, with the preparation beside it; None where a leaf is a given matrix.
     train_scores, test_scores : Scores
+        Unscored where the training was stopped and they would have taken long.
     seconds : float
         Of solving, without the kernels.
     train, test : ndarray of int
@@ -97,27 +97,58 @@ class Trained:
     model: SPNMKLClassifier | None
     seconds: float
 
-    def train_scores(self, prepared: Prepared, n_threads: int | None = None, tick: Tick | None = None) -> Scores:
+    def train_scores(
+        self,
+        prepared: Prepared,
+        n_threads: int | None = None,
+        tick: Tick | None = None,
+        stop: Callable[[], bool] | None = None,
+    ) -> Scores:
+        """On the training rows; parameters as of `train`."""
         if self.model is None or prepared.trained_on.in_memory:
-            decision = self.solution.decision_function(prepared.source, n_threads)
-        else:  # its support vectors and kernels may be fewer than those that would be computed anew
-            decision = self._decisions(self.model, prepared.X_train, tick)
-        return score(prepared.y_train, decision, self.solution.classes)
+            return self._by_kernels(prepared.y_train, prepared.source, n_threads, stop)
+        # Its support vectors and kernels may be fewer than those that would be computed anew.
+        return self._by_rows(self.model, prepared.y_train, prepared.X_train, tick, stop)
 
-    def test_scores(self, prepared: Prepared, n_threads: int | None = None, tick: Tick | None = None) -> Scores:
+    def test_scores(
+        self,
+        prepared: Prepared,
+        n_threads: int | None = None,
+        tick: Tick | None = None,
+        stop: Callable[[], bool] | None = None,
+    ) -> Scores:
+        """On the rows held out; parameters as of `train`."""
         if self.model is None:
-            decision = self.solution.decision_function(prepared.test_source, n_threads)
-        else:
-            decision = self._decisions(self.model, prepared.X_test, tick)
-        return score(prepared.y_test, decision, self.solution.classes)
+            return self._by_kernels(prepared.y_test, prepared.test_source, n_threads, stop)
+        return self._by_rows(self.model, prepared.y_test, prepared.X_test, tick, stop)
 
-    def _decisions(self, model: SPNMKLClassifier, X: pd.DataFrame, tick: Tick | None) -> Floats:
+    def _by_kernels(
+        self, y: NDArray, source: KernelSource, n_threads: int | None, stop: Callable[[], bool] | None
+    ) -> Scores:
+        try:
+            decision = self.solution.decision_function(
+                source if stop is None else interruptible(source, stop), n_threads
+            )
+        except Stopped:
+            return unscored(y, self.solution.classes)
+        return score(y, decision, self.solution.classes)
+
+    def _by_rows(
+        self,
+        model: SPNMKLClassifier,
+        y: NDArray,
+        X: pd.DataFrame,
+        tick: Tick | None,
+        stop: Callable[[], bool] | None,
+    ) -> Scores:
         """Piece by piece, with a chance to stop before each."""
         say, parts = tick or (lambda words: None), []
         for start in range(0, len(X), SCORED_ROWS):
             say(f"scoring row {start + 1:,} of {len(X):,}")
+            if stop is not None and stop():
+                return unscored(y, self.solution.classes)
             parts.append(model.decision_function(X.iloc[start : start + SCORED_ROWS]))
-        return np.concatenate(parts)
+        return score(y, np.concatenate(parts), self.solution.classes)
 
 
 def learn_weights(
@@ -162,11 +193,14 @@ def train(
     n_threads : int, optional
         By default all cores.
     stop : callable, optional
-        Asked more often than the callback is called; true ends the training as soon as possible.
+        Asked more often than the callback is called; true ends the training as soon as possible. What cannot be scored
+        in a moment then is left unscored; `score_run` does it later.
     tick : callable, optional
         Called with a word now and then while rows are scored, after the training; it may raise to stop.
     """
     trained = learn_weights(prepared, settings, callback, n_threads, stop)
+    late = after_a_moment(stop)
+    test_scores = trained.test_scores(prepared, n_threads, tick, late)
     return Run(
         spn=prepared.spn,
         settings=settings,
@@ -176,14 +210,37 @@ def train(
         label=prepared.label,
         solution=trained.solution,
         model=trained.model,
-        train_scores=trained.train_scores(prepared, n_threads, tick),
-        test_scores=trained.test_scores(prepared, n_threads, tick),
+        train_scores=trained.train_scores(prepared, n_threads, tick, late),
+        test_scores=test_scores,
         seconds=trained.seconds,
         train=prepared.train,
         test=prepared.test,
         views=prepared.views,
         preparation=prepared.preparation,
     )
+
+
+def score_run(
+    run: Run,
+    prepared: Prepared,
+    n_threads: int | None = None,
+    tick: Tick | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> Run:
+    """The run with the scores that it lacks, because its training was stopped; parameters as of `train`."""
+    trained = Trained(run.solution, run.model, run.seconds)
+    test, train = run.test_scores, run.train_scores
+    return replace(
+        run,
+        test_scores=test if test.scored else trained.test_scores(prepared, n_threads, tick, stop),
+        train_scores=train if train.scored else trained.train_scores(prepared, n_threads, tick, stop),
+    )
+
+
+def after_a_moment(stop: Callable[[], bool] | None) -> Callable[[], bool]:
+    """The same wish to stop, granted a moment from now at the earliest: what takes no longer is done to its end."""
+    begun = time.perf_counter()
+    return lambda: stop is not None and time.perf_counter() - begun > MOMENT and stop()
 
 
 def _model(

@@ -11,7 +11,7 @@ from spnmkl.training.settings import Settings
 from spnmkl.ui.parts.canvas import KEY
 from spnmkl.ui.state.activity import Trainer
 from spnmkl.ui.state.drawing import placed
-from spnmkl.ui.state.store import Workspace
+from spnmkl.ui.state.workspace import Workspace
 
 Downloads = dict[str, bytes]
 APP = Path(__file__).parents[2] / "app.py"

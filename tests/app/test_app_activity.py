@@ -4,8 +4,9 @@ import pytest
 
 from spnmkl.data import Choices, Dataset, SplitSettings, load_sample
 from spnmkl.structure import SPN, Kernel, Product, Sum
-from spnmkl.ui.state import activity
-from spnmkl.ui.state.activity import Task, Trainer
+from spnmkl.ui.state import kernel_shelf
+from spnmkl.ui.state.activity import Trainer
+from spnmkl.ui.state.task import Task
 
 
 def task(dataset: Dataset | None = None) -> Task:
@@ -15,21 +16,22 @@ def task(dataset: Dataset | None = None) -> Task:
 
 def test_kernels_of_all_tabs_stay_within_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     trainers, tasks = [Trainer() for _ in range(4)], [task() for _ in range(4)]
-    size = trainers[0].prepared(tasks[0]).nbytes
-    monkeypatch.setattr(activity, "KEPT_BYTES", 2.5 * size)
+    size = trainers[0].kernels.prepared(tasks[0]).nbytes
+    monkeypatch.setattr(kernel_shelf, "KEPT_BYTES", 2.5 * size)
     for trainer, its in zip(trainers, tasks, strict=True):
-        trainer.prepared(its)
-    assert [trainer.holds(its) for trainer, its in zip(trainers, tasks, strict=True)] == [False, False, True, True]
-    again = trainers[0].prepared(tasks[0])
-    assert trainers[0].prepared(tasks[0]) is again, "computed anew and kept"
+        trainer.kernels.prepared(its)
+    held = [trainer.kernels.holds(its) for trainer, its in zip(trainers, tasks, strict=True)]
+    assert held == [False, False, True, True]
+    again = trainers[0].kernels.prepared(tasks[0])
+    assert trainers[0].kernels.prepared(tasks[0]) is again, "computed anew and kept"
 
 
 def test_kernels_larger_than_the_bound_are_used_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(activity, "KEPT_BYTES", 1)
+    monkeypatch.setattr(kernel_shelf, "KEPT_BYTES", 1)
     trainer, its = Trainer(), task()
     assert trainer.start("train", its, trainer.settings, lambda: True).job.join(60)
     trainer.collect()
-    assert trainer.run is not None and trainer.run.solution.status == "optimal"
+    assert trainer.book.run is not None and trainer.book.run.solution.status == "optimal"
 
 
 def test_two_trainers_do_not_mix() -> None:
@@ -41,6 +43,6 @@ def test_two_trainers_do_not_mix() -> None:
     assert all(activity.job.join(60) for activity in jobs)
     first.collect()
     second.collect()
-    assert first.run is not None and second.run is not None
-    assert (first.run.dataset_name, second.run.dataset_name) == ("wine", "breast_cancer")
-    assert (len(first.run.solution.classes), len(second.run.solution.classes)) == (3, 2)
+    assert first.book.run is not None and second.book.run is not None
+    assert (first.book.run.dataset_name, second.book.run.dataset_name) == ("wine", "breast_cancer")
+    assert (len(first.book.run.solution.classes), len(second.book.run.solution.classes)) == (3, 2)

@@ -17,7 +17,7 @@ from spnmkl.data import load_sample
 from spnmkl.project.project_file import load_project
 from spnmkl.structure import templates
 from spnmkl.study import lesson as lesson_module
-from spnmkl.study.contest import Contest, Entry, Plan, Portrait, compete
+from spnmkl.study.contest import Entry, Plan, Portrait, compete
 from spnmkl.study.entrants import OWN, entrants
 from spnmkl.training.settings import Settings
 from spnmkl.ui.pages.compare import page as compare_page
@@ -59,8 +59,9 @@ def test_before_it_says_what_will_be_compared(page: AppTest) -> None:
 
 def test_one_click_fills_the_table_with_the_librarys_numbers(page: AppTest, downloads: Downloads) -> None:
     compared(page)
-    contest, task = work(page).trainer.contest, work(page).task
-    assert contest is not None and contest.complete
+    known, task = work(page).trainer.contest, work(page).task
+    assert known is not None and known.value.complete
+    contest = known.value
     who = entrants(task.spn, task.dataset, task.choices)
     results = compete(who, task.dataset, task.choices, task.split, QUICK)
     entries = [next(results) for _ in range(3)]  # of the first fold
@@ -89,7 +90,7 @@ def test_what_came_out_survives_other_pages_and_ages_with_the_drawing(page: AppT
     page.session_state["compare_part"] = "Scores"
     fine(page.switch_page("pages/train.py").run())
     fine(page.switch_page("pages/compare.py").run())
-    assert len(page.dataframe[0].value) == len(work(page).trainer.contest.methods)  # type: ignore[union-attr]
+    assert len(page.dataframe[0].value) == len(work(page).trainer.contest.value.methods)  # type: ignore[union-attr]
     trainer = work(page).trainer
     project = load_project(packed(work(page), True))
     assert "the comparison with the baselines" in replaced_words(work(page), project)
@@ -101,7 +102,9 @@ def test_what_came_out_survives_other_pages_and_ages_with_the_drawing(page: AppT
     work(page).drawing.push(templates.flat(COLUMNS[:2]))
     assert "have changed since" in texts(fine(page.run()))
     work(page).drawing.push(templates.flat(["no such column"]))  # cannot be trained
-    assert "have changed since" in texts(page.run()) and len(page.dataframe[0].value) == len(trainer.contest.methods)
+    assert "have changed since" in texts(page.run()) and len(page.dataframe[0].value) == len(
+        trainer.contest.value.methods
+    )
 
 
 def test_a_comparison_that_was_stopped_keeps_its_folds(page: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,8 +124,11 @@ def test_a_comparison_that_was_stopped_keeps_its_folds(page: AppTest, monkeypatc
     fine(button(page, "Stop").click().run())  # type: ignore[attr-defined]
     assert job.join(30)
     said = texts(fine(page.run()))
-    assert isinstance(trainer.contest, Contest) and len(trainer.contest.results) == 12
-    assert f"Stopped after 12 of {trainer.contest.total} trainings; shown is what all methods finished: 1 fold." in said
+    assert trainer.contest is not None and len(trainer.contest.value.results) == 12
+    assert (
+        f"Stopped after 12 of {trainer.contest.value.total} trainings; shown is what all methods finished: 1 fold."
+        in said
+    )
 
 
 def test_nothing_else_can_start_meanwhile(page: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:

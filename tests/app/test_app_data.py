@@ -17,7 +17,7 @@ from spnmkl.project.project_file import load_project, save_project
 from spnmkl.structure.layout import unplaced
 from spnmkl.training.settings import Settings
 from spnmkl.ui.parts.project import open_project
-from spnmkl.ui.state.store import Comparing
+from spnmkl.ui.state.workspace import CompareChoices
 
 MESSY = (
     "\ufeffPatient;Größe;Gewicht;<script>alert(1)</script>;Diagnose\r\n"
@@ -176,7 +176,7 @@ def test_nothing_to_undo_once_a_project_brought_other_data(at: AppTest) -> None:
     kept = save_project(work(at).drawing.spn, load_sample("wine"), Choices(), SplitSettings(), Settings())
     work(at).comparing.repeats, work(at).comparing.runs = 5, ("Run 1",)
     open_project(work(at), load_project(kept))
-    assert work(at).comparing == Comparing()
+    assert work(at).comparing == CompareChoices()
     at.switch_page("pages/design.py").run()
     fine(at.switch_page("pages/data.py").run())
     assert work(at).dataset.name == "wine"

@@ -270,11 +270,11 @@ def test_the_heaviest_paths_once_there_is_a_training(at: AppTest) -> None:
     trainer = work(at).trainer
     assert trainer.start("train", work(at).task, trainer.settings, lambda: True).job.join(60)
     trainer.collect()
-    assert trainer.run is not None
+    assert trainer.book.run is not None
     labelled(at.run().toggle, "Heaviest first, by Run 1").set_value(True).run()
     fine(at)
     (table,) = [frame for frame in at.dataframe if frame.key and frame.key.startswith("paths_")]
-    heaviest = heaviest_paths(trainer.run.solution, 100)
+    heaviest = heaviest_paths(trainer.book.run.solution, 100)
     assert table.value["weight g"].tolist() == [path.g for path in heaviest]
     at.session_state[table.key] = {"selection": {"rows": [0], "columns": [], "cells": []}}
     fine(at.run())

@@ -8,7 +8,7 @@ from app_pages import bring, dialog, fine, opened, send, work
 from spnmkl.data import load_sample
 from spnmkl.export.picture import to_svg
 from spnmkl.structure import SPN, Kernel, Product, Sum
-from spnmkl.ui.pages.design.exchange import _preview, filled_template
+from spnmkl.ui.pages.design.exchange import _preview, template_over_data
 from spnmkl.ui.pages.inspect.inspected import node_names
 from spnmkl.ui.parts.runs_beside import picture
 from spnmkl.ui.state.drawing import placed
@@ -18,8 +18,8 @@ MARKUP = "a` ![x](https://example.org/p.png)"
 
 def test_templates_are_kept_as_long_as_their_data() -> None:
     first = load_sample("wine")
-    filled = filled_template(first, "flat")
-    assert filled_template(first, "flat") is filled
+    filled = template_over_data(first, "flat")
+    assert template_over_data(first, "flat") is filled
     at = opened()
     bring(at, first)
     fine(dialog(at, "Templates"))

@@ -12,6 +12,7 @@ import pytest
 from app_pages import fine, labelled, opened, texts, work
 from sklearn.metrics import confusion_matrix, roc_auc_score
 from sklearn.svm import SVC
+from small_runs import without_scores
 from streamlit.proto.Metric_pb2 import Metric as MetricProto
 from streamlit.testing.v1 import AppTest
 
@@ -24,14 +25,15 @@ from spnmkl.training.choose import choose_C
 from spnmkl.training.prepared import Prepared, prepare
 from spnmkl.training.settings import Settings
 from spnmkl.training.train import Run, train
-from spnmkl.ui.state.activity import Task
+from spnmkl.ui.parts.words import plain
 from spnmkl.ui.state.drawing import placed
 from spnmkl.ui.state.opening import opening_structure
+from spnmkl.ui.state.task import Task
 
 # What each tab says of any run.
 SAYS = {
     "Drawing": "The result after",
-    "Weights and paths": "Choose a row to see the path in red",
+    "Weights and paths": "Choose a row to see the path in violet",
     "What matters": "How much of the decision passes through each",
     "Kernels": "Alignment with the labels",
     "Samples": "Map of the samples",
@@ -58,10 +60,10 @@ def shown(task: Task | None, run: Run, prepared: Prepared | None = None, tab: st
     """The page of a run, as if it had been trained in this visit."""
     at = opened("inspect")
     trainer = work(at).trainer
-    trainer.runs = [run]
+    trainer.book.runs = [run]
     if task is not None:
-        trainer.tasks[run.name] = task
-        trainer._prepared = None if prepared is None else (task, prepared)
+        trainer.book.tasks[run.name] = task
+        trainer.kernels.kept = None if prepared is None else (task, prepared)
     return fine(show(at, tab))
 
 
@@ -108,7 +110,7 @@ def test_a_training_that_has_ended_is_collected() -> None:
     here = work(at)
     assert here.trainer.start("train", here.task, Settings(), lambda: True).job.join(60)
     fine(at.run())
-    assert [run.name for run in here.trainer.runs] == ["Run 1"]
+    assert [run.name for run in here.trainer.book.runs] == ["Run 1"]
     assert "Certified optimal" in texts(at)
 
 
@@ -351,11 +353,11 @@ def test_runs_are_chosen_at_the_top() -> None:
     other_task, _, other = trained("wine")
     at = shown(task, run, prepared)
     trainer = work(at).trainer
-    trainer.runs.append(replace(other, name="<b>Run</b> *2*"))
-    trainer.tasks["<b>Run</b> *2*"] = other_task
+    trainer.book.runs.append(replace(other, name="<b>Run</b> *2*"))
+    trainer.book.tasks["<b>Run</b> *2*"] = other_task
     assert labelled(fine(at.run()).selectbox, "Run").value == "<b>Run</b> *2*"  # the last one
     labelled(at.selectbox, "Run").select("Run 1").run()
-    assert trainer.chosen == "Run 1"
+    assert trainer.book.chosen == "Run 1"
     assert f"of {len(run.test)} test rows" in texts(fine(at))
     for tab in TABS:
         fine(show(at, tab))
@@ -400,12 +402,12 @@ def test_what_is_kept_of_a_run_holds_no_kernel() -> None:
     for tab in TABS:
         fine(show(at, tab))
     kernels = [weakref.ref(K) for K in prepared.kernels.values()]
-    work(at).trainer._prepared = None
+    work(at).trainer.kernels.kept = None
     del prepared
     gc.collect()
     assert not any(kernel() is not None for kernel in kernels)
-    work(at).trainer.tasks.clear()  # so that computing anything anew would fail
-    work(at).trainer.tasks[run.name] = None  # type: ignore[assignment]
+    work(at).trainer.book.tasks.clear()  # so that computing anything anew would fail
+    work(at).trainer.book.tasks[run.name] = None  # type: ignore[assignment]
     for tab in TABS:
         fine(show(at, tab))
 
@@ -419,3 +421,21 @@ def test_the_id_of_a_sample_is_shown() -> None:
     (wrong,) = [table.value for table in at.dataframe if "predicted" in table.value]
     assert wrong["code "].tolist() == [f"C{row - 1:03}" for row in wrong["row"]]
     assert f"code **C{labelled(at.number_input, 'Row of the table').value - 1:03}**. A test row" in texts(at)
+
+
+@pytest.mark.parametrize("tab", TABS)
+def test_a_run_that_was_not_scored_shows_no_score(tab: str) -> None:
+    task, _, run = trained()
+    at = opened("inspect")
+    trainer = work(at).trainer
+    trainer.book.runs, trainer.book.tasks = [replace(without_scores(run), name="Run 1")], {"Run 1": task}
+    at.session_state["inspect"] = tab
+    fine(at.run())
+    assert "nan" not in texts(at)
+    if tab == "Samples":
+        assert plain("not scored: stopped") in at.info[0].value and labelled(at.button, "Score these weights")
+        labelled(at.button, "Score these weights").click().run()
+        activity = trainer.activity
+        assert activity is None or activity.job.join(60)
+        fine(at.run())
+        assert trainer.book.runs[0].test_scores.scored and "Map of the samples" in texts(at)

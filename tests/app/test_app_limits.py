@@ -7,7 +7,7 @@ import pytest
 from spnmkl.data import Dataset
 from spnmkl.errors import SPNMKLError, StructureError
 from spnmkl.structure import SPN, templates
-from spnmkl.ui.pages.design.exchange import filled_template
+from spnmkl.ui.pages.design.exchange import template_over_data
 from spnmkl.ui.state.drawing import MAX_CANVAS_NODES, check_size
 from spnmkl.ui.state.opening import opening_structure
 
@@ -36,6 +36,6 @@ def test_an_import_of_170_000_nodes_is_refused_in_one_sentence() -> None:
 def test_templates_and_the_opening_drawing_of_many_columns_fit(name: str) -> None:
     check_size(opening_structure(wide(1500)))
     try:
-        check_size(filled_template(wide(1500), name))
+        check_size(template_over_data(wide(1500), name))
     except SPNMKLError as error:
         assert str(error).endswith(".")

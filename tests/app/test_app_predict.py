@@ -61,10 +61,11 @@ def test_predictions_equal_the_library_and_the_command_line(at: AppTest, downloa
     assert main(["predict", str(tmp_path / "m.spnmkl"), str(tmp_path / "new.csv"), "--scores", "--out", str(out)]) == 0
     told = pd.read_csv(out)
     assert got["prediction"].tolist() == told["prediction"].tolist()
-    scores = list(told)[1:]
+    assert got["bottle"].tolist() == told["bottle"].tolist()
+    scores = list(told.filter(like="score"))
     np.testing.assert_allclose(got[scores], told[scores], atol=1e-12)
 
-    run = work(at).trainer.run
+    run = work(at).trainer.book.run
     assert run is not None
     X = run.preparation.transform(load_sample("wine").frame)
     y = load_sample("wine").y
@@ -130,7 +131,7 @@ def test_names_that_are_nearly_right_are_offered(at: AppTest) -> None:
 def test_the_test_rows_give_the_accuracy_of_the_run(at: AppTest) -> None:
     labelled(at.button, "Try the test rows").click().run()
     fine(at)
-    run = work(at).trainer.run
+    run = work(at).trainer.book.run
     assert run is not None
     assert len(predictions(at)) == run.n_test
     assert at.metric[0].value == f"{100 * run.test_scores.accuracy:.1f} %"
@@ -173,7 +174,7 @@ def test_a_model_file_is_used_beside_the_runs(at: AppTest, downloads: Downloads)
 
     at.selectbox(key="predict_choice").set_value(1).run()
     fine(at)
-    assert work(at).trainer.run is work(at).trainer.runs[0], "the pages show the run that was chosen"
+    assert work(at).trainer.book.run is work(at).trainer.book.runs[0], "the pages show the run that was chosen"
     pd.testing.assert_frame_equal(predictions(at), first)
 
 
@@ -263,6 +264,6 @@ def test_new_rows_are_not_asked_for_labels_and_a_missing_view_is_named() -> None
 
 def test_test_rows_are_numbered_as_in_the_whole_table(at: AppTest) -> None:
     labelled(at.button, "Try the test rows").click().run()
-    run = work(fine(at)).trainer.run
+    run = work(fine(at)).trainer.book.run
     assert run is not None
     assert predictions(at)["row"].tolist() == (run.test + 1).tolist()

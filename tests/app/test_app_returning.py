@@ -43,7 +43,7 @@ def test_a_run_of_something_else_is_said_to_be(at: AppTest, page: str) -> None:
 
 
 def test_its_drawing_is_taken_and_undone(at: AppTest) -> None:
-    before, run = work(at).drawing.spn, work(at).trainer.runs[0]
+    before, run = work(at).drawing.spn, work(at).trainer.book.runs[0]
     fine(labelled(at.button, INTO_DESIGN).click().run())
     assert unplaced(work(at).drawing.spn) == unplaced(run.spn)
     assert work(at).dataset.name == "breast_cancer" and work(at).trainer.settings == Settings()
@@ -54,7 +54,7 @@ def test_its_drawing_is_taken_and_undone(at: AppTest) -> None:
 def test_all_comes_back_and_the_run_is_shown_on_train(at: AppTest) -> None:
     go(at, "train")
     fine(labelled(at.button, BACK).click().run())
-    run, task = work(at).trainer.runs[0], work(at).trainer.tasks["Run 1"]
+    run, task = work(at).trainer.book.runs[0], work(at).trainer.book.tasks["Run 1"]
     assert task.same(work(at).task) and work(at).trainer.settings == run.settings
     assert "**Run 1.** Certified optimal" in texts(at) and BACK not in labels(at)
     go(at, "runs")
@@ -66,7 +66,7 @@ def test_settings_that_widgets_showed_come_back_too(at: AppTest) -> None:
     at.selectbox(key="solver").set_value("paper").run()
     assert work(at).trainer.settings.solver == "paper"
     fine(labelled(at.button, BACK).click().run())
-    assert work(at).trainer.settings == work(at).trainer.runs[0].settings
+    assert work(at).trainer.settings == work(at).trainer.book.runs[0].settings
     assert labelled(at.selectbox, "Solver").value == "auto"
     labelled(at.selectbox, "Solver").set_value("paper").run()
     assert work(at).trainer.settings.solver == "paper"
@@ -82,13 +82,13 @@ def test_what_it_replaced_can_be_had_back(at: AppTest) -> None:
 
 def test_the_same_data_loaded_again_are_those_of_the_run(at: AppTest) -> None:
     work(at).bring(load_sample("wine"))
-    assert work(at).dataset is work(at).trainer.tasks["Run 1"].dataset
+    assert work(at).dataset is work(at).trainer.book.tasks["Run 1"].dataset
     work(at).bring(load_sample("wine").with_label("alcohol"))
-    assert work(at).dataset is not work(at).trainer.tasks["Run 1"].dataset
+    assert work(at).dataset is not work(at).trainer.book.tasks["Run 1"].dataset
 
 
 def test_a_run_without_its_data_gives_its_drawing_only(at: AppTest) -> None:
-    work(at).trainer.tasks.clear()
+    work(at).trainer.book.tasks.clear()
     fine(at.run())
     assert "Its data are not loaded." in texts(at)
     assert INTO_DESIGN in labels(at) and not [label for label in labels(at) if label.startswith("Go back")]

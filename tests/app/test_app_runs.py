@@ -20,6 +20,7 @@ from spnmkl.training.train import Run
 from spnmkl.ui.parts.project import open_project, packed
 from spnmkl.ui.state.activity import Activity, Trainer
 from spnmkl.ui.state.jobs import Job
+from spnmkl.ui.state.run_book import RunBook
 
 WINE = "wine"
 
@@ -30,7 +31,7 @@ def two_runs() -> tuple[Run, ...]:
     bring(at, load_sample(WINE), load_sample(WINE).template("flat"))
     train(work(at).trainer, at)
     train(work(at).trainer, at, C=0.2)
-    return tuple(work(at).trainer.runs)
+    return tuple(work(at).trainer.book.runs)
 
 
 @pytest.fixture
@@ -39,13 +40,13 @@ def at() -> Iterator[AppTest]:
     at = opened("runs")
     dataset = load_sample(WINE)
     bring(at, dataset, dataset.template("flat"))
-    work(at).trainer.runs = list(two_runs())
-    work(at).trainer.attach(dataset)
+    work(at).trainer.book.runs = list(two_runs())
+    work(at).trainer.book.attach(dataset)
     yield fine(at.run())
 
 
 def names(at: AppTest) -> list[str]:
-    return [run.name for run in work(at).trainer.runs]
+    return [run.name for run in work(at).trainer.book.runs]
 
 
 def tick(at: AppTest, *rows: int) -> AppTest:
@@ -117,27 +118,27 @@ def test_the_table_shows_every_run(at: AppTest) -> None:
 
 def test_another_run_can_be_shown(at: AppTest) -> None:
     trainer = work(at).trainer
-    assert trainer.run is two_runs()[1]
+    assert trainer.book.run is two_runs()[1]
     assert "**Run 2**, shown on all pages" in texts(at)
     tick(at, 1)
-    assert trainer.run is two_runs()[0]
+    assert trainer.book.run is two_runs()[0]
     tick(at, 0, 1)
-    assert trainer.run is two_runs()[0]
+    assert trainer.book.run is two_runs()[0]
     assert "shown on all pages" not in texts(at)
     assert "Tick two runs or more" in texts(tick(at))
 
 
 def test_a_run_is_renamed_with_all_that_belongs_to_it(at: AppTest) -> None:
     tick(at, 1)
-    task = work(at).trainer.tasks["Run 1"]
+    task = work(at).trainer.book.tasks["Run 1"]
     labelled(at.text_input, "New name").set_value("  the **first**\n one ")
     labelled(at.button, "Rename it").click().run()
     fine(at)
     trainer = work(at).trainer
     assert names(at) == ["the **first** one", "Run 2"]
-    assert trainer.chosen == "the **first** one"
-    assert trainer.tasks["the **first** one"] is task
-    assert "Run 1" not in trainer.tasks
+    assert trainer.book.chosen == "the **first** one"
+    assert trainer.book.tasks["the **first** one"] is task
+    assert "Run 1" not in trainer.book.tasks
     assert "\\*\\*first\\*\\*" in texts(at), "a name is shown as it was written"
 
 
@@ -149,8 +150,8 @@ def test_a_name_that_is_taken_or_empty_is_refused(at: AppTest, new: str) -> None
     assert "cannot be renamed" in at.error[0].value
     assert names(at) == ["Run 1", "Run 2"]
     with pytest.raises(ParameterError):
-        work(at).trainer.rename("Run 1", new)
-    work(at).trainer.rename("Run 1", "Run 1")
+        work(at).trainer.book.rename("Run 1", new)
+    work(at).trainer.book.rename("Run 1", "Run 1")
 
 
 def removing(at: AppTest) -> list[str]:
@@ -165,8 +166,8 @@ def test_a_run_is_removed(at: AppTest) -> None:
     fine(at)
     assert [open_before] != removing(at), "an open popover is not taken over by the next run"
     trainer = work(at).trainer
-    assert names(at) == ["Run 2"] == list(trainer.tasks)
-    assert trainer.chosen is None
+    assert names(at) == ["Run 2"] == list(trainer.book.tasks)
+    assert trainer.book.chosen is None
     at.button(key="remove_run").click().run()
     fine(at)
     assert "Nothing is trained yet" in texts(at)
@@ -223,7 +224,7 @@ def test_a_run_without_its_data_has_no_report(at: AppTest) -> None:
         return next(e.proto.disabled for e in at.get("download_button") if e.proto.label == label)
 
     assert not disabled("Report (HTML)")
-    work(at).trainer.tasks.clear()
+    work(at).trainer.book.tasks.clear()
     fine(at.run())
     assert disabled("Report (HTML)")
     assert not disabled("Model")
@@ -237,8 +238,8 @@ def state(at: AppTest) -> tuple[object, ...]:
         space.choices,
         space.split,
         space.trainer,
-        list(space.trainer.runs),
-        dict(space.trainer.tasks),
+        list(space.trainer.book.runs),
+        dict(space.trainer.book.tasks),
         space.missing,
     )
 
@@ -279,11 +280,11 @@ def test_a_project_is_saved_and_opened_in_another_tab(at: AppTest, downloads: Do
     assert space.trainer.settings == Settings(C=7.0)
     assert space.missing is None
     pd.testing.assert_frame_equal(space.dataset.frame, load_sample(WINE).frame, check_dtype=False)
-    assert set(space.trainer.tasks) == {"Run 1", "Run 2"}, "they can be looked into"
-    for run, before in zip(space.trainer.runs, two_runs(), strict=True):
+    assert set(space.trainer.book.tasks) == {"Run 1", "Run 2"}, "they can be looked into"
+    for run, before in zip(space.trainer.book.runs, two_runs(), strict=True):
         assert run.solution.beta == before.solution.beta
         np.testing.assert_array_equal(run.test_scores.decision, before.test_scores.decision)
-    prepared = space.trainer.prepared(space.trainer.tasks["Run 1"])
+    prepared = space.trainer.kernels.prepared(space.trainer.book.tasks["Run 1"])
     np.testing.assert_array_equal(prepared.train, two_runs()[0].train)
     for page in ("data", "design", "train", "inspect", "predict", "runs"):
         fine(other.switch_page(f"pages/{page}.py").run())
@@ -304,14 +305,14 @@ def test_opening_ends_a_training_that_is_going_on(at: AppTest) -> None:
 def test_a_project_without_its_data_says_what_is_missing(at: AppTest) -> None:
     space = work(at)
     space.dataset = own_table()
-    space.trainer.runs = [replace(run, dataset_name="my wine.csv") for run in space.trainer.runs]
+    space.trainer.book.runs = [replace(run, dataset_name="my wine.csv") for run in space.trainer.book.runs]
     saved = packed(space, False)
 
     other = opened("runs")
     open_project(work(other), load_project(saved))
     fine(other.run())
     assert "'my wine.csv' \\(178 rows and 14 columns\\) are not in the project" in texts(other)
-    assert not work(other).trainer.tasks
+    assert not work(other).trainer.book.tasks
     assert work(other).dataset.name == "breast_cancer", "what was there stays until the data come"
     again = load_project(packed(work(other), True))
     assert again.data.name == "my wine.csv", "saved again it is still about the same data"
@@ -324,7 +325,7 @@ def test_a_project_without_its_data_says_what_is_missing(at: AppTest) -> None:
     assert "not in the project" not in texts(other)
     assert work(other).missing is None
     assert work(other).dataset.label == "cultivar"
-    assert set(work(other).trainer.tasks) == {"Run 1", "Run 2"}
+    assert set(work(other).trainer.book.tasks) == {"Run 1", "Run 2"}
 
 
 def test_data_at_hand_are_found_for_a_project_without_them(at: AppTest) -> None:
@@ -333,7 +334,7 @@ def test_data_at_hand_are_found_for_a_project_without_them(at: AppTest) -> None:
     open_project(work(other), saved)
     assert work(other).missing is None, "the app brings this sample itself"
     assert work(other).dataset.name == WINE
-    assert set(work(other).trainer.tasks) == {"Run 1", "Run 2"}
+    assert set(work(other).trainer.book.tasks) == {"Run 1", "Run 2"}
 
 
 def test_names_in_a_file_are_made_short_and_different(at: AppTest) -> None:
@@ -342,7 +343,7 @@ def test_names_in_a_file_are_made_short_and_different(at: AppTest) -> None:
     saved = save_project(space.drawing.spn, space.dataset, space.choices, space.split, Settings(), odd)
     open_project(space, load_project(saved))
     fine(at.run())
-    assert len(set(names(at))) == len(odd) == len(space.trainer.tasks)
+    assert len(set(names(at))) == len(odd) == len(space.trainer.book.tasks)
     assert max(map(len, names(at))) <= 60
     assert "two lines" in names(at)
 
@@ -353,7 +354,7 @@ def test_runs_of_other_data_keep_without_theirs(at: AppTest) -> None:
     project(at)
     assert "Runs of other data \\(wine\\)" in texts(at).replace("(wine)", "\\(wine\\)")
     open_project(work(at), load_project(packed(work(at), True)))
-    assert set(work(at).trainer.tasks) == {"Run 3"}
+    assert set(work(at).trainer.book.tasks) == {"Run 3"}
     fine(at.run())
 
 
@@ -367,21 +368,21 @@ def test_given_matrices_are_kept_in_a_project() -> None:
     train(work(at).trainer, at)
     fine(at.run())
     open_project(work(at), load_project(packed(work(at), True)))
-    assert set(work(at).trainer.tasks) == {"Run 1"}
+    assert set(work(at).trainer.book.tasks) == {"Run 1"}
     fine(at.run())
 
 
 def test_a_trainer_keeps_names_and_tasks_together() -> None:
-    trainer = Trainer(runs=list(two_runs()))
-    trainer.attach(load_sample("breast_cancer"))
-    assert not trainer.tasks
-    trainer.attach(load_sample(WINE))
-    trainer.chosen = "Run 2"
-    trainer.rename("Run 2", "best")
-    trainer.remove("Run 1")
-    assert [run.name for run in trainer.runs] == ["best"] == list(trainer.tasks)
-    assert trainer.chosen == "best"
-    assert trainer.fresh_name() == "Run 3", "a name is not given twice"
+    trainer = Trainer(book=RunBook(list(two_runs())))
+    trainer.book.attach(load_sample("breast_cancer"))
+    assert not trainer.book.tasks
+    trainer.book.attach(load_sample(WINE))
+    trainer.book.chosen = "Run 2"
+    trainer.book.rename("Run 2", "best")
+    trainer.book.remove("Run 1")
+    assert [run.name for run in trainer.book.runs] == ["best"] == list(trainer.book.tasks)
+    assert trainer.book.chosen == "best"
+    assert trainer.book.fresh_name() == "Run 3", "a name is not given twice"
 
 
 def test_a_weight_that_a_run_has_not_is_an_empty_cell(at: AppTest) -> None:

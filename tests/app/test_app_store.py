@@ -5,11 +5,12 @@ import threading
 import pytest
 from app_pages import opened, work
 
-from spnmkl.data import Dataset, load_sample
+from spnmkl.data import Choices, Dataset, load_sample
 from spnmkl.structure import SPN, Kernel, Product
 from spnmkl.ui.state import store as store_module
 from spnmkl.ui.state.drawing import Drawing
-from spnmkl.ui.state.store import EXPIRY_SECONDS, MAX_WORKSPACES, STORE, Store, Workspace
+from spnmkl.ui.state.store import EXPIRY_SECONDS, MAX_WORKSPACES, STORE, Store
+from spnmkl.ui.state.workspace import Workspace
 
 WINE = load_sample("wine")
 
@@ -37,9 +38,9 @@ def test_a_token_finds_its_own_workspace() -> None:
 def test_two_tabs_share_nothing() -> None:
     mine, other = workspace(), workspace()
     mine.drawing.push(SPN(Product(Kernel("rbf"))))
-    mine.choices = store_module.Choices(missing="mean")
+    mine.choices = Choices(missing="mean")
     assert other.drawing.spn.spec("k1").kernel == "linear"
-    assert other.choices == store_module.Choices()
+    assert other.choices == Choices()
     assert mine.drawing.revision.split(".")[0] != other.drawing.revision.split(".")[0]
 
 

@@ -9,18 +9,22 @@ import numpy as np
 import pandas as pd
 import pytest
 from app_pages import bring, fine, labelled, opened, texts, work
+from small_runs import without_scores
 from streamlit.testing.v1 import AppTest
 
 from spnmkl import SPNMKLClassifier
 from spnmkl.data import Dataset, Preparation, Split, load_sample, split_rows
 from spnmkl.reporting.endings import methods, pruned_means, pruning
+from spnmkl.selection import CrossValidation
 from spnmkl.structure import SPN, Kernel, Product, Sum, templates
 from spnmkl.training.settings import Settings
 from spnmkl.ui.pages import train as train_page
 from spnmkl.ui.parts import following
 from spnmkl.ui.parts.words import plain
 from spnmkl.ui.state.activity import Kind
-from spnmkl.ui.state.store import Workspace
+from spnmkl.ui.state.task import Finding, found_for
+from spnmkl.ui.state.works import SmallestC
+from spnmkl.ui.state.workspace import Workspace
 
 
 @pytest.fixture
@@ -28,6 +32,10 @@ def at() -> AppTest:
     at = opened("train")
     finish(at)
     return at
+
+
+def validated(at: AppTest) -> CrossValidation | None:
+    return found_for(work(at).trainer.cross_validation, work(at).task, work(at).trainer.settings)
 
 
 def finish(at: AppTest) -> AppTest:
@@ -55,11 +63,12 @@ def test_the_page_waits_for_one_click(at: AppTest) -> None:
     assert "Press **Train**" in texts(at)
     assert "Useful above C_min" in texts(at)
     assert "of memory" in texts(at)
-    assert not work(at).trainer.runs
+    assert not work(at).trainer.book.runs
 
 
 def test_no_C_is_promised_where_none_is_enough(at: AppTest) -> None:
-    work(at).trainer.smallest_C = float("inf")
+    trainer = work(at).trainer
+    trainer.smallest_C = Finding(SmallestC(float("inf")), work(at).task, trainer.settings)
     at.run()
     fine(at)
     assert "No C is useful: the kernels tell no classes apart" in texts(at)
@@ -68,7 +77,7 @@ def test_no_C_is_promised_where_none_is_enough(at: AppTest) -> None:
 
 def test_one_click_ends_certified_and_prunes_a_branch(at: AppTest) -> None:
     fine(press(at, "Train"))
-    (run,) = work(at).trainer.runs
+    (run,) = work(at).trainer.book.runs
     assert run.solution.status == "optimal"
     assert run.solution.pruned
     assert "Certified optimal to" in at.success[0].value
@@ -77,11 +86,23 @@ def test_one_click_ends_certified_and_prunes_a_branch(at: AppTest) -> None:
     assert "Press **Train**" not in texts(at)
 
 
+def test_a_run_that_was_not_scored_says_so_and_can_be_scored(at: AppTest) -> None:
+    press(at, "Train")
+    trainer = work(at).trainer
+    (scored,) = trainer.book.runs
+    trainer.book.runs = [without_scores(scored)]
+    fine(at.run())
+    assert plain("not scored: stopped") in at.info[0].value and "test rows right" not in texts(at)
+    fine(press(at, "Score these weights"))
+    assert "test rows right" in texts(at)
+    np.testing.assert_allclose(trainer.book.runs[0].test_scores.decision, scored.test_scores.decision, atol=1e-9)
+
+
 def test_a_limit_of_time_that_leaves_none_says_that_nothing_was_tried(at: AppTest) -> None:
     trainer = work(at).trainer
     trainer.settings = replace(trainer.settings, max_time=1e-9, tol=1e-6)
     press(at, "Train")
-    assert trainer.runs[-1].solution.status == "time_limit"
+    assert trainer.book.runs[-1].solution.status == "time_limit"
     assert "no weight was tried, and every answer is the same" in at.warning[0].value
 
 
@@ -110,7 +131,7 @@ def test_a_training_that_ends_while_the_page_is_drawn_is_shown(at: AppTest, monk
 def test_the_numbers_are_the_library_s(at: AppTest) -> None:
     labelled(at.select_slider, "C: how much an error costs").set_value(3.2).run()
     press(at, "Train")
-    (run,) = work(at).trainer.runs
+    (run,) = work(at).trainer.book.runs
     dataset, drawn = load_sample("breast_cancer"), work(at).drawing.spn
     rows = split_rows(dataset, 0.25, 0)
     features = dataset.frame[list(dataset.features)]
@@ -135,18 +156,18 @@ def test_choosing_C_and_taking_it(at: AppTest) -> None:
     bring(at, load_sample("wine"), SPN(Sum(Product(Kernel("rbf")), Product(Kernel("linear")))))
     finish(at)
     fine(press(at, "Choose C"))
-    found = work(at).trainer.cross_validation
+    found = validated(at)
     assert found is not None
     fine(tab(at, "Choice of C"))
     assert f"5 folds. Best: C = {found.best_C:.3g}" in texts(at)
     labelled(at.button, f"Take the best C, {found.best_C:.3g}").click().run()
     assert found.best_C == work(at).trainer.settings.C
     press(at, "Train")
-    assert work(at).trainer.runs[-1].cross_validation is found
+    assert work(at).trainer.book.runs[-1].cross_validation is found
     labelled(at.button, "β against C").click().run()
     finish(at)
     fine(tab(at, "β against C"))
-    assert work(at).trainer.runs[-1].path is work(at).trainer.path
+    assert work(at).trainer.book.runs[-1].path is work(at).trainer.path.value  # type: ignore[union-attr]
 
 
 def test_another_drawing_forgets_the_choice(at: AppTest) -> None:
@@ -182,7 +203,7 @@ def test_all_settings(at: AppTest) -> None:
     assert (settings.C, settings.lam, settings.solver, settings.tol) == (2.5, 0.5, "paper", 1e-2)
     assert (settings.max_iter, settings.max_time, settings.class_weight) == (7, 300.0, "balanced")
     press(at, "Train")
-    assert len(work(at).trainer.runs[-1].solution.history) <= 7
+    assert len(work(at).trainer.book.runs[-1].solution.history) <= 7
 
 
 def test_exponents_for_all_by_layer_and_sparse(at: AppTest) -> None:
@@ -281,7 +302,7 @@ def test_a_stopped_search_says_how_far_it_came(at: AppTest) -> None:
     activity.job.stop()
     assert activity.job.join(60)
     fine(tab(finish(at), "Choice of C"))
-    found = trainer.cross_validation
+    found = validated(at)
     assert found is not None and np.isnan(found.scores).any()
     assert f"Stopped after {np.isfinite(found.scores).sum()} of 60" in texts(at)
     assert "nan" not in texts(at)
@@ -293,7 +314,7 @@ def test_few_groups_make_few_folds(at: AppTest) -> None:
     bring(at, dataset, SPN(Product(Kernel("rbf", features=list(dataset.features)))))
     finish(at)
     fine(press(at, "Choose C"))
-    found = work(at).trainer.cross_validation
+    found = validated(at)
     assert found is not None and found.scores.shape[1] == 3, "three groups are left to train on"
 
 
@@ -303,12 +324,12 @@ def test_a_search_belongs_to_its_own_data(at: AppTest) -> None:
         rows = wine.take(np.random.default_rng(k).permutation(len(wine.frame))[:120])
         finish(bring(at, replace(rows, name="data.csv"), spn))
         press(at, "Train" if k == 0 else "Choose C")
-    assert work(at).trainer.runs[0].cross_validation is None
+    assert work(at).trainer.book.runs[0].cross_validation is None
 
 
 def test_kernels_in_memory_do_not_count_against_a_training(at: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     press(at, "Train")
-    held = work(at).trainer.prepared(work(at).task).nbytes
+    held = work(at).trainer.kernels.prepared(work(at).task).nbytes
     monkeypatch.setattr("spnmkl.ui.pages.train.available_memory", lambda: 6_000_000)
     monkeypatch.setattr("spnmkl.ui.pages.train.kept_bytes", lambda: 20_000_000)
     assert held > 6_000_000
@@ -331,14 +352,14 @@ def test_stopping(at: AppTest, kind: Kind) -> None:
 def test_the_same_drawing_elsewhere_is_not_computed_again(at: AppTest) -> None:
     press(at, "Train")
     trainer = work(at).trainer
-    before = trainer.prepared(work(at).task)
+    before = trainer.kernels.prepared(work(at).task)
     described = work(at).drawing.spn.to_dict()
     described["nodes"][0]["x"] += 50
     work(at).drawing.push(SPN.from_dict(described))
     finish(at.run())
-    assert trainer.prepared(work(at).task) is before
+    assert trainer.kernels.prepared(work(at).task) is before
     press(at, "Train")
-    assert trainer.runs[-1].spn == work(at).drawing.spn, "the run is shown as it was drawn"
+    assert trainer.book.runs[-1].spn == work(at).drawing.spn, "the run is shown as it was drawn"
 
 
 def test_a_model_no_better_than_guessing_is_said_to_be(at: AppTest) -> None:
@@ -377,7 +398,7 @@ def test_what_is_being_done_is_said_once(at: AppTest, monkeypatch: pytest.Monkey
 
 def test_one_pruned_weight_is_spoken_of_as_one(at: AppTest) -> None:
     fine(press(at, "Train"))
-    run = work(at).trainer.runs[0]
+    run = work(at).trainer.book.runs[0]
     (first, when), *_ = run.solution.pruned.items()
     one = replace(run, solution=replace(run.solution, pruned={first: when}))
     assert "What it leads to adds nothing" in pruning(one)

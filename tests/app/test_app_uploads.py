@@ -7,8 +7,8 @@ from app_pages import fine, labelled, opened, texts, work
 from streamlit.testing.v1 import AppTest
 
 from spnmkl.data import Joining
-from spnmkl.ui.state import brought
-from spnmkl.ui.state.brought import Brought, KeptFile
+from spnmkl.ui.state import uploaded_files
+from spnmkl.ui.state.uploaded_files import KeptFile, UploadedFiles
 
 TABLE = b"a;b;label\n1,5;2;x\n2,5;3;y\n3,5;4;x\n4,5;5;y\n"
 WORDS = ["1,5", "2,5", "3,5", "4,5"]
@@ -111,7 +111,7 @@ def test_files_can_be_forgotten(at: AppTest) -> None:
 
 
 def test_large_files_are_not_kept_and_it_is_said(at: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(brought, "MOST_KEPT_BYTES", 10)
+    monkeypatch.setattr(uploaded_files, "MOST_KEPT_BYTES", 10)
     upload(at, ("t.csv", TABLE))
     assert "are not kept with this visit" in texts(at)
     come_back(at)
@@ -124,8 +124,8 @@ def kept_file(name: str, size: int) -> KeptFile:
 
 def test_all_visits_together_keep_so_much_and_the_oldest_files_go(at: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     upload(at, ("t.csv", TABLE))
-    monkeypatch.setattr(brought, "ALL_KEPT_BYTES", 100)
-    second, third = Brought(), Brought()
+    monkeypatch.setattr(uploaded_files, "ALL_KEPT_BYTES", 100)
+    second, third = UploadedFiles(), UploadedFiles()
     second.keep([kept_file("b", 60)])
     third.keep([kept_file("c", 40)])
     assert not work(at).files.kept and second.kept and third.kept
@@ -135,15 +135,15 @@ def test_all_visits_together_keep_so_much_and_the_oldest_files_go(at: AppTest, m
 
 
 def test_files_that_are_too_large_are_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(brought, "MOST_KEPT_BYTES", 10)
+    monkeypatch.setattr(uploaded_files, "MOST_KEPT_BYTES", 10)
     monkeypatch.setattr(KeptFile, "getvalue", lambda self: pytest.fail("copied"))
-    files = Brought()
+    files = UploadedFiles()
     files.keep([kept_file("a", 6), kept_file("b", 5)])
     assert len(files.ids) == 2 and not files.kept
 
 
 def test_other_files_are_not_joined_as_the_first_were() -> None:
-    files = Brought()
+    files = UploadedFiles()
     files.keep([kept_file("a", 1), kept_file("b", 1)])
     files.joining = Joining("id", "sample", 1)
     files.keep([kept_file("a", 1), kept_file("c", 1)])

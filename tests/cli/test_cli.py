@@ -21,6 +21,7 @@ from spnmkl.cli import commands as cli
 from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.model_file import load_model, save_model
 from spnmkl.structure.templates import TEMPLATES
+from spnmkl.training import train as train_module
 from spnmkl.training.predict import stored_preparation
 from spnmkl.training.train import learn_weights
 
@@ -207,6 +208,17 @@ def test_ctrl_c_stops_the_training_and_saves_the_best(run: Run, monkeypatch: pyt
     assert signal.getsignal(signal.SIGINT) is before
 
 
+def test_what_takes_long_is_not_scored_after_ctrl_c(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(train_module, "MOMENT", -1.0)
+    monkeypatch.setattr(cli.Progress, "__call__", lambda *_: signal.raise_signal(signal.SIGINT) or True)
+    code, out, _ = run(*FIT, "--tol", "1e-9", "--test-share", "0.3", "--max-memory", "0")
+    assert code == 5 and load_model("m.spnmkl").status_ == "interrupted"
+    assert out.splitlines()[1:3] == [
+        "42 training rows not scored: stopped; spnmkl predict answers them with the weights that are saved",
+        "18 test rows not scored: stopped",
+    ]
+
+
 def test_ctrl_c_before_there_is_anything_to_keep_ends_at_once(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*given: Any, **settings: Any) -> Any:
         signal.raise_signal(signal.SIGINT)
@@ -356,6 +368,35 @@ def test_validate_looks_at_kernels_too(run: Run) -> None:
     assert "needs gamma to be a number above 0" in out and "errors left: 1" in out
 
 
+def test_validate_takes_tables_and_refuses_what_fit_refuses(run: Run) -> None:
+    Path("s.json").write_text(two_kernels().to_json())
+    valid = "valid: SPN(1 sum, 2 products, 2 kernels), 2 paths, 1 layer, fits data.csv\n"
+    assert run("validate", "s.json", "--data", "data.csv", "--label", "y") == (0, valid, "")
+    assert run("validate", "s.json", "--data", "data.csv") == (0, valid, "")
+    assert run("validate", "s.json", "--data", "none.csv")[0] == 2
+    spn = SPN(Sum(Product(Kernel("rbf", features=["size"])), Product(Kernel("hamming", features=["colour"]))))
+    cases = [
+        (two_kernels(), ("--label", "shape__a")),
+        (two_kernels(), ("--label", "y", "--ignore", "shape__a")),
+        (spn, ("--label", "y")),
+        (SPN(Product(Kernel("rbf"))), ("--label", "y")),
+        (SPN(Product(Kernel("hamming", features=["colour"]))), ("--label", "y", "--text", "drop")),
+        (SPN(Product(Kernel("precomputed"))), ("--label", "y")),
+    ]
+    for structure, options in cases:
+        Path("s.json").write_text(structure.to_json())
+        code, out, err = run("validate", "s.json", "--data", "data.csv", *options)
+        found = [line.removeprefix("error: ") for line in out.splitlines() if line.startswith("error: ")]
+        assert code == 1 and found, (out, err)
+        refused = run("fit", "data.csv", "--structure", "s.json", "--out", "m.spnmkl", *options)
+        assert refused[0] == 2 and refused[2].endswith(f"spnmkl: {found[0]}\n")
+    samples().assign(shape__a=[None] + [1.0, 2.0, 3.0] * 19 + [0.0] * 2).to_csv("data.csv", index=False)
+    Path("s.json").write_text(two_kernels().to_json())
+    code, out, _ = run("validate", "s.json", "--data", "data.csv", "--label", "y")
+    assert code == 1 and "fill them with --missing" in out
+    assert run("validate", "s.json", "--data", "data.csv", "--label", "y", "--missing", "mean")[0] == 0
+
+
 def test_templates(run: Run) -> None:
     code, out, _ = run("template", "--list")
     assert code == 0 and [line.split()[0] for line in out.splitlines()] == list(TEMPLATES)
@@ -368,6 +409,18 @@ def test_templates(run: Run) -> None:
         "",
     )
     assert run("validate", "s.json")[0] == 0
+
+
+def test_a_template_does_not_take_the_label_for_a_column(run: Run) -> None:
+    samples().drop(columns=["y", "colour"]).to_csv("rows.csv", index=False)
+    code, out, err = run("template", "flat", "--columns", "rows.csv")
+    assert (code, err) == (
+        0,
+        "spnmkl: No label was named; kernels see 4 columns: 'shape__a', 'shape__b', 'size__c', 'size__d'.\n",
+    )
+    assert len(SPN.from_json(out).kernels) == 2
+    code, out, err = run("template", "flat", "--columns", "data.csv", "--no-label")
+    assert code == 0 and err.endswith("'size__d', 'colour', 'y'.\n") and "y" in out
 
 
 # Files before, arguments, sentence on stderr.
@@ -407,6 +460,10 @@ REFUSED = [
     ({}, (*FIT, "--out", "."), "'.' is a folder; name a file."),
     ({}, (*FIT, "--out", "./data.csv"), "'data.csv' is an input and would be overwritten; choose another name."),
     ({}, ("template",), f"Name a template, one of {', '.join(TEMPLATES)}; or pass --list."),
+    ({}, ("template", "flat", "--columns", "data.csv"), "Column 'y' looks like the label, which kernels must not see; "
+     "pass --label y, or --no-label if it is none."),
+    ({}, ("template", "flat", "--columns", "data.csv", "--label", "y", "--no-label"), "argument --no-label: not "
+     "allowed with argument --label; see spnmkl template --help."),
     ({}, ("template", "flat"), "Template 'flat' needs columns to fill it with; name a table that has them."),
 ]  # fmt: skip
 

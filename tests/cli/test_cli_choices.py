@@ -70,6 +70,15 @@ def test_columns_of_text(run: Run, text: str) -> None:
     assert code == 0 and "3 values were filled in 3 rows" in err
 
 
+def test_equal_rows_with_different_labels_are_told(run: Run) -> None:
+    frame = samples().drop(columns="b").dropna()
+    pd.concat([frame, frame.iloc[:3].assign(y=["no", "yes", "no"]), frame.iloc[:3]]).to_csv("data.csv", index=False)
+    code, _, err = run(*FIT)
+    differ = int((frame["y"].iloc[:3] != ["no", "yes", "no"]).sum())
+    assert code == 0 and 0 < differ < 3
+    assert err.startswith(f"spnmkl: {3 * differ} rows in {differ} group") and err.count("\n") == 1
+
+
 def test_rows_that_cannot_be_predicted_are_left_empty(run: Run) -> None:
     run(*FIT, "--missing", "drop-rows")
     code, _, err = run("predict", "m.spnmkl", "data.csv", "--out", "p.csv")
@@ -92,5 +101,12 @@ def test_C_that_cannot_be_chosen(run: Run) -> None:
         "",
         UNLABELLED + "spnmkl: No value of C was done within 1e-09 s; allow more with --max-time.\n",
     )
-    code, _, err = run(*FIT, "--missing", "mean", "--C", "cv", "--max-memory", 0)
-    assert code == 2 and "C cannot be chosen by cross-validation: it needs kernel matrices in memory" in err
+
+
+def test_C_by_cross_validation_in_tiles(run: Run) -> None:
+    chosen = []
+    for room in (1, 0):
+        code, out, _ = run(*FIT, "--missing", "mean", "--C", "cv", "--max-memory", room)
+        assert code == 0
+        chosen.append(out.splitlines()[0])
+    assert chosen[0] == chosen[1] and "by cross-validation" in chosen[0]

@@ -124,6 +124,30 @@ def test_names_of_standard_output_are_written_to(folder: Path) -> None:
     assert SPN.from_dict(structure).kernels
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="there is no such name")
+def test_standard_output_that_is_a_file_is_written_to_where_it_stands(run: Run, folder: Path) -> None:
+    run("template", "figure1", "--out", "expected.json")
+    structure = Path("expected.json").read_text()
+    Path("link").symlink_to("/dev/stdout")
+    for name in ("/dev/stdout", "/dev/fd/1", "link"):
+        with open("out.txt", "w+") as file:
+            file.write("before\n")
+            file.flush()
+            command = [sys.executable, "-m", "spnmkl", "template", "figure1", "--out", name]
+            done = subprocess.run(command, stdout=file, stderr=subprocess.PIPE, text=True, check=False)
+            os.lseek(file.fileno(), 0, os.SEEK_END)
+            file.write("after\n")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert Path("out.txt").read_text() == f"before\n{structure}\nafter\n"
+    program = "from spnmkl import writing\n"
+    program += (
+        "print('first')\nwith writing.replaced('/dev/stdout') as part: part.write_text('second\\n')\nprint('third')"
+    )
+    with open("out.txt", "w") as file:
+        subprocess.run([sys.executable, "-c", program], stdout=file, check=True)
+    assert Path("out.txt").read_text() == "first\nsecond\nthird\n"
+
+
 def test_a_reader_that_leaves_is_no_success(folder: Path) -> None:
     code, _, said = piped("fit", "data.csv", *FIT, "--out", "-", reader="true")
     assert (code, said.splitlines()[-1]) == (

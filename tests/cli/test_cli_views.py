@@ -1,5 +1,6 @@
 """The command line over several tables, and with rows held out."""
 
+import io
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from spnmkl import SPN
 from spnmkl.cli import commands as cli
 from spnmkl.data import Choices, Dataset, SplitSettings
+from spnmkl.model_file import load_model
 from spnmkl.training.prepared import prepare
 from spnmkl.training.settings import Settings
 from spnmkl.training.train import train
@@ -49,8 +51,29 @@ def test_files_are_views_joined_by_their_ids(run: Run) -> None:
     found = pd.read_csv("p.csv").set_index("code")
     assert code == 0 and list(found.columns) == ["prediction", "score"]
     run("predict", "m.spnmkl", "whole.csv", "--scores", "--out", "q.csv")
-    one = pd.read_csv("q.csv").set_index(samples()["code"])
-    pd.testing.assert_frame_equal(found.sort_index(), one.loc[sorted(found.index)], check_names=False)
+    one = pd.read_csv("q.csv").set_index("code")
+    assert one.index.tolist() == samples()["code"].tolist()
+    pd.testing.assert_frame_equal(found.sort_index(), one.loc[sorted(found.index)])
+
+
+def test_predictions_of_one_table_carry_the_ids_of_its_rows(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    fit = ("fit", "whole.csv", "--label", "y", "--out", "m.spnmkl", "--ignore", "patient", "--quiet")
+    assert run(*fit, "--id", "code")[0] == 0 and "code" not in load_model("m.spnmkl").feature_names_in_
+    new = samples(5).rename(columns={"patient": "sample"})
+    new.to_csv("new.csv", index=False)
+    table = pd.read_csv(io.StringIO(run("predict", "m.spnmkl", "new.csv")[1]))
+    assert list(table) == ["code", "sample", "prediction"]  # as in training first, then what looks like one
+    assert table["code"].tolist() == new["code"].tolist()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(new.to_csv(index=False).encode())))
+    pd.testing.assert_frame_equal(pd.read_csv(io.StringIO(run("predict", "m.spnmkl", "-")[1])), table)
+    new.drop(columns=["code", "sample"]).assign(key=range(5)).to_csv("new.csv", index=False)
+    assert run("predict", "m.spnmkl", "new.csv")[1].startswith("prediction\n")
+    assert run("predict", "m.spnmkl", "new.csv", "--id", "key")[1].startswith("key,prediction\n0,")
+    assert run("predict", "m.spnmkl", "new.csv", "--id", "keys") == (
+        2,
+        "",
+        "spnmkl: There is no column 'keys'; the closest name is 'key'.\n",
+    )
 
 
 def test_a_named_id_and_rows_in_order(run: Run) -> None:
@@ -80,5 +103,11 @@ def test_rows_held_out_give_what_the_app_gives(run: Run, group: str | None) -> N
 
 
 def test_a_share_that_is_none_is_refused(run: Run) -> None:
-    code, _, err = run("fit", "whole.csv", "--label", "y", "--out", "m.spnmkl", "--test-share", 2)
-    assert code == 2 and "between 0 and 1" in err and not Path("m.spnmkl").exists()
+    """At once: the table, which does not exist, is not asked for."""
+    for share, meant in (("30", "; did you mean 0.3"), ("1", ""), ("-0.1", ""), ("some", "")):
+        assert run("fit", "none.csv", "--label", "y", "--out", "m.spnmkl", "--test-share", share) == (
+            2,
+            "",
+            f"spnmkl: argument --test-share: expected a share of the rows between 0 and 1, found {share!r}{meant}; "
+            "see spnmkl fit --help.\n",
+        )

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spnmkl.data import Dataset, class_balance, guess_label, split_rows, summarize
+from spnmkl.data import Dataset, class_balance, guess_label, split_rows, summarize, summarize_views
 from spnmkl.errors import DataError
 
 
@@ -105,6 +105,19 @@ def test_refused_with_a_sentence(attempt: object, sentence: str) -> None:
     with pytest.raises(DataError) as refused:
         attempt()  # type: ignore[operator]
     assert str(refused.value) == sentence
+
+
+def test_views_count_the_columns_that_are_used() -> None:
+    frame = pd.DataFrame(0, index=range(3), columns=list("abcdy"))
+    views = {"one": ("a", "b", "y"), "two": ("c",), "none": ("d",)}
+    assert summarize_views(Dataset("t", frame, "y", ("b", "d"), views)).to_dict("list") == {
+        "view": ["one", "two", "none"],
+        "columns": [1, 1, 0],
+        "ignored": [2, 0, 1],
+        "such as": ["a", "c", ""],
+    }
+    all_used = Dataset("t", frame, None, (), {"one": tuple("abcd")})
+    assert summarize_views(all_used).to_dict("list") == {"view": ["one"], "columns": [4], "such as": ["a, b, c, d"]}
 
 
 def test_summary() -> None:

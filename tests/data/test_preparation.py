@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spnmkl.data import Choices, Dataset, Preparation, problems
+from spnmkl.data import Choices, Dataset, Preparation, contradictions, problems
 from spnmkl.errors import DataError
 from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.model_file import load_model, save_model
@@ -385,3 +385,43 @@ def test_problems_of_text_and_labels() -> None:
         "Text column 'lab' holds numbers but for 1 row, such as '<5'; correct these values, or count them as missing.",
     ]
     assert problems(Dataset("d", TRAIN.assign(y=list("uvuv")), "y"), rows=[0, 1])[0] == STANDARD.replace("4", "3")
+
+
+SAID = "{} in {} are equal in all columns but differ in their label; no method can get all of them right."
+
+
+def test_equal_rows_with_different_labels_are_told() -> None:
+    frame = pd.DataFrame(
+        {
+            "a": [1.0, 1.0, 1.0, -0.0, 0.0, 2.0, 2.0, None, None, 9.0],
+            "word": ["u", "u", "u", "v", "v", "w", "x", "y", "y", "z"],
+            "id": list("abcdefghij"),
+            "label": ["p", "q", "p", "p", "q", "p", "q", "q", "p", None],
+        }
+    )
+    data = Dataset("d", frame, "label", ignored=("id",))
+    told = {
+        Choices(missing="mean"): [SAID.format("7 rows", "3 groups")],
+        Choices(missing="drop rows"): [SAID.format("5 rows", "2 groups")],
+        Choices(missing="drop columns"): [SAID.format("7 rows", "3 groups")],
+        Choices(missing="mean", categorical="drop"): [SAID.format("9 rows", "4 groups")],
+    }
+    for choices, notes in told.items():
+        assert contradictions(data, choices) == notes == problems(data, choices)[-1:]
+    without = (
+        data.with_ignored([]),
+        data.with_label(None),
+        data.with_label("word"),
+        data.with_ignored(["a", "word", "id"]),
+    )
+    matrices = Dataset("d", frame, "label", ("id",), matrices={"K": np.eye(10)})
+    for other in (*without, matrices):
+        assert contradictions(other, Choices(missing="mean")) == []
+
+
+def test_equal_rows_are_found_in_a_large_table() -> None:
+    X = np.random.default_rng(0).normal(size=(20_000, 100))
+    X[1::2] = X[::2]
+    frame = pd.DataFrame(X).rename(columns=str).assign(y=np.arange(20_000) % 4 // 3)
+    (said,) = contradictions(Dataset("d", frame, "y"), Choices())
+    assert said == SAID.format("10,000 rows", "5,000 groups")

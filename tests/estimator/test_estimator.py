@@ -128,9 +128,9 @@ def test_where_free_memory_is_unknown_matrices_are_held(monkeypatch):
     assert kernel_bytes(None) == np.inf and kernel_bytes(0.5) == 5e8
 
 
-@pytest.mark.parametrize("limit", [-1, "8 GB", np.nan])
+@pytest.mark.parametrize("limit", [-1, "8 GB", np.nan, True])
 def test_memory_must_be_a_number_of_gigabytes(limit):
-    with pytest.raises(ValueError, match="'max_memory' parameter of SPNMKLClassifier must be a float in the range"):
+    with pytest.raises(ValueError, match="max_memory must be a number of gigabytes of at least 0, or None"):
         SPNMKLClassifier(max_memory=limit).fit(X, y)
 
 
@@ -379,20 +379,51 @@ BAD_INPUT = {
     ),
     "negative C": (
         lambda: fit(C=-1.0),
-        ValueError,
-        "The 'C' parameter of SPNMKLClassifier must be a float in the range (0.0, inf). Got -1.0 instead.",
+        ParameterError,
+        "C must be a finite number above 0, but it is -1.0 (float); choose for example 1.0.",
     ),
-    "infinite C": (lambda: fit(C=np.inf), ValueError, "must be a float in the range (0.0, inf). Got inf instead."),
+    "infinite C": (lambda: fit(C=np.inf), ParameterError, "C must be a finite number above 0, but it is inf (float)"),
+    "True as a number of threads": (
+        lambda: fit(n_threads=True),
+        ParameterError,
+        "n_threads must be a whole number of at least 1, or None, but it is True (bool).",
+    ),
+    "no threads": (lambda: fit(n_threads=0), ParameterError, "n_threads must be a whole number of at least 1, or None"),
+    "True as max_iter": (lambda: fit(max_iter=True), ParameterError, "max_iter must be a whole number of at least 1"),
+    "a number as probability": (
+        lambda: fit(probability=1),
+        ParameterError,
+        "probability must be True or False, but it is 1 (int).",
+    ),
+    "True as a seed": (
+        lambda: fit(random_state=True),
+        ParameterError,
+        "random_state must be a whole number from 0 to 2³² − 1, a numpy RandomState or None, but it is True (bool).",
+    ),
+    "a negative seed": (lambda: fit(random_state=-1), ParameterError, "random_state must be a whole number from 0"),
+    "a callback that cannot be called": (lambda: fit(callback=3), ParameterError, "callback must be a function that"),
+    "a question that cannot be asked": (
+        lambda: fit(stop=True),
+        ParameterError,
+        "stop must be a function without arguments, or None, but it is True (bool).",
+    ),
+    "settings before data": (lambda: fit(samples=holed(np.nan), n_threads="2"), ParameterError, "n_threads must be"),
     "p of a stranger": (
         lambda: fit(p={"nobody": 1.0}),
         ParameterError,
         "p names 'nobody', which is not a product of the structure; remove it.",
     ),
-    "unknown solver": (lambda: fit(solver="magic"), ValueError, "The 'solver' parameter of SPNMKLClassifier must be"),
+    "unknown solver": (lambda: fit(solver="magic"), ParameterError, "solver must be one of ['auto', "),
     "structure of another type": (
         lambda: fit(structure=3),
-        ValueError,
-        "The 'structure' parameter of SPNMKLClassifier must be an instance of",
+        StructureError,
+        "structure must be an SPN, a mapping or JSON text, or None, but it is 3 (int); see SPN.",
+    ),
+    "the name of a template": (
+        lambda: fit(structure="grouped"),
+        StructureError,
+        "structure is 'grouped', the name of a template, but templates are functions of your kernels or columns; pass "
+        "what templates.grouped(...) returns.",
     ),
     "structure that is no JSON": (lambda: fit(structure="rbf"), StructureError, "The text is not JSON"),
     "empty structure": (

@@ -311,7 +311,7 @@ DAMAGED = {
     "negative weight": (put(-1.0, "beta", "left"), "beta holds a weight that is not a finite number"),
     "no structure": (put({}, "structure"), "The format must be 'spnmkl/structure'"),
     "another structure": (put(templates.figure1().to_dict(), "structure"), "is missing"),
-    "setting out of range": (put(-1.0, "settings", "C"), "The 'C' parameter of SPNMKLClassifier must be"),
+    "setting out of range": (put(-1.0, "settings", "C"), "C must be a finite number above 0, but it is -1.0"),
     "unknown setting": (put(1, "settings", "magic"), "unexpected keyword argument 'magic'"),
     "classes out of order": (put([1, 0], "classes", "values"), "the classes are not two or more different labels"),
     "classes of another type": (put("datetime64[ns]", "classes", "dtype"), "labels cannot be of type 'datetime64[ns]'"),

@@ -272,3 +272,12 @@ def test_an_open_group_has_the_bounds_of_what_it_holds() -> None:
         for v in group.members:
             look = table.nodes[v]
             assert abs(look.x - group.x) <= group.width / 2 and abs(look.y - group.y) <= group.height / 2
+
+
+def test_a_drawing_from_the_top_down_keeps_its_direction() -> None:
+    spn = t.flat(["a", "b"])
+    for v, spot in {"s1": (0, 0), "p1": (-90, 90), "p2": (90, 90), "k1": (-90, 180), "k2": (90, 180)}.items():
+        spn = spn.replace(v, x=float(spot[0]), y=float(spot[1]))
+    table = scene(spn)
+    starts = {edge.points[0] for (v, _), edge in table.edges.items() if v == "s1"}
+    assert starts == {(0.0, table.nodes["s1"].height / 2)}

@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_runs import small_dataset, small_structure, trained
+from small_runs import small_dataset, small_structure, trained, without_scores
 
 from spnmkl import SPN, Kernel, Product, Sum
 from spnmkl.data import Choices, Dataset, SplitSettings, load_sample
@@ -132,7 +132,8 @@ def test_tables_keep_their_types_gaps_and_roles(name: str) -> None:
     dataset = load_sample(name)
     project = load_project(save_project(small_structure(), dataset, Choices(), SPLIT, Settings()))
     assert project.dataset is not None
-    pd.testing.assert_frame_equal(project.dataset.frame, dataset.frame)
+    # None and nan are the same gap.
+    pd.testing.assert_frame_equal(project.dataset.frame.fillna(np.nan), dataset.frame.fillna(np.nan))
     roles = ("label", "group", "ignored", "features", "numeric", "categorical", "feature_views")
     assert all(getattr(project.dataset, role) == getattr(dataset, role) for role in roles)
 
@@ -392,3 +393,13 @@ def test_data_use_describes_any_dataset() -> None:
         use = DataUse.of(load_sample(name))
         assert len(use.columns) == load_sample(name).frame.shape[1]
         assert use.applied(load_sample(name)).features == load_sample(name).features
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_run_that_was_not_scored_stays_so(classes: int) -> None:
+    run = without_scores(trained(classes).run)
+    data = save_project(small_structure(), small_dataset(), CHOICES, SPLIT, SETTINGS, (run,))
+    (found,) = load_project(data, "p.zip").runs
+    assert not found.test_scores.scored and not found.train_scores.scored
+    assert np.array_equal(found.test_scores.y, run.test_scores.y)
+    same_solution(found.solution, run.solution)

@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pandas as pd
 import pytest
-from small_runs import small_dataset, small_structure, trained
+from small_runs import small_dataset, small_structure, trained, without_scores
 from tolerances import ROUNDING
 
 from spnmkl import SPN, Kernel, Product, Sum
@@ -217,3 +217,12 @@ def test_a_report_says_what_the_proof_does_not_tell() -> None:
     page = Page(html_report(always, found.prepared, found.dataset)).text.replace("\u00a0", " ")
     assert "than guessing: always answering" in page
     assert f"Columns used{len(found.run.used.names)}" in page
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_report_of_a_run_that_was_not_scored_says_so(classes: int) -> None:
+    found = trained(classes)
+    page = Page(html_report(without_scores(found.run), found.prepared, found.dataset))
+    words = " ".join(page.text.split())
+    assert f"{found.run.n_test} test rows not scored: stopped." in words and "nan" not in words
+    assert len(page.images) < len(report(classes).images)

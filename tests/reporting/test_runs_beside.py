@@ -7,11 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import binomtest
-from small_runs import small_dataset, small_structure, trained
+from small_runs import small_dataset, small_structure, trained, without_scores
 
 from spnmkl import SPN, Kernel, Product, Sum
 from spnmkl.charts.comparison import intervals_chart
 from spnmkl.data import Choices, Dataset, SplitSettings
+from spnmkl.reporting.explain import wrong_samples
 from spnmkl.reporting.runs_beside import (
     agreement,
     only_here,
@@ -158,6 +159,15 @@ def test_two_runs_on_the_same_rows() -> None:
     words = agreement(a, b)
     assert f"both are right on {counts.loc[True, True]} and both wrong on {counts.loc[False, False]}" in words
     assert f"only First is right on {counts.loc[True, False]}, only Other on {counts.loc[False, True]}" in words
+
+
+def test_a_run_that_was_not_scored_is_not_compared() -> None:
+    a, b = replace(trained().run, name="First"), without_scores(other())
+    assert agreement(a, b) == "The answers cannot be compared: Other is not scored, since its training was stopped."
+    assert runs_table([a, b])[["training", "test"]].isna().to_numpy().tolist() == [[False, False], [True, True]]
+    table = scores_table([a, b])
+    assert table["95 % interval"].tolist()[1] == "not scored" and np.isnan(table["AUC"][1])
+    assert not len(wrong_samples(b))
 
 
 def _changed(dataset: Dataset) -> dict[str, Dataset]:

@@ -13,7 +13,7 @@ from spnmkl import Record, Solution, solve
 from spnmkl.errors import ParameterError
 from spnmkl.solution import METHODS
 from spnmkl.solvers import SOLVERS
-from spnmkl.solvers.drive import DEFAULT_ITERATIONS
+from spnmkl.solvers.entry import DEFAULT_ITERATIONS
 from spnmkl.solvers.svm import solve_svm
 
 TOL = 1e-3

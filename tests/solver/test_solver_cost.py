@@ -13,7 +13,7 @@ from sklearn.svm import SVC
 from spnmkl import Kernel, solve, templates
 from spnmkl.circuit.source import MatrixSource
 from spnmkl.kernels import fit_kernels
-from spnmkl.solvers import start, workspace
+from spnmkl.solvers import evaluator, start
 
 N, C = 700, 10.0
 WIDTHS = [Kernel("rbf", gamma=float(g)) for g in np.logspace(-3, 0, 6)]
@@ -56,7 +56,7 @@ def test_operations(name: str, tol: float, seed: int, monkeypatch: pytest.Monkey
     spn = STRUCTURES[name]
     matrices, _ = fit_kernels(spn, (X - X.mean(axis=0)) / X.std(axis=0))
     steps = []
-    for module in (start, workspace):
+    for module in (start, evaluator):
         solver = module.solve_svm
 
         def counted(K, *args, solver=solver, **settings):  # type: ignore[no-untyped-def]

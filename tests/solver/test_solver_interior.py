@@ -13,14 +13,16 @@ from spnmkl import SPN, solve
 from spnmkl.certificate import balanced, dual, dual_value, primal, quadratic_flows
 from spnmkl.errors import Stopped
 from spnmkl.problem import Problem, build_problem
-from spnmkl.solvers import factor, shifted, strategy, workspace
+from spnmkl.solvers import budget, factor, shifted, strategy
+from spnmkl.solvers.barrier import Barrier
 from spnmkl.solvers.bound import improved_witness
+from spnmkl.solvers.budget import Struggling
 from spnmkl.solvers.centring import around, centred, cold, snapped
 from spnmkl.solvers.factor import at_once, factorised
 from spnmkl.solvers.interior import _Path, interior
+from spnmkl.solvers.path_end import Ending
 from spnmkl.solvers.shifted import Low, ShiftedKernel
 from spnmkl.solvers.svm import solve_svm
-from spnmkl.solvers.workspace import Struggling
 
 
 def of_rank(rank: int, n: int = 60, seed: int = 0) -> Array:
@@ -271,7 +273,7 @@ def test_a_simplification_that_fails_loses_nothing(monkeypatch: pytest.MonkeyPat
     def fails(*_: object) -> None:
         raise FloatingPointError
 
-    monkeypatch.setattr(_Path, "pruned", fails)
+    monkeypatch.setattr(Ending, "pruned", fails)
     solution = solve(spn, kernels, y, C=0.3, solver="interior")
     assert solution.status == "optimal"
     assert all(weight > 0 for weight in solution.beta.values())
@@ -279,16 +281,16 @@ def test_a_simplification_that_fails_loses_nothing(monkeypatch: pytest.MonkeyPat
 
 def test_a_step_whose_centre_is_not_found_is_made_shorter(monkeypatch: pytest.MonkeyPatch) -> None:
     case, failures = case_of(FIGURE_1, C=3.0), iter([True, False, True, True])
-    exact, on_the_way = _Path.centred, list[object]()
+    exact, on_the_way = Barrier.centred, list[object]()
     model = _Path.model
     monkeypatch.setattr(_Path, "model", lambda *given: on_the_way.append(given) or model(*given))
 
-    def sometimes(self: _Path, *given: Any) -> Any:
+    def sometimes(self: Barrier, *given: Any) -> Any:
         if on_the_way and next(failures, False):
             raise FloatingPointError
         return exact(self, *given)
 
-    monkeypatch.setattr(_Path, "centred", sometimes)
+    monkeypatch.setattr(Barrier, "centred", sometimes)
     assert solve(*case.posed, C=3.0, solver="interior").status == "optimal"
     assert next(failures, None) is None
 
@@ -341,8 +343,8 @@ def test_more_steps_are_granted_where_the_rank_is_high(
     case = case_of(flat(3), n=150)
     squared = [(X[:, None, k : k + 2] - X[None, :, k : k + 2]) ** 2 for k in (0, 2, 4)]
     kernels = {leaf: np.exp(-width * d.sum(axis=-1)) for leaf, d in zip(case.spn.kernels, squared, strict=True)}
-    monkeypatch.setattr(workspace, "_CHEAP_STEPS", 100)
-    monkeypatch.setattr(workspace, "_STEPS_PER_ROW", 0)
+    monkeypatch.setattr(budget, "_CHEAP_STEPS", 100)
+    monkeypatch.setattr(budget, "_STEPS_PER_ROW", 0)
     solution = solve(case.spn, kernels, y, C=10.0)
     assert solution.status == "optimal"
     assert solution.history[-1].method == method

@@ -14,7 +14,7 @@ from spnmkl import SPN, solve
 from spnmkl.inspection import refit
 from spnmkl.problem import build_problem
 from spnmkl.solvers.descent import descend, shortened
-from spnmkl.solvers.sturdy import SturdyWorkspace
+from spnmkl.solvers.sturdy import SturdyEvaluator
 from spnmkl.solvers.svm import solve_svm
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
@@ -140,7 +140,7 @@ def test_only_what_can_vanish_together_is_set_to_zero() -> None:
 def test_svms_at_which_smo_crawls_are_solved() -> None:
     # One-column rbf kernels at a large C: their sum has low rank.
     problem = posed(10).problem
-    work = SturdyWorkspace(problem)
+    work = SturdyEvaluator(problem)
     gap = 1e-4 * float(problem.C.sum())
     point = work.evaluate(np.full(len(problem.p), 1000.0), gap)
     crawling = solve_svm(work.K, problem.Y[0], problem.C, np.zeros(problem.n), gap, 100_000)

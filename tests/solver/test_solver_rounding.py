@@ -12,10 +12,11 @@ from oracles import Array
 from tolerances import ROUNDING
 
 from spnmkl import C_min, KernelError, SPNMKLError, solve
-from spnmkl.certificate import Dual, dual, dual_value, lower_bound, rounding_of_flows
+from spnmkl.certificate import Dual, dual, dual_value
 from spnmkl.circuit.compensated import compensated_forms
 from spnmkl.circuit.source import MatrixSource
 from spnmkl.problem import build_problem
+from spnmkl.rounding import lower_bound, rounding_of_flows
 
 
 def of_few_values(n: int, seed: int) -> tuple[Array, Array]:

@@ -16,8 +16,9 @@ from spnmkl.training.bring import guessed_dataset
 from spnmkl.training.predict import Predictor
 from spnmkl.training.settings import Settings
 from spnmkl.training.train import Run
-from spnmkl.ui.state import activity
-from spnmkl.ui.state.activity import Task, Trainer
+from spnmkl.ui.state import kernel_shelf
+from spnmkl.ui.state.activity import Trainer
+from spnmkl.ui.state.task import Task
 
 SPLIT = SplitSettings(0.3, 5)
 COLUMNS = ["a__1", "a__2", "b__1", "b__2"]
@@ -135,16 +136,16 @@ def by_app(case: Case, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[D
     tables = [read_file(name, (folder / name).read_bytes()) for name in case.files]
     dataset = guessed_dataset("data", join_files(tables, Joining()))
     assert (dataset.label, dataset.group) == ("y", case.group)
-    prepare = activity.prepare
-    monkeypatch.setattr(activity, "prepare", lambda *given: prepare(*given, max_memory=case.max_memory))
+    prepare = kernel_shelf.prepare
+    monkeypatch.setattr(kernel_shelf, "prepare", lambda *given: prepare(*given, max_memory=case.max_memory))
     trainer = Trainer()
     task = Task(case.spn, dataset, case.choices, SPLIT)
     assert trainer.start("train", task, case.settings, lambda: True).job.join(120)
     trainer.collect()
-    assert trainer.error is None and trainer.run is not None
-    predictor = Predictor.of_run(trainer.run)
+    assert trainer.failure is None and trainer.book.run is not None
+    predictor = Predictor.of_run(trainer.book.run)
     assert predictor is not None
-    return dataset, trainer.run, predictor.predict(predictor.match(dataset.frame)).table
+    return dataset, trainer.book.run, predictor.predict(predictor.match(dataset.frame)).table
 
 
 def by_library(case: Case, dataset: Dataset, run: Run) -> tuple[SPNMKLClassifier, np.ndarray, np.ndarray]:

@@ -7,9 +7,10 @@ import pandas as pd
 import pytest
 from cases import exploding
 
-from spnmkl import SPN, Kernel, ParameterError, Product, SPNMKLClassifier, Sum, solve
-from spnmkl.data import Choices, Dataset
+from spnmkl import SPN, DataError, Kernel, ParameterError, Product, SPNMKLClassifier, Sum, solve
+from spnmkl.data import Choices, Dataset, SplitSettings
 from spnmkl.training.checks import all_issues, errors
+from spnmkl.training.prepared import prepare
 from spnmkl.training.settings import Settings
 
 FRAME = pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0], "colour": ["red", "blue", "red", "blue"], "y": [0, 1, 0, 1]})
@@ -27,6 +28,28 @@ def codes(spn: SPN, *data: Any) -> list[str]:
 def test_columns_are_checked_where_there_are_data() -> None:
     spn = flat(Kernel("rbf", features=["b"]), Kernel("linear", features=["a"]))
     assert codes(spn) == [] and codes(spn, DATA) == ["unknown_column"]
+
+
+ROLES = {
+    "y": "is the label, the answer itself; take it from the kernel's columns, or choose another label",
+    "who": "is the group, which only says what rows belong together; take it from the kernel's columns, or use no "
+    "group",
+    "id": "only tells rows apart and is left out; take it from the kernel's columns, or keep the column in the data",
+    "colour": "is left out of the data; take it from the kernel's columns, or keep the column in the data",
+}
+
+
+@pytest.mark.parametrize("column", ROLES)
+def test_a_column_that_is_none_to_learn_from_is_called_what_it_is(column: str) -> None:
+    frame = FRAME.assign(id=["u", "v", "w", "x"], who=[1, 1, 2, 2])
+    data = Dataset("made", frame, "y", ignored=("colour", "id"), group="who")
+    spn = flat(Kernel("linear", features=["a"]), Kernel("rbf", features=["a", column], label="both"))
+    (issue,) = all_issues(spn, data)
+    assert issue.nodes == (spn.kernels[1],)
+    assert issue.message == f"Kernel 'rbf' of leaf 'both' asks for column '{column}', which {ROLES[column]}."
+    with pytest.raises(DataError) as refused:
+        prepare(spn, data, Choices(), SplitSettings(0.0))
+    assert str(refused.value) == issue.message
 
 
 def test_text_is_no_number_unless_it_becomes_some() -> None:

@@ -300,7 +300,7 @@ def test_the_command_line_tells_of_them_too(
     new.to_csv(tmp_path / "new.csv", index=False)
     assert main(["predict", str(tmp_path / "m.spnmkl"), str(tmp_path / "new.csv")]) == 0
     out, err = capsys.readouterr()
-    assert out.startswith("prediction\n")
+    assert out.startswith("number_id,prediction\n")
     assert "spnmkl: 5 values were filled in 5 rows." in err
     assert "spnmkl: 'site': 'Oslo' is unknown" in err
     new.drop(columns="y").to_csv(tmp_path / "new.csv", index=False)

@@ -15,7 +15,7 @@ from sklearn.metrics import (
 from tolerances import ROUNDING
 
 from spnmkl.errors import DataError
-from spnmkl.training.scores import Scores, score
+from spnmkl.training.scores import Scores, score, share_right, unscored
 
 BINARY = np.array(["benign", "malignant"])
 THREE = np.array([2, 5, 9])
@@ -148,3 +148,16 @@ def test_what_cannot_be_scored(y: list[str], decision: Array, message: str) -> N
     with pytest.raises(DataError) as refused:
         score(y, decision, BINARY)
     assert str(refused.value) == message
+
+
+@pytest.mark.parametrize("classes", [BINARY, THREE])
+def test_what_was_not_scored_gives_no_number(classes: np.ndarray) -> None:
+    whole = scored(classes)
+    found = unscored(whole.y, classes)
+    assert whole.scored and not found.scored and found.n == whole.n
+    assert np.isnan([found.accuracy, *found.interval]).all() and share_right(found.accuracy) == "not scored"
+    assert not found.right.any() and found.majority == whole.majority and not found.confusion.to_numpy().any()
+    assert found.per_class.drop(columns="rows").isna().all(axis=None)
+    assert found.per_class["rows"].tolist() == whole.per_class["rows"].tolist()
+    assert np.isnan(found.auc if isinstance(found.auc, float) else [*found.auc.values()]).all() and not len(found.roc())
+    assert found.sentence() == "200 test rows not scored: stopped"

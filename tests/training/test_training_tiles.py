@@ -2,6 +2,7 @@
 
 import threading
 import time
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,20 +10,23 @@ import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 from tolerances import DECISION, WEIGHTS
 
-from spnmkl import SPN, DataError, Kernel, KernelError, Product, Sum
+from spnmkl import SPN, Kernel, KernelError, Product, Sum
 from spnmkl.circuit.source import MatrixSource, is_computed
 from spnmkl.data import Choices, Dataset, SplitSettings
 from spnmkl.reporting.explain import sample_paths, weights_table
 from spnmkl.reporting.kernel_views import kernel_image, projection
 from spnmkl.reporting.what_if import what_if
+from spnmkl.selection import cross_validation
+from spnmkl.training import train as train_module
 from spnmkl.training.choose import choose_C, trace_C
 from spnmkl.training.prepared import Prepared, prepare
 from spnmkl.training.settings import Settings
 from spnmkl.training.train import Run, closed, train
-from spnmkl.ui.state import activity
 from spnmkl.ui.state import jobs as job_module
-from spnmkl.ui.state.activity import Task, Trainer
+from spnmkl.ui.state import kernel_shelf
+from spnmkl.ui.state.activity import Trainer
 from spnmkl.ui.state.jobs import Job, Stopped
+from spnmkl.ui.state.task import Task
 
 SPLIT = SplitSettings(0.3, 1)
 SETTINGS = Settings(C=3.0, tol=1e-6)
@@ -91,23 +95,43 @@ def test_it_is_explained_the_same() -> None:
         np.testing.assert_allclose(one.decision, other.decision, atol=1e-3)
 
 
-def test_C_is_traced_in_tiles_and_not_chosen_there() -> None:
+def test_C_is_traced_in_tiles() -> None:
     in_memory, in_tiles = both(structure(), dataset())
     expected, found = (trace_C(known, Settings(tol=1e-4), C=[0.5, 5.0]) for known in (in_memory, in_tiles))
     for v, weights in found.beta.items():
         np.testing.assert_allclose(weights, expected.beta[v], rtol=1e-2, atol=1e-6)
-    with pytest.raises(DataError) as refused:
-        choose_C(in_tiles, Settings())
-    assert str(refused.value) == (
-        "C cannot be chosen by cross-validation: it needs kernel matrices in memory, and those over 168 rows would "
-        "take 677 kB, more than they may; use fewer rows or kernels, or set C by hand."
-    )
     with pytest.raises(KernelError, match="over 168 rows are too large for the memory"):
         _ = in_tiles.kernels
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_C_is_chosen_in_tiles(name: str) -> None:
+    spn, classes = CASES[name]
+    in_memory, in_tiles = both(spn, dataset(classes=classes))
+    settings = Settings(tol=1e-5)
+    expected, found = (choose_C(known, settings, folds=3, C=[0.1, 1.0, 10.0]) for known in (in_memory, in_tiles))
+    np.testing.assert_allclose(found.scores, expected.scores, atol=1.01 / 50)  # a row at the border may fall either way
+    for v, weights in found.beta.items():
+        np.testing.assert_allclose(weights, expected.beta[v], rtol=1e-2, atol=1e-2 * np.nanmax(weights))
+    by_itself = choose_C(in_tiles, Settings(), folds=2)
+    assert by_itself.best_C > 0 and np.isfinite(by_itself.scores).all()
+
+
+def test_a_stop_is_heard_while_a_fold_is_scored_in_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    in_tiles, asked, told = prepare(structure(), dataset(), Choices(), SPLIT, max_memory=0), [], []
+    answers = cross_validation.predicted
+
+    def scored(*given: Any) -> Any:
+        asked.append(True)
+        return answers(*given)
+
+    monkeypatch.setattr(cross_validation, "predicted", scored)
+    found = choose_C(in_tiles, Settings(), folds=2, C=[1.0], callback=told.append, stop=lambda: bool(asked))
+    assert len(asked) == 1 and not told and np.isnan(found.scores).all()
+
+
 def trainer_in_tiles(monkeypatch: pytest.MonkeyPatch) -> Trainer:
-    monkeypatch.setattr(activity, "prepare", lambda *given: prepare(*given, max_memory=0))
+    monkeypatch.setattr(kernel_shelf, "prepare", lambda *given: prepare(*given, max_memory=0))
     return Trainer()
 
 
@@ -144,7 +168,43 @@ def test_a_second_stop_does_without_the_scores(monkeypatch: pytest.MonkeyPatch) 
     job = trainer.start("train", task, SETTINGS, lambda: True).job
     assert job.join(60)
     assert (job.state, job.result, job.error) == ("stopped", None, None)
-    assert said[-1] == "scoring row 1 of 168"
+    assert said[-1] == "scoring row 1 of 72"
+
+
+@pytest.mark.parametrize("name", ["two classes", "a given matrix beside"])
+def test_what_a_stop_left_unscored_is_scored_on_request(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setattr(train_module, "MOMENT", -1.0)
+    trainer, task = trainer_in_tiles(monkeypatch), Task(CASES[name][0], dataset(), Choices(), SPLIT)
+    say = Job.say
+
+    def stop(job: Job[Run], words: str) -> None:
+        say(job, words)
+        if words.startswith("iteration 2"):
+            job.stop()
+
+    monkeypatch.setattr(Job, "say", stop)
+    assert trainer.start("train", task, SETTINGS, lambda: True).job.join(60)
+    trainer.collect()
+    (run,) = trainer.book.runs
+    assert run.solution.status == "interrupted" and not run.test_scores.scored and not run.train_scores.scored
+    trainer.book.rename(run.name, "Mine")
+    job = trainer.score(trainer.book.runs[0], lambda: True).job
+    assert job.join(60) and job.error is None
+    trainer.collect()
+    (found,) = trainer.book.runs
+    assert found.name == "Mine" and found.solution is run.solution
+    prepared = trainer.kernels.prepared(task)
+    expected = run.solution.decision_function(prepared.test_source), run.solution.decision_function(prepared.source)
+    for scores, decision in zip((found.test_scores, found.train_scores), expected, strict=True):
+        assert scores.scored
+        np.testing.assert_allclose(scores.decision, decision, atol=DECISION)
+
+
+def test_what_takes_a_moment_is_scored_after_a_stop() -> None:
+    prepared = prepare(structure(), dataset(), Choices(), SPLIT, max_memory=0)
+    told: list[object] = []
+    run = train(prepared, SETTINGS, told.append, stop=lambda: len(told) > 1)
+    assert run.solution.status == "interrupted" and run.test_scores.scored and run.train_scores.scored
 
 
 def test_a_double_click_on_stop_keeps_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:

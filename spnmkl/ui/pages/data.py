@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from spnmkl.charts import class_balance_chart
@@ -20,16 +19,17 @@ from spnmkl.data import (
     problems,
     split_rows,
     summarize,
+    summarize_views,
 )
 from spnmkl.errors import DataError, SPNMKLError
 from spnmkl.training.bring import guessed_dataset
 from spnmkl.ui.parts.project import missing_data
 from spnmkl.ui.parts.session import boundary, fragment, heading, rerun, workspace
-from spnmkl.ui.parts.uploads import FORMATS, forget_others, joined, read_files
+from spnmkl.ui.parts.uploads import FORMATS, forget_others, join_tables, read_files
 from spnmkl.ui.parts.words import plain
-from spnmkl.ui.state.brought import MOST_KEPT_BYTES, Brought, File
 from spnmkl.ui.state.keeping import kept_with_dataset
-from spnmkl.ui.state.store import Workspace
+from spnmkl.ui.state.uploaded_files import MOST_KEPT_BYTES, File, UploadedFiles
+from spnmkl.ui.state.workspace import Workspace
 from spnmkl.wording import counted, name_some
 
 MOST_SHOWN_COLUMNS = 50
@@ -120,7 +120,7 @@ def given_files(work: Workspace) -> Sequence[File]:
 
     def cleared() -> None:
         if not st.session_state[FILES]:
-            work.files = Brought()
+            work.files = UploadedFiles()
 
     files = st.file_uploader(
         "Tables or kernel matrices", type=FORMATS, accept_multiple_files=True, key=FILES, on_change=cleared
@@ -143,13 +143,14 @@ def uploaded(work: Workspace, files: Sequence[File]) -> None:
     tables = read_files(files, work.files.readings)
     if tables is None:
         return
-    found, joining = joined(tables, work.files)
+    found, joining = join_tables(tables, work.files)
     read = tuple(file.file_id for file in files), (tuple(table.options for table in tables), joining)
-    if read != work.files.taken:
-        work.files.taken = read
+    if read != work.files.read_last:
+        work.files.read_last = read
         take(work, files, found, read)
         rerun()
-    if not ((work.uploaded and work.source == read) or found.frame.equals(work.dataset.frame)):
+    same = work.uploaded and work.arrival is not None and work.arrival.read == read
+    if not (same or found.frame.equals(work.dataset.frame)):
         ending.button("Use these data", type="primary", on_click=take, args=(work, files, found, read))
     if len(files) > 1:
         st.download_button(
@@ -275,16 +276,7 @@ def choose_views(work: Workspace) -> None:
             rerun()
         st.warning(f"No two names begin alike before {plain(mark)}; try another separator, such as \\_ or a point.")
     if dataset.views:
-        st.dataframe(
-            pd.DataFrame(
-                {
-                    "view": list(dataset.views),
-                    "columns": [len(columns) for columns in dataset.views.values()],
-                    "such as": [", ".join(columns[:4]) for columns in dataset.views.values()],
-                }
-            ),
-            hide_index=True,
-        )
+        st.dataframe(summarize_views(dataset), hide_index=True)
     else:
         st.caption("No views yet: kernels see all columns, or the ones you choose.")
     with st.expander("Make a view by hand"):

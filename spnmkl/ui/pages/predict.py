@@ -17,7 +17,7 @@ from spnmkl.training.train import Run
 from spnmkl.ui.parts.session import boundary, fragment, heading, rerun, workspace
 from spnmkl.ui.parts.uploads import BY_ID, BY_ORDER, FORMATS, FOUND, JOINED, forget_others, read_files
 from spnmkl.ui.parts.words import plain, slug
-from spnmkl.ui.state.store import Workspace
+from spnmkl.ui.state.workspace import Workspace
 from spnmkl.wording import counted, listed, name_some
 
 MOST_SHOWN = 1_000
@@ -45,7 +45,7 @@ def predict_page() -> None:
 
 def choose_model(work: Workspace) -> Predictor | None:
     """The run that the pages show, another one, or a model from a file."""
-    predicting, runs = work.predicting, work.trainer.runs
+    predicting, runs = work.predicting, work.trainer.book.runs
     st.markdown("**Model**")
     chosen = pick(work) if runs or predicting.loaded else None
     if chosen is None:
@@ -75,8 +75,8 @@ def choose_model(work: Workspace) -> Predictor | None:
 
 def pick(work: Workspace) -> Run | Predictor | None:
     trainer, predicting = work.trainer, work.predicting
-    options: list[Run | Predictor] = [*reversed(trainer.runs), *([predicting.loaded] if predicting.loaded else [])]
-    shown = trainer.run
+    options: list[Run | Predictor] = [*reversed(trainer.book.runs), *([predicting.loaded] if predicting.loaded else [])]
+    shown = trainer.book.run
     if predicting.loaded and (predicting.from_file or shown is None):
         at = len(options) - 1
     else:
@@ -86,7 +86,7 @@ def pick(work: Workspace) -> Run | Predictor | None:
         option = options[st.session_state[CHOICE]]
         predicting.from_file = isinstance(option, Predictor)
         if isinstance(option, Run):
-            trainer.chosen = option.name
+            trainer.book.chosen = option.name
 
     st.session_state[CHOICE] = at
     st.selectbox(
@@ -188,8 +188,8 @@ def new_rows(tables: list[Table]) -> Table:
 def offers(work: Workspace, predictor: Predictor) -> None:
     """The columns that are needed, a table to fill, and rows at hand to try it with."""
     names = list(predictor.needed.names)
-    run = None if work.predicting.from_file else work.trainer.run
-    task = work.trainer.tasks.get(run.name) if run else None
+    run = None if work.predicting.from_file else work.trainer.book.run
+    task = work.trainer.book.tasks.get(run.name) if run else None
     columns, empty, *test = st.columns(3 if task else 2)
     with columns.popover("Columns needed", width="stretch"):
         text = set(predictor.needed.text)

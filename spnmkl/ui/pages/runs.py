@@ -12,11 +12,12 @@ from spnmkl.reporting.runs_beside import runs_table
 from spnmkl.training.train import Run
 from spnmkl.ui.parts.project import missing_data, project_dialog
 from spnmkl.ui.parts.returning import offer_return
-from spnmkl.ui.parts.runs_beside import side_by_side
+from spnmkl.ui.parts.runs_beside import runs_beside
 from spnmkl.ui.parts.session import boundary, fragment, heading, open_dialog, opened_dialog, rerun, workspace
 from spnmkl.ui.parts.words import plain, slug
-from spnmkl.ui.state.activity import MOST_LETTERS, Trainer
-from spnmkl.ui.state.store import Workspace
+from spnmkl.ui.state.activity import Trainer
+from spnmkl.ui.state.run_book import MOST_LETTERS
+from spnmkl.ui.state.workspace import Workspace
 from spnmkl.wording import quoted
 
 TABLE = "runs_table"
@@ -48,20 +49,20 @@ def all_runs() -> None:
     missing_data(work)
     if trainer.training:
         wait()
-    run = trainer.run
+    run = trainer.book.run
     if run is None:
         nothing_yet(trainer)
         return
     ticked = table_of_runs(trainer, run)
     if len(ticked) >= 2:
         st.caption("Side by side. Tick a single run to show it on all pages, rename it, take it along or remove it.")
-        side_by_side(ticked)
+        runs_beside(ticked)
         return
     if ticked:
-        trainer.chosen = trainer.chosen if ticked[0] is run else ticked[0].name
+        trainer.book.chosen = trainer.book.chosen if ticked[0] is run else ticked[0].name
         one_run(work, ticked[0])
         offer_return(work, ticked[0])
-    if len(trainer.runs) >= 2:
+    if len(trainer.book.runs) >= 2:
         st.info("Tick two runs or more to see them side by side, or one to show it on all pages.")
     else:
         st.info("Train again with another drawing or other settings, and the two can be compared here.")
@@ -87,7 +88,7 @@ def nothing_yet(trainer: Trainer) -> None:
 
 def table_of_runs(trainer: Trainer, shown: Run) -> list[Run]:
     """All runs, newest first; returns those that are ticked, at first the one that the pages show."""
-    runs = trainer.runs[::-1]
+    runs = trainer.book.runs[::-1]
     names = [run.name for run in runs]
     table = runs_table(runs)
     table[["training", "test"]] *= 100
@@ -149,24 +150,24 @@ def one_run(work: Workspace, run: Run) -> None:
     # A key of its own for each run: with the run, its open popover is gone, and is not armed for the next one.
     with remove.popover("Remove", width="stretch", key=f"remove_{run.name}"):
         st.markdown(f"**{plain(run.name)}** will be forgotten.")
-        st.button("Remove it", type="primary", key="remove_run", on_click=trainer.remove, args=(run.name,))
+        st.button("Remove it", type="primary", key="remove_run", on_click=trainer.book.remove, args=(run.name,))
 
 
 def rename_run(trainer: Trainer, run: Run) -> None:
     with st.form("rename", border=False), boundary():
         new = st.text_input("New name", run.name, max_chars=MOST_LETTERS)
         if st.form_submit_button("Rename it", type="primary") and new != run.name:
-            trainer.rename(run.name, new)
+            trainer.book.rename(run.name, new)
             rerun()
 
 
 def offer_report(work: Workspace, run: Run) -> None:
-    trainer, task = work.trainer, work.trainer.tasks.get(run.name)
+    trainer, task = work.trainer, work.trainer.book.tasks.get(run.name)
 
     def written() -> str:
         if task is None:
             raise DataError(f"The data of {run.name!r} are not loaded.")
-        return html_report(run, trainer.prepared(task), task.dataset)
+        return html_report(run, trainer.kernels.prepared(task), task.dataset)
 
     st.download_button(
         "Report (HTML)",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,17 +20,19 @@ from spnmkl.structure import SPN
 from spnmkl.training.choose import FOLDS
 from spnmkl.training.room import Size, memory_text, refusal, size_of
 from spnmkl.training.scores import share_right
-from spnmkl.training.settings import Settings
 from spnmkl.training.train import Run
 from spnmkl.ui.parts.canvas import show_trained
-from spnmkl.ui.parts.following import keep_up, progress_bar, refreshing, stop_button, words_of
+from spnmkl.ui.parts.following import keep_up, offer_scores, progress_bar, refreshing, stop_button, words_of
 from spnmkl.ui.parts.ready import ready
 from spnmkl.ui.parts.returning import offer_return
 from spnmkl.ui.parts.session import boundary, heading, presence, tabs, workspace
-from spnmkl.ui.parts.settings import choose_C, fitting, more_settings, take_C
+from spnmkl.ui.parts.settings import fitting, more_settings, slider_of_C, take_C
 from spnmkl.ui.parts.words import plain
-from spnmkl.ui.state.activity import Activity, Kind, free_kernels, kept_bytes
-from spnmkl.ui.state.store import Workspace
+from spnmkl.ui.state.activity import Activity, Kind, Trainer
+from spnmkl.ui.state.kernel_shelf import free_kernels, kept_bytes
+from spnmkl.ui.state.task import found_for
+from spnmkl.ui.state.works import SmallestC
+from spnmkl.ui.state.workspace import Workspace
 from spnmkl.wording import counted
 
 QUICK_BYTES = 500_000_000  # kernels up to this size are computed as soon as the page is opened
@@ -43,10 +44,11 @@ CHOOSE_HELP = (
 TRACE_HELP = "The regularisation path: every weight over a dozen values of C."
 DOING: dict[Kind, str] = {
     "train": "Training",
+    "score": "Scoring",
     "choose": "Cross-validation",
     "trace": "Tracing the weights over C",
     "look": "Preparing",
-    "compare": "Comparing with baselines",
+    "compare": "CompareChoices with baselines",
     "lesson": "The guided experiment",
 }
 
@@ -55,7 +57,7 @@ def train_page() -> None:
     work = workspace()
     heading("Train — learn the weights", "pages/inspect.py", "Next: what was learned")
     work.trainer.collect()
-    offer_return(work, work.trainer.run, here=True)
+    offer_return(work, work.trainer.book.run, here=True)
     parts = ready(work)
     if parts is None:
         if working := work.trainer.working:
@@ -79,7 +81,8 @@ def controls(work: Workspace, parts: Split) -> None:
     free = available_memory()
     room = None if free is None else free + kept_bytes()
     refused = refusal(held.in_tiles, room)
-    crossed = refusal(size_of(work.drawing.spn, rows, len(dataset.classes), FOLDS), room)
+    folds = size_of(work.drawing.spn, rows, len(dataset.classes), FOLDS)
+    crossed = refusal(folds.in_tiles if computed(held, room) else folds, room)
     if working := trainer.working:
         stop_button(working.job, width="stretch")
     else:
@@ -88,22 +91,27 @@ def controls(work: Workspace, parts: Split) -> None:
         st.error(plain(refused))
     else:
         st.caption(memory_words(held, room))
-    if looked_ahead(work):
-        choose_C(trainer, trainer.smallest_C, "Any C is useful: there is a C_min only where every p is 1.")
+    if looked := looked_ahead(work):
+        slider_of_C(trainer, looked.C, "Any C is useful: there is a C_min only where every p is 1.")
     elif held.memory < QUICK_BYTES:
-        choose_C(trainer, None, "Looking for C_min …")
+        slider_of_C(trainer, None, "Looking for C_min …")
     else:
-        choose_C(trainer, None, "C_min is not looked for at this size. Below it every weight is zero.")
+        slider_of_C(trainer, None, "C_min is not looked for at this size. Below it every weight is zero.")
     with st.expander("All settings", icon=":material/tune:", key="all_settings"):
         more_settings(trainer, work.drawing.spn, dataset.classes)
     search(work, refused, crossed)
     if refused is None and held.memory < QUICK_BYTES and trainer.activity is None and not error(work):
-        look_ahead(work)
+        begin_looking_ahead(work)
+
+
+def computed(held: Size, room: int | None) -> bool:
+    """Whether kernels are computed whenever they are needed, since their matrices do not fit."""
+    return room is not None and held.kernels > kernel_share(room)
 
 
 def memory_words(held: Size, room: int | None) -> str:
     """What a training holds in memory, and what that means where it is much."""
-    if room is not None and held.kernels > kernel_share(room):
+    if computed(held, room):
         return (
             f"Kernel matrices would take {memory_text(held.kernels)}, so that kernels are computed whenever they are "
             f"needed: the same result, later, in about {memory_text(held.in_tiles.memory)} of memory."
@@ -113,9 +121,9 @@ def memory_words(held: Size, room: int | None) -> str:
 
 def error(work: Workspace) -> str | None:
     """What went wrong last, if it was with what would be trained now."""
-    trainer = work.trainer
-    ours = trainer.error_in not in ("compare", "lesson")
-    return trainer.error if ours and trainer.error_of is not None and trainer.error_of.same(work.task) else None
+    failure = work.trainer.failure
+    ours = failure is not None and failure.kind not in ("compare", "lesson") and failure.task.same(work.task)
+    return failure.message if ours and failure is not None else None
 
 
 def search(work: Workspace, refused: str | None, crossed: str | None) -> None:
@@ -128,8 +136,8 @@ def search(work: Workspace, refused: str | None, crossed: str | None) -> None:
         begin_button(work, "choose", "Choose C", busy or crossed is not None, help=CHOOSE_HELP + why)
     with trace:
         begin_button(work, "trace", "β against C", busy or refused is not None, help=TRACE_HELP)
-    found = trainer.cross_validation
-    if found is not None and trainer.search_fits(work.task, trainer.settings) and found.best_C != trainer.settings.C:
+    found = found_for(trainer.cross_validation, work.task, trainer.settings)
+    if found is not None and found.best_C != trainer.settings.C:
         st.button(
             f"Take the best C, {found.best_C:.3g}",
             icon=":material/check:",
@@ -145,26 +153,23 @@ def begin_button(work: Workspace, kind: Kind, title: str, disabled: bool, **look
 
 def begin(work: Workspace, kind: Kind, here: Any) -> None:
     free = available_memory()
-    if free is not None and not work.trainer.holds(work.task) and free < kept_bytes():
+    if free is not None and not work.trainer.kernels.holds(work.task) and free < kept_bytes():
         free_kernels()
     work.trainer.start(kind, work.task, work.trainer.settings, here)
     if kind in OPENS:
         st.session_state["watched"] = OPENS[kind]
 
 
-def look_ahead(work: Workspace) -> None:
+def begin_looking_ahead(work: Workspace) -> None:
     """Compute kernels and C_min before they are asked for, once per task and settings."""
     if not looked_ahead(work):
         work.trainer.start("look", work.task, work.trainer.settings, presence())
         st.rerun()
 
 
-def looked_ahead(work: Workspace) -> bool:
-    """Whether C_min is known, or known not to exist, for what would be trained now at some C."""
-    trainer, known = work.trainer, work.trainer.smallest_C_of
-    return (
-        known is not None and known[0].same(work.task) and replace(known[1], C=trainer.settings.C) == trainer.settings
-    )
+def looked_ahead(work: Workspace) -> SmallestC | None:
+    """C_min of what would be trained now at some C, where it has been looked for."""
+    return found_for(work.trainer.smallest_C, work.task, work.trainer.settings)
 
 
 def watch(refresh: float | None) -> None:
@@ -181,7 +186,7 @@ def watch(refresh: float | None) -> None:
         shown = working if trainer.training else None
         run = None if shown else current_run(work)
         if run is not None and working is None:
-            outcome(run, trainer.settings)
+            outcome(run, trainer)
         elif working is None:
             st.info("Press **Train**: the weights of the drawing are learned together with the classifier.")
         show_parts(work, shown, run)
@@ -189,8 +194,8 @@ def watch(refresh: float | None) -> None:
 
 def current_run(work: Workspace) -> Run | None:
     """The run that the pages show, if it is of this drawing and these data."""
-    run = work.trainer.run
-    task = work.trainer.tasks.get(run.name) if run else None
+    run = work.trainer.book.run
+    task = work.trainer.book.tasks.get(run.name) if run else None
     return run if task is not None and task.same(work.task) else None
 
 
@@ -204,10 +209,21 @@ def progress(activity: Activity) -> None:
     progress_bar(job, said)
 
 
-def outcome(run: Run, settings: Settings) -> None:
+def outcome(run: Run, trainer: Trainer) -> None:
     """The end, in words."""
     show = st.success if run.solution.status == "optimal" and any(run.solution.beta.values()) else st.warning
     show(f"**{plain(run.name)}.** {plain(ending(run.solution))}")
+    if offer_scores(trainer, run):
+        st.markdown(effort(run))
+    else:
+        accuracies(run)
+    for doubt in doubts(run):
+        st.warning(plain(doubt))
+    changed = "" if run.settings == trainer.settings else " **The settings have changed since: press Train.**"
+    st.caption(f"{plain(pruning(run))} C = {run.settings.C:.3g}. Method: {methods(run.solution)}.{changed}")
+
+
+def accuracies(run: Run) -> None:
     test, train = run.test_scores, run.train_scores
     low, high = test.interval
     majority, share = test.majority
@@ -217,10 +233,6 @@ def outcome(run: Run, settings: Settings) -> None:
         f"{share_right(share)}) · **{share_right(train.accuracy)}** of "
         f"{run.n_train:,} training rows · {effort(run)}"
     )
-    for doubt in doubts(run):
-        st.warning(plain(doubt))
-    changed = "" if run.settings == settings else " **The settings have changed since: press Train.**"
-    st.caption(f"{plain(pruning(run))} C = {run.settings.C:.3g}. Method: {methods(run.solution)}.{changed}")
 
 
 def show_parts(work: Workspace, activity: Activity | None, run: Run | None) -> None:
@@ -281,7 +293,7 @@ def heaviest_alone(weights: int) -> None:
 
 def choice_of_C(work: Workspace) -> None:
     trainer = work.trainer
-    found = trainer.cross_validation if trainer.search_fits(work.task, trainer.settings) else None
+    found = found_for(trainer.cross_validation, work.task, trainer.settings)
     if found is None:
         st.caption("*Choose C* tries a dozen values on held-out folds and shows here how accurate each is.")
         return
@@ -301,14 +313,11 @@ def choice_of_C(work: Workspace) -> None:
 
 def weights_over_C(work: Workspace) -> None:
     trainer = work.trainer
-    found = trainer.path if trainer.search_fits(work.task, trainer.settings) else None
+    found = found_for(trainer.path, work.task, trainer.settings)
     if found is None:
         st.caption("*β against C* solves for a dozen values of C and shows here how every weight comes and goes.")
         return
-    st.altair_chart(
-        path_chart(
-            found, names(work.drawing.spn), trainer.settings.C, trainer.smallest_C if looked_ahead(work) else None
-        ),
-        width="stretch",
-    )
+    looked = looked_ahead(work)
+    smallest = looked.C if looked else None
+    st.altair_chart(path_chart(found, names(work.drawing.spn), trainer.settings.C, smallest), width="stretch")
     heaviest_alone(len(found.beta))

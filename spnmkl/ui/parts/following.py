@@ -7,6 +7,9 @@ from typing import Any
 
 import streamlit as st
 
+from spnmkl.training.scores import Scores
+from spnmkl.training.train import Run
+from spnmkl.ui.parts.session import presence
 from spnmkl.ui.parts.words import plain
 from spnmkl.ui.state.activity import Kind, Trainer
 from spnmkl.ui.state.jobs import Job
@@ -59,3 +62,41 @@ def progress_bar(job: Job[Any], said: str) -> None:
 def progress_words(job: Job[Any], said: str) -> str:
     """As Markdown: names of runs and kernels are in it."""
     return plain(said) + (" · stopping" if job.stopping else "")
+
+
+def offer_scores(trainer: Trainer, run: Run) -> bool:
+    """Where a run lacks scores because its training was stopped: so much, and a button; whether that is so."""
+    lacking = [scores.sentence(part) for part, scores in scores_of(run).items() if not scores.scored]
+    if not lacking:
+        return False
+    st.info(f"{plain('; '.join(lacking))}. The weights and what is proved of them are kept.")
+    if trainer.doing("score"):
+        wait_for_scores(trainer)
+        return True
+    known = run.name in trainer.book.tasks
+    st.button(
+        "Score these weights",
+        icon=":material/fact_check:",
+        disabled=not known or trainer.working is not None,
+        on_click=begin_scoring,
+        args=(trainer, run, presence()),
+        help=None if known else "Load the data of this run first.",
+    )
+    return True
+
+
+@st.fragment(run_every=REFRESHES[0])
+def wait_for_scores(trainer: Trainer) -> None:
+    activity = trainer.doing("score")
+    if activity is None:
+        st.rerun()
+    st.caption(f"Scoring: {words_of(activity.job)}")
+    stop_button(activity.job, key="stop_score")
+
+
+def begin_scoring(trainer: Trainer, run: Run, here: Callable[[], bool]) -> None:
+    trainer.score(run, here)
+
+
+def scores_of(run: Run) -> dict[str, Scores]:
+    return {"test": run.test_scores, "training": run.train_scores}

@@ -15,11 +15,12 @@ from spnmkl.structure.text import one_line
 from spnmkl.training.train import Run
 from spnmkl.ui.parts.session import boundary, close_dialog, dialog, tabs
 from spnmkl.ui.parts.words import plain, slug
-from spnmkl.ui.state.activity import MOST_LETTERS, Trainer
-from spnmkl.ui.state.brought import Brought
+from spnmkl.ui.state.activity import Trainer
 from spnmkl.ui.state.drawing import check_size, placed
 from spnmkl.ui.state.predicting import Predicting
-from spnmkl.ui.state.store import Comparing, Workspace
+from spnmkl.ui.state.run_book import MOST_LETTERS, RunBook
+from spnmkl.ui.state.uploaded_files import UploadedFiles
+from spnmkl.ui.state.workspace import CompareChoices, Workspace
 from spnmkl.wording import counted, quoted
 
 FILE = "project_file"
@@ -31,7 +32,7 @@ def project_dialog(work: Workspace) -> None:
 
 
 def save(work: Workspace) -> None:
-    dataset, runs = work.dataset, work.trainer.runs
+    dataset, runs = work.dataset, work.trainer.book.runs
     absent = not_here(work)
     name = (absent or dataset).name
     st.markdown(f"The drawing, what the columns are for, all choices and {counted(len(runs), 'run')} in one file.")
@@ -60,12 +61,12 @@ def save(work: Workspace) -> None:
 
 def not_here(work: Workspace) -> DataUse | None:
     """The data that the drawing and the runs are about, where they were never loaded."""
-    return None if work.brought else work.missing
+    return None if work.loaded else work.missing
 
 
 def packed(work: Workspace, with_data: bool) -> bytes:
     data, settings = not_here(work) or work.dataset, work.trainer.settings
-    return save_project(work.drawing.spn, data, work.choices, work.split, settings, work.trainer.runs, with_data)
+    return save_project(work.drawing.spn, data, work.choices, work.split, settings, work.trainer.book.runs, with_data)
 
 
 def open_file(work: Workspace) -> None:
@@ -100,8 +101,8 @@ def replaced_words(work: Workspace, project: Project) -> str:
     parts = [f"the drawing of {counted(len(work.drawing.spn.nodes), 'node')}"]
     if project.dataset is not None:
         parts.append(f"the data {plain(quoted(work.dataset.name))} with {counted(len(work.dataset.frame), 'row')}")
-    if work.trainer.runs:
-        parts.append(f"{counted(len(work.trainer.runs), 'run')} of this tab")
+    if work.trainer.book.runs:
+        parts.append(f"{counted(len(work.trainer.book.runs), 'run')} of this tab")
     if work.trainer.contest is not None:
         parts.append("the comparison with the baselines")
     return ", ".join(parts) + " and the choices on the pages Data and Train"
@@ -111,16 +112,16 @@ def open_project(work: Workspace, project: Project) -> None:
     """Put a project in the place of what the tab has; whatever can fail does so before anything is changed."""
     check_size(project.spn)
     dataset = project.dataset or same_data(work, project)
-    trainer = Trainer(settings=project.settings, runs=named_apart(project.runs))
-    trainer.attach(dataset or work.dataset)
+    trainer = Trainer(settings=project.settings, book=RunBook(named_apart(project.runs)))
+    trainer.book.attach(dataset or work.dataset)
     spn = placed(project.spn)
     if work.trainer.activity is not None:
         work.trainer.activity.job.stop()
-    work.trainer, work.predicting, work.files = trainer, Predicting(), Brought()
+    work.trainer, work.predicting, work.files = trainer, Predicting(), UploadedFiles()
     work.dataset = dataset or work.dataset
-    work.missing, work.brought = (project.data, False) if dataset is None else (None, True)
+    work.missing, work.loaded = (project.data, False) if dataset is None else (None, True)
     work.choices, work.split = project.choices, project.split
-    work.path, work.expanded, work.comparing = None, False, Comparing()
+    work.path, work.expanded, work.comparing = None, False, CompareChoices()
     work.drawing.push(spn, "Opened the project.", fit=True)
 
 
@@ -141,7 +142,7 @@ def missing_data(work: Workspace, here: bool = False) -> None:
     if use is None:
         return
     said = use.missing_sentence
-    if work.brought:
+    if work.loaded:
         try:
             use.applied(work.dataset)
         except DataError as error:

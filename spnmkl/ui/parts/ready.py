@@ -9,7 +9,7 @@ from spnmkl.errors import SPNMKLError
 from spnmkl.training.checks import all_issues, errors
 from spnmkl.ui.parts.remapping import offer_redraw
 from spnmkl.ui.parts.words import plain
-from spnmkl.ui.state.store import Workspace
+from spnmkl.ui.state.workspace import Workspace
 
 
 def ready(work: Workspace) -> Split | None:

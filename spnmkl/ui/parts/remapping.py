@@ -11,7 +11,7 @@ from spnmkl.structure.text import node_text
 from spnmkl.ui.parts.session import close_dialog, dialog, open_dialog, opened_dialog
 from spnmkl.ui.parts.words import plain
 from spnmkl.ui.state.keeping import kept_with_dataset
-from spnmkl.ui.state.store import Workspace
+from spnmkl.ui.state.workspace import Workspace
 from spnmkl.wording import counted, listed, name_some
 
 REMAP = "Columns of the drawing"

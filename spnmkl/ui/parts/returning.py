@@ -8,7 +8,7 @@ from spnmkl.reporting.runs_beside import was_trained_on
 from spnmkl.structure.layout import unplaced
 from spnmkl.training.train import Run
 from spnmkl.ui.parts.words import plain
-from spnmkl.ui.state.store import Workspace
+from spnmkl.ui.state.workspace import Workspace
 
 DRAWING, DATA, PREPARATION, SETTINGS = "drawing", "data", "preparation", "settings"
 OTHER = {
@@ -21,7 +21,7 @@ OTHER = {
 
 def differences(work: Workspace, run: Run) -> list[str]:
     """In what a run differs from what would be trained now."""
-    task, dataset = work.trainer.tasks.get(run.name), work.dataset
+    task, dataset = work.trainer.book.tasks.get(run.name), work.dataset
     found = [] if unplaced(run.spn) == unplaced(work.drawing.spn) else [DRAWING]
     if task is None:
         found += [] if was_trained_on(run, dataset) else [DATA]
@@ -40,7 +40,7 @@ def offer_return(work: Workspace, run: Run | None, *, here: bool = False) -> Non
     if not set(found) - {SETTINGS}:
         return
     named = [f"{OTHER[DATA]} ({plain(run.dataset_name[:40])})" if part == DATA else OTHER[part] for part in found]
-    known = run.name in work.trainer.tasks
+    known = run.name in work.trainer.book.tasks
     lost = "" if known or DATA not in found else " Its data are not loaded."
     shown = "and is not shown here" if here else "than what is open now"
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="way_back"):

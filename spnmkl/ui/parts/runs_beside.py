@@ -27,7 +27,7 @@ MOST_MARKED = 2 / 3  # of the nodes; with more in violet, nothing stands out
 WIDEST = 3.0  # width by height of a picture that has room beside others
 
 
-def side_by_side(runs: Sequence[Run]) -> None:
+def runs_beside(runs: Sequence[Run]) -> None:
     tabs(
         "compared",
         {

@@ -23,7 +23,8 @@ from spnmkl.errors import SPNMKLError
 from spnmkl.ui.parts.words import plain
 from spnmkl.ui.state.drawing import Drawing, placed
 from spnmkl.ui.state.opening import opening_structure
-from spnmkl.ui.state.store import STORE, Workspace
+from spnmkl.ui.state.store import STORE
+from spnmkl.ui.state.workspace import Workspace
 
 _KEY = "spnmkl_workspace"
 _DIALOG = "spnmkl_dialog"

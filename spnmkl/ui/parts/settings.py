@@ -44,7 +44,7 @@ def fitting(settings: Settings, spn: SPN, classes: NDArray) -> Settings:
     return settings
 
 
-def choose_C(trainer: Trainer, smallest: float | None, otherwise: str) -> None:
+def slider_of_C(trainer: Trainer, smallest: float | None, otherwise: str) -> None:
     """The one slider. C_min is marked where there is one and it is known; else it is said why not."""
     key = _key_of_C("C", trainer)
     st.select_slider(
@@ -84,7 +84,7 @@ def take_C(trainer: Trainer, C: float) -> None:
 
 def _key(trainer: Trainer, name: str) -> str:
     """Of a widget that shows a setting: another one once settings came from elsewhere, since it would undo them."""
-    return f"{name}_{trainer.taken}" if trainer.taken else name
+    return f"{name}_{trainer.settings_version}" if trainer.settings_version else name
 
 
 def more_settings(trainer: Trainer, spn: SPN, classes: NDArray) -> None:

@@ -13,7 +13,7 @@ from spnmkl.data.text_table import unique_names
 from spnmkl.errors import SPNMKLError
 from spnmkl.ui.parts.session import boundary
 from spnmkl.ui.parts.words import plain
-from spnmkl.ui.state.brought import Brought, File, Readings
+from spnmkl.ui.state.uploaded_files import File, Readings, UploadedFiles
 
 Read = Callable[[str, bytes, ReadOptions | None], Table]
 
@@ -137,7 +137,7 @@ def preview(table: Table) -> None:
         st.caption(plain(note))
 
 
-def choose_joining(tables: Sequence[Table], brought: Brought) -> Joining:
+def choose_joining(tables: Sequence[Table], brought: UploadedFiles) -> Joining:
     """How several files belong together: one view each, by an id column or by row order; one may hold the labels."""
     names = unique_names(table.name for table in tables)[0]
     shared = [name for name in tables[0].frame.columns if all(name in table.frame for table in tables[1:])]
@@ -162,8 +162,8 @@ def choose_joining(tables: Sequence[Table], brought: Brought) -> Joining:
     return joining
 
 
-def joined(tables: Sequence[Table], brought: Brought) -> tuple[Joined, Joining]:
-    """The files as one table, and how they were joined; several are joined once for each way."""
+def join_tables(tables: Sequence[Table], brought: UploadedFiles) -> tuple[Joined, Joining]:
+    """The files as one table, and how they were join_tables; several are join_tables once for each way."""
     if len(tables) == 1:
         return join_files(tables, Joining()), Joining()
     joining = choose_joining(tables, brought)

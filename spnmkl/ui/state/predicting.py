@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from spnmkl.data import Table
 from spnmkl.training.predict import Match, Predictions, Predictor, Tick
-from spnmkl.ui.state.brought import Readings
+from spnmkl.ui.state.uploaded_files import Readings
 
 
 @dataclass

@@ -23,7 +23,7 @@ from spnmkl.ui.parts.runs_beside import gallery, picture
 from spnmkl.ui.parts.session import boundary, presence, theme, workspace
 from spnmkl.ui.parts.words import plain
 from spnmkl.ui.state.activity import Trainer
-from spnmkl.ui.state.store import Workspace
+from spnmkl.ui.state.workspace import Workspace
 
 START = "Run the experiment"
 
@@ -88,8 +88,8 @@ def progress(trainer: Trainer) -> None:
     if working := trainer.doing("lesson"):
         job = working.job
         progress_bar(job, f"{words_of(job)} · {job.seconds:.0f} s")
-    elif trainer.error and trainer.error_in == "lesson":
-        st.error(plain(trainer.error))
+    elif trainer.failure and trainer.failure.kind == "lesson":
+        st.error(plain(trainer.failure.message))
 
 
 def accuracy(lesson: Lesson, running: bool) -> None:

@@ -25,8 +25,10 @@ from spnmkl.ui.parts.ready import ready
 from spnmkl.ui.parts.session import boundary, heading, presence, tabs, workspace
 from spnmkl.ui.parts.settings import fitting
 from spnmkl.ui.parts.words import plain
-from spnmkl.ui.state.activity import Activity, Trainer, free_kernels, kept_bytes
-from spnmkl.ui.state.store import Workspace
+from spnmkl.ui.state.activity import Activity, Trainer
+from spnmkl.ui.state.kernel_shelf import free_kernels, kept_bytes
+from spnmkl.ui.state.task import Finding
+from spnmkl.ui.state.workspace import Workspace
 from spnmkl.wording import counted
 
 START = "Train the baselines on this data"
@@ -76,8 +78,8 @@ def chosen_runs(work: Workspace) -> dict[str, SPN]:
 def other_structures(work: Workspace) -> dict[str, SPN]:
     """Run → its structure, for runs on these data whose structure is none that is there already."""
     seen, found = {unplaced(work.drawing.spn)}, {}
-    for run in work.trainer.runs:
-        task = work.trainer.tasks.get(run.name)
+    for run in work.trainer.book.runs:
+        task = work.trainer.book.tasks.get(run.name)
         bare = unplaced(run.spn)
         if task is not None and task.dataset is work.dataset and task.choices == work.choices and bare not in seen:
             seen.add(bare)
@@ -200,11 +202,12 @@ def watched(work: Workspace, refresh: float | None) -> tuple[bool, Contest | Non
         progress(working)
         found = working.so_far
         return True, found if isinstance(found, Contest) and found.results else None
-    if trainer.error and trainer.error_in == "compare":
-        st.error(plain(trainer.error))
-    if trainer.contest is not None:
-        outcome(work, trainer.contest)
-    return False, trainer.contest
+    if trainer.failure and trainer.failure.kind == "compare":
+        st.error(plain(trainer.failure.message))
+    if trainer.contest is None:
+        return False, None
+    outcome(work, trainer.contest)
+    return False, trainer.contest.value
 
 
 def progress(activity: Activity) -> None:
@@ -238,10 +241,10 @@ def of_these(work: Workspace, contest: Contest) -> bool:
     return [*map(unplaced, (own, *chosen_runs(work).values()))] == [*map(unplaced, contest.drawn.values())]
 
 
-def outcome(work: Workspace, contest: Contest) -> None:
+def outcome(work: Workspace, known: Finding[Contest]) -> None:
     """What is shown, and how far it can be trusted."""
-    task = work.trainer.contest_of
-    if task is None or not task.same(work.task):
+    contest = known.value
+    if not known.task.same(work.task):
         st.warning(
             f"The drawing, the data or their preparation have changed since: these results are of "
             f"{plain(contest.dataset_name)} as it was. Press **{START}** to compare anew."

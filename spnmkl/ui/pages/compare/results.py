@@ -14,7 +14,7 @@ from spnmkl.study.contest_words import ERROR_HELP, TEST_HELP, against, ranking_w
 from spnmkl.ui.parts.runs_beside import gallery, picture, size
 from spnmkl.ui.parts.session import theme
 from spnmkl.ui.parts.words import plain, slug
-from spnmkl.ui.state.store import Workspace
+from spnmkl.ui.state.workspace import Workspace
 
 MEASURE_WORDS = {"accuracy": "Accuracy", "auc": "AUC"}
 WIDE, NARROW = 1100, 620  # of a picture that needs a row for itself, and of one that has room beside two others

@@ -14,7 +14,7 @@ import streamlit as st
 from spnmkl.errors import SPNMKLError
 from spnmkl.ui.parts.canvas import receive
 from spnmkl.ui.parts.words import plain
-from spnmkl.ui.state.store import Workspace
+from spnmkl.ui.state.workspace import Workspace
 from spnmkl.wording import counted
 
 _WRONG = "panel_wrong"

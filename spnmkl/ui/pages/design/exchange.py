@@ -23,7 +23,7 @@ from spnmkl.ui.parts.session import close_dialog, dialog, open_dialog, opened_di
 from spnmkl.ui.parts.words import plain
 from spnmkl.ui.state.drawing import check_size
 from spnmkl.ui.state.keeping import kept_with_dataset, kept_with_drawing
-from spnmkl.ui.state.store import Workspace
+from spnmkl.ui.state.workspace import Workspace
 from spnmkl.wording import counted
 
 MOST_IMPORT_BYTES = 5_000_000
@@ -54,7 +54,7 @@ def open_and_save(work: Workspace) -> None:
 
 
 @kept_with_dataset
-def filled_template(dataset: Dataset, name: str) -> SPN:
+def template_over_data(dataset: Dataset, name: str) -> SPN:
     """A template over the loaded data's views, columns and matrices."""
     spn = dataset.template(name)
     check_size(spn)
@@ -64,12 +64,12 @@ def filled_template(dataset: Dataset, name: str) -> SPN:
 @kept_with_dataset
 def sketched_template(dataset: Dataset, name: str) -> SPN:
     """The same over a few columns and without names, so that its shape can be seen on a card."""
-    filled = filled_template(dataset, name)
+    filled = template_over_data(dataset, name)
     if len(filled.kernels) > MOST_SKETCHED:
         some = [column for columns in list(dataset.feature_views.values())[:2] for column in columns[:3]]
         kept = some or dataset.features[:MOST_SKETCHED]
         rest = [column for column in dataset.features if column not in kept]
-        filled = filled_template(dataset.with_ignored([*dataset.ignored, *rest]), name)
+        filled = template_over_data(dataset.with_ignored([*dataset.ignored, *rest]), name)
     described = filled.to_dict()
     shown = ("id", "kind", "kernel", "p")
     nodes = [{key: node[key] for key in shown if key in node} for node in described["nodes"]]
@@ -96,7 +96,7 @@ def choose_template(work: Workspace) -> None:
         with column.container(border=True, height="stretch", key=f"template_{template.name}"):
             st.markdown(f"**{template.title}**", help=template.description)
             try:
-                filled = filled_template(work.dataset, template.name)
+                filled = template_over_data(work.dataset, template.name)
             except SPNMKLError as error:
                 st.caption(plain(error))
                 continue

@@ -14,7 +14,7 @@ from spnmkl.ui.pages.design.columns import BY_HAND, chosen_way, find_columns, vi
 from spnmkl.ui.pages.design.parameters import A_NUMBER, words_of
 from spnmkl.ui.pages.design.several_panel import several_panel
 from spnmkl.ui.parts.words import plain
-from spnmkl.ui.state.store import Workspace
+from spnmkl.ui.state.workspace import Workspace
 
 KIND_WORDS = {
     "sum": "Adds its children.",

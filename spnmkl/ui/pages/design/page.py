@@ -24,7 +24,7 @@ from spnmkl.ui.parts.remapping import offer_redraw
 from spnmkl.ui.parts.session import fragment, rerun, tabs, theme, workspace
 from spnmkl.ui.parts.words import plain
 from spnmkl.ui.state.keeping import kept_with_drawing
-from spnmkl.ui.state.store import Workspace
+from spnmkl.ui.state.workspace import Workspace
 from spnmkl.wording import counted, listed, name_some
 
 MOST_PATHS = 100
@@ -186,7 +186,7 @@ def show_paths(work: Workspace, issues: list[Issue]) -> None:
 
 def heaviest_of(work: Workspace) -> tuple[str, list[WeightedPath]] | None:
     """The heaviest paths by the run that the pages show, where that is of this very structure."""
-    run = work.trainer.run
+    run = work.trainer.book.run
     if run is None or unplaced(run.spn) != unplaced(work.drawing.spn):
         return None
     return run.name, heaviest_paths(run.solution, MOST_PATHS)

@@ -13,7 +13,7 @@ from spnmkl.kernels import NORMALIZATIONS, Parameter, kernel_names, kernel_schem
 from spnmkl.ui.pages.design.changing import Changes, field, show_refusal
 from spnmkl.ui.pages.design.columns import BY_HAND, chosen_way, find_columns, views_of, way_of, ways_of
 from spnmkl.ui.pages.design.parameters import A_NUMBER, words_of
-from spnmkl.ui.state.store import Workspace
+from spnmkl.ui.state.workspace import Workspace
 from spnmkl.wording import counted
 
 DIFFERENT = "different"

@@ -41,14 +41,14 @@ class Inspected:
 
     @property
     def has_data(self) -> bool:
-        return self.run.name in self.trainer.tasks
+        return self.run.name in self.trainer.book.tasks
 
     def prepared(self) -> Prepared:
-        task = self.trainer.tasks[self.run.name]
-        if self.trainer.holds(task):
-            return self.trainer.prepared(task)
+        task = self.trainer.book.tasks[self.run.name]
+        if self.trainer.kernels.holds(task):
+            return self.trainer.kernels.prepared(task)
         with st.spinner("Computing the kernels of this run …"):
-            return self.trainer.prepared(task)
+            return self.trainer.kernels.prepared(task)
 
     def once(self, key: Hashable, compute: Callable[[Prepared], T]) -> T:
         """A finding that needs the kernels: computed the first time, and kept without them."""
@@ -63,9 +63,9 @@ class Inspected:
             findings.pop(old, None)
         return found
 
-    def learned(self) -> Learned:
+    def learned(self) -> LearnedTables:
         if self.has_data:
-            return self.once("learned", lambda prepared: Learned.of(self.run, prepared))
+            return self.once("learned", lambda prepared: LearnedTables.of(self.run, prepared))
         return _without_kernels(self.run)
 
 
@@ -75,12 +75,12 @@ def _findings(run: Run) -> dict[Hashable, Any]:
 
 
 @lru_cache(maxsize=MOST_RUNS)
-def _without_kernels(run: Run) -> Learned:
-    return Learned.of(run, None)
+def _without_kernels(run: Run) -> LearnedTables:
+    return LearnedTables.of(run, None)
 
 
 @dataclass(frozen=True, eq=False)
-class Learned:
+class LearnedTables:
     """The tables of what was learned, from one pass over the kernels."""
 
     weights: pd.DataFrame
@@ -89,7 +89,7 @@ class Learned:
     ranking: pd.DataFrame
 
     @classmethod
-    def of(cls, run: Run, prepared: Prepared | None) -> Learned:
+    def of(cls, run: Run, prepared: Prepared | None) -> LearnedTables:
         kernels: Any = prepared  # the tables ask for it only where they are not given the shares
         shares = _NoShares() if prepared is None else carried(run, prepared)
         paths, path_list = paths_table(run, kernels, MOST_PATHS, shares)
@@ -112,7 +112,7 @@ class _NoShares(Carried):
         return np.full(len(paths), np.nan)
 
 
-def missing_data(run: Run, what: str) -> None:
+def tell_missing_data(run: Run, what: str) -> None:
     """Say what cannot be shown of a run that came without its data, and how it can."""
     st.info(
         f"{what} cannot be shown: {plain(run.name)} came without its data, {plain(run.dataset_name)}. Load them, and "

@@ -11,7 +11,7 @@ from spnmkl.reporting.kernel_views import KernelImage, kernel_image
 from spnmkl.structure import SPN
 from spnmkl.training.prepared import Prepared
 from spnmkl.training.train import Run
-from spnmkl.ui.pages.inspect.inspected import Inspected, missing_data, node_names, share_column
+from spnmkl.ui.pages.inspect.inspected import Inspected, node_names, share_column, tell_missing_data
 from spnmkl.wording import counted
 
 CELLS = 250
@@ -24,7 +24,7 @@ ALIGNMENT_HELP = (
 
 def kernels_tab(seen: Inspected) -> None:
     if not seen.has_data:
-        missing_data(seen.run, "Kernel matrices")
+        tell_missing_data(seen.run, "Kernel matrices")
         return
     run, names = seen.run, kernel_titles(seen)
     left, right = st.columns([9, 11], gap="large")

@@ -26,7 +26,7 @@ def inspect_page() -> None:
     trainer.collect()
     heading, choice, onwards = st.columns([5, 6, 3], vertical_alignment="center")
     heading.markdown("#### Inspect — what was learned")
-    run = trainer.run
+    run = trainer.book.run
     if run is None:
         nothing_yet(trainer)
         return
@@ -69,13 +69,13 @@ def _wait_for(trainer: Trainer) -> None:
 
 def choose_run(trainer: Trainer, run: Run) -> None:
     """Which run the pages show, where there are several."""
-    titles = {r.name: title(r) for r in trainer.runs}
+    titles = {r.name: title(r) for r in trainer.book.runs}
     if len(titles) == 1:
         st.markdown(f":small[{plain(title(run))}]", text_alignment="right")
         return
 
     def take() -> None:
-        trainer.chosen = st.session_state[CHOICE]
+        trainer.book.chosen = st.session_state[CHOICE]
 
     st.session_state[CHOICE] = run.name
     st.selectbox(

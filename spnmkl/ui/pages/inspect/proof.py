@@ -11,7 +11,7 @@ from spnmkl.inspection import complexity_bound
 from spnmkl.reporting.endings import ending
 from spnmkl.solution import Certificate
 from spnmkl.training.train import Run
-from spnmkl.ui.pages.inspect.inspected import Inspected, download, missing_data, sentence
+from spnmkl.ui.pages.inspect.inspected import Inspected, download, sentence, tell_missing_data
 from spnmkl.ui.parts.words import plain
 
 
@@ -108,7 +108,7 @@ def show_bound(seen: Inspected) -> None:
         st.caption(f"The theorem is about two classes; this run has {classes}.")
         return
     if not seen.has_data:
-        missing_data(seen.run, "Theorem 2's bound")
+        tell_missing_data(seen.run, "Theorem 2's bound")
         return
     bound = seen.once("theorem 2", lambda prepared: complexity_bound(seen.run.solution, prepared.source))
     st.latex(rf"\frac{{2A}}{{N}}\,\Bigl(R + \sum_i C_i\,\ell_i\Bigr) = {bound.value:.4g}")

@@ -17,7 +17,8 @@ from spnmkl.reporting.kernel_views import projection
 from spnmkl.training.prepared import id_column
 from spnmkl.training.scores import Scores
 from spnmkl.training.train import Run
-from spnmkl.ui.pages.inspect.inspected import Inspected, download, missing_data, row, sentence
+from spnmkl.ui.pages.inspect.inspected import Inspected, download, row, sentence, tell_missing_data
+from spnmkl.ui.parts.following import offer_scores
 from spnmkl.ui.parts.words import plain
 
 PARTS: dict[Part, str] = {"test": "Test rows", "train": "Training rows"}
@@ -27,6 +28,8 @@ CHART_HEIGHT, MAP_HEIGHT = 360, 600
 
 def samples_tab(seen: Inspected) -> None:
     run = seen.run
+    if offer_scores(seen.trainer, run):
+        return
     with row():
         part: Part = st.segmented_control(
             "Rows",
@@ -47,11 +50,11 @@ def samples_tab(seen: Inspected) -> None:
         show_report(scores)
     left, right = st.columns(2, gap="large")
     with right:
-        task = seen.trainer.tasks.get(run.name)
+        task = seen.trainer.book.tasks.get(run.name)
         show_wrong(run, part, task.dataset if task else None)
     if not seen.has_data:
         with left:
-            missing_data(run, "The map of the samples, and what pushed one of them,")
+            tell_missing_data(run, "The map of the samples, and what pushed one of them,")
         return
     with right:
         show_sample(seen)
@@ -201,7 +204,7 @@ def show_sample(seen: Inspected) -> None:
 
 def identity(seen: Inspected, row: int) -> str:
     """What the data call a row, where they have a column for that."""
-    task = seen.trainer.tasks.get(seen.run.name)
+    task = seen.trainer.book.tasks.get(seen.run.name)
     name = id_column(task.dataset) if task else None
     if task is None or name is None:
         return ""

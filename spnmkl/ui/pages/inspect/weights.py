@@ -19,11 +19,11 @@ from spnmkl.ui.pages.inspect.inspected import (
     SHARE_HELP,
     WEIGHT_HELP,
     Inspected,
-    Learned,
+    LearnedTables,
     download,
-    missing_data,
     row,
     share_column,
+    tell_missing_data,
 )
 from spnmkl.ui.parts.canvas import show_trained
 from spnmkl.ui.parts.words import plain
@@ -53,10 +53,10 @@ def weights_tab(seen: Inspected) -> None:
     with right:
         show_trained("inspect_paths", run.spn, run.solution.beta, path=path)
         if not seen.has_data:
-            missing_data(run, "Shares of the decision")
+            tell_missing_data(run, "Shares of the decision")
 
 
-def choose_path(seen: Inspected, learned: Learned) -> Path | None:
+def choose_path(seen: Inspected, learned: LearnedTables) -> Path | None:
     """The table of the heaviest paths; the chosen one is drawn in violet."""
     table = st.dataframe(
         known(learned.paths),
@@ -90,7 +90,7 @@ def choose_path(seen: Inspected, learned: Learned) -> Path | None:
     return learned.path_list[rows[0]].path if rows else None
 
 
-def show_weights(seen: Inspected, learned: Learned) -> None:
+def show_weights(seen: Inspected, learned: LearnedTables) -> None:
     st.dataframe(
         known(learned.weights),
         hide_index=True,
@@ -119,7 +119,7 @@ def matters_tab(seen: Inspected) -> None:
     """Views and kernels by what they carry, with how stable that is."""
     run, ranking = seen.run, seen.learned().ranking
     if not seen.has_data:
-        missing_data(run, "Shares of the decision")
+        tell_missing_data(run, "Shares of the decision")
     with row():
         st.markdown("How much of the decision passes through each, and how much of the path weights.", width="content")
         download(ranking, run, "ranking")

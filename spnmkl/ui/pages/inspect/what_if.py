@@ -12,7 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 from spnmkl.reporting.what_if import what_if
 from spnmkl.training.scores import Scores
 from spnmkl.training.train import Run
-from spnmkl.ui.pages.inspect.inspected import Inspected, missing_data, share_text, weight_titles
+from spnmkl.ui.pages.inspect.inspected import Inspected, share_text, tell_missing_data, weight_titles
 from spnmkl.ui.parts.canvas import show_trained
 from spnmkl.ui.parts.words import plain
 from spnmkl.wording import counted
@@ -24,7 +24,7 @@ SLIDER, TYPED = "what_if_slider", "what_if_typed"
 def what_if_tab(seen: Inspected) -> None:
     run = seen.run
     if not seen.has_data:
-        missing_data(run, "What other weights would do")
+        tell_missing_data(run, "What other weights would do")
         return
     left, right = st.columns([2, 3], gap="large")
     with left:
@@ -109,4 +109,4 @@ def _accuracy(place: DeltaGenerator, title: str, new: Scores, old: Scores, compa
     change = 100 * (new.accuracy - old.accuracy)
     words = f"{change:+.1f} points" if change else "the same"
     looks: dict[str, Any] = {} if change else {"delta_color": "off", "delta_arrow": "off"}
-    place.metric(title, share_text(new.accuracy), words if compared else None, **looks)
+    place.metric(title, share_text(new.accuracy), words if compared and old.scored else None, **looks)

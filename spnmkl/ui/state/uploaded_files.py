@@ -42,7 +42,7 @@ class KeptFile:
 
 
 @dataclass
-class Brought:
+class UploadedFiles:
     """Files, and how the person said that they are to be read.
 
     Attributes
@@ -51,14 +51,14 @@ class Brought:
     kept : the files themselves; none where they are too large together, or `dropped` because others were uploaded.
     readings : file → how it is read, where that is not as it was guessed.
     joining : how several belong together.
-    taken : which files, read in which way, were made the data last.
+    read_last : which files, read in which way, were made the data last.
     """
 
     ids: tuple[str, ...] = ()
     kept: tuple[KeptFile, ...] = ()
     readings: Readings = field(default_factory=dict)
     joining: Joining = field(default_factory=Joining)
-    taken: tuple[object, object] | None = None
+    read_last: tuple[object, object] | None = None
     dropped: bool = False
 
     def keep(self, files: Sequence[File]) -> None:
@@ -68,25 +68,25 @@ class Brought:
             return
         if len(ids) != len(self.ids) or not set(ids) & set(self.ids):
             self.joining = Joining()
-        self.ids, self.taken, self.dropped = ids, None, False
+        self.ids, self.read_last, self.dropped = ids, None, False
         self.readings = {id: options for id, options in self.readings.items() if id in ids}
         small = sum(file.size for file in files) <= MOST_KEPT_BYTES
         self.kept = tuple(KeptFile(file.file_id, file.name, file.getvalue()) for file in files) if small else ()
         _make_room(self)
 
 
-_keeping: list[weakref.ref[Brought]] = []
+_keeping: list[weakref.ref[UploadedFiles]] = []
 _lock = threading.Lock()
 
 
-def _make_room(newest: Brought) -> None:
+def _make_room(newest: UploadedFiles) -> None:
     """Let go of the files of other visits, those uploaded longest ago first, until all are within the bound."""
     with _lock:
         found = [ref() for ref in _keeping]
-        others = [brought for brought in found if brought is not None and brought is not newest and brought.kept]
-        held = sum(file.size for brought in (*others, newest) for file in brought.kept)
+        others = [files for files in found if files is not None and files is not newest and files.kept]
+        held = sum(file.size for files in (*others, newest) for file in files.kept)
         while others and held > ALL_KEPT_BYTES:
             oldest = others.pop(0)
             held -= sum(file.size for file in oldest.kept)
             oldest.kept, oldest.dropped = (), True
-        _keeping[:] = [weakref.ref(brought) for brought in (*others, newest)]
+        _keeping[:] = [weakref.ref(files) for files in (*others, newest)]

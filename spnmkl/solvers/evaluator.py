@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -13,55 +13,18 @@ from spnmkl.certificate import balanced
 from spnmkl.circuit.evaluate import kernel_matrix, term_responses
 from spnmkl.circuit.program import Circuit, Floats
 from spnmkl.problem import Problem
+from spnmkl.solvers.budget import Budget, unfinished
 from spnmkl.solvers.shifted import ShiftedKernel
 from spnmkl.solvers.start import better_scale
 from spnmkl.solvers.svm import SVMSolution, solve_svm
 
-_RESCALINGS, _SCALE_OFF = 4, 0.05
-_STEPS_PER_ROW, _CHEAP_STEPS, _CHEAP_OF_SEVERAL = 25, 10_000, 50_000  # of SMO in one SVM; with several classes
-_SVMS, _SVMS_PER_CLASS = 3.0, 1.5  # so many times that in all
-_STEPS_OF_FACTORS = 0.3  # a Cholesky factor of n rows takes as long as about n²/100 steps
+_RESCALINGS, _SCALE_OFF = 4, 0.05  # steps to a better multiple of β; a change of it that is not worth one
 _RANK_TOL = 1e-9  # of the mean diagonal entry
-
-
-class Struggling(Exception):
-    """SMO needs more steps than it should: the problem is one for path following."""
-
-
-class Budget:
-    """SMO steps that are granted: healthy SVMs take 1 to 7 steps per row, sick ones 40 to 16,000.
-
-    Where the rank of K is high, which makes path following dear, more are granted, once.
-    """
-
-    def __init__(self, problem: Problem, share: float = 1.0) -> None:
-        classes = len(problem.Y)
-        cheap = _CHEAP_STEPS if classes == 1 else _CHEAP_OF_SEVERAL
-        self.per_svm = int(share * max(cheap, _STEPS_PER_ROW * problem.n))
-        self.left = (_SVMS if classes == 1 else _SVMS_PER_CLASS * classes) * self.per_svm
-        # Path following would factorise K on most rows some thirty times, which takes as long as so many steps.
-        self.of_high_rank, self.classes = share * _STEPS_OF_FACTORS * problem.n**2 * classes, classes
-
-    def spend(self, fits: list[SVMSolution], gap: float, high_rank: Callable[[], bool]) -> bool:
-        """Whether all SVMs are solved; if not, those of a kernel of high rank are granted more steps, once."""
-        self.left -= sum(fit.steps for fit in fits)
-        unfinished = any(fit.steps >= self.per_svm and _error(fit) > gap for fit in fits)
-        if not unfinished and self.left >= 0:
-            return True
-        if self.of_high_rank <= self.per_svm or not high_rank():
-            raise Struggling
-        per_svm = int(self.of_high_rank / (_SVMS * self.classes))
-        self.left, self.per_svm, self.of_high_rank = self.of_high_rank, max(self.per_svm, per_svm), 0.0
-        return not unfinished
-
-
-def _error(fit: SVMSolution) -> float:
-    return fit.primal - fit.dual
 
 
 @dataclass(frozen=True)
 class Point:
-    """J at β: value ≤ J(β) ≤ objective, both with the regulariser."""
+    """J at β (eq. 4): value ≤ J(β) ≤ objective, both with the regulariser."""
 
     beta: Floats
     alpha: Floats
@@ -81,8 +44,8 @@ class Slope:
     Attributes
     ----------
     responses : (terms, classes, n) R[t, c, i] = Σ_j (∂K_ij/∂W_t)(α_c∘y_c)_j.
-    quadratics : (terms,) q_t = Σ_c (α_c∘y_c)ᵀ(∂K/∂W_t)(α_c∘y_c).
-    flows : (terms,) ½ W_t q_t.
+    quadratics : (terms,) q_t of eq. 7, summed over the classes.
+    flows : (terms,) f_t of eq. 7.
     """
 
     circuit: Circuit
@@ -92,11 +55,11 @@ class Slope:
 
     @property
     def D(self) -> Floats:
-        """(V,) ∂F/∂log β_v = ½ Σ_m e_mv g_m q_m."""
+        """(V,) ∂F/∂log β_v = ½ Σ_m e_mv g_m q_m, eq. 7."""
         return self.circuit.X.T @ self.flows
 
 
-class Workspace:
+class Evaluator:
     """Holds one n×n buffer: K at the point evaluated last, which is at a better multiple of β if `rescale` is set."""
 
     def __init__(self, problem: Problem, rescale: bool = False, budget: Budget | None = None) -> None:
@@ -160,9 +123,9 @@ class Workspace:
 
     def _go_on(self, fits: list[SVMSolution], gap: float, done: int, most: int) -> None:
         """With the SVMs that ended only because of their limit of steps."""
-        unfinished = [c for c, fit in enumerate(fits) if most > fit.steps >= done and _error(fit) > gap]
-        if unfinished:
-            for c, fit in zip(unfinished, self._fits(unfinished, gap, most - done), strict=True):
+        cut = [c for c, fit in enumerate(fits) if most > fit.steps and unfinished(fit, done, gap)]
+        if cut:
+            for c, fit in zip(cut, self._fits(cut, gap, most - done), strict=True):
                 fits[c] = replace(fit, steps=fit.steps + done)
             self.alpha = np.array([fit.alpha for fit in fits])
 
@@ -182,7 +145,7 @@ class Workspace:
         return ShiftedKernel(self.K, self.problem.pause, _RANK_TOL * float(self.K.trace()) / len(self.K)).G is None
 
     def _better_scale(self, beta: Floats, fits: list[SVMSolution]) -> float:
-        """For the present w, F = ½ Σ_m g_m q_m; 1 where there is none, or none is asked for."""
+        """Eq. 22 for the present w, F = ½ Σ_m g_m q_m; 1 where there is none, or none is asked for."""
         p, slope = self.problem.p, float(self.problem.regularizer_slope(beta).sum())
         F = sum(float(fit.alpha.sum()) - fit.dual for fit in fits)
         return better_scale(F, slope, float(p[0])) if self.rescale and F > 0 and slope > 0 else 1.0
@@ -191,4 +154,4 @@ class Workspace:
         A, W = alpha * self.problem.Y, circuit.weights(beta)
         R = term_responses(circuit, W, self.problem.source, A, self.problem.n_threads)
         q = np.einsum("tcn,cn->t", R, A)
-        return Slope(circuit, R, q, W * q / 2)
+        return Slope(circuit, R, q, W * q / 2)  # eq. 7

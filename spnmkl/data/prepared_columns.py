@@ -1,0 +1,114 @@
+"""One column as kernels see it: standardised, coded, one column per category, or left out."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from spnmkl.data.columns import as_text
+from spnmkl.wording import quoted
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class NumericColumn:
+    """(value − shift) / scale, with `fill` for a missing value; None refuses it."""
+
+    name: str
+    shift: float
+    scale: float
+    fill: float | None
+
+    def __post_init__(self) -> None:
+        stored = (self.shift, self.scale, 0.0 if self.fill is None else self.fill)
+        if not all(map(math.isfinite, stored)) or not self.scale:
+            raise ValueError(f"column {quoted(self.name)} has no finite scale and shift")
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return (self.name,)
+
+
+@dataclass(frozen=True)
+class CodedColumn:
+    """The position of a value among `categories`; −1 where it is missing, their number for any other."""
+
+    name: str
+    categories: tuple[str, ...]
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return (self.name,)
+
+    def transform(self, values: pd.Series) -> Floats:
+        return _codes(values, self.categories)[:, None].astype(float)
+
+
+@dataclass(frozen=True)
+class OneHotColumn:
+    """One column of 0 and 1 for each category, and one for missing values where training had some."""
+
+    name: str
+    categories: tuple[str, ...]
+    missing: bool
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return tuple(f"{self.name}={category}" for category in (*self.categories, *["(missing)"] * self.missing))
+
+    def transform(self, values: pd.Series) -> Floats:
+        shown = [*range(len(self.categories)), *[-1] * self.missing]
+        return (_codes(values, self.categories)[:, None] == shown).astype(float)
+
+
+@dataclass(frozen=True)
+class DroppedColumn:
+    """A column left out because it is "text" or has "missing" values."""
+
+    name: str
+    reason: str
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return ()
+
+
+Column = NumericColumn | CodedColumn | OneHotColumn | DroppedColumn
+KINDS: dict[str, type[Column]] = {
+    "numeric": NumericColumn,
+    "codes": CodedColumn,
+    "one-hot": OneHotColumn,
+    "dropped": DroppedColumn,
+}
+
+
+def _codes(values: pd.Series, categories: tuple[str, ...]) -> NDArray[np.intp]:
+    """Position among the categories; −1 where missing, their number where unknown."""
+    codes = pd.Index(categories, dtype=object).get_indexer(as_text(values).astype(object))
+    return np.where(values.isna(), -1, np.where(codes < 0, len(categories), codes))
+
+
+def read_column(kind: str, **stored: Any) -> Column:
+    if kind not in KINDS:
+        raise ValueError(f"a column of kind {kind!r} is unknown")
+    column = KINDS[kind]
+    names = {field.name for field in fields(column)}
+    if stored.keys() != names:
+        raise ValueError(f"a {kind} column has {', '.join(sorted(names))}, not {', '.join(sorted(stored))}")
+    return column(**{key: _read_value(key, value) for key, value in stored.items()})
+
+
+def _read_value(key: str, value: Any) -> Any:
+    if key == "categories":
+        return tuple(str(category) for category in value)
+    if key == "missing":
+        return bool(value)
+    if key in ("name", "reason"):
+        return str(value)
+    return None if value is None and key == "fill" else float(value)

@@ -1,0 +1,26 @@
+"""Understanding a solution: what carries the decision, for all samples or for one, and what if it were otherwise.
+
+The decision function is f = Σ_m f_m + b over the paths, ‖f_m‖² = g_m q_m. The *share* of a path is g_m q_m over the
+total; the share of anything else (a product, a sum, a kernel, a view) is that of all paths through it.
+"""
+
+from spnmkl.circuit.heaviest import WeightedPath
+from spnmkl.inspection.complexity import ComplexityBound, complexity_bound
+from spnmkl.inspection.refitting import refit
+from spnmkl.inspection.samples import node_kernel, sample_contributions
+from spnmkl.inspection.shares import Carried, Shares, decision_shares, heaviest_paths, path_shares, view_shares
+
+__all__ = [
+    "Carried",
+    "ComplexityBound",
+    "Shares",
+    "WeightedPath",
+    "complexity_bound",
+    "decision_shares",
+    "heaviest_paths",
+    "node_kernel",
+    "path_shares",
+    "refit",
+    "sample_contributions",
+    "view_shares",
+]

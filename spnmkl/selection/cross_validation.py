@@ -1,0 +1,202 @@
+"""Choosing C by cross-validation: a path in every fold."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from spnmkl.circuit.program import Floats
+from spnmkl.circuit.source import KernelSource, MatrixSource, interruptible, is_computed
+from spnmkl.errors import DataError, Stopped
+from spnmkl.memory import kernel_bytes
+from spnmkl.parameters import check_callback, checked_threads
+from spnmkl.problem import answers, check_labels, checked_source
+from spnmkl.selection.folds import fold_bytes, fold_splits, folds_at_once, matrix_bytes, parts
+from spnmkl.selection.grid import checked_grid, default_grid
+from spnmkl.selection.path import below_bounds, carried, solve_next, walk
+from spnmkl.selection.results import UNFINISHED, CrossValidation, PathPoint, summed_up
+from spnmkl.solution import Solution
+from spnmkl.solvers.deadline import Deadline
+from spnmkl.structure import SPN
+from spnmkl.threads import as_they_come, single_threaded_blas
+
+
+def cross_validate_C(
+    spn: SPN,
+    kernels: Mapping[str, ArrayLike] | KernelSource,
+    y: ArrayLike,
+    C: Sequence[float] | None = None,
+    *,
+    folds: int = 5,
+    groups: ArrayLike | None = None,
+    random_state: int | None = 0,
+    callback: Callable[[PathPoint], object] | None = None,
+    max_time: float | None = None,
+    **settings: Any,
+) -> CrossValidation:
+    """Accuracy of every C on held-out folds, stratified, and with whole groups held out where `groups` is given.
+
+    Folds are worked on together, on the threads that there are; the result does not depend on how many. A fold needs
+    a copy of its part of the kernels: no more folds are taken at once than half of the free memory has room for.
+    Kernels that are computed in tiles, as `spnmkl.kernels.fit_tiles` gives them, are so in every fold too, one fold
+    after the other: the same but for rounding, later.
+
+    Parameters
+    ----------
+    spn : SPN
+        The structure.
+    kernels : mapping from leaf id to array-like of shape (n, n), or KernelSource
+        The kernel matrices over all rows, or a source that yields tiles.
+    y : array-like of shape (n,)
+        Labels of any kind.
+    C : sequence of float, default=None
+        The grid; None: as for `regularization_path`, from just above the C_min of a fold.
+    folds : int, default=5
+        How many, from 2 to the size of the smallest class.
+    groups : array-like of shape (n,), default=None
+        Which rows belong together, such as those of one patient; they are held out together.
+    random_state : int or None, default=0
+        Shuffles the folds.
+    callback : callable, default=None
+        Called with a `PathPoint` after every C of every fold, as they are done, in the caller's thread; a fold
+        begins with a C in the lower part of the grid. Returning False stops and keeps what was told.
+    max_time : float, default=None
+        Seconds for the whole, after which what is there is kept.
+    **settings : dict
+        Passed to `solve`; ``stop`` is asked in several threads.
+
+    Returns
+    -------
+    CrossValidation
+        Scores, weights and the best C.
+
+    Raises
+    ------
+    ParameterError
+        The grid or the number of folds does not fit.
+    DataError
+        Groups or weights do not fit the labels.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from spnmkl import cross_validate_C, templates
+    >>> from spnmkl.kernels import fit_kernels
+    >>> X, y = load_wine(return_X_y=True)
+    >>> spn = templates.flat({"colour": [9, 10], "acids": [1, 5, 6]})
+    >>> kernels, fitted = fit_kernels(spn, X / X.std(axis=0))
+    >>> result = cross_validate_C(spn, kernels, y, [0.1, 1.0, 10.0], folds=3)
+    >>> result.scores.shape
+    (3, 3)
+    """
+    check_callback(callback)
+    stop, halt = settings.pop("stop", None), threading.Event()
+    deadline = Deadline(max_time, lambda: halt.is_set() or (stop is not None and stop()))
+    labels = check_labels(y)
+    n_threads = checked_threads(settings.pop("n_threads", None))
+    source = checked_source(spn, kernels, len(labels), n_threads)
+    splits = list(fold_splits(labels, folds, groups, random_state))
+    share = 1 - 1 / folds
+    if C is None:
+        grid = default_grid(spn, source, y, share, deadline, n_threads=n_threads, **settings)
+    else:
+        grid = checked_grid(C)
+    weights = settings.pop("sample_weight", None)
+    if weights is not None and np.shape(weights) != labels.shape:
+        raise DataError(
+            f"sample_weight must hold one number per sample, {len(labels)} in all, but its shape is "
+            f"{np.shape(weights)}."
+        )
+    held, at_once = source, 1
+    if not is_computed(source):
+        tiles = source.tiles(spn.kernels, slice(None), slice(None))
+        held = MatrixSource(dict(zip(spn.kernels, tiles, strict=True)))
+        each = fold_bytes(matrix_bytes(held.matrices), folds)
+        at_once = folds_at_once(n_threads, folds, each, kernel_bytes(None))
+    settings["n_threads"] = max(1, n_threads // at_once)
+    work = _Folds(spn, held, labels, splits, grid, weights, settings, deadline)
+    scores = np.full((len(grid), folds), np.nan)
+    beta = {v: np.full_like(scores, np.nan) for v in spn.products}
+    works = [partial(work.fits, fold) for fold in range(folds)]
+    with single_threaded_blas(), closing(as_they_come(works, at_once, halt)) as fits:
+        for done, (fold, k, fitted, score) in enumerate(fits, 1):
+            scores[k, fold] = score
+            for v, b in fitted.beta.items():
+                beta[v][k, fold] = b
+            point = PathPoint(done, scores.size, float(grid[k]), fitted, fold=fold, score=score)
+            if callback is not None and callback(point) is False:
+                break
+    return summed_up(grid, scores, beta)
+
+
+class _Fit(NamedTuple):
+    fold: int
+    k: int  # of C
+    solution: Solution
+    score: float
+
+
+@dataclass(frozen=True)
+class _Folds:
+    """What the folds of a cross-validation share; each is worked on alone."""
+
+    spn: SPN
+    source: KernelSource
+    labels: NDArray
+    splits: Sequence[tuple[NDArray, NDArray]]
+    grid: Floats
+    weights: ArrayLike | None
+    settings: dict[str, Any]
+    deadline: Deadline
+
+    def fits(self, fold: int) -> Iterator[_Fit]:
+        """Train on the fold's rows at every C, each from one beside it, and score on the rows held out."""
+        if self.deadline():
+            return
+        with suppress(Stopped):
+            yield from self._fits(fold)
+
+    def _fits(self, fold: int) -> Iterator[_Fit]:
+        train, test = self.splits[fold]
+        inside, across = parts(self.source, train, test)
+        settings, fitted = self.own_settings(train), dict[int, Solution]()
+        for k, near in walk(len(self.grid), lambda k: below_bounds(fitted[k])):
+            C, last, known = float(self.grid[k]), None, None
+            if near is not None:
+                if self.deadline():
+                    return
+                last = fitted[near]
+                known = carried(last, C / float(self.grid[near]), self.stoppable(inside), settings)
+            fitted[k] = known or solve_next(self.spn, inside, self.labels[train], C, last, settings, self.deadline)
+            if fitted[k].status in UNFINISHED:
+                return
+            right = predicted(fitted[k], self.stoppable(across), settings["n_threads"]) == self.labels[test]
+            yield _Fit(fold, k, fitted[k], float(right.mean()))
+
+    def stoppable(self, part: KernelSource) -> KernelSource:
+        """A pass over matrices is short; one over tiles may take many seconds."""
+        return part if isinstance(part, MatrixSource) else interruptible(part, self.deadline)
+
+    def own_settings(self, train: NDArray) -> dict[str, Any]:
+        """The settings over the rows of one fold, which may lack a class where whole groups are held out."""
+        own = dict(self.settings)
+        if self.weights is not None:
+            own["sample_weight"] = np.asarray(self.weights)[train]
+        if isinstance(by_class := own.get("class_weight"), Mapping):
+            lacking = set(self.labels.tolist()) - set(self.labels[train].tolist())
+            own["class_weight"] = {c: weight for c, weight in by_class.items() if c not in lacking}
+        return own
+
+
+def predicted(
+    solution: Solution, cross_kernels: Mapping[str, ArrayLike] | KernelSource, n_threads: int | None = None
+) -> NDArray:
+    """Class labels from a solution and cross-kernels."""
+    return answers(solution.decision_function(cross_kernels, n_threads), solution.classes)

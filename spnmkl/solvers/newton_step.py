@@ -1,0 +1,162 @@
+"""One step of Newton's method: a quadratic model of J around β, minimised over a box (eq. 19)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from spnmkl.circuit.measure import second_moment
+from spnmkl.circuit.program import Floats
+from spnmkl.problem import Problem
+from spnmkl.solvers.curvature import Response, svm_responses
+from spnmkl.solvers.evaluator import Evaluator, Point, Slope
+from spnmkl.solvers.factor import Factors
+from spnmkl.solvers.qp import bounded_qp, most_sweeps
+
+_LOWEST, _HIGHEST = -0.8, 4.0  # of the relative step z
+_FIRST_DAMPING, _MOST_DAMPING = 1e-2, 100.0  # of the curvature that the model forgets
+_RELAXED, _TIGHTENED, _LEAST_TIGHTENED = 0.2, 5, 1e-6  # damping after a full step, and after one that was cut
+_RIDGE, _NO_CURVATURE = 1e-12, 1e-300  # so that H has a diagonal above 0: of the curvature, and where there is none
+_GONE = 1e-14  # of the largest weight: one that can be zero alone, and is less, is zero
+
+
+@dataclass(frozen=True)
+class Step:
+    """β⁺ = β + σ∘z and what it promises.
+
+    Attributes
+    ----------
+    z, sigma : (V,) the step, relative to σ, which is β but for weights that come back from zero.
+    predicted : gᵀz < 0, the first-order change of J.
+    turn : (classes, n) the first-order change of α.
+    """
+
+    z: Floats
+    sigma: Floats
+    predicted: float
+    turn: Floats
+
+
+@dataclass
+class _Model:
+    """J(β + σ∘z) ≈ J + gᵀz + ½ zᵀHz before H is formed.
+
+    Attributes
+    ----------
+    entering : (V,) zero weights that may grow.
+    sigma : (V,) the unit of z.
+    gradient : (V,) ∂J/∂z.
+    damped : (V,) the curvature that damping adds a share of.
+    J : (terms, V) ∂W_t/∂z_v.
+    """
+
+    entering: NDArray[np.bool_]
+    sigma: Floats
+    gradient: Floats
+    damped: Floats
+    J: Floats
+
+
+class Stepper:
+    """Makes steps, and remembers how far its model could be trusted (`damping`)."""
+
+    def __init__(self, problem: Problem, alone: NDArray[np.bool_]) -> None:
+        self.problem, self.alone = problem, alone
+        self.factors = Factors(problem.pause)
+        self.damping = _FIRST_DAMPING
+
+    def step(self, point: Point, slope: Slope, evaluator: Evaluator, gap: float) -> Step:
+        """The minimiser of the model over −0.8 ≤ z ≤ 4; z ≥ −1 for weights that can be zero alone."""
+        problem, circuit, beta = self.problem, slope.circuit, point.beta
+        W, X = circuit.weights(beta), circuit.X.toarray()
+        flows = W * slope.quadratics / 2  # eq. 7
+        D = X.T @ flows
+        model = self._first_order(beta, W, X, D, slope.quadratics)
+        responses = svm_responses(self.factors, evaluator.K, problem.C, point, slope, model.J, gap)
+        H = self._hessian(beta, responses, second_moment(circuit, flows), D, model)
+        z = self._minimiser(H, model)
+        moving = model.sigma > 0
+        return Step(z, model.sigma, float(model.gradient[moving] @ z[moving]), self._turn(point, responses, z))
+
+    def _first_order(self, beta: Floats, W: Floats, X: Floats, D: Floats, quadratics: Floats) -> _Model:
+        """The gradient (eq. 5).
+
+        A pruned weight that can be zero alone comes back through ∂K/∂β_v, which does not vanish with it; its unit is
+        the largest weight.
+        """
+        problem = self.problem
+        gradient = problem.regularizer_slope(beta) - D
+        sigma, damped = beta.copy(), 2 * D
+        J = W[:, None] * X
+        pruned = self.alone & (beta <= 0) & (problem.p == 1)
+        pull = X[:, pruned].T @ quadratics / 2
+        entering = np.zeros(len(beta), dtype=bool)
+        entering[pruned] = pull > problem.lam * problem.c[pruned] if len(quadratics) else False
+        if entering.any():
+            full_pull = np.zeros(len(beta))
+            full_pull[pruned] = pull
+            sigma[entering] = beta.max() or 1.0 / problem.c.sum()
+            gradient[entering] = sigma[entering] * (problem.lam * problem.c - full_pull)[entering]
+            damped[entering] = 2 * sigma[entering] * full_pull[entering]
+            J[:, entering] = X[:, entering] * sigma[entering]
+        return _Model(entering, sigma, gradient, damped, J)
+
+    def _hessian(
+        self, beta: Floats, responses: dict[int, Response], moment: Floats, D: Floats, model: _Model
+    ) -> Floats:
+        """Eq. 19, damped: Σ BᵀB + diag(D) − second moment + diag(λ c p (p − 1) β^p)."""
+        problem = self.problem
+        H = sum((r.half.T @ r.half for r in responses.values()), np.zeros((len(beta), len(beta))))
+        H -= moment
+        bend = problem.regularizer_slope(beta) * (problem.p - 1)
+        H[np.diag_indices_from(H)] += D + (self.damping + _RIDGE) * model.damped + _NO_CURVATURE
+        return _convex(H, bend, model.sigma > 0)
+
+    def _minimiser(self, H: Floats, model: _Model) -> Floats:
+        low = np.where(model.entering, 0.0, np.where(self.alone, -1.0, _LOWEST))
+        moving = np.flatnonzero(model.sigma > 0)
+        z = np.zeros(len(low))
+        z[moving] = bounded_qp(
+            np.ascontiguousarray(H[np.ix_(moving, moving)]),
+            model.gradient[moving],
+            low[moving],
+            np.full(len(moving), _HIGHEST),
+            most_sweeps(len(moving)),
+        )
+        return z
+
+    def _turn(self, point: Point, responses: dict[int, Response], z: Floats) -> Floats:
+        turn = np.zeros_like(point.alpha)
+        for c, response in responses.items():
+            turn[c, response.free] = -response.turns @ z
+        turn *= self.problem.Y
+        return turn
+
+    def moved(self, point: Point, step: Step, length: float) -> Floats:
+        """β after so much of the step."""
+        beta = point.beta + length * step.z * step.sigma
+        beta[self.alone & (beta < _GONE * beta.max())] = 0.0
+        return np.maximum(beta, 0.0)
+
+    def turned(self, point: Point, step: Step, length: float) -> Floats:
+        """α after so much of the step, to first order."""
+        return np.clip(point.alpha + length * step.turn, 0.0, self.problem.C)
+
+    def accepted(self, at_once: bool) -> None:
+        """A model that held is damped less; one whose step had to be cut, or was refused, more."""
+        tightened = min(_MOST_DAMPING, _TIGHTENED * self.damping + _LEAST_TIGHTENED)
+        self.damping = self.damping * _RELAXED if at_once else tightened
+
+
+def _convex(H: Floats, bend: Floats, moving: NDArray[np.bool_]) -> Floats:
+    """H + diag(bend); where p < 1 makes that indefinite, the concave terms are linearised instead (CCCP)."""
+    if (bend < 0).any():
+        part = np.ix_(moving, moving)
+        try:
+            scipy.linalg.cholesky((H + np.diag(bend))[part], check_finite=False)
+        except scipy.linalg.LinAlgError:
+            bend = np.maximum(bend, 0.0)
+    return H + np.diag(bend)

@@ -1,0 +1,116 @@
+"""What is done in the background for a task: training, choosing C, following the weights over C, looking ahead."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from spnmkl.circuit.program import compile_circuit
+from spnmkl.problem import powers
+from spnmkl.selection import CrossValidation, PathPoint, RegularizationPath
+from spnmkl.selection.results import UNFINISHED
+from spnmkl.solution import Record
+from spnmkl.solvers import C_min
+from spnmkl.training.choose import choose_C, nothing_done, trace_C
+from spnmkl.training.prepared import Prepared
+from spnmkl.training.settings import Settings
+from spnmkl.training.train import Run, closed
+from spnmkl.training.train import train as trained
+from spnmkl.ui.state.jobs import Job, Stopped
+
+_STEPS = 1000  # of the bar of a training
+_ROUGH = 1e-2  # tolerance of the smallest useful C, which is shown with two digits
+
+
+class Work(Protocol):
+    """What a job does with the kernels of its task; None where it was stopped before there was anything to keep."""
+
+    def __call__(self, job: Job[Any], prepared: Prepared, settings: Settings, /) -> Any: ...
+
+
+def train(job: Job[Any], prepared: Prepared, settings: Settings) -> Run:
+    job.tick("training")
+
+    def callback(record: Record) -> bool:
+        job.report(record)
+        job.say(f"iteration {record.iteration}")
+        if math.isfinite(record.gap):  # without a bound nobody knows how far it is
+            job.progress(round(_STEPS * closed(job.records, settings.tol)), _STEPS)
+        return not job.stopping
+
+    def scoring(words: str) -> None:
+        """One Stop keeps the best so far, with its scores where they take a moment; another does without it."""
+        job.say(words)
+        if job.given_up:
+            raise Stopped
+
+    return trained(prepared, settings, callback, stop=lambda: job.stopping, tick=scoring)
+
+
+def choose(job: Job[Any], prepared: Prepared, settings: Settings) -> CrossValidation | None:
+    found = choose_C(prepared, settings, callback=_following(job), stop=lambda: job.stopping)
+    if np.isfinite(found.scores).any():
+        return found
+    _check_time(job, settings)
+    return None
+
+
+def trace(job: Job[Any], prepared: Prepared, settings: Settings) -> RegularizationPath | None:
+    path = trace_C(prepared, settings, _following(job), stop=lambda: job.stopping)
+    if path.solutions[0].status not in UNFINISHED:
+        return path
+    _check_time(job, settings)
+    return None
+
+
+@dataclass(frozen=True)
+class SmallestC:
+    """Below which every weight is zero; None where some p is not 1, since then any C is useful."""
+
+    C: float | None
+
+
+def look_ahead(job: Job[Any], prepared: Prepared, settings: Settings) -> SmallestC:
+    """The smallest useful C; the kernels have been computed for it ahead of a training."""
+    job.tick("finding the smallest useful C")
+    if not (powers(prepared.mapped, compile_circuit(prepared.mapped), settings.p) == 1).all():
+        return SmallestC(None)
+    smallest = C_min(
+        prepared.mapped,
+        prepared.source,
+        prepared.y_train,
+        lam=settings.lam,
+        p=settings.p,
+        class_weight=settings.class_weight,
+        tol=_ROUGH,
+    )
+    return SmallestC(smallest)
+
+
+def gather(job: Job[Any], results: Iterable[object], total: int) -> None:
+    """Report results one by one."""
+    job.progress(0, total)
+    for done, result in enumerate(results, 1):
+        job.report(result)
+        job.progress(done, total)
+
+
+def _check_time(job: Job[Any], settings: Settings) -> None:
+    """Where a search ended before its first C was done although nobody stopped it."""
+    if not job.stopping:
+        raise nothing_done(settings, "allow more time under 'All settings'")
+
+
+def _following(job: Job[Any]) -> Callable[[PathPoint], bool]:
+    def callback(point: PathPoint) -> bool:
+        job.progress(point.done, point.total)
+        fold = "" if point.fold is None else f"fold {point.fold + 1}, "
+        job.say(f"{fold}C = {point.C:.3g}")
+        job.report(point)
+        return not job.stopping
+
+    return callback

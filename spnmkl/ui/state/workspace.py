@@ -1,0 +1,218 @@
+"""What a tab owns: its drawing, its data and what it makes of them."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spnmkl.data import Choices, Dataset, SplitSettings
+from spnmkl.errors import DataError
+from spnmkl.project.project_file import DataUse
+from spnmkl.structure import SPN, Issue, Path
+from spnmkl.structure.layout import unplaced
+from spnmkl.training.checks import all_issues
+from spnmkl.training.settings import Settings
+from spnmkl.training.train import Run
+from spnmkl.ui.state.activity import Trainer
+from spnmkl.ui.state.drawing import Drawing, check_size
+from spnmkl.ui.state.opening import opening_structure
+from spnmkl.ui.state.predicting import Predicting
+from spnmkl.ui.state.task import Task
+from spnmkl.ui.state.uploaded_files import UploadedFiles
+
+
+@dataclass(frozen=True, eq=False)
+class Before:
+    """What an upload, or the data of an earlier run, took the place of."""
+
+    dataset: Dataset
+    choices: Choices
+    split: SplitSettings
+    settings: Settings
+    spn: SPN
+    loaded: bool
+    arrival: Arrival | None
+
+
+@dataclass(frozen=True, eq=False)
+class Arrival:
+    """Data that came from files or with an earlier run, and can be sent back.
+
+    `read` is which files they are from and how these were read, `dataset` what that gave before the person changed the
+    use of its columns, `before` what it took the place of.
+    """
+
+    read: tuple[object, object] | None
+    dataset: Dataset
+    before: Before | None
+
+
+@dataclass
+class CompareChoices:
+    """What was chosen on the Compare page: how often the folds are drawn, and which runs take part."""
+
+    repeats: int = 1
+    runs: tuple[str, ...] = ()
+    measure: str = "accuracy"
+
+
+@dataclass
+class Workspace:
+    """Everything one tab works on.
+
+    `missing` tells which data an opened project came without, `loaded` whether there are data all the same. `files`
+    are those that were uploaded last, `arrival` tells of data that came from them.
+    """
+
+    drawing: Drawing
+    dataset: Dataset
+    choices: Choices = field(default_factory=Choices)
+    split: SplitSettings = field(default_factory=SplitSettings)
+    path: Path | None = None
+    expanded: bool = False
+    trainer: Trainer = field(default_factory=Trainer)
+    predicting: Predicting = field(default_factory=Predicting)
+    missing: DataUse | None = None
+    loaded: bool = True
+    files: UploadedFiles = field(default_factory=UploadedFiles)
+    arrival: Arrival | None = None
+    comparing: CompareChoices = field(default_factory=CompareChoices)
+    checked: tuple[SPN, Dataset, Choices, list[Issue]] | None = field(default=None, repr=False)
+
+    @property
+    def issues(self) -> list[Issue]:
+        """What is wrong with the drawing on these data; looked for anew when one of them has changed."""
+        now = self.drawing.spn, self.dataset, self.choices
+        if self.checked is None or any(a is not b for a, b in zip(now, self.checked, strict=False)):
+            self.checked = (*now, all_issues(*now))
+        return self.checked[3]
+
+    @property
+    def task(self) -> Task:
+        """What would be trained now."""
+        return Task(self.drawing.spn, self.dataset, self.choices, self.split)
+
+    def bring(self, dataset: Dataset) -> None:
+        """Other data. What was chosen for the old ones is forgotten; a drawing stays if the person made it."""
+        self.arrival = None
+        dataset = self.trainer.book.known(dataset)
+        if self.missing is not None:
+            with suppress(DataError):  # these are other data
+                dataset, self.missing = self.missing.applied(dataset), None
+                self.dataset, self.loaded = dataset, True
+                self.trainer.book.attach(dataset)
+                return
+        untouched = unplaced(self.drawing.spn) == unplaced(opening_structure(self.dataset))
+        self.dataset, self.loaded = dataset, True
+        self.choices, self.split, self.trainer.settings = Choices(), SplitSettings(), Settings()
+        self.trainer.book.attach(dataset)
+        if untouched:
+            self.redraw()
+
+    def upload(self, dataset: Dataset, read: tuple[object, object]) -> None:
+        """Data from files, which `undo_upload` takes back; the same files read otherwise are still the one upload."""
+        now, last = self._now, self.arrival
+        again = self.uploaded and last is not None and last.read is not None and last.read[0] == read[0]
+        before = last.before if again and last is not None and last.before is not None else now
+        waiting = self.missing is not None
+        alike = again and list(dataset.frame.columns) == list(self.dataset.frame.columns)
+        self.bring(_used_alike(dataset, now) if alike else dataset)
+        if alike:
+            self.choices, self.split, self.trainer.settings = now.choices, now.split, now.settings
+        arrived = dataset if self.dataset.frame is dataset.frame else self.dataset
+        self.arrival = Arrival(read, arrived, None if waiting else before)
+
+    def forget_files(self) -> None:
+        self.files = UploadedFiles()
+
+    @property
+    def _now(self) -> Before:
+        trainer = self.trainer
+        chosen = self.choices, self.split, trainer.settings
+        arrival = self.arrival and replace(self.arrival, before=None)  # one step back, not all data that ever were
+        return Before(self.dataset, *chosen, self.drawing.spn, self.loaded, arrival)
+
+    @property
+    def uploaded(self) -> bool:
+        """Whether the data are those of the upload; a project may have brought others."""
+        return self.arrival is not None and self.arrival.dataset.frame is self.dataset.frame
+
+    @property
+    def before(self) -> Before | None:
+        """What the data took the place of, where that can be had back."""
+        return self.arrival.before if self.arrival else None
+
+    def undo_upload(self) -> None:
+        """What was there before the upload, with what had been chosen for it."""
+        before, self.arrival = self.before, None
+        if before is not None:
+            self.dataset, self.loaded = before.dataset, before.loaded
+            self.arrival = before.arrival
+            self.choices, self.split, self.trainer.settings = before.choices, before.split, before.settings
+            self._take_drawing(before.spn, "The drawing before these data.")
+
+    def take_drawing(self, run: Run) -> None:
+        """The drawing of a run; undo brings back the one that it replaces."""
+        self._take_drawing(run.spn, f"The drawing of {run.name}.")
+
+    def return_to(self, run: Run) -> None:
+        """All that a run was trained on and asked to do; what that replaces is kept as before an upload."""
+        check_size(run.spn)
+        task, now = self.trainer.book.tasks[run.name], self._now
+        if task.dataset is not self.dataset:
+            self.dataset, self.loaded = task.dataset, True
+            self.arrival = Arrival(None, task.dataset, now)
+        self.choices, self.split = task.choices, task.split
+        self.trainer.take_settings(run.settings)
+        self.trainer.book.chosen = run.name
+        self.take_drawing(run)
+
+    def _take_drawing(self, spn: SPN, said: str) -> None:
+        check_size(spn)
+        if unplaced(self.drawing.spn) != unplaced(spn):
+            self.path = None
+            self.drawing.push(spn, said, fit=True)
+
+    def redraw(self) -> None:
+        """A drawing over the loaded data in the place of this one; undo brings it back."""
+        self.path = None
+        self.drawing.push(opening_structure(self.dataset), "A drawing for these data.", fit=True)
+
+    @property
+    def lacks_values(self) -> bool:
+        """Whether values are missing, columns are used, and nobody has said what to do about it."""
+        spn = self.drawing.spn
+        if self.choices.missing != "refuse" or all(spn.spec(v).kernel == "precomputed" for v in spn.kernels):
+            return False
+        return self.dataset.has_holes
+
+    def usable(self, rows: NDArray[np.intp]) -> int:
+        """How many of these rows are left where those with missing values are not used."""
+        if self.choices.missing != "drop rows":
+            return len(rows)
+        labelled = self.dataset.labelled_table
+        return int(labelled.frame[list(labelled.features)].iloc[rows].notna().all(axis=1).sum())
+
+    @property
+    def foreign(self) -> bool:
+        """Whether the drawing names columns and the data have none of them."""
+        spn, known = self.drawing.spn, set(self.dataset.features)
+        named = {f for v in spn.kernels for f in spn.spec(v).features or () if isinstance(f, str)}
+        return bool(named) and not named & known
+
+
+def _used_alike(dataset: Dataset, before: Before) -> Dataset:
+    """Data that were read anew, with what the person had changed in the use of their columns."""
+    if before.arrival is None:
+        return dataset
+    used, guessed = before.dataset, before.arrival.dataset
+    if used.views != guessed.views:
+        dataset = dataset.with_views(used.views)
+    if used.label != guessed.label:
+        dataset = dataset.with_label(used.label)
+    if used.group != guessed.group and used.group != dataset.label:
+        dataset = dataset.with_group(used.group)
+    return dataset.with_ignored(used.ignored) if used.ignored != guessed.ignored else dataset
