@@ -18,7 +18,8 @@ from spnmkl.ui.state.keeping import kept_with_dataset, kept_with_drawing
 
 KEY = "spnmkl_canvas"
 SHOWN_SIZE = (1000, 340)  # of a canvas to look at, in px, until it tells its own
-_SCRIPTS = ("words", "drawing", "history", "view", "paint", "edit", "hand", "keys", "panels", "minimap", "canvas")
+_SHOWING = ("words", "drawing", "history", "view", "paint", "minimap")
+_SCRIPTS = (*_SHOWING, "edit", "hand", "keys", "panels", "talk", "canvas")
 
 # Two components: the columns of the data are sent when the data change, the canvas with every edit.
 _columns = st.components.v2.component("spnmkl_columns", js=(FRONTEND / "columns.js").read_text("utf-8"))

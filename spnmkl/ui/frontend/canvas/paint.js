@@ -207,8 +207,11 @@ function outlined(ctx, { kind, x, y, w, h }, more) {
   else ctx.arc(x, y, w / 2 + more, 0, 2 * Math.PI);
 }
 
-function curve(from, to) { // as the scene draws it, for what is being moved
+function curve(from, to) { // as the scene draws it, for what is being moved; what is not to the right is met from above
   const [x1, x2] = [from.x + from.w / 2, to.x - to.w / 2];
-  const bend = Math.max(Math.abs(x2 - x1) / 2, 18);
-  return `M${x1} ${from.y}C${x1 + bend} ${from.y} ${x2 - bend} ${to.y} ${x2} ${to.y}`;
+  const half = (x2 - x1) / 2;
+  if (half >= 4) return `M${x1} ${from.y}C${x1 + half} ${from.y} ${x2 - half} ${to.y} ${x2} ${to.y}`;
+  const side = to.y >= from.y ? 1 : -1;
+  const [y1, y2] = [from.y + side * (from.h ?? 0) / 2, to.y - side * (to.h ?? 0) / 2];
+  return `M${from.x} ${y1}C${from.x} ${(y1 + y2) / 2} ${to.x} ${(y1 + y2) / 2} ${to.x} ${y2}`;
 }

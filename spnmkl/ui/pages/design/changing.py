@@ -21,17 +21,20 @@ _WRONG = "panel_wrong"
 Changes = Mapping[str, Mapping[str, Any]]  # by node
 
 
-def field(work: Workspace, key: str, change: Callable[[Any], Changes]) -> dict[str, Any]:
-    """The arguments of a widget that make its new value a change of some nodes."""
-    return {"key": key, "on_change": _take, "args": (work, key, change)}
+def field(work: Workspace, key: str, drawn: Any, change: Callable[[Any], Changes]) -> dict[str, Any]:
+    """The arguments of a widget that make a value other than the drawn one a change of some nodes."""
+    return {"key": key, "on_change": _take, "args": (work, key, drawn, change)}
 
 
-def _take(work: Workspace, key: str, change: Callable[[Any], Changes]) -> None:
+def _take(work: Workspace, key: str, drawn: Any, change: Callable[[Any], Changes]) -> None:
+    value = st.session_state.get(key, drawn)
+    if value == drawn:  # a field that is shown again after a while counts as changed
+        return
     if receive(work.drawing):
         work.path = None
     spn = work.drawing.spn
     try:
-        changes = change(st.session_state[key])
+        changes = change(value)
         for v in changes.keys() & set(spn.nodes):
             spn = spn.replace(v, **changes[v])
     except SPNMKLError as error:

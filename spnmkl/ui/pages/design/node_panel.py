@@ -64,7 +64,7 @@ def _label(work: Workspace, v: str) -> None:
         shown,
         max_chars=max(200, len(shown)),  # a file may bring a longer one, which must not be cut by looking at it
         placeholder=v,
-        **field(work, f"label_{v}_{shown}", lambda label: {v: {"label": label or None}}),
+        **field(work, f"label_{v}_{shown}", shown, lambda label: {v: {"label": label or None}}),
     )
 
 
@@ -78,7 +78,7 @@ def _power(work: Workspace, v: str) -> None:
         step=0.25,
         help="Exponent of β in the regulariser. 1: whole branches can be pruned. Above 1: nothing is pruned. Below 1: "
         "sparser, but no longer certified.",
-        **field(work, f"p_{v}_{drawn}", lambda p: {v: {"p": p}}),
+        **field(work, f"p_{v}_{drawn}", drawn, lambda p: {v: {"p": p}}),
     )
 
 
@@ -90,7 +90,7 @@ def _kernel(work: Workspace, v: str) -> None:
         "Kernel",
         names,
         names.index(spec.kernel),
-        **field(work, _key(work, v, "kernel"), lambda kernel: {v: {"kernel": kernel, "params": None}}),
+        **field(work, _key(work, v, "kernel"), spec.kernel, lambda kernel: {v: {"kernel": kernel, "params": None}}),
     )
     for q in kernel_schema(spec.kernel) if spec.kernel in kernel_names() else ():
         _parameter(work, v, q)
@@ -102,7 +102,7 @@ def _kernel(work: Workspace, v: str) -> None:
         normalizations.index(spec.normalize),
         format_func=lambda name: name.replace("_", " "),
         help="\n\n".join(f"**{name.replace('_', ' ')}**: {text}" for name, text in NORMALIZATIONS.items()),
-        **field(work, _key(work, v, "normalize"), lambda name: {v: {"normalize": name}}),
+        **field(work, _key(work, v, "normalize"), spec.normalize, lambda name: {v: {"normalize": name}}),
     )
 
 
@@ -119,7 +119,7 @@ def _parameter(work: Workspace, v: str, q: Parameter) -> None:
     if q.type in ("choice", "float_or_choice"):
         options = words_of(q, current)
         at = options.index(current) if current in options else len(options) - 1
-        st.selectbox(q.name, options, at, help=q.help, **field(work, f"{key}_word", change))
+        st.selectbox(q.name, options, at, help=q.help, **field(work, f"{key}_word", options[at], change))
         if options[at] != A_NUMBER:
             return
     st.number_input(
@@ -129,7 +129,7 @@ def _parameter(work: Workspace, v: str, q: Parameter) -> None:
         value=start,
         format=None if q.type == "int" else "%.4g",
         help=q.help,
-        **field(work, key, change),
+        **field(work, key, start, change),
     )
 
 
@@ -144,12 +144,13 @@ def _features(work: Workspace, v: str) -> None:
         return {v: {"features": by_hand if way == BY_HAND else chosen_way(way, views)}}
 
     ways = ways_of(views)
-    way = st.selectbox(
-        "Columns", ways, ways.index(way_of(features, views)), **field(work, _key(work, v, "way"), change)
-    )
+    drawn = way_of(features, views)
+    way = st.selectbox("Columns", ways, ways.index(drawn), **field(work, _key(work, v, "way"), drawn, change))
     if way == BY_HAND:
         key = _key(work, v, "columns")
-        find_columns(dataset, chosen, field(work, key, lambda picked: {v: {"features": picked}} if picked else {}))
+        find_columns(
+            dataset, chosen, field(work, key, chosen, lambda picked: {v: {"features": picked}} if picked else {})
+        )
 
 
 def _column(feature: int | str, names: Sequence[str]) -> str:

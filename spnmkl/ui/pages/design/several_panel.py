@@ -59,7 +59,7 @@ def _labels(work: Workspace, selected: tuple[str, ...], key: str) -> None:
         max_chars=190,
         placeholder="for all of them, numbered",
         help="With the prefix *pixel* they are called pixel 1, pixel 2, …",
-        **field(work, f"{key}_label", change),
+        **field(work, f"{key}_label", "", change),
     )
 
 
@@ -73,7 +73,7 @@ def _power(work: Workspace, products: list[str], key: str) -> None:
         step=0.25,
         placeholder=DIFFERENT,
         help="Exponent of β in the regulariser, of all selected products.",
-        **field(work, f"{key}_p", _each(products, "p")),
+        **field(work, f"{key}_p", drawn, _each(products, "p")),
     )
 
 
@@ -85,12 +85,12 @@ def _kernels(work: Workspace, kernels: list[str], key: str) -> None:
     def other_kernel(kernel: str | None) -> Changes:
         return {} if kernel is None else {v: {"kernel": kernel, "params": None} for v in kernels}
 
-    _select("Kernel", names, drawn, **field(work, f"{key}_kernel", other_kernel))
+    _select("Kernel", names, drawn, **field(work, f"{key}_kernel", drawn, other_kernel))
     for q in kernel_schema(drawn) if drawn in kernel_names() else ():
         _parameter(work, kernels, q, f"{key}_{q.name}")
     _columns(work, kernels, f"{key}_way")
     normalize = _common(spec.normalize for spec in specs)
-    arguments = field(work, f"{key}_normalize", _each(kernels, "normalize"))
+    arguments = field(work, f"{key}_normalize", normalize, _each(kernels, "normalize"))
     _select("Normalisation", list(NORMALIZATIONS), normalize, **arguments)
 
 
@@ -116,8 +116,8 @@ def _parameter(work: Workspace, kernels: list[str], q: Parameter, key: str) -> N
         return {v: {"params": {**dict(spn.spec(v).params), q.name: new}} for v in kernels}
 
     if q.type in ("choice", "float_or_choice"):
-        options = words_of(q, drawn)
-        _select(q.name, options, A_NUMBER if numbers else drawn, help=q.help, **field(work, f"{key}_word", change))
+        word = A_NUMBER if numbers else drawn
+        _select(q.name, words_of(q, drawn), word, help=q.help, **field(work, f"{key}_word", word, change))
         if not numbers:
             return
     known = number(drawn) if isinstance(drawn, int | float) else None
@@ -129,7 +129,7 @@ def _parameter(work: Workspace, kernels: list[str], q: Parameter, key: str) -> N
         format=None if q.type == "int" else "%.4g",
         placeholder=DIFFERENT,
         help=q.help,
-        **field(work, key, change),
+        **field(work, key, known, change),
     )
 
 
@@ -141,7 +141,11 @@ def _columns(work: Workspace, kernels: list[str], key: str) -> None:
         return {} if way in (None, BY_HAND) else {v: {"features": chosen_way(str(way), views)} for v in kernels}
 
     drawn = _common(way_of(features, views) for features in seen)
-    way = _select("Columns", ways_of(views), drawn, **field(work, key, change))
+    way = _select("Columns", ways_of(views), drawn, **field(work, key, drawn, change))
     if way == BY_HAND:
-        picked = field(work, f"{key}_columns", lambda names: {v: {"features": names} for v in kernels} if names else {})
-        find_columns(work.dataset, [str(name) for name in _common(seen) or ()], picked)
+        chosen = [str(name) for name in _common(seen) or ()]
+        find_columns(work.dataset, chosen, field(work, f"{key}_columns", chosen, _named(kernels)))
+
+
+def _named(kernels: list[str]) -> Callable[[list[str]], Changes]:
+    return lambda names: {v: {"features": names} for v in kernels} if names else {}
