@@ -1,15 +1,40 @@
-// Tells Python which tab this is. sessionStorage belongs to one tab and survives its reload. A new tab takes the token
-// that Python gives it, without a word; a reloaded one asks for its own; a duplicated one, whose storage is a copy, is
-// told to renew it.
+// Tells Python which tab this is. sessionStorage belongs to one tab: it survives a reload and another address typed in
+// the same tab, and a duplicated tab gets a copy of it. A new tab takes the token that Python gives it, without a word; one
+// that has a token already asks all tabs whose it is: if nobody answers, the tab is the same and asks Python for its own
+// workspace; if somebody does, it is a copy and is told to renew its token.
 const KEY = "spnmkl.tab";
-let told = null;
+const PATIENCE = 250; // milliseconds: an open tab answers within a few
+
+const tab = (globalThis.spnmklTab ??= { own: null, asked: null, channel: new BroadcastChannel(KEY) });
+tab.channel.onmessage = ({ data }) => {
+  if (data.whose && data.whose === tab.own) tab.channel.postMessage({ mine: data.whose });
+  if (data.mine && data.mine === tab.asked) tab.answered = true;
+};
+
+function followTheme() { // dialogs stand outside of the app's element, which alone is told which theme it has
+  const app = document.querySelector(".stApp");
+  const tell = () => { document.documentElement.style.colorScheme = getComputedStyle(app).colorScheme; };
+  if (!app || tab.followed === app) return;
+  tab.followed = app;
+  tell();
+  new MutationObserver(tell).observe(app, { attributes: true, attributeFilter: ["class"] });
+}
+
+async function isFree(token) {
+  Object.assign(tab, { asked: token, answered: false });
+  tab.channel.postMessage({ whose: token });
+  for (let waited = 0; waited < PATIENCE && !tab.answered; waited += 25) await new Promise((done) => setTimeout(done, 25));
+  return !tab.answered;
+}
 
 export default function ({ data, setStateValue }) {
+  followTheme();
   const kept = sessionStorage.getItem(KEY);
-  if (kept === null || kept === data.renew) sessionStorage.setItem(KEY, data.token);
-  else if (kept !== data.token && kept !== told) {
-    told = kept;
-    const reloaded = performance.getEntriesByType("navigation")[0]?.type === "reload";
-    setStateValue("kept", { token: kept, reloaded });
+  if (kept === null || kept === data.token || kept === data.renew) {
+    tab.own = data.token;
+    sessionStorage.setItem(KEY, data.token);
+  } else if (tab.round !== kept + data.token) {
+    tab.round = kept + data.token;
+    isFree(kept).then((same) => setStateValue("kept", { token: kept, same }));
   }
 }

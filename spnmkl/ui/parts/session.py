@@ -55,9 +55,10 @@ def _session() -> str:
 
 
 def attach() -> None:
-    """Give a new tab its token, and a reloaded one the workspace it had.
+    """Give a new tab its token, and one that was reloaded, or given another address, the workspace it had.
 
-    A tab keeps its token in sessionStorage, which a reload leaves and a duplicated tab copies; the copy is renewed.
+    A tab keeps its token in sessionStorage, which stays with the tab and which a duplicated tab copies; the copy is
+    renewed. The tabs settle among themselves which of them is the copy (tab.js).
     """
     if _TOKEN not in st.session_state:
         st.session_state[_TOKEN] = uuid.uuid4().hex
@@ -66,8 +67,8 @@ def attach() -> None:
     kept = kept if isinstance(kept, Mapping) else {}
     had = kept.get("token")
     if isinstance(had, str) and _TOKENS.fullmatch(had) and had != st.session_state[_TOKEN]:
-        # A reload is one for sure; the server may not have noticed yet that the old connection is gone.
-        taken = kept.get("reloaded") is not True and _stays_open(STORE.owner(had))
+        # The server may not have noticed yet that the old connection is gone.
+        taken = kept.get("same") is not True and _stays_open(STORE.owner(had))
         known = None if taken else STORE.find(had, _session())
         if known is None:
             renew = had
@@ -96,7 +97,7 @@ def presence() -> Callable[[], bool]:
 
 
 def _stays_open(session: str | None) -> bool:
-    """Whether another tab is using a token; after a reload the old session takes a moment to close."""
+    """Whether another tab is using a token; a session takes a moment to close."""
     for _ in range(10):
         if session is None or not (exists() and get_instance().is_active_session(session)):
             return False
@@ -110,13 +111,16 @@ def theme() -> str:
 
 
 def heading(words: str, page: str | None = None, label: str = "") -> DeltaGenerator:
-    """The title of a page with a link to the next one; returns the place at its right end."""
-    title, right = st.columns([7, 3], vertical_alignment="center")
-    title.markdown(f"#### {words}")
-    end = right.container(horizontal=True, horizontal_alignment="right")
-    if page is not None:
-        end.page_link(page, label=label, icon=":material/arrow_forward:")
-    return end
+    """The title of a page and, at its right end, the way to the next one; returns the place between them."""
+    with st.container(horizontal=True, vertical_alignment="center", key="heading"):
+        st.markdown(f"#### {words}", width="content")
+        between = st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center")
+        # A button and not a link: what was edited just before it comes with the click.
+        if page is not None and st.button(
+            label, type="primary", icon=":material/arrow_forward:", icon_position="right", key="next"
+        ):
+            st.switch_page(page)
+    return between
 
 
 def rerun() -> NoReturn:
