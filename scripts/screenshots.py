@@ -13,7 +13,12 @@ from playwright.sync_api import Browser, Locator, Page, sync_playwright
 from serving import browser_path, serving
 from sklearn.datasets import load_breast_cancer
 
-SIZES = {"width": 1024, "height": 768}, {"width": 1280, "height": 800}, {"width": 1920, "height": 1080}
+SIZES = (
+    {"width": 1024, "height": 768},
+    {"width": 1280, "height": 800},
+    {"width": 1366, "height": 768},
+    {"width": 1920, "height": 1080},
+)
 USUAL_WIDTHS = [1280, 1920]
 MESSY = "\ufeff# Clinic north\n# exported on Monday\nPatient;Size;Weight;Colour;Diagnosis\n" + "".join(
     f"P{k};1,{k + 50};{f'7{k % 10},5' if k % 4 else 'NA'};{('blue', 'red', 'green')[k % 3]};{('well', 'ill')[k % 2]}\n"
@@ -232,19 +237,19 @@ def guided(page: Page) -> None:
 
 
 STATES: dict[str, tuple[str, Callable[[Page], object]]] = {
-    "design": ("", lambda page: None),
-    "design_empty": ("", lambda page: press(page, "Control+a", "Delete")),
-    "design_figure1": ("", figure_1),
-    "design_kernel": ("", lambda page: (figure_1(page), choose(page, "k3"))),
-    "design_product": ("", lambda page: (figure_1(page), choose(page, "p9"))),
-    "design_faulty": ("", faulty),
-    "design_checks": ("", lambda page: show_tab(page, "Checks")),
-    "design_path": ("", chosen_path),
-    "design_expanded": ("", path_dependent),
-    "design_formula": ("", lambda page: show_tab(page, "Formula")),
-    "design_templates": ("", lambda page: dialog(page, "Templates")),
-    "design_table": ("", lambda page: dialog(page, "Table")),
-    "design_exchange": ("", lambda page: dialog(page, "Open, save")),
+    "design": ("design", lambda page: None),
+    "design_empty": ("design", lambda page: press(page, "Control+a", "Delete")),
+    "design_figure1": ("design", figure_1),
+    "design_kernel": ("design", lambda page: (figure_1(page), choose(page, "k3"))),
+    "design_product": ("design", lambda page: (figure_1(page), choose(page, "p9"))),
+    "design_faulty": ("design", faulty),
+    "design_checks": ("design", lambda page: show_tab(page, "Checks")),
+    "design_path": ("design", chosen_path),
+    "design_expanded": ("design", path_dependent),
+    "design_formula": ("design", lambda page: show_tab(page, "Formula")),
+    "design_templates": ("design", lambda page: dialog(page, "Templates")),
+    "design_table": ("design", lambda page: dialog(page, "Table")),
+    "design_exchange": ("design", lambda page: dialog(page, "Open, save")),
     "data": ("data", lambda page: None),
     "data_upload": ("data", messy),
     "data_joined": ("data", joined),

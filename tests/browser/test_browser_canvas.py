@@ -287,7 +287,7 @@ def test_a_reload_keeps_the_drawing_and_its_history(canvas: Canvas) -> None:
 def test_two_tabs_are_separate(canvas: Canvas, tab: Callable[[], Page], url: str) -> None:
     canvas.use("figure1")
     page = tab()
-    page.goto(url)
+    page.goto(f"{url}/design")
     other = Canvas(page)
     opened = other.nodes
     assert opened != canvas.nodes

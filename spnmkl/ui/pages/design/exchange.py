@@ -17,7 +17,7 @@ from spnmkl.structure import SPN
 from spnmkl.structure.layout import arranged
 from spnmkl.structure.templates import TEMPLATES
 from spnmkl.ui.parts.canvas import receive, selection
-from spnmkl.ui.parts.session import close_dialog, dialog, open_dialog, opened_dialog, theme, workspace
+from spnmkl.ui.parts.session import close_dialog, dialog, heading, open_dialog, opened_dialog, theme, workspace
 from spnmkl.ui.parts.words import plain
 from spnmkl.ui.state.keeping import kept_with_dataset, kept_with_drawing
 from spnmkl.ui.state.workspace import Workspace
@@ -32,12 +32,9 @@ def exchange() -> None:
     work = workspace()
     if receive(work.drawing):  # an edit that came with the click
         work.path = None
-    title, *places, onwards = st.columns([7, 3, 2.4, 3, 2.6], vertical_alignment="center")
-    title.markdown("#### Design — draw the combination")
-    if onwards.button("Next: train", type="primary", icon=":material/arrow_forward:", width="stretch"):
-        st.switch_page("pages/train.py")
-    for place, (name, (icon, _)) in zip(places, DIALOGS.items(), strict=True):
-        place.button(name, icon=icon, width="stretch", key=f"open_{name}", on_click=open_dialog, args=(name,))
+    with heading("Design — draw the combination", "pages/train.py", "Next: train"):
+        for name, (icon, _) in DIALOGS.items():
+            st.button(name, icon=icon, key=f"open_{name}", on_click=open_dialog, args=(name,))
     shown = opened_dialog()
     if shown in DIALOGS:
         DIALOGS[shown][1](work)
