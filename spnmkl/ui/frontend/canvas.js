@@ -105,6 +105,7 @@ class Canvas {
     } else {
       this.show();
     }
+    this.frame.dispatchEvent(new Event("updated")); // a replay may be showing an earlier iteration
     if (!this.readonly) for (const act of ["undo", "redo"]) this.root.querySelector(`[data-act=${act}]`).disabled = !data[act];
   }
 

@@ -55,24 +55,28 @@ def show_trained(
     key: str, spn: SPN, beta: Mapping[str, float] | None, *, said: str = "", path: Path | None = None
 ) -> tuple[str, ...]:
     """The drawing to look at; with weights, sizes and colours are by weight and what is pruned is grey."""
-    nodes, edges = drawn(spn, beta, theme=theme())
-    through = path_flows(spn, beta) if beta is not None else {}
     data = {
         "revision": f"{hash(spn)}",
         "readonly": True,
         "message": said,
         "fit": True,
         "select": list(chosen_nodes(key, spn)),
-        "nodes": [_place(spn, v) for v in nodes],
-        "edges": [list(edge) for edge in edges],
-        "looks": {
-            "nodes": {v: _trained_look(spn, v, look, through.get(v)) for v, look in nodes.items()},
-            "edges": {_edge_name(edge): _trained_edge(edge, look, through) for edge, look in edges.items()},
-            "path": _red(spn, path),
-        },
+        "nodes": [_place(spn, v) for v in spn.nodes],
+        "edges": [[v, child] for v in spn.nodes for child in spn.children(v)],
+        "looks": {**trained_looks(spn, beta, theme()), "path": _red(spn, path)},
     }
     _canvas(key=key, data=data, on_selection_change=lambda: None)
     return chosen_nodes(key, spn)
+
+
+def trained_looks(spn: SPN, beta: Mapping[str, float] | None, theme: str) -> dict[str, Any]:
+    """How nodes and edges look with these weights, as canvas.js draws them."""
+    nodes, edges = drawn(spn, beta, theme=theme)
+    through = path_flows(spn, beta) if beta is not None else {}
+    return {
+        "nodes": {v: _trained_look(spn, v, look, through.get(v)) for v, look in nodes.items()},
+        "edges": {_edge_name(edge): _trained_edge(edge, look, through) for edge, look in edges.items()},
+    }
 
 
 def chosen_nodes(key: str, spn: SPN) -> tuple[str, ...]:
