@@ -18,9 +18,10 @@ from spnmkl.data import Dataset, problems
 from spnmkl.errors import SPNMKLError
 from spnmkl.export import to_svg
 from spnmkl.export.packages import optional
-from spnmkl.inspection import Carried
+from spnmkl.inspection import Carried, heaviest_paths
 from spnmkl.reporting.endings import SOLVER_NAMES, doubts, ending, methods, percent, pruning
 from spnmkl.reporting.explain import carried, paths_table, ranking, weights_table
+from spnmkl.reporting.glossary import GLOSSARY, worked_g, worked_share
 from spnmkl.reporting.kernel_views import kernel_image, projection
 from spnmkl.reporting.reproduction import reproduction_code
 from spnmkl.reporting.sentences import count_text
@@ -86,6 +87,8 @@ def html_report(run: Run, prepared: Prepared, dataset: Dataset, shares: Carried 
         formula=run.spn.formula(latex=False),
         weights=_weights(run, prepared, shares),
         paths=_paths(run, prepared, shares),
+        worked=_worked(run),
+        glossary={term.title: term.sentence for term in GLOSSARY.values()},
         classes=_classes(run),
         bound=_bound_note(run.solution),
         certificate=_certificate(run),
@@ -174,6 +177,12 @@ def _paths(run: Run, prepared: Prepared, shares: Carried) -> _Table:
     found = _table(table)
     left = f"The heaviest of {count_text(run.spn.n_paths)} paths." if len(table) == MOST_PATHS else ""
     return _Table(found.columns, found.rows, found.numbers, found.faded, left)
+
+
+def _worked(run: Run) -> str:
+    """How the weight of the heaviest path is made, with its numbers."""
+    heaviest = heaviest_paths(run.solution, 1)
+    return "; ".join([worked_g(run.spn, path, run.solution.beta) + "; " + worked_share(path) for path in heaviest])
 
 
 def _certificate(run: Run) -> dict[str, str]:
