@@ -65,7 +65,7 @@ class Entry:
 
 @dataclass(frozen=True, eq=False)
 class Portrait:
-    """A method trained on all rows, or so many: structure, weights, and which share of the decision each product has."""
+    """A method trained on all rows, or on some: its weights, and which share of the decision each product has."""
 
     method: str
     spn: SPN

@@ -9,6 +9,7 @@ import streamlit as st
 
 from spnmkl.errors import SPNMKLError
 from spnmkl.kernels import NORMALIZATIONS, Parameter, kernel_names, kernel_schema
+from spnmkl.reporting.glossary import explained
 from spnmkl.structure import SPN
 from spnmkl.ui.parts.session import rerun
 from spnmkl.ui.parts.words import plain
@@ -83,8 +84,7 @@ def _power(spn: SPN, v: str) -> dict[str, Any]:
         value=drawn,
         step=0.25,
         key=f"p_{v}_{drawn}",
-        help="Exponent of β in the regulariser. 1: whole branches can be pruned. Above 1: nothing is pruned. Below 1: "
-        "sparser, but no longer certified.",
+        help=explained("p", "β"),
     )
     return {} if p == drawn else {"p": p}
 

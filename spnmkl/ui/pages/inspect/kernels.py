@@ -7,6 +7,7 @@ import streamlit as st
 
 from spnmkl.charts import heatmap_chart
 from spnmkl.kernels.matrices import alignment
+from spnmkl.reporting.glossary import GLOSSARY, explained
 from spnmkl.reporting.kernel_views import KernelImage, kernel_image
 from spnmkl.structure import SPN
 from spnmkl.training.prepared import Prepared
@@ -16,10 +17,7 @@ from spnmkl.wording import counted
 
 CELLS = 250
 LEARNED = "the learned kernel K(β)"
-ALIGNMENT_HELP = (
-    "Centred alignment: 1 for a kernel that is high within classes and low between them, near 0 for one that has "
-    "nothing to do with the labels."
-)
+ALIGNMENT_HELP = explained("alignment")
 
 
 def kernels_tab(seen: Inspected) -> None:
@@ -58,7 +56,7 @@ def kernel_titles(seen: Inspected) -> dict[str, str]:
 
 def meaning(spn: SPN, node: str) -> str:
     if node == spn.root:
-        return "The kernel that is predicted with: Σ g K over all paths."
+        return GLOSSARY["K(β)"].sentence
     if spn.kind(node) == "kernel":
         return "The kernel as it is, without a weight."
     return "Σ g K over the paths through this node: what it adds to the learned kernel."

@@ -12,6 +12,7 @@ from spnmkl.ui.pages.inspect.proof import proof_tab
 from spnmkl.ui.pages.inspect.samples import samples_tab
 from spnmkl.ui.pages.inspect.weights import matters_tab, weights_tab
 from spnmkl.ui.pages.inspect.what_if import what_if_tab
+from spnmkl.ui.parts.results import show_headlines
 from spnmkl.ui.parts.returning import offer_return
 from spnmkl.ui.parts.session import fragment, heading, tabs, workspace
 from spnmkl.ui.parts.words import plain
@@ -32,6 +33,7 @@ def inspect_page() -> None:
     with between:
         choose_run(trainer, run)
     offer_return(workspace(), run)
+    show_headlines(run)
     seen = Inspected(run, trainer)
     tabs(
         "inspect",

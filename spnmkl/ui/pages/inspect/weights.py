@@ -10,6 +10,7 @@ import streamlit as st
 
 from spnmkl.charts import MOST_RANKED, ranking_chart
 from spnmkl.charts.look import unique_names
+from spnmkl.reporting.glossary import explained, worked_g, worked_share
 from spnmkl.reporting.sentences import count_text
 from spnmkl.structure import Path
 from spnmkl.training.train import Run
@@ -31,7 +32,7 @@ from spnmkl.wording import listed
 
 KINDS = {"view": "Views", "kernel": "Kernels"}
 TABLES = "Paths", "Weights"
-HEIGHT = 430
+HEIGHT = 330
 OVERLAP = (
     "Shares add up to more than 100 %, because a path that multiplies several kernels counts for each of them and for "
     "each of their views."
@@ -66,8 +67,8 @@ def choose_path(seen: Inspected, learned: LearnedTables) -> Path | None:
         selection_mode="single-row",
         key=f"inspect_paths_of_{seen.run.name}",
         column_config={
-            "kernels": st.column_config.TextColumn(width=165),
-            "g": st.column_config.NumberColumn(format="%.4g"),
+            "kernels": st.column_config.TextColumn(width=165, help=explained("∘")),
+            "g": st.column_config.NumberColumn(format="%.4g", help=explained("g")),
             "share of Σg": share_column(WEIGHT_HELP, label="of Σg", width=100),
             "share of the decision": share_column(label="of the decision", width=110),
         },
@@ -81,13 +82,26 @@ def choose_path(seen: Inspected, learned: LearnedTables) -> Path | None:
     with row():
         st.caption(
             f"{which} Choose a row to see the path in red.",
-            help="A path takes one child at every sum and all children at every product. It multiplies the kernels "
-            "that it reaches; its weight g is made of the weights β on its way.",
+            help=explained("path", "g", "Σg", "decision"),
             width="content",
         )
         download(learned.paths, seen.run, "paths")
     rows = [k for k in table.selection.rows if k < left]
+    if left:
+        worked_out(seen, learned, rows[0] if rows else 0)
     return learned.path_list[rows[0]].path if rows else None
+
+
+def worked_out(seen: Inspected, learned: LearnedTables, at: int) -> None:
+    """The numbers of one path, as they are made of the weights."""
+    path, run = learned.path_list[at], seen.run
+    share = learned.paths["share of the decision"].iloc[at]
+    with st.container(border=True, gap="xsmall"):
+        st.markdown(f"**Path {at + 1} worked out**: {plain(learned.paths['kernels'].iloc[at])}")
+        st.markdown(plain(worked_g(run.spn, path, run.solution.beta)), help=explained("g", "β"))
+        st.markdown(plain(worked_share(path)), help=explained("Σg"))
+        if not math.isnan(share):
+            st.markdown(f"of the decision: {100 * share:.3g} %", help=explained("decision"))
 
 
 def show_weights(seen: Inspected, learned: LearnedTables) -> None:
@@ -98,8 +112,8 @@ def show_weights(seen: Inspected, learned: LearnedTables) -> None:
         placeholder="",
         column_order=["weight", "multiplies", "β", "share of the decision", "p", "pruned at iteration", "KKT residual"],
         column_config={
-            "β": st.column_config.NumberColumn(format="%.4g"),
-            "p": st.column_config.NumberColumn(format="%g"),
+            "β": st.column_config.NumberColumn(format="%.4g", help=explained("β")),
+            "p": st.column_config.NumberColumn(format="%g", help=explained("p")),
             "share of the decision": share_column(label="of the decision", width=110),
             "pruned at iteration": st.column_config.NumberColumn("pruned", help="At which iteration it became zero."),
             "KKT residual": st.column_config.NumberColumn(format="%.1e", help=RESIDUAL_HELP),
