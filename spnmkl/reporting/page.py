@@ -14,6 +14,7 @@ import pandas as pd
 
 from spnmkl import charts
 from spnmkl.charts.files import AnyChart
+from spnmkl.charts.results import map_note
 from spnmkl.data import Dataset, problems
 from spnmkl.errors import SPNMKLError
 from spnmkl.export import to_svg
@@ -263,7 +264,8 @@ def _figures(run: Run, prepared: Prepared, shares: Carried) -> dict[str, list[_F
     if len(roc := scores.roc()):
         answers.append(_figure(charts.roc_chart(roc, solution.classes), f"ROC on the test rows; {_auc(run)}.", 480))
     where = "Samples in the plane of the learned kernel's two leading components."
-    answers.append(_figure(charts.projection_chart(projection(run, prepared), solution.classes), where))
+    places = projection(run, prepared)
+    answers.append(_figure(charts.projection_chart(places, solution.classes), f"{where} {map_note(places)}".strip()))
     aligned = f"The learned kernel over the training rows; its alignment with the labels is {image.alignment:.2f}."
     matrix = charts.heatmap_chart(image.cells, image.boundaries, image.classes)
     return {

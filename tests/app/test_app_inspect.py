@@ -19,7 +19,8 @@ from spnmkl import SPNMKLClassifier
 from spnmkl.data import Choices, Dataset, SplitSettings, load_sample
 from spnmkl.inspection import complexity_bound
 from spnmkl.kernels.matrices import alignment
-from spnmkl.structure import SPN, Kernel, Product, Sum
+from spnmkl.reporting.explain import column_shares, ranking
+from spnmkl.structure import SPN, Kernel, Product, Sum, templates
 from spnmkl.training.choose import choose_C
 from spnmkl.training.prepared import Prepared, prepare
 from spnmkl.training.settings import Settings
@@ -417,3 +418,14 @@ def test_the_id_of_a_sample_is_shown() -> None:
     (wrong,) = [table.value for table in at.dataframe if "predicted" in table.value]
     assert wrong["code "].tolist() == [f"C{row - 1:03}" for row in wrong["row"]]
     assert f"code **C{labelled(at.number_input, 'Row of the table').value - 1:03}**. A test row" in texts(at)
+
+
+def test_columns_that_are_pixels_are_shown_as_an_image() -> None:
+    digits = load_sample("digits")
+    some = digits.take(np.arange(150))
+    task, prepared, run = training(placed(templates.flat(digits.features)), some, Settings())
+    assert "The columns as an image" in texts(shown(task, run, prepared, "What matters"))
+    ranks = ranking(run, prepared)
+    shares, by = column_shares(run, ranks)
+    assert by == "share of the decision" and len(shares) == 64 and sum(shares.values()) == pytest.approx(1, abs=1e-6)
+    assert "The columns as an image" not in texts(usual("What matters"))

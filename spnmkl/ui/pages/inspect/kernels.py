@@ -37,7 +37,8 @@ def kernels_tab(seen: Inspected) -> None:
         st.altair_chart(heatmap_chart(image.cells, image.boundaries, image.classes), width="content")
         st.caption(
             f"{counted(run.n_train, 'training row')}, sorted by class. Bright blocks on the diagonal and dark ones "
-            "beside it: the kernel tells the classes apart. Hover over a block for its mean."
+            "beside it: the kernel tells the classes apart. Hover over a block for its mean. Every row with itself, "
+            "the diagonal, is left out of the scale."
         )
 
 

@@ -10,6 +10,8 @@ import streamlit as st
 
 from spnmkl.charts import MOST_RANKED, ranking_chart
 from spnmkl.charts.look import unique_names
+from spnmkl.charts.shapes import FEWEST, find_shape, shape_chart
+from spnmkl.reporting.explain import column_shares
 from spnmkl.reporting.glossary import explained, worked_g, worked_share
 from spnmkl.reporting.sentences import count_text
 from spnmkl.structure import Path
@@ -139,6 +141,7 @@ def matters_tab(seen: Inspected) -> None:
         download(ranking, run, "ranking")
     if run.cross_validation is None:
         hint_of_folds()
+    show_shape(seen, ranking)
     for kind, title in KINDS.items():
         if (ranking["kind"] == kind).any():
             st.markdown(f"**{title}**")
@@ -152,6 +155,19 @@ def matters_tab(seen: Inspected) -> None:
                 left.caption(f"The first {MOST_RANKED}; all of them are in the table.")
             with right:
                 show_ranking(ranking[ranking["kind"] == kind])
+
+
+def show_shape(seen: Inspected, ranking: pd.DataFrame) -> None:
+    """An image or a profile of what every column carries, where kernels see single columns that lie in one."""
+    task = seen.trainer.book.tasks.get(seen.run.name)
+    values, by = column_shares(seen.run, ranking)
+    shape = find_shape(task.dataset.features if task else list(values)) if values else None
+    if shape is None or len(values.keys() & shape.places.keys()) < FEWEST:
+        return
+    where = "image" if shape.is_image else "profile"
+    st.markdown(f"**The columns as {'an' if shape.is_image else 'a'} {where}**", help=explained("decision", "Σg"))
+    st.altair_chart(shape_chart(values, shape, by), width="content" if shape.is_image else "stretch")
+    st.caption(f"The {by} of the kernels that see one column alone, where the names of the columns place them.")
 
 
 def tell_of_no_view(run: Run, ranking: pd.DataFrame) -> None:
