@@ -114,9 +114,7 @@ def messy(page: Page) -> None:
 
 
 def sample(page: Page, name: str) -> None:
-    page.get_by_role("combobox", name="Sample").click()
-    page.get_by_role("option", name=name).click()
-    page.get_by_role("button", name="Load this sample").click()
+    page.get_by_role("button", name=f"Load {name}").click()
     settle(page)
 
 
@@ -157,9 +155,7 @@ def search(page: Page, button: str) -> None:
 
 def known(page: Page) -> None:
     page.get_by_role("link", name="Data").click()
-    page.get_by_role("combobox", name="Sample").click()
-    page.get_by_role("option", name="Known structure").click()
-    page.get_by_role("button", name="Load it with a drawing to try").click()
+    page.get_by_role("button", name="Load with this drawing").click()
     train(page)
 
 
@@ -236,7 +232,14 @@ def guided(page: Page) -> None:
     settle(page)
 
 
+def guided_from_the_start(page: Page) -> None:
+    page.get_by_role("button", name="Run the guided experiment").click()
+    page.get_by_text("learned from 40 rows").wait_for(timeout=120_000)
+
+
 STATES: dict[str, tuple[str, Callable[[Page], object]]] = {
+    "start": ("", lambda page: None),
+    "start_guided": ("", guided_from_the_start),
     "design": ("design", lambda page: None),
     "design_empty": ("design", lambda page: press(page, "Control+a", "Delete")),
     "design_figure1": ("design", figure_1),

@@ -10,7 +10,7 @@ from test_browser_training import LONG, stop_button, wait_for_ending
 PAGES = ("Start", "Data", "Design", "Train", "Inspect", "Compare", "Predict", "Runs")
 MAIN_BUTTONS = {
     "Start": "Run the guided experiment",
-    "Data": "Load this sample",
+    "Data": "Load Breast cancer",
     "Design": "Templates",
     "Train": "Train",
     "Inspect": "Next: compare it",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from math import factorial
 
 import streamlit as st
 
@@ -10,12 +11,11 @@ from spnmkl.data import SAMPLES, load_sample
 from spnmkl.export.picture import to_svg
 from spnmkl.structure import SPN
 from spnmkl.structure.layout import arranged
+from spnmkl.structure.templates import TEMPLATES
 from spnmkl.ui.state.keeping import kept_with_drawing
 from spnmkl.ui.state.opening import opening_structure
 from spnmkl.ui.state.workspace import Workspace
 from spnmkl.wording import counted
-
-MOST_SHOWN = 9  # kernels of a drawing on a card; of a larger one nothing could be read
 
 
 @kept_with_drawing
@@ -29,6 +29,14 @@ def bare(spn: SPN) -> SPN:
     shown = ("id", "kind", "kernel", "p")
     nodes = [{key: node[key] for key in shown if key in node} for node in described["nodes"]]
     return SPN.from_dict({**described, "nodes": nodes})
+
+
+@lru_cache(maxsize=2 * len(TEMPLATES))
+def template_picture(name: str, theme: str) -> str:
+    """The shape of a template; the Taylor series with the weights that make it one."""
+    spn = bare(TEMPLATES[name].sketch())
+    beta = {v: 1 / factorial(k) for k, v in enumerate(spn.products, 1)} if name == "taylor_exp" else {}
+    return thumbnail(spn, tuple(beta.items()), theme)
 
 
 @lru_cache(maxsize=len(SAMPLES))
