@@ -155,7 +155,7 @@ def search(page: Page, button: str) -> None:
 
 def known(page: Page) -> None:
     page.get_by_role("link", name="Data").click()
-    page.get_by_role("button", name="Load with this drawing").click()
+    page.get_by_role("button", name="And its drawing").click()
     train(page)
 
 

@@ -62,7 +62,12 @@ def data_page() -> None:
         st.session_state[PART] = part_to_finish(work)
     source, columns, preparation = st.tabs(PARTS, key=PART, on_change="rerun")
     with source, boundary():
+        loaded_now = st.container()
         choose_source(work)
+        frame = work.dataset.frame
+        loaded_now.markdown(
+            f"Loaded: **{plain(work.dataset.name[:100])}** · {len(frame):,} rows · {frame.shape[1]:,} columns"
+        )
         preview(work.dataset)
     with columns, boundary():
         choose_columns(work)
@@ -78,7 +83,7 @@ def part_to_finish(work: Workspace) -> str:
 
 
 def choose_source(work: Workspace) -> None:
-    own, sample = st.columns(2, gap="large")
+    own, sample = st.columns([2, 3], gap="medium")
     with sample, st.container(border=True):
         st.markdown("**Try a sample**")
         sample_cards(work)
@@ -97,15 +102,15 @@ def choose_source(work: Workspace) -> None:
 
 def sample_cards(work: Workspace) -> None:
     """Every sample with the drawing that it opens on."""
-    columns = [column for _ in range(0, len(SAMPLES), 2) for column in st.columns(2, gap="small")]
+    columns = [column for _ in range(0, len(SAMPLES), 3) for column in st.columns(3, gap="small")]
     for column, (name, sample) in zip(columns, SAMPLES.items(), strict=False):
         with column.container(border=True, height="stretch", key=f"sample_{name}", gap="xsmall"):
-            title, _, what = sample.title.partition(": ")
-            st.markdown(f"**{title}**", help=sample.card)
+            title = sample.title.partition(":")[0]
+            st.markdown(f"**{title}**", help=f"{sample.title}.\n\n{sample.card}")
             st.image(thumbnail(bare(sample_drawing(name)), (), theme()), width="stretch")
-            st.caption(f"{what[:1].upper()}{what[1:]}. {sample_facts(name)}.")
+            st.caption(sample_facts(name))
             st.button(f"Load {title}", key=f"load_{name}", on_click=lambda name=name: work.bring(load_sample(name)))
-            if sample.drawing is not None and st.button("Load with this drawing", key=f"draw_{name}"):
+            if sample.drawing is not None and st.button("And its drawing", key=f"draw_{name}"):
                 open_sample(work, name)
                 st.switch_page("pages/train.py")
 
@@ -197,7 +202,6 @@ def take(work: Workspace, files: Sequence[File], found: Joined, read: tuple[obje
 
 def preview(dataset: Dataset) -> None:
     frame = dataset.frame
-    st.markdown(f"Loaded: **{plain(dataset.name[:100])}** · {len(frame):,} rows · {frame.shape[1]:,} columns")
     if dataset.matrices:
         st.caption(f"{len(dataset.matrices)} kernel matrices: {plain(', '.join(list(dataset.matrices)[:10]))}")
     shown = frame.iloc[:100, :MOST_SHOWN_COLUMNS]

@@ -20,11 +20,12 @@ from spnmkl.ui.parts.canvas import receive, selection
 from spnmkl.ui.parts.cards import template_picture
 from spnmkl.ui.parts.session import close_dialog, dialog, heading, open_dialog, opened_dialog, theme, workspace
 from spnmkl.ui.parts.words import plain
-from spnmkl.ui.state.keeping import kept_with_dataset
+from spnmkl.ui.state.keeping import kept_with_dataset, kept_with_drawing
 from spnmkl.ui.state.workspace import Workspace
 from spnmkl.wording import counted
 
 MOST_IMPORT_BYTES = 5_000_000
+IN_A_ROW = 5
 EMPTY = SPN.from_dict({"format": "spnmkl/structure", "version": 1, "nodes": [], "edges": []})
 
 
@@ -63,7 +64,7 @@ def choose_template(work: Workspace) -> None:
         "data. *Use* replaces the drawing (Ctrl+Z brings it back); *Embed* puts the template in the place of the "
         "kernel that is selected on the canvas."
     )
-    columns = [column for _ in range(0, len(TEMPLATES) + 1, 3) for column in st.columns(3)]
+    columns = [c for _ in range(0, len(TEMPLATES) + 1, IN_A_ROW) for c in st.columns(IN_A_ROW, gap="small")]
     with columns[0].container(border=True, height="stretch", key="template_empty"):
         empty_card(work)
     for column, template in zip(columns[1:], TEMPLATES.values(), strict=False):
@@ -73,7 +74,7 @@ def choose_template(work: Workspace) -> None:
 
 def empty_card(work: Workspace) -> None:
     st.markdown("**Empty**")
-    st.markdown("Nothing is drawn yet: press **S**, **P** or **K** to add a sum, a product or a kernel.")
+    st.markdown(":small[Nothing is drawn yet: press **S**, **P** or **K** to add a sum, a product or a kernel.]")
     if st.button("Use", key="use_empty", type="primary"):
         work.drawing.push(EMPTY, "Empty.", fit=True)
         leave(work)
@@ -89,15 +90,15 @@ def template_card(work: Workspace, template: Template, leaf: str | None) -> None
         st.caption(plain(error))
         return
     st.caption(
-        f"Over these data: {counted(len(filled.kernels), 'kernel')}, {counted(len(filled.products), 'weight')}"
+        f"Over these data {counted(len(filled.kernels), 'kernel')}, {counted(len(filled.products), 'weight')}"
         f"{same_as(work.dataset, template.name)}."
     )
-    use, embed = st.columns(2)
-    if use.button("Use", key=f"use_{template.name}", type="primary"):
+    row = st.container(horizontal=True, gap="small")
+    if row.button("Use", key=f"use_{template.name}", type="primary"):
         work.drawing.push(filled, f"{template.title}.", fit=True)
         leave(work)
     where = f"In the place of {plain(leaf)}." if leaf else "Select one kernel on the canvas first."
-    if embed.button("Embed", key=f"embed_{template.name}", disabled=leaf is None, help=where) and leaf:
+    if row.button("Embed", key=f"embed_{template.name}", disabled=leaf is None, help=where) and leaf:
         work.drawing.push(arranged(work.drawing.spn.embed(leaf, filled)), f"Embedded in {leaf}.", fit=True)
         leave(work)
 
@@ -105,14 +106,21 @@ def template_card(work: Workspace, template: Template, leaf: str | None) -> None
 def same_as(dataset: Dataset, name: str) -> str:
     """Where a template comes to the same as one before it over these data, which of them."""
     before = list(TEMPLATES)[: list(TEMPLATES).index(name)]
-    filled = unplaced(template_over_data(dataset, name))
+    filled = unlabelled(template_over_data(dataset, name))
     for other in before:
         try:
-            if unplaced(template_over_data(dataset, other)) == filled:
+            if unlabelled(template_over_data(dataset, other)) == filled:
                 return f", the same as *{TEMPLATES[other].title}*"
         except SPNMKLError:
             continue
     return ""
+
+
+@kept_with_drawing
+def unlabelled(spn: SPN) -> SPN:
+    described = unplaced(spn).to_dict()
+    nodes = [{key: value for key, value in node.items() if key != "label"} for node in described["nodes"]]
+    return SPN.from_dict({**described, "nodes": nodes})
 
 
 def leave(work: Workspace) -> NoReturn:
