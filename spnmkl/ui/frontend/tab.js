@@ -1,9 +1,9 @@
 // Tells Python which tab this is. sessionStorage belongs to one tab: it survives a reload and another address typed in
-// the same tab, and a duplicated tab gets a copy of it. A new tab takes the token that Python gives it, without a word; one
-// that has a token already asks all tabs whose it is: if nobody answers, the tab is the same and asks Python for its own
-// workspace; if somebody does, it is a copy and is told to renew its token.
+// the same tab, and a duplicated tab gets a copy of it. A new tab takes the token that Python gives it; one that has a
+// token already asks all tabs whose it is: if nobody answers, the tab is the same and asks Python for its own workspace;
+// if somebody does, it is a copy and is told to renew its token. Python shows the page once the tab has said what it is.
 const KEY = "spnmkl.tab";
-const PATIENCE = 250; // milliseconds: an open tab answers within a few
+const PATIENCE = 200; // milliseconds: an open tab answers within a few
 
 const tab = (globalThis.spnmklTab ??= { own: null, asked: null, channel: new BroadcastChannel(KEY) });
 tab.channel.onmessage = ({ data }) => {
@@ -33,6 +33,7 @@ export default function ({ data, setStateValue }) {
   if (kept === null || kept === data.token || kept === data.renew) {
     tab.own = data.token;
     sessionStorage.setItem(KEY, data.token);
+    if (kept === null) setStateValue("kept", { token: data.token, same: true });
   } else if (tab.round !== kept + data.token) {
     tab.round = kept + data.token;
     isFree(kept).then((same) => setStateValue("kept", { token: kept, same }));

@@ -29,6 +29,8 @@ from spnmkl.ui.state.workspace import Workspace
 _KEY = "spnmkl_workspace"
 _DIALOG = "spnmkl_dialog"
 _TOKEN = "spnmkl_token"
+_ASKED, _ANSWERED = "spnmkl_asked", "spnmkl_answered"
+PATIENCE_SECONDS = 4.0
 _TOKENS = re.compile(r"[0-9a-f]{32}")
 _LOG = logging.getLogger("spnmkl")
 P = ParamSpec("P")
@@ -65,6 +67,8 @@ def attach() -> None:
         workspace()
     kept, renew = (st.session_state.get("spnmkl_tab") or {}).get("kept"), None
     kept = kept if isinstance(kept, Mapping) else {}
+    if kept:
+        st.session_state[_ANSWERED] = True
     had = kept.get("token")
     if isinstance(had, str) and _TOKENS.fullmatch(had) and had != st.session_state[_TOKEN]:
         # The server may not have noticed yet that the old connection is gone.
@@ -83,6 +87,19 @@ def attach() -> None:
         on_kept_change=lambda: None,
         height=1,
     )
+    if "User-Agent" in st.context.headers and not st.session_state.get(_ANSWERED):  # there is a browser to answer
+        # What is clicked before it is known whose tab this is would be done to a workspace that is thrown away.
+        _wait_for_answer()
+        st.stop()
+
+
+@st.fragment(run_every=1.0)
+def _wait_for_answer() -> None:
+    """A page that cannot run our scripts never answers: it is shown all the same."""
+    asked = st.session_state.setdefault(_ASKED, time.monotonic())
+    if time.monotonic() - asked > PATIENCE_SECONDS:
+        st.session_state[_ANSWERED] = True
+        st.rerun()
 
 
 def presence() -> Callable[[], bool]:
