@@ -6,7 +6,7 @@ import streamlit as st
 
 from spnmkl.data import SAMPLES
 from spnmkl.structure.layout import unplaced
-from spnmkl.study.lesson import lesson_drawing
+from spnmkl.study.lesson import TRUE, lesson_entrants
 from spnmkl.ui.parts.cards import bare, open_sample, picture_on_card, sample_drawing, sample_facts, thumbnail
 from spnmkl.ui.parts.guided import guided_experiment
 from spnmkl.ui.parts.session import boundary, heading, presence, theme, workspace
@@ -50,7 +50,7 @@ def start_page() -> None:
 def guided_card(work: Workspace) -> None:
     """Half a minute in which weights and scores appear as trainings end."""
     st.markdown("##### See it learn")
-    picture_on_card(thumbnail(bare(lesson_drawing()), (), theme()))
+    picture_on_card(thumbnail(bare(lesson_entrants().drawn[TRUE]), (), theme()))
     st.markdown(
         "Labels made by a structure that we know. Does training find it? Watch the weights and the scores appear, in "
         "about half a minute."

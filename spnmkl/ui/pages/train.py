@@ -254,9 +254,9 @@ def names(spn: SPN) -> dict[str, str]:
 
 
 def drawing(spn: SPN, beta: Mapping[str, float] | None, run: Run | None) -> None:
-    show_trained("spnmkl_live", spn, beta)
     if run is not None:
         show_replay(run, "spnmkl_live")
+    show_trained("spnmkl_live", spn, beta)
     if beta is not None:
         st.caption(
             "Larger and darker: heavier. Thicker lines: more of the path weights. Grey: pruned.",

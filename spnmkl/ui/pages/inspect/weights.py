@@ -90,7 +90,8 @@ def choose_path(seen: Inspected, learned: LearnedTables) -> Path | None:
         download(learned.paths, seen.run, "paths")
     rows = [k for k in table.selection.rows if k < left]
     if left:
-        worked_out(seen, learned, rows[0] if rows else 0)
+        mixed = [k for k, path in enumerate(learned.path_list) if len(path.path.exponents) > 1]
+        worked_out(seen, learned, [*rows, *mixed, 0][0])
     return learned.path_list[rows[0]].path if rows else None
 
 
