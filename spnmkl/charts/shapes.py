@@ -46,7 +46,7 @@ def find_shape(names: Sequence[str]) -> Shape | None:
 
     Examples
     --------
-    >>> from spnmkl.charts.shapes import find_shape
+    >>> from spnmkl.charts import find_shape
     >>> find_shape([f"pixel_{row}_{column}" for row in range(4) for column in range(4)]).is_image
     True
     >>> find_shape(["height", "width", "depth", "age"]) is None
@@ -101,8 +101,7 @@ def shape_chart(values: Mapping[str, float], shape: Shape, title: str = "share")
 
     Examples
     --------
-    >>> from spnmkl.charts import to_svg
-    >>> from spnmkl.charts.shapes import find_shape, shape_chart
+    >>> from spnmkl.charts import find_shape, shape_chart, to_svg
     >>> names = [f"nm_{wave}" for wave in range(1000, 1100, 10)]
     >>> to_svg(shape_chart({name: 0.1 for name in names}, find_shape(names))).startswith("<svg")
     True
