@@ -8,8 +8,9 @@ from spnmkl.ui.serve import warm_up
 st.set_page_config(page_title="spnmkl", page_icon=str(FRONTEND / "icon.png"), layout="wide")
 page = st.navigation(
     [
+        st.Page("pages/start.py", title="Start", icon=":material/home:", default=True),
         st.Page("pages/data.py", title="Data", icon=":material/table:"),
-        st.Page("pages/design.py", title="Design", icon=":material/account_tree:", default=True),
+        st.Page("pages/design.py", title="Design", icon=":material/account_tree:"),
         st.Page("pages/train.py", title="Train", icon=":material/model_training:"),
         st.Page("pages/inspect.py", title="Inspect", icon=":material/insights:"),
         st.Page("pages/compare.py", title="Compare", icon=":material/leaderboard:"),

@@ -103,7 +103,7 @@ def openings(browser: Browser, url: str) -> list[float]:
     for _ in range(OPENINGS):
         page = context.new_page()
         start = time.perf_counter()
-        page.goto(url)
+        page.goto(f"{url}/design")
         ready(page)
         seconds.append(time.perf_counter() - start)
         idle(page)
@@ -132,7 +132,7 @@ def open_structure(page: Page, spn: SPN) -> Locator:
 def edits(browser: Browser, url: str, n_nodes: int) -> dict[str, list[float]]:
     """Seconds until an edit is on the screen, until Python has it, and until the panel shows what was selected."""
     page = browser.new_page(viewport={"width": 1280, "height": 800})
-    page.goto(url)
+    page.goto(f"{url}/design")
     frame = open_structure(page, structure(n_nodes))
     seconds: dict[str, list[float]] = {"screen": [], "Python": [], "panel": []}
     for k in range(EDITS + 1):
@@ -218,7 +218,7 @@ def press_train(page: Page, away: float = 0.0) -> float:
 
 def open_many(browser: Browser, url: str, data: pd.DataFrame) -> Page:
     page = browser.new_page(viewport={"width": 1280, "height": 800})
-    page.goto(url)
+    page.goto(f"{url}/design")
     ready(page)
     upload(page, data)
     open_structure(page, many_kernels())
@@ -279,7 +279,7 @@ def pages_trained(page: Page) -> dict[str, list[float]]:
 
 def pages_of(browser: Browser, url: str, n_nodes: int) -> dict[str, list[float]]:
     page = browser.new_page(viewport={"width": 1280, "height": 800})
-    page.goto(url)
+    page.goto(f"{url}/design")
     open_structure(page, structure(n_nodes))
     return pages_trained(page)
 

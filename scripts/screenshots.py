@@ -13,7 +13,12 @@ from playwright.sync_api import Browser, Locator, Page, sync_playwright
 from serving import browser_path, serving
 from sklearn.datasets import load_breast_cancer
 
-SIZES = {"width": 1024, "height": 768}, {"width": 1280, "height": 800}, {"width": 1920, "height": 1080}
+SIZES = (
+    {"width": 1024, "height": 768},
+    {"width": 1280, "height": 800},
+    {"width": 1366, "height": 768},
+    {"width": 1920, "height": 1080},
+)
 USUAL_WIDTHS = [1280, 1920]
 MESSY = "\ufeff# Clinic north\n# exported on Monday\nPatient;Size;Weight;Colour;Diagnosis\n" + "".join(
     f"P{k};1,{k + 50};{f'7{k % 10},5' if k % 4 else 'NA'};{('blue', 'red', 'green')[k % 3]};{('well', 'ill')[k % 2]}\n"
@@ -109,9 +114,7 @@ def messy(page: Page) -> None:
 
 
 def sample(page: Page, name: str) -> None:
-    page.get_by_role("combobox", name="Sample").click()
-    page.get_by_role("option", name=name).click()
-    page.get_by_role("button", name="Load this sample").click()
+    page.get_by_role("button", name=f"Load {name}").click()
     settle(page)
 
 
@@ -152,9 +155,7 @@ def search(page: Page, button: str) -> None:
 
 def known(page: Page) -> None:
     page.get_by_role("link", name="Data").click()
-    page.get_by_role("combobox", name="Sample").click()
-    page.get_by_role("option", name="Known structure").click()
-    page.get_by_role("button", name="Load it with a drawing to try").click()
+    page.get_by_role("button", name="And its drawing").click()
     train(page)
 
 
@@ -231,20 +232,27 @@ def guided(page: Page) -> None:
     settle(page)
 
 
+def guided_from_the_start(page: Page) -> None:
+    page.get_by_role("button", name="Run the guided experiment").click()
+    page.get_by_text("learned from 40 rows").wait_for(timeout=120_000)
+
+
 STATES: dict[str, tuple[str, Callable[[Page], object]]] = {
-    "design": ("", lambda page: None),
-    "design_empty": ("", lambda page: press(page, "Control+a", "Delete")),
-    "design_figure1": ("", figure_1),
-    "design_kernel": ("", lambda page: (figure_1(page), choose(page, "k3"))),
-    "design_product": ("", lambda page: (figure_1(page), choose(page, "p9"))),
-    "design_faulty": ("", faulty),
-    "design_checks": ("", lambda page: show_tab(page, "Checks")),
-    "design_path": ("", chosen_path),
-    "design_expanded": ("", path_dependent),
-    "design_formula": ("", lambda page: show_tab(page, "Formula")),
-    "design_templates": ("", lambda page: dialog(page, "Templates")),
-    "design_table": ("", lambda page: dialog(page, "Table")),
-    "design_exchange": ("", lambda page: dialog(page, "Open, save")),
+    "start": ("", lambda page: None),
+    "start_guided": ("", guided_from_the_start),
+    "design": ("design", lambda page: None),
+    "design_empty": ("design", lambda page: press(page, "Control+a", "Delete")),
+    "design_figure1": ("design", figure_1),
+    "design_kernel": ("design", lambda page: (figure_1(page), choose(page, "k3"))),
+    "design_product": ("design", lambda page: (figure_1(page), choose(page, "p9"))),
+    "design_faulty": ("design", faulty),
+    "design_checks": ("design", lambda page: show_tab(page, "Checks")),
+    "design_path": ("design", chosen_path),
+    "design_expanded": ("design", path_dependent),
+    "design_formula": ("design", lambda page: show_tab(page, "Formula")),
+    "design_templates": ("design", lambda page: dialog(page, "Templates")),
+    "design_table": ("design", lambda page: dialog(page, "Table")),
+    "design_exchange": ("design", lambda page: dialog(page, "Open, save")),
     "data": ("data", lambda page: None),
     "data_upload": ("data", messy),
     "data_joined": ("data", joined),

@@ -5,6 +5,7 @@ from spnmkl.charts.explanation import MOST_RANKED, heatmap_chart, pushes_chart, 
 from spnmkl.charts.files import to_html, to_png, to_svg
 from spnmkl.charts.results import class_balance_chart, confusion_chart, projection_chart, roc_chart
 from spnmkl.charts.selection import cv_chart, path_chart, stability_chart
+from spnmkl.charts.shapes import find_shape, shape_chart
 from spnmkl.charts.training import compare_convergence_chart, convergence_chart, weights_chart
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "confusion_chart",
     "convergence_chart",
     "cv_chart",
+    "find_shape",
     "heatmap_chart",
     "learning_chart",
     "methods_chart",
@@ -22,6 +24,7 @@ __all__ = [
     "pushes_chart",
     "ranking_chart",
     "roc_chart",
+    "shape_chart",
     "stability_chart",
     "to_html",
     "to_png",

@@ -6,17 +6,19 @@ import base64
 import struct
 import zlib
 from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
 
 import altair as alt
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from spnmkl.charts.look import COLOURS, GREY, INK, class_names, every_name, layered, unique_names
+from spnmkl.charts.look import COLOURS, GREY, INK, class_names, every_name, layered, name_size, unique_names
 
 MOST_BARS = 30
 MOST_RANKED = 20
 SIDE = 400
+_LEVEL_LETTERS = 56  # in all, that fit above the matrix side by side
 # From low to high, even in lightness (a few stops of viridis).
 STOPS = ("#440154", "#46327e", "#365c8d", "#277f8e", "#1fa187", "#4ac16d", "#a0da39", "#fde725")
 
@@ -25,7 +27,8 @@ def heatmap_chart(image: ArrayLike, boundaries: Sequence[float], classes: Iterab
     """A kernel matrix sorted by class, with lines between the classes and the mean of every block on hover.
 
     The cells are one picture of indexed colours, not marks: a 300×300 matrix takes some 50 kB instead of 90,000 rows
-    of data, and is drawn at once. Square: show it at its own width.
+    of data, and is drawn at once. Square: show it at its own width. The diagonal, every row with itself, has no part in
+    the scale of colours, of which it would take the most.
 
     Parameters
     ----------
@@ -49,7 +52,7 @@ def heatmap_chart(image: ArrayLike, boundaries: Sequence[float], classes: Iterab
     True
     """
     cells = np.asarray(image, dtype=float)
-    low, high = float(np.nanmin(cells)), float(np.nanmax(cells))
+    low, high = _reach(cells)
     size = len(cells)
     scale = alt.Scale(domain=[0, size], nice=False, zero=False)
     picture = pd.DataFrame({"url": [_data_url(cells, low, high)], "start": [0], "end": [size]})
@@ -96,11 +99,14 @@ def heatmap_chart(image: ArrayLike, boundaries: Sequence[float], classes: Iterab
     edges = blocks[blocks["row"] == blocks["column"]].assign(
         middle=lambda t: (t["left"] + t["right"]) / 2, words=lambda t: t["row"]
     )
-    beside = alt.Chart(edges)
-    left = beside.mark_text(color=INK, fontSize=12, limit=110, align="right", dx=-6).encode(
+    beside, letters = alt.Chart(edges), name_size(len(edges))
+    left = beside.mark_text(color=INK, fontSize=letters, limit=110, align="right", dx=-6).encode(
         y=alt.Y("middle:Q", scale=flipped), x=alt.value(0), text="words:N"
     )
-    above = beside.mark_text(color=INK, fontSize=12, limit=SIDE // max(len(edges), 1), dy=-9).encode(
+    # Across, where there is room for them; upright, where there is none.
+    level = max(map(len, edges["words"])) * len(edges) <= _LEVEL_LETTERS
+    turned: dict[str, Any] = {"dy": -9} if level else {"angle": 270, "align": "left", "dx": 5}
+    above = beside.mark_text(color=INK, fontSize=letters, limit=110, **turned).encode(
         x=alt.X("middle:Q", scale=scale), y=alt.value(0), text="words:N"
     )
     return layered(matrix, frames, left, above, width=SIDE, height=SIDE, autosize="pad")
@@ -235,14 +241,23 @@ def _blocks(cells: NDArray[np.float64], edges: Sequence[float], names: Sequence[
     for i, row in enumerate(names):
         for j, column in enumerate(names):
             block = cells[np.ix_(owner == i, owner == j)]
-            mean = float(block.mean()) if block.size else None
+            # Beside the diagonal; of a class of one cell that is all there is.
+            beside = block[~np.eye(len(block), dtype=bool)] if i == j and len(block) > 1 else block
+            mean = float(beside.mean()) if beside.size else None
             place = {"top": ends[i], "bottom": ends[i + 1], "left": ends[j], "right": ends[j + 1]}
             rows.append({"row": row, "column": column, "mean": mean, **place})
     return pd.DataFrame(rows)
 
 
+def _reach(cells: NDArray[np.float64]) -> tuple[float, float]:
+    """The lowest and the highest value beside the diagonal."""
+    others = cells[~np.eye(len(cells), dtype=bool)]
+    others = others[np.isfinite(others)] if np.isfinite(others).any() else cells[np.isfinite(cells)]
+    return (float(others.min()), float(others.max())) if others.size else (0.0, 1.0)
+
+
 def _data_url(cells: NDArray[np.float64], low: float, high: float) -> str:
-    shares = np.nan_to_num((cells - low) / (high - low)) if high > low else np.zeros_like(cells)
+    shares = np.nan_to_num((cells - low) / (high - low)).clip(0, 1) if high > low else np.zeros_like(cells)
     return "data:image/png;base64," + base64.b64encode(_png((255 * shares).round().astype(np.uint8))).decode()
 
 

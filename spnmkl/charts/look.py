@@ -22,6 +22,8 @@ SHAPES = ("circle", "triangle-up")
 GREY = "#9aa1ad"
 INK = "#7b828e"  # for text on either theme
 MOST_COLOURED = len(COLOURS) * len(DASHES)
+MANY = 15  # names that still have room at their usual size
+LEGEND_ROWS = 15
 _LONGEST = 40
 
 
@@ -57,7 +59,7 @@ def class_names(classes: Iterable[Hashable]) -> dict[Hashable, str]:
 
 def palette(domain: Sequence[str], title: str | None, **legend: Any) -> dict[str, Any]:
     """Encodings of a nominal field `name` by colour and, past the sixth, by dashes."""
-    key: Any = alt.Legend(title=title, labelLimit=220, symbolType="stroke", **legend)
+    key: Any = alt.Legend(title=title, labelLimit=220, symbolType="stroke", **many_names(len(domain)), **legend)
     return {
         "color": alt.Color("name:N", scale=colour_scale(domain), sort=list(domain), legend=key),
         "strokeDash": alt.StrokeDash("name:N", scale=alt.Scale(domain=list(domain), range=_taken(DASHES, domain))),
@@ -88,6 +90,16 @@ def thinned(items: Sequence[Any], most: int) -> list[Any]:
 def heaviest(weights: Mapping[str, float], most: int) -> list[str]:
     """The ids of the largest weights, heaviest first."""
     return sorted(weights, key=lambda v: -weights[v])[:most]
+
+
+def many_names(n: int) -> dict[str, Any]:
+    """Of a legend that leaves none of n names out, and stays no taller than a chart."""
+    return {"symbolLimit": 0, "columns": 1 + (n - 1) // LEGEND_ROWS} if n > LEGEND_ROWS else {"symbolLimit": 0}
+
+
+def name_size(n: int) -> int:
+    """Of the letters of n names side by side."""
+    return 12 if n <= MANY else 10 if n <= 2 * MANY else 8
 
 
 def every_name(limit: int, **looks: Any) -> alt.Axis:

@@ -10,10 +10,26 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from spnmkl.charts.look import GREY, INK, class_names, colour_scale, distinct, layered, palette, shape_scale, thinned
+from spnmkl.charts.look import (
+    GREY,
+    INK,
+    MANY,
+    class_names,
+    colour_scale,
+    distinct,
+    every_name,
+    layered,
+    many_names,
+    name_size,
+    palette,
+    shape_scale,
+    thinned,
+)
 
 MOST_CURVE_POINTS = 250
 MOST_POINTS = 4000
+MOST_RINGS = 400  # around wrong answers; more of them would be one blot
+CROWDED, CROWDED_RINGS = 1500, 120  # from here on marks are smaller and fainter
 RING = "#7a52d6"  # the colour of no class
 # Few to many; what is zero is left to the background.
 CELLS = ("#bcd8f2", "#0d4f93")
@@ -47,12 +63,13 @@ def class_balance_chart(balance: pd.DataFrame) -> alt.LayerChart:
     room = alt.Scale(domain=[0, 1.1 * max(table["rows"], default=0)], nice=False)  # for the counts
     bars = alt.Chart(table).encode(
         x=alt.X("rows:Q", title="rows", axis=alt.Axis(tickMinStep=1, format=",d", tickCount=5), scale=room),
-        y=alt.Y("class:N", sort=order, title=None, axis=alt.Axis(labelLimit=180)),
+        y=alt.Y("class:N", sort=order, title=None, axis=every_name(180, labelFontSize=name_size(len(names)))),
         tooltip=["class:N", alt.Tooltip("rows:Q", format=","), alt.Tooltip("share:Q", format=".1%")],
     )
-    counts = bars.mark_text(align="left", dx=4, color=INK, fontSize=12).encode(text=alt.Text("rows:Q", format=","))
+    size = name_size(len(names))
+    counts = bars.mark_text(align="left", dx=4, color=INK, fontSize=size).encode(text=alt.Text("rows:Q", format=","))
     colour = alt.Color("class:N", scale=colour_scale(names), legend=None)
-    height = min(400, 30 * len(names) + 70)  # with the axis
+    height = (30 if len(names) <= 11 else size + 4) * len(names) + 70  # with the axis
     return layered(bars.mark_bar(cornerRadiusEnd=2).encode(color=colour), counts, height=height)
 
 
@@ -88,9 +105,11 @@ def confusion_chart(confusion: pd.DataFrame) -> alt.LayerChart:
             "share": share.ravel(),
         }
     )
-    looks: dict[str, Any] = {"labelLimit": 130, "grid": False, "domain": False, "ticks": False}
+    size = name_size(len(names))
+    looks: dict[str, Any] = {"limit": 130, "grid": False, "domain": False, "ticks": False, "labelFontSize": size}
     level = max(map(len, names)) * len(names) <= _LEVEL_LETTERS
-    across, down = alt.Axis(labelAngle=0 if level else -45, **looks), alt.Axis(**looks)
+    across = every_name(labelAngle=0 if level else -45 if len(names) <= MANY else -90, **looks)
+    down = every_name(**looks)
     place = {
         "x": alt.X("answer:N", sort=names, title="answer", axis=across, scale=alt.Scale(paddingInner=0.03)),
         "y": alt.Y("true:N", sort=names, title="true class", axis=down, scale=alt.Scale(paddingInner=0.03)),
@@ -102,13 +121,22 @@ def confusion_chart(confusion: pd.DataFrame) -> alt.LayerChart:
         ],
     }
     scale = alt.Scale(domain=[0, 1], range=list(CELLS))
-    some = alt.Chart(table[table["rows"] > 0]).mark_rect(cornerRadius=2)
+    # All cells take part, so that no class is missing from an axis; what is zero is neither coloured nor printed.
+    none, many = alt.datum["rows"] == 0, alt.datum["share"] > 0.5
+    seen = alt.when(none).then(alt.value(0)).otherwise(alt.value(1))
     base = alt.Chart(table)
-    none, many = alt.when(alt.datum["rows"] == 0), alt.datum["share"] > 0.5
-    ink = none.then(alt.value(INK)).when(many).then(alt.value("white")).otherwise(alt.value("#14253a"))
-    cells = some.encode(color=alt.Color("share:Q", scale=scale, legend=None), **place)
-    texts = base.mark_text(fontSize=13 if len(names) <= 12 else 10).encode(text="rows:Q", color=ink, **place)
-    return layered(cells, texts, height=max(200, min(520, 42 * len(names) + 70)))
+    cells = base.mark_rect(cornerRadius=2 if len(names) <= MANY else 0).encode(
+        color=alt.Color("share:Q", scale=scale, legend=None), opacity=seen, **place
+    )
+    ink = alt.when(many).then(alt.value("white")).otherwise(alt.value("#14253a"))
+    letters = 13 if len(names) <= 12 else size
+    texts = alt.Chart(table[table["rows"] > 0]).mark_text(fontSize=letters).encode(text="rows:Q", color=ink, **place)
+    return layered(cells, texts, height=confusion_height(len(names)))
+
+
+def confusion_height(n: int) -> int:
+    """Of the chart for n classes: every cell has room for its number, and every class for its name."""
+    return max(200, min(520, 42 * n + 70), (name_size(n) + 7) * n + 120)
 
 
 def roc_chart(roc: pd.DataFrame, classes: Iterable[Hashable] | None = None) -> alt.LayerChart:
@@ -169,6 +197,8 @@ def roc_chart(roc: pd.DataFrame, classes: Iterable[Hashable] | None = None) -> a
 def projection_chart(table: pd.DataFrame, classes: Iterable[Hashable] | None = None) -> alt.LayerChart:
     """Samples in the plane of the learned kernel's two leading components; wrong answers wear a ring.
 
+    Of very many rows, and very many wrong answers, some are shown: `map_note` says which.
+
     Parameters
     ----------
     table : DataFrame
@@ -216,21 +246,37 @@ def projection_chart(table: pd.DataFrame, classes: Iterable[Hashable] | None = N
             alt.Tooltip("y:Q", format=".3g"),
         ],
     }
+    legend = alt.Legend(labelLimit=160, **many_names(len(domain)))
+    crowded = len(points) > CROWDED
     faint = alt.Opacity("part:N", scale=alt.Scale(domain=["train", "test"], range=[0.3, 0.9]), title="rows")
     spots = (
         alt.Chart(points)
-        .mark_point(filled=True, size=40)
+        .mark_point(filled=True, size=18 if crowded else 40)
         .encode(
-            color=alt.Color("name:N", scale=colour_scale(domain), sort=domain, title="class"),
-            shape=alt.Shape("name:N", scale=shape_scale(domain), sort=domain, title="class"),
+            color=alt.Color("name:N", scale=colour_scale(domain), sort=domain, title="class", legend=legend),
+            shape=alt.Shape("name:N", scale=shape_scale(domain), sort=domain, title="class", legend=legend),
             opacity=faint,
             **place,
         )
     )
-    wrong = alt.Chart(points[~points["right"]].assign(ring="wrong answer")).mark_point(filled=False, size=110)
+    ringed = points.iloc[thinned(np.flatnonzero(~points["right"]).tolist(), MOST_RINGS)]
+    many = len(ringed) > CROWDED_RINGS
+    wrong = alt.Chart(ringed.assign(ring="wrong answer")).mark_point(
+        filled=False, size=50 if many else 110, opacity=0.55 if many else 1
+    )
     ring = alt.Stroke("ring:N", scale=alt.Scale(domain=["wrong answer"], range=[RING]), title=None)
-    rings = wrong.encode(stroke=ring, strokeWidth=alt.value(1.8), shape=alt.value("circle"), **place)
+    rings = wrong.encode(stroke=ring, strokeWidth=alt.value(1 if many else 1.8), shape=alt.value("circle"), **place)
     return layered(spots, rings, height=420)
+
+
+def map_note(table: pd.DataFrame) -> str:
+    """Which rows and which wrong answers `projection_chart` shows, where it does not show all; else empty."""
+    wrong, said = int((~table["right"]).sum()), []
+    if len(table) > MOST_POINTS:
+        said.append(f"{MOST_POINTS:,} of {len(table):,} rows are shown, evenly chosen")
+    if wrong > MOST_RINGS:
+        said.append(f"{MOST_RINGS:,} of {wrong:,} wrong answers wear a ring")
+    return "; ".join(said) + "." if said else ""
 
 
 def _fewer(table: pd.DataFrame) -> pd.DataFrame:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
+from spnmkl.reporting.glossary import GLOSSARY
 from spnmkl.reporting.sentences import how_it_ended
 from spnmkl.solution import METHODS, Solution, methods_text
 from spnmkl.training.scores import share_right
@@ -75,6 +77,51 @@ def doubts(run: Run) -> list[str]:
             "smaller values of C."
         )
     return said
+
+
+@dataclass(frozen=True)
+class Headline:
+    """One of the numbers that are looked at first: what it is, and what it means."""
+
+    number: str
+    what: str
+    remark: str
+    help: str
+
+
+def headlines(run: Run) -> tuple[Headline, Headline, Headline]:
+    """How good on rows not trained on, how near to the best weights, how much was pruned."""
+    solution, scores = run.solution, run.test_scores
+    (low, high), (answer, guess) = scores.interval, scores.majority
+    pruned, total = sum(weight <= 0 for weight in solution.beta.values()), len(solution.beta)
+    known = solution.gap < 1
+    ends = {"optimal": "certified optimal", "stationary": "stationary, not certified"}
+    return (
+        Headline(
+            share_right(scores.accuracy),
+            f"right of {counted(run.n_test, 'test row')}",
+            f"95 % interval {100 * low:.0f}–{100 * high:.0f} %; guessing {quoted(str(answer)[:24])} "
+            f"gives {share_right(guess)}",
+            "Rows that training has not seen. With other test rows it would differ: the interval (Wilson's) holds the "
+            "true share in 95 of 100 such experiments. Guessing is always answering the most frequent class.",
+        ),
+        Headline(
+            percent(solution.gap) if known else "none",
+            "proven distance to the best weights" if known else "bound on the best weights",
+            f"the gap; {ends.get(solution.status, 'not certified')}",
+            GLOSSARY["gap"].sentence,
+        ),
+        Headline(
+            f"{pruned} of {total}",
+            "weights pruned",
+            "; ".join(filter(None, ["exactly zero" if pruned else "all take part", _when(run)])),
+            GLOSSARY["pruned"].sentence,
+        ),
+    )
+
+
+def _when(run: Run) -> str:
+    return f"the last at iteration {max(run.solution.pruned.values())}" if run.solution.pruned else ""
 
 
 def effort(run: Run) -> str:

@@ -95,6 +95,18 @@ def ranking(run: Run, prepared: Prepared, shares: Carried | None = None) -> pd.D
     return order.reset_index(drop=True)
 
 
+def column_shares(run: Run, ranked: pd.DataFrame) -> tuple[dict[str, float], str]:
+    """Column → what the kernels that see it alone carry, and of what that is a share; empty where there are none."""
+    kernels = ranked[ranked["kind"] == "kernel"].set_index("id")
+    by = "share of Σg" if kernels["share of the decision"].isna().all() else "share of the decision"
+    found: dict[str, float] = {}
+    for leaf in run.spn.kernels:
+        features = run.spn.spec(leaf).features
+        if features is not None and len(features) == 1 and isinstance(features[0], str):
+            found[features[0]] = found.get(features[0], 0.0) + float(kernels[by][leaf])
+    return found, by
+
+
 def _over_folds(run: Run, validation: CrossValidation, groups: Iterable[set[str]]) -> dict[str, Floats]:
     """How much the share of Σg varies over the folds, and in how many something is left of it."""
     at = int(np.abs(np.log(validation.C / run.settings.C)).argmin())

@@ -14,13 +14,15 @@ import pandas as pd
 
 from spnmkl import charts
 from spnmkl.charts.files import AnyChart
+from spnmkl.charts.results import map_note
 from spnmkl.data import Dataset, problems
 from spnmkl.errors import SPNMKLError
 from spnmkl.export import fitting, to_svg
 from spnmkl.export.packages import optional
-from spnmkl.inspection import Carried
+from spnmkl.inspection import Carried, heaviest_paths
 from spnmkl.reporting.endings import SOLVER_NAMES, doubts, ending, methods, percent, pruning
 from spnmkl.reporting.explain import carried, paths_table, ranking, weights_table
+from spnmkl.reporting.glossary import GLOSSARY, worked_g, worked_share
 from spnmkl.reporting.kernel_views import kernel_image, projection
 from spnmkl.reporting.reproduction import reproduction_code
 from spnmkl.reporting.sentences import count_text
@@ -88,6 +90,8 @@ def html_report(run: Run, prepared: Prepared, dataset: Dataset, shares: Carried 
         formula=run.spn.formula(latex=False),
         weights=_weights(run, prepared, shares),
         paths=_paths(run, prepared, shares),
+        worked=_worked(run),
+        glossary={term.title: term.sentence for term in GLOSSARY.values()},
         classes=_classes(run),
         bound=_bound_note(run.solution),
         certificate=_certificate(run),
@@ -178,6 +182,12 @@ def _paths(run: Run, prepared: Prepared, shares: Carried) -> _Table:
     return _Table(found.columns, found.rows, found.numbers, found.faded, left)
 
 
+def _worked(run: Run) -> str:
+    """How the weight of the heaviest path is made, with its numbers."""
+    heaviest = heaviest_paths(run.solution, 1)
+    return "; ".join([worked_g(run.spn, path, run.solution.beta) + "; " + worked_share(path) for path in heaviest])
+
+
 def _certificate(run: Run) -> dict[str, str]:
     solution = run.solution
     residual = max(solution.kkt_residual.values(), default=0.0)
@@ -260,7 +270,9 @@ def _figures(run: Run, prepared: Prepared, shares: Carried) -> dict[str, list[_F
         answers.append(_figure(charts.roc_chart(roc, solution.classes), f"ROC on the test rows; {_auc(run)}.", 480))
     if scores.scored and run.train_scores.scored:
         where = "Samples in the plane of the learned kernel's two leading components."
-        answers.append(_figure(charts.projection_chart(projection(run, prepared), solution.classes), where))
+        places = projection(run, prepared)
+        told = f"{where} {map_note(places)}".strip()
+        answers.append(_figure(charts.projection_chart(places, solution.classes), told))
     aligned = f"The learned kernel over the training rows; its alignment with the labels is {image.alignment:.2f}."
     matrix = charts.heatmap_chart(image.cells, image.boundaries, image.classes)
     return {

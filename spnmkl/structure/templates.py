@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Literal
+from typing import Any, Literal
 
 from spnmkl.errors import StructureError
 from spnmkl.structure.graph import SPN
@@ -443,6 +443,8 @@ class Template:
         What the first argument of its function is.
     function : callable
         What makes the structure.
+    example : tuple
+        Arguments of the function that show its shape.
 
     Examples
     --------
@@ -456,20 +458,36 @@ class Template:
     description: str
     takes: Literal["kernels", "groups", "kernel"]
     function: Callable[..., SPN]
+    example: tuple[Any, ...] = (("a", "b", "c"),)
+
+    def sketch(self) -> SPN:
+        """The template over a few kernels, by which it is told apart from the others at a glance."""
+        return self.function(*self.example)
 
 
+_TWO_GROUPS = {"first": ("a", "b"), "second": ("c", "d")}
 TEMPLATES: dict[str, Template] = {
     template.name: template
     for template in (
         Template("flat", "Flat sum", "A weighted sum of all kernels, as in SimpleMKL.", "kernels", flat),
-        Template("grouped", "Groups", "A weighted sum of groups of weighted kernels.", "groups", grouped),
-        Template("hierarchy", "Hierarchy", "Sums nested along the parts of names.", "kernels", hierarchy),
+        Template(
+            "grouped", "Groups", "A weighted sum of groups of weighted kernels.", "groups", grouped, (_TWO_GROUPS,)
+        ),
+        Template(
+            "hierarchy",
+            "Hierarchy",
+            "Sums nested along the parts of names, as deep as these are.",
+            "kernels",
+            hierarchy,
+            (("car__wheel__shape", "car__wheel__size", "car__door", "road"),),
+        ),
         Template(
             "product_of_sums",
             "Product of sums",
             "Multiplies one weighted sum per group, so that every combination of their kernels is a path.",
             "groups",
             product_of_sums,
+            (_TWO_GROUPS,),
         ),
         Template(
             "pairwise_products",
@@ -478,13 +496,21 @@ TEMPLATES: dict[str, Template] = {
             "kernels",
             pairwise_products,
         ),
-        Template("polynomial", "Polynomial", "A weighted sum of powers of one kernel.", "kernel", polynomial),
+        Template(
+            "polynomial",
+            "Polynomial",
+            "A weighted sum of the powers K, K∘K, … of one kernel.",
+            "kernel",
+            polynomial,
+            (RBF, 3),
+        ),
         Template(
             "taylor_exp",
             "Taylor series of exp(K)",
-            "The powers of one kernel whose weighted sum can be its exponential.",
+            "The powers of one kernel; with the weights 1, 1/2, 1/6, … their sum is its exponential.",
             "kernel",
             taylor_exp,
+            (RBF, 4),
         ),
         Template(
             "figure1",
@@ -492,6 +518,7 @@ TEMPLATES: dict[str, Template] = {
             "The structure in the paper's Figure 1, over 7 kernels.",
             "kernels",
             figure1,
+            (),
         ),
     )
 }

@@ -66,7 +66,7 @@ class Entry:
 
 @dataclass(frozen=True, eq=False)
 class Portrait:
-    """A method trained on all rows: its structure, its weights, and which share of the decision each product has."""
+    """A method trained on all rows, or on some: its weights, and which share of the decision each product has."""
 
     method: str
     spn: SPN
@@ -74,6 +74,7 @@ class Portrait:
     C: float
     seconds: float
     shares: Mapping[str, float]
+    rows: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -331,16 +332,17 @@ def portraits(
     drawn: Mapping[str, SPN],
     say: Tick,
     stop: Callable[[], bool] | None = None,
+    where: str = "all training rows",
 ) -> Iterator[Portrait]:
     kernels = _by_label(prepared.spn, prepared.kernels)
     for name, method in methods.items():
-        found, seconds = _fitted(method, prepared, plan, f"all training rows, {name}", say, stop)
+        found, seconds = _fitted(method, prepared, plan, f"{where}, {name}", say, stop)
         spn, beta = drawn_weights(method, found)
         shares: Mapping[str, float] = {}
         if isinstance(found.model, Learned) and any(beta.values()):
             own = {leaf: kernels[spn.label(leaf)] for leaf in spn.kernels}
             shares = decision_shares(found.model.solution, own).products
-        yield Portrait(name, drawn.get(name, spn), beta, found.C, seconds, shares)
+        yield Portrait(name, drawn.get(name, spn), beta, found.C, seconds, shares, prepared.n)
 
 
 def drawn_weights(method: Method, found: Fitted) -> tuple[SPN, dict[str, float]]:

@@ -24,7 +24,7 @@ TRUE, FLAT, BRANCHES = "true structure", "flat sum", "four branches"
 RIVALS = (TRUE, FLAT)
 SIZES = (40, 80, 160, 320)  # rows to learn from
 PLAN = Plan(folds=5, points=6)
-TOTAL = len(SIZES) * PLAN.folds * len(RIVALS) + 3
+TOTAL = len(SIZES) * (PLAN.folds * len(RIVALS) + 1) + 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +52,13 @@ class Lesson:
         parts = [self.at(size).summary().assign(rows=size) for size in SIZES if self.at(size).complete]
         columns = ["rows", "method", "mean", "error", "folds", "adjusted", "verdict"]
         return pd.concat(parts)[columns] if parts else pd.DataFrame(columns=columns)
+
+    @property
+    def latest(self) -> tuple[int, dict[str, list[float]]]:
+        """The number of rows that was learned from last, and each rival's accuracies on the folds done with it."""
+        entries = [r for r in self.results if isinstance(r, Entry)]
+        size = entries[-1].n_train if entries else SIZES[0]
+        return size, {name: [e.accuracy for e in entries if e.method == name and e.n_train == size] for name in RIVALS}
 
 
 def lesson_data() -> Dataset:
@@ -82,10 +89,11 @@ def lesson_entrants() -> Entrants:
 
 
 def lesson(tick: Tick | None = None, stop: Callable[[], bool] | None = None) -> Iterator[Entry | Portrait]:
-    """Both rivals on the same folds with more and more rows, then all three drawings on all rows."""
+    """Both rivals on the same folds with more and more rows, each time with the four branches on as many rows, so that
+    their weights can be watched; then all three drawings on all rows."""
     say = tick or (lambda words: None)
     who, dataset, choices, split = lesson_entrants(), lesson_data(), Choices(numeric="as is"), SplitSettings()
-    rivals = {name: who.methods[name] for name in RIVALS}
+    rivals, watched = {name: who.methods[name] for name in RIVALS}, {BRANCHES: who.methods[BRANCHES]}
     folds = list(fold_splits(dataset.y, PLAN.folds, None, 0))
     for size in SIZES:
         for fold, (train, test) in enumerate(folds):
@@ -93,6 +101,8 @@ def lesson(tick: Tick | None = None, stop: Callable[[], bool] | None = None) -> 
             prepared = prepare(who.pool, dataset, choices, split, say, Split(np.sort(learned), test), math.inf)
             where = f"{size} rows, fold {fold + 1} of {PLAN.folds}"
             yield from fold_entries(rivals, prepared, PLAN, (0, fold), where, say, stop)
+            if fold == 0:
+                yield from portraits(watched, prepared, PLAN, who.drawn, say, stop, f"{size} rows")
     everything = prepare(
         who.pool, dataset, choices, split, say, Split(np.arange(len(dataset.frame)), folds[0][1]), math.inf
     )
@@ -122,6 +132,8 @@ def weights_finding(portrait: Portrait) -> str:
     branches = spn.children(spn.root)
     shares = {spn.label(v): portrait.shares.get(v, 0.0) for v in branches}
     pruned = [spn.label(v) for v in branches if not portrait.beta[v] > 0]
+    if len(pruned) == len(branches):
+        return f"From {portrait.rows} rows nothing is learned: every branch is pruned."
     first, *others = sorted((label for label in shares if label not in pruned), key=lambda label: -shares[label])
     said = f"The branch “{first}” carries {100 * shares[first]:.0f} % of the decision"
     said += "".join(f", “{label}” {100 * shares[label]:.0f} %" for label in others) + "."

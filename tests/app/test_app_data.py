@@ -47,8 +47,7 @@ def test_the_page_opens_on_a_sample(at: AppTest) -> None:
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_every_sample_loads(at: AppTest, name: str) -> None:
-    labelled(at.selectbox, "Sample").set_value(name).run()
-    labelled(at.button, "Load this sample").click().run()
+    at.button(key=f"load_{name}").click().run()
     fine(at)
     assert work(at).dataset.name == name
 
@@ -99,7 +98,7 @@ def test_an_upload_is_taken_at_once_and_can_be_undone(at: AppTest) -> None:
     assert unplaced(work(at).drawing.spn) == unplaced(drawn)
     labelled(at.button, "Use these data").click().run()
     assert work(at).dataset.name == "t.csv"
-    labelled(at.button, "Load this sample").click().run()
+    at.button(key="load_breast_cancer").click().run()
     assert work(at).dataset.name == "breast_cancer", "the files wait until they are asked for"
 
 
@@ -271,7 +270,7 @@ def test_nothing_of_a_file_stays_when_it_or_its_tab_is_gone(at: AppTest) -> None
     kept += [ref(work(at).dataset), ref(work(at).files.kept[0])]
     assert len(kept) == 4
     remove(at, 0)
-    labelled(at.button, "Load this sample").click().run()
+    at.button(key="load_breast_cancer").click().run()
     gc.collect()
     assert [reference() for reference in kept] == [None] * 4
 
@@ -329,8 +328,7 @@ def test_a_broken_file_is_refused_in_one_sentence(at: AppTest, name: str) -> Non
 
 
 def test_label_group_and_ignored_columns(at: AppTest) -> None:
-    labelled(at.selectbox, "Sample").set_value("clinic").run()
-    labelled(at.button, "Load this sample").click().run()
+    at.button(key="load_clinic").click().run()
     columns = list(work(at).dataset.frame.columns)
     other = next(c for c in columns if c not in (work(at).dataset.label, work(at).dataset.group))
     labelled(at.multiselect, "Columns to ignore").set_value([other]).run()
@@ -377,8 +375,7 @@ def test_choices_survive_other_pages(at: AppTest) -> None:
 
 
 def test_what_will_happen_is_said_before_training(at: AppTest) -> None:
-    labelled(at.selectbox, "Sample").set_value("clinic").run()
-    labelled(at.button, "Load this sample").click().run()
+    at.button(key="load_clinic").click().run()
     assert not at.exception
     first = texts(at)
     labelled(at.radio, "Missing values").set_value("mean").run()

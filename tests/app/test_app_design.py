@@ -1,18 +1,22 @@
 """The Design page without a browser: canvas messages, panel, checks, paths, templates, tables, import, export."""
 
 import json
+from pathlib import Path
 
 import pandas as pd
 import pytest
 from app_pages import bring, dialog, fine, labelled, opened, send, show, spn, texts, undo, use_template, work
 from streamlit.testing.v1 import AppTest
 
+from spnmkl.cli.commands import main
 from spnmkl.data import SAMPLES, Choices, Dataset, load_sample
 from spnmkl.inspection import heaviest_paths
 from spnmkl.kernels import validate_kernels
 from spnmkl.structure import SPN, Kernel, Product, Sum, templates
+from spnmkl.structure.layout import unplaced
 from spnmkl.structure.templates import TEMPLATES
 from spnmkl.ui.pages.design.page import facts
+from spnmkl.ui.parts.cards import template_picture
 from spnmkl.ui.state.opening import opening_structure
 
 HOSTILE = """<script>alert("x")</script> 'quoted' 🧬 `code` $x^2$ [a](b) """
@@ -453,3 +457,24 @@ def test_a_structure_larger_than_the_canvas_is_refused(at: AppTest) -> None:
     dialog(at, "Open, save")
     at.file_uploader(key="structure_file").set_value(("large.json", large.to_json().encode(), "text/json")).run()
     assert "at most 2,000 nodes, and this would make 2,001" in at.error[0].value and spn(at) == before
+
+
+def test_a_template_is_the_same_in_the_app_in_the_library_and_on_the_command_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dataset = load_sample("omics")
+    at, file = bring(opened(), dataset), tmp_path / "omics.csv"
+    dataset.frame.to_csv(file, index=False)
+    for name in TEMPLATES:
+        use_template(at, name)
+        drawn = unplaced(spn(at))
+        assert drawn == unplaced(dataset.template(name))
+        assert main(["template", name, "--columns", str(file), "--label", str(dataset.label)]) == 0
+        assert unplaced(SPN.from_json(capsys.readouterr().out)) == drawn, name
+
+
+def test_templates_are_told_apart_by_their_pictures_and_one_is_empty(at: AppTest) -> None:
+    assert len({template_picture(name, "light") for name in TEMPLATES}) == len(TEMPLATES)
+    use_template(at, "empty")
+    assert not spn(at).nodes
+    fine(at.run())

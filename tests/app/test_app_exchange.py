@@ -8,8 +8,10 @@ from app_pages import bring, dialog, fine, opened, send, work
 from spnmkl.data import load_sample
 from spnmkl.export.picture import to_svg
 from spnmkl.structure import SPN, Kernel, Product, Sum
-from spnmkl.ui.pages.design.exchange import _preview, template_over_data
+from spnmkl.structure.layout import arranged
+from spnmkl.ui.pages.design.exchange import template_over_data
 from spnmkl.ui.pages.inspect.inspected import node_names
+from spnmkl.ui.parts.cards import thumbnail
 from spnmkl.ui.parts.runs_beside import picture
 from spnmkl.ui.state.drawing import placed
 
@@ -37,7 +39,7 @@ def test_equal_drawings_in_another_order_have_their_own_names_and_pictures() -> 
     assert one == other and to_svg(one) != to_svg(other)
     beta = {"p1": 1.0, "p2": 0.5}
     for spn in (one, other):
-        assert _preview(spn, "light") == to_svg(spn, theme="light")
+        assert thumbnail(spn, (), "light") == to_svg(arranged(spn), theme="light")
         assert picture(spn, tuple(beta.items()), frozenset(), "light") == to_svg(spn, beta=beta, theme="light")
         assert {v: node_names(spn)[v] for v in beta} == {v: spn.names[v] for v in beta}
 

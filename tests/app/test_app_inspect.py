@@ -20,7 +20,8 @@ from spnmkl import SPNMKLClassifier
 from spnmkl.data import Choices, Dataset, SplitSettings, load_sample
 from spnmkl.inspection import complexity_bound
 from spnmkl.kernels.matrices import alignment
-from spnmkl.structure import SPN, Kernel, Product, Sum
+from spnmkl.reporting.explain import column_shares, ranking
+from spnmkl.structure import SPN, Kernel, Product, Sum, templates
 from spnmkl.training.choose import choose_C
 from spnmkl.training.prepared import Prepared, prepare
 from spnmkl.training.settings import Settings
@@ -32,7 +33,7 @@ from spnmkl.ui.state.task import Task
 
 # What each tab says of any run.
 SAYS = {
-    "Drawing": "The result after",
+    "Drawing": "Click a node to see its numbers",
     "Weights and paths": "Choose a row to see the path in violet",
     "What matters": "How much of the decision passes through each",
     "Kernels": "Alignment with the labels",
@@ -145,7 +146,7 @@ def test_the_numbers_are_the_library_s() -> None:
     assert {v: looks[v]["value"] for v in task.spn.products} == {v: f"{b:.3g}" for v, b in model.beta_.items()}
     assert f"Certified optimal to {100 * model.gap_:.2g}" in at.success[0].value
     accuracy = np.mean(model.predict(prepared.X_test) == prepared.y_test)
-    assert f"{100 * accuracy:.1f}\u00a0% of {len(prepared.test)} test rows right" in texts(at)
+    assert f"**{100 * accuracy:.1f}\u00a0%** right of {len(prepared.test)} test rows" in texts(at)
 
     show(at, "Weights and paths")
     paths = at.dataframe[0].value
@@ -166,15 +167,13 @@ def test_the_numbers_are_the_library_s() -> None:
     assert certificate["computed anew"][2] == f"{100 * model.gap_:.8g} %"
 
 
-def test_the_slider_replays_the_training() -> None:
+def test_all_iterations_are_sent_for_the_replay() -> None:
     at = usual("Drawing")
     _, _, run = trained()
-    first, at_first = run.solution.history[0], labelled(at.select_slider, "Iteration").set_value(1).run()
-    looks = drawing(fine(at_first), "inspect_drawing")["looks"]["nodes"]
-    assert looks["p1"]["value"] == f"{first.beta['p1']:.3g}"
-    assert "pruned" not in looks["p1"]["title"]
-    assert f"Iteration 1 of {len(run.solution.history)}: objective **{first.objective:.5g}**" in texts(at)
-    labelled(at.select_slider, "Iteration").set_value("result").run()
+    sent = drawing(at, "inspect_drawing_replay")
+    assert sent["canvas"] == "inspect_drawing" and len(sent["words"]) == len(run.solution.history) + 1
+    values = {tuple(path): values for path, values in sent["columns"]}["nodes", "p1", "value"]
+    assert values == [f"{beta['p1']:.3g}" for beta in (*(r.beta for r in run.solution.history), run.solution.beta)]
     assert "pruned" in drawing(at, "inspect_drawing")["looks"]["nodes"]["p1"]["title"]
 
 
@@ -442,3 +441,14 @@ def test_a_run_that_was_not_scored_shows_no_score(tab: str) -> None:
         assert activity is None or activity.job.join(60)
         fine(at.run())
         assert trainer.book.runs[0].test_scores.scored and "Map of the samples" in texts(at)
+
+
+def test_columns_that_are_pixels_are_shown_as_an_image() -> None:
+    digits = load_sample("digits")
+    some = digits.take(np.arange(150))
+    task, prepared, run = training(placed(templates.flat(digits.features)), some, Settings())
+    assert "The columns as an image" in texts(shown(task, run, prepared, "What matters"))
+    ranks = ranking(run, prepared)
+    shares, by = column_shares(run, ranks)
+    assert by == "share of the decision" and len(shares) == 64 and sum(shares.values()) == pytest.approx(1, abs=1e-6)
+    assert "The columns as an image" not in texts(usual("What matters"))

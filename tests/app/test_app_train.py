@@ -142,7 +142,7 @@ def test_the_numbers_are_the_library_s(at: AppTest) -> None:
     assert run.solution.beta == pytest.approx(model.beta_, rel=1e-9)
     assert run.solution.gap == pytest.approx(model.gap_, rel=1e-6)
     accuracy = float(np.mean(model.predict(X.iloc[rows.test]) == y[rows.test]))
-    assert f"**{100 * accuracy:.1f} %** of {len(rows.test)} test rows right" in texts(at)
+    assert f"**{100 * accuracy:.1f}\u00a0%** right of {len(rows.test)} test rows" in texts(at)
 
 
 def test_a_trivial_training_says_what_to_do(at: AppTest) -> None:

@@ -95,7 +95,7 @@ def test_lines_above_the_table_are_skipped_later_too(at: AppTest) -> None:
 def test_a_sample_in_between_does_not_lose_the_files(at: AppTest) -> None:
     upload(at, ("t.csv", TABLE))
     come_back(at)
-    labelled(at.button, "Load this sample").click().run()
+    at.button(key="load_breast_cancer").click().run()
     come_back(at)
     assert work(at).dataset.name == "breast_cancer"
     fine(labelled(at.button, "Use these data").click().run())

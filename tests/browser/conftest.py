@@ -87,7 +87,7 @@ def page(tab: Callable[[], Page]) -> Page:
 @pytest.fixture
 def canvas(page: Page, url: str) -> Canvas:
     """The Design page, as it opens."""
-    page.goto(url)
+    page.goto(f"{url}/design")
     return Canvas(page)
 
 

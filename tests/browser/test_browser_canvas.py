@@ -353,7 +353,7 @@ def test_another_address_in_the_same_tab_keeps_the_drawing(canvas: Canvas, url: 
 def test_two_tabs_are_separate(canvas: Canvas, tab: Callable[[], Page], url: str) -> None:
     canvas.use("figure1")
     page = tab()
-    page.goto(url)
+    page.goto(f"{url}/design")
     other = Canvas(page)
     opened = other.nodes
     assert opened != canvas.nodes

@@ -136,3 +136,33 @@ def test_a_project_is_saved_and_opened_in_another_tab(page: Page, tab: Callable[
     expect(other.get_by_role("button", name="Report (HTML)")).to_be_visible()
     go(other, "Inspect")
     expect(other.get_by_text("Certified optimal").first).to_be_visible()
+
+
+def test_a_training_is_played_again_without_asking_the_server(page: Page, url: str) -> None:
+    sent: list[object] = []
+    page.on("websocket", lambda socket: socket.on("framesent", lambda frame: sent.append(frame)))
+    go(trained(page, url), "Inspect")
+    canvas = Canvas(page)
+    group = page.get_by_role("group", name="Replay of the training")
+    group.wait_for()
+    settled(page)
+    weights = "canvas.drawing.nodes.filter(n => n.kind === 'product').map(n => canvas.look(n.id).value).join()"
+    result = canvas.look(weights)
+    before = len(sent)
+    assert before
+    slider = group.get_by_role("slider")
+    slider.focus()
+    slider.press("Home")
+    expect(group.get_by_text(re.compile(r"iteration 1 of \d+ · objective .* · gap .*"))).to_be_visible()
+    first = canvas.look(weights)
+    assert first != result
+    group.get_by_role("button", name="Play the training").click()
+    expect(group.get_by_text("result of")).to_be_visible()
+    assert canvas.look(weights) == result
+    expect(group.get_by_role("button", name="Play the training")).to_be_visible()
+    slider.press("Home")
+    assert len(sent) == before
+    canvas.click("p2")  # Python draws the page anew, with the looks of the result
+    page.get_by_text("KKT residual").wait_for()
+    settled(page)
+    assert canvas.look(weights) == first

@@ -71,7 +71,7 @@ def test_open_train_inspect(canvas: Canvas) -> None:
     live = Canvas(page)
     live.wait(f"{FADED} >= 1")  # at least one branch is grey
     faded = live.look(FADED)
-    page.get_by_role("link", name="Next: what was learned").click()
+    page.get_by_role("button", name="Next: what was learned").click()
     expect(page.get_by_text("Inspect — ")).to_be_visible()
     trained = Canvas(page)
     trained.wait(f"{FADED} === {faded}")

@@ -26,6 +26,7 @@ from PIL import Image
 from spnmkl import charts
 from spnmkl.charts import look
 from spnmkl.charts.explanation import STOPS
+from spnmkl.charts.results import map_note
 from spnmkl.charts.training import MOST_RECORDS
 from spnmkl.solution import Record
 
@@ -164,11 +165,11 @@ def test_confusion_counts_and_shares() -> None:
     assert table["share"].tolist() == pytest.approx([0, 1, 0.4, 0.6])
 
 
-def test_wrong_answers_wear_a_ring_and_none_is_lost() -> None:
+def test_wrong_answers_wear_a_ring() -> None:
     table = projection(("a", "b"), 20_000)
     spots, rings = tables(charts.projection_chart(table, ("a", "b")))
-    assert len(spots) <= 4000
-    assert len(rings) == 2000
+    assert len(spots) <= 4000 and (~spots["right"]).sum() == 2000
+    assert len(rings) == 400
     assert not rings["right"].any()
     few = projection(("a", "b"))
     assert len(tables(charts.projection_chart(few))[1]) == (~few["right"]).sum()
@@ -213,7 +214,8 @@ def test_the_heat_map_is_the_matrix() -> None:
     image = picture(charts.heatmap_chart(cells, [1, 3], ["a", "b"]))
     assert image.size == (3, 3)
     indices = np.asarray(image)
-    assert np.array_equal(indices, np.round(255 * cells / cells.max()))
+    low, high = 1.0, 81.0  # beside the diagonal
+    assert np.array_equal(indices, np.round(255 * ((cells - low) / (high - low)).clip(0, 1)))
     rgb = np.asarray(image.convert("RGB"))
     assert ["#" + rgb[k, k].tobytes().hex() for k in (0, 2)] == [STOPS[0], STOPS[-1]]
 
@@ -224,7 +226,8 @@ def test_the_heat_map_tells_the_mean_of_every_block() -> None:
     blocks = next(t for t in tables(chart) if "mean" in t)
     edges = {"a": slice(0, 100), "b": slice(100, 250), "c": slice(250, 300)}
     for row, column, mean in blocks[["row", "column", "mean"]].itertuples(index=False):
-        assert mean == pytest.approx(cells[edges[row], edges[column]].mean())
+        beside = ~np.eye(300, dtype=bool)[edges[row], edges[column]]
+        assert mean == pytest.approx(cells[edges[row], edges[column]][beside].mean())
     assert len(chart.to_json()) < 200_000
     assert picture(charts.heatmap_chart(np.ones((2, 2)), [1, 2], ["a", "b"])).size == (2, 2)
 
@@ -295,3 +298,33 @@ def test_methods_keep_their_order_and_marks_stand_for_verdicts() -> None:
 def test_learning_has_a_point_for_every_method_and_size() -> None:
     table = charts.learning_chart(learning(["a", "b"])).data
     assert sorted(zip(table["name"], table["rows"], strict=True)) == [("a", 40), ("a", 80), ("b", 40), ("b", 80)]
+
+
+def test_27_classes_keep_all_their_names_and_print_no_zero() -> None:
+    names = (*tuple(f"letter {chr(97 + k)}" for k in range(26)), "other")
+    counts = pd.DataFrame(np.diag(np.arange(1, 28)), index=names, columns=names)
+    counts.iloc[3, 4] = 2
+    svg = charts.to_svg(charts.confusion_chart(counts), 560)
+    assert all(svg.count(f">{name}<") == 2 for name in names)  # down and across
+    assert ">0<" not in svg and svg.count('aria-roledescription="text mark"') == 28
+    bars = charts.to_svg(charts.class_balance_chart(balance(names)), 400)
+    assert all(f">{name}<" in bars for name in names)
+    cells = charts.to_svg(charts.heatmap_chart(np.eye(54), range(2, 55, 2), names))
+    assert all(cells.count(f">{name}<") == 2 for name in names)
+    assert all(f">{name}<" in charts.to_svg(charts.projection_chart(projection(names, 90), names)) for name in names)
+
+
+def test_the_diagonal_of_a_kernel_is_left_out_of_its_scale() -> None:
+    cells = np.full((4, 4), 0.2) + 50 * np.eye(4)
+    cells[0, 1] = cells[1, 0] = 0.4
+    fill = charts.heatmap_chart(cells, [2, 4], ["a", "b"]).to_dict()["layer"][1]["encoding"]["fill"]
+    assert fill["scale"]["domain"] == pytest.approx([0.2, 0.4])
+    blocks = next(t for t in tables(charts.heatmap_chart(cells, [2, 4], ["a", "b"])) if "mean" in t)
+    assert blocks["mean"].tolist() == pytest.approx([0.4, 0.2, 0.2, 0.2])
+
+
+def test_a_map_of_many_wrong_rows_shows_some_and_says_so() -> None:
+    table = projection(("a", "b"), 20_000)
+    assert len(tables(charts.projection_chart(table))[1]) == 400
+    assert map_note(table) == "4,000 of 20,000 rows are shown, evenly chosen; 400 of 4,000 wrong answers wear a ring."
+    assert map_note(projection(("a", "b"))) == ""

@@ -93,6 +93,9 @@ def test_the_registry_lists_every_template() -> None:
         assert template.name == name == template.function.__name__
         assert template.description.endswith(".")
         template.function(arguments[template.takes]).check()
+        template.sketch().check()
+    assert t.TEMPLATES["hierarchy"].sketch().n_layers > t.TEMPLATES["grouped"].sketch().n_layers
+    assert len({str(template.sketch().to_dict()) for template in t.TEMPLATES.values()}) == len(t.TEMPLATES)
 
 
 def test_a_name_of_many_parts_needs_no_recursion() -> None:

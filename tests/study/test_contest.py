@@ -368,10 +368,11 @@ def test_the_guided_experiment_finds_the_true_branch(monkeypatch: pytest.MonkeyP
     few = lesson_module.lesson_data().take(np.arange(220))  # the whole takes half a minute
     monkeypatch.setattr(lesson_module, "lesson_data", lambda: few)
     found = Lesson(tuple(lesson()))
-    assert [r.method for r in found.results if isinstance(r, Portrait)] == [TRUE, FLAT, BRANCHES]
+    assert [r.method for r in found.results if isinstance(r, Portrait)] == [BRANCHES, TRUE, FLAT, BRANCHES]
     mean = found.curve.set_index("method")["mean"]
     assert mean[TRUE] > mean[FLAT] + 0.02
     assert accuracy_finding(found).startswith("With 100 rows")
+    assert [r.rows for r in found.results if isinstance(r, Portrait)] == [100, 220, 220, 220]
     branches = found.portraits[BRANCHES]
     shares = {branches.spn.label(v): branches.shares[v] for v in branches.spn.children(branches.spn.root)}
     assert max(shares, key=shares.__getitem__) == "true" and shares["true"] > 0.5

@@ -1,33 +1,41 @@
-// Tells Python which tab this is. sessionStorage belongs to one tab and survives its reload and another address typed
-// into it. A new tab takes the token that Python gives it, without a word; one that has a token asks for what belongs to
-// it; a duplicated one, whose storage is a copy, is told to renew it. A tab holds a lock on its token while it lives,
-// which tells the two apart.
+// Tells Python which tab this is. sessionStorage belongs to one tab: it survives a reload and another address typed in
+// the same tab, and a duplicated tab gets a copy of it. A new tab takes the token that Python gives it; one that has a
+// token already asks all tabs whose it is: if nobody answers, the tab is the same and asks Python for its own workspace;
+// if somebody does, it is a copy and is told to renew its token. Python shows the page once the tab has said what it is.
 const KEY = "spnmkl.tab";
-let told = null;
-let locked = null;
+const PATIENCE = 200; // milliseconds: an open tab answers within a few
 
-function hold(token) { // whether the token is this tab's alone
-  const reloaded = performance.getEntriesByType("navigation")[0]?.type === "reload";
-  if (!navigator.locks) return Promise.resolve(reloaded); // pages from afar without https have none
-  return new Promise((tell) => {
-    navigator.locks.request(`spnmkl.${token}`, { ifAvailable: true }, (lock) => {
-      tell(Boolean(lock) || reloaded);
-      return lock ? new Promise(() => {}) : undefined;
-    });
-  });
+const tab = (globalThis.spnmklTab ??= { own: null, asked: null, channel: new BroadcastChannel(KEY) });
+tab.channel.onmessage = ({ data }) => {
+  if (data.whose && data.whose === tab.own) tab.channel.postMessage({ mine: data.whose });
+  if (data.mine && data.mine === tab.asked) tab.answered = true;
+};
+
+function followTheme() { // dialogs stand outside of the app's element, which alone is told which theme it has
+  const app = document.querySelector(".stApp");
+  const tell = () => { document.documentElement.style.colorScheme = getComputedStyle(app).colorScheme; };
+  if (!app || tab.followed === app) return;
+  tab.followed = app;
+  tell();
+  new MutationObserver(tell).observe(app, { attributes: true, attributeFilter: ["class"] });
+}
+
+async function isFree(token) {
+  Object.assign(tab, { asked: token, answered: false });
+  tab.channel.postMessage({ whose: token });
+  for (let waited = 0; waited < PATIENCE && !tab.answered; waited += 25) await new Promise((done) => setTimeout(done, 25));
+  return !tab.answered;
 }
 
 export default function ({ data, setStateValue }) {
+  followTheme();
   const kept = sessionStorage.getItem(KEY);
-  if (kept === null || kept === data.renew) sessionStorage.setItem(KEY, data.token);
-  else if (kept !== data.token) {
-    if (kept === told) return;
-    told = locked = kept;
-    hold(kept).then((alone) => setStateValue("kept", { token: kept, reloaded: alone }));
-    return;
-  }
-  if (locked !== data.token) {
-    locked = data.token;
-    hold(data.token);
+  if (kept === null || kept === data.token || kept === data.renew) {
+    tab.own = data.token;
+    sessionStorage.setItem(KEY, data.token);
+    if (kept === null) setStateValue("kept", { token: data.token, same: true });
+  } else if (tab.round !== kept + data.token) {
+    tab.round = kept + data.token;
+    isFree(kept).then((same) => setStateValue("kept", { token: kept, same }));
   }
 }

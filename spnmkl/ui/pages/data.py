@@ -23,8 +23,9 @@ from spnmkl.data import (
 )
 from spnmkl.errors import DataError, SPNMKLError
 from spnmkl.training.bring import guessed_dataset
+from spnmkl.ui.parts.cards import bare, open_sample, sample_drawing, sample_facts, thumbnail
 from spnmkl.ui.parts.project import missing_data
-from spnmkl.ui.parts.session import boundary, fragment, heading, rerun, workspace
+from spnmkl.ui.parts.session import boundary, fragment, heading, rerun, theme, workspace
 from spnmkl.ui.parts.uploads import FORMATS, forget_others, join_tables, read_files
 from spnmkl.ui.parts.words import plain
 from spnmkl.ui.state.keeping import kept_with_dataset
@@ -61,7 +62,12 @@ def data_page() -> None:
         st.session_state[PART] = part_to_finish(work)
     source, columns, preparation = st.tabs(PARTS, key=PART, on_change="rerun")
     with source, boundary():
+        loaded_now = st.container()
         choose_source(work)
+        frame = work.dataset.frame
+        loaded_now.markdown(
+            f"Loaded: **{plain(work.dataset.name[:100])}** · {len(frame):,} rows · {frame.shape[1]:,} columns"
+        )
         preview(work.dataset)
     with columns, boundary():
         choose_columns(work)
@@ -77,19 +83,10 @@ def part_to_finish(work: Workspace) -> str:
 
 
 def choose_source(work: Workspace) -> None:
-    own, sample = st.columns(2, gap="large")
+    own, sample = st.columns([2, 3], gap="medium")
     with sample, st.container(border=True):
         st.markdown("**Try a sample**")
-        names = list(SAMPLES)
-        at = names.index(work.dataset.name) if work.dataset.name in names else 0
-        name = st.selectbox("Sample", names, at, format_func=lambda n: SAMPLES[n].title, label_visibility="collapsed")
-        st.markdown(SAMPLES[name].card)
-        st.button("Load this sample", on_click=lambda: work.bring(load_sample(name)))
-        drawing = SAMPLES[name].drawing
-        if drawing is not None and st.button("Load it with a drawing to try"):
-            work.bring(load_sample(name))
-            work.drawing.push(drawing, "A drawing to try: press Train.", fit=True)
-            st.switch_page("pages/train.py")
+        sample_cards(work)
     with own, st.container(border=True):
         st.markdown("**Bring your own**", help="One table, or one file per view; labels may be in a file of their own.")
         files = given_files(work)
@@ -101,6 +98,21 @@ def choose_source(work: Workspace) -> None:
             uploaded(work, files)
         else:
             forget_others([])
+
+
+def sample_cards(work: Workspace) -> None:
+    """Every sample with the drawing that it opens on."""
+    columns = [column for _ in range(0, len(SAMPLES), 3) for column in st.columns(3, gap="small")]
+    for column, (name, sample) in zip(columns, SAMPLES.items(), strict=False):
+        with column.container(border=True, height="stretch", key=f"sample_{name}", gap="xsmall"):
+            title = sample.title.partition(":")[0]
+            st.markdown(f"**{title}**", help=f"{sample.title}.\n\n{sample.card}")
+            st.image(thumbnail(bare(sample_drawing(name)), (), theme()), width="stretch")
+            st.caption(sample_facts(name))
+            st.button(f"Load {title}", key=f"load_{name}", on_click=lambda name=name: work.bring(load_sample(name)))
+            if sample.drawing is not None and st.button("And its drawing", key=f"draw_{name}"):
+                open_sample(work, name)
+                st.switch_page("pages/train.py")
 
 
 def uploaded_before(work: Workspace) -> None:
@@ -190,7 +202,6 @@ def take(work: Workspace, files: Sequence[File], found: Joined, read: tuple[obje
 
 def preview(dataset: Dataset) -> None:
     frame = dataset.frame
-    st.markdown(f"Loaded: **{plain(dataset.name[:100])}** · {len(frame):,} rows · {frame.shape[1]:,} columns")
     if dataset.matrices:
         st.caption(f"{len(dataset.matrices)} kernel matrices: {plain(', '.join(list(dataset.matrices)[:10]))}")
     shown = frame.iloc[:100, :MOST_SHOWN_COLUMNS]

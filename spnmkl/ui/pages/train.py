@@ -15,6 +15,7 @@ from spnmkl.charts.selection import MOST_SHOWN
 from spnmkl.data import Split
 from spnmkl.memory import available_memory, kernel_share
 from spnmkl.reporting.endings import doubts, effort, ending, methods, percent, pruning
+from spnmkl.reporting.glossary import explained
 from spnmkl.solution import Record
 from spnmkl.structure import SPN
 from spnmkl.training.choose import FOLDS
@@ -24,6 +25,8 @@ from spnmkl.training.train import Run
 from spnmkl.ui.parts.canvas import show_trained
 from spnmkl.ui.parts.following import keep_up, offer_scores, progress_bar, refreshing, stop_button, words_of
 from spnmkl.ui.parts.ready import ready
+from spnmkl.ui.parts.replay import show_replay
+from spnmkl.ui.parts.results import show_headlines
 from spnmkl.ui.parts.returning import offer_return
 from spnmkl.ui.parts.session import boundary, heading, presence, tabs, workspace
 from spnmkl.ui.parts.settings import fitting, more_settings, slider_of_C, take_C
@@ -41,14 +44,14 @@ CHOOSE_HELP = (
     "Cross-validation on the training rows: accuracy for a dozen values of C, and how stable the weights are. Whole "
     "groups are held out where the data have a group column."
 )
-TRACE_HELP = "The regularisation path: every weight over a dozen values of C."
+TRACE_HELP = f"The regularisation path: every weight β over a dozen values of C.\n\n{explained('β', 'C')}"
 DOING: dict[Kind, str] = {
     "train": "Training",
     "score": "Scoring",
     "choose": "Cross-validation",
     "trace": "Tracing the weights over C",
     "look": "Preparing",
-    "compare": "CompareChoices with baselines",
+    "compare": "Comparison with baselines",
     "lesson": "The guided experiment",
 }
 
@@ -190,6 +193,8 @@ def watch(refresh: float | None) -> None:
         elif working is None:
             st.info("Press **Train**: the weights of the drawing are learned together with the classifier.")
         show_parts(work, shown, run)
+        if run is not None and working is None:
+            details(run)
 
 
 def current_run(work: Workspace) -> Run | None:
@@ -213,25 +218,20 @@ def outcome(run: Run, trainer: Trainer) -> None:
     """The end, in words."""
     show = st.success if run.solution.status == "optimal" and any(run.solution.beta.values()) else st.warning
     show(f"**{plain(run.name)}.** {plain(ending(run.solution))}")
-    if offer_scores(trainer, run):
-        st.markdown(effort(run))
-    else:
-        accuracies(run)
+    if not offer_scores(trainer, run):
+        show_headlines(run)
     for doubt in doubts(run):
         st.warning(plain(doubt))
-    changed = "" if run.settings == trainer.settings else " **The settings have changed since: press Train.**"
-    st.caption(f"{plain(pruning(run))} C = {run.settings.C:.3g}. Method: {methods(run.solution)}.{changed}")
+    if run.settings != trainer.settings:
+        st.caption("**The settings have changed since: press Train.**")
 
 
-def accuracies(run: Run) -> None:
-    test, train = run.test_scores, run.train_scores
-    low, high = test.interval
-    majority, share = test.majority
-    st.markdown(
-        f"**{share_right(test.accuracy)}** of {run.n_test:,} test rows right (95 % interval "
-        f"{100 * low:.0f}–{100 * high:.0f} %; always answering *{plain(str(majority)[:30])}* gives "
-        f"{share_right(share)}) · **{share_right(train.accuracy)}** of "
-        f"{run.n_train:,} training rows · {effort(run)}"
+def details(run: Run) -> None:
+    """What else is worth knowing, below the drawing."""
+    train = run.train_scores
+    right = f"{share_right(train.accuracy)} of {run.n_train:,} training rows right · " if train.scored else ""
+    st.caption(
+        f"{plain(pruning(run))} {right}{effort(run)} · C = {run.settings.C:.3g}. Method: {methods(run.solution)}."
     )
 
 
@@ -242,7 +242,7 @@ def show_parts(work: Workspace, activity: Activity | None, run: Run | None) -> N
     beta = records[-1].beta if activity and records else run.solution.beta if run else None
     tol = activity.settings.tol if activity else run.settings.tol if run else None
     parts = {
-        "Drawing": lambda: drawing(spn, beta),
+        "Drawing": lambda: drawing(spn, beta, run),
         "Convergence": lambda: curves(records, tol),
         "Weights": lambda: trajectories(records, names(spn)),
         "Choice of C": lambda: choice_of_C(work),
@@ -261,10 +261,15 @@ def names(spn: SPN) -> dict[str, str]:
     return found
 
 
-def drawing(spn: SPN, beta: Mapping[str, float] | None) -> None:
+def drawing(spn: SPN, beta: Mapping[str, float] | None, run: Run | None) -> None:
+    if run is not None:
+        show_replay(run, "spnmkl_live")
     show_trained("spnmkl_live", spn, beta)
     if beta is not None:
-        st.caption("Larger and darker: heavier. Thicker lines: more of the path weights. Grey: pruned.")
+        st.caption(
+            "Larger and darker: heavier. Thicker lines: more of the path weights. Grey: pruned.",
+            help=explained("β", "g", "pruned"),
+        )
 
 
 def curves(records: Sequence[Record], tol: float | None) -> None:
@@ -273,7 +278,10 @@ def curves(records: Sequence[Record], tol: float | None) -> None:
         return
     st.altair_chart(convergence_chart(records, tol), width="stretch")
     if math.isfinite(records[-1].dual_bound):
-        st.caption("The optimum lies between the curves. The gap is their relative distance, recomputed from the data.")
+        st.caption(
+            "The optimum lies between the curves. The gap is their relative distance, recomputed from the data.",
+            help=explained("objective", "bound", "gap"),
+        )
     else:
         st.caption("No bound on the optimum is known: with p below 1 the problem is not convex.")
 

@@ -95,18 +95,30 @@ def show_trained(
     key: str, spn: SPN, beta: Mapping[str, float] | None, *, said: str = "", path: Path | None = None
 ) -> tuple[str, ...]:
     """The drawing to look at; with weights, sizes and colours are by weight and what is pruned is dashed."""
-    closed = _closed_there(key, spn)
-    shown = arranged(spn, closed) if closed or _wish(key) is not None else spn
+    shown, closed = shown_there(key, spn)
     data = {
         "revision": f"{hash(shown)} {sorted(closed)}",
         "readonly": True,
         "message": said,
         "select": list(chosen_nodes(key, spn)),
         "drawing": _described_drawing(shown, closed),
-        "looks": scene(shown, closed=closed, beta=beta, path=path, theme=theme()).to_dict(),
+        "looks": trained_looks(shown, closed, beta, theme(), path),
     }
     _mount(key, data, "selection", "wish", "theme")
     return chosen_nodes(key, spn)
+
+
+def trained_looks(
+    spn: SPN, closed: frozenset[str], beta: Mapping[str, float] | None, theme: str, path: Path | None = None
+) -> dict[str, Any]:
+    """How nodes, groups and edges look with these weights."""
+    return scene(spn, closed=closed, beta=beta, path=path, theme=theme).to_dict()
+
+
+def shown_there(key: str, spn: SPN) -> tuple[SPN, frozenset[str]]:
+    """The drawing as a canvas to look at places it, and the groups that are closed there."""
+    closed = _closed_there(key, spn)
+    return (arranged(spn, closed) if closed or _wish(key) is not None else spn), closed
 
 
 def _closed_there(key: str, spn: SPN) -> frozenset[str]:

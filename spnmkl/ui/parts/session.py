@@ -29,6 +29,8 @@ from spnmkl.ui.state.workspace import Workspace
 _KEY = "spnmkl_workspace"
 _DIALOG = "spnmkl_dialog"
 _TOKEN = "spnmkl_token"
+_ASKED, _ANSWERED = "spnmkl_asked", "spnmkl_answered"
+PATIENCE_SECONDS = 4.0
 _TOKENS = re.compile(r"[0-9a-f]{32}")
 _LOG = logging.getLogger("spnmkl")
 P = ParamSpec("P")
@@ -55,19 +57,22 @@ def _session() -> str:
 
 
 def attach() -> None:
-    """Give a new tab its token, and one that was reloaded or sent to another address the workspace it had.
+    """Give a new tab its token, and one that was reloaded, or given another address, the workspace it had.
 
-    A tab keeps its token in sessionStorage, which a reload leaves and a duplicated tab copies; the copy is renewed.
+    A tab keeps its token in sessionStorage, which stays with the tab and which a duplicated tab copies; the copy is
+    renewed. The tabs settle among themselves which of them is the copy (tab.js).
     """
     if _TOKEN not in st.session_state:
         st.session_state[_TOKEN] = uuid.uuid4().hex
         workspace()
     kept, renew = (st.session_state.get("spnmkl_tab") or {}).get("kept"), None
     kept = kept if isinstance(kept, Mapping) else {}
+    if kept:
+        st.session_state[_ANSWERED] = True
     had = kept.get("token")
     if isinstance(had, str) and _TOKENS.fullmatch(had) and had != st.session_state[_TOKEN]:
-        # The tab knows whether it alone has the token; the server may not have noticed yet that a connection is gone.
-        taken = kept.get("reloaded") is not True and _stays_open(STORE.owner(had))
+        # The server may not have noticed yet that the old connection is gone.
+        taken = kept.get("same") is not True and _stays_open(STORE.owner(had))
         known = None if taken else STORE.find(had, _session())
         if known is None:
             renew = had
@@ -80,6 +85,19 @@ def attach() -> None:
         on_kept_change=lambda: None,
         height=1,
     )
+    if "User-Agent" in st.context.headers and not st.session_state.get(_ANSWERED):  # there is a browser to answer
+        # What is clicked before it is known whose tab this is would be done to a workspace that is thrown away.
+        _wait_for_answer()
+        st.stop()
+
+
+@st.fragment(run_every=1.0)
+def _wait_for_answer() -> None:
+    """A page that cannot run our scripts never answers: it is shown all the same."""
+    asked = st.session_state.setdefault(_ASKED, time.monotonic())
+    if time.monotonic() - asked > PATIENCE_SECONDS:
+        st.session_state[_ANSWERED] = True
+        st.rerun()
 
 
 def presence() -> Callable[[], bool]:
@@ -94,7 +112,7 @@ def presence() -> Callable[[], bool]:
 
 
 def _stays_open(session: str | None) -> bool:
-    """Whether another tab is using a token; after a reload the old session takes a moment to close."""
+    """Whether another tab is using a token; a session takes a moment to close."""
     for _ in range(10):
         if session is None or not (exists() and get_instance().is_active_session(session)):
             return False
@@ -108,13 +126,16 @@ def theme() -> str:
 
 
 def heading(words: str, page: str | None = None, label: str = "") -> DeltaGenerator:
-    """The title of a page with a link to the next one; returns the place at its right end."""
-    title, right = st.columns([7, 3], vertical_alignment="center")
-    title.markdown(f"#### {words}")
-    end = right.container(horizontal=True, horizontal_alignment="right")
-    if page is not None:
-        end.page_link(page, label=label, icon=":material/arrow_forward:")
-    return end
+    """The title of a page and, at its right end, the way to the next one; returns the place between them."""
+    with st.container(horizontal=True, vertical_alignment="center", key="heading"):
+        st.markdown(f"#### {words}", width="content")
+        between = st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center")
+        # A button and not a link: what was edited just before it comes with the click.
+        if page is not None and st.button(
+            label, type="primary", icon=":material/arrow_forward:", icon_position="right", key="next"
+        ):
+            st.switch_page(page)
+    return between
 
 
 def rerun() -> NoReturn:

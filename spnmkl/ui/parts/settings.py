@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from spnmkl.errors import ParameterError
 from spnmkl.parameters import Power
 from spnmkl.reporting.endings import SOLVER_NAMES
+from spnmkl.reporting.glossary import explained
 from spnmkl.structure import SPN
 from spnmkl.structure.paths import product_layers
 from spnmkl.training.settings import Settings
@@ -54,13 +55,13 @@ def slider_of_C(trainer: Trainer, smallest: float | None, otherwise: str) -> Non
         format_func=lambda value: f"{value:.3g}" + (" (all weights zero)" if smallest and value <= smallest else ""),
         key=key,
         on_change=lambda: take_C(trainer, st.session_state[key]),
-        help="Small: a simple, smooth answer with few weights. Large: the training rows are fitted closely. "
-        "*Choose C* finds a good one.",
+        help=f"{explained('C', 'C_min')}\n\n*Choose C* finds a good one.",
     )
+    times = f" This C is {trainer.settings.C / smallest:.3g} × C_min." if smallest else ""
     if smallest == np.inf:
         st.caption("No C is useful: the kernels tell no classes apart, so every weight is zero at any of them.")
     elif smallest is not None:
-        st.caption(f"Useful above C_min = {smallest:.3g}: at or below it every weight is zero.")
+        st.caption(f"Useful above C_min = {smallest:.3g}: at or below it every weight is zero.{times}")
     else:
         st.caption(otherwise)
 
@@ -106,7 +107,7 @@ def more_settings(trainer: Trainer, spn: SPN, classes: NDArray) -> None:
         settings.lam,
         format="%.6g",
         key=_key(trainer, "lam"),
-        help="Weight of the regulariser. Where all p are equal it only rescales C.",
+        help=explained("λ"),
     )
     p = _powers(trainer, spn)
     solver = st.selectbox(
@@ -124,7 +125,7 @@ def more_settings(trainer: Trainer, spn: SPN, classes: NDArray) -> None:
         settings.tol,
         format_func=lambda t: f"{100 * t:.4g} %",
         key=_key(trainer, "tol"),
-        help="Training ends when the objective is proved to be within this of the optimum.",
+        help=f"Training ends when the objective is proved to be within this of the optimum.\n\n{explained('gap')}",
     )
     limited = st.checkbox("Limit the iterations", settings.max_iter is not None, key=_key(trainer, "limited"))
     most = (
@@ -171,8 +172,7 @@ def _powers(trainer: Trainer, spn: SPN) -> Power:
         list(POWERS).index(now),
         format_func=POWERS.__getitem__,
         key=_key(trainer, "p_way"),
-        help="1: whole branches can be pruned, and the result is certified. Above 1: all weights stay. Below 1: "
-        "sparser, but only a stationary point is found.",
+        help=explained("p"),
     )
     given: Mapping[str, float] = settings.p if isinstance(settings.p, Mapping) else {}
     drawn = {v: given.get(v, spn.p(v)) for v in spn.products}

@@ -144,5 +144,6 @@ const Talk = {
       this.show();
       if (first || !this.after) { this.untouched = true; this.view.fit(); } else this.settle({ answers: this.after.number });
     } else this.show();
+    this.frame.dispatchEvent(new Event("updated")); // a replay may be showing an earlier iteration
   },
 };

@@ -18,9 +18,9 @@ from spnmkl.study.contest_words import ROUNDS, TEST_HELP, WHAT, about, titled
 from spnmkl.study.entrants import Entrants, entrants, with_powers
 from spnmkl.training.room import refusal, size_of
 from spnmkl.training.settings import Settings
-from spnmkl.ui.pages.compare.guided import guided_tab
 from spnmkl.ui.pages.compare.results import scores, structures
 from spnmkl.ui.parts.following import keep_up, progress_bar, refreshing, start_or_stop, stop_button, words_of
+from spnmkl.ui.parts.guided import guided_experiment
 from spnmkl.ui.parts.ready import ready
 from spnmkl.ui.parts.session import boundary, heading, presence, tabs, workspace
 from spnmkl.ui.parts.settings import fitting
@@ -44,7 +44,7 @@ def compare_page() -> None:
         {
             "Scores": lambda: scores_tab(work),
             "Structures side by side": lambda: structures_tab(work),
-            "Guided experiment": lambda: guided_tab(work),
+            "Guided experiment": lambda: guided_experiment(work),
         },
     )
 

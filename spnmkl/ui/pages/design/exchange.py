@@ -16,10 +16,11 @@ from spnmkl.export.picture import to_pdf, to_png, to_svg
 from spnmkl.export.tikz import to_tikz
 from spnmkl.structure import SPN
 from spnmkl.structure.layout import arranged, unplaced
-from spnmkl.structure.templates import TEMPLATES
+from spnmkl.structure.templates import TEMPLATES, Template
 from spnmkl.structure.text import short_name
 from spnmkl.ui.parts.canvas import receive, selection
-from spnmkl.ui.parts.session import close_dialog, dialog, open_dialog, opened_dialog, theme, workspace
+from spnmkl.ui.parts.cards import template_picture
+from spnmkl.ui.parts.session import close_dialog, dialog, heading, open_dialog, opened_dialog, theme, workspace
 from spnmkl.ui.parts.words import plain
 from spnmkl.ui.state.drawing import check_size
 from spnmkl.ui.state.keeping import kept_with_dataset, kept_with_drawing
@@ -28,7 +29,8 @@ from spnmkl.wording import counted
 
 MOST_IMPORT_BYTES = 5_000_000
 _TAKEN = "structure_taken"
-MOST_SKETCHED = 8  # kernels on a template's card
+IN_A_ROW = 5
+EMPTY = SPN.from_dict({"format": "spnmkl/structure", "version": 1, "nodes": [], "edges": []})
 
 
 def exchange() -> None:
@@ -36,12 +38,9 @@ def exchange() -> None:
     work = workspace()
     if receive(work.drawing):  # an edit that came with the click
         work.path = None
-    title, *places, onwards = st.columns([7, 3, 2.4, 3, 2.6], vertical_alignment="center")
-    title.markdown("#### Design — draw the combination")
-    if onwards.button("Next: train", type="primary", icon=":material/arrow_forward:", width="stretch"):
-        st.switch_page("pages/train.py")
-    for place, (name, (icon, _)) in zip(places, DIALOGS.items(), strict=True):
-        place.button(name, icon=icon, width="stretch", key=f"open_{name}", on_click=open_dialog, args=(name,))
+    with heading("Design — draw the combination", "pages/train.py", "Next: train"):
+        for name, (icon, _) in DIALOGS.items():
+            st.button(name, icon=icon, key=f"open_{name}", on_click=open_dialog, args=(name,))
     shown = opened_dialog()
     if shown in DIALOGS:
         DIALOGS[shown][1](work)
@@ -61,26 +60,6 @@ def template_over_data(dataset: Dataset, name: str) -> SPN:
     return arranged(spn)
 
 
-@kept_with_dataset
-def sketched_template(dataset: Dataset, name: str) -> SPN:
-    """The same over a few columns and without names, so that its shape can be seen on a card."""
-    filled = template_over_data(dataset, name)
-    if len(filled.kernels) > MOST_SKETCHED:
-        some = [column for columns in list(dataset.feature_views.values())[:2] for column in columns[:3]]
-        kept = some or dataset.features[:MOST_SKETCHED]
-        rest = [column for column in dataset.features if column not in kept]
-        filled = template_over_data(dataset.with_ignored([*dataset.ignored, *rest]), name)
-    described = filled.to_dict()
-    shown = ("id", "kind", "kernel", "p")
-    nodes = [{key: node[key] for key in shown if key in node} for node in described["nodes"]]
-    return arranged(SPN.from_dict({**described, "nodes": nodes}))
-
-
-@kept_with_drawing
-def _preview(spn: SPN, theme: str) -> str:
-    return to_svg(spn, theme=theme)
-
-
 @dialog("Start from a template")
 def choose_template(work: Workspace) -> None:
     spn, selected = work.drawing.spn, selection(work.drawing)
@@ -91,36 +70,64 @@ def choose_template(work: Workspace) -> None:
         "data. *Use* replaces the drawing (Ctrl+Z brings it back); *Embed* puts the template in the place of the "
         "kernel that is selected on the canvas."
     )
-    columns = [column for _ in range(0, len(TEMPLATES), 4) for column in st.columns(4)]
-    for column, template in zip(columns, TEMPLATES.values(), strict=False):
+    columns = [c for _ in range(0, len(TEMPLATES) + 1, IN_A_ROW) for c in st.columns(IN_A_ROW, gap="small")]
+    with columns[0].container(border=True, height="stretch", key="template_empty"):
+        empty_card(work)
+    for column, template in zip(columns[1:], TEMPLATES.values(), strict=False):
         with column.container(border=True, height="stretch", key=f"template_{template.name}"):
-            st.markdown(f"**{template.title}**", help=template.description)
-            try:
-                filled = template_over_data(work.dataset, template.name)
-            except SPNMKLError as error:
-                st.caption(plain(error))
-                continue
-            sketch = sketched_template(work.dataset, template.name)
-            if len(sketch.nodes) <= 120:
-                st.image(_preview(sketch, theme()), width="stretch")
-            st.caption(f"{counted(len(filled.kernels), 'kernel')}, {counted(len(filled.products), 'weight')}")
-            use, embed = st.columns(2)
-            if use.button("Use", key=f"use_{template.name}", type="primary"):
-                work.drawing.push(unplaced(filled), f"{template.title}.", fit=True)
-                leave(work)
-            if (
-                embed.button(
-                    "Embed",
-                    key=f"embed_{template.name}",
-                    disabled=leaf is None,
-                    help=f"In the place of {plain(short_name(spn, leaf))}."
-                    if leaf
-                    else "Select one kernel on the canvas first.",
-                )
-                and leaf
-            ):
-                work.drawing.push(unplaced(spn.embed(leaf, filled)), f"Embedded in {short_name(spn, leaf)}.", fit=True)
-                leave(work)
+            template_card(work, template, leaf)
+
+
+def empty_card(work: Workspace) -> None:
+    st.markdown("**Empty**")
+    st.markdown(":small[Nothing is drawn yet: press **S**, **P** or **K** to add a sum, a product or a kernel.]")
+    if st.button("Use", key="use_empty", type="primary"):
+        work.drawing.push(EMPTY, "Empty.", fit=True)
+        leave(work)
+
+
+def template_card(work: Workspace, template: Template, leaf: str | None) -> None:
+    """Its shape, what it would be over the loaded data, and the buttons to take it."""
+    st.markdown(f"**{template.title}**", help=template.description)
+    st.image(template_picture(template.name, theme()), width="stretch")
+    try:
+        filled = template_over_data(work.dataset, template.name)
+    except SPNMKLError as error:
+        st.caption(plain(error))
+        return
+    st.caption(
+        f"Over these data {counted(len(filled.kernels), 'kernel')}, {counted(len(filled.products), 'weight')}"
+        f"{same_as(work.dataset, template.name)}."
+    )
+    row = st.container(horizontal=True, gap="small")
+    if row.button("Use", key=f"use_{template.name}", type="primary"):
+        work.drawing.push(unplaced(filled), f"{template.title}.", fit=True)
+        leave(work)
+    spn = work.drawing.spn
+    where = f"In the place of {plain(short_name(spn, leaf))}." if leaf else "Select one kernel on the canvas first."
+    if row.button("Embed", key=f"embed_{template.name}", disabled=leaf is None, help=where) and leaf:
+        work.drawing.push(unplaced(spn.embed(leaf, filled)), f"Embedded in {short_name(spn, leaf)}.", fit=True)
+        leave(work)
+
+
+def same_as(dataset: Dataset, name: str) -> str:
+    """Where a template comes to the same as one before it over these data, which of them."""
+    before = list(TEMPLATES)[: list(TEMPLATES).index(name)]
+    filled = unlabelled(template_over_data(dataset, name))
+    for other in before:
+        try:
+            if unlabelled(template_over_data(dataset, other)) == filled:
+                return f", the same as *{TEMPLATES[other].title}*"
+        except SPNMKLError:
+            continue
+    return ""
+
+
+@kept_with_drawing
+def unlabelled(spn: SPN) -> SPN:
+    described = unplaced(spn).to_dict()
+    nodes = [{key: value for key, value in node.items() if key != "label"} for node in described["nodes"]]
+    return SPN.from_dict({**described, "nodes": nodes})
 
 
 def leave(work: Workspace) -> NoReturn:

@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from spnmkl.kernels import NORMALIZATIONS, Parameter, kernel_names, kernel_schema
+from spnmkl.reporting.glossary import explained
 from spnmkl.structure.text import node_text
 from spnmkl.ui.pages.design.changing import field, show_refusal
 from spnmkl.ui.pages.design.columns import BY_HAND, chosen_way, find_columns, views_of, way_of, ways_of
@@ -76,8 +77,7 @@ def _power(work: Workspace, v: str) -> None:
         max_value=max(100.0, drawn),
         value=drawn,
         step=0.25,
-        help="Exponent of β in the regulariser. 1: whole branches can be pruned. Above 1: nothing is pruned. Below 1: "
-        "sparser, but no longer certified.",
+        help=explained("p", "β"),
         **field(work, f"p_{v}_{drawn}", drawn, lambda p: {v: {"p": p}}),
     )
 

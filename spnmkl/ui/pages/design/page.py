@@ -12,6 +12,7 @@ from spnmkl.circuit.heaviest import WeightedPath
 from spnmkl.errors import SPNMKLError
 from spnmkl.export.picture import to_svg
 from spnmkl.inspection import heaviest_paths
+from spnmkl.reporting.glossary import explained, worked_g
 from spnmkl.reporting.sentences import count_text
 from spnmkl.structure import SPN, Issue, Path
 from spnmkl.structure.formula import symbols
@@ -166,6 +167,11 @@ def show_paths(work: Workspace, issues: list[Issue]) -> None:
         selection_mode="single-row",
         selection_default={"selection": {"rows": [paths.index(work.path)] if work.path in paths else []}},
         key=f"paths_{hash(spn)}_{listed}",
+        column_config={
+            "kernels": st.column_config.TextColumn(help=explained("∘")),
+            "g": st.column_config.TextColumn(help=explained("g")),
+            "weight g": st.column_config.NumberColumn(format="%.4g", help=explained("g")),
+        },
     )
     rows = table.selection.rows
     chosen = paths[rows[0]] if rows else None
@@ -174,22 +180,24 @@ def show_paths(work: Workspace, issues: list[Issue]) -> None:
         rerun()
     if chosen is not None:
         st.latex(f"g = {latex_g(chosen, spn)}")
+        if weighed and (known := next((path for path in weighed[1] if path.path == chosen), None)):
+            st.markdown(plain(worked_g(spn, known, weighed[2])), help=explained("g", "β"))
     expanded = st.toggle(
         "Path-dependent view",
         work.expanded,
-        help="One product per path, as in the lower right of the paper's Figure 1; drawn below the canvas.",
+        help=f"{explained('path-dependent view')} It is drawn below the canvas.",
     )
     if expanded != work.expanded:
         work.expanded = expanded
         rerun()
 
 
-def heaviest_of(work: Workspace) -> tuple[str, list[WeightedPath]] | None:
-    """The heaviest paths by the run that the pages show, where that is of this very structure."""
+def heaviest_of(work: Workspace) -> tuple[str, list[WeightedPath], dict[str, float]] | None:
+    """The heaviest paths by the run that the pages show, where that is of this very structure, and its weights."""
     run = work.trainer.book.run
     if run is None or unplaced(run.spn) != unplaced(work.drawing.spn):
         return None
-    return run.name, heaviest_paths(run.solution, MOST_PATHS)
+    return run.name, heaviest_paths(run.solution, MOST_PATHS), run.solution.beta
 
 
 def show_expanded(spn: SPN, issues: list[Issue]) -> None:
@@ -223,5 +231,6 @@ def show_formula(spn: SPN, issues: list[Issue]) -> None:
     st.latex(spn.formula(latex=True))
     st.caption(
         "The drawing with its raw weights β. What is learned is K(β) = Σ g K over the paths, in which each weight has "
-        "the exponent of its layer; see the Paths tab."
+        "the exponent of its layer; see the Paths tab.",
+        help=explained("K(β)", "g", "∘"),
     )

@@ -1,4 +1,4 @@
-"""The trained drawing: how it ended, iteration by iteration, and the numbers of a chosen node."""
+"""The trained drawing, to be played again, and the numbers of a chosen node."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import streamlit as st
 
 from spnmkl.export.flows import lost, path_flows
 from spnmkl.export.themes import THEMES, mixed
-from spnmkl.reporting.endings import ending, percent, pruning
+from spnmkl.reporting.endings import ending, pruning
 from spnmkl.reporting.explain import carried, children_text
-from spnmkl.solution import Record
+from spnmkl.reporting.glossary import explained
 from spnmkl.training.train import Run
 from spnmkl.ui.pages.inspect.inspected import (
     RESIDUAL_HELP,
@@ -20,60 +20,28 @@ from spnmkl.ui.pages.inspect.inspected import (
     share_text,
 )
 from spnmkl.ui.parts.canvas import show_trained
+from spnmkl.ui.parts.replay import show_replay
 from spnmkl.ui.parts.session import theme
 from spnmkl.ui.parts.words import plain
-from spnmkl.wording import counted
 
 CANVAS = "inspect_drawing"
-RESULT = "result"
 
 
 def drawing_tab(seen: Inspected) -> None:
     run = seen.run
     left, right = st.columns([13, 6], gap="medium")
     with left:
-        picture = st.container()
-        record = replay(run)
-        with picture:
-            selected = show_trained(CANVAS, run.spn, record.beta if record else run.solution.beta)
-            legend(record.beta if record else run.solution.beta)
+        selected = show_trained(CANVAS, run.spn, run.solution.beta)
+        show_replay(run, CANVAS)
+        legend(run.solution.beta)
     with right:
         verdict(run)
         if selected:
             with st.container(border=True, gap="xsmall"):
-                node_numbers(seen, selected[0], record)
-        st.markdown(sentence(run.test_scores.sentence()) + ".")
+                node_numbers(seen, selected[0])
         st.markdown(plain(pruning(run)))
         if not selected:
             st.caption("Click a node to see its numbers; hover over nodes and edges for the most important.")
-
-
-def replay(run: Run) -> Record | None:
-    """The iteration to be shown; None for the result."""
-    history = run.solution.history
-    if not history:
-        return None
-    at = st.select_slider(
-        "Iteration",
-        [*range(1, len(history) + 1), RESULT],
-        RESULT,
-        key=f"replay_{run.name}",
-        help="Replay the training on the drawing. The result is the best of all iterations.",
-    )
-    if not isinstance(at, int) or at > len(history):
-        shown = f"The result after {counted(len(history), 'iteration')}"
-        numbers = run.solution.objective, run.solution.gap, sum(b <= 0 for b in run.solution.beta.values())
-        record = None
-    else:
-        record = history[at - 1]
-        shown, numbers = f"Iteration {at} of {len(history)}", (record.objective, record.gap, len(record.pruned))
-    objective, gap, pruned = numbers
-    st.caption(f"{shown}: objective **{objective:.5g}** · gap **{gap_text(gap)}** · pruned **{pruned}**")
-    return record
-
-
-def gap_text(gap: float) -> str:
-    return percent(gap) if gap < 1 else "not known"
 
 
 def legend(beta: dict[str, float]) -> None:
@@ -115,23 +83,22 @@ def verdict(run: Run) -> None:
     show(sentence(ending(run.solution)))
 
 
-def node_numbers(seen: Inspected, node: str, record: Record | None) -> None:
+def node_numbers(seen: Inspected, node: str) -> None:
     """The numbers of a node, under its name."""
     run, kind = seen.run, seen.run.spn.kind(node)
     st.markdown(f"**{plain(node_names(run.spn)[node])}** · {kind} {plain(node)}")
     if kind == "product":
-        weight_numbers(run, node, record)
+        weight_numbers(run, node)
     share = decision_share(seen, node)
     st.markdown(f"share of the decision **{share_text(share)}**", help=SHARE_HELP)
     st.caption(plain(fate(run, node)))
 
 
-def weight_numbers(run: Run, node: str, record: Record | None) -> None:
+def weight_numbers(run: Run, node: str) -> None:
     solution, spn = run.solution, run.spn
     st.markdown(f"multiplies {plain(children_text(spn, node))}")
-    then = f" (at iteration {record.iteration}: {record.beta[node]:.4g})" if record else ""
-    st.markdown(f"weight β **{solution.beta[node]:.4g}**{then}")
-    st.markdown(f"exponent p **{solution.p[node]:g}**", help="Its weight costs λ c β to the power of p.")
+    st.markdown(f"weight β **{solution.beta[node]:.4g}**", help=explained("β"))
+    st.markdown(f"exponent p **{solution.p[node]:g}**", help=explained("p"))
     part = path_flows(spn, solution.beta).get(node, float("nan"))
     st.markdown(f"part of the path weights **{share_text(part)}**", help=WEIGHT_HELP)
     st.markdown(f"KKT residual **{solution.kkt_residual[node]:.1e}**", help=RESIDUAL_HELP)

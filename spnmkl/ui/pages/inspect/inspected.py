@@ -18,6 +18,7 @@ from spnmkl.circuit.heaviest import WeightedPath
 from spnmkl.circuit.program import Floats
 from spnmkl.inspection import Carried
 from spnmkl.reporting.explain import carried, children_text, paths_table, ranking, weights_table
+from spnmkl.reporting.glossary import explained
 from spnmkl.structure import SPN
 from spnmkl.structure.text import node_text
 from spnmkl.training.prepared import Prepared
@@ -166,12 +167,9 @@ def download(table: pd.DataFrame, run: Run, what: str) -> None:
     )
 
 
-SHARE_HELP = (
-    "The decision is a sum over paths. The share of a path is its part of the decision's squared length, g q over the "
-    "total; the share of a node is that of all paths through it, so that shares of nodes on one path overlap."
-)
-RESIDUAL_HELP = "0 where no change of this weight would lower the objective."
-WEIGHT_HELP = "The weight of the paths, g, as a part of all path weights Σg; it does not look at the data."
+SHARE_HELP = f"{explained('decision')} Shares of nodes on one path overlap."
+RESIDUAL_HELP = explained("KKT")
+WEIGHT_HELP = explained("Σg", "g")
 
 
 def share_column(help: str = SHARE_HELP, **looks: Any) -> Any:

@@ -7,6 +7,7 @@ import streamlit as st
 
 from spnmkl.charts import heatmap_chart
 from spnmkl.kernels.matrices import alignment
+from spnmkl.reporting.glossary import GLOSSARY, explained
 from spnmkl.reporting.kernel_views import KernelImage, kernel_image
 from spnmkl.structure import SPN
 from spnmkl.training.prepared import Prepared
@@ -16,10 +17,7 @@ from spnmkl.wording import counted
 
 CELLS = 250
 LEARNED = "the learned kernel K(β)"
-ALIGNMENT_HELP = (
-    "Centred alignment: 1 for a kernel that is high within classes and low between them, near 0 for one that has "
-    "nothing to do with the labels."
-)
+ALIGNMENT_HELP = explained("alignment")
 
 
 def kernels_tab(seen: Inspected) -> None:
@@ -39,7 +37,8 @@ def kernels_tab(seen: Inspected) -> None:
         st.altair_chart(heatmap_chart(image.cells, image.boundaries, image.classes), width="content")
         st.caption(
             f"{counted(run.n_train, 'training row')}, sorted by class. Bright blocks on the diagonal and dark ones "
-            "beside it: the kernel tells the classes apart. Hover over a block for its mean."
+            "beside it: the kernel tells the classes apart. Hover over a block for its mean. Every row with itself, "
+            "the diagonal, is left out of the scale."
         )
 
 
@@ -58,7 +57,7 @@ def kernel_titles(seen: Inspected) -> dict[str, str]:
 
 def meaning(spn: SPN, node: str) -> str:
     if node == spn.root:
-        return "The kernel that is predicted with: Σ g K over all paths."
+        return GLOSSARY["K(β)"].sentence
     if spn.kind(node) == "kernel":
         return "The kernel as it is, without a weight."
     return "Σ g K over the paths through this node: what it adds to the learned kernel."

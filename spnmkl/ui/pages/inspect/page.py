@@ -12,8 +12,9 @@ from spnmkl.ui.pages.inspect.proof import proof_tab
 from spnmkl.ui.pages.inspect.samples import samples_tab
 from spnmkl.ui.pages.inspect.weights import matters_tab, weights_tab
 from spnmkl.ui.pages.inspect.what_if import what_if_tab
+from spnmkl.ui.parts.results import show_headlines
 from spnmkl.ui.parts.returning import offer_return
-from spnmkl.ui.parts.session import fragment, tabs, workspace
+from spnmkl.ui.parts.session import fragment, heading, tabs, workspace
 from spnmkl.ui.parts.words import plain
 from spnmkl.ui.state.activity import Trainer
 
@@ -24,17 +25,15 @@ CHOICE = "inspect_run"
 def inspect_page() -> None:
     trainer = workspace().trainer
     trainer.collect()
-    heading, choice, onwards = st.columns([5, 6, 3], vertical_alignment="center")
-    heading.markdown("#### Inspect — what was learned")
+    between = heading("Inspect — what was learned", "pages/compare.py", "Next: compare it")
     run = trainer.book.run
     if run is None:
         nothing_yet(trainer)
         return
-    with onwards.container(horizontal=True, horizontal_alignment="right"):
-        st.page_link("pages/compare.py", label="Next: compare it", icon=":material/arrow_forward:")
-    with choice:
+    with between:
         choose_run(trainer, run)
     offer_return(workspace(), run)
+    show_headlines(run)
     seen = Inspected(run, trainer)
     tabs(
         "inspect",

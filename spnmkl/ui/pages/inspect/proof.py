@@ -9,6 +9,7 @@ import streamlit as st
 
 from spnmkl.inspection import complexity_bound
 from spnmkl.reporting.endings import ending
+from spnmkl.reporting.glossary import explained, worked_gap
 from spnmkl.solution import Certificate
 from spnmkl.training.train import Run
 from spnmkl.ui.pages.inspect.inspected import Inspected, download, sentence, tell_missing_data
@@ -42,6 +43,7 @@ def show_certificate(seen: Inspected) -> None:
         }
     )
     st.dataframe(table, hide_index=True)
+    st.markdown(plain(worked_gap(solution)), help=explained("objective", "bound", "gap"))
     st.caption(
         "Computed anew from the kernels, the labels and the stored weights alone, without any solver."
         if seen.has_data
@@ -81,7 +83,7 @@ def show_residuals(run: Run) -> None:
             "KKT residual": [solution.kkt_residual[v] for v in order],
         }
     )
-    st.markdown("**KKT residual of every weight**")
+    st.markdown("**KKT residual of every weight**", help=explained("KKT"))
     st.dataframe(
         table,
         hide_index=True,

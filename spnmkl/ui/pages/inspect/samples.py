@@ -10,7 +10,8 @@ import pandas as pd
 import streamlit as st
 
 from spnmkl.charts import confusion_chart, projection_chart, pushes_chart, roc_chart
-from spnmkl.charts.look import GREY, shown
+from spnmkl.charts.look import GREY, MANY, shown
+from spnmkl.charts.results import confusion_height, map_note
 from spnmkl.data import Dataset
 from spnmkl.reporting.explain import Part, sample_paths, wrong_samples
 from spnmkl.reporting.kernel_views import projection
@@ -45,7 +46,8 @@ def samples_tab(seen: Inspected) -> None:
     left, right = st.columns(2, gap="large")
     with left:
         st.markdown("**Answers by true class**")
-        st.altair_chart(confusion_chart(scores.confusion).properties(height=CHART_HEIGHT), width="stretch")
+        height = max(CHART_HEIGHT, confusion_height(len(scores.classes)) if len(scores.classes) > MANY else 0)
+        st.altair_chart(confusion_chart(scores.confusion).properties(height=height), width="stretch")
     with right:
         show_report(scores)
     left, right = st.columns(2, gap="large")
@@ -164,6 +166,8 @@ def show_map(seen: Inspected) -> None:
     chart = chart.configure_legend(symbolBaseFillColor=GREY)
     clicked = alt.selection_point(name="sample", fields=["row"], toggle=False)
     st.altair_chart(chart.add_params(clicked), width="stretch", on_select=explain, key=key)
+    if note := map_note(table):
+        st.caption(note)
 
 
 def row_key(run: Run) -> str:

@@ -10,6 +10,9 @@ import streamlit as st
 
 from spnmkl.charts import MOST_RANKED, ranking_chart
 from spnmkl.charts.look import unique_names
+from spnmkl.charts.shapes import FEWEST, find_shape, shape_chart
+from spnmkl.reporting.explain import column_shares
+from spnmkl.reporting.glossary import explained, worked_g, worked_share
 from spnmkl.reporting.sentences import count_text
 from spnmkl.structure import Path
 from spnmkl.training.train import Run
@@ -31,7 +34,7 @@ from spnmkl.wording import listed
 
 KINDS = {"view": "Views", "kernel": "Kernels"}
 TABLES = "Paths", "Weights"
-HEIGHT = 430
+HEIGHT = 330
 OVERLAP = (
     "Shares add up to more than 100 %, because a path that multiplies several kernels counts for each of them and for "
     "each of their views."
@@ -66,8 +69,8 @@ def choose_path(seen: Inspected, learned: LearnedTables) -> Path | None:
         selection_mode="single-row",
         key=f"inspect_paths_of_{seen.run.name}",
         column_config={
-            "kernels": st.column_config.TextColumn(width=165),
-            "g": st.column_config.NumberColumn(format="%.4g"),
+            "kernels": st.column_config.TextColumn(width=165, help=explained("∘")),
+            "g": st.column_config.NumberColumn(format="%.4g", help=explained("g")),
             "share of Σg": share_column(WEIGHT_HELP, label="of Σg", width=100),
             "share of the decision": share_column(label="of the decision", width=110),
         },
@@ -81,13 +84,27 @@ def choose_path(seen: Inspected, learned: LearnedTables) -> Path | None:
     with row():
         st.caption(
             f"{which} Choose a row to see the path in violet.",
-            help="A path takes one child at every sum and all children at every product. It multiplies the kernels "
-            "that it reaches; its weight g is made of the weights β on its way.",
+            help=explained("path", "g", "Σg", "decision"),
             width="content",
         )
         download(learned.paths, seen.run, "paths")
     rows = [k for k in table.selection.rows if k < left]
+    if left:
+        mixed = [k for k, path in enumerate(learned.path_list) if len(path.path.exponents) > 1]
+        worked_out(seen, learned, [*rows, *mixed, 0][0])
     return learned.path_list[rows[0]].path if rows else None
+
+
+def worked_out(seen: Inspected, learned: LearnedTables, at: int) -> None:
+    """The numbers of one path, as they are made of the weights."""
+    path, run = learned.path_list[at], seen.run
+    share = learned.paths["share of the decision"].iloc[at]
+    with st.container(border=True, gap="xsmall"):
+        st.markdown(f"**Path {at + 1} worked out**: {plain(learned.paths['kernels'].iloc[at])}")
+        st.markdown(plain(worked_g(run.spn, path, run.solution.beta)), help=explained("g", "β"))
+        st.markdown(plain(worked_share(path)), help=explained("Σg"))
+        if not math.isnan(share):
+            st.markdown(f"of the decision: {100 * share:.3g} %", help=explained("decision"))
 
 
 def show_weights(seen: Inspected, learned: LearnedTables) -> None:
@@ -98,8 +115,8 @@ def show_weights(seen: Inspected, learned: LearnedTables) -> None:
         placeholder="",
         column_order=["weight", "multiplies", "β", "share of the decision", "p", "pruned at iteration", "KKT residual"],
         column_config={
-            "β": st.column_config.NumberColumn(format="%.4g"),
-            "p": st.column_config.NumberColumn(format="%g"),
+            "β": st.column_config.NumberColumn(format="%.4g", help=explained("β")),
+            "p": st.column_config.NumberColumn(format="%g", help=explained("p")),
             "share of the decision": share_column(label="of the decision", width=110),
             "pruned at iteration": st.column_config.NumberColumn("pruned", help="At which iteration it became zero."),
             "KKT residual": st.column_config.NumberColumn(format="%.1e", help=RESIDUAL_HELP),
@@ -125,6 +142,7 @@ def matters_tab(seen: Inspected) -> None:
         download(ranking, run, "ranking")
     if run.cross_validation is None:
         hint_of_folds()
+    show_shape(seen, ranking)
     for kind, title in KINDS.items():
         if (ranking["kind"] == kind).any():
             st.markdown(f"**{title}**")
@@ -138,6 +156,19 @@ def matters_tab(seen: Inspected) -> None:
                 left.caption(f"The first {MOST_RANKED}; all of them are in the table.")
             with right:
                 show_ranking(ranking[ranking["kind"] == kind])
+
+
+def show_shape(seen: Inspected, ranking: pd.DataFrame) -> None:
+    """An image or a profile of what every column carries, where kernels see single columns that lie in one."""
+    task = seen.trainer.book.tasks.get(seen.run.name)
+    values, by = column_shares(seen.run, ranking)
+    shape = find_shape(task.dataset.features if task else list(values)) if values else None
+    if shape is None or len(values.keys() & shape.places.keys()) < FEWEST:
+        return
+    where = "image" if shape.is_image else "profile"
+    st.markdown(f"**The columns as {'an' if shape.is_image else 'a'} {where}**", help=explained("decision", "Σg"))
+    st.altair_chart(shape_chart(values, shape, by), width="content" if shape.is_image else "stretch")
+    st.caption(f"The {by} of the kernels that see one column alone, where the names of the columns place them.")
 
 
 def tell_of_no_view(run: Run, ranking: pd.DataFrame) -> None:

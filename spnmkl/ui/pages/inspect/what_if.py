@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from spnmkl.reporting.glossary import explained
 from spnmkl.reporting.what_if import what_if
 from spnmkl.training.scores import Scores
 from spnmkl.training.train import Run
@@ -88,7 +89,7 @@ def compare(seen: Inspected, moved: dict[str, float]) -> None:
         f"{solution.objective:.5g}",
         words if moved else None,
         **looks,
-        help="What training makes as small as it can: complexity, price of the weights, and errors on training rows.",
+        help=explained("objective"),
     )
     _accuracy(second, "Test accuracy", test, run.test_scores, bool(moved))
     _accuracy(third, "Training accuracy", train, run.train_scores, bool(moved))

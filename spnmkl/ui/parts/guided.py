@@ -24,11 +24,12 @@ from spnmkl.ui.parts.session import boundary, presence, theme, workspace
 from spnmkl.ui.parts.words import plain
 from spnmkl.ui.state.activity import Trainer
 from spnmkl.ui.state.workspace import Workspace
+from spnmkl.wording import counted
 
 START = "Run the experiment"
 
 
-def guided_tab(work: Workspace) -> None:
+def guided_experiment(work: Workspace) -> None:
     refresh = refreshing(work.trainer)
     st.fragment(experiment, run_every=refresh)(refresh)
 
@@ -48,6 +49,8 @@ def experiment(refresh: float | None) -> None:
             progress(trainer)
             if lesson is not None:
                 accuracy(lesson, running)
+                if running or BRANCHES in lesson.portraits:
+                    branches(work, lesson, running)
             elif not running:
                 st.info(
                     "Does it help to know the structure, and can the weights tell which structure is the right one? "
@@ -56,7 +59,7 @@ def experiment(refresh: float | None) -> None:
                 drawn = lesson_entrants().drawn
                 gallery({name: (picture(drawn[name], (), frozenset(), theme()), "") for name in RIVALS}, "drawn", 2)
         if lesson is not None:
-            weights(work, lesson)
+            rivals(lesson)
 
 
 def question(work: Workspace) -> None:
@@ -95,9 +98,11 @@ def progress(trainer: Trainer) -> None:
 def accuracy(lesson: Lesson, running: bool) -> None:
     if not running and not lesson.complete:
         st.warning("Stopped before the end; shown is what was done.")
+    st.markdown("**3 · Structure against none**")
+    if running or not len(lesson.curve):
+        so_far(lesson)
     if not len(lesson.curve):
         return
-    st.markdown("**3 · Structure against none**")
     st.altair_chart(learning_chart(lesson.curve), width="stretch")
     st.markdown(plain(accuracy_finding(lesson)))
     st.caption(
@@ -107,19 +112,37 @@ def accuracy(lesson: Lesson, running: bool) -> None:
     )
 
 
-def weights(work: Workspace, lesson: Lesson) -> None:
-    drawn = lesson.portraits
-    if not set(RIVALS) <= set(drawn):
+def so_far(lesson: Lesson) -> None:
+    """The rivals on the folds that are done with the present number of rows."""
+    size, shares = lesson.latest
+    for place, name in zip(st.columns(len(RIVALS)), RIVALS, strict=True):
+        mean = sum(shares[name]) / len(shares[name]) if shares[name] else None
+        words = f"{name}, {size} rows, {counted(len(shares[name]), 'fold')} done"
+        place.metric(words, "–" if mean is None else f"{100 * mean:.1f} %", border=True)
+
+
+def branches(work: Workspace, lesson: Lesson, running: bool) -> None:
+    """The drawing whose weights are learned anew with every number of rows."""
+    st.markdown("**4 · And if nobody had told us the structure?**")
+    found = lesson.portraits.get(BRANCHES)
+    if found is None:
+        st.caption("The true branch beside one of noise and two that only add. Its weights appear here in a moment.")
+        spn = lesson_drawing()
+        gallery({BRANCHES: (picture(spn, (), frozenset(), theme()), "weights not learned yet")}, "branches", 1)
         return
-    st.markdown("**4 · What the weights show**")
-    gallery({name: (_picture(lesson, name), "") for name in RIVALS}, "rival", 2)
-    st.caption("Trained on all rows. Larger and darker: heavier. Both keep all four kernels: none of them is noise.")
-    if BRANCHES in drawn:
-        st.markdown("And if nobody had told us? The true branch beside one of noise and two that only add:")
-        gallery({BRANCHES: (_picture(lesson, BRANCHES), "")}, "branches", 1)
-        st.markdown(plain(weights_finding(drawn[BRANCHES])))
-        st.caption("Grey: pruned. So the weights can be read: training found the branch that made the labels.")
+    st.caption("The true branch beside one of noise and two that only add. Larger and darker: heavier. Grey: pruned.")
+    gallery({BRANCHES: (_picture(lesson, BRANCHES), f"learned from {found.rows} rows")}, "branches", 1)
+    st.markdown(plain(weights_finding(found)))
+    if not running and set(RIVALS) <= set(lesson.portraits):
+        st.markdown("So the weights can be read: training found the branch that made the labels.")
         open_it(work)
+
+
+def rivals(lesson: Lesson) -> None:
+    if set(RIVALS) <= set(lesson.portraits):
+        st.markdown("**The rivals' weights**")
+        gallery({name: (_picture(lesson, name), "") for name in RIVALS}, "rival", 2)
+        st.caption("Trained on all rows. Both keep all four kernels: none of them is noise.")
 
 
 def _picture(lesson: Lesson, name: str) -> str:

@@ -1,0 +1,75 @@
+"""A training played again on its drawing, in the browser alone: all iterations are sent at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import streamlit as st
+
+from spnmkl.charts.look import thinned
+from spnmkl.reporting.endings import percent
+from spnmkl.structure import SPN
+from spnmkl.training.train import Run
+from spnmkl.ui.parts.canvas import shown_there, trained_looks
+from spnmkl.ui.parts.session import FRONTEND, theme
+from spnmkl.wording import counted
+
+MOST_FRAMES = 100
+Column = tuple[list[str | int], list[Any]]
+
+_replay = st.components.v2.component(
+    "spnmkl_replay",
+    html=(FRONTEND / "replay.html").read_text("utf-8"),
+    css=(FRONTEND / "replay.css").read_text("utf-8"),
+    js=(FRONTEND / "replay.js").read_text("utf-8"),
+)
+
+
+def show_replay(run: Run, canvas: str) -> None:
+    """Play, pause and a slider over the iterations, shown on the canvas of that key."""
+    if len(run.solution.history) > 1:
+        played = replay_data(run, theme(), *shown_there(canvas, run.spn))
+        _replay(key=f"{canvas}_replay", data={"canvas": canvas, **played})
+
+
+@lru_cache(maxsize=4)
+def replay_data(run: Run, theme: str, spn: SPN, closed: frozenset[str]) -> dict[str, Any]:
+    """What changes on the drawing from iteration to iteration, the result being the last, and what to say of each."""
+    solution = run.solution
+    shown = thinned(solution.history, MOST_FRAMES - 1)
+    looks = [_untitled(trained_looks(spn, closed, beta, theme)) for beta in (*(r.beta for r in shown), solution.beta)]
+    total = len(solution.history)
+    words = [
+        f"iteration {r.iteration} of {total} · {_numbers(r.objective, r.gap, len(r.pruned))} · {r.seconds:.2g} s"
+        for r in shown
+    ]
+    pruned = sum(b <= 0 for b in solution.beta.values())
+    words.append(f"result of {counted(total, 'iteration')} · {_numbers(solution.objective, solution.gap, pruned)}")
+    return {"name": f"{run.name} {id(run)} {theme} {sorted(closed)}", "words": words, "columns": columns(looks)}
+
+
+def _numbers(objective: float, gap: float, pruned: int) -> str:
+    return f"objective {objective:.5g} · gap {percent(gap) if gap < 1 else 'not known'} · {pruned} pruned"
+
+
+def _untitled(looks: dict[str, Any]) -> dict[str, Any]:
+    """Without what is told on hover, which is of the result and would be most of what is sent."""
+    return {
+        part: {id: {key: value for key, value in look.items() if key != "title"} for id, look in looks[part].items()}
+        for part in ("nodes", "groups", "edges")
+    }
+
+
+def columns(frames: Sequence[Any], path: tuple[str | int, ...] = ()) -> list[Column]:
+    """Where the frames differ: the way there, and the value in every frame (None where it has none)."""
+    first = frames[0]
+    if all(frame == first for frame in frames):
+        return []
+    if all(isinstance(frame, dict) for frame in frames):
+        keys = dict.fromkeys(key for frame in frames for key in frame)
+        return [c for key in keys for c in columns([frame.get(key) for frame in frames], (*path, key))]
+    if all(isinstance(frame, list) and len(frame) == len(first) for frame in frames):
+        return [c for k in range(len(first)) for c in columns([frame[k] for frame in frames], (*path, k))]
+    return [(list(path), [round(value, 2) if isinstance(value, float) else value for value in frames])]

@@ -1,0 +1,18 @@
+"""The result of a training as three large numbers, the same on every page."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from spnmkl.reporting.endings import headlines
+from spnmkl.training.train import Run
+from spnmkl.ui.parts.words import plain
+
+
+def show_headlines(run: Run) -> None:
+    with st.container(key="headlines"):
+        for place, found in zip(st.columns(3), headlines(run), strict=True):
+            with place.container(border=True, height="stretch", gap="xsmall"):
+                number = plain(found.number).replace(" %", "\u00a0%")
+                st.markdown(f"**{number}** {plain(found.what)}", help=found.help)
+                st.caption(plain(found.remark).replace(" %", "\u00a0%"))

@@ -1,0 +1,77 @@
+"""The replay of a training: what is sent to the browser, and that it is small."""
+
+import json
+from copy import deepcopy
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import pytest
+from small_runs import trained
+
+from spnmkl.solution import Record
+from spnmkl.structure import templates
+from spnmkl.training.train import Run
+from spnmkl.ui.parts.canvas import trained_looks
+from spnmkl.ui.parts.replay import MOST_FRAMES, columns, replay_data
+
+OPEN: frozenset[str] = frozenset()
+
+
+@cache
+def run() -> Run:
+    return trained().run
+
+
+def applied(base: Any, data: dict[str, Any], at: int) -> Any:
+    """As replay.js does it."""
+    looks = deepcopy(base)
+    for path, values in data["columns"]:
+        *way, last = path
+        part = looks
+        for key in way:
+            part = part[key]
+        if values[at] is None:
+            part.pop(last, None)
+        else:
+            part[last] = values[at]
+    return looks
+
+
+@pytest.mark.parametrize("at", [0, 1, -1])
+def test_every_frame_looks_as_the_drawing_with_its_weights(at: int) -> None:
+    data, solution = replay_data(run(), "light", run().spn, OPEN), run().solution
+    assert len(data["words"]) == len(solution.history) + 1
+    found = applied(trained_looks(run().spn, OPEN, solution.beta, "light"), data, at)
+    beta = solution.beta if at == -1 else solution.history[at].beta
+    expected = trained_looks(run().spn, OPEN, beta, "light")
+    for part in ("nodes", "edges"):
+        for id, look in expected[part].items():
+            for key, value in look.items():
+                if key != "title":
+                    given = found[part][id][key]
+                    assert given == (pytest.approx(value, abs=0.01) if isinstance(value, float) else value)
+
+
+def test_words_tell_iteration_objective_and_gap() -> None:
+    words = replay_data(run(), "light", run().spn, OPEN)["words"]
+    assert words[0].startswith(f"iteration 1 of {len(run().solution.history)} · objective ") and "gap" in words[0]
+    assert words[-1].startswith("result of ")
+
+
+def test_64_weights_over_100_iterations_stay_small() -> None:
+    spn = templates.flat([f"c{k}" for k in range(64)])
+    many = tuple(
+        Record(k, 10.0 / k, 0.0, 0.5, {v: (i + 1.0) / (i + k) for i, v in enumerate(spn.products)}, (), 1, k, 0.1 * k)
+        for k in range(1, 101)
+    )
+    solution = replace(run().solution, spn=spn, history=many, beta=many[-1].beta, pruned={})
+    data = replay_data(replace(run(), solution=solution, spn=spn), "light", spn, OPEN)
+    assert len(data["words"]) == MOST_FRAMES
+    assert len(json.dumps(data, ensure_ascii=False)) < 400_000
+
+
+def test_only_what_changes_is_sent() -> None:
+    frames = [{"a": {"x": 1, "y": k, "z": [0, k]}, "b": "same"} for k in range(3)]
+    frames[2]["a"] = {"x": 1, "y": 2}
+    assert columns(frames) == [(["a", "y"], [0, 1, 2]), (["a", "z"], [[0, 0], [0, 1], None])]
