@@ -55,9 +55,10 @@ def _numbers(objective: float, gap: float, pruned: int) -> str:
 
 
 def _untitled(looks: dict[str, Any]) -> dict[str, Any]:
-    """Without what is told on hover, which is of the result and would be most of what is sent."""
+    """Without what stays that of the result: what is told on hover, values that texts show too, the course of lines."""
+    kept = {"title", "d", "value"}
     return {
-        part: {id: {key: value for key, value in look.items() if key != "title"} for id, look in looks[part].items()}
+        part: {id: {key: value for key, value in look.items() if key not in kept} for id, look in looks[part].items()}
         for part in ("nodes", "groups", "edges")
     }
 
@@ -72,4 +73,4 @@ def columns(frames: Sequence[Any], path: tuple[str | int, ...] = ()) -> list[Col
         return [c for key in keys for c in columns([frame.get(key) for frame in frames], (*path, key))]
     if all(isinstance(frame, list) and len(frame) == len(first) for frame in frames):
         return [c for k in range(len(first)) for c in columns([frame[k] for frame in frames], (*path, k))]
-    return [(list(path), [round(value, 2) if isinstance(value, float) else value for value in frames])]
+    return [(list(path), [round(value, 1) if isinstance(value, float) else value for value in frames])]
