@@ -1,5 +1,6 @@
 """The Inspect page without a browser: every tab, against the library and against sums over listed paths."""
 
+import base64
 import gc
 import json
 import weakref
@@ -18,6 +19,7 @@ from streamlit.testing.v1 import AppTest
 
 from spnmkl import SPNMKLClassifier
 from spnmkl.data import Choices, Dataset, SplitSettings, load_sample
+from spnmkl.export.themes import THEMES
 from spnmkl.inspection import complexity_bound
 from spnmkl.kernels.matrices import alignment
 from spnmkl.reporting.explain import column_shares, ranking
@@ -211,6 +213,18 @@ def test_a_chosen_path_is_marked() -> None:
     row = kernels.index("rbf · mean ∘ linear · worst")
     at.session_state["inspect_paths_of_Run 1"] = {"selection": {"rows": [row], "columns": [], "cells": []}}
     assert on_path(fine(at.run())) == {"s1", "p4", "s2", "p5", "k4", "s3", "p8", "k7"}
+
+
+def test_a_path_and_its_weights_are_shown_with_pyvis() -> None:
+    at = usual("Weights and paths")
+    row = list(at.dataframe[0].value["kernels"]).index("rbf · mean ∘ linear · worst")
+    at.session_state["inspect_paths_of_Run 1"] = {"selection": {"rows": [row], "columns": [], "cells": []}}
+    labelled(at.toggle, "Show it with pyvis").set_value(True).run()
+    (frame,) = fine(at).get("iframe")
+    page = base64.b64decode(frame.proto.src.partition(",")[2]).decode()
+    _, _, run = trained()
+    assert "vis.Network" in page and f"{run.solution.beta['p4']:.3g}" in page
+    assert THEMES["light"].chosen in page, "the path stands out"
 
 
 def test_what_matters_hints_at_the_folds_until_there_are_some() -> None:

@@ -20,6 +20,7 @@ from spnmkl.ui.pages.inspect.inspected import (
     share_text,
 )
 from spnmkl.ui.parts.canvas import show_trained
+from spnmkl.ui.parts.pyvis_view import offer_pyvis
 from spnmkl.ui.parts.replay import show_replay
 from spnmkl.ui.parts.session import theme
 from spnmkl.ui.parts.words import plain
@@ -34,6 +35,7 @@ def drawing_tab(seen: Inspected) -> None:
         selected = show_trained(CANVAS, run.spn, run.solution.beta)
         show_replay(run, CANVAS)
         legend(run.solution.beta)
+        offer_pyvis(CANVAS, run.spn, run.solution.beta)
     with right:
         verdict(run)
         if selected:

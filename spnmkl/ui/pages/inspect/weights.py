@@ -29,11 +29,13 @@ from spnmkl.ui.pages.inspect.inspected import (
     tell_missing_data,
 )
 from spnmkl.ui.parts.canvas import show_trained
+from spnmkl.ui.parts.pyvis_view import offer_pyvis
 from spnmkl.ui.parts.words import plain
 from spnmkl.wording import listed
 
 KINDS = {"view": "Views", "kernel": "Kernels"}
 TABLES = "Paths", "Weights"
+CANVAS = "inspect_paths"
 HEIGHT = 330
 OVERLAP = (
     "Shares add up to more than 100 %, because a path that multiplies several kernels counts for each of them and for "
@@ -54,7 +56,8 @@ def weights_tab(seen: Inspected) -> None:
         else:
             path = choose_path(seen, learned)
     with right:
-        show_trained("inspect_paths", run.spn, run.solution.beta, path=path)
+        show_trained(CANVAS, run.spn, run.solution.beta, path=path)
+        offer_pyvis(CANVAS, run.spn, run.solution.beta, path)
         if not seen.has_data:
             tell_missing_data(run, "Shares of the decision")
 
