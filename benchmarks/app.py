@@ -150,7 +150,7 @@ def edits(browser: Browser, url: str, n_nodes: int) -> dict[str, list[float]]:
 def pans(browser: Browser, url: str, n_nodes: int) -> tuple[float, float]:
     """Frames a second while the view moves, all groups open, and the longest frame in ms."""
     page = browser.new_page(viewport={"width": 1280, "height": 800})
-    page.goto(url)
+    page.goto(f"{url}/design")
     frame = open_structure(page, arranged(structure(n_nodes)))
     frame.evaluate("f => f.spnCanvas.view.fit()")
     rate, longest = frame.evaluate(PAN)

@@ -29,7 +29,7 @@ def image() -> SPN:
 @pytest.fixture
 def small_screen(page: Page, url: str) -> Canvas:
     page.set_viewport_size({"width": 1366, "height": 768})
-    page.goto(url)
+    page.goto(f"{url}/design")
     return Canvas(page)
 
 
@@ -82,7 +82,7 @@ def test_copy_paste_and_cut_also_between_tabs(canvas: Canvas, url: str) -> None:
     canvas.press("Control+x")
     canvas.wait("canvas.drawing.nodes.length === 20")
     page = canvas.page.context.new_page()
-    page.goto(url)
+    page.goto(f"{url}/design")
     other = Canvas(page)
     other.empty()
     other.press("Control+v")
@@ -306,7 +306,7 @@ def test_a_restarted_server_is_offered_the_drawing(browser: Browser) -> None:
     context.set_default_timeout(30_000)
     page = context.new_page()
     with serving() as url:
-        page.goto(url)
+        page.goto(f"{url}/design")
         canvas = Canvas(page)
         canvas.empty()
         canvas.type("s")

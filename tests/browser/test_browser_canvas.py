@@ -343,7 +343,7 @@ def test_another_address_in_the_same_tab_keeps_the_drawing(canvas: Canvas, url: 
     canvas.page.goto(f"{url}/train")
     canvas.page.get_by_role("button", name="Train", exact=True).wait_for()
     settled(canvas.page)
-    canvas.page.goto(url)
+    canvas.page.goto(f"{url}/design")
     again = Canvas(canvas.page)
     again.wait("canvas.drawing.nodes.length === 20")
     again.press("Control+z")
