@@ -107,7 +107,7 @@ def headlines(run: Run) -> tuple[Headline, Headline, Headline]:
         ),
         Headline(
             percent(solution.gap) if known else "none",
-            "proven distance to the best weights" if known else "bound on the best weights",
+            "above the best objective at most" if known else "bound on the best objective",
             f"the gap; {ends.get(solution.status, 'not certified')}",
             GLOSSARY["gap"].sentence,
         ),
