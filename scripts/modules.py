@@ -7,7 +7,6 @@ once; tests/test_architecture.py holds the imports to it, and the picture to wha
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from xml.sax.saxutils import escape
@@ -186,9 +185,9 @@ def _lines(room: str, modules: list[str], needs: list[str]) -> list[tuple[str, s
 
 
 def _purpose(file: Path) -> str:
-    """The first sentence of its docstring."""
+    """The first line of its docstring."""
     said = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
-    return re.split(r"(?<=\w)[.:;](?:\s|$)", said.replace("\n", " "), maxsplit=1)[0]
+    return said.partition("\n")[0].removesuffix(".")
 
 
 def _wrapped(text: str, width: float) -> list[str]:

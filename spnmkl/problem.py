@@ -1,4 +1,4 @@
-"""What is solved (eq. 3)."""
+"""What is solved (eq. 3), checked once when it is posed; and the rule from decision value to class (`answers`)."""
 
 from __future__ import annotations
 

@@ -25,6 +25,7 @@ from spnmkl.data.prepared_columns import (
     read_column,
 )
 from spnmkl.errors import DataError
+from spnmkl.kernels.registry import find
 from spnmkl.structure import SPN
 from spnmkl.structure.text import leaf_name
 from spnmkl.wording import counted, listed, name_some, quoted, suggestion
@@ -35,8 +36,6 @@ Categorical = Literal["codes", "one-hot", "drop"]
 
 # Beyond this, squares and their sums come close to overflow.
 LARGEST = 1e100
-# Kernels that take the codes of a text column for quantities.
-NUMERIC_KERNELS = ("linear", "polynomial", "rbf", "laplacian", "chi2", "cosine")
 
 
 @dataclass(frozen=True)
@@ -229,7 +228,8 @@ def sees_text(spn: SPN, text: Collection[str], names: Sequence[str]) -> Iterator
     """Leaves, each with a sentence, whose kernels would take the codes of text columns for quantities."""
     for leaf in spn.kernels if text else ():
         spec = spn.spec(leaf)
-        if spec.kernel in NUMERIC_KERNELS:
+        kernel = find(spec.kernel)  # an unknown one is refused elsewhere
+        if kernel is not None and not kernel.categories:
             seen = None if spec.features is None else {_named(feature, names) for feature in spec.features}
             found = next((name for name in text if seen is None or name in seen), None)
             if found is not None:

@@ -32,6 +32,9 @@ _BINARY = {
     ".parquet": "a Parquet file",
     ".npz": "an .npz archive",
 }
+_TEXT = (".csv", ".tsv", ".txt", ".gz")
+# Endings of the files that can be read. Text tables are read under any other ending too.
+SUFFIXES = (*_TEXT, *_BINARY, *_SUFFIXES)
 _LOOKED_AT = 10_000
 _SVMLIGHT = re.compile(rb"[-+]?[\d.,eE+-]+(\s+qid:\d+)?(\s+\d+:[-+\d.eE]+)+\s*(#.*)?")
 

@@ -152,7 +152,7 @@ for _kernel in (
         nonnegative=True,
     ),
     RegisteredKernel("cosine", cosine_similarity, diagonal=_nonzero),
-    RegisteredKernel("hamming", _hamming, diagonal=_ones),
-    RegisteredKernel("precomputed", None),
+    RegisteredKernel("hamming", _hamming, diagonal=_ones, categories=True),
+    RegisteredKernel("precomputed", None, categories=True),  # sees no columns
 ):
     add(_kernel)

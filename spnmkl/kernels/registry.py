@@ -132,7 +132,9 @@ class RegisteredKernel:
 
     With `finish`, the kernel is finish(function(X, Z, memory), out, **params): `function` gives what leaves with
     other parameters share (such as distances), and `finish` turns it into kernel values. `memory` is an array that it
-    may write to, or None.
+    may write to, or None. `finish` leaves the base as it is unless `out` is the base itself. A kernel needs quantities
+    (`nonnegative`: of 0 or more) unless it has `categories`: then it asks only whether values are equal, so that it may
+    see the codes of text.
     """
 
     name: str
@@ -141,6 +143,7 @@ class RegisteredKernel:
     diagonal: Callable[..., np.ndarray] | None = None
     finish: Callable[..., np.ndarray] | None = None
     nonnegative: bool = False
+    categories: bool = False
 
     def base(
         self, X: np.ndarray, Z: np.ndarray, params: Mapping[str, Any], memory: np.ndarray | None = None
@@ -240,6 +243,7 @@ def register_kernel(
     schema: Iterable[Parameter] = (),
     *,
     diagonal: Callable[..., np.ndarray] | None = None,
+    categories: bool = False,
     replace: bool = False,
 ) -> None:
     """Make a kernel of your own available under a name.
@@ -256,6 +260,9 @@ def register_kernel(
         One entry for each keyword that `function` takes.
     diagonal : callable, default=None
         ``diagonal(X, **params)`` returns k(x, x) for each row; without it `function` is used, block by block.
+    categories : bool, default=False
+        Whether it may see columns of text, each value as a code of which it asks only whether it is equal to another.
+        Other kernels would take codes for quantities and are refused there.
     replace : bool, default=False
         Whether a kernel of the same name may be replaced.
 
@@ -293,7 +300,7 @@ def register_kernel(
                 f"Kernel {name!r} needs the default of {parameter.name} to be {parameter.expected()}, "
                 f"but it is {parameter.default!r}."
             )
-    add(RegisteredKernel(name, _guarded(name, function), schema, diagonal))
+    add(RegisteredKernel(name, _guarded(name, function), schema, diagonal, categories=categories))
 
 
 def _guarded(name: str, function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:

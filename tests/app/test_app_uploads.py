@@ -7,6 +7,7 @@ from app_pages import fine, labelled, opened, texts, work
 from streamlit.testing.v1 import AppTest
 
 from spnmkl.data import Joining
+from spnmkl.data.unpacking import SUFFIXES
 from spnmkl.ui.state import uploaded_files
 from spnmkl.ui.state.uploaded_files import KeptFile, UploadedFiles
 
@@ -100,6 +101,12 @@ def test_a_sample_in_between_does_not_lose_the_files(at: AppTest) -> None:
     assert work(at).dataset.name == "breast_cancer"
     fine(labelled(at.button, "Use these data").click().run())
     assert work(at).dataset.name == "t.csv"
+
+
+def test_every_kind_that_can_be_read_can_be_uploaded(at: AppTest) -> None:
+    assert set(at.file_uploader(key="data_files").proto.type) == set(SUFFIXES) >= {".csv", ".svm", ".xlsx", ".mat"}
+    fine(upload(at, ("t.svm", b"1 1:0.5 2:1\n-1 1:2\n1 2:3\n-1 1:1\n")))
+    assert list(work(at).dataset.frame) == ["label", "f1", "f2"]
 
 
 def test_files_can_be_forgotten(at: AppTest) -> None:

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spnmkl.data import Choices, Dataset, Preparation, contradictions, problems
+from spnmkl.data import Choices, Dataset, Preparation, contradictions, problems, sees_text
 from spnmkl.errors import DataError
 from spnmkl.estimator import SPNMKLClassifier
+from spnmkl.kernels import kernel_names, register_kernel, registry
 from spnmkl.model_file import load_model, save_model
 from spnmkl.structure import SPN, Kernel, Product, Sum
 
@@ -304,6 +305,27 @@ def test_structures_that_suit_the_columns_pass() -> None:
         preparation.check_structure(SPN(Product(kernel)))
     with pytest.raises(DataError, match="sees the text column 'colour'"):
         preparation.check_structure(SPN(Product(Kernel("linear", features=[3]))))
+
+
+@pytest.mark.parametrize("kernel", kernel_names())
+def test_a_kernel_sees_text_only_where_it_is_made_for_categories(kernel: str) -> None:
+    spn = SPN(Product(Kernel(kernel)))
+    refused = [message for _, message in sees_text(spn, ["colour"], list(TRAIN))]
+    assert bool(refused) == (kernel not in {"hamming", "precomputed"})
+
+
+@pytest.mark.parametrize("categories", [None, False, True])
+def test_a_kernel_of_ones_own_says_whether_it_takes_categories(
+    categories: bool | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "_KERNELS", dict(registry._KERNELS))
+    register_kernel("own", np.inner, **({} if categories is None else {"categories": categories}))
+    assert bool(list(sees_text(SPN(Product(Kernel("own"))), ["colour"], list(TRAIN)))) == (not categories)
+
+
+def test_an_unknown_kernel_is_refused_elsewhere() -> None:
+    spn = SPN.from_json(SPN(Product(Kernel("rbf"))).to_json().replace("rbf", "no such"))
+    assert not list(sees_text(spn, ["colour"], list(TRAIN)))
 
 
 MIXED = WITH_HOLES.assign(

@@ -1,6 +1,8 @@
 """What every solver promises, run on all that are registered."""
 
 import threading
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,10 +12,14 @@ from oracles import solve_conic
 from tolerances import BOUND, PAPER, ROUGH_WEIGHTS, ROUNDING, TIGHT
 
 from spnmkl import Record, Solution, solve
+from spnmkl.certificate import Dual
 from spnmkl.errors import ParameterError
+from spnmkl.problem import Problem
 from spnmkl.solution import METHODS
 from spnmkl.solvers import SOLVERS
 from spnmkl.solvers.entry import DEFAULT_ITERATIONS
+from spnmkl.solvers.iterate import Iterate
+from spnmkl.solvers.strategy import Begin
 from spnmkl.solvers.svm import solve_svm
 
 TOL = 1e-3
@@ -97,6 +103,29 @@ def test_stopping_ends_within_an_iteration(solver: str, p: float) -> None:
     assert solution.status == "interrupted"
     assert len(solution.history) <= 4
     check_usable(solution, case)
+
+
+@pytest.mark.parametrize("solver", [name for name in SOLVERS if name != "auto"])
+@pytest.mark.parametrize("share", [0.999999, 1.0, 1.5])
+def test_a_bound_that_is_not_true_makes_nothing_optimal(
+    solver: str, share: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A solver that claims a bound at its objective, or beyond, with an α and a β̃ that prove much less."""
+    honest = SOLVERS[solver]
+
+    def boasting(problem: Problem, tol: float, begin: Begin | None) -> Iterator[Iterate]:
+        iterate = next(iter(honest(problem, tol, begin)))
+        claimed = Dual(share * iterate.objective, np.zeros_like(problem.Y), np.ones(len(problem.p)))
+        while True:
+            yield replace(iterate, dual=claimed)
+
+    monkeypatch.setitem(SOLVERS, solver, boasting)
+    case = case_of(FIGURE_1)
+    solution = solve(*case.posed, solver=solver, max_iter=30, tol=TOL, warn=False)
+    assert solution.history[-1].gap <= TOL, "the claim itself would do"
+    assert solution.status == "precision"
+    assert solution.gap > 10 * TOL
+    assert solution.certify(case.kernels).gap == pytest.approx(solution.gap)
 
 
 def test_an_svm_that_is_stopped_is_feasible_and_its_bounds_hold() -> None:

@@ -28,7 +28,7 @@ from spnmkl.ui.parts.project import missing_data
 from spnmkl.ui.parts.session import boundary, fragment, heading, rerun, theme, workspace
 from spnmkl.ui.parts.uploads import FORMATS, forget_others, join_tables, read_files
 from spnmkl.ui.parts.words import plain
-from spnmkl.ui.state.keeping import kept_with_dataset
+from spnmkl.ui.state.computed_once import kept_with_dataset
 from spnmkl.ui.state.uploaded_files import MOST_KEPT_BYTES, File, UploadedFiles
 from spnmkl.ui.state.workspace import Workspace
 from spnmkl.wording import counted, name_some

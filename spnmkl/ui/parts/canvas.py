@@ -13,8 +13,8 @@ from spnmkl.export.scene import fitting, scene
 from spnmkl.structure import SPN, Path
 from spnmkl.structure.layout import arranged
 from spnmkl.ui.parts.session import FRONTEND, theme
+from spnmkl.ui.state.computed_once import kept_with_dataset, kept_with_drawing
 from spnmkl.ui.state.drawing import Drawing, read_closed
-from spnmkl.ui.state.keeping import kept_with_dataset, kept_with_drawing
 
 KEY = "spnmkl_canvas"
 SHOWN_SIZE = (1000, 340)  # of a canvas to look at, in px, until it tells its own

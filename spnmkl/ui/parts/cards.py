@@ -12,7 +12,7 @@ from spnmkl.export.picture import to_svg
 from spnmkl.structure import SPN
 from spnmkl.structure.layout import arranged
 from spnmkl.structure.templates import TEMPLATES
-from spnmkl.ui.state.keeping import kept_with_drawing
+from spnmkl.ui.state.computed_once import kept_with_drawing
 from spnmkl.ui.state.opening import opening_structure
 from spnmkl.ui.state.workspace import Workspace
 from spnmkl.wording import counted

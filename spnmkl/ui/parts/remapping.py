@@ -10,7 +10,7 @@ from spnmkl.data.remapping import ALIKE, Lacking, choices, guessed, lacking, rem
 from spnmkl.structure.text import node_text
 from spnmkl.ui.parts.session import close_dialog, dialog, open_dialog, opened_dialog
 from spnmkl.ui.parts.words import plain
-from spnmkl.ui.state.keeping import kept_with_dataset
+from spnmkl.ui.state.computed_once import kept_with_dataset
 from spnmkl.ui.state.workspace import Workspace
 from spnmkl.wording import counted, listed, name_some
 

@@ -18,7 +18,7 @@ from spnmkl.structure import SPN
 from spnmkl.training.train import Run
 from spnmkl.ui.parts.session import tabs, theme
 from spnmkl.ui.parts.words import plain
-from spnmkl.ui.state.keeping import kept_with_drawing
+from spnmkl.ui.state.computed_once import kept_with_drawing
 
 BESIDE = 3  # pictures in a row
 MOST_DRAWN = 9

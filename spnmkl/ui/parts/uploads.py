@@ -10,6 +10,7 @@ import streamlit as st
 
 from spnmkl.data import Joined, Joining, ReadOptions, Table, guess_options, join_files, read_file
 from spnmkl.data.text_table import unique_names
+from spnmkl.data.unpacking import SUFFIXES
 from spnmkl.errors import SPNMKLError
 from spnmkl.ui.parts.session import boundary
 from spnmkl.ui.parts.words import plain
@@ -17,7 +18,7 @@ from spnmkl.ui.state.uploaded_files import File, Readings, UploadedFiles
 
 Read = Callable[[str, bytes, ReadOptions | None], Table]
 
-FORMATS = ["csv", "tsv", "txt", "gz", "xlsx", "parquet", "arff", "svmlight", "libsvm", "npz", "mat"]
+FORMATS = [suffix.removeprefix(".") for suffix in SUFFIXES]
 TABLES, JOINED = "read_tables", "joined_tables"
 MOST_SKIPPED = 10_000
 ROWS_SHOWN, COLUMNS_SHOWN = 5, 50

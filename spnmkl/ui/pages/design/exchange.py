@@ -22,8 +22,8 @@ from spnmkl.ui.parts.canvas import receive, selection
 from spnmkl.ui.parts.cards import template_picture
 from spnmkl.ui.parts.session import close_dialog, dialog, heading, open_dialog, opened_dialog, theme, workspace
 from spnmkl.ui.parts.words import plain
+from spnmkl.ui.state.computed_once import kept_with_dataset, kept_with_drawing
 from spnmkl.ui.state.drawing import check_size
-from spnmkl.ui.state.keeping import kept_with_dataset, kept_with_drawing
 from spnmkl.ui.state.workspace import Workspace
 from spnmkl.wording import counted
 

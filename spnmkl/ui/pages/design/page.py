@@ -24,7 +24,7 @@ from spnmkl.ui.parts.canvas import receive, show_canvas
 from spnmkl.ui.parts.remapping import offer_redraw
 from spnmkl.ui.parts.session import fragment, rerun, tabs, theme, workspace
 from spnmkl.ui.parts.words import plain
-from spnmkl.ui.state.keeping import kept_with_drawing
+from spnmkl.ui.state.computed_once import kept_with_drawing
 from spnmkl.ui.state.workspace import Workspace
 from spnmkl.wording import counted, listed, name_some
 

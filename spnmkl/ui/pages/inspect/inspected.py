@@ -25,7 +25,7 @@ from spnmkl.training.prepared import Prepared
 from spnmkl.training.train import Run
 from spnmkl.ui.parts.words import plain
 from spnmkl.ui.state.activity import Trainer
-from spnmkl.ui.state.keeping import kept_with_drawing
+from spnmkl.ui.state.computed_once import kept_with_drawing
 
 T = TypeVar("T")
 MOST_RUNS = 12

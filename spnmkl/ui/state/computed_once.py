@@ -1,4 +1,4 @@
-"""What was computed from a dataset or a drawing, and is kept."""
+"""A cache: what is computed from a dataset or a drawing is computed once, and kept for the next page that asks."""
 
 from __future__ import annotations
 
