@@ -461,7 +461,13 @@ class Template:
     example: tuple[Any, ...] = (("a", "b", "c"),)
 
     def sketch(self) -> SPN:
-        """The template over a few kernels, by which it is told apart from the others at a glance."""
+        """The template over a few kernels, by which it is told apart from the others at a glance.
+
+        Returns
+        -------
+        SPN
+            Small enough for a card.
+        """
         return self.function(*self.example)
 
 
