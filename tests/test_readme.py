@@ -1,11 +1,12 @@
-"""The README's first model runs as it stands and prints what the README says, letter by letter."""
+"""The README's first model prints what the README says, letter by letter; where things are is told as it is."""
 
 import re
 from pathlib import Path
 
 import pytest
 
-README = Path(__file__).parents[1] / "README.md"
+ROOT = Path(__file__).parents[1]
+README, TESTS = ROOT / "README.md", ROOT / "tests"
 
 
 def test_the_first_model(capsys: pytest.CaptureFixture[str]) -> None:
@@ -15,3 +16,18 @@ def test_the_first_model(capsys: pytest.CaptureFixture[str]) -> None:
     assert code and said
     exec(compile(code.group(1), str(README), "exec"), {})
     assert capsys.readouterr().out == said.group(1)
+
+
+def test_the_tables_of_where_things_are_name_what_there_is() -> None:
+    told = README.read_text(encoding="utf-8").split("## Finding your way in the code")[1]
+    named = re.findall(r"`([a-z_/]+(?:\.py|/))`", told.split("|---|---|\n")[1].split("\n\n")[0])
+    assert len(named) > 10
+    assert [name for name in named if not (ROOT / "spnmkl" / name).exists()] == []
+
+
+def test_every_test_has_its_place_in_the_table_of_tests() -> None:
+    told = (TESTS / "README.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([\w/]+(?:\.py|/))`", told))
+    files = {file.relative_to(TESTS).as_posix() for file in TESTS.rglob("test_*.py")}
+    assert {file for file in files if file not in named and f"{Path(file).parent}/" not in named} == set()
+    assert {name for name in named if "test_" in name and not (TESTS / name).exists()} == set()

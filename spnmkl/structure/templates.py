@@ -466,7 +466,7 @@ class Template:
         Returns
         -------
         SPN
-            The structure.
+            Small enough for a card.
         """
         return self.function(*self.example)
 
