@@ -212,7 +212,7 @@ def test_groups_close_and_open_as_steps_of_the_history(small_screen: Canvas) -> 
 def test_300_kernels_are_legible_and_reached_in_three_actions(small_screen: Canvas) -> None:
     canvas = small_screen
     canvas.opened("many.json", templates.flat([f"column_{k}" for k in range(300)]).to_json().encode())
-    assert canvas.shown["textPx"] >= 11
+    canvas.wait("Number(canvas.frame.dataset.textPx) >= 11")
     canvas.press("/")
     canvas.page.keyboard.type("column_217")
     canvas.page.keyboard.press("Enter")

@@ -62,7 +62,7 @@ def test_another_address_in_the_same_tab_keeps_everything_and_a_copied_tab_gets_
     page.get_by_role("button", name="Load it and train").click()
     wait_for_ending(page)
     page.goto(f"{url}/runs")
-    expect(page.get_by_text("Run 1").first).to_be_visible()
+    expect(page.get_by_text("Run 1, shown on all pages")).to_be_visible()
     page.goto(f"{url}/inspect")
     expect(page.get_by_text("Certified optimal").first).to_be_visible()
     with page.expect_popup() as popup:
