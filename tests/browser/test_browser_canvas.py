@@ -270,6 +270,22 @@ def test_untouched_nodes_stay_where_they_are(canvas: Canvas) -> None:
     assert {v: exported.position(v) for v in before} == {v: (drawn[v]["x"], drawn[v]["y"]) for v in before}
 
 
+def test_kernel_after_kernel_and_arrows_that_follow_the_edges(canvas: Canvas) -> None:
+    canvas.empty()
+    canvas.press("s", "k", "k")
+    spn = canvas.exported()
+    assert len(spn.sums) == 1 and len(spn.products) == len(spn.kernels) == 2 and not spn.validate()
+    canvas.press("ArrowLeft", "ArrowLeft")
+    assert canvas.selected == [spn.root], "to the product, then to the sum, whatever stands nearer"
+    canvas.press("ArrowRight", "ArrowRight")
+    (kernel,) = canvas.selected
+    canvas.press("Control+d")
+    spn = canvas.exported()
+    assert kernel in spn.kernels and len(spn.products) == len(spn.kernels) == 3 and len(spn.roots) == 1
+    canvas.press("Control+z", "Control+z", "Control+z", "Control+z", "Control+z", "Control+z")
+    assert "nothing to undo" in canvas.status and "refused" not in (canvas.frame.get_attribute("class") or "")
+
+
 def test_impossible_edges_are_refused_with_a_reason(canvas: Canvas) -> None:
     canvas.use("figure1")
     edges = canvas.edges

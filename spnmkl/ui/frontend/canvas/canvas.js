@@ -1,6 +1,7 @@
 // The canvas: what is shown and what is chosen. Edits, keys, panels and the talk with Python are in files of their own.
 
 const INSTANCES = new WeakMap(); // parentElement lives as long as the mounted component
+const CALM = 4000; // ms for which a refusal marks the frame
 const HINT = {
   select: "",
   sum: "Click the node that gets a sum, or a free place. Esc ends.",
@@ -298,6 +299,8 @@ class Canvas {
   refuse(reason) {
     this.say(reason);
     this.frame.classList.add("refused");
+    clearTimeout(this.calm);
+    this.calm = setTimeout(() => this.frame.classList.remove("refused"), CALM);
   }
 
   destroy() {

@@ -114,17 +114,33 @@ const Editing = {
     if (!part) return this.refuse("The clipboard holds no structure.");
     const { x, y } = this.hand.over ? this.view.toWorld(this.hand.over.x, this.hand.over.y) : this.view;
     const middle = (side) => part.nodes.reduce((sum, n) => sum + (n[side] ?? 0), 0) / part.nodes.length;
-    return this.insert(part, x - middle("x"), y - middle("y"), "Pasted");
+    const dx = x - middle("x");
+    return this.insert(part, dx, this.clearOf(part, dx, y - middle("y")), "Pasted");
   },
 
-  duplicate() {
-    const ids = this.selected();
-    if (!ids.length) return this.refuse("Select what to duplicate first.");
-    return this.insert(partOf(this.drawing, ids), 40, 40, "Duplicated");
+  duplicate() { // below what there is, under the same sums; a kernel alone below its product comes with it
+    const ids = new Set(this.selected());
+    if (!ids.size) return this.refuse("Select what to duplicate first.");
+    const { edges } = this.drawing;
+    for (const [from, to] of edges)
+      if (ids.has(to) && this.node(to).kind === "kernel" && this.node(from).kind === "product" && this.childrenOf(from).length === 1) ids.add(from);
+    const part = partOf(this.drawing, [...ids]);
+    const ys = part.nodes.map((n) => n.y);
+    const above = edges.filter(([from, to]) => ids.has(to) && !ids.has(from) && this.node(from).kind === "sum");
+    return this.insert(part, 0, this.clearOf(part, 0, Math.max(...ys) - Math.min(...ys) + LINE), "Duplicated", above);
   },
 
-  insert(part, dx, dy, said) {
-    const { drawing, ids } = withPart(this.drawing, part, dx, dy);
+  clearOf(part, dx, dy) { // how far down the part is out of the way of what is shown
+    const hits = (n, y) => [...this.items.values()].some((item) => Math.abs(item.x - n.x - dx) < item.w / 2 + this.usual(n.kind).w / 2
+      && Math.abs(item.y - n.y - y) < item.h / 2 + this.usual(n.kind).h / 2);
+    const tries = Array.from({ length: 200 }, (_, k) => dy + 10 * k);
+    return tries.find((y) => !part.nodes.some((n) => hits(n, y))) ?? dy;
+  },
+
+  insert(part, dx, dy, said, above = []) {
+    const { drawing: placed, ids } = withPart(this.drawing, part, dx, dy);
+    const named = new Map(part.nodes.map((n, k) => [n.id, ids[k]]));
+    const drawing = { ...placed, edges: [...placed.edges, ...above.map(([from, to]) => [from, named.get(to)])] };
     this.edit(drawing, `${said} ${count(ids.length, "node")}.`, ids);
     const places = new Set(part.nodes.map(({ x, y }) => `${x} ${y}`));
     if (places.size < part.nodes.length) this.arrange(); // they come from a closed group, where all have one place
@@ -149,7 +165,7 @@ const Editing = {
 
   step(by) {
     const { history } = this;
-    if (by < 0 ? !history.canUndo : !history.canRedo) return this.refuse(by < 0 ? "There is nothing to undo." : "There is nothing to do again.");
+    if (by < 0 ? !history.canUndo : !history.canRedo) return this.say(by < 0 ? "There is nothing to undo." : "There is nothing to do again.");
     const what = history.move(by);
     this.chosen = new Set([...this.chosen].filter((id) => history.present.nodes.some((n) => n.id === id)));
     this.show();

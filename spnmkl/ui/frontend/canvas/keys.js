@@ -76,7 +76,7 @@ const Keys = {
   addByKey(kind) {
     const [id] = this.selected();
     if (id && !this.items.has(id)) return this.refuse("Open the group first.");
-    if (id) return this.addBelow(kind, this.node(id));
+    if (id) return this.addBelow(kind, kind === "kernel" ? this.takesKernel(this.node(id)) : this.node(id));
     const { x, y } = this.view;
     return this.add(kind, this.freeSpot({ x, y }, kind));
   },
@@ -104,18 +104,39 @@ const Keys = {
     this.begin("select");
   },
 
-  walk(dx, dy) { // ahead, near, and rather straight on than aside
+  takesKernel(node) { // where the chosen one is a kernel, the next stands beside it: below the sum above its product
+    const above = (id) => this.drawing.edges.filter(([, to]) => to === id).map(([from]) => this.node(from));
+    if (node.kind !== "kernel") return node;
+    const [product] = above(node.id);
+    return (product && above(product.id).find((n) => n.kind === "sum")) ?? product ?? node;
+  },
+
+  walk(dx, dy) { // to parents and children along the drawing; else ahead, near, and rather straight on than aside
     const items = [...this.items.values()];
     const here = items.find((item) => this.isChosen(item));
+    const joined = here && this.runsAcross() === Boolean(dx) ? this.joinedTo(here) : new Set();
     const costs = here && items.map((item) => {
       const along = (item.x - here.x) * dx + (item.y - here.y) * dy;
-      return { item, along, cost: along + 2 * (Math.abs((item.x - here.x) * dy) + Math.abs((item.y - here.y) * dx)) };
+      const cost = along + 2 * (Math.abs((item.x - here.x) * dy) + Math.abs((item.y - here.y) * dx));
+      return { item, along, cost: joined.has(item.id) ? cost - 1e9 : cost };
     }).filter(({ along }) => along > 5).sort((a, b) => a.cost - b.cost);
     const next = here ? costs[0]?.item : items[0];
     if (!next) return;
     this.chooseItem(next, false);
     if (!this.view.shows(next.outline)) this.view.reveal(next.outline);
     this.say(`${next.kind}: ${next.look.title || next.look.text || next.id}`);
+  },
+
+  runsAcross() { // from left to right, or else from the top down as in older files
+    const [across, down] = [(n) => n.x, (n) => n.y].map((side) => this.drawing.edges.reduce((sum, [from, to]) => sum + side(this.node(to)) - side(this.node(from)), 0));
+    return Math.abs(across) >= Math.abs(down);
+  },
+
+  joinedTo(item) { // the items that edges lead to and from
+    const inside = new Set(item.members ?? [item.id]);
+    const shown = (id) => this.items.has(id) ? id : [...this.items.values()].find((one) => one.members?.includes(id))?.id;
+    const ends = this.drawing.edges.flatMap(([from, to]) => inside.has(from) === inside.has(to) ? [] : [inside.has(from) ? to : from]);
+    return new Set(ends.map(shown));
   },
 
   toggleChosen() {
