@@ -194,7 +194,7 @@ def test_structures_that_differ_are_said_to(at: AppTest) -> None:
     train(trainer, at)
     fine(at.run())
     tick(at, 0, 1)
-    assert "Red: what is not in all of them" in texts(at)
+    assert "Violet: what is not in all of them" in texts(at)
     work(at).drawing.push(load_sample(WINE).template("figure1"))
     train(trainer, at)
     fine(at.run())

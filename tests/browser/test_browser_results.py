@@ -146,7 +146,8 @@ def test_a_training_is_played_again_without_asking_the_server(page: Page, url: s
     group = page.get_by_role("group", name="Replay of the training")
     group.wait_for()
     settled(page)
-    weights = "canvas.drawing.nodes.filter(n => n.kind === 'product').map(n => canvas.look(n.id).texts.map(t => t.text)).join()"
+    products = "canvas.drawing.nodes.filter(n => n.kind === 'product')"
+    weights = f"{products}.map(n => canvas.look(n.id).texts.map(t => t.text)).join()"
     result = canvas.look(weights)
     before = len(sent)
     assert before

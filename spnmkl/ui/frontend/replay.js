@@ -64,8 +64,10 @@ class Replay {
     const frame = canvasOf(this.data.canvas);
     if (!frame?.spnCanvas) return;
     if (frame !== this.frame) {
+      this.forget();
       this.frame = frame; // what Python sends later has the looks of the result
-      frame.addEventListener("updated", () => { this.result = null; if (this.at !== this.last) this.paint(); });
+      this.events = new AbortController();
+      frame.addEventListener("updated", () => { this.result = null; if (this.at !== this.last) this.paint(); }, { signal: this.events.signal });
     }
     this.paint();
   }
@@ -76,6 +78,14 @@ class Replay {
     canvas.looks = this.at === this.last ? this.result : this.looks();
     this.frame.dataset.iteration = this.data.words[this.at];
     canvas.show();
+  }
+
+  forget() { // leave the drawing as it was found: whoever plays on it next begins with the result
+    this.pause();
+    this.events?.abort();
+    const canvas = this.frame?.spnCanvas;
+    if (canvas && this.result && this.at !== this.last) { canvas.looks = this.result; canvas.show(); }
+    this.frame = this.result = null;
   }
 
   looks() {
@@ -95,5 +105,5 @@ export default function ({ parentElement, data }) {
   if (!INSTANCES.has(parentElement)) INSTANCES.set(parentElement, new Replay(parentElement));
   const replay = INSTANCES.get(parentElement);
   replay.update(data);
-  return () => { replay.pause(); INSTANCES.delete(parentElement); };
+  return () => { replay.forget(); INSTANCES.delete(parentElement); };
 }

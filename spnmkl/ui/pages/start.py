@@ -7,12 +7,14 @@ import streamlit as st
 from spnmkl.data import SAMPLES
 from spnmkl.structure.layout import unplaced
 from spnmkl.study.lesson import TRUE, lesson_entrants
+from spnmkl.training.checks import errors
 from spnmkl.ui.parts.cards import bare, open_sample, picture_on_card, sample_drawing, sample_facts, thumbnail
 from spnmkl.ui.parts.guided import guided_experiment
 from spnmkl.ui.parts.session import boundary, heading, presence, theme, workspace
 from spnmkl.ui.parts.uploads import FORMATS
 from spnmkl.ui.parts.words import plain
 from spnmkl.ui.state.opening import opening_structure
+from spnmkl.ui.state.uploaded_files import MOST_KEPT_BYTES
 from spnmkl.ui.state.workspace import Workspace
 from spnmkl.wording import counted
 
@@ -77,7 +79,7 @@ def sample_card(work: Workspace) -> None:
     busy = work.trainer.working is not None
     if st.button("Load it and train", icon=":material/play_arrow:", width="stretch", disabled=busy, key="try_sample"):
         open_sample(work, name)
-        if not work.lacks_values:
+        if not work.lacks_values and not errors(work.issues):
             work.trainer.start("train", work.task, work.trainer.settings, presence())
         st.switch_page("pages/train.py")
 
@@ -92,7 +94,12 @@ def own_card(work: Workspace) -> None:
     )
     if files:
         work.files.keep(files)
-        st.switch_page("pages/data.py")
+        if work.files.kept:
+            st.switch_page("pages/data.py")
+        st.warning(
+            f"Files above {MOST_KEPT_BYTES // 1_000_000} MB together are not carried from page to page: "
+            "upload them on the page Data."
+        )
     if st.button("How the columns are used", icon=":material/table:", width="stretch"):
         st.switch_page("pages/data.py")
 

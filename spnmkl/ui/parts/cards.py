@@ -10,7 +10,7 @@ import streamlit as st
 from spnmkl.data import SAMPLES, load_sample
 from spnmkl.export.picture import to_svg
 from spnmkl.structure import SPN
-from spnmkl.structure.layout import arranged
+from spnmkl.structure.layout import arranged, unplaced
 from spnmkl.structure.templates import TEMPLATES
 from spnmkl.ui.state.computed_once import kept_with_drawing
 from spnmkl.ui.state.opening import opening_structure
@@ -49,15 +49,17 @@ def sample_drawing(name: str) -> SPN:
 def sample_facts(name: str) -> str:
     dataset = load_sample(name)
     views = f" in {counted(len(dataset.views), 'view')}" if dataset.views else ""
-    classes = counted(len(dataset.labelled_table.classes), "class").replace("classs", "classes")
-    return f"{len(dataset.frame):,} rows · {counted(len(dataset.features), 'column')}{views} · {classes}"
+    n_classes = len(dataset.labelled_table.classes)
+    return f"{len(dataset.frame):,} rows · {counted(len(dataset.features), 'column')}{views} · {n_classes} classes"
 
 
 def open_sample(work: Workspace, name: str) -> None:
     """The sample with the drawing that its card shows."""
     work.bring(load_sample(name))
-    if SAMPLES[name].drawing is not None:
-        work.drawing.push(sample_drawing(name), "A drawing to try: press Train.", fit=True)
+    drawing = sample_drawing(name)
+    if unplaced(work.drawing.spn) != unplaced(drawing):
+        work.path = None
+        work.drawing.push(drawing, "A drawing to try: press Train.", fit=True)
 
 
 def picture_on_card(svg: str) -> None:

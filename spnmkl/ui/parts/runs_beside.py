@@ -45,7 +45,7 @@ def structures(runs: Sequence[Run]) -> None:
     marks = {run.name: only_here(run.spn, [other.spn for other in drawn if other is not run]) for run in drawn}
     said = "All have the same structure. "
     if any(marks.values()):
-        said = "Red: what is not in all of them. "
+        said = "Violet: what is not in all of them. "
         if all(len(marks[run.name]) > MOST_MARKED * len(run.spn.nodes) for run in drawn):
             marks = dict.fromkeys(marks, frozenset())
             said = "They have hardly a node in common. "

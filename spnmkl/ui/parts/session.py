@@ -29,6 +29,7 @@ from spnmkl.ui.state.workspace import Workspace
 _KEY = "spnmkl_workspace"
 _DIALOG = "spnmkl_dialog"
 _TOKEN = "spnmkl_token"
+_REFUSED = "spnmkl_token_of_another_tab"
 _ASKED, _ANSWERED = "spnmkl_asked", "spnmkl_answered"
 PATIENCE_SECONDS = 4.0
 _TOKENS = re.compile(r"[0-9a-f]{32}")
@@ -71,11 +72,12 @@ def attach() -> None:
         st.session_state[_ANSWERED] = True
     had = kept.get("token")
     if isinstance(had, str) and _TOKENS.fullmatch(had) and had != st.session_state[_TOKEN]:
-        # The server may not have noticed yet that the old connection is gone.
-        taken = kept.get("same") is not True and _stays_open(STORE.owner(had))
+        # The server may not have noticed yet that the old connection is gone; what was decided once stays so.
+        refused = st.session_state.get(_REFUSED) == had
+        taken = refused or (kept.get("same") is not True and _stays_open(STORE.owner(had)))
         known = None if taken else STORE.find(had, _session())
         if known is None:
-            renew = had
+            renew = st.session_state[_REFUSED] = had
         else:
             STORE.remove(st.session_state[_TOKEN])
             st.session_state[_TOKEN], st.session_state[_KEY] = had, known

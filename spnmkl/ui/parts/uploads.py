@@ -138,11 +138,11 @@ def preview(table: Table) -> None:
         st.caption(plain(note))
 
 
-def choose_joining(tables: Sequence[Table], brought: UploadedFiles) -> Joining:
+def choose_joining(tables: Sequence[Table], uploaded: UploadedFiles) -> Joining:
     """How several files belong together: one view each, by an id column or by row order; one may hold the labels."""
     names = unique_names(table.name for table in tables)[0]
     shared = [name for name in tables[0].frame.columns if all(name in table.frame for table in tables[1:])]
-    joining = brought.joining
+    joining = uploaded.joining
     if joining.id_column not in shared:
         joining = replace(joining, id_column=None)
 
@@ -150,7 +150,7 @@ def choose_joining(tables: Sequence[Table], brought: UploadedFiles) -> Joining:
         holder, how, column = (st.session_state.get(key) for key in ("labels_in", "joined_by", "joined_on"))
         at = names.index(holder) if holder in names else None
         id_column = column if how == BY_ID and column in shared else None
-        brought.joining = Joining("id" if how == BY_ID else "rows", id_column, at)
+        uploaded.joining = Joining("id" if how == BY_ID else "rows", id_column, at)
 
     labels, by = st.columns(2)
     show("labels_in", IN_A_VIEW if joining.labels is None else names[joining.labels])
@@ -163,11 +163,11 @@ def choose_joining(tables: Sequence[Table], brought: UploadedFiles) -> Joining:
     return joining
 
 
-def join_tables(tables: Sequence[Table], brought: UploadedFiles) -> tuple[Joined, Joining]:
-    """The files as one table, and how they were join_tables; several are join_tables once for each way."""
+def join_tables(tables: Sequence[Table], uploaded: UploadedFiles) -> tuple[Joined, Joining]:
+    """The files as one table, and how they were joined; several are joined once for each way."""
     if len(tables) == 1:
         return join_files(tables, Joining()), Joining()
-    joining = choose_joining(tables, brought)
+    joining = choose_joining(tables, uploaded)
     kept = st.session_state.get(JOINED)
     if kept is None or kept[0] != joining or [*map(id, kept[1])] != [*map(id, tables)]:
         st.session_state.pop(JOINED, None)  # free before another is made

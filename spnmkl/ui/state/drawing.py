@@ -10,12 +10,13 @@ import re
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from spnmkl.errors import StructureError
 from spnmkl.export.scene import fitting
 from spnmkl.structure import SPN
-from spnmkl.structure.layout import arranged
+from spnmkl.structure.layout import arranged, unplaced
 
 MAX_CANVAS_NODES = 2000
 MAX_EDGES = 20_000
@@ -94,12 +95,13 @@ class Drawing:
         self.acknowledged, self.pending = f"{page}/{sequence}", ()
         self.size = _size(message.get("size")) or self.size
         changed = spn != self.spn
+        redrawn = changed and unplaced(spn) != unplaced(self.spn)
         self.spn, self.closed = spn, closed
         self.version += changed
         if number and _later(self.granted, page, number):
             self.granted = f"{page}/{number}"
             self._show(arranged(spn, wished), Push(0, spn, wished, answers=number))
-        return changed
+        return redrawn
 
     def push(
         self, spn: SPN, said: str = "", *, fit: bool = False, whole: bool | None = None, select: Sequence[str] = ()
@@ -108,6 +110,7 @@ class Drawing:
 
         One that is to be seen whole (`fit`) replaces what was drawn meanwhile too.
         """
+        check_size(spn)
         whole = fit if whole is None else whole
         closed = frozenset() if whole else self.closed
         if any(spn.position(v) is None for v in spn.nodes):
@@ -166,7 +169,8 @@ def _number(value: object) -> int:
 def read_closed(value: object) -> frozenset[str]:
     """Ids of groups as a canvas sends them; those that no group has are passed over where it is drawn."""
     given: Iterable[object] = value if isinstance(value, list) else ()
-    return frozenset(id for id in given if isinstance(id, str) and len(id) <= LONGEST_ID + 10)
+    ids = islice((id for id in given if isinstance(id, str) and len(id) <= LONGEST_ID + 10), MAX_CANVAS_NODES)
+    return frozenset(ids)
 
 
 def _size(value: object) -> tuple[int, int] | None:

@@ -4,7 +4,8 @@ const LEVEL = 110; // how far to the right of its parent a node is put
 const LINE = 34; // how far below the last child
 
 function alike(a, b) { // whether two drawings are one, also where one of them leaves out what is usual
-  const told = ({ id, kind, x, y, label, p, kernel, features }) => [id, kind, Math.round(10 * x), Math.round(10 * y), label ?? "", p ?? 1, kernel ?? "", features ?? ""];
+  const told = ({ id, kind, x, y, label, p, kernel, features, params, normalize }) => [id, kind, Math.round(10 * x), Math.round(10 * y), label ?? "", p ?? 1,
+    kernel ?? "", features ?? "", Object.entries(params ?? {}).sort(), normalize ?? "unit_diagonal"];
   return a === b || same([a.nodes.map(told), a.edges, a.closed ?? []], [b.nodes.map(told), b.edges, b.closed ?? []]);
 }
 

@@ -126,7 +126,7 @@ class Hand {
     if (!doing) return;
     doing.box?.remove();
     const at = this.at(event);
-    if (broken) { this.canvas.show(); this.pulled = null; this.target = null; } else if (doing.dragging) this.dropped(doing, at);
+    if (broken) { this.canvas.drifting = null; this.canvas.show(); this.pulled = null; this.target = null; } else if (doing.dragging) this.dropped(doing, at);
     else this.clicked(doing, at);
     this.canvas.paintSoon();
   }

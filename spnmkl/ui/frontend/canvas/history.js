@@ -55,7 +55,11 @@ class History {
       what, nodes: drawing.nodes.map(node), edges: drawing.edges.map(number), closed: drawing.closed,
     }));
     const { epoch, revision, at, time } = this;
-    try { sessionStorage.setItem(STORED, JSON.stringify({ epoch, revision, at, time, steps, pool: [...pool.keys()] })); } catch { /* full or forbidden */ }
+    try { sessionStorage.setItem(STORED, JSON.stringify({ epoch, revision, at, time, steps, pool: [...pool.keys()] })); } catch { History.forgetStored(); } // full or forbidden: an older one must not come back in its place
+  }
+
+  static forgetStored() {
+    try { sessionStorage.removeItem(STORED); } catch { /* forbidden */ }
   }
 
   static stored() {

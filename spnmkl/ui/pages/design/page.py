@@ -81,12 +81,9 @@ def show_checks(work: Workspace, issues: list[Issue]) -> None:
     if not issues:
         st.success("The structure is valid and fits the data.", icon=":material/check_circle:")
     repairs = len({issue.repair for issue in issues if issue.repair})
-    if repairs:
-        st.button(
-            f"Repair {'it' if repairs == 1 else f'all {repairs}'}",
-            type="primary",
-            on_click=lambda: work.drawing.push(spn.repaired(), "Repaired."),
-        )
+    if repairs and st.button(f"Repair {'it' if repairs == 1 else f'all {repairs}'}", type="primary"):
+        work.drawing.push(spn.repaired(), "Repaired.")
+        rerun()
     for issue in issues[:MOST_ISSUES]:
         show = st.error if issue.severity == "error" else st.warning
         repair = f" Repair: {plain(issue.repair)}" if issue.repair else ""
