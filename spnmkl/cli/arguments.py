@@ -14,6 +14,7 @@ Run = Callable[[argparse.Namespace], int]
 
 COMMANDS = ("app", "fit", "predict", "inspect", "validate", "template")
 SOLVERS = ("auto", "newton", "interior", "paper")  # as in `spnmkl.solvers`, which help need not load
+ABORTED = 130
 FIT_EXITS = """exit codes:
 
     0    certified optimal: the gap is within the tolerance

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from spnmkl.cli.arguments import command_parser
+from spnmkl.cli.arguments import ABORTED, command_parser
 from spnmkl.cli.streams import STANDARD, read_model, read_once, read_spn, target, write_spn, written
 from spnmkl.cli.terminal import Progress, stop_on_interrupt, tell, warnings_as_sentences
 from spnmkl.data import (
@@ -66,7 +66,7 @@ from spnmkl.training.train import Trained, after_a_moment, learn_weights
 from spnmkl.wording import counted, name_some
 
 EXIT_CODES = {"optimal": 0, "stationary": 3, "iteration_limit": 4, "precision": 4, "interrupted": 5, "time_limit": 6}
-UNFIT, BAD_INPUT, ABORTED = 1, 2, 130
+UNFIT, BAD_INPUT = 1, 2
 MOST_WEIGHTS = 30
 LATER = "spnmkl predict answers them with the weights that are saved"
 
