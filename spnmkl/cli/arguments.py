@@ -125,6 +125,9 @@ def command_parser(runs: Mapping[str, Run] | None = None) -> argparse.ArgumentPa
     label.add_argument("--label", help="the column that holds the classes, which no kernel sees")
     label.add_argument("--no-label", action="store_true", help="the table has no such column, whatever one looks like")
     template.add_argument("--ignore", nargs="+", default=[], metavar="COLUMN", help="columns to leave out")
+    template.add_argument(
+        "--group", metavar="COLUMN", help="column that groups rows, such as a patient, which no kernel sees"
+    )
     _reading_arguments(template)
     template.add_argument("--out", help="where to write the structure; default: standard output")
     return parser

@@ -214,7 +214,7 @@ def _dataset(args: argparse.Namespace, say: bool = True) -> Dataset:
     ignored = [*args.ignore, *filter(None, [id_column])]
     kept = getattr(args, "keep", [])
     name = Path(args.data[0]).name if len(args.data) == 1 else counted(len(args.data), "file")
-    dataset = chosen_dataset(name, found, args.label, group=getattr(args, "group", None), ignored=ignored, kept=kept)
+    dataset = chosen_dataset(name, found, args.label, group=args.group, ignored=ignored, kept=kept)
     for column in dataset.ignored if say else ():
         if column not in ignored:
             tell(f"Column {column!r} only tells rows apart and is left out; --keep it to use it.")

@@ -90,6 +90,13 @@ def test_a_template_takes_files_as_groups(run: Run) -> None:
     assert {spn.spec(leaf).features for leaf in spn.kernels} == {("iron",), ("sugar",), ("width",), ("length",)}
 
 
+def test_a_template_makes_no_kernel_of_the_group(run: Run) -> None:
+    template = ("template", "flat", "--columns", "whole.csv", "--label", "y", "--ignore", "code")
+    assert "patient" in run(*template)[1]
+    code, out, err = run(*template, "--group", "patient")
+    assert (code, err) == (0, "") and "patient" not in out and "iron" in out
+
+
 @pytest.mark.parametrize("group", [None, "patient"])
 def test_rows_held_out_give_what_the_app_gives(run: Run, group: str | None) -> None:
     more = ["--group", "patient"] if group else ["--ignore", "patient", "code"]
