@@ -32,6 +32,7 @@ from spnmkl.data import (
     Table,
     contradictions,
     fill_template,
+    guess_group,
     guess_label,
     headed_table,
     join_tables,
@@ -155,10 +156,24 @@ def _fit(args: argparse.Namespace) -> int:
 def _training_set(args: argparse.Namespace, choices: Choices) -> Dataset:
     """The tables to learn from, with notes on them; missing values are refused unless something is chosen for them."""
     dataset = _dataset(args)
-    for note in (*left_out(dataset, choices), *contradictions(dataset, choices)):
+    for note in (*left_out(dataset, choices), *contradictions(dataset, choices), *_ungrouped(dataset)):
         tell(note)
     _refuse_missing(dataset, choices)
     return dataset
+
+
+def _ungrouped(dataset: Dataset) -> list[str]:
+    """A note where no group was named and a column to learn from looks like one."""
+    features = dataset.labelled_table.frame[list(dataset.features)]
+    group = None if dataset.group is not None else guess_group(features, dataset.label)
+    if group is None:
+        return []
+    n, option = features[group].nunique(), shlex.quote(group)
+    each = counted(round(features[group].count() / n), "row")
+    return [
+        f"Column {group!r} looks like it groups rows ({counted(n, 'value')}, about {each} each); say --group {option} "
+        f"to keep groups together, or --ignore {option} to leave it out."
+    ]
 
 
 def _refuse_missing(dataset: Dataset, choices: Choices) -> None:

@@ -109,6 +109,16 @@ def test_rows_held_out_give_what_the_app_gives(run: Run, group: str | None) -> N
     assert code == 0 and expected in out and "95 % interval" in expected
 
 
+def test_a_column_that_looks_like_a_group_is_told(run: Run) -> None:
+    fit = ("fit", "whole.csv", "--label", "y", "--out", "m.spnmkl", "--ignore", "code")
+    assert run(*fit)[2] == (
+        "spnmkl: Column 'patient' looks like it groups rows (20 values, about 3 rows each); say --group patient to "
+        "keep groups together, or --ignore patient to leave it out.\n"
+    )
+    assert "patient" in load_model("m.spnmkl").feature_names_in_
+    assert run(*fit, "--group", "patient")[2] == run(*fit, "patient")[2] == ""
+
+
 def test_a_share_that_is_none_is_refused(run: Run) -> None:
     """At once: the table, which does not exist, is not asked for."""
     for share, meant in (("30", "; did you mean 0.3"), ("1", ""), ("-0.1", ""), ("some", "")):
