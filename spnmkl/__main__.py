@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
-from spnmkl.cli.arguments import command_parser
+from spnmkl.cli.arguments import ABORTED, command_parser
 from spnmkl.errors import ParameterError
 
 _TELL = {"-h", "--help", "--version"}
@@ -21,9 +21,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.reconfigure(errors="backslashreplace")  # λ is not in every encoding
         with suppress(ParameterError):  # of a mistake before --help the command itself tells
             command_parser().parse_known_args(given)
-    from spnmkl.cli.commands import main as run
+    try:
+        from spnmkl.cli.commands import main as run
 
-    return run(given)
+        return run(given)
+    except KeyboardInterrupt:  # while the library is loaded; the commands answer for themselves
+        print("spnmkl: interrupted.", file=sys.stderr)
+        return ABORTED
 
 
 if __name__ == "__main__":

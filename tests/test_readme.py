@@ -3,7 +3,11 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from spnmkl.kernels import fit_kernels
+from spnmkl.structure import SPN, Kernel, Product
 
 ROOT = Path(__file__).parents[1]
 README, TESTS = ROOT / "README.md", ROOT / "tests"
@@ -16,6 +20,17 @@ def test_the_first_model(capsys: pytest.CaptureFixture[str]) -> None:
     assert code and said
     exec(compile(code.group(1), str(README), "exec"), {})
     assert capsys.readouterr().out == said.group(1)
+
+
+def test_a_linear_kernel_is_the_cosine_unless_it_is_kept() -> None:
+    assert '`Kernel("linear", normalize="none")` keeps it' in README.read_text(encoding="utf-8")
+    X = np.random.default_rng(0).normal(size=(6, 3))
+    linear, cosine, kept = (
+        next(iter(fit_kernels(SPN(Product(kernel)), X)[0].values()))
+        for kernel in (Kernel("linear"), Kernel("cosine"), Kernel("linear", normalize="none"))
+    )
+    np.testing.assert_allclose(linear, cosine, atol=1e-12)
+    np.testing.assert_allclose(kept, X @ X.T, atol=1e-12)
 
 
 def test_the_tables_of_where_things_are_name_what_there_is() -> None:

@@ -14,6 +14,7 @@ Run = Callable[[argparse.Namespace], int]
 
 COMMANDS = ("app", "fit", "predict", "inspect", "validate", "template")
 SOLVERS = ("auto", "newton", "interior", "paper")  # as in `spnmkl.solvers`, which help need not load
+ABORTED = 130
 FIT_EXITS = """exit codes:
 
     0    certified optimal: the gap is within the tolerance
@@ -124,6 +125,9 @@ def command_parser(runs: Mapping[str, Run] | None = None) -> argparse.ArgumentPa
     label.add_argument("--label", help="the column that holds the classes, which no kernel sees")
     label.add_argument("--no-label", action="store_true", help="the table has no such column, whatever one looks like")
     template.add_argument("--ignore", nargs="+", default=[], metavar="COLUMN", help="columns to leave out")
+    template.add_argument(
+        "--group", metavar="COLUMN", help="column that groups rows, such as a patient, which no kernel sees"
+    )
     _reading_arguments(template)
     template.add_argument("--out", help="where to write the structure; default: standard output")
     return parser

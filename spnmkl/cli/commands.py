@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from spnmkl.cli.arguments import command_parser
+from spnmkl.cli.arguments import ABORTED, command_parser
 from spnmkl.cli.streams import STANDARD, read_model, read_once, read_spn, target, write_spn, written
 from spnmkl.cli.terminal import Progress, stop_on_interrupt, tell, warnings_as_sentences
 from spnmkl.data import (
@@ -32,6 +32,7 @@ from spnmkl.data import (
     Table,
     contradictions,
     fill_template,
+    guess_group,
     guess_label,
     headed_table,
     join_tables,
@@ -66,7 +67,7 @@ from spnmkl.training.train import Trained, after_a_moment, learn_weights
 from spnmkl.wording import counted, name_some
 
 EXIT_CODES = {"optimal": 0, "stationary": 3, "iteration_limit": 4, "precision": 4, "interrupted": 5, "time_limit": 6}
-UNFIT, BAD_INPUT, ABORTED = 1, 2, 130
+UNFIT, BAD_INPUT = 1, 2
 MOST_WEIGHTS = 30
 LATER = "spnmkl predict answers them with the weights that are saved"
 
@@ -155,10 +156,24 @@ def _fit(args: argparse.Namespace) -> int:
 def _training_set(args: argparse.Namespace, choices: Choices) -> Dataset:
     """The tables to learn from, with notes on them; missing values are refused unless something is chosen for them."""
     dataset = _dataset(args)
-    for note in (*left_out(dataset, choices), *contradictions(dataset, choices)):
+    for note in (*left_out(dataset, choices), *contradictions(dataset, choices), *_ungrouped(dataset)):
         tell(note)
     _refuse_missing(dataset, choices)
     return dataset
+
+
+def _ungrouped(dataset: Dataset) -> list[str]:
+    """A note where no group was named and a column to learn from looks like one."""
+    features = dataset.labelled_table.frame[list(dataset.features)]
+    group = None if dataset.group is not None else guess_group(features, dataset.label)
+    if group is None:
+        return []
+    n, option = features[group].nunique(), shlex.quote(group)
+    each = counted(round(features[group].count() / n), "row")
+    return [
+        f"Column {group!r} looks like it groups rows ({counted(n, 'value')}, about {each} each); say --group {option} "
+        f"to keep groups together, or --ignore {option} to leave it out."
+    ]
 
 
 def _refuse_missing(dataset: Dataset, choices: Choices) -> None:
@@ -214,7 +229,7 @@ def _dataset(args: argparse.Namespace, say: bool = True) -> Dataset:
     ignored = [*args.ignore, *filter(None, [id_column])]
     kept = getattr(args, "keep", [])
     name = Path(args.data[0]).name if len(args.data) == 1 else counted(len(args.data), "file")
-    dataset = chosen_dataset(name, found, args.label, group=getattr(args, "group", None), ignored=ignored, kept=kept)
+    dataset = chosen_dataset(name, found, args.label, group=args.group, ignored=ignored, kept=kept)
     for column in dataset.ignored if say else ():
         if column not in ignored:
             tell(f"Column {column!r} only tells rows apart and is left out; --keep it to use it.")

@@ -1,7 +1,7 @@
 """From files to the numbers that kernels see, and back for new samples."""
 
 from spnmkl.data.columns import is_numeric
-from spnmkl.data.dataset import Dataset, guess_label, identifiers
+from spnmkl.data.dataset import Dataset, guess_group, guess_label, identifiers
 from spnmkl.data.filling import fill_template, group_by_prefix
 from spnmkl.data.joining import Joined, Joining, attach_labels, join_files, join_tables, join_views
 from spnmkl.data.options import ReadOptions
@@ -31,6 +31,7 @@ __all__ = [
     "drop_columns",
     "fill_template",
     "group_by_prefix",
+    "guess_group",
     "guess_label",
     "guess_options",
     "headed_table",

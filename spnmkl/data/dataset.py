@@ -75,7 +75,7 @@ class Dataset:
     def guess(cls, name: str, frame: pd.DataFrame, matrices: Mapping[str, NDArray] | None = None) -> Dataset:
         """A dataset whose label, group, identifiers and views are what the columns look like."""
         label = guess_label(frame)
-        group = _guess_group(frame, label)
+        group = guess_group(frame, label)
         ignored = tuple(c for c in identifiers(frame) if c not in (label, group))
         dataset = cls(name, frame, label, ignored, {}, group, matrices or {})
         return dataset.views_by_prefix()
@@ -193,7 +193,7 @@ def _has_few_values(values: pd.Series) -> bool:
     return 2 <= values.nunique() <= min(_MOST_CLASSES, len(values) // 2)
 
 
-def _guess_group(frame: pd.DataFrame, label: str | None) -> str | None:
+def guess_group(frame: pd.DataFrame, label: str | None) -> str | None:
     """A column called after patients or batches, in which values repeat."""
     for name in frame.columns:
         word = str(name).lower().removesuffix("id").rstrip("_ ")

@@ -92,6 +92,12 @@ def check_sign(spec: KernelSpec, X: np.ndarray, who: str) -> None:
     )
 
 
+def column_names(X: object, feature_names: Sequence[str] | None) -> Sequence[str] | None:
+    """The names given or, without them, those of a data frame's columns."""
+    columns = getattr(X, "columns", None)
+    return feature_names if feature_names is not None or columns is None else list(columns)
+
+
 def checked_rows(X: np.ndarray, feature_names: Sequence[str] | None = None) -> np.ndarray:
     X = np.asarray(X, dtype=np.float64)
     if X.ndim != 2 or not X.size:

@@ -18,6 +18,7 @@ from spnmkl.kernels.bases import (
     check_sign,
     checked_rows,
     checked_specs,
+    column_names,
     complete,
     copies,
     grouped,
@@ -198,7 +199,7 @@ def fit_kernel(
     X : ndarray of shape (n, n_features)
         float64; referred to by the result, not copied.
     feature_names : sequence of str, default=None
-        Names of the columns, for specifications that use them.
+        Names of the columns, for specifications that use them; None for those of a data frame.
 
     Returns
     -------
@@ -224,6 +225,7 @@ def fit_kernel(
     array([[1.   , 0.707],
            [0.707, 1.   ]])
     """
+    feature_names = column_names(X, feature_names)
     X = checked_rows(X, feature_names)
     available = DataColumns.of(feature_names, X.shape[1])
     check_spec(spec, kernel_of(spec), available)
@@ -250,7 +252,7 @@ def fit_kernels(
     X : ndarray of shape (n, n_features)
         The training rows; referred to by the result, not copied.
     feature_names : sequence of str, default=None
-        Names of the columns, for leaves that use them.
+        Names of the columns, for leaves that use them; None for those of a data frame.
     leaves : iterable of str, default=None
         The leaves to compute; None for all.
     tick : callable, default=None
@@ -283,6 +285,7 @@ def fit_kernels(
     >>> cross_kernels(fitted, X[:4])["k1"].shape
     (4, 50)
     """
+    feature_names = column_names(X, feature_names)
     X, specs, names = checked_specs(spn, X, feature_names, leaves)
     done: dict[KernelSpec, tuple[FittedKernel, np.ndarray]] = {}
     for columns, group in base_groups(names, DataColumns.of(feature_names, X.shape[1])):

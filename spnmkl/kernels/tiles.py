@@ -15,6 +15,7 @@ from spnmkl.kernels.bases import (
     base_key,
     check_sign,
     checked_specs,
+    column_names,
     complete,
     copies,
     grouped,
@@ -54,7 +55,7 @@ def fit_source(
     X : ndarray of shape (n, n_features)
         The training rows.
     feature_names : sequence of str, default=None
-        Names of the columns, for leaves that use them.
+        Names of the columns, for leaves that use them; None for those of a data frame.
     max_bytes : float
         For the matrices of the distinct leaves; what the solver needs comes on top.
     leaves : iterable of str, default=None
@@ -115,7 +116,7 @@ def fit_tiles(
     X : ndarray of shape (n, n_features)
         The training rows.
     feature_names : sequence of str, default=None
-        Names of the columns, for leaves that use them.
+        Names of the columns, for leaves that use them; None for those of a data frame.
     leaves : iterable of str, default=None
         Those to compute; None for all.
     tick : callable, default=None
@@ -144,6 +145,7 @@ def fit_tiles(
     >>> solve(spn, source, y).status
     'optimal'
     """
+    feature_names = column_names(X, feature_names)
     X, specs, names = checked_specs(spn, X, feature_names, leaves)
     say = tick or (lambda done, total: None)
     raw: dict[KernelSpec, FittedKernel] = {}

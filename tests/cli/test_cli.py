@@ -250,6 +250,23 @@ def test_ctrl_c_within_an_iteration_is_heard_there(run: Run, monkeypatch: pytest
     assert out.startswith(f"not certified: stopped after {len(begun)} iteration")
 
 
+def test_ctrl_c_while_the_library_is_loaded_is_told_in_a_sentence() -> None:
+    code = """
+import signal, sys
+from spnmkl.__main__ import main
+
+class Finder:
+    def find_spec(self, name, *_):
+        if name == "spnmkl.cli.commands":
+            signal.raise_signal(signal.SIGINT)
+
+sys.meta_path.insert(0, Finder())
+sys.exit(main(["template", "--list"]))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "spnmkl: interrupted.\n")
+
+
 def test_ctrl_c_twice_writes_nothing(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def twice(*_: object) -> bool:
         signal.raise_signal(signal.SIGINT)

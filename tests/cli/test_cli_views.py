@@ -90,6 +90,13 @@ def test_a_template_takes_files_as_groups(run: Run) -> None:
     assert {spn.spec(leaf).features for leaf in spn.kernels} == {("iron",), ("sugar",), ("width",), ("length",)}
 
 
+def test_a_template_makes_no_kernel_of_the_group(run: Run) -> None:
+    template = ("template", "flat", "--columns", "whole.csv", "--label", "y", "--ignore", "code")
+    assert "patient" in run(*template)[1]
+    code, out, err = run(*template, "--group", "patient")
+    assert (code, err) == (0, "") and "patient" not in out and "iron" in out
+
+
 @pytest.mark.parametrize("group", [None, "patient"])
 def test_rows_held_out_give_what_the_app_gives(run: Run, group: str | None) -> None:
     more = ["--group", "patient"] if group else ["--ignore", "patient", "code"]
@@ -100,6 +107,16 @@ def test_rows_held_out_give_what_the_app_gives(run: Run, group: str | None) -> N
     prepared = prepare(dataset.template("flat"), dataset, Choices(), SplitSettings(0.3, 7))
     expected = train(prepared, Settings()).test_scores.sentence()
     assert code == 0 and expected in out and "95 % interval" in expected
+
+
+def test_a_column_that_looks_like_a_group_is_told(run: Run) -> None:
+    fit = ("fit", "whole.csv", "--label", "y", "--out", "m.spnmkl", "--ignore", "code")
+    assert run(*fit)[2] == (
+        "spnmkl: Column 'patient' looks like it groups rows (20 values, about 3 rows each); say --group patient to "
+        "keep groups together, or --ignore patient to leave it out.\n"
+    )
+    assert "patient" in load_model("m.spnmkl").feature_names_in_
+    assert run(*fit, "--group", "patient")[2] == run(*fit, "patient")[2] == ""
 
 
 def test_a_share_that_is_none_is_refused(run: Run) -> None:

@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from spnmkl.kernels import (
@@ -13,6 +14,7 @@ from spnmkl.kernels import (
     cross_kernels,
     fit_kernel,
     fit_kernels,
+    fit_tiles,
     kernel_names,
     kernel_schema,
     register_kernel,
@@ -238,3 +240,17 @@ def test_arrays_that_cannot_be_written_to_will_do(name: str) -> None:
     fitted, K = fit_kernel(KernelSpec(name), X)
     np.testing.assert_array_equal(K, expected)
     np.testing.assert_allclose(cross_kernels({"k": fitted}, X)["k"], K, atol=1e-12)
+
+
+def test_a_data_frame_names_its_columns():
+    spn = SPN(Sum(Product(Kernel("rbf", features=["column 7"])), Product(Kernel("linear", features=["column 1", 3]))))
+    frame = pd.DataFrame(X, columns=NAMES)
+    expected = fit_kernels(spn, X, NAMES)[0]
+    matrices, tiled, named = fit_kernels(spn, frame)[0], fit_tiles(spn, frame)[1], fit_tiles(spn, X, NAMES)[1]
+    for leaf, K in expected.items():
+        np.testing.assert_array_equal(matrices[leaf], K)
+        np.testing.assert_array_equal(tiled[leaf].cross(NEW), named[leaf].cross(NEW))
+    spec = spn.spec(next(iter(expected)))
+    np.testing.assert_array_equal(fit_kernel(spec, frame)[1], fit_kernel(spec, X, NAMES)[1])
+    swapped = fit_kernels(spn, frame, NAMES[::-1])[0]
+    assert all((swapped[leaf] != K).any() for leaf, K in expected.items())
