@@ -119,7 +119,7 @@ const Editing = {
   },
 
   duplicate() { // below what there is, under the same sums; a kernel alone below its product comes with it
-    const ids = new Set(this.selected());
+    const chosen = this.selected(), ids = new Set(chosen);
     if (!ids.size) return this.refuse("Select what to duplicate first.");
     const { edges } = this.drawing;
     for (const [from, to] of edges)
@@ -127,7 +127,7 @@ const Editing = {
     const part = partOf(this.drawing, [...ids]);
     const ys = part.nodes.map((n) => n.y);
     const above = edges.filter(([from, to]) => ids.has(to) && !ids.has(from) && this.node(from).kind === "sum");
-    return this.insert(part, 0, this.clearOf(part, 0, Math.max(...ys) - Math.min(...ys) + LINE), "Duplicated", above);
+    return this.insert(part, 0, this.clearOf(part, 0, Math.max(...ys) - Math.min(...ys) + LINE), "Duplicated", { above, chosen });
   },
 
   clearOf(part, dx, dy) { // how far down the part is out of the way of what is shown
@@ -137,11 +137,11 @@ const Editing = {
     return tries.find((y) => !part.nodes.some((n) => hits(n, y))) ?? dy;
   },
 
-  insert(part, dx, dy, said, above = []) {
+  insert(part, dx, dy, said, { above = [], chosen } = {}) {
     const { drawing: placed, ids } = withPart(this.drawing, part, dx, dy);
     const named = new Map(part.nodes.map((n, k) => [n.id, ids[k]]));
     const drawing = { ...placed, edges: [...placed.edges, ...above.map(([from, to]) => [from, named.get(to)])] };
-    this.edit(drawing, `${said} ${count(ids.length, "node")}.`, ids);
+    this.edit(drawing, `${said} ${count(ids.length, "node")}.`, chosen ? chosen.map((id) => named.get(id)) : ids);
     const places = new Set(part.nodes.map(({ x, y }) => `${x} ${y}`));
     if (places.size < part.nodes.length) this.arrange(); // they come from a closed group, where all have one place
   },
