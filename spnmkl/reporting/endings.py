@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from spnmkl.reporting.glossary import GLOSSARY
 from spnmkl.reporting.sentences import how_it_ended
 from spnmkl.solution import METHODS, Solution, methods_text
-from spnmkl.training.scores import share_right
+from spnmkl.training.scores import Scores, share_right
 from spnmkl.training.train import Run
 from spnmkl.wording import counted, quoted
 
@@ -92,7 +92,6 @@ class Headline:
 def headlines(run: Run) -> tuple[Headline, Headline, Headline]:
     """How good on rows not trained on, how near to the best weights, how much was pruned."""
     solution, scores = run.solution, run.test_scores
-    (low, high), (answer, guess) = scores.interval, scores.majority
     pruned, total = sum(weight <= 0 for weight in solution.beta.values()), len(solution.beta)
     known = solution.gap < 1
     ends = {"optimal": "certified optimal", "stationary": "stationary, not certified"}
@@ -100,8 +99,7 @@ def headlines(run: Run) -> tuple[Headline, Headline, Headline]:
         Headline(
             share_right(scores.accuracy),
             f"right of {counted(run.n_test, 'test row')}",
-            f"95 % interval {100 * low:.0f}–{100 * high:.0f} %; guessing {quoted(str(answer)[:24])} "
-            f"gives {share_right(guess)}",
+            _how_sure(scores) if scores.scored else "training was stopped before they were answered",
             "Rows that training has not seen. With other test rows it would differ: the interval (Wilson's) holds the "
             "true share in 95 of 100 such experiments. Guessing is always answering the most frequent class.",
         ),
@@ -118,6 +116,12 @@ def headlines(run: Run) -> tuple[Headline, Headline, Headline]:
             GLOSSARY["pruned"].sentence,
         ),
     )
+
+
+def _how_sure(scores: Scores) -> str:
+    (low, high), (answer, guess) = scores.interval, scores.majority
+    guessing = f"guessing {quoted(str(answer)[:24])} gives {share_right(guess)}"
+    return f"95 % interval {100 * low:.0f}–{100 * high:.0f} %; {guessing}"
 
 
 def _when(run: Run) -> str:

@@ -174,7 +174,9 @@ def test_all_iterations_are_sent_for_the_replay() -> None:
     _, _, run = trained()
     sent = drawing(at, "inspect_drawing_replay")
     assert sent["canvas"] == "inspect_drawing" and len(sent["words"]) == len(run.solution.history) + 1
-    values = {tuple(path): values for path, values in sent["columns"]}["nodes", "p1", "value"]
+    shown = [text["text"] for text in drawing(at, "inspect_drawing")["looks"]["nodes"]["p1"]["texts"]]
+    at_value = shown.index("0")
+    values = {tuple(path): values for path, values in sent["columns"]}["nodes", "p1", "texts", at_value, "text"]
     assert values == [f"{beta['p1']:.3g}" for beta in (*(r.beta for r in run.solution.history), run.solution.beta)]
     assert "pruned" in drawing(at, "inspect_drawing")["looks"]["nodes"]["p1"]["title"]
 
