@@ -267,7 +267,7 @@ def drawing(spn: SPN, beta: Mapping[str, float] | None, run: Run | None) -> None
     show_trained("spnmkl_live", spn, beta)
     if beta is not None:
         st.caption(
-            "Larger and darker: heavier. Thicker lines: more of the path weights. Grey: pruned.",
+            "Larger and darker: heavier. Thicker lines: more of the path weights. Dashed: pruned.",
             help=explained("β", "g", "pruned"),
         )
 

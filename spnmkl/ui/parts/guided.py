@@ -130,7 +130,7 @@ def branches(work: Workspace, lesson: Lesson, running: bool) -> None:
         spn = lesson_drawing()
         gallery({BRANCHES: (picture(spn, (), frozenset(), theme()), "weights not learned yet")}, "branches", 1)
         return
-    st.caption("The true branch beside one of noise and two that only add. Larger and darker: heavier. Grey: pruned.")
+    st.caption("The true branch beside one of noise and two that only add. Larger and darker: heavier. Dashed: pruned.")
     gallery({BRANCHES: (_picture(lesson, BRANCHES), f"learned from {found.rows} rows")}, "branches", 1)
     st.markdown(plain(weights_finding(found)))
     if not running and set(RIVALS) <= set(lesson.portraits):

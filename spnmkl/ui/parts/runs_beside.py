@@ -50,7 +50,7 @@ def structures(runs: Sequence[Run]) -> None:
             marks = dict.fromkeys(marks, frozenset())
             said = "They have hardly a node in common. "
     more = f" The first {MOST_DRAWN} of {len(runs)} runs." if len(runs) > MOST_DRAWN else ""
-    st.caption(f"{said}Larger and darker: heavier. Thicker lines: more of the path weights. Grey: pruned.{more}")
+    st.caption(f"{said}Larger and darker: heavier. Thicker lines: more of the path weights. Dashed: pruned.{more}")
     pictures = [picture(run.spn, tuple(run.solution.beta.items()), marks[run.name], theme()) for run in drawn]
     beside = BESIDE if max(map(shape, pictures)) < WIDEST else 1
     gallery({run.name: (svg, "") for run, svg in zip(drawn, pictures, strict=True)}, "compared", beside)

@@ -122,7 +122,7 @@ def structures(contest: Contest | None, running: bool) -> None:
     words, file = st.columns([3, 1], vertical_alignment="center")
     words.caption(
         "Trained on all training rows. Larger and darker: heavier. Thicker lines: more of the path weights. "
-        "Grey: pruned."
+        "Dashed: pruned."
     )
     file.container(horizontal=True, horizontal_alignment="right").download_button(
         "All structures (SVG)",
