@@ -159,6 +159,8 @@ def test_data_survive_a_reload_and_how_they_were_read_can_then_be_corrected(data
     data.get_by_role("tab", name="1 · Source").click()
     expect(data.get_by_text("Uploaded before")).to_be_visible()
     expect(data.get_by_text("6 rows · 5 columns")).to_be_visible()
+    settled(data)
     data.get_by_text("6 rows × 5 columns").click()
+    settled(data)
     data.get_by_text("The first row holds names").click()
     expect(data.get_by_text("7 rows · 5 columns")).to_be_visible()
