@@ -82,4 +82,4 @@ class ModelFileError(SPNMKLError, ValueError):
 
 
 class Stopped(Exception):
-    """Ends a pass over the kernels that was asked to stop. Who asked catches it, so no user meets it."""
+    """Ends work that was asked to stop: a pass over the kernels, a job. Who asked catches it, so no user meets it."""

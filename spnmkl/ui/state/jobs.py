@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Generic, Self, TypeVar
 
-from spnmkl.errors import SPNMKLError
+from spnmkl.errors import SPNMKLError, Stopped
 from spnmkl.threads import default_threads
 
 T = TypeVar("T")
@@ -20,10 +20,6 @@ _LOG = logging.getLogger("spnmkl")
 SECOND_THOUGHT = 2.0  # seconds after which another Stop is meant
 _APOLOGY = "Something went wrong in this training. Your drawing and your data are kept; try again."
 _NO_MEMORY = "There is not enough memory; use fewer rows or kernels."
-
-
-class Stopped(Exception):
-    """Raised by `Job.tick` in work that was asked to stop."""
 
 
 def _always() -> bool:

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from spnmkl.circuit.program import compile_circuit
+from spnmkl.errors import Stopped
 from spnmkl.problem import powers
 from spnmkl.selection import CrossValidation, PathPoint, RegularizationPath
 from spnmkl.selection.results import UNFINISHED
@@ -20,7 +21,7 @@ from spnmkl.training.prepared import Prepared
 from spnmkl.training.settings import Settings
 from spnmkl.training.train import Run, closed
 from spnmkl.training.train import train as trained
-from spnmkl.ui.state.jobs import Job, Stopped
+from spnmkl.ui.state.jobs import Job
 
 _STEPS = 1000  # of the bar of a training
 _ROUGH = 1e-2  # tolerance of the smallest useful C, which is shown with two digits
