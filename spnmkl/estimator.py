@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
 from typing import Any, Self
 
 import numpy as np
@@ -35,7 +34,7 @@ from spnmkl.structure import SPN, Kernel, KernelSpec, templates
 from spnmkl.structure.nodes import describe
 from spnmkl.threads import single_threaded_blas
 from spnmkl.training.learn import learn, training_kernels
-from spnmkl.training.settings import Settings
+from spnmkl.training.settings import SOLVER_OPTIONS, Settings
 
 __all__ = ["SPNMKLClassifier", "default_structure"]
 
@@ -365,7 +364,7 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
 
     @property
     def _settings(self) -> Settings:
-        return Settings(**{field.name: getattr(self, field.name) for field in fields(Settings)})
+        return Settings(**{name: getattr(self, name) for name in SOLVER_OPTIONS})
 
     @property
     def _n_threads(self) -> int:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from spnmkl.data import Choices, Preparation, SplitSettings
 from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.history import NUMBERS, STATUSES, history_arrays, read_history
+from spnmkl.measures import scoring_name
 from spnmkl.model_file import load_model, save_model
 from spnmkl.project.archive import Reader, Writer
 from spnmkl.selection import CrossValidation, RegularizationPath
@@ -38,6 +39,7 @@ def write_run(writer: Writer, folder: str, run: Run) -> None:
         "label": run.label,
         "seconds": run.seconds,
         "views": {view: list(leaves) for view, leaves in run.views.items()},
+        "folds_scoring": None if run.cross_validation is None else run.cross_validation.scoring,
         "path_points": 0 if run.path is None else len(run.path.C),
     }
     if run.model is None:
@@ -102,7 +104,7 @@ def read_run(reader: Reader, folder: str) -> Run:
             test=test,
             views=_read_views(spn, document["views"]),
             preparation=preparation,
-            cross_validation=_read_cross_validation(reader, folder, mapped),
+            cross_validation=_read_cross_validation(reader, folder, mapped, document.get("folds_scoring")),
             path=_read_path(reader, folder, document["path_points"], solution),
         )
 
@@ -251,7 +253,7 @@ def _write_selection(writer: Writer, folder: str, run: Run) -> None:
             _write_solution(writer, f"{folder}/path/{k}", solution)
 
 
-def _read_cross_validation(reader: Reader, folder: str, spn: SPN) -> CrossValidation | None:
+def _read_cross_validation(reader: Reader, folder: str, spn: SPN, scoring: object) -> CrossValidation | None:
     member = f"{folder}/folds/C.npy"
     if member not in reader:
         return None
@@ -259,7 +261,8 @@ def _read_cross_validation(reader: Reader, folder: str, spn: SPN) -> CrossValida
     scores = reader.array(f"{folder}/folds/scores.npy", np.float64, len(C), None)
     beta = reader.array(f"{folder}/folds/beta.npy", np.float64, len(spn.products), *scores.shape)
     best = reader.floats(f"{folder}/folds/best.npy", 1, at_least=0.0)
-    return CrossValidation(C, scores, dict(zip(spn.products, beta, strict=True)), float(best[0]))
+    by = scoring_name(scoring or "accuracy")
+    return CrossValidation(C, scores, dict(zip(spn.products, beta, strict=True)), float(best[0]), by)
 
 
 def _read_path(reader: Reader, folder: str, points: object, solution: Solution) -> RegularizationPath | None:

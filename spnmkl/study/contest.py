@@ -19,6 +19,7 @@ from spnmkl.data import Choices, Dataset, Split, SplitSettings
 from spnmkl.errors import DataError
 from spnmkl.fixed_weights import Weighted
 from spnmkl.inspection import decision_shares
+from spnmkl.measures import SCORINGS, resampled_error
 from spnmkl.selection.folds import fold_splits
 from spnmkl.structure import SPN, templates
 from spnmkl.study.entrants import OWN, Entrants
@@ -30,7 +31,7 @@ from spnmkl.wording import quoted
 
 LEVEL = 0.05
 SMALL = 1000  # rows up to which one thread is as fast as several
-MEASURES = ("accuracy", "auc")
+MEASURES = tuple(SCORINGS)
 LOST, ADVICE = "Methods cannot be compared by cross-validation", "add rows, or leave the class out"
 Tick = Callable[[str], object]
 
@@ -44,6 +45,7 @@ class Plan:
     inner: int = 3
     points: int = 8
     tol: float = 1e-3
+    scoring: str = "accuracy"
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,7 @@ class Entry:
     C: float
     seconds: float
     gap: float
+    balanced_accuracy: float = math.nan
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +159,7 @@ class Contest:
                 "measure": measure,
                 "folds": n.to_numpy(),
                 "mean": scores.mean().to_numpy(),
-                "error": (scores.std(ddof=1) * np.sqrt(1 / n + self.test_by_train)).to_numpy(),
+                "error": resampled_error(scores.std(ddof=1), n, self.test_by_train).to_numpy(),
             }
         )
         table["difference"], table["p"] = self._tested(scores)
@@ -322,6 +325,7 @@ def fold_entries(
             found.C,
             seconds,
             found.gap,
+            scores.measured("balanced_accuracy").value,
         )
 
 
@@ -364,6 +368,7 @@ def _fitted(
         prepared.y_train,
         points=plan.points,
         folds=inner_folds(prepared.y_train, prepared.groups, plan.inner, prepared.split.seed),
+        scoring=plan.scoring,
         groups=prepared.groups,
         random_state=prepared.split.seed,
         tick=lambda: say(words),
