@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from spnmkl.solution import Certificate, Record, Solution
     from spnmkl.solvers import C_min, TrivialSolutionWarning, solve
     from spnmkl.structure import SPN, Kernel, Product, Sum
+    from spnmkl.study.nested import nested_scores
 
 __version__ = "0.2.0"
 
@@ -42,6 +43,7 @@ __all__ = [
     "cross_validate_C",
     "kernel_names",
     "kernel_schema",
+    "nested_scores",
     "register_kernel",
     "regularization_path",
     "solve",
@@ -57,9 +59,19 @@ _HOME = {
     "solution": ["Certificate", "Record", "Solution"],
     "solvers": ["C_min", "TrivialSolutionWarning", "solve"],
     "structure": ["SPN", "Kernel", "Product", "Sum"],
+    "study.nested": ["nested_scores"],
 }
 _MODULE = {name: module for module, names in _HOME.items() for name in names}
-_PARTS = {*_HOME, "baselines", "charts", "data", "export", "inspection", "model_file", "templates"}
+_PARTS = {
+    *(set(_HOME) - {"study.nested"}),
+    "baselines",
+    "charts",
+    "data",
+    "export",
+    "inspection",
+    "model_file",
+    "templates",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Probabilities from decision values: trainings that have not seen a sample, and Platt's scaling of what they say of it."""
+"""Probabilities from decision values: trainings that have not seen a sample, and Platt's scaling of what they say."""
 
 from __future__ import annotations
 
@@ -63,13 +63,14 @@ def codes_against_rest(y: NDArray, classes: NDArray) -> Floats:
     return one_vs_rest(np.searchsorted(classes, y), len(classes))
 
 
-def scaling(F: Floats, y: NDArray, classes: NDArray, weight: Floats | None = None) -> Floats:
+def scaling(F: Floats, y: NDArray, classes: NDArray, weight: Floats | None = None, share: float = 1.0) -> Floats:
     """(1 or classes, 2) slope and offset of the logit of each class, from (1 or classes, rows) decision values.
 
-    Several classes share one scaling: then the class of the largest decision value is the most probable one.
+    Several classes share one scaling: then the class of the largest decision value is the most probable one. `share`
+    is what a row counts, less than 1 where there are several decisions on each.
     """
     Y = codes_against_rest(y, classes)
-    each = np.ones(len(y)) if weight is None else weight / weight.mean()
+    each = np.full(len(y), share) if weight is None else share * weight / weight.mean()
     return np.tile(platt(F.ravel(), (Y > 0).ravel(), np.tile(each, len(Y))), (len(Y), 1))
 
 

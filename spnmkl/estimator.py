@@ -114,9 +114,10 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
     probability : bool, default=False
         Whether to calibrate `predict_proba` in `fit`: by Platt scaling of decision values from stratified 5-fold
         cross-validation, in which weights and SVM are learned anew and only the kernels' normalisation stays as
-        learned on all samples. Where `fit` was stopped or ran out of time, the weights stay as well. More than two classes share one scaling of their decision values, each class
-        against the rest, normalised to sum 1: the class predicted is the most probable one. With two classes
-        `predict` follows the decision function, so that it may disagree with a probability near a half.
+        learned on all samples. Where `fit` was stopped or ran out of time, the weights stay as well. More
+        than two classes share one scaling of their decision values, each class against the rest, normalised to sum 1:
+        the class predicted is the most probable one. With two classes `predict` follows the decision function, so that
+        it may disagree with a probability near a half.
     random_state : int, RandomState or None, default=None
         Shuffles these folds; nothing else is random.
     n_threads : int or None, default=None

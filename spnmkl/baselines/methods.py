@@ -146,7 +146,8 @@ class Method:
         # ranges end earlier, where that product is as large as above. Beyond, only the time to train grows.
         if any(spn.p(v) != 1 for v in spn.products):
             return np.logspace(-2, 1.5, points)
-        smallest = C_min(spn, own, y, tol=1e-2, n_threads=settings.get("n_threads"))
+        passed = {k: settings[k] for k in ("lam", "class_weight", "n_threads") if k in settings}
+        smallest = C_min(spn, own, y, tol=1e-2, **passed)
         return (smallest if np.isfinite(smallest) else 1.0) * np.logspace(0.1, 2.5, points)
 
     def _validated(

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -308,9 +309,9 @@ def fold_entries(
     say: Tick,
     stop: Callable[[], bool] | None,
 ) -> Iterator[Entry]:
-    across = _by_label(prepared.spn, prepared.cross_test)
+    across = by_label(prepared.spn, prepared.cross_test)
     for name, method in methods.items():
-        found, seconds = _fitted(method, prepared, plan, f"{where}, {name}", say, stop)
+        found, seconds = fitted(method, prepared, plan, f"{where}, {name}", say, stop)
         scores = score(prepared.y_test, found.decision_function(across), found.classes)
         yield Entry(
             name,
@@ -338,9 +339,9 @@ def portraits(
     stop: Callable[[], bool] | None = None,
     where: str = "all training rows",
 ) -> Iterator[Portrait]:
-    kernels = _by_label(prepared.spn, prepared.kernels)
+    kernels = by_label(prepared.spn, prepared.kernels)
     for name, method in methods.items():
-        found, seconds = _fitted(method, prepared, plan, f"{where}, {name}", say, stop)
+        found, seconds = fitted(method, prepared, plan, f"{where}, {name}", say, stop)
         spn, beta = drawn_weights(method, found)
         shares: Mapping[str, float] = {}
         if isinstance(found.model, Learned) and any(beta.values()):
@@ -359,15 +360,25 @@ def drawn_weights(method: Method, found: Fitted) -> tuple[SPN, dict[str, float]]
     return flat, {v: found.model.weights.get(flat.label(flat.children(v)[0]), 0.0) for v in flat.products}
 
 
-def _fitted(
-    method: Method, prepared: Prepared, plan: Plan, words: str, say: Tick, stop: Callable[[], bool] | None
+def fitted(
+    method: Method,
+    prepared: Prepared,
+    plan: Plan,
+    words: str,
+    say: Tick,
+    stop: Callable[[], bool] | None,
+    C: float | None = None,
+    **options: Any,
 ) -> tuple[Fitted, float]:
+    """A method on the training part of a fold, at a C chosen there or given, and how long that took."""
     started = time.perf_counter()
+    chosen = C is None
     found = method.fit(
-        _by_label(prepared.spn, prepared.kernels),
+        by_label(prepared.spn, prepared.kernels),
         prepared.y_train,
+        None if C is None else [C],
         points=plan.points,
-        folds=inner_folds(prepared.y_train, prepared.groups, plan.inner, prepared.split.seed),
+        folds=inner_folds(prepared.y_train, prepared.groups, plan.inner, prepared.split.seed) if chosen else 2,
         scoring=plan.scoring,
         groups=prepared.groups,
         random_state=prepared.split.seed,
@@ -375,10 +386,11 @@ def _fitted(
         tol=plan.tol,
         n_threads=1 if prepared.n <= SMALL else None,
         stop=stop,
+        **options,
     )
     say(words)  # where it was stopped meanwhile, this was no training to the end
     return found, time.perf_counter() - started
 
 
-def _by_label(spn: SPN, matrices: Mapping[str, Floats]) -> dict[str, Floats]:
+def by_label(spn: SPN, matrices: Mapping[str, Floats]) -> dict[str, Floats]:
     return {spn.label(leaf): K for leaf, K in matrices.items()}
