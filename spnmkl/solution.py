@@ -22,7 +22,12 @@ from spnmkl.threads import single_threaded_blas
 
 __all__ = ["Certificate", "Record", "Solution"]
 
-METHODS = {"newton": "second order", "interior": "path following", "paper": "Algorithm 1"}  # and what they are called
+METHODS = {
+    "newton": "second order",
+    "interior": "path following",
+    "paper": "Algorithm 1",
+    "evidence": "evidence",
+}  # and what they are called
 
 
 @dataclass(frozen=True)
@@ -271,7 +276,7 @@ class Solution:
             A matrix is missing or of another size.
         """
         source = (
-            _source(self.spn.kernels, kernels, self.alpha.shape[-1], "kernel")
+            matrices_of(self.spn.kernels, kernels, self.alpha.shape[-1], "kernel")
             if isinstance(kernels, Mapping)
             else kernels
         )
@@ -309,7 +314,7 @@ class Solution:
         """
         circuit, W = self.active_circuit()
         if isinstance(cross_kernels, Mapping):
-            source: KernelSource = _source(circuit.leaves, cross_kernels, self.alpha.shape[-1], "cross-kernel")
+            source: KernelSource = matrices_of(circuit.leaves, cross_kernels, self.alpha.shape[-1], "cross-kernel")
         else:
             source = cross_kernels
         A = self.signed_alpha
@@ -335,7 +340,7 @@ class Solution:
         return circuit, circuit.weights(beta)
 
 
-def _source(leaves: Sequence[str], kernels: Mapping[str, ArrayLike], n: int, kind: str) -> MatrixSource:
+def matrices_of(leaves: Sequence[str], kernels: Mapping[str, ArrayLike], n: int, kind: str) -> MatrixSource:
     """Matrices with n columns for these leaves (for none of them, any one tells the number of rows)."""
     for leaf in leaves:
         if leaf not in kernels:
