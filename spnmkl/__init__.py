@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         StructureError,
     )
     from spnmkl.estimator import SPNMKLClassifier
+    from spnmkl.evidence import EvidenceSolution, fit_evidence
     from spnmkl.kernels import kernel_names, kernel_schema, register_kernel
     from spnmkl.selection import cross_validate_C, regularization_path
     from spnmkl.solution import Certificate, Record, Solution
@@ -27,6 +28,7 @@ __all__ = [
     "C_min",
     "Certificate",
     "DataError",
+    "EvidenceSolution",
     "Kernel",
     "KernelError",
     "ModelFileError",
@@ -40,6 +42,7 @@ __all__ = [
     "Sum",
     "TrivialSolutionWarning",
     "cross_validate_C",
+    "fit_evidence",
     "kernel_names",
     "kernel_schema",
     "register_kernel",
@@ -52,6 +55,7 @@ __all__ = [
 _HOME = {
     "errors": ["DataError", "KernelError", "ModelFileError", "ParameterError", "SPNMKLError", "StructureError"],
     "estimator": ["SPNMKLClassifier"],
+    "evidence": ["EvidenceSolution", "fit_evidence"],
     "kernels": ["kernel_names", "kernel_schema", "register_kernel"],
     "selection": ["cross_validate_C", "regularization_path"],
     "solution": ["Certificate", "Record", "Solution"],

@@ -131,7 +131,9 @@ def fitting(spn: SPN, width: float, height: float, text_px: float = 11, opened: 
     bare = unplaced(spn)
 
     def fits(closed: frozenset[str]) -> bool:
-        return _Painter(bare, shown(bare, closed), colours=find_theme("light")).extent().text_px(width, height) >= text_px
+        return (
+            _Painter(bare, shown(bare, closed), colours=find_theme("light")).extent().text_px(width, height) >= text_px
+        )
 
     groups = find_groups(spn)
     wanted = {entry for group in groups if group.id in set(opened) for entry in group.entries}
@@ -144,7 +146,9 @@ def fitting(spn: SPN, width: float, height: float, text_px: float = 11, opened: 
     return _opened_while(fits, closed, [group for group in groups if group.id in closed])
 
 
-def _opened_while(fits: Callable[[frozenset[str]], bool], closed: frozenset[str], groups: list[Group]) -> frozenset[str]:
+def _opened_while(
+    fits: Callable[[frozenset[str]], bool], closed: frozenset[str], groups: list[Group]
+) -> frozenset[str]:
     """What stays closed when one group after the other is opened as long as all fits.
 
     The more is open, the larger the drawing: how many of the first can be opened is found by doubling and bisection.
