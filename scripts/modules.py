@@ -46,7 +46,7 @@ BANDS: dict[str, tuple[str, ...]] = {
         "precompile",
     ),
     "from tables to runs": ("data", "training"),
-    "what it means": ("export", "charts", "reporting", "study", "project"),
+    "what it means": ("export", "charts", "study", "importance", "reporting", "project"),
     "the app and the command line": (
         "ui.state",
         "ui.parts",

@@ -63,7 +63,7 @@ _HOME = {
     "structure": ["SPN", "Kernel", "Product", "Sum"],
 }
 _MODULE = {name: module for module, names in _HOME.items() for name in names}
-_PARTS = {*_HOME, "baselines", "charts", "data", "export", "inspection", "model_file", "templates"}
+_PARTS = {*_HOME, "baselines", "charts", "data", "export", "importance", "inspection", "model_file", "templates"}
 
 
 def __getattr__(name: str) -> Any:
