@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         StructureError,
     )
     from spnmkl.estimator import SPNMKLClassifier
+    from spnmkl.evidence import EvidenceSolution, fit_evidence
     from spnmkl.kernels import kernel_names, kernel_schema, register_kernel
     from spnmkl.selection import cross_validate_C, regularization_path
     from spnmkl.solution import Certificate, Record, Solution
@@ -28,6 +29,7 @@ __all__ = [
     "C_min",
     "Certificate",
     "DataError",
+    "EvidenceSolution",
     "Kernel",
     "KernelError",
     "ModelFileError",
@@ -41,6 +43,7 @@ __all__ = [
     "Sum",
     "TrivialSolutionWarning",
     "cross_validate_C",
+    "fit_evidence",
     "kernel_names",
     "kernel_schema",
     "nested_scores",
@@ -54,6 +57,7 @@ __all__ = [
 _HOME = {
     "errors": ["DataError", "KernelError", "ModelFileError", "ParameterError", "SPNMKLError", "StructureError"],
     "estimator": ["SPNMKLClassifier"],
+    "evidence": ["EvidenceSolution", "fit_evidence"],
     "kernels": ["kernel_names", "kernel_schema", "register_kernel"],
     "selection": ["cross_validate_C", "regularization_path"],
     "solution": ["Certificate", "Record", "Solution"],
@@ -68,6 +72,7 @@ _PARTS = {
     "charts",
     "data",
     "export",
+    "importance",
     "inspection",
     "model_file",
     "templates",

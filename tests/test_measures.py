@@ -132,10 +132,12 @@ def test_the_interval_over_folds_is_the_corrected_resampled_t() -> None:
     values, ratio = np.array([0.8, 0.85, 0.7, 0.9, 0.75]), 0.25
     error = values.std(ddof=1) * math.sqrt(1 / 5 + ratio)
     expected = stats.t.interval(0.95, 4, values.mean(), error)
-    assert interval_over_folds(values, ratio) == pytest.approx((max(expected[0], 0), min(expected[1], 1)))
-    assert interval_over_folds(np.append(values, np.nan), ratio) == interval_over_folds(values, ratio)
-    for nothing in (values[:2], np.full(5, 0.8)):
-        assert all(map(math.isnan, interval_over_folds(nothing, ratio)))
+    found = interval_over_folds(values, ratio, 0.01)
+    assert found == pytest.approx((max(expected[0], 0), min(expected[1], 1)))
+    assert interval_over_folds(np.append(values, np.nan), ratio, 0.01) == found
+    assert all(map(math.isnan, interval_over_folds(values[:2], ratio, 0.01)))
+    low, high = interval_over_folds(np.ones(5), ratio, 0.05)
+    assert low < 1 == high, "as if one row had been wrong"
 
 
 def test_whether_guessing_is_beaten() -> None:

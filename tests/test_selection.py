@@ -12,6 +12,7 @@ from tolerances import ROUGH_WEIGHTS, ROUNDING, TIGHT
 
 from spnmkl import C_min, DataError, ParameterError, TrivialSolutionWarning, solve
 from spnmkl.circuit.source import MatrixSource
+from spnmkl.errors import Stopped
 from spnmkl.problem import answers
 from spnmkl.selection import PathPoint, cross_validate_C, default_grid, regularization_path
 from spnmkl.selection.folds import blocks, fold_bytes, folds_at_once
@@ -363,6 +364,14 @@ def test_without_time_or_score_no_C_is_chosen() -> None:
     assert enough.best_C in GRID
     with pytest.raises(ParameterError, match="max_time must be a finite number of seconds above 0"):
         cross_validate_C(*case.posed, GRID, max_time=-1)
+
+
+def test_time_is_asked_for_while_a_fold_is_cut() -> None:
+    """Of many large kernels that takes seconds."""
+    matrices, asked = {f"k{k}": np.full((4, 4), float(k)) for k in range(3)}, []
+    with pytest.raises(Stopped):
+        blocks(matrices, np.arange(2), np.arange(2), lambda: len(asked) == 2 or asked.append(1))
+    assert len(asked) == 2
 
 
 def test_predicted_names_the_classes() -> None:

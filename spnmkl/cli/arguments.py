@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NoReturn
 
 from spnmkl import __version__
@@ -15,7 +15,7 @@ Run = Callable[[argparse.Namespace], int]
 COMMANDS = ("app", "fit", "predict", "inspect", "validate", "template")
 SOLVERS = ("auto", "newton", "interior", "paper")  # as in `spnmkl.solvers`, which help need not load
 SCORINGS = ("accuracy", "balanced_accuracy", "auc")  # as in `spnmkl.measures`
-ABORTED = 130
+BAD_INPUT, ABORTED = 2, 130
 FIT_EXITS = """exit codes:
 
     0    certified optimal: the gap is within the tolerance
@@ -77,11 +77,20 @@ def _share(text: str) -> float:
     raise argparse.ArgumentTypeError(f"expected a share of the rows between 0 and 1, found {text!r}{meant}")
 
 
+def parsed(arguments: Sequence[str], runs: Mapping[str, Run] | None = None) -> tuple[argparse.Namespace, list[str]]:
+    """What was asked for, and further options for the app; anything that no command understands is refused."""
+    parser = command_parser(runs)
+    found, more = parser.parse_known_args(arguments)
+    if more and found.command != "app":
+        parser.error(f"unrecognized arguments: {' '.join(more)}")
+    return found, more
+
+
 def command_parser(runs: Mapping[str, Run] | None = None) -> argparse.ArgumentParser:
     """All commands and their options; `runs` is what each of them calls, without it they only tell about themselves."""
     parser = _Parser(prog="spnmkl", description="Multiple kernel learning over drawn sum-product networks.")
     parser.add_argument("--version", action="version", version=f"spnmkl {__version__}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
 
     def command(name: str, help: str) -> argparse.ArgumentParser:
         exits = {"fit": FIT_EXITS, "validate": VALIDATE_EXITS}.get(name, OTHER_EXITS)
@@ -171,7 +180,12 @@ def _fit_arguments(fit: argparse.ArgumentParser) -> None:
     fit.add_argument("--p", type=_power, help="p of every product, or sparse; default: as in the structure")
     fit.add_argument("--tol", type=float, default=1e-3, help="relative gap to reach; default 1e-3")
     fit.add_argument("--max-iter", type=int, help="limit of iterations")
-    fit.add_argument("--max-time", type=float, metavar="SECONDS", help="then stop and keep the best so far")
+    fit.add_argument(
+        "--max-time",
+        type=float,
+        metavar="SECONDS",
+        help="for kernels, C and weights; then stop and keep the best so far",
+    )
     fit.add_argument(
         "--solver",
         choices=list(SOLVERS),

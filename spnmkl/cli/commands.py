@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from spnmkl.cli.arguments import ABORTED, command_parser
+from spnmkl.cli.arguments import ABORTED, BAD_INPUT, parsed
 from spnmkl.cli.streams import STANDARD, read_model, read_once, read_spn, target, write_spn, written
 from spnmkl.cli.terminal import Progress, stop_on_interrupt, tell, warnings_as_sentences
 from spnmkl.data import (
@@ -67,7 +67,7 @@ from spnmkl.training.train import Trained, after_a_moment, learn_weights
 from spnmkl.wording import counted, name_some
 
 EXIT_CODES = {"optimal": 0, "stationary": 3, "iteration_limit": 4, "precision": 4, "interrupted": 5, "time_limit": 6}
-UNFIT, BAD_INPUT = 1, 2
+UNFIT = 1
 MOST_WEIGHTS = 30
 LATER = "spnmkl predict answers them with the weights that are saved"
 
@@ -78,12 +78,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # β and ≤ are not in every encoding
     try:
-        parser = command_parser(COMMANDS)
-        args, more = parser.parse_known_args(arguments)
+        args, more = parsed(sys.argv[1:] if arguments is None else arguments, COMMANDS)
         if args.run is _app:
             return run_app(more)
-        if more:
-            parser.error(f"unrecognized arguments: {' '.join(more)}")
         code = args.run(args)
         sys.stdout.flush()
         return code
@@ -126,16 +123,20 @@ def _fit(args: argparse.Namespace) -> int:
         begun.set()
         return progress(record)
 
+    deadline = Deadline(settings.max_time)
     with stop_on_interrupt(begun.is_set) as stop, warnings_as_sentences():
         prepared = prepare(spn, dataset, choices, split, progress.say, max_memory=args.max_memory)
         if args.id in dataset.ignored:
             prepared = replace(prepared, id_column=args.id)
         if args.C == "cv":
-            deadline = Deadline(settings.max_time)
-            settings, chosen = _chosen(prepared, settings, args.threads, progress)
-            settings = replace(settings, max_time=deadline.left)
+            settings, chosen = _chosen(prepared, settings, deadline, args.threads, progress)
             said.append(chosen)
-        trained = learn_weights(prepared, settings, follow, args.threads, stop.is_set, warn=True)
+        elif deadline.over:
+            tell(
+                f"Computing the kernels took all of the {args.max_time:g} s of --max-time; allow more to learn weights."
+            )
+        limited = replace(settings, max_time=deadline.left)
+        trained = learn_weights(prepared, limited, follow, args.threads, stop.is_set, warn=True)
         progress.close()
     assert trained.model is not None
     trained.model.set_params(max_time=args.max_time)
@@ -201,9 +202,13 @@ def _choices(args: argparse.Namespace) -> Choices:
     return Choices("standardize" if args.standardize else "as is", args.missing.replace("-", " "), args.text)
 
 
-def _chosen(prepared: Prepared, settings: Settings, threads: int | None, progress: Progress) -> tuple[Settings, str]:
+def _chosen(
+    prepared: Prepared, settings: Settings, deadline: Deadline, threads: int | None, progress: Progress
+) -> tuple[Settings, str]:
     """The settings with the C of the best score on held-out folds, and that C in words."""
-    found = choose_C(prepared, settings, callback=progress.follow, n_threads=threads)
+    progress.tell("choosing C by cross-validation: looking for the smallest C that is of use")
+    limited = replace(settings, max_time=deadline.left)
+    found = choose_C(prepared, limited, callback=progress.follow, n_threads=threads)
     if not found.best_C > 0:
         raise nothing_done(settings, "allow more with --max-time")
     done = np.isfinite(found.scores)

@@ -5,8 +5,9 @@ The canvas of the app, SVG, PNG, PDF, the web page and TikZ draw what stands her
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from math import inf, isfinite, sqrt
 from typing import Any, Literal
 
@@ -25,7 +26,7 @@ from spnmkl.structure.layout import (
     find_grids,
     group_width,
     leads_on_level,
-    places,
+    places_of,
     unplaced,
 )
 from spnmkl.structure.nodes import Kind
@@ -46,7 +47,8 @@ SIGNS: dict[Kind, str] = {"sum": "+", "product": "×", "kernel": ""}
 
 # Beyond this a position is a slip of the hand, and nothing could be seen in a picture that holds it.
 _FARTHEST = 1e6
-_PATIENCE = 6  # groups that do not fit in, after which no other is tried
+_PATIENCE = 4  # groups that do not fit in, after which no other is tried
+_MOST_AT_ONCE = 400  # nodes that are worth asking whether all of them fit
 
 
 def scene(
@@ -93,7 +95,8 @@ def scene(
     >>> table.nodes["k1"].text, table.nodes["p9"].weight
     ('K₁ rbf', 'β₉')
     """
-    return _Painter(spn, shown(spn, closed), beta, path, selected, faulty, find_theme(theme), shares).scene()
+    colours = find_theme(theme)
+    return _Painter(spn, shown(spn, closed), beta, path, selected, faulty, colours=colours, shares=shares).scene()
 
 
 def fitting(spn: SPN, width: float, height: float, text_px: float = 11, opened: Iterable[str] = ()) -> frozenset[str]:
@@ -128,21 +131,46 @@ def fitting(spn: SPN, width: float, height: float, text_px: float = 11, opened: 
     bare = unplaced(spn)
 
     def fits(closed: frozenset[str]) -> bool:
-        return scene(bare, closed=closed).text_px(width, height) >= text_px
+        return (
+            _Painter(bare, shown(bare, closed), colours=find_theme("light")).extent().text_px(width, height) >= text_px
+        )
 
     groups = find_groups(spn)
     wanted = {entry for group in groups if group.id in set(opened) for entry in group.entries}
     kept = {group.id for group in groups if wanted.intersection(group.members) or wanted.intersection(group.entries)}
     closed = frozenset(group.id for group in groups) - kept
-    if not closed or (len(spn.nodes) <= 400 and fits(frozenset())):
+    if not closed or (len(spn.nodes) <= _MOST_AT_ONCE and fits(frozenset())):
         return frozenset()
     if not fits(closed):
         return closed
-    failed = 0
-    for group in groups:
-        if group.id in closed and failed < _PATIENCE:
+    return _opened_while(fits, closed, [group for group in groups if group.id in closed])
+
+
+def _opened_while(
+    fits: Callable[[frozenset[str]], bool], closed: frozenset[str], groups: list[Group]
+) -> frozenset[str]:
+    """What stays closed when one group after the other is opened as long as all fits.
+
+    The more is open, the larger the drawing: how many of the first can be opened is found by doubling and bisection.
+    After the first that cannot, no larger one is tried.
+    """
+
+    def too_many(k: int) -> bool:
+        return k > len(groups) or not fits(closed - {group.id for group in groups[:k]})
+
+    top = 1
+    while not too_many(top):
+        top *= 2
+    first = bisect_left(range(top), 1, lo=top // 2 + 1, key=too_many) - 1
+    closed -= {group.id for group in groups[:first]}
+    least, failed = inf, 0
+    for group in groups[first:]:
+        if len(group.members) <= least and failed < _PATIENCE:
             wider = closed - {group.id}
-            closed, failed = (wider, 0) if fits(wider) else (closed, failed + 1)
+            if fits(wider):
+                closed = wider
+            else:
+                least, failed = len(group.members), failed + 1
     return closed
 
 
@@ -156,7 +184,7 @@ def positions(spn: SPN, view: Shown) -> dict[str, Point]:
         for group in (*view.closed.values(), *view.opened.values())
     }
     if len(spots) < len(spn.nodes) or any(together[id] != (id in view.closed) for id in together):
-        return places(spn, view.closed)
+        return places_of(spn, view)
     return {v: spots[view.closed[v].entries[0] if v in view.closed else v] for v in view.children}
 
 
@@ -174,12 +202,13 @@ class _Painter:
         self,
         spn: SPN,
         view: Shown,
-        beta: Mapping[str, float] | None,
-        path: Collection[str] | Path | None,
-        selected: Collection[str],
-        faulty: Collection[str],
+        beta: Mapping[str, float] | None = None,
+        path: Collection[str] | Path | None = None,
+        selected: Collection[str] = (),
+        faulty: Collection[str] = (),
+        *,
         colours: Theme,
-        shares: Mapping[str, float] | None,
+        shares: Mapping[str, float] | None = None,
     ) -> None:
         self.spn, self.view, self.beta, self.colours = spn, view, beta, colours
         self.selected, self.faulty = set(selected), set(faulty)
@@ -195,12 +224,16 @@ class _Painter:
         self.largest = self._largest_radius()
 
     def scene(self) -> Scene:
+        bare = self.extent()
+        boxes: dict[str, NodeLook | GroupLook] = {**bare.nodes, **bare.groups}
+        groups = bare.groups | {v: self._opened(group, boxes) for v, group in self.view.opened.items()}
+        return Scene(bare.nodes, groups, self._edges(boxes), self.colours, bare.bounds)
+
+    def extent(self) -> Scene:
+        """What takes room: the nodes and the closed groups."""
         nodes = {v: self._node(v) for v in self.view.children if v not in self.view.closed}
         groups = {v: self._closed(v, group) for v, group in self.view.closed.items()}
-        boxes: dict[str, NodeLook | GroupLook] = {**nodes, **groups}
-        groups |= {v: self._opened(group, boxes) for v, group in self.view.opened.items()}
-        edges = self._edges(boxes)
-        return Scene(nodes, groups, edges, self.colours, bounds_of(boxes.values()))
+        return Scene(nodes, groups, {}, self.colours, bounds_of([*nodes.values(), *groups.values()]))
 
     def _largest_radius(self) -> float:
         """By weight as large as the products stand apart."""

@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from spnmkl import charts
-from spnmkl.charts.files import AnyChart
+from spnmkl.charts.look import AnyChart
 from spnmkl.charts.results import map_note
 from spnmkl.data import Dataset, problems
 from spnmkl.errors import SPNMKLError

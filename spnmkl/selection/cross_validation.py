@@ -173,7 +173,7 @@ class _Folds:
 
     def _fits(self, fold: int) -> Iterator[_Fit]:
         train, test = self.splits[fold]
-        inside, across = parts(self.source, train, test)
+        inside, across = parts(self.source, train, test, self.deadline)
         settings, fitted = self.own_settings(train), dict[int, Solution]()
         for k, near in walk(len(self.grid), lambda k: below_bounds(fitted[k])):
             C, last, known = float(self.grid[k]), None, None

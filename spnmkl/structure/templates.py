@@ -87,7 +87,8 @@ def grouped(groups: Groups, *, prototype: Prototype = RBF, p: float = 1.0) -> SP
     Returns
     -------
     SPN
-        A sum of products over sums; with p = 1 a group is pruned as a whole.
+        A sum of products over sums; with p = 1 a group is pruned as a whole. A group of one kernel has one weight: it
+        is that kernel below one product, since its sum would have a single child.
 
     Raises
     ------
@@ -100,8 +101,15 @@ def grouped(groups: Groups, *, prototype: Prototype = RBF, p: float = 1.0) -> SP
     >>> templates.grouped({"size": ["height", "width"], "colour": ["red", "green"]}).formula(latex=False)
     'K = β_size (β_height K_height + β_width K_width) + β_colour (β_red K_red + β_green K_green)'
     """
-    sums = _group_sums(groups, prototype, p)
-    return SPN(Sum(*(Product(inner, p=p, label=name) for name, inner in sums.items())))
+    kernels = _group_leaves(groups, prototype)
+    return SPN(
+        Sum(
+            *(
+                Product(leaves[0] if len(leaves) == 1 else _weighted_sum(leaves, p, name), p=p, label=name)
+                for name, leaves in kernels.items()
+            )
+        )
+    )
 
 
 def product_of_sums(groups: Groups, *, prototype: Prototype = RBF, p: float = 1.0) -> SPN:
@@ -132,7 +140,8 @@ def product_of_sums(groups: Groups, *, prototype: Prototype = RBF, p: float = 1.
     >>> templates.product_of_sums({"size": ["height", "width"], "colour": ["red", "green", "blue"]}).n_paths
     6
     """
-    return SPN(Product(*_group_sums(groups, prototype, p).values(), p=p))
+    sums = (_weighted_sum(leaves, p, name) for name, leaves in _group_leaves(groups, prototype).items())
+    return SPN(Product(*sums, p=p))
 
 
 def hierarchy(kernels: Kernels, separator: str = "__", *, prototype: Prototype = RBF, p: float = 1.0) -> SPN:
@@ -376,13 +385,13 @@ def _weighted_sum(leaves: list[Kernel], p: float, label: str | None = None) -> S
     return Sum(*(Product(leaf, p=p, label=leaf.node.label) for leaf in leaves), label=label)
 
 
-def _group_sums(groups: Groups, prototype: Prototype, p: float) -> dict[str, Sum]:
+def _group_leaves(groups: Groups, prototype: Prototype) -> dict[str, list[Kernel]]:
     if not isinstance(groups, Mapping) or not groups:
         raise StructureError(
             "Groups must be a mapping from at least one name to its kernels or columns;"
             f" found {describe(groups) if groups else 'none'}."
         )
-    return {name: _weighted_sum(_leaves(kernels, prototype), p, name) for name, kernels in groups.items()}
+    return {name: _leaves(kernels, prototype) for name, kernels in groups.items()}
 
 
 def _leaves(kernels: Kernels, prototype: Prototype, at_least: int = 1) -> list[Kernel]:

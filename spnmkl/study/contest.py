@@ -20,11 +20,11 @@ from spnmkl.data import Choices, Dataset, Split, SplitSettings
 from spnmkl.errors import DataError
 from spnmkl.fixed_weights import Weighted
 from spnmkl.inspection import decision_shares
-from spnmkl.measures import SCORINGS, resampled_error
+from spnmkl.measures import FEWEST, SCORINGS, resampled_error, spread
 from spnmkl.selection.folds import fold_splits
 from spnmkl.structure import SPN, templates
 from spnmkl.study.entrants import OWN, Entrants
-from spnmkl.study.significance import FEWEST, corrected_t_test, holm, smallest_visible, spread
+from spnmkl.study.significance import corrected_t_test, holm, smallest_visible
 from spnmkl.training.choose import most_folds
 from spnmkl.training.prepared import Prepared, labelled_parts, prepare
 from spnmkl.training.scores import mean_auc, score
@@ -184,15 +184,20 @@ class Contest:
         ]
         return (min(sizes), max(sizes)) if sizes else None
 
-    def seconds_left(self) -> float:
-        """By what each method took so far, and where one has no result yet, the mean of the others."""
-        spent = pd.DataFrame([(r.method, r.seconds) for r in self.results], columns=["method", "seconds"])
-        if not len(spent):
+    def seconds_left(self, elapsed: float) -> float:
+        """By what each method took on the folds so far; nan until all have done one, for they differ a hundredfold.
+
+        `elapsed` is the time since the beginning: what was not training, such as kernels, is to come in proportion. At
+        last every method trains on all rows, which takes longer than on a fold as their square does.
+        """
+        if not self.n_shared:
             return math.nan
-        mean, each = spent.groupby("method")["seconds"].mean(), self.total / len(self.methods)
-        typical = mean.reindex(list(self.methods)).fillna(mean.mean())
-        left = each - spent["method"].value_counts().reindex(list(self.methods)).fillna(0)
-        return float((typical * left).sum())
+        mean = self.table.groupby("method")["seconds"].mean().reindex(list(self.methods))
+        folds = self.plan.folds * self.plan.repeats - self.table["method"].value_counts().reindex(list(self.methods))
+        larger = (1 + self.test_by_train) ** 2
+        whole = larger * pd.Series({m: m not in self.portraits for m in self.methods})
+        others = elapsed / sum(r.seconds for r in self.results)
+        return float((mean * (folds + whole)).sum() * max(others, 1.0))
 
     def _tested(self, scores: pd.DataFrame) -> tuple[list[float], list[float]]:
         if self.reference not in scores:

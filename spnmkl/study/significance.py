@@ -10,9 +10,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from spnmkl.circuit.program import Floats
-from spnmkl.measures import resampled_error
-
-FEWEST = 3  # folds; with fewer nothing is said
+from spnmkl.measures import FEWEST, resampled_error, spread
 
 
 def corrected_t_test(differences: ArrayLike, test_by_train: float) -> float:
@@ -41,13 +39,6 @@ def corrected_t_test(differences: ArrayLike, test_by_train: float) -> float:
         return math.nan
     t = d.mean() / resampled_error(s, len(d), test_by_train)
     return float(2 * stats.t.sf(abs(t), len(d) - 1))
-
-
-def spread(differences: ArrayLike) -> float:
-    """The standard deviation; exactly 0 where all differ by the same amount but for rounding."""
-    d = np.asarray(differences, dtype=float)
-    s = float(d.std(ddof=1))
-    return s if s > 1e-12 * np.abs(d).max() else 0.0
 
 
 def holm(p: Sequence[float]) -> Floats:

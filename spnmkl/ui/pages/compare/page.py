@@ -216,8 +216,9 @@ def progress(activity: Activity) -> None:
     job, contest = activity.job, activity.so_far
     assert isinstance(contest, Contest)
     words = words_of(job)
-    left = contest.seconds_left()
-    said = f"{contest.dataset_name[:60]}: {words} · {job.seconds:.0f} s"
+    left = contest.seconds_left(job.seconds)
+    done = f"{len(contest.results)} of {contest.total} trainings"
+    said = f"{contest.dataset_name[:60]}: {words} · {done} · {job.seconds:.0f} s"
     said += f" · {about(left)} left" if math.isfinite(left) and not job.stopping else ""
     progress_bar(job, said)
 

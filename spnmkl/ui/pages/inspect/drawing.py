@@ -19,8 +19,7 @@ from spnmkl.ui.pages.inspect.inspected import (
     sentence,
     share_text,
 )
-from spnmkl.ui.parts.canvas import show_trained
-from spnmkl.ui.parts.pyvis_view import offer_pyvis
+from spnmkl.ui.parts.pyvis_view import offer_pyvis, show_drawing, shows_pyvis
 from spnmkl.ui.parts.replay import show_replay
 from spnmkl.ui.parts.session import theme
 from spnmkl.ui.parts.words import plain
@@ -32,8 +31,9 @@ def drawing_tab(seen: Inspected) -> None:
     run = seen.run
     left, right = st.columns([13, 6], gap="medium")
     with left:
-        selected = show_trained(CANVAS, run.spn, run.solution.beta)
-        show_replay(run, CANVAS)
+        selected = show_drawing(CANVAS, run.spn, run.solution.beta)
+        if not shows_pyvis(CANVAS):
+            show_replay(run, CANVAS)
         legend(run.solution.beta)
         offer_pyvis(CANVAS, run.spn, run.solution.beta)
     with right:

@@ -28,8 +28,7 @@ from spnmkl.ui.pages.inspect.inspected import (
     share_column,
     tell_missing_data,
 )
-from spnmkl.ui.parts.canvas import show_trained
-from spnmkl.ui.parts.pyvis_view import offer_pyvis
+from spnmkl.ui.parts.pyvis_view import offer_pyvis, show_drawing
 from spnmkl.ui.parts.words import plain
 from spnmkl.wording import listed
 
@@ -56,7 +55,7 @@ def weights_tab(seen: Inspected) -> None:
         else:
             path = choose_path(seen, learned)
     with right:
-        show_trained(CANVAS, run.spn, run.solution.beta, path=path)
+        show_drawing(CANVAS, run.spn, run.solution.beta, path)
         offer_pyvis(CANVAS, run.spn, run.solution.beta, path)
         if not seen.has_data:
             tell_missing_data(run, "Shares of the decision")
