@@ -21,7 +21,7 @@ Z = 1.959963984540054  # 97.5 % of the standard normal distribution lie below it
 LEVEL = 0.95
 FEWEST = 3  # folds; with fewer nothing is said
 UNEVEN = 3.0  # rows of the largest class by those of the smallest, from which on accuracy alone misleads
-Scoring = Literal["accuracy", "balanced_accuracy", "auc"]
+Scoring = Literal["accuracy", "balanced_accuracy", "roc_auc"]
 Interval = tuple[float, float]
 NOWHERE = math.nan, math.nan
 
@@ -63,7 +63,7 @@ class Measure:
 SCORINGS: Mapping[str, Measure] = {
     "accuracy": Measure("accuracy", accuracy, lambda rows: float(rows.max() / rows.sum())),
     "balanced_accuracy": Measure("balanced accuracy", balanced_accuracy, lambda rows: 1 / len(rows)),
-    "auc": Measure("area under the ROC curve", auc, lambda rows: 0.5, percent=False),
+    "roc_auc": Measure("area under the ROC curve", auc, lambda rows: 0.5, percent=False),
 }
 
 
@@ -236,4 +236,4 @@ def corrected_interval(
 def interval_over_folds(values: Floats, test_by_train: float, finest: float, most: float = 1.0) -> Interval:
     """The same of a measure from 0 to `most`, of the folds that have one."""
     low, high = corrected_interval(values[np.isfinite(values)], test_by_train, finest)
-    return max(0.0, low), min(most, high)
+    return (low, high) if math.isnan(low) else (max(0.0, low), min(most, high))

@@ -91,8 +91,8 @@ def test_a_class_without_rows_counts_neither_for_nor_against() -> None:
     decision = np.eye(3)[[0, 0, 1, 2]]
     y = np.array([2, 2, 5, 5])
     assert SCORINGS["balanced_accuracy"].of(y, decision, THREE) == pytest.approx(0.75)
-    assert np.isfinite(SCORINGS["auc"].of(y, decision, THREE))
-    assert math.isnan(SCORINGS["auc"].of(y[:2], decision[:2, 0], TWO))
+    assert np.isfinite(SCORINGS["roc_auc"].of(y, decision, THREE))
+    assert math.isnan(SCORINGS["roc_auc"].of(y[:2], decision[:2, 0], TWO))
 
 
 @pytest.mark.parametrize(("n", "m", "true"), [(20, 60, 0.86), (8, 30, 0.7), (15, 15, 0.95)])
@@ -176,7 +176,7 @@ def test_C_is_chosen_by_the_measure_that_was_asked_for(scoring: str) -> None:
             expected = {
                 "accuracy": accuracy_score(names[test], said),
                 "balanced_accuracy": balanced_accuracy_score(names[test], said),
-                "auc": roc_auc_score(names[test] == "rare", f),
+                "roc_auc": roc_auc_score(names[test] == "rare", f),
             }[scoring]
             assert found.scores[k, fold] == pytest.approx(expected, abs=0.06)  # each is solved to a gap of 0.1 %
     assert found.best_C == grid[int(found.mean.argmax())]
@@ -186,7 +186,7 @@ def test_C_is_chosen_by_the_measure_that_was_asked_for(scoring: str) -> None:
 
 
 def test_a_measure_that_is_not_known_is_refused() -> None:
-    with pytest.raises(ParameterError, match="scoring must be one of 'accuracy', 'balanced_accuracy', 'auc'"):
+    with pytest.raises(ParameterError, match="scoring must be one of 'accuracy', 'balanced_accuracy', 'roc_auc'"):
         scoring_name("f1")
     with pytest.raises(ParameterError, match="needs probabilities"):
         scoring_name("log_loss")

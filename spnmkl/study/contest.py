@@ -59,7 +59,7 @@ class Entry:
     n_train: int
     n_test: int
     accuracy: float
-    auc: float
+    roc_auc: float
     kernels: int
     active: int
     C: float
