@@ -23,6 +23,10 @@ from spnmkl.wording import quoted
 TABLE = "runs_table"
 PROJECT = "Project"
 HIGHEST = 8  # rows of the table before it scrolls
+FOLDS_HELP = (
+    "The mean over cross-validated folds of the training rows, with its 95 % interval: a score of no one "
+    "split. It is made on the pages Train and Inspect."
+)
 
 
 def runs_page() -> None:
@@ -109,6 +113,7 @@ def table_of_runs(trainer: Trainer, shown: Run) -> list[Run]:
             ),
             "training": st.column_config.NumberColumn(format="%.1f %%", help="Training rows answered rightly."),
             "test": st.column_config.NumberColumn(format="%.1f %%", help="Rows held out that are answered rightly."),
+            "over folds": st.column_config.TextColumn(help=FOLDS_HELP),
             "pruned": st.column_config.TextColumn(help="Weights that became zero, of all."),
             "seconds": st.column_config.NumberColumn(format="%.2f", help="Of solving, without the kernels."),
         },

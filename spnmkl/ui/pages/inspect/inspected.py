@@ -19,6 +19,7 @@ from spnmkl.circuit.program import Floats
 from spnmkl.inspection import Carried
 from spnmkl.reporting.explain import carried, children_text, paths_table, ranking, weights_table
 from spnmkl.reporting.glossary import explained
+from spnmkl.solution import Solution
 from spnmkl.structure import SPN
 from spnmkl.structure.text import node_text
 from spnmkl.training.prepared import Prepared
@@ -70,8 +71,25 @@ class Inspected:
         return _without_kernels(self.run)
 
 
-@lru_cache(maxsize=MOST_RUNS)
 def _findings(run: Run) -> dict[Hashable, Any]:
+    return _found_of(_Same(run.solution))
+
+
+@dataclass(frozen=True, eq=False)
+class _Same:
+    """What a run learned; the same whatever scores or name the run gets later."""
+
+    solution: Solution
+
+    def __hash__(self) -> int:
+        return id(self.solution)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.solution is self.solution
+
+
+@lru_cache(maxsize=MOST_RUNS)
+def _found_of(learned: _Same) -> dict[Hashable, Any]:
     return {}
 
 
