@@ -19,6 +19,7 @@ from spnmkl.circuit.program import Floats
 from spnmkl.inspection import Carried
 from spnmkl.reporting.explain import carried, children_text, paths_table, ranking, weights_table
 from spnmkl.reporting.glossary import explained
+from spnmkl.selection import CrossValidation
 from spnmkl.solution import Solution
 from spnmkl.structure import SPN
 from spnmkl.structure.text import node_text
@@ -72,20 +73,21 @@ class Inspected:
 
 
 def _findings(run: Run) -> dict[Hashable, Any]:
-    return _found_of(_Same(run.solution))
+    return _found_of(_Same(run.solution, run.cross_validation))
 
 
 @dataclass(frozen=True, eq=False)
 class _Same:
-    """What a run learned; the same whatever scores or name the run gets later."""
+    """What tables are made of; the same whatever scores or name the run gets later."""
 
     solution: Solution
+    folds: CrossValidation | None
 
     def __hash__(self) -> int:
-        return id(self.solution)
+        return hash((id(self.solution), id(self.folds)))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.solution is self.solution
+        return isinstance(other, _Same) and other.solution is self.solution and other.folds is self.folds
 
 
 @lru_cache(maxsize=MOST_RUNS)
