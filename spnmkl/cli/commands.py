@@ -245,13 +245,10 @@ def _over_folds(
     stop: Callable[[], bool],
 ) -> FoldScores | None:
     """What there is when it ends, or is ended."""
-    folds, rounds = args.nested
-    found = None
-    plan = Plan(folds=folds, repeats=rounds)
+    plan = Plan(folds=args.nested[0], repeats=args.nested[1])
     given = spn, dataset, choices, split, settings
-    for found in resample(*given, chosen=args.C == "cv", plan=plan, tick=progress.say, stop=stop):
-        pass
-    return found
+    found = list(resample(*given, chosen=args.C == "cv", plan=plan, tick=progress.say, stop=stop))
+    return found[-1] if found else None
 
 
 def _outcome(

@@ -18,7 +18,7 @@ from spnmkl.reporting.explain import Part, sample_paths, wrong_samples
 from spnmkl.reporting.kernel_views import projection
 from spnmkl.training.prepared import id_column
 from spnmkl.training.reliability import run_reliability
-from spnmkl.training.scores import Scores, measures_table
+from spnmkl.training.scores import Measured, Scores, range_text
 from spnmkl.training.train import Run
 from spnmkl.ui.pages.inspect.inspected import Inspected, download, row, sentence, tell_missing_data
 from spnmkl.ui.parts.following import offer_scores
@@ -109,16 +109,23 @@ def show_measures(seen: Inspected, part: Part) -> None:
     """Every measure on the rows chosen and, beside the test rows, over folds."""
     run, scores = seen.run, scores_of(seen.run, part)
     where = "test rows" if part == "test" else "training rows"
-    table = measures_table(scores.measures(run.positive, run.test_probabilities if part == "test" else None))
-    table = table.rename(columns={"value": where})
+    found = scores.measures(run.positive, run.test_probabilities if part == "test" else None)
+    table = pd.DataFrame({"measure": [m.title for m in found], where: list(map(with_interval, found))})
     if part == "test" and run.measured is not None:
-        folds = measures_table(run.measured.measures(run.positive)).set_index("measure")
-        told = folds["value"] + folds["95 % interval"].map(lambda words: f" ({words})" if words else "")
-        table.insert(1, "over folds", table["measure"].map(told).fillna(""))
-    st.dataframe(table, hide_index=True, height="content", column_config={"measure": st.column_config.TextColumn()})
+        folds = {m.title: with_interval(m) for m in run.measured.measures(run.positive)}
+        table.insert(1, "over folds", table["measure"].map(folds).fillna(""))
+    table["guessing"] = [m.guess_text for m in found]
+    st.dataframe(table, hide_index=True, height="content", placeholder="")
     if len(scores.classes) == 2:
         positive(seen)
-    st.caption(f"Over {run.measured.how}." if part == "test" and run.measured is not None else MEASURED_ALONE[part])
+    over = f"Over {run.measured.how}. " if part == "test" and run.measured is not None else ""
+    st.caption(f"{over or MEASURED_ALONE[part]} In brackets: 95 % intervals.".replace("  ", " "))
+
+
+def with_interval(found: Measured) -> str:
+    """97.4 % (95.6–99.3 %)"""
+    interval = range_text(found.interval, found.percent)
+    return found.text + (f" ({interval})" if interval else "")
 
 
 MEASURED_ALONE: dict[Part, str] = {
