@@ -43,6 +43,7 @@ from spnmkl.data import (
 from spnmkl.errors import KernelError, ParameterError, SPNMKLError, StructureError
 from spnmkl.inspection import heaviest_paths
 from spnmkl.launch import run_app
+from spnmkl.measures import SCORINGS
 from spnmkl.model_file import save_model
 from spnmkl.reporting.sentences import (
     accuracy_sentence,
@@ -62,7 +63,6 @@ from spnmkl.training.choose import choose_C, nothing_done
 from spnmkl.training.kernel_checks import kernel_issues, repaired_on_data
 from spnmkl.training.predict import Predictor
 from spnmkl.training.prepared import Prepared, prepare, prepared_columns
-from spnmkl.training.scores import share_right
 from spnmkl.training.settings import Settings
 from spnmkl.training.train import Trained, after_a_moment, learn_weights
 from spnmkl.wording import counted, name_some
@@ -208,6 +208,7 @@ def _asked(args: argparse.Namespace) -> tuple[Settings, Choices, SplitSettings]:
         max_iter=args.max_iter,
         max_time=args.max_time,
         class_weight=args.class_weight,
+        scoring=args.scoring,
     )
     return settings, _choices(args), SplitSettings(args.test_share or 0.0, args.seed)
 
@@ -219,17 +220,18 @@ def _choices(args: argparse.Namespace) -> Choices:
 def _chosen(
     prepared: Prepared, settings: Settings, deadline: Deadline, threads: int | None, progress: Progress
 ) -> tuple[Settings, str]:
-    """The settings with the C of the best accuracy on held-out folds, and that C in words."""
+    """The settings with the C of the best score on held-out folds, and that C in words."""
     progress.tell("choosing C by cross-validation: looking for the smallest C that is of use")
     limited = replace(settings, max_time=deadline.left)
     found = choose_C(prepared, limited, callback=progress.follow, n_threads=threads)
     if not found.best_C > 0:
         raise nothing_done(settings, "allow more with --max-time")
     done = np.isfinite(found.scores)
-    best = share_right(float(found.mean[found.best_C == found.C][0]))
+    measure = SCORINGS[found.scoring]
+    best = f"{measure.title} {measure.text(float(found.mean[found.best_C == found.C][0]))}"
     folds = counted(int(done[found.best_C == found.C].sum()), "fold")
     cut = "" if done.all() else f"; stopped by --max-time after {done.sum()} of {counted(done.size, 'training')}"
-    said = f"C = {found.best_C:.4g} by cross-validation: {best} right on {folds}{cut}"
+    said = f"C = {found.best_C:.4g} by cross-validation: {best} on {folds}{cut}"
     return replace(settings, C=found.best_C), said
 
 
