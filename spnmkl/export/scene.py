@@ -5,18 +5,17 @@ The canvas of the app, SVG, PNG, PDF, the web page and TikZ draw what stands her
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from math import inf, isfinite, sqrt
 from typing import Any, Literal
 
-from spnmkl.export.curves import curve, is_right
+from spnmkl.export.curves import Boxes, curve, is_right
 from spnmkl.export.flows import lost, parts_of_largest, path_flows
 from spnmkl.export.looks import Edge, EdgeLook, GroupLook, NodeLook, Point, Scene, Text, bounds_of
 from spnmkl.export.themes import THEMES, Theme, find_theme, mixed
 from spnmkl.structure import SPN, Path
-from spnmkl.structure.groups import Group, Shown, find_groups, shown
+from spnmkl.structure.groups import Group, Shown, shown
 from spnmkl.structure.layout import (
     BOX_HEIGHT,
     GROUP_HEIGHT,
@@ -27,7 +26,6 @@ from spnmkl.structure.layout import (
     group_width,
     leads_on_level,
     places_of,
-    unplaced,
 )
 from spnmkl.structure.nodes import Kind
 from spnmkl.structure.paths import drawn_path
@@ -41,14 +39,12 @@ from spnmkl.structure.text import (
     shortened,
 )
 
-__all__ = ["THEMES", "Scene", "fitting", "lost", "mixed", "path_flows", "scene"]
+__all__ = ["THEMES", "Scene", "extent", "lost", "mixed", "path_flows", "scene"]
 
 SIGNS: dict[Kind, str] = {"sum": "+", "product": "×", "kernel": ""}
 
 # Beyond this a position is a slip of the hand, and nothing could be seen in a picture that holds it.
 _FARTHEST = 1e6
-_PATIENCE = 4  # groups that do not fit in, after which no other is tried
-_MOST_AT_ONCE = 400  # nodes that are worth asking whether all of them fit
 
 
 def scene(
@@ -99,79 +95,9 @@ def scene(
     return _Painter(spn, shown(spn, closed), beta, path, selected, faulty, colours=colours, shares=shares).scene()
 
 
-def fitting(spn: SPN, width: float, height: float, text_px: float = 11, opened: Iterable[str] = ()) -> frozenset[str]:
-    """Which groups to close, so that the text of a drawing that is fitted into so many pixels can be read.
-
-    Parameters
-    ----------
-    spn : SPN
-        Any drawing; it is arranged anew with the answer.
-    width, height : float
-        What there is.
-    text_px : float, default=11
-        The least height of a text.
-    opened : iterable of str, default=()
-        Groups to keep open, with those that hold them.
-
-    Returns
-    -------
-    frozenset of str
-        Ids of groups; all that can be closed where even that is not enough.
-
-    Examples
-    --------
-    >>> from spnmkl import templates
-    >>> from spnmkl.export import fitting, scene
-    >>> views = {f"view {j}": [f"column {j}, {k}" for k in range(16)] for j in range(4)}
-    >>> spn = templates.grouped(views)
-    >>> closed = fitting(spn, 1000, 600)
-    >>> [group.text for group in scene(spn, closed=closed).groups.values() if group.closed]
-    ['16 × rbf · view 1', '16 × rbf · view 2', '16 × rbf · view 3']
-    """
-    bare = unplaced(spn)
-
-    def fits(closed: frozenset[str]) -> bool:
-        return (
-            _Painter(bare, shown(bare, closed), colours=find_theme("light")).extent().text_px(width, height) >= text_px
-        )
-
-    groups = find_groups(spn)
-    wanted = {entry for group in groups if group.id in set(opened) for entry in group.entries}
-    kept = {group.id for group in groups if wanted.intersection(group.members) or wanted.intersection(group.entries)}
-    closed = frozenset(group.id for group in groups) - kept
-    if not closed or (len(spn.nodes) <= _MOST_AT_ONCE and fits(frozenset())):
-        return frozenset()
-    if not fits(closed):
-        return closed
-    return _opened_while(fits, closed, [group for group in groups if group.id in closed])
-
-
-def _opened_while(
-    fits: Callable[[frozenset[str]], bool], closed: frozenset[str], groups: list[Group]
-) -> frozenset[str]:
-    """What stays closed when one group after the other is opened as long as all fits.
-
-    The more is open, the larger the drawing: how many of the first can be opened is found by doubling and bisection.
-    After the first that cannot, no larger one is tried.
-    """
-
-    def too_many(k: int) -> bool:
-        return k > len(groups) or not fits(closed - {group.id for group in groups[:k]})
-
-    top = 1
-    while not too_many(top):
-        top *= 2
-    first = bisect_left(range(top), 1, lo=top // 2 + 1, key=too_many) - 1
-    closed -= {group.id for group in groups[:first]}
-    least, failed = inf, 0
-    for group in groups[first:]:
-        if len(group.members) <= least and failed < _PATIENCE:
-            wider = closed - {group.id}
-            if fits(wider):
-                closed = wider
-            else:
-                least, failed = len(group.members), failed + 1
-    return closed
+def extent(spn: SPN, closed: Iterable[str] = ()) -> Scene:
+    """What takes room, without its edges: enough to know how large the text would be."""
+    return _Painter(spn, shown(spn, closed), colours=find_theme("light")).extent()
 
 
 def positions(spn: SPN, view: Shown) -> dict[str, Point]:
@@ -315,8 +241,8 @@ class _Painter:
         text = shortened(text, WEIGHT_LENGTH)
         level = leads_on_level(self.spn, self.view, v)
         if level and abs(self.spots[self.view.children[v][0]][1] - self.spots[v][1]) < 1:
-            lines = [Text(text, radius + 5, -8.0, ink, style=style, halo=False)] if text else []
-            return (*lines, *([Text(value, radius + 5, 8.5, self.colours.muted, halo=False)] if value else []))
+            lines = [Text(text, radius + 5, -7.5, ink, style=style, halo=False)] if text else []
+            return (*lines, *([Text(value, radius + 5, 7.5, self.colours.muted, size=12, halo=False)] if value else []))
         whole = f"{text} = {value}" if text and value else text or value
         return (Text(whole, 0.0, -radius - 10, ink, "middle", style),) if whole else ()
 
@@ -414,12 +340,15 @@ class _Painter:
     def _edges(self, boxes: Mapping[str, NodeLook | GroupLook]) -> dict[Edge, EdgeLook]:
         chosen = {(self.view.inside.get(a, a), self.view.inside.get(b, b)) for a, b in self.chosen_edges}
         edges: dict[Edge, EdgeLook] = {}
+        obstacles = Boxes(boxes)
         for v, children in self.view.children.items():
             lanes = self._lanes(v, boxes)
             # A drawing from elsewhere may run from the top down.
             downwards = 3 * sum(not is_right(boxes[v], boxes[child]) for child in children) >= max(1, len(children))
             for child in children:
                 points = curve(boxes[v], boxes[child], lanes.get(child), downwards)
+                if child not in lanes:
+                    points = obstacles.around(points, (v, child))
                 edges[v, child] = self._edge(v, child, points, (v, child) in chosen)
         return edges
 
