@@ -294,12 +294,13 @@ def trajectories(records: Sequence[Record], called: Mapping[str, str]) -> None:
         st.caption("The weights appear here, iteration by iteration.")
         return
     st.altair_chart(weights_chart(records, called), width="stretch")
-    heaviest_alone(len(called))
+    what_lines_are(len(called), "β")
 
 
-def heaviest_alone(weights: int) -> None:
-    if weights > MOST_COLOURED:
-        st.caption(f"The {MOST_COLOURED} heaviest of {weights} weights in colour. All of them: *Inspect*, *Weights*.")
+def what_lines_are(weights: int, *signs: str) -> None:
+    few = "A line for every weight β, named with the kernels that it weighs."
+    many = f"The {MOST_COLOURED} heaviest of {weights} weights β in colour. All of them: *Inspect*, *Weights*."
+    st.caption(many if weights > MOST_COLOURED else few, help=explained(*signs))
 
 
 def choice_of_C(work: Workspace) -> None:
@@ -315,12 +316,13 @@ def choice_of_C(work: Workspace) -> None:
     measure = SCORINGS[found.scoring]
     best = f"{measure.title} {measure.text(float(np.nanmax(found.mean)))}"
     folds = found.scores.shape[1]
-    left.caption(f"{folds} folds. Best: C = {found.best_C:.3g}, {best}. Bars: one standard error.{stopped}")
+    said = f"{folds} folds. Best: C = {found.best_C:.3g}, {best}. Bars: one standard error.{stopped}"
+    left.caption(said, help=explained("C"))
     right.altair_chart(stability_chart(found, names(work.drawing.spn)), width="stretch")
     which = (
         "Every weight" if len(found.beta) <= MOST_SHOWN else f"The {MOST_SHOWN} heaviest of {len(found.beta)} weights"
     )
-    right.caption(f"{which} in each fold at the best C: close together means stable.")
+    right.caption(f"{which} in each fold at the best C: close together means stable.", help=explained("β"))
 
 
 def weights_over_C(work: Workspace) -> None:
@@ -332,4 +334,4 @@ def weights_over_C(work: Workspace) -> None:
     looked = looked_ahead(work)
     smallest = looked.C if looked else None
     st.altair_chart(path_chart(found, names(work.drawing.spn), trainer.settings.C, smallest), width="stretch")
-    heaviest_alone(len(found.beta))
+    what_lines_are(len(found.beta), "β", "C", "C_min")

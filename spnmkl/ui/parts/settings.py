@@ -101,6 +101,7 @@ def more_settings(trainer: Trainer, spn: SPN, classes: NDArray) -> None:
         format="%.6g",
         key=key,
         on_change=lambda: take_C(trainer, st.session_state[key]),
+        help=explained("C"),
     )
     lam = st.number_input(
         "λ",
