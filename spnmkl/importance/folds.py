@@ -121,9 +121,16 @@ class ArrayFolds:
                 raise ParameterError(f"{what} must be a whole number of at least 1, but it is {value!r}.")
         return cls(table, labels, None if groups is None else np.asarray(groups), transformer, plan, int(random_state))
 
+    @cached_property
+    def names(self) -> list[str] | None:
+        """Of a data frame's columns, where they can tell the columns apart; else positions do."""
+        columns = list(self.X.columns) if isinstance(self.X, pd.DataFrame) else []
+        usable = all(isinstance(name, str) for name in columns) and len(set(columns)) == len(columns) > 0
+        return columns if usable else None
+
     @property
     def known(self) -> Sequence[Any]:
-        return list(self.X.columns) if isinstance(self.X, pd.DataFrame) else range(self.X.shape[1])
+        return self.names or range(self.X.shape[1])
 
     @property
     def rows(self) -> str:
@@ -146,11 +153,10 @@ class ArrayFolds:
 
     def data(self, split: Split, pool: SPN, say: Tick) -> FoldData:
         say("preparing the columns")
-        names = list(self.X.columns) if isinstance(self.X, pd.DataFrame) else None
         train, test = self._transformed(split)
         with single_threaded_blas():
             kernels, fitted = fit_kernels(
-                pool, train, names, tick=lambda done, total: say(f"kernels {done} of {total}")
+                pool, train, self.names, tick=lambda done, total: say(f"kernels {done} of {total}")
             )
             across = cross_kernels(fitted, test)
         return FoldData(

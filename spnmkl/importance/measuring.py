@@ -14,6 +14,7 @@ import numpy as np
 
 from spnmkl.baselines import Learned
 from spnmkl.baselines.labels import of_leaves
+from spnmkl.data import Split
 from spnmkl.errors import ParameterError, Stopped
 from spnmkl.importance.folds import FoldData, Folds, Tick
 from spnmkl.importance.measures import measure
@@ -156,19 +157,21 @@ class Measuring:
 
     def measured(self, done: Collection[tuple[int, int]], say: Tick, stop: Stop) -> Iterator[FoldScores]:
         """Fold by fold, without those that are done; `say` is called often, and may raise to stop."""
-        for repeat, fold, rows in self.folds.splits:
+        for (repeat, fold, rows), tell in self.told(say):
             if (repeat, fold) in done:
                 continue
-            tell, started = self._telling(repeat, fold, say), time.perf_counter()
+            started = time.perf_counter()
             data = self.folds.data(rows, self.who.pool, tell)
             found = self.fold_scores(data, tell, stop)
             yield replace(found, repeat=repeat, fold=fold, seconds=time.perf_counter() - started)
             del data  # free before the next kernels are computed
 
-    def _telling(self, repeat: int, fold: int, say: Tick) -> Tick:
+    def told(self, say: Tick) -> Iterator[tuple[tuple[int, int, Split], Tick]]:
+        """Every fold, and how to tell of what is done there."""
         plan = self.folds.plan
-        where = f"fold {fold} of {plan.folds}" + (f", round {repeat} of {plan.repeats}" if plan.repeats > 1 else "")
-        return lambda words: say(f"{where}, {words}")
+        for repeat, fold, rows in self.folds.splits:
+            where = f"fold {fold} of {plan.folds}" + (f", round {repeat} of {plan.repeats}" if plan.repeats > 1 else "")
+            yield (repeat, fold, rows), partial(_tell, say, where)
 
     def fold_scores(self, data: FoldData, say: Tick, stop: Stop) -> FoldScores:
         full, C = self.fitted(data, say, stop)
@@ -255,6 +258,10 @@ class Measuring:
 
     def _settings(self) -> dict[str, Any]:
         return {"tol": self.folds.plan.tol, **self.settings}
+
+
+def _tell(say: Tick, where: str, words: str) -> None:
+    say(f"{where}, {words}")
 
 
 def _check_ended(solution: Solution, stop: Stop) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -14,40 +14,14 @@ from spnmkl.errors import ParameterError, Stopped
 from spnmkl.importance.folds import ArrayFolds, fingerprint
 from spnmkl.importance.measures import measure
 from spnmkl.importance.measuring import Measuring, Stop, given_C
+from spnmkl.importance.progress import ImportanceStep, Teller
 from spnmkl.importance.restriction import RULE, Removals, removals
 from spnmkl.importance.result import ViewImportance
-from spnmkl.parameters import check_callback, question
 from spnmkl.structure import SPN
 from spnmkl.structure.layout import unplaced
 from spnmkl.study.contest import Plan
 from spnmkl.study.entrants import with_powers
 from spnmkl.wording import name_some
-
-
-@dataclass(frozen=True)
-class ImportanceStep:
-    """Progress of a measurement, as its callback gets it; returning False there stops it.
-
-    Attributes
-    ----------
-    done, total : int
-        How many trainings are done, of about how many.
-    words : str
-        What was done.
-    folds : int
-        How many folds are done.
-
-    Examples
-    --------
-    >>> from spnmkl.importance import ImportanceStep
-    >>> ImportanceStep(3, 40, "fold 1 of 5, choosing C", 0).done
-    3
-    """
-
-    done: int
-    total: int
-    words: str
-    folds: int
 
 
 def view_importance(
@@ -152,23 +126,12 @@ def measured_views(
     resume: ViewImportance | None = None,
 ) -> ViewImportance:
     """All folds, or as many as there are when it is stopped; other parameters as of `view_importance`."""
-    check_callback(callback)
-    question(stop)
     found = taken_over(work, resume)
-    total, steps = work.steps() * (found.planned - len(found.folds)), 0
-
-    def say(words: str) -> None:
-        nonlocal steps
-        if stop is not None and stop():
-            raise Stopped
-        if callback is not None:
-            steps = min(steps + ("kernels" not in words and "preparing" not in words), total)
-            if callback(ImportanceStep(steps, total, words, len(found.folds))) is False:
-                raise Stopped
-
+    say = Teller(work.steps() * (found.planned - len(found.folds)), callback, stop, len(found.folds))
     with suppress(Stopped):
         for fold in work.measured({(f.repeat, f.fold) for f in found.folds}, say, stop):
             found = replace(found, folds=(*found.folds, fold))
+            say.folds = len(found.folds)
     return found
 
 

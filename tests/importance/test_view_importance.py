@@ -18,11 +18,11 @@ from tolerances import ROUNDING
 from spnmkl import SPN, DataError, Kernel, ParameterError, Product, SPNMKLClassifier, Sum, templates
 from spnmkl.charts import to_svg
 from spnmkl.data import Choices, Dataset, SplitSettings
-from spnmkl.importance import ViewImportance, view_importance
+from spnmkl.importance import ImportanceStep, ViewImportance, view_importance
 from spnmkl.importance.folds import TableFolds, table_views
 from spnmkl.importance.measuring import Measuring
 from spnmkl.importance.restriction import FULL, removals
-from spnmkl.importance.views import ImportanceStep, measured_views
+from spnmkl.importance.views import measured_views
 from spnmkl.inspection import HeldOutShares, decision_parts
 from spnmkl.kernels import cross_kernels, fit_kernels
 from spnmkl.solvers import solve
