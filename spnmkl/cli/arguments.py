@@ -16,6 +16,7 @@ COMMANDS = ("app", "fit", "predict", "inspect", "validate", "template")
 SOLVERS = ("auto", "newton", "interior", "paper")  # as in `spnmkl.solvers`, which help need not load
 SCORINGS = ("accuracy", "balanced_accuracy", "auc")  # as in `spnmkl.measures`
 BAD_INPUT, ABORTED = 2, 130
+PREPARE = ("auto", "standardize", "log1p", "tf-idf", "ranks", "normal-ranks", "none")
 FIT_EXITS = """exit codes:
 
     0    certified optimal: the gap is within the tolerance
@@ -138,6 +139,7 @@ def command_parser(runs: Mapping[str, Run] | None = None) -> argparse.ArgumentPa
     template.add_argument(
         "--group", metavar="COLUMN", help="column that groups rows, such as a patient, which no kernel sees"
     )
+    _adjusting_argument(template)
     _reading_arguments(template)
     template.add_argument("--out", help="where to write the structure; default: standard output")
     return parser
@@ -209,8 +211,29 @@ def _fit_arguments(fit: argparse.ArgumentParser) -> None:
     fit.add_argument("--quiet", action="store_true", help="print nothing but errors and warnings")
 
 
+def _adjusting_argument(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--adjust",
+        nargs="+",
+        default=[],
+        metavar="COLUMN",
+        help="columns to adjust for, such as age,batch: no kernel sees them, and what they tell of the others by a "
+        "line or by means is taken away",
+    )
+
+
 def _preparing_arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--no-standardize", dest="standardize", action="store_false", help="leave numbers as they are")
+    command.add_argument(
+        "--prepare",
+        nargs="+",
+        default=["auto"],
+        metavar="[VIEW=]HOW",
+        help=f"what to do with numbers, of all columns or of one view: {', '.join(PREPARE)}; auto takes log1p for "
+        "counts, tf-idf for counts of words, standardize for others, and says so; default auto",
+    )
+    command.add_argument(
+        "--no-standardize", dest="prepare", action="store_const", const=["none"], help="the same as --prepare none"
+    )
     command.add_argument(
         "--missing",
         "--impute",
@@ -224,7 +247,15 @@ def _preparing_arguments(command: argparse.ArgumentParser) -> None:
         default="codes",
         help="columns of text: compared as they are, one column for each value, or left out; default codes",
     )
+    command.add_argument(
+        "--absent",
+        choices=["as-missing", "mean", "drop-rows"],
+        default="as-missing",
+        help="rows that lack a whole view: as --missing says, the average of the training rows in its place, or left "
+        "out; default as-missing",
+    )
     command.add_argument("--ignore", nargs="+", default=[], metavar="COLUMN", help="columns to leave out")
+    _adjusting_argument(command)
     command.add_argument(
         "--keep", nargs="+", default=[], metavar="COLUMN", help="columns to use though they look like ids"
     )

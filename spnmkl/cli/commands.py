@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from spnmkl.cli.arguments import ABORTED, BAD_INPUT, parsed
+from spnmkl.cli.arguments import ABORTED, BAD_INPUT, PREPARE, parsed
 from spnmkl.cli.streams import STANDARD, read_model, read_once, read_spn, target, write_spn, written
 from spnmkl.cli.terminal import Progress, stop_on_interrupt, tell, warnings_as_sentences
 from spnmkl.data import (
@@ -30,15 +30,19 @@ from spnmkl.data import (
     Joining,
     SplitSettings,
     Table,
+    apart,
     contradictions,
     fill_template,
     guess_group,
     guess_label,
     headed_table,
     join_tables,
+    kept_rows,
+    lacking_rows,
     left_out,
     load_table,
     refuse_missing,
+    step_notes,
 )
 from spnmkl.errors import KernelError, ParameterError, SPNMKLError, StructureError
 from spnmkl.inspection import heaviest_paths
@@ -129,6 +133,8 @@ def _fit(args: argparse.Namespace) -> int:
     deadline = Deadline(settings.max_time)
     with stop_on_interrupt(begun.is_set) as stop, warnings_as_sentences():
         prepared = prepare(spn, dataset, choices, split, progress.say, max_memory=args.max_memory)
+        for note in step_notes(dataset, choices, prepared.train):
+            tell(note)
         if args.id in dataset.ignored:
             prepared = replace(prepared, id_column=args.id)
         if args.C == "cv":
@@ -195,7 +201,11 @@ def _ungrouped(dataset: Dataset) -> list[str]:
 def _refuse_missing(dataset: Dataset, choices: Choices) -> None:
     if choices.missing == "refuse":
         advice = "fill them with --missing mean or median, or leave them out with --missing drop-rows or drop-columns"
-        refuse_missing(dataset.labelled_table.frame[list(dataset.features)], advice)
+        frame, views = dataset.labelled_table.frame, apart(dataset.views, dataset.features)
+        if choices.absent == "as missing" and lacking_rows(frame, views):
+            advice += "; for rows that lack a whole view say --absent mean or drop-rows"
+        frame = frame[[*dataset.features, *dataset.adjust]]
+        refuse_missing(frame[kept_rows(frame, views, choices)], advice, views, choices)
 
 
 def _asked(args: argparse.Namespace) -> tuple[Settings, Choices, SplitSettings]:
@@ -214,7 +224,14 @@ def _asked(args: argparse.Namespace) -> tuple[Settings, Choices, SplitSettings]:
 
 
 def _choices(args: argparse.Namespace) -> Choices:
-    return Choices("standardize" if args.standardize else "as is", args.missing.replace("-", " "), args.text)
+    asked = [given.rpartition("=") for given in args.prepare]
+    for view, _, how in asked:
+        if how not in PREPARE:
+            where = f" for the view {view!r}" if view else ""
+            raise ParameterError(f"--prepare expects one of {', '.join(PREPARE)}{where}, but found {how!r}.")
+    steps = {view: {"none": "as is", "normal-ranks": "normal ranks"}.get(how, how) for view, _, how in asked}
+    numeric, missing, absent = steps.pop("", "auto"), args.missing.replace("-", " "), args.absent.replace("-", " ")
+    return Choices(numeric, missing, args.text, tuple(steps.items()), absent)
 
 
 def _chosen(
@@ -249,9 +266,10 @@ def _dataset(args: argparse.Namespace, say: bool = True) -> Dataset:
     """The tables as one data set; what was left out is said on stderr."""
     found, id_column = _joined(args)
     ignored = [*args.ignore, *filter(None, [id_column])]
-    kept = getattr(args, "keep", [])
+    kept, columns = getattr(args, "keep", []), set(found.frame.columns)
+    adjust = [name for given in args.adjust for name in ([given] if given in columns else given.split(","))]
     name = Path(args.data[0]).name if len(args.data) == 1 else counted(len(args.data), "file")
-    dataset = chosen_dataset(name, found, args.label, group=args.group, ignored=ignored, kept=kept)
+    dataset = chosen_dataset(name, found, args.label, group=args.group, ignored=ignored, kept=kept, adjust=adjust)
     for column in dataset.ignored if say else ():
         if column not in ignored:
             tell(f"Column {column!r} only tells rows apart and is left out; --keep it to use it.")

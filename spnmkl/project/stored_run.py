@@ -138,7 +138,7 @@ def read_split(stored: Mapping[str, Any]) -> SplitSettings:
 
 
 def read_choices(stored: Mapping[str, Any]) -> Choices:
-    return Choices(**{text(key): text(value) for key, value in stored.items()})  # type: ignore[arg-type]
+    return Choices.from_dict({text(key): value for key, value in stored.items()})
 
 
 def model_bytes(model: SPNMKLClassifier) -> bytes:

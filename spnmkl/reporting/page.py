@@ -236,6 +236,7 @@ def _data(run: Run, dataset: Dataset) -> dict[str, str]:
         "Columns used": f"{len(run.used.names):,}",
         "Views": listed(views, 12),
         "Kept together": "" if dataset.group is None else f"rows of one {dataset.group}",
+        "Adjusted for": listed([c.words for c in run.preparation.adjustment.covariates], 12),
         "Left out": listed(dataset.ignored, 12),
         "Kernel matrices": listed(list(dataset.matrices), 12),
     }

@@ -313,4 +313,4 @@ def used_columns(solution: Solution, preparation: Preparation) -> Preparation:
     specs = {spn.spec(leaf) for leaf in solution.active_circuit()[0].leaves}
     features = [outputs if spec.features is None else spec.features for spec in specs if spec.kernel != "precomputed"]
     seen = {outputs[f] if isinstance(f, int) else f for group in features for f in group}
-    return replace(preparation, columns=tuple(c for c in preparation.columns if not seen.isdisjoint(c.outputs)))
+    return preparation.among(seen)
