@@ -14,6 +14,7 @@ Run = Callable[[argparse.Namespace], int]
 
 COMMANDS = ("app", "fit", "predict", "inspect", "validate", "template")
 SOLVERS = ("auto", "newton", "interior", "paper")  # as in `spnmkl.solvers`, which help need not load
+SCORINGS = ("accuracy", "balanced_accuracy", "auc")  # as in `spnmkl.measures`
 BAD_INPUT, ABORTED = 2, 130
 FIT_EXITS = """exit codes:
 
@@ -168,6 +169,12 @@ def _fit_arguments(fit: argparse.ArgumentParser) -> None:
     fit.add_argument("--structure", default="flat", help="a structure file (.json), - or a template; default flat")
     fit.add_argument(
         "--C", type=_loss_weight, default=1.0, help="weight of the loss, or cv: chosen by cross-validation; default 1"
+    )
+    fit.add_argument(
+        "--scoring",
+        choices=list(SCORINGS),
+        default="accuracy",
+        help="what --C cv is chosen by; balanced_accuracy suits classes of uneven size; default accuracy",
     )
     fit.add_argument("--lam", type=float, default=1.0, help="weight λ of the weights' regulariser; default 1")
     fit.add_argument("--p", type=_power, help="p of every product, or sparse; default: as in the structure")

@@ -11,6 +11,7 @@ import pandas as pd
 
 from spnmkl.data import Dataset, Preparation
 from spnmkl.errors import SPNMKLError
+from spnmkl.measures import SCORINGS
 from spnmkl.reporting.endings import SOLVER_NAMES
 from spnmkl.reporting.explain import children_text
 from spnmkl.structure import SPN
@@ -112,6 +113,7 @@ def _described(run: Run, letter: str) -> dict[str, str]:
         "most iterations": "the solver's own" if settings.max_iter is None else f"{settings.max_iter:,}",
         "most time": "any" if settings.max_time is None else f"{settings.max_time:g} s",
         "class weights": _class_weights(settings.class_weight),
+        "score that counts": SCORINGS[settings.scoring].title,
     }
 
 

@@ -11,8 +11,8 @@ import streamlit as st
 from spnmkl.charts import compare_convergence_chart
 from spnmkl.charts.comparison import intervals_chart
 from spnmkl.charts.training import Along
+from spnmkl.export.closing import fitting
 from spnmkl.export.picture import to_svg
-from spnmkl.export.scene import fitting
 from spnmkl.reporting.glossary import explained
 from spnmkl.reporting.runs_beside import agreement, only_here, same_test, scores_table, settings_table, weights_beside
 from spnmkl.structure import SPN
