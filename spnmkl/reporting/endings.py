@@ -105,7 +105,7 @@ def headlines(run: Run) -> tuple[Headline, Headline, Headline]:
         ),
         Headline(
             percent(solution.gap) if known else "none",
-            "above the best objective at most" if known else "bound on the best objective",
+            "above the optimum at most" if known else "bound on the best objective",
             f"the gap; {ends.get(solution.status, 'not certified')}",
             GLOSSARY["gap"].sentence,
         ),

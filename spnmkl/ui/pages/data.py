@@ -230,6 +230,7 @@ def choose_columns(work: Workspace) -> None:
         table.head(MOST_OFFERED),
         hide_index=True,
         height=280,
+        placeholder="",
         column_config={"histogram": st.column_config.BarChartColumn("values", width="small")},
     )
     if len(table) > MOST_OFFERED:
