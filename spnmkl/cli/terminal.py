@@ -34,6 +34,10 @@ class Progress:
         if self.live:
             self._show(words)
 
+    def line(self, words: str) -> None:
+        """What is told on any stream."""
+        self._show(words)
+
     def follow(self, point: PathPoint) -> None:
         """A value of C that was tried on a fold."""
         self.say(f"C = {point.C:.3g}, {point.done} of {point.total}")
