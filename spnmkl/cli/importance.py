@@ -47,7 +47,9 @@ def importance(args: argparse.Namespace, dataset: Dataset, spn: SPN, choices: Ch
     """Measure, tell, write; the exit code tells whether it was stopped."""
     out, figure, kept = outputs(args)
     drawn = with_powers(spn, args.p)
-    folds = TableFolds.of(dataset, choices, SplitSettings(0.0, args.seed), Plan(args.folds, args.repeats))
+    folds = TableFolds.of(
+        dataset, choices, SplitSettings(0.0, args.seed), Plan(args.folds, args.repeats, scoring=args.scoring)
+    )
     if folds.plan.folds < args.folds:
         tell(f"{folds.plan.folds} folds, as many as the smallest class and the groups allow.")
     views = table_views(drawn, dataset)
@@ -55,7 +57,7 @@ def importance(args: argparse.Namespace, dataset: Dataset, spn: SPN, choices: Ch
         left = removals(drawn, views, folds.known)
     else:
         left = Removals({FULL: drawn}, {}, {}, {})
-    work = Measuring(left, folds, args.scoring, given_C(args.C), n_threads=args.threads)
+    work = Measuring(left, folds, given_C(args.C), n_threads=args.threads)
     progress = Progress(sys.stderr, args.progress or (sys.stderr.isatty() and not args.quiet))
     followed = _Followed(progress)
     with stop_on_interrupt(lambda: followed.folds > 0) as stop, warnings_as_sentences():
@@ -106,5 +108,5 @@ class _Followed:
         words = f"{step.words} · {step.done} of {step.total}"
         self.progress.say(words)
         if step.folds > self.folds and not self.progress.live:
-            self.progress.line(words)
+            self.progress.tell(words)
         self.folds = step.folds

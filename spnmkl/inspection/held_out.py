@@ -1,10 +1,10 @@
 """What carries the decision on rows that were not trained on: what was learned by heart counts nothing there.
 
-The decision of a row is f = Σ_m f_m + b over the paths. The part of some paths is the mean over the rows of y (f_b − the
-mean of f_b over the training rows), what they add to telling the classes apart; their *share* is that over the same for
-all paths. The intercept stays aside, as does what shifts all rows alike: neither tells rows apart. A part is negative
-where paths pull held-out rows to the wrong side. With several classes every row counts once for each of them, y = 1 for
-its own and −1 for the others, because so they were trained: one-vs-rest, with one kernel for all.
+The decision of a row is f = Σ_m f_m + b over the paths. The part of some paths is the mean of y·f_b over the rows, with
+f_b less its mean over the training rows: what they add to telling the classes apart; their *share* is that over the
+same for all paths. The intercept stays aside, as does what shifts all rows alike: neither tells rows apart. A part is
+negative where paths pull held-out rows to the wrong side. With several classes every row counts once for each of
+them, y = 1 for its own and −1 for the others, because so they were trained: one-vs-rest, with one kernel for all.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ from spnmkl.circuit.evaluate import apply_kernel, apply_to_samples, row_quadrati
 from spnmkl.circuit.heaviest import WeightedPath
 from spnmkl.circuit.program import Circuit, Floats
 from spnmkl.errors import DataError
-from spnmkl.inspection.shares import Kernels, listing, most_met, products_through
+from spnmkl.inspection.shares import Kernels, listing
 from spnmkl.parameters import checked_threads
 from spnmkl.solution import Solution, source_of
 from spnmkl.structure import Path
+from spnmkl.structure.meeting import most_met, products_through
 from spnmkl.threads import single_threaded_blas
 
 ERRORS = 2.0  # standard errors by which the sum must lie above 0 before it is shared out

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from spnmkl.circuit.program import Floats
+from spnmkl.measures import resampled_error
 
 FEWEST = 3  # folds; with fewer nothing is said
 
@@ -38,7 +39,7 @@ def corrected_t_test(differences: ArrayLike, test_by_train: float) -> float:
         return 1.0
     if not (s := spread(d)):
         return math.nan
-    t = d.mean() / (s * math.sqrt(1 / len(d) + test_by_train))
+    t = d.mean() / resampled_error(s, len(d), test_by_train)
     return float(2 * stats.t.sf(abs(t), len(d) - 1))
 
 
@@ -66,7 +67,7 @@ def smallest_visible(spread: float, folds: int, test_by_train: float, tests: int
     if folds < FEWEST:
         return math.inf
     needed = stats.t.isf(level / (2 * tests), folds - 1)
-    return float(needed * spread * math.sqrt(1 / folds + test_by_train))
+    return float(needed * resampled_error(spread, folds, test_by_train))
 
 
 def corrected_interval(

@@ -16,7 +16,7 @@ from spnmkl import Kernel, templates
 from spnmkl.cli import arguments
 from spnmkl.cli import commands as cli
 from spnmkl.importance import view_importance
-from spnmkl.importance.measures import MEASURES
+from spnmkl.measures import SCORINGS
 
 Run = Callable[..., tuple[int, str, str]]
 BEGIN = ("importance", "data.csv", "--label", "y")
@@ -93,7 +93,7 @@ def test_what_cannot_be_is_said_before_any_work(run: Run) -> None:
     assert "--figure takes a file that ends in .svg, .png, .html" in run(*BEGIN, "--figure", "f.pdf")[2]
     assert "keeps views only" in run(*BEGIN, "--columns", "blood", "--resume", "f.json")[2]
     assert "'data.csv' is an input" in run(*BEGIN, "--out", "data.csv")[2]
-    assert list(MEASURES) == list(arguments.SCORINGS)
+    assert list(SCORINGS) == list(arguments.SCORINGS)
 
 
 def test_ctrl_c_keeps_the_folds_that_are_done(tmp_path: Path) -> None:
