@@ -15,10 +15,10 @@ import pandas as pd
 from spnmkl.charts.importance import importance_chart
 from spnmkl.circuit.program import Floats
 from spnmkl.errors import ParameterError
-from spnmkl.importance.measures import Measure, measure
 from spnmkl.importance.measuring import FoldScores
 from spnmkl.importance.words import finding_sentences, full_sentence, view_sentence
 from spnmkl.inspection.held_out import ERRORS
+from spnmkl.measures import SCORINGS, Measure, scoring_name
 from spnmkl.study.significance import corrected_interval
 
 FORMAT = "spnmkl/view-importance"
@@ -60,7 +60,7 @@ class ViewImportance:
     planned : int
         How many folds there would be.
     scoring : str
-        What was measured: "accuracy", "balanced_accuracy" or "roc_auc".
+        What was measured: "accuracy", "balanced_accuracy" or "auc".
     rows : str
         Which rows the folds are of, in words.
     remarks : tuple of str
@@ -144,7 +144,7 @@ class ViewImportance:
     @property
     def measure(self) -> Measure:
         """How the score is called and written."""
-        return measure(self.scoring)
+        return SCORINGS[self.scoring]
 
     def figure(self, grey: bool = False) -> alt.LayerChart:
         """Dots and intervals: each view alone and all without it, and a line at all together.
@@ -208,10 +208,9 @@ class ViewImportance:
         folds = tuple(FoldScores.from_dict(fold) for fold in stored["folds"])
         if any(set(named) != set(views) for fold in folds for named in (fold.alone, fold.without, fold.parts)):
             raise ParameterError("A fold of this view importance has other views than the whole; measure it again.")
-        measure(stored["scoring"])
         remarks = tuple(map(str, stored["remarks"]))
         planned, rows, key = int(stored["planned"]), str(stored["rows"]), str(stored["key"])
-        return cls(views, folds, planned, stored["scoring"], rows, remarks, key)
+        return cls(views, folds, planned, scoring_name(stored["scoring"]), rows, remarks, key)
 
     def _row(self, view: str) -> dict[str, Any]:
         full = np.array([fold.full for fold in self.folds])
