@@ -4,7 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from spnmkl.data import Choices, Dataset, Joined, Preparation, SplitSettings, fill_template, identifiers
+import numpy as np
+
+from spnmkl.data import (
+    Choices,
+    Dataset,
+    Joined,
+    Preparation,
+    SplitSettings,
+    Suggestion,
+    apart,
+    fill_template,
+    identifiers,
+    kept_rows,
+    suggestions,
+)
+from spnmkl.errors import DataError
 from spnmkl.structure import SPN
 from spnmkl.training.prepared import labelled_parts
 
@@ -52,3 +67,14 @@ def filled_template(name: str, dataset: Dataset, choices: Choices, split: SplitS
     preparation = Preparation.of(dataset, choices, labelled_parts(dataset, split)[0].train)
     matrices = tuple(dataset.matrices)
     return fill_template(name, preparation.numeric, preparation.text, dataset.feature_views or None, matrices)
+
+
+def training_suggestions(dataset: Dataset, choices: Choices, split: SplitSettings) -> dict[str, Suggestion]:
+    """What the training rows, or all where they cannot be split, say is to be done to the numbers of each view."""
+    try:
+        rows = labelled_parts(dataset, split)[0].train
+    except DataError:
+        rows = np.arange(len(dataset.frame))
+    columns = dataset.numeric if choices.categorical == "drop" else dataset.features
+    frame = dataset.frame[[*columns, *dataset.adjust]].iloc[rows]
+    return suggestions(dataset, rows[kept_rows(frame, apart(dataset.views, columns), choices)])

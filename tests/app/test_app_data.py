@@ -362,7 +362,7 @@ def test_views_by_prefix_and_by_hand(at: AppTest) -> None:
 
 def test_choices_survive_other_pages(at: AppTest) -> None:
     labelled(at.radio, "Missing values").set_value("median").run()
-    labelled(at.radio, "Numeric columns").set_value("as is").run()
+    labelled(at.selectbox, "Numeric columns").set_value("as is").run()
     labelled(at.number_input, "Seed of the split").set_value(7).run()
     labelled(at.slider, "Rows held out for the test").set_value(0.4).run()
     at.switch_page("pages/design.py").run()
