@@ -66,7 +66,7 @@ def methods_chart(
     reference : str
         The method that others are tested against: a diamond, where they have circles. A triangle up or down marks what
         is better or worse by more than chance.
-    measure : {"accuracy", "balanced_accuracy", "auc"}, default="accuracy"
+    measure : {"accuracy", "balanced_accuracy", "roc_auc"}, default="accuracy"
         What was measured.
     grey : bool, default=False
         Without colours, for print.

@@ -14,7 +14,7 @@ Run = Callable[[argparse.Namespace], int]
 
 COMMANDS = ("app", "fit", "predict", "inspect", "importance", "validate", "template")
 SOLVERS = ("auto", "newton", "interior", "paper")  # as in `spnmkl.solvers`, which help need not load
-SCORINGS = ("accuracy", "balanced_accuracy", "auc")  # as in `spnmkl.measures`
+SCORINGS = ("accuracy", "balanced_accuracy", "roc_auc")  # as in `spnmkl.measures`
 BAD_INPUT, ABORTED = 2, 130
 PREPARE = ("auto", "standardize", "log1p", "tf-idf", "ranks", "normal-ranks", "none")
 FIT_EXITS = """exit codes:

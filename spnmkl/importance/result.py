@@ -18,8 +18,7 @@ from spnmkl.errors import ParameterError
 from spnmkl.importance.measuring import FoldScores
 from spnmkl.importance.words import finding_sentences, full_sentence, view_sentence
 from spnmkl.inspection.held_out import ERRORS
-from spnmkl.measures import SCORINGS, Measure, scoring_name
-from spnmkl.study.significance import corrected_interval
+from spnmkl.measures import SCORINGS, Measure, corrected_interval, scoring_name
 
 FORMAT = "spnmkl/view-importance"
 COLUMNS = ("alone", "without", "drop", "share")
