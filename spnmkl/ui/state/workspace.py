@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from spnmkl.data import Choices, Dataset, SplitSettings
 from spnmkl.errors import DataError
+from spnmkl.kernels import KernelIssue
 from spnmkl.project.project_file import DataUse
 from spnmkl.structure import SPN, Issue, Path
 from spnmkl.structure.layout import unplaced
@@ -18,6 +19,7 @@ from spnmkl.training.settings import Settings
 from spnmkl.training.train import Run
 from spnmkl.ui.state.activity import Trainer
 from spnmkl.ui.state.drawing import Drawing, check_size
+from spnmkl.ui.state.kernel_checks import KernelChecks
 from spnmkl.ui.state.opening import opening_structure
 from spnmkl.ui.state.predicting import Predicting
 from spnmkl.ui.state.task import Task
@@ -81,6 +83,14 @@ class Workspace:
     arrival: Arrival | None = None
     comparing: CompareChoices = field(default_factory=CompareChoices)
     checked: tuple[SPN, Dataset, Choices, list[Issue]] | None = field(default=None, repr=False)
+    kernel_checks: KernelChecks = field(default_factory=KernelChecks, repr=False)
+
+    @property
+    def kernel_issues(self) -> list[KernelIssue]:
+        """Kernels that cannot work on the training rows; widths may compete where evidence chooses the weights."""
+        found = self.kernel_checks.of(self.task)
+        by_evidence = getattr(self.trainer.settings, "weights", None) == "evidence"
+        return [issue for issue in found if not (by_evidence and issue.widths)]
 
     @property
     def issues(self) -> list[Issue]:
