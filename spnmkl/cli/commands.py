@@ -132,7 +132,7 @@ def _fit(args: argparse.Namespace) -> int:
     with stop_on_interrupt(begun.is_set) as stop, warnings_as_sentences():
         prepared = prepare(spn, dataset, choices, split, progress.say, max_memory=args.max_memory)
         if args.id in dataset.ignored:
-            prepared = replace(prepared, id_column=args.id)
+            prepared = prepared.identified(dataset, args.id)
         if args.C == "cv":
             deadline = Deadline(settings.max_time)
             settings, chosen = _chosen(prepared, settings, args.threads, progress)

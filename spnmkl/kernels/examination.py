@@ -167,7 +167,7 @@ def _of_leaf(spn: SPN, leaf: str, look: Look, sample: KernelSample) -> Iterator[
     elif look.likeness < LEAST_LIKENESS and spec.kernel not in _ANGLES:
         message = (
             f"{who} is nearly the identity: two rows are {_percent(look.likeness)} as alike as a row is to itself, on "
-            f"average over {rows}, so that it learns rows by heart and tells nothing of new ones."
+            f"average over {rows}, so that it learns rows by heart and tells little of new ones."
         )
         message += _by_columns(spn, leaf, look)
         yield _issue("nearly_identity", leaf, message, _widened(spn, leaf))

@@ -43,8 +43,10 @@ class WidthChoice:
 
     @property
     def best(self) -> str:
-        """The most accurate; of several the one that was named first, the widest."""
-        return max(self.accuracy, key=self.accuracy.__getitem__)
+        """Of those within one standard error of the most accurate the one that was named first, the widest."""
+        most = max(self.accuracy, key=self.accuracy.__getitem__)
+        least = self.accuracy[most] - self.error[most]
+        return next(leaf for leaf, accuracy in self.accuracy.items() if accuracy >= least)
 
 
 def choose_width(

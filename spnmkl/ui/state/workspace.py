@@ -14,6 +14,7 @@ from spnmkl.kernels import KernelIssue
 from spnmkl.project.project_file import DataUse
 from spnmkl.structure import SPN, Issue, Path
 from spnmkl.structure.layout import unplaced
+from spnmkl.structure.text import one_line
 from spnmkl.training.checks import all_issues
 from spnmkl.training.settings import Settings
 from spnmkl.training.train import Run
@@ -121,6 +122,16 @@ class Workspace:
         self.trainer.book.attach(dataset)
         if untouched:
             self.redraw()
+
+    def rename_data(self, name: str) -> None:
+        """Call the data otherwise; they stay the same to runs that were trained on them, which keep the old name."""
+        name = one_line(name).strip()
+        if not name or name == self.dataset.name:
+            return
+        before, self.dataset = self.dataset, replace(self.dataset, name=name)
+        self.trainer.book.renamed(before, self.dataset)
+        if self.arrival is not None and self.arrival.dataset is before:
+            self.arrival = replace(self.arrival, dataset=self.dataset)
 
     def upload(self, dataset: Dataset, read: tuple[object, object]) -> None:
         """Data from files, which `undo_upload` takes back; the same files read otherwise are still the one upload."""

@@ -112,12 +112,12 @@ def wait_for_width() -> None:
 def show_widths(spn: SPN, found: WidthChoice, k: int) -> None:
     lines = [
         f"- {plain(short_name(spn, leaf))}: {share_right(accuracy)} ± {100 * found.error[leaf]:.1f}"
-        + (" — **best**" if leaf == found.best else "")
+        + (" ← **to be kept**" if leaf == found.best else "")
         for leaf, accuracy in found.accuracy.items()
     ]
     st.markdown(
-        f"Right on held-out folds of {found.n_rows:,} training rows, with each width alone and its best C (± standard "
-        "error over folds):\n" + "\n".join(lines)
+        f"Right on held-out folds of {found.n_rows:,} training rows, with each width alone and its best C, ± standard "
+        "error over folds. To be kept: the widest within one standard error of the best.\n" + "\n".join(lines)
     )
     words = f"Keep {short_name(spn, found.best)} alone"
     st.button(plain(words), key=f"keep_{k}", icon=":material/check:", on_click=keep_width, args=(found,))
