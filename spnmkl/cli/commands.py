@@ -136,7 +136,7 @@ def _fit(args: argparse.Namespace) -> int:
         for note in step_notes(dataset, choices, prepared.train):
             tell(note)
         if args.id in dataset.ignored:
-            prepared = replace(prepared, id_column=args.id)
+            prepared = prepared.identified(dataset, args.id)
         if args.C == "cv":
             settings, chosen = _chosen(prepared, settings, deadline, args.threads, progress)
             said.append(chosen)

@@ -26,7 +26,7 @@ from spnmkl.training.train import Run
 from spnmkl.ui.parts.canvas import show_trained
 from spnmkl.ui.parts.following import keep_up, offer_scores, progress_bar, refreshing, stop_button, words_of
 from spnmkl.ui.parts.preparing import preparation_words
-from spnmkl.ui.parts.ready import ready
+from spnmkl.ui.parts.ready import ready, warn_of_kernels
 from spnmkl.ui.parts.replay import show_replay
 from spnmkl.ui.parts.results import show_headlines
 from spnmkl.ui.parts.returning import offer_return
@@ -55,6 +55,7 @@ DOING: dict[Kind, str] = {
     "look": "Preparing",
     "compare": "Comparison with baselines",
     "lesson": "The guided experiment",
+    "width": "The choice of a width",
 }
 
 
@@ -98,6 +99,7 @@ def controls(work: Workspace, parts: Split) -> None:
         st.error(plain(refused))
     else:
         st.caption(memory_words(held, room))
+    warn_of_kernels(work)
     if looked := looked_ahead(work):
         slider_of_C(trainer, looked.C, "Any C is useful: there is a C_min only where every p is 1.")
     elif held.memory < QUICK_BYTES:
