@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from spnmkl.solution import Certificate, Record, Solution
     from spnmkl.solvers import C_min, TrivialSolutionWarning, solve
     from spnmkl.structure import SPN, Kernel, Product, Sum
+    from spnmkl.study.nested import nested_scores
 
 __version__ = "0.2.0"
 
@@ -45,6 +46,7 @@ __all__ = [
     "fit_evidence",
     "kernel_names",
     "kernel_schema",
+    "nested_scores",
     "register_kernel",
     "regularization_path",
     "solve",
@@ -61,9 +63,20 @@ _HOME = {
     "solution": ["Certificate", "Record", "Solution"],
     "solvers": ["C_min", "TrivialSolutionWarning", "solve"],
     "structure": ["SPN", "Kernel", "Product", "Sum"],
+    "study.nested": ["nested_scores"],
 }
 _MODULE = {name: module for module, names in _HOME.items() for name in names}
-_PARTS = {*_HOME, "baselines", "charts", "data", "export", "inspection", "model_file", "templates"}
+_PARTS = {
+    *(set(_HOME) - {"study.nested"}),
+    "baselines",
+    "charts",
+    "data",
+    "export",
+    "importance",
+    "inspection",
+    "model_file",
+    "templates",
+}
 
 
 def __getattr__(name: str) -> Any:

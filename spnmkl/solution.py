@@ -284,11 +284,7 @@ class Solution:
         KernelError
             A matrix is missing or of another size.
         """
-        source = (
-            matrices_of(self.spn.kernels, kernels, self.alpha.shape[-1], "kernel")
-            if isinstance(kernels, Mapping)
-            else kernels
-        )
+        source = source_of(self.spn.kernels, kernels, self.alpha.shape[-1], "kernel")
         if source.shape[0] != self.alpha.shape[-1]:
             raise KernelError(
                 f"The kernel matrices have {source.shape[0]} rows, but the solution is over {self.alpha.shape[-1]} "
@@ -322,10 +318,7 @@ class Solution:
             A matrix is missing, of another size, or holds NaN.
         """
         circuit, W = self.active_circuit()
-        if isinstance(cross_kernels, Mapping):
-            source: KernelSource = matrices_of(circuit.leaves, cross_kernels, self.alpha.shape[-1], "cross-kernel")
-        else:
-            source = cross_kernels
+        source = source_of(circuit.leaves, cross_kernels, self.alpha.shape[-1], "cross-kernel")
         A = self.signed_alpha
         if not source.shape[0]:
             return np.empty(0 if len(A) == 1 else (0, len(A)))
@@ -349,8 +342,12 @@ class Solution:
         return circuit, circuit.weights(beta)
 
 
-def matrices_of(leaves: Sequence[str], kernels: Mapping[str, ArrayLike], n: int, kind: str) -> MatrixSource:
-    """Matrices with n columns for these leaves (for none of them, any one tells the number of rows)."""
+def source_of(
+    leaves: Sequence[str], kernels: Mapping[str, ArrayLike] | KernelSource, n: int, kind: str
+) -> KernelSource:
+    """Matrices with n columns for these leaves (for none, any one tells the number of rows); a source as it is."""
+    if not isinstance(kernels, Mapping):
+        return kernels
     for leaf in leaves:
         if leaf not in kernels:
             raise KernelError(

@@ -15,6 +15,7 @@ MODULES = {
     "spnmkl.evidence": "Evidence weights",
     "spnmkl.selection": "Choosing C",
     "spnmkl.inspection": "Understanding a solution",
+    "spnmkl.importance": "What matters, on rows not trained on",
     "spnmkl.baselines": "Other methods",
     "spnmkl.export": "Drawings as files",
     "spnmkl.charts": "Charts",

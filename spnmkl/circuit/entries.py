@@ -271,6 +271,36 @@ def respond_rows(  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
+def respond_to_pairs(operation_start, term_start, arguments, W, tiles, strides, slots, scratch, G, out):  # type: ignore[no-untyped-def]
+    """out[i, t] += Σ_j (∂K_ij/∂W_t) G[i, j] on a rectangular tile."""
+    n_leaves, n_operations = len(tiles), len(operation_start) - 1
+    n_columns, step = G.shape[1], SEGMENT * ITEM
+    derivative = address(scratch)
+    spare, outer_pairs, operations = derivative + step, derivative + 2 * step, derivative + 3 * step
+    adjoints = operations + n_operations * step
+    for row in range(len(G)):
+        for column in range(0, n_columns, SEGMENT):
+            size = min(SEGMENT, n_columns - column)
+            pairs = address(G) + (row * n_columns + column) * ITEM
+            _locate(slots, tiles, strides, row, column, operations)
+            _values(operation_start, n_operations - 1, term_start, arguments, W, slots, spare, size)
+            for k in range(n_operations):
+                fill(1.0 if k == n_operations - 1 else 0.0, adjoints + k * step, size)
+            for k in range(n_operations - 1, -1, -1):
+                outer, weighed = adjoints + k * step, False
+                for t in range(operation_start[k], operation_start[k + 1]):
+                    start, stop = term_start[t], term_start[t + 1]
+                    if stop == start + 1 and arguments[start] < n_leaves:
+                        if not weighed:  # once for all kernels of the operation
+                            multiply(1.0, pairs, outer, outer_pairs, size)
+                            weighed = True
+                        out[row, t] += dot(slots[arguments[start]], outer_pairs, size)
+                        continue
+                    _pass_down(arguments, start, stop, W[t], slots, n_leaves, outer, adjoints, spare, derivative, size)
+                    out[row, t] += dot(derivative, pairs, size)
+
+
+@njit(nogil=True, cache=True)
 def contract_rows(  # type: ignore[no-untyped-def]
     operation_start, term_start, arguments, W, tiles, strides, slots, scratch, first, n_rows, G, q
 ):

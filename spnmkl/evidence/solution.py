@@ -16,7 +16,7 @@ from spnmkl.errors import ParameterError
 from spnmkl.evidence.search import Fit, Search
 from spnmkl.parameters import checked_threads
 from spnmkl.problem import answers
-from spnmkl.solution import Record, matrices_of
+from spnmkl.solution import Record, source_of
 from spnmkl.solvers.deadline import Deadline
 from spnmkl.structure import SPN
 from spnmkl.structure.meeting import most_met, products_through
@@ -109,9 +109,7 @@ class EvidenceSolution:
             A matrix is missing, of another size, or holds NaN.
         """
         circuit, W = self._active()
-        source = cross_kernels
-        if isinstance(source, Mapping):
-            source = matrices_of(circuit.leaves, source, self.a.shape[1], "cross-kernel")
+        source = source_of(circuit.leaves, cross_kernels, self.a.shape[1], "cross-kernel")
         F = np.zeros((len(self.a), source.shape[0]))
         if circuit.n_terms and source.shape[0]:
             F = apply_kernel(circuit, W, source, self.a, checked_threads(n_threads))

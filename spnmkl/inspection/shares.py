@@ -17,8 +17,8 @@ from spnmkl.circuit.program import Circuit, Floats, lower
 from spnmkl.circuit.source import KernelSource
 from spnmkl.errors import ParameterError
 from spnmkl.solution import Solution
-from spnmkl.structure.meeting import most_met as most_met
-from spnmkl.structure.meeting import products_through as products_through
+from spnmkl.structure import Path
+from spnmkl.structure.meeting import most_met, products_through
 from spnmkl.structure.terms import Derivations, Term
 
 # A source is taken as it is; the matrices of a mapping are looked through for NaN each time.
@@ -296,11 +296,11 @@ class Carried:
         if not paths or self.total <= 0:
             return np.zeros(len(paths))
         g, A = np.array([path.g for path in paths]), self.alpha * self.problem.Y
-        R = term_responses(_listing(paths), g, self.problem.source, A, self.problem.n_threads)
+        R = term_responses(listing(paths), g, self.problem.source, A, self.problem.n_threads)
         return g * np.einsum("tcn,cn->t", R, A) / self.total
 
 
-def _listing(paths: Sequence[WeightedPath]) -> Circuit:
+def listing(paths: Sequence[WeightedPath | Path]) -> Circuit:
     """A circuit with one term per path."""
     slots = {leaf: k for k, leaf in enumerate(dict.fromkeys(leaf for path in paths for leaf in path.leaves))}
     terms = tuple(Term({}, (), tuple((slots[leaf], 0) for leaf in path.leaves)) for path in paths)

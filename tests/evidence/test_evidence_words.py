@@ -18,6 +18,8 @@ from spnmkl.reporting.page import html_report
 from spnmkl.reporting.reproduction import reproduction_code
 from spnmkl.reporting.runs_beside import ending_text, runs_table, settings_table
 from spnmkl.reporting.what_if import what_if
+from spnmkl.study.contest import Plan, outer_folds
+from spnmkl.study.nested import resample
 from spnmkl.training.choose import choose_C, trace_C
 from spnmkl.training.prepared import Prepared, prepare
 from spnmkl.training.settings import Settings
@@ -98,3 +100,16 @@ def test_the_command_line_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert SAID in shown and "log evidence" in shown and "optimal" not in shown and "inf" not in shown
     assert main(["inspect", str(model), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["status"] == "evidence"
+
+
+def test_nested_folds_train_evidence_weights_too() -> None:
+    """As a classifier does that is trained on the rows of each fold, at the same C."""
+    dataset, _, _ = trained()
+    plan = Plan(repeats=1, folds=2, tol=1e-6)
+    *_, found = resample(small_structure(), dataset, Choices(), SplitSettings(), SETTINGS, chosen=False, plan=plan)
+    folds = list(outer_folds(dataset, SplitSettings(), plan))
+    for _, fold, rows in folds:
+        alone = train(prepare(small_structure(), dataset, Choices(), SplitSettings(), rows=rows), SETTINGS)
+        places = np.searchsorted(found.rows, rows.test)
+        np.testing.assert_allclose(found.decision[0, places], alone.test_scores.decision, atol=0.02)
+        assert (found.fold[0, places] == fold).all()
