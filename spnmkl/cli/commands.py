@@ -71,7 +71,15 @@ from spnmkl.training.settings import Settings
 from spnmkl.training.train import Trained, after_a_moment, learn_weights
 from spnmkl.wording import counted, name_some
 
-EXIT_CODES = {"optimal": 0, "stationary": 3, "iteration_limit": 4, "precision": 4, "interrupted": 5, "time_limit": 6}
+EXIT_CODES = {
+    "optimal": 0,
+    "evidence": 0,
+    "stationary": 3,
+    "iteration_limit": 4,
+    "precision": 4,
+    "interrupted": 5,
+    "time_limit": 6,
+}
 UNFIT = 1
 MOST_WEIGHTS, MOST_WARNINGS = 30, 5
 LATER = "spnmkl predict answers them with the weights that are saved"
@@ -218,6 +226,7 @@ def _asked(args: argparse.Namespace) -> tuple[Settings, Choices, SplitSettings]:
         max_iter=args.max_iter,
         max_time=args.max_time,
         class_weight=args.class_weight,
+        weights=args.weights,
         scoring=args.scoring,
     )
     return settings, _choices(args), SplitSettings(args.test_share or 0.0, args.seed)

@@ -21,12 +21,12 @@ from spnmkl.export import fitting, to_svg
 from spnmkl.export.packages import optional
 from spnmkl.inspection import Carried, heaviest_paths
 from spnmkl.measures import SCORINGS
-from spnmkl.reporting.endings import SOLVER_NAMES, doubts, ending, methods, percent, pruning
+from spnmkl.reporting.endings import SOLVER_NAMES, doubts, ending, headlines, methods, percent, pruning
 from spnmkl.reporting.explain import carried, paths_table, ranking, weights_table
 from spnmkl.reporting.glossary import GLOSSARY, worked_g, worked_share
 from spnmkl.reporting.kernel_views import kernel_image, projection
 from spnmkl.reporting.reproduction import reproduction_code
-from spnmkl.reporting.sentences import count_text
+from spnmkl.reporting.sentences import BY_EVIDENCE, count_text
 from spnmkl.solution import Solution
 from spnmkl.training.prepared import Prepared, id_column
 from spnmkl.training.scores import NOT_SCORED
@@ -107,6 +107,8 @@ def html_report(run: Run, prepared: Prepared, dataset: Dataset, shares: Carried 
 def _bound_note(solution: Solution) -> str:
     if math.isfinite(solution.dual_bound):
         return "The optimum lies between D and P, both recomputed from the kernels at the end, whatever the solver did."
+    if solution.by_evidence:
+        return "P is recomputed from the kernels. Evidence weights do not minimise it: no bound is meant for them."
     return "P is recomputed from the kernels. No bound is known: with p below 1 the problem is not convex."
 
 
@@ -130,7 +132,10 @@ def _tiles(run: Run) -> Iterator[tuple[str, str, str]]:
     )
     yield "Majority class", _percent(scores.majority[1]), f"right by always answering {str(scores.majority[0])[:40]!r}"
     gap = _tied(percent(solution.gap)) if solution.gap < 1 else "none"
-    yield "Relative gap", gap, "certified optimal" if solution.status == "optimal" else "not certified"
+    if solution.by_evidence:
+        yield "Log evidence", headlines(run)[1].number, BY_EVIDENCE
+    else:
+        yield "Relative gap", gap, "certified optimal" if solution.status == "optimal" else "not certified"
     kept = sum(weight > 0 for weight in solution.beta.values())
     yield "Weights kept", f"{kept} of {len(solution.beta)}", f"{counted(len(solution.beta) - kept, 'weight')} at zero"
     rounds = counted(len(solution.history), "iteration")
@@ -197,8 +202,8 @@ def _certificate(run: Run) -> dict[str, str]:
         "Lower bound D": f"{solution.dual_bound:.8g}" if solution.dual_bound > -float("inf") else "not known",
         "Relative gap (P − D)/P": f"{solution.gap:.3e}" if solution.gap < float("inf") else "not known",
         "Tolerance": f"{solution.tol:g}",
-        "Largest KKT residual": f"{residual:.1e}",
-        "Status": solution.status.replace("_", " "),
+        "Largest KKT residual": f"{residual:.1e}" if math.isfinite(residual) else "not known",
+        "Status": BY_EVIDENCE if solution.status == "evidence" else solution.status.replace("_", " "),
         **({"Method": methods(solution)} if solution.history else {}),
         "Support vectors": f"{len(solution.support):,} of {run.n_train:,}",
     }
@@ -210,6 +215,7 @@ def _settings(run: Run) -> dict[str, str]:
         "C": f"{s.C:g}",
         "λ": f"{s.lam:g}",
         "p": "as drawn" if s.p is None else _mapping(s.p),
+        "Weights": s.weights,
         "Solver": SOLVER_NAMES.get(s.solver, s.solver),
         "Tolerance": f"{s.tol:g}",
         "Most iterations": "the solver's own limit" if s.max_iter is None else f"{s.max_iter:,}",

@@ -282,7 +282,7 @@ def _model(
     """What predicts new rows, with what is needed to read them."""
     if prepared.fitted.keys() != set(prepared.spn.kernels):
         return None
-    options = settings.solver_options() | {"n_threads": n_threads, "max_memory": prepared.max_memory}
+    options = settings.model_options() | {"n_threads": n_threads, "max_memory": prepared.max_memory}
     model = SPNMKLClassifier.from_solution(solution, prepared.fitted, prepared.features, **options)
     seen = list(used_columns(solution, prepared.preparation).outputs)
     model.extra_ = prepared.described()

@@ -47,6 +47,10 @@ CHOOSE_HELP = (
     "groups are held out where the data have a group column. Which score: *All settings*."
 )
 TRACE_HELP = f"The regularisation path: every weight β over a dozen values of C.\n\n{explained('β', 'C')}"
+NO_SMALLEST = {
+    "certified": "Any C is useful: there is a C_min only where every p is 1.",
+    "evidence": "Any C is useful: evidence weights do not depend on it, only the classifier does.",
+}
 DOING: dict[Kind, str] = {
     "train": "Training",
     "score": "Scoring",
@@ -101,7 +105,7 @@ def controls(work: Workspace, parts: Split) -> None:
         st.caption(memory_words(held, room))
     warn_of_kernels(work)
     if looked := looked_ahead(work):
-        slider_of_C(trainer, looked.C, "Any C is useful: there is a C_min only where every p is 1.")
+        slider_of_C(trainer, looked.C, NO_SMALLEST[trainer.settings.weights])
     elif held.memory < QUICK_BYTES:
         slider_of_C(trainer, None, "Looking for C_min …")
     else:
@@ -146,7 +150,9 @@ def search(work: Workspace, refused: str | None, crossed: str | None) -> None:
         why = f"\n\n{plain(crossed)}" if crossed and not refused else ""
         begin_button(work, "choose", "Choose C", busy or crossed is not None, help=CHOOSE_HELP + why)
     with trace:
-        begin_button(work, "trace", "β against C", busy or refused is not None, help=TRACE_HELP)
+        same = trainer.settings.weights == "evidence"
+        why = "\n\nEvidence weights are the same at every C." if same else ""
+        begin_button(work, "trace", "β against C", busy or same or refused is not None, help=TRACE_HELP + why)
     found = found_for(trainer.cross_validation, work.task, trainer.settings)
     if found is not None and found.best_C != trainer.settings.C:
         st.button(
@@ -285,7 +291,9 @@ def curves(records: Sequence[Record], tol: float | None) -> None:
         st.caption("The objective and its lower bound appear here while they close in on each other.")
         return
     st.altair_chart(convergence_chart(records, tol), width="stretch")
-    if math.isfinite(records[-1].dual_bound):
+    if records[-1].method == "evidence":
+        st.caption("The best log evidence so far, from one start after the other.", help=explained("evidence"))
+    elif math.isfinite(records[-1].dual_bound):
         st.caption(
             "The optimum lies between the curves. The gap is their relative distance, recomputed from the data.",
             help=explained("objective", "bound", "gap"),
