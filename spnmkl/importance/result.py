@@ -59,7 +59,7 @@ class ViewImportance:
     planned : int
         How many folds there would be.
     scoring : str
-        What was measured: "accuracy", "balanced_accuracy" or "auc".
+        What was measured: "accuracy", "balanced_accuracy" or "roc_auc".
     rows : str
         Which rows the folds are of, in words.
     remarks : tuple of str
