@@ -53,6 +53,8 @@ class Run:
     views : dict from view to leaves
     fold_scores : FoldScores or None
         Of other trainings by the same drawing and settings, on folds of the training rows.
+    importance : mapping or None
+        What views and columns are worth, as `spnmkl.importance` writes it.
     positive : optional
         Of two classes the one whose rows are to be found, for sensitivity and specificity; None for the second.
     """
@@ -76,6 +78,7 @@ class Run:
     cross_validation: CrossValidation | None = None
     path: RegularizationPath | None = None
     fold_scores: FoldScores | None = None
+    importance: Mapping[str, Any] | None = None
     positive: Any = None
 
     @property

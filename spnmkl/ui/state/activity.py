@@ -14,14 +14,14 @@ from spnmkl.study.lesson import Lesson, lesson
 from spnmkl.training.choose_width import WidthChoice, choose_width
 from spnmkl.training.settings import Settings
 from spnmkl.training.train import Run, score_run
-from spnmkl.ui.state import works
+from spnmkl.ui.state import importance, works
 from spnmkl.ui.state.jobs import Job
 from spnmkl.ui.state.kernel_shelf import KernelShelf
 from spnmkl.ui.state.run_book import RunBook
 from spnmkl.ui.state.task import Finding, Task, found_for
 from spnmkl.ui.state.works import SmallestC, Work
 
-Kind = Literal["train", "score", "choose", "trace", "look", "compare", "lesson", "width"]
+Kind = Literal["train", "score", "choose", "trace", "look", "compare", "lesson", "width", "importance"]
 WORKS: Mapping[Kind, Work] = {
     "train": works.train,
     "choose": works.choose,
@@ -159,6 +159,12 @@ class Trainer:
 
         return self._begin(Activity("lesson", Job(work, alive), task, settings, Lesson()))
 
+    def measure_importance(self, run: Run, view: str | None, alive: Callable[[], bool]) -> Activity:
+        """Begin to measure what the views of a run are worth, or the columns of one of them."""
+        task = self.book.tasks[run.name]
+        job: Job[Any] = Job(lambda job: importance.measure(job, run, task, view), alive)
+        return self._begin(Activity("importance", job, task, run.settings))
+
     def _begin(self, activity: Activity) -> Activity:
         self.collect()
         if self.activity is not None and not (self.activity.kind == "look" and self.activity.task.same(activity.task)):
@@ -179,6 +185,8 @@ class Trainer:
             self.book.revise(lambda run: _with_scores(run, result))
         elif isinstance(result, Run):
             self.book.enter(self._with_search(result, activity.task), activity.task)
+        elif isinstance(result, importance.Measured):
+            self.book.revise(result.put_into)
         elif result is not None:
             self._keep(Finding(result, activity.task, activity.settings))
         elif isinstance(found := activity.so_far, Contest) and found.results:

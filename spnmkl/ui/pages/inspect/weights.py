@@ -18,6 +18,7 @@ from spnmkl.reporting.worked import worked_price, worked_product
 from spnmkl.structure import Path
 from spnmkl.training.prepared import Prepared
 from spnmkl.training.train import Run
+from spnmkl.ui.pages.inspect.importance import show_importance
 from spnmkl.ui.pages.inspect.inspected import (
     MOST_PATHS,
     RESIDUAL_HELP,
@@ -153,6 +154,7 @@ def known(table: pd.DataFrame) -> pd.DataFrame:
 
 def matters_tab(seen: Inspected) -> None:
     """Views and kernels by what they carry, with how stable that is."""
+    show_importance(seen)
     run, ranking = seen.run, seen.learned().ranking
     if not seen.has_data:
         tell_missing_data(run, "Shares of the decision")
