@@ -20,8 +20,9 @@ from spnmkl.errors import SPNMKLError
 from spnmkl.export import fitting, to_svg
 from spnmkl.export.packages import optional
 from spnmkl.inspection import Carried, heaviest_paths
-from spnmkl.measures import SCORINGS
-from spnmkl.reporting.endings import SOLVER_NAMES, doubts, ending, headlines, methods, percent, pruning
+from spnmkl.measures import SCORINGS, interval_text
+from spnmkl.reporting.doubts import doubts
+from spnmkl.reporting.endings import SOLVER_NAMES, beside_compare, ending, headlines, methods, percent, pruning
 from spnmkl.reporting.explain import carried, paths_table, ranking, weights_table
 from spnmkl.reporting.glossary import GLOSSARY, worked_g, worked_share
 from spnmkl.reporting.kernel_views import kernel_image, projection
@@ -29,7 +30,7 @@ from spnmkl.reporting.reproduction import reproduction_code
 from spnmkl.reporting.sentences import BY_EVIDENCE, count_text
 from spnmkl.solution import Solution
 from spnmkl.training.prepared import Prepared, id_column
-from spnmkl.training.scores import NOT_SCORED
+from spnmkl.training.scores import NOT_SCORED, measures_table
 from spnmkl.training.train import Run
 from spnmkl.wording import counted, listed
 
@@ -83,7 +84,8 @@ def html_report(run: Run, prepared: Prepared, dataset: Dataset, shares: Carried 
         today=date.today().isoformat(),
         certified=solution.status == "optimal",
         verdict=_tied(ending(solution)),
-        test=_tied(" ".join([run.test_scores.sentence() + ".", *doubts(run)])),
+        test=_tied(" ".join([*_standing(run), *doubts(run)])),
+        measures=_measures(run),
         train=_tied(run.train_scores.sentence("training") + "."),
         pruned=_tied(pruning(run)),
         tiles=list(_tiles(run)),
@@ -102,6 +104,26 @@ def html_report(run: Run, prepared: Prepared, dataset: Dataset, shares: Carried 
         code=reproduction_code(run, dataset),
         **_figures(run, prepared, shares),
     )
+
+
+def _standing(run: Run) -> Iterator[str]:
+    """How good it is: over folds where that is known, and on the rows of the split."""
+    if run.measured is not None:
+        yield f"{run.measured.sentence()}. {beside_compare(run, run.measured)}"
+    if run.n_test:
+        alone = "" if run.measured is None else "On one split: "
+        yield f"{alone}{run.test_scores.sentence()}."
+
+
+def _measures(run: Run) -> list[tuple[str, _Table]]:
+    """Every measure, over folds and on the test rows."""
+    found = []
+    if run.measured is not None:
+        found.append((f"Over {run.measured.how}", _table(measures_table(run.measured.measures(run.positive)))))
+    if run.n_test and run.test_scores.scored:
+        table = measures_table(run.test_scores.measures(run.positive, run.test_probabilities))
+        found.append((f"On the {counted(run.n_test, 'test row')} of one split", _table(table)))
+    return found
 
 
 def _bound_note(solution: Solution) -> str:
@@ -125,8 +147,13 @@ def _tiles(run: Run) -> Iterator[tuple[str, str, str]]:
     """Title, number and remark of what one wants to know first."""
     solution, scores = run.solution, run.test_scores
     low, high = scores.interval
+    if run.measured is not None:
+        found = run.measured.measured()
+        interval = interval_text(found.interval, found.percent)
+        title = f"{found.title[:1].upper()}{found.title[1:]} over folds"
+        yield title, _tied(found.text), _tied(interval or "the same in all folds").replace("–", "\u2060–\u2060")
     yield (
-        "Test accuracy",
+        "Test accuracy" if run.measured is None else "Test accuracy, one split",
         _percent(scores.accuracy),
         f"95\u00a0% interval {100 * low:.0f}\u2060–\u2060{_percent(high, 0)}" if scores.scored else NOT_SCORED,
     )

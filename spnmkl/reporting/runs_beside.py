@@ -18,7 +18,7 @@ from spnmkl.reporting.sentences import BY_EVIDENCE
 from spnmkl.structure import SPN
 from spnmkl.structure.layout import unplaced
 from spnmkl.training.prepared import labelled_parts, prepare
-from spnmkl.training.scores import mean_auc
+from spnmkl.training.scores import mean_auc, range_text
 from spnmkl.training.train import Run
 from spnmkl.wording import counted, listed
 
@@ -48,10 +48,21 @@ def runs_table(runs: Sequence[Run]) -> pd.DataFrame:
             "gap": [run.solution.gap if np.isfinite(run.solution.gap) else None for run in runs],
             "training": [run.train_scores.accuracy for run in runs],
             "test": [run.test_scores.accuracy for run in runs],
+            "over folds": [over_folds_text(run) for run in runs],
             "pruned": [f"{_n_zero(run)} of {len(run.solution.beta):,}" for run in runs],
             "seconds": [run.seconds for run in runs],
         }
     )
+
+
+def over_folds_text(run: Run) -> str:
+    """84.2 % (78.1–90.3 %); with its name where it is no accuracy, and empty where there is none."""
+    if run.measured is None:
+        return ""
+    found = run.measured.measured()
+    interval = range_text(found.interval, found.percent)
+    name = "" if run.measured.scoring == "accuracy" else f"{found.title} "
+    return name + found.text + (f" ({interval})" if interval else "")
 
 
 def ending_text(run: Run) -> str:
@@ -217,6 +228,7 @@ def scores_table(runs: Sequence[Run]) -> pd.DataFrame:
             "rows": [scores.n for scores in tests],
             "AUC": [mean_auc(scores.auc) for scores in tests],
             "training": [run.train_scores.accuracy for run in runs],
+            "over folds": [over_folds_text(run) for run in runs],
         }
     )
 
