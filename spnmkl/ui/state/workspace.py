@@ -117,6 +117,13 @@ class Workspace:
         if untouched:
             self.redraw()
 
+    def use(self, dataset: Dataset) -> None:
+        """The same data, their columns used otherwise; the drawing follows if it is still the one they opened on."""
+        untouched = unplaced(self.drawing.spn) == unplaced(opening_structure(self.dataset))
+        self.dataset, self.choices = dataset, self.choices.among(dataset.views)
+        if untouched and unplaced(opening_structure(dataset)) != unplaced(self.drawing.spn):
+            self.redraw()
+
     def upload(self, dataset: Dataset, read: tuple[object, object]) -> None:
         """Data from files, which `undo_upload` takes back; the same files read otherwise are still the one upload."""
         now, last = self._now, self.arrival
