@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from spnmkl.reporting.glossary import GLOSSARY
-from spnmkl.reporting.sentences import how_it_ended
+from spnmkl.reporting.sentences import BY_EVIDENCE, how_it_ended
 from spnmkl.solution import METHODS, Solution, methods_text
 from spnmkl.training.scores import Scores, share_right
 from spnmkl.training.train import Run
@@ -29,10 +29,17 @@ def ending(solution: Solution) -> str:
             "Stationary, not certified: with p below 1 the problem is not convex, and there may be better weights. "
             f"The optimality conditions hold to {max(solution.kkt_residual.values()):.1e}."
         )
+    if solution.status == "evidence":
+        return (
+            "Evidence weights, not certified: of all that were tried the labels are most probable at these, with what "
+            "kernels can fit charged for. Better ones may exist."
+        )
     if solution.untried:
         return "Stopped before the first point was found: no weight was tried, and every answer is the same."
     words = how_it_ended(solution)
     how = words[:1].upper() + words[1:]
+    if solution.by_evidence:
+        return f"{how}; the best evidence weights so far are kept, not certified."
     if not math.isfinite(solution.gap):
         return f"{how}; nothing is known of how far the optimum is."
     return f"{how}; the best weights so far are kept, and the optimum is at most {gap} lower."
@@ -68,15 +75,24 @@ def doubts(run: Run) -> list[str]:
         said.append(
             f"This {'may be no better' if share <= high else 'is worse'} than guessing: always answering "
             f"{quoted(answer)} gives {share_right(share)}, and the 95 % interval of the test accuracy "
-            f"{'contains' if share <= high else 'lies below'} that. The button 'Choose C' may find a better C."
+            f"{'contains' if share <= high else 'lies below'} that. {_better_C(run, 'Another C')}"
         )
     if train.accuracy - test.accuracy > FAR_ABOVE and train.accuracy > high:
         said.append(
             f"It answers training rows far better ({share_right(train.accuracy)}) than test rows "
-            f"({share_right(test.accuracy)}): it may have learned them by heart. The button 'Choose C' tries "
-            "smaller values of C."
+            f"({share_right(test.accuracy)}): it may have learned them by heart. {_better_C(run, 'A smaller C')}"
         )
     return said
+
+
+def _better_C(run: Run, what: str) -> str:
+    """What may still help: C where it was not chosen, else what C cannot do."""
+    found, C = run.cross_validation, run.settings.C
+    if found is None:
+        return f"{what} may help: it was not chosen by cross-validation."
+    if math.isclose(found.best_C, C, rel_tol=1e-6):
+        return "C was chosen by cross-validation already; more rows, or fewer and wider kernels, may help."
+    return f"Cross-validation found C = {found.best_C:.3g} better than this {C:.3g}."
 
 
 @dataclass(frozen=True)
@@ -94,7 +110,7 @@ def headlines(run: Run) -> tuple[Headline, Headline, Headline]:
     solution, scores = run.solution, run.test_scores
     pruned, total = sum(weight <= 0 for weight in solution.beta.values()), len(solution.beta)
     known = solution.gap < 1
-    ends = {"optimal": "certified optimal", "stationary": "stationary, not certified"}
+    ends = {"optimal": "certified optimal", "stationary": "stationary, not certified", "evidence": BY_EVIDENCE}
     return (
         Headline(
             share_right(scores.accuracy),
@@ -103,9 +119,11 @@ def headlines(run: Run) -> tuple[Headline, Headline, Headline]:
             "Rows that training has not seen. With other test rows it would differ: the interval (Wilson's) holds the "
             "true share in 95 of 100 such experiments. Guessing is always answering the most frequent class.",
         ),
-        Headline(
+        _evidence(solution)
+        if solution.by_evidence
+        else Headline(
             percent(solution.gap) if known else "none",
-            "above the best objective at most" if known else "bound on the best objective",
+            "above the optimum at most" if known else "bound on the best objective",
             f"the gap; {ends.get(solution.status, 'not certified')}",
             GLOSSARY["gap"].sentence,
         ),
@@ -116,6 +134,11 @@ def headlines(run: Run) -> tuple[Headline, Headline, Headline]:
             GLOSSARY["pruned"].sentence,
         ),
     )
+
+
+def _evidence(solution: Solution) -> Headline:
+    value = -solution.history[-1].objective if solution.history else -math.inf
+    return Headline(f"{value:.1f}", "log evidence", BY_EVIDENCE, GLOSSARY["evidence"].sentence)
 
 
 def _how_sure(scores: Scores) -> str:

@@ -12,9 +12,9 @@ from spnmkl.circuit.heaviest import WeightedPath
 from spnmkl.circuit.program import Circuit, Floats, compile_circuit
 from spnmkl.errors import ParameterError
 from spnmkl.inspection import Carried, heaviest_paths, sample_contributions
-from spnmkl.inspection.shares import products_through
 from spnmkl.selection import CrossValidation
 from spnmkl.structure import SPN
+from spnmkl.structure.meeting import products_through
 from spnmkl.structure.text import node_text, one_line, shortened
 from spnmkl.training.prepared import Part, Prepared
 from spnmkl.training.train import Run

@@ -13,21 +13,22 @@ from typing import Any
 import pandas as pd
 
 from spnmkl import charts
-from spnmkl.charts.files import AnyChart
+from spnmkl.charts.look import AnyChart
 from spnmkl.charts.results import map_note
 from spnmkl.data import Dataset, problems
 from spnmkl.errors import SPNMKLError
 from spnmkl.export import fitting, to_svg
 from spnmkl.export.packages import optional
 from spnmkl.inspection import Carried, heaviest_paths
-from spnmkl.reporting.endings import SOLVER_NAMES, doubts, ending, methods, percent, pruning
+from spnmkl.measures import SCORINGS
+from spnmkl.reporting.endings import SOLVER_NAMES, doubts, ending, headlines, methods, percent, pruning
 from spnmkl.reporting.explain import carried, paths_table, ranking, weights_table
 from spnmkl.reporting.glossary import GLOSSARY, worked_g, worked_share
 from spnmkl.reporting.kernel_views import kernel_image, projection
 from spnmkl.reporting.reproduction import reproduction_code
-from spnmkl.reporting.sentences import count_text
+from spnmkl.reporting.sentences import BY_EVIDENCE, count_text
 from spnmkl.solution import Solution
-from spnmkl.training.prepared import Prepared
+from spnmkl.training.prepared import Prepared, id_column
 from spnmkl.training.scores import NOT_SCORED
 from spnmkl.training.train import Run
 from spnmkl.wording import counted, listed
@@ -106,6 +107,8 @@ def html_report(run: Run, prepared: Prepared, dataset: Dataset, shares: Carried 
 def _bound_note(solution: Solution) -> str:
     if math.isfinite(solution.dual_bound):
         return "The optimum lies between D and P, both recomputed from the kernels at the end, whatever the solver did."
+    if solution.by_evidence:
+        return "P is recomputed from the kernels. Evidence weights do not minimise it: no bound is meant for them."
     return "P is recomputed from the kernels. No bound is known: with p below 1 the problem is not convex."
 
 
@@ -129,7 +132,10 @@ def _tiles(run: Run) -> Iterator[tuple[str, str, str]]:
     )
     yield "Majority class", _percent(scores.majority[1]), f"right by always answering {str(scores.majority[0])[:40]!r}"
     gap = _tied(percent(solution.gap)) if solution.gap < 1 else "none"
-    yield "Relative gap", gap, "certified optimal" if solution.status == "optimal" else "not certified"
+    if solution.by_evidence:
+        yield "Log evidence", headlines(run)[1].number, BY_EVIDENCE
+    else:
+        yield "Relative gap", gap, "certified optimal" if solution.status == "optimal" else "not certified"
     kept = sum(weight > 0 for weight in solution.beta.values())
     yield "Weights kept", f"{kept} of {len(solution.beta)}", f"{counted(len(solution.beta) - kept, 'weight')} at zero"
     rounds = counted(len(solution.history), "iteration")
@@ -196,8 +202,8 @@ def _certificate(run: Run) -> dict[str, str]:
         "Lower bound D": f"{solution.dual_bound:.8g}" if solution.dual_bound > -float("inf") else "not known",
         "Relative gap (P − D)/P": f"{solution.gap:.3e}" if solution.gap < float("inf") else "not known",
         "Tolerance": f"{solution.tol:g}",
-        "Largest KKT residual": f"{residual:.1e}",
-        "Status": solution.status.replace("_", " "),
+        "Largest KKT residual": f"{residual:.1e}" if math.isfinite(residual) else "not known",
+        "Status": BY_EVIDENCE if solution.status == "evidence" else solution.status.replace("_", " "),
         **({"Method": methods(solution)} if solution.history else {}),
         "Support vectors": f"{len(solution.support):,} of {run.n_train:,}",
     }
@@ -209,11 +215,13 @@ def _settings(run: Run) -> dict[str, str]:
         "C": f"{s.C:g}",
         "λ": f"{s.lam:g}",
         "p": "as drawn" if s.p is None else _mapping(s.p),
+        "Weights": s.weights,
         "Solver": SOLVER_NAMES.get(s.solver, s.solver),
         "Tolerance": f"{s.tol:g}",
         "Most iterations": "the solver's own limit" if s.max_iter is None else f"{s.max_iter:,}",
         "Most time": "no limit" if s.max_time is None else f"{s.max_time:g} s",
         "Class weights": "none" if s.class_weight is None else _mapping(s.class_weight),
+        "Score that counts": SCORINGS[s.scoring].title,
     }
 
 
@@ -224,6 +232,7 @@ def _mapping(value: Mapping[Any, float] | str | float) -> str:
 def _data(run: Run, dataset: Dataset) -> dict[str, str]:
     scores = run.train_scores, run.test_scores
     counts = {c: [int((part.y == c).sum()) for part in scores] for c in run.solution.classes}
+    dataset_id = id_column(dataset)
     views = [f"{view} ({counted(len(columns), 'column')})" for view, columns in dataset.feature_views.items()]
     facts = {
         "Data": run.dataset_name,
@@ -235,7 +244,8 @@ def _data(run: Run, dataset: Dataset) -> dict[str, str]:
         "Views": listed(views, 12),
         "Kept together": "" if dataset.group is None else f"rows of one {dataset.group}",
         "Adjusted for": listed([c.words for c in run.preparation.adjustment.covariates], 12),
-        "Left out": listed(dataset.ignored, 12),
+        "Tells rows apart, is no feature": dataset_id or "",
+        "Left out": listed([name for name in dataset.ignored if name != dataset_id], 12),
         "Kernel matrices": listed(list(dataset.matrices), 12),
     }
     return {key: value for key, value in facts.items() if value}
@@ -292,7 +302,9 @@ def _auc(run: Run) -> str:
 def _choosing(run: Run, names: Mapping[str, str]) -> Iterator[_Figure]:
     if run.cross_validation is not None:
         result = run.cross_validation
-        yield _figure(charts.cv_chart(result), "Accuracy on held-out folds of the training rows, ± one standard error.")
+        title = SCORINGS[result.scoring].title
+        said = f"{title[:1].upper()}{title[1:]} on held-out folds of the training rows, ± one standard error."
+        yield _figure(charts.cv_chart(result), said)
         yield _figure(charts.stability_chart(result, names), "How stable the weights are over the folds.")
     if run.path is not None:
         yield _figure(charts.path_chart(run.path, names, run.settings.C), "The weights against C.")

@@ -11,8 +11,10 @@ import pandas as pd
 
 from spnmkl.data import Dataset, Preparation
 from spnmkl.errors import SPNMKLError
+from spnmkl.measures import SCORINGS
 from spnmkl.reporting.endings import SOLVER_NAMES
 from spnmkl.reporting.explain import children_text
+from spnmkl.reporting.sentences import BY_EVIDENCE
 from spnmkl.structure import SPN
 from spnmkl.structure.layout import unplaced
 from spnmkl.training.prepared import labelled_parts, prepare
@@ -28,6 +30,7 @@ ENDINGS = {
     "precision": "at the limit of precision",
     "stalled": "no further progress",
     "interrupted": "stopped",
+    "evidence": BY_EVIDENCE,
 }
 
 
@@ -55,7 +58,8 @@ def ending_text(run: Run) -> str:
     """How it ended, in two or three words."""
     if run.solution.status == "optimal" and not any(run.solution.beta.values()):
         return "certified, all weights zero"
-    return ENDINGS.get(run.solution.status, run.solution.status)
+    ended = ENDINGS.get(run.solution.status, run.solution.status)
+    return f"{BY_EVIDENCE}, {ended}" if run.solution.by_evidence and run.solution.status != "evidence" else ended
 
 
 def structure_text(spn: SPN) -> str:
@@ -109,11 +113,13 @@ def _described(run: Run, letter: str) -> dict[str, str]:
         "C": f"{settings.C:.6g}",
         "λ": f"{settings.lam:g}",
         "p": ("as drawn: " if settings.p is None else "") + powers_text(run),
+        "weights": settings.weights,
         "solver": SOLVER_NAMES.get(settings.solver, settings.solver),
         "tolerance": f"{settings.tol:g}",
         "most iterations": "the solver's own" if settings.max_iter is None else f"{settings.max_iter:,}",
         "most time": "any" if settings.max_time is None else f"{settings.max_time:g} s",
         "class weights": _class_weights(settings.class_weight),
+        "score that counts": SCORINGS[settings.scoring].title,
     }
 
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from spnmkl.calibration import probabilities
+from spnmkl.circuit.program import Floats
 from spnmkl.circuit.source import KernelSource, interruptible
 from spnmkl.data import Choices, Preparation, SplitSettings
 from spnmkl.errors import Stopped
@@ -18,10 +22,12 @@ from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.selection import CrossValidation, RegularizationPath
 from spnmkl.solution import Record, Solution
 from spnmkl.structure import SPN
+from spnmkl.training.fold_scores import FoldScores
 from spnmkl.training.learn import learn
 from spnmkl.training.prepared import Prepared, Tick
 from spnmkl.training.scores import Scores, score, unscored
 from spnmkl.training.settings import Settings
+from spnmkl.training.trained_rows import described_rows
 
 Rows = NDArray[np.intp]
 SCORED_ROWS = 500  # at a time
@@ -45,6 +51,12 @@ class Run:
     train, test : ndarray of int
         Positions of the rows in the data set's frame.
     views : dict from view to leaves
+    fold_scores : FoldScores or None
+        Of other trainings by the same drawing and settings, on folds of the training rows.
+    importance : mapping or None
+        What views and columns are worth, as `spnmkl.importance` writes it.
+    positive : optional
+        Of two classes the one whose rows are to be found, for sensitivity and specificity; None for the second.
     """
 
     name: str = "Run"
@@ -65,6 +77,30 @@ class Run:
     preparation: Preparation
     cross_validation: CrossValidation | None = None
     path: RegularizationPath | None = None
+    fold_scores: FoldScores | None = None
+    importance: Mapping[str, Any] | None = None
+    positive: Any = None
+
+    @property
+    def chose_C(self) -> bool:
+        """Whether its C is the one that cross-validation found best, and not one that was set by hand."""
+        return self.cross_validation is not None and self.cross_validation.best_C == self.settings.C
+
+    @property
+    def measured(self) -> FoldScores | None:
+        """The scores over folds, once there are enough of them to go by."""
+        return self.fold_scores if self.fold_scores is not None and self.fold_scores.enough else None
+
+    @property
+    def test_probabilities(self) -> Floats | None:
+        """(test rows, classes), where decisions were calibrated on rows held out."""
+        if self.model is None or self.model.calibration_ is None or not self.test_scores.scored:
+            return None
+        return probabilities(np.atleast_2d(self.test_scores.decision.T), self.model.calibration_)
+
+    def with_fold_scores(self, found: FoldScores) -> Run:
+        """With scores over folds, and probabilities calibrated on the decisions they are made of."""
+        return replace(self, fold_scores=found, model=calibrated(self.model, found))
 
     @property
     def used(self) -> Preparation:
@@ -249,10 +285,24 @@ def _model(
     """What predicts new rows, with what is needed to read them."""
     if prepared.fitted.keys() != set(prepared.spn.kernels):
         return None
-    options = settings.solver_options() | {"n_threads": n_threads, "max_memory": prepared.max_memory}
+    options = settings.model_options() | {"n_threads": n_threads, "max_memory": prepared.max_memory}
     model = SPNMKLClassifier.from_solution(solution, prepared.fitted, prepared.features, **options)
+    seen = list(used_columns(solution, prepared.preparation).outputs)
     model.extra_ = prepared.described()
+    model.extra_["trained_on"] = described_rows(prepared.X_train[seen].to_numpy(), prepared.ids)
     return model
+
+
+def calibrated(model: SPNMKLClassifier | None, found: FoldScores) -> SPNMKLClassifier | None:
+    """A copy of the model with these scores, which predicts probabilities where every row was held out once."""
+    if model is None:
+        return None
+    copied = copy(model)
+    copied.extra_ = model.extra_ | {"scores": found.described()}
+    if (scale := found.calibration()) is not None:
+        copied.set_params(probability=True)
+        copied.calibration_ = scale
+    return copied
 
 
 def closed(records: Sequence[Record], tol: float) -> float:

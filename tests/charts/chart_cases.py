@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from spnmkl import charts
-from spnmkl.charts.files import AnyChart
+from spnmkl.charts.look import AnyChart
 from spnmkl.selection import CrossValidation, RegularizationPath
 from spnmkl.solution import Record, Solution
 
@@ -128,7 +128,7 @@ CHARTS: dict[str, Callable[[Sequence[str]], AnyChart]] = {
     "pushes": lambda names: charts.pushes_chart(pushes(names), names),
     "heat map": heatmap,
     "methods": lambda names: charts.methods_chart(summary(names), names[0]),
-    "methods in grey": lambda names: charts.methods_chart(summary(names), names[0], "auc", grey=True),
+    "methods in grey": lambda names: charts.methods_chart(summary(names), names[0], "roc_auc", grey=True),
     "learning": lambda names: charts.learning_chart(learning(names)),
 }
 NAMELESS = ("convergence", "folds")

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from charts.chart_cases import (
+    CHARTS,
     balance,
     confusion,
     learning,
@@ -270,7 +271,40 @@ def test_colours_are_seen_on_both_themes(background: str) -> None:
         return (light + 0.05) / (dark + 0.05)
 
     assert min(map(contrast, look.COLOURS)) > 2.2
-    assert contrast(look.INK) > 3.5
+    assert contrast(look.INK) > 3  # of lines
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_words_beside_the_marks_have_the_colour_of_the_page(name: str) -> None:
+    """No grey is dark enough on white and light enough on black: numbers on coloured cells alone have a colour."""
+    assert [m for m in marks_of(CHARTS[name](("a", "b", "c")).to_dict()) if m["type"] == "text" and "color" in m] == []
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_no_axis_of_names_leaves_one_out(name: str) -> None:
+    for axis in name_axes(CHARTS[name](("a", "b", "c")).to_dict()):
+        assert axis["labelOverlap"] is False
+
+
+def name_axes(spec: Any) -> list[dict[str, Any]]:
+    """The axes of names, however deep."""
+    if isinstance(spec, list):
+        return [axis for part in spec for axis in name_axes(part)]
+    if not isinstance(spec, dict):
+        return []
+    shown = [spec.get("encoding", {}).get(side, {}) for side in ("x", "y")]
+    own = [of["axis"] for of in shown if of.get("type") == "nominal" and of.get("axis")]
+    return own + [a for key, part in spec.items() if key not in ("encoding", "datasets") for a in name_axes(part)]
+
+
+def marks_of(spec: Any) -> list[dict[str, Any]]:
+    """Every mark, however deep."""
+    if isinstance(spec, list):
+        return [mark for part in spec for mark in marks_of(part)]
+    if not isinstance(spec, dict):
+        return []
+    own = [spec["mark"]] if isinstance(spec.get("mark"), dict) else []
+    return own + [mark for key, part in spec.items() if key not in ("mark", "datasets") for mark in marks_of(part)]
 
 
 def test_a_balance_of_no_class() -> None:

@@ -16,8 +16,9 @@ from spnmkl.data import (
     summarize,
     summarize_views,
 )
-from spnmkl.training.bring import guessed_dataset
+from spnmkl.training.bring import guessed_dataset, roles_of_others
 from spnmkl.ui.parts.cards import bare, open_sample, sample_drawing, sample_facts, thumbnail
+from spnmkl.ui.parts.naming import rename_data
 from spnmkl.ui.parts.preparing import choose_preparation, preparation_words
 from spnmkl.ui.parts.project import missing_data
 from spnmkl.ui.parts.session import boundary, fragment, heading, rerun, theme, workspace
@@ -50,6 +51,7 @@ def data_page() -> None:
         loaded_now.markdown(
             f"Loaded: **{plain(work.dataset.name[:100])}** · {len(frame):,} rows · {frame.shape[1]:,} columns"
         )
+        rename_data(work)
         preview(work.dataset)
     with columns, boundary():
         choose_columns(work)
@@ -170,8 +172,9 @@ def loaded_words(work: Workspace) -> list[str]:
     dataset = work.dataset
     label = f"The label is **{plain(dataset.label[:60])}**" if dataset.label else "**No label was found**"
     words = [f"Loaded {plain(dataset.name[:60])}.", f"{label}: see *{COLUMNS}*."]
-    if dataset.ignored:
-        words.append(f"Left out: {plain(name_some(dataset.ignored, 3))}.")
+    read = work.arrival.read if work.arrival else None
+    several = read is not None and isinstance(read[0], tuple) and len(read[0]) > 1
+    words += [plain(sentence) for sentence in roles_of_others(dataset, several)]
     if work.lacks_values:
         words.append(f"**Values are missing**: before training, choose what to do in *{PREPARATION}*.")
     if prepared := preparation_words(work):
@@ -189,7 +192,7 @@ def preview(dataset: Dataset) -> None:
     if dataset.matrices:
         st.caption(f"{len(dataset.matrices)} kernel matrices: {plain(', '.join(list(dataset.matrices)[:10]))}")
     shown = frame.iloc[:100, :MOST_SHOWN_COLUMNS]
-    st.dataframe(shown, height=240)
+    st.dataframe(shown.set_axis(range(1, len(shown) + 1)), height=240)
     if frame.shape[1] > MOST_SHOWN_COLUMNS or len(frame) > 100:
         st.caption(f"The first {len(shown)} rows and {shown.shape[1]} columns.")
 
@@ -214,6 +217,7 @@ def choose_columns(work: Workspace) -> None:
         table.head(MOST_OFFERED),
         hide_index=True,
         height=280,
+        placeholder="",
         column_config={"histogram": st.column_config.BarChartColumn("values", width="small")},
     )
     if len(table) > MOST_OFFERED:

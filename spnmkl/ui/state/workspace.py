@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 from spnmkl.data import Choices, Dataset, SplitSettings, Suggestion, apart, holes, kept_rows
 from spnmkl.data.choices import AUTO
 from spnmkl.errors import DataError
+from spnmkl.kernels import KernelIssue
 from spnmkl.project.project_file import DataUse
 from spnmkl.structure import SPN, Issue, Path
 from spnmkl.structure.layout import unplaced
+from spnmkl.structure.text import one_line
 from spnmkl.training.bring import training_suggestions
 from spnmkl.training.checks import all_issues
 from spnmkl.training.settings import Settings
@@ -21,6 +23,7 @@ from spnmkl.training.train import Run
 from spnmkl.ui.state.activity import Trainer
 from spnmkl.ui.state.computed_once import kept_with_dataset
 from spnmkl.ui.state.drawing import Drawing, check_size
+from spnmkl.ui.state.kernel_checks import KernelChecks
 from spnmkl.ui.state.opening import opening_structure
 from spnmkl.ui.state.predicting import Predicting
 from spnmkl.ui.state.task import Task
@@ -86,6 +89,14 @@ class Workspace:
     arrival: Arrival | None = None
     comparing: CompareChoices = field(default_factory=CompareChoices)
     checked: tuple[SPN, Dataset, Choices, list[Issue]] | None = field(default=None, repr=False)
+    kernel_checks: KernelChecks = field(default_factory=KernelChecks, repr=False)
+
+    @property
+    def kernel_issues(self) -> list[KernelIssue]:
+        """Kernels that cannot work on the training rows; widths may compete where evidence chooses the weights."""
+        found = self.kernel_checks.of(self.task)
+        by_evidence = getattr(self.trainer.settings, "weights", None) == "evidence"
+        return [issue for issue in found if not (by_evidence and issue.widths)]
 
     @property
     def issues(self) -> list[Issue]:
@@ -123,6 +134,16 @@ class Workspace:
         self.dataset, self.choices = dataset, self.choices.among(dataset.views)
         if untouched and unplaced(opening_structure(dataset)) != unplaced(self.drawing.spn):
             self.redraw()
+
+    def rename_data(self, name: str) -> None:
+        """Call the data otherwise; they stay the same to runs that were trained on them, which keep the old name."""
+        name = one_line(name).strip()
+        if not name or name == self.dataset.name:
+            return
+        before, self.dataset = self.dataset, replace(self.dataset, name=name)
+        self.trainer.book.renamed(before, self.dataset)
+        if self.arrival is not None and self.arrival.dataset is before:
+            self.arrival = replace(self.arrival, dataset=self.dataset)
 
     def upload(self, dataset: Dataset, read: tuple[object, object]) -> None:
         """Data from files, which `undo_upload` takes back; the same files read otherwise are still the one upload."""

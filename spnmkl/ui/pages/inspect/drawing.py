@@ -8,7 +8,7 @@ from spnmkl.export.flows import lost, path_flows
 from spnmkl.export.themes import THEMES, mixed
 from spnmkl.reporting.endings import ending, pruning
 from spnmkl.reporting.explain import carried, children_text
-from spnmkl.reporting.glossary import explained
+from spnmkl.reporting.glossary import GLOSSARY, explained
 from spnmkl.training.train import Run
 from spnmkl.ui.pages.inspect.inspected import (
     RESIDUAL_HELP,
@@ -19,8 +19,7 @@ from spnmkl.ui.pages.inspect.inspected import (
     sentence,
     share_text,
 )
-from spnmkl.ui.parts.canvas import show_trained
-from spnmkl.ui.parts.pyvis_view import offer_pyvis
+from spnmkl.ui.parts.pyvis_view import offer_pyvis, show_drawing, shows_pyvis
 from spnmkl.ui.parts.replay import show_replay
 from spnmkl.ui.parts.session import theme
 from spnmkl.ui.parts.words import plain
@@ -32,8 +31,9 @@ def drawing_tab(seen: Inspected) -> None:
     run = seen.run
     left, right = st.columns([13, 6], gap="medium")
     with left:
-        selected = show_trained(CANVAS, run.spn, run.solution.beta)
-        show_replay(run, CANVAS)
+        selected = show_drawing(CANVAS, run.spn, run.solution.beta)
+        if not shows_pyvis(CANVAS):
+            show_replay(run, CANVAS)
         legend(run.solution.beta)
         offer_pyvis(CANVAS, run.spn, run.solution.beta)
     with right:
@@ -58,16 +58,16 @@ def legend(beta: dict[str, float]) -> None:
         for width in (1, 3, 5)
     )
     parts = (
-        (dots, f"products: weight β, 0 to {largest:.3g}"),
-        (lines, "edges: part of the path weights Σg"),
-        (_dot(14, "transparent", colours.faded), "dashed: pruned, takes no part"),
+        (dots, f"products: weight β, 0 to {largest:.3g}", "β"),
+        (lines, "edges: part of the path weights Σg", "Σg"),
+        (_dot(14, "transparent", colours.faded), "dashed: pruned, takes no part", "pruned"),
     )
     st.html(
         '<div style="display:flex;flex-wrap:wrap;gap:2px 22px;font-size:13px">'
         + "".join(
-            f'<span style="display:inline-flex;align-items:center;gap:5px">{a}'
+            f'<span style="display:inline-flex;align-items:center;gap:5px" title="{GLOSSARY[sign].sentence}">{a}'
             f'<span style="opacity:.8">{b}</span></span>'
-            for a, b in parts
+            for a, b, sign in parts
         )
         + "</div>"
     )
@@ -103,7 +103,8 @@ def weight_numbers(run: Run, node: str) -> None:
     st.markdown(f"exponent p **{solution.p[node]:g}**", help=explained("p"))
     part = path_flows(spn, solution.beta).get(node, float("nan"))
     st.markdown(f"part of the path weights **{share_text(part)}**", help=WEIGHT_HELP)
-    st.markdown(f"KKT residual **{solution.kkt_residual[node]:.1e}**", help=RESIDUAL_HELP)
+    if not solution.by_evidence:
+        st.markdown(f"KKT residual **{solution.kkt_residual[node]:.1e}**", help=RESIDUAL_HELP)
 
 
 def decision_share(seen: Inspected, node: str) -> float:

@@ -14,8 +14,11 @@ from spnmkl.charts.shapes import FEWEST, find_shape, shape_chart
 from spnmkl.reporting.explain import column_shares
 from spnmkl.reporting.glossary import explained, worked_g, worked_share
 from spnmkl.reporting.sentences import count_text
+from spnmkl.reporting.worked import worked_price, worked_product
 from spnmkl.structure import Path
+from spnmkl.training.prepared import Prepared
 from spnmkl.training.train import Run
+from spnmkl.ui.pages.inspect.importance import show_importance
 from spnmkl.ui.pages.inspect.inspected import (
     MOST_PATHS,
     RESIDUAL_HELP,
@@ -28,8 +31,7 @@ from spnmkl.ui.pages.inspect.inspected import (
     share_column,
     tell_missing_data,
 )
-from spnmkl.ui.parts.canvas import show_trained
-from spnmkl.ui.parts.pyvis_view import offer_pyvis
+from spnmkl.ui.parts.pyvis_view import offer_pyvis, show_drawing
 from spnmkl.ui.parts.words import plain
 from spnmkl.wording import listed
 
@@ -56,7 +58,7 @@ def weights_tab(seen: Inspected) -> None:
         else:
             path = choose_path(seen, learned)
     with right:
-        show_trained(CANVAS, run.spn, run.solution.beta, path=path)
+        show_drawing(CANVAS, run.spn, run.solution.beta, path)
         offer_pyvis(CANVAS, run.spn, run.solution.beta, path)
         if not seen.has_data:
             tell_missing_data(run, "Shares of the decision")
@@ -100,14 +102,29 @@ def choose_path(seen: Inspected, learned: LearnedTables) -> Path | None:
 
 def worked_out(seen: Inspected, learned: LearnedTables, at: int) -> None:
     """The numbers of one path, as they are made of the weights."""
-    path, run = learned.path_list[at], seen.run
+    path, run, kernels = learned.path_list[at], seen.run, learned.paths["kernels"].iloc[at]
     share = learned.paths["share of the decision"].iloc[at]
     with st.container(border=True, gap="xsmall"):
-        st.markdown(f"**Path {at + 1} worked out**: {plain(learned.paths['kernels'].iloc[at])}")
+        st.markdown(f"**Path {at + 1} worked out**: {plain(kernels)}")
         st.markdown(plain(worked_g(run.spn, path, run.solution.beta)), help=explained("g", "β"))
         st.markdown(plain(worked_share(path)), help=explained("Σg"))
         if not math.isnan(share):
             st.markdown(f"of the decision: {100 * share:.3g} %", help=explained("decision"))
+        if seen.has_data and len(path.path.leaves) > 1:
+            st.markdown(plain(worked_pair(seen, path.path, kernels)), help=explained("∘", "kernel"))
+        product = max(path.path.exponents, key=lambda v: path.path.exponents[v])
+        st.markdown(plain(worked_price(run.solution, product)), help=explained("p", "λ", "c"))
+
+
+def worked_pair(seen: Inspected, path: Path, kernels: str) -> str:
+    """The first two training rows, by each kernel of a path and by their product."""
+
+    def entries(prepared: Prepared) -> list[float]:
+        tiles = prepared.source.tiles(list(path.leaves), slice(0, 1), slice(1, 2))
+        return [float(tile[0, 0]) for tile in tiles]
+
+    first, second = (int(row) + 1 for row in seen.run.train[:2])
+    return worked_product(kernels, seen.once(("pair", path.leaves), entries), (first, second))
 
 
 def show_weights(seen: Inspected, learned: LearnedTables) -> None:
@@ -137,6 +154,7 @@ def known(table: pd.DataFrame) -> pd.DataFrame:
 
 def matters_tab(seen: Inspected) -> None:
     """Views and kernels by what they carry, with how stable that is."""
+    show_importance(seen)
     run, ranking = seen.run, seen.learned().ranking
     if not seen.has_data:
         tell_missing_data(run, "Shares of the decision")
