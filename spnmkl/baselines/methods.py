@@ -99,7 +99,7 @@ class Method:
             How many values where none are given.
         folds : int, default=5
             How many parts are held out in turn.
-        scoring : {"accuracy", "balanced_accuracy", "auc"}, default="accuracy"
+        scoring : {"accuracy", "balanced_accuracy", "roc_auc"}, default="accuracy"
             By what to choose; see `spnmkl.cross_validate_C`.
         groups : array-like of shape (n,), default=None
             Which rows belong together: they are held out together.

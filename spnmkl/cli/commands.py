@@ -1,4 +1,4 @@
-"""The command line: fit, predict, inspect, validate, template, app. Everything it does is a call of the library.
+"""The command line: fit, predict, inspect, importance, validate, template, app; all of it calls of the library.
 
 The exit code tells how ``spnmkl fit`` ended (`arguments.FIT_EXITS`); the other commands return 0, 2 or 130,
 ``validate`` 2 for errors found and 1 for tables that do not fit.
@@ -144,7 +144,7 @@ def _fit(args: argparse.Namespace) -> int:
         for note in step_notes(dataset, choices, prepared.train):
             tell(note)
         if args.id in dataset.ignored:
-            prepared = replace(prepared, id_column=args.id)
+            prepared = prepared.identified(dataset, args.id)
         if args.C == "cv":
             settings, chosen = _chosen(prepared, settings, deadline, args.threads, progress)
             said.append(chosen)
@@ -343,6 +343,16 @@ def _inspect(args: argparse.Namespace) -> int:
     return 0
 
 
+def _importance(args: argparse.Namespace) -> int:
+    from spnmkl.cli.importance import importance, outputs  # with the charts, for which no other command should wait
+
+    outputs(args)
+    read_once(*args.data, args.structure)
+    choices = _choices(args)
+    dataset = _training_set(args, choices)
+    return importance(args, dataset, _structure(args.structure, dataset, choices, SplitSettings(0.0)), choices)
+
+
 def _validate(args: argparse.Namespace) -> int:
     out = target(args.repair or STANDARD, *(args.data or []))
     read_once(args.structure, *(args.data or []))
@@ -430,6 +440,7 @@ COMMANDS = {
     "fit": _fit,
     "predict": _predict,
     "inspect": _inspect,
+    "importance": _importance,
     "validate": _validate,
     "template": _template,
 }

@@ -1,6 +1,6 @@
 """From files to the numbers that kernels see, and back for new samples."""
 
-from spnmkl.data.absence import apart, kept_rows, lacking_rows, refuse_missing
+from spnmkl.data.absence import apart, holes, kept_rows, lacking_rows, refuse_missing
 from spnmkl.data.choices import Choices
 from spnmkl.data.columns import is_numeric
 from spnmkl.data.dataset import Dataset, guess_group, guess_label, identifiers
@@ -41,6 +41,7 @@ __all__ = [
     "guess_label",
     "guess_options",
     "headed_table",
+    "holes",
     "identifiers",
     "is_numeric",
     "join_files",

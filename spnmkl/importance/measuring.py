@@ -17,9 +17,9 @@ from spnmkl.baselines.labels import of_leaves
 from spnmkl.data import Split
 from spnmkl.errors import ParameterError, Stopped
 from spnmkl.importance.folds import FoldData, Folds, Tick
-from spnmkl.importance.measures import measure
 from spnmkl.importance.restriction import FULL, Removals
 from spnmkl.inspection import decision_parts
+from spnmkl.measures import SCORINGS
 from spnmkl.parameters import checked_threads, positive
 from spnmkl.problem import checked_source
 from spnmkl.selection.results import UNFINISHED
@@ -28,7 +28,6 @@ from spnmkl.solvers import solve
 from spnmkl.study.contest import inner_folds
 from spnmkl.study.entrants import Entrants, drawings
 from spnmkl.threads import as_they_come
-from spnmkl.training.scores import Scores, score
 
 LARGE = 4000  # rows from which on one training at a time has all threads, and all memory
 Stop = Callable[[], bool] | None
@@ -129,14 +128,12 @@ class Measuring:
 
     Attributes
     ----------
-    scoring : name of the measure.
     C : None: chosen in every fold.
     settings : of `spnmkl.solve`, besides.
     """
 
     removals: Removals
     folds: Folds
-    scoring: str = "accuracy"
     C: float | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     n_threads: int | None = None
@@ -149,6 +146,11 @@ class Measuring:
     def others(self) -> list[str]:
         """The structures besides the whole drawing."""
         return [name for name in self.removals.structures if name != FULL]
+
+    @property
+    def scoring(self) -> str:
+        """By what C is chosen and everything is scored."""
+        return self.folds.plan.scoring
 
     def steps(self) -> int:
         """Trainings of one fold, as many as are known before."""
@@ -175,8 +177,7 @@ class Measuring:
 
     def fold_scores(self, data: FoldData, say: Tick, stop: Stop) -> FoldScores:
         full, C = self.fitted(data, say, stop)
-        scores = self.scored(full, data)
-        values = {FULL: measure(self.scoring).of(scores)} | self.restricted_scores(data, full, C, say, stop)
+        values = {FULL: self.score(full, data)} | self.restricted_scores(data, full, C, say, stop)
         spn, views = full.spn, self.removals.leaves
         parts = decision_parts(full, of_leaves(spn, data.cross), data.y_test, of_leaves(spn, data.kernels), views=views)
         nothing = float("nan")
@@ -187,7 +188,7 @@ class Measuring:
             len(data.y_test),
             C,
             values[FULL],
-            measure(self.scoring).guessing(data.y_train, scores),
+            SCORINGS[self.scoring].guess((full.classes[:, None] == data.y_test).sum(axis=1)),
             {view: nothing if name is None else values[name] for view, name in self.removals.alone.items()},
             {view: nothing if name is None else values[name] for view, name in self.removals.without.items()},
             {view: float(parts.views[view].mean()) if leaves else nothing for view, leaves in views.items()},
@@ -204,7 +205,8 @@ class Measuring:
             data.y_train,
             None if self.C is None else [self.C],
             points=plan.points,
-            folds=inner_folds(data.y_train, data.groups, plan.inner, seed),
+            folds=2 if self.C is not None else inner_folds(data.y_train, data.groups, plan.inner, seed),
+            scoring=plan.scoring,
             groups=data.groups,
             random_state=seed,
             tick=lambda: say("choosing C"),
@@ -228,7 +230,7 @@ class Measuring:
         def work(name: str) -> Iterator[tuple[str, float]]:
             if not stopping():
                 solution = self.restricted(name, data, full, C, stopping, max(1, threads // at_once))
-                yield name, measure(self.scoring).of(self.scored(solution, data))
+                yield name, self.score(solution, data)
 
         found: dict[str, float] = {}
         with closing(as_they_come([partial(work, name) for name in self.others], at_once, halt)) as scores:
@@ -252,9 +254,9 @@ class Measuring:
         _check_ended(solution, stop)
         return solution
 
-    def scored(self, solution: Solution, data: FoldData) -> Scores:
+    def score(self, solution: Solution, data: FoldData) -> float:
         decision = solution.decision_function(of_leaves(solution.spn, data.cross))
-        return score(data.y_test, decision, solution.classes)
+        return SCORINGS[self.scoring].of(data.y_test, decision, solution.classes)
 
     def _settings(self) -> dict[str, Any]:
         return {"tol": self.folds.plan.tol, **self.settings}

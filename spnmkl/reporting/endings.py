@@ -75,15 +75,24 @@ def doubts(run: Run) -> list[str]:
         said.append(
             f"This {'may be no better' if share <= high else 'is worse'} than guessing: always answering "
             f"{quoted(answer)} gives {share_right(share)}, and the 95 % interval of the test accuracy "
-            f"{'contains' if share <= high else 'lies below'} that. The button 'Choose C' may find a better C."
+            f"{'contains' if share <= high else 'lies below'} that. {_better_C(run, 'Another C')}"
         )
     if train.accuracy - test.accuracy > FAR_ABOVE and train.accuracy > high:
         said.append(
             f"It answers training rows far better ({share_right(train.accuracy)}) than test rows "
-            f"({share_right(test.accuracy)}): it may have learned them by heart. The button 'Choose C' tries "
-            "smaller values of C."
+            f"({share_right(test.accuracy)}): it may have learned them by heart. {_better_C(run, 'A smaller C')}"
         )
     return said
+
+
+def _better_C(run: Run, what: str) -> str:
+    """What may still help: C where it was not chosen, else what C cannot do."""
+    found, C = run.cross_validation, run.settings.C
+    if found is None:
+        return f"{what} may help: it was not chosen by cross-validation."
+    if math.isclose(found.best_C, C, rel_tol=1e-6):
+        return "C was chosen by cross-validation already; more rows, or fewer and wider kernels, may help."
+    return f"Cross-validation found C = {found.best_C:.3g} better than this {C:.3g}."
 
 
 @dataclass(frozen=True)
@@ -114,7 +123,7 @@ def headlines(run: Run) -> tuple[Headline, Headline, Headline]:
         if solution.by_evidence
         else Headline(
             percent(solution.gap) if known else "none",
-            "above the best objective at most" if known else "bound on the best objective",
+            "above the optimum at most" if known else "bound on the best objective",
             f"the gap; {ends.get(solution.status, 'not certified')}",
             GLOSSARY["gap"].sentence,
         ),

@@ -28,7 +28,7 @@ from spnmkl.reporting.kernel_views import kernel_image, projection
 from spnmkl.reporting.reproduction import reproduction_code
 from spnmkl.reporting.sentences import BY_EVIDENCE, count_text
 from spnmkl.solution import Solution
-from spnmkl.training.prepared import Prepared
+from spnmkl.training.prepared import Prepared, id_column
 from spnmkl.training.scores import NOT_SCORED
 from spnmkl.training.train import Run
 from spnmkl.wording import counted, listed
@@ -232,6 +232,7 @@ def _mapping(value: Mapping[Any, float] | str | float) -> str:
 def _data(run: Run, dataset: Dataset) -> dict[str, str]:
     scores = run.train_scores, run.test_scores
     counts = {c: [int((part.y == c).sum()) for part in scores] for c in run.solution.classes}
+    dataset_id = id_column(dataset)
     views = [f"{view} ({counted(len(columns), 'column')})" for view, columns in dataset.feature_views.items()]
     facts = {
         "Data": run.dataset_name,
@@ -243,7 +244,8 @@ def _data(run: Run, dataset: Dataset) -> dict[str, str]:
         "Views": listed(views, 12),
         "Kept together": "" if dataset.group is None else f"rows of one {dataset.group}",
         "Adjusted for": listed([c.words for c in run.preparation.adjustment.covariates], 12),
-        "Left out": listed(dataset.ignored, 12),
+        "Tells rows apart, is no feature": dataset_id or "",
+        "Left out": listed([name for name in dataset.ignored if name != dataset_id], 12),
         "Kernel matrices": listed(list(dataset.matrices), 12),
     }
     return {key: value for key, value in facts.items() if value}

@@ -65,7 +65,7 @@ def cross_validate_C(
         The grid; None: as for `regularization_path`, from just above the C_min of a fold.
     folds : int, default=5
         How many, from 2 to the size of the smallest class.
-    scoring : {"accuracy", "balanced_accuracy", "auc"}, default="accuracy"
+    scoring : {"accuracy", "balanced_accuracy", "roc_auc"}, default="accuracy"
         By what C is chosen: the share of the rows held out that are answered rightly; the mean of that share over
         classes, which suits classes of uneven size; or the area under the ROC curve, with several classes the mean of
         each against the rest. A fold without rows of two classes has no area, and NaN in its place.

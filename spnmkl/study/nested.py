@@ -67,7 +67,7 @@ def nested_scores(
         How many, at most as many as the smallest class has rows.
     rounds : int, default=2
         How often the folds are drawn anew.
-    scoring : {"accuracy", "balanced_accuracy", "auc"}, default="accuracy"
+    scoring : {"accuracy", "balanced_accuracy", "roc_auc"}, default="accuracy"
         By what C is chosen; see `cross_validate_C`.
     groups : array-like of shape (n,), default=None
         Which rows belong together: they are held out together.

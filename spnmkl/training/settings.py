@@ -30,7 +30,7 @@ class Settings:
     max_time : float or None
         Seconds.
     class_weight : "balanced", mapping from class to float, or None
-    scoring : {"accuracy", "balanced_accuracy", "auc"}
+    scoring : {"accuracy", "balanced_accuracy", "roc_auc"}
         By what C is chosen, and which score is looked at first; training at a given C does not depend on it.
     weights : "certified" or "evidence"
         The certified optimum, or evidence weights (`spnmkl.fit_evidence`), which need none of λ, p and solver.

@@ -29,7 +29,9 @@ def table(n: int = 60, seed: int = 0) -> pd.DataFrame:
     age, batch = rng.uniform(20, 80, n), rng.choice(["x", "y", "z"], n)
     words = rng.poisson(rng.gamma(0.2, 0.8, (n, 40)))
     counts = rng.poisson(rng.gamma(0.6, 100, (n, 6)))
-    lab = rng.normal(size=(n, 3)) + age[:, None] / 10 + 3 * (batch == "y")[:, None]
+    lab = np.abs(
+        rng.normal(size=(n, 3)) + age[:, None] / 10 + 3 * (batch == "y")[:, None]
+    )  # of 0 or more: log1p may be asked for
     frame = pd.DataFrame(np.hstack([words, counts, lab]), columns=COLUMNS)
     return frame.assign(age=age, batch=batch)
 

@@ -15,7 +15,7 @@ from spnmkl.training.settings import Settings
 VARIED = [
     Settings(),
     Settings(C=10, lam=0.5, p=2, solver="paper", tol=1e-2, max_iter=7, max_time=60, class_weight="balanced"),
-    Settings(scoring="auc"),
+    Settings(scoring="roc_auc"),
     Settings(p="sparse", class_weight={"yes": 2.0, "no": 1}),
     Settings(p={"p1": 1.5, "p2": 1}, class_weight={0: 2.0, 1: 0.5}),
 ]
@@ -114,7 +114,7 @@ BAD: dict[str, tuple[Any, str]] = {
     ),
     "an unknown score": (
         {"scoring": "f1"},
-        "scoring must be one of 'accuracy', 'balanced_accuracy', 'auc', but it is 'f1'.",
+        "scoring must be one of 'accuracy', 'balanced_accuracy', 'roc_auc', but it is 'f1'.",
     ),
     "class_weight of three": (
         {"class_weight": [["a", 1.0, 2.0]]},

@@ -25,7 +25,8 @@ from spnmkl.training.scores import share_right
 from spnmkl.training.train import Run
 from spnmkl.ui.parts.canvas import show_trained
 from spnmkl.ui.parts.following import keep_up, offer_scores, progress_bar, refreshing, stop_button, words_of
-from spnmkl.ui.parts.ready import ready
+from spnmkl.ui.parts.preparing import preparation_words
+from spnmkl.ui.parts.ready import ready, warn_of_kernels
 from spnmkl.ui.parts.replay import show_replay
 from spnmkl.ui.parts.results import show_headlines
 from spnmkl.ui.parts.returning import offer_return
@@ -58,6 +59,7 @@ DOING: dict[Kind, str] = {
     "look": "Preparing",
     "compare": "Comparison with baselines",
     "lesson": "The guided experiment",
+    "width": "The choice of a width",
 }
 
 
@@ -85,6 +87,8 @@ def controls(work: Workspace, parts: Split) -> None:
     trainer.settings = fitting(trainer.settings, work.drawing.spn, dataset.classes)
     weights = len(work.drawing.spn.products)
     st.caption(f"**{plain(dataset.name[:60])}** · {rows:,} rows to train on · {counted(weights, 'weight')}")
+    if prepared := preparation_words(work):
+        st.caption(f"Prepared {plain(prepared)}: see *Data*, *3 · Preparation*.")
     held = size_of(work.drawing.spn, rows, len(dataset.classes))
     free = available_memory()
     room = None if free is None else free + kept_bytes()
@@ -99,6 +103,7 @@ def controls(work: Workspace, parts: Split) -> None:
         st.error(plain(refused))
     else:
         st.caption(memory_words(held, room))
+    warn_of_kernels(work)
     if looked := looked_ahead(work):
         slider_of_C(trainer, looked.C, NO_SMALLEST[trainer.settings.weights])
     elif held.memory < QUICK_BYTES:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -11,6 +11,7 @@ from spnmkl.study.contest import Contest, Plan, compete, planned, training_rows
 from spnmkl.study.entrants import Entrants
 from spnmkl.study.lesson import TOTAL as LESSON_TOTAL
 from spnmkl.study.lesson import Lesson, lesson
+from spnmkl.training.choose_width import WidthChoice, choose_width
 from spnmkl.training.settings import Settings
 from spnmkl.training.train import Run, score_run
 from spnmkl.ui.state import works
@@ -20,7 +21,7 @@ from spnmkl.ui.state.run_book import RunBook
 from spnmkl.ui.state.task import Finding, Task, found_for
 from spnmkl.ui.state.works import SmallestC, Work
 
-Kind = Literal["train", "score", "choose", "trace", "look", "compare", "lesson"]
+Kind = Literal["train", "score", "choose", "trace", "look", "compare", "lesson", "width"]
 WORKS: Mapping[Kind, Work] = {
     "train": works.train,
     "choose": works.choose,
@@ -67,6 +68,7 @@ class Trainer:
     failure : of the last activity.
     cross_validation, path, smallest_C : the last ones, with what they are of.
     contest : the last comparison with baselines.
+    width : the last choice of a width.
     lesson : the guided experiment.
     """
 
@@ -80,6 +82,7 @@ class Trainer:
     path: Finding[RegularizationPath] | None = None
     smallest_C: Finding[SmallestC] | None = None
     contest: Finding[Contest] | None = None
+    width: Finding[WidthChoice] | None = None
     lesson: Lesson | None = None
 
     @property
@@ -119,6 +122,22 @@ class Trainer:
             return score_run(run, self.kernels.prepared(task, job.tick), tick=job.tick, stop=lambda: job.stopping)
 
         return self._begin(Activity("score", Job(work, alive), task, run.settings))
+
+    def choose_width(
+        self, task: Task, settings: Settings, leaves: Sequence[str], alive: Callable[[], bool]
+    ) -> Activity:
+        """Begin to compare widths of one kernel on folds of the training rows of a task."""
+
+        def work(job: Job[Any]) -> WidthChoice | None:
+            def follow(done: int, total: int, words: str) -> None:
+                job.progress(done, total)
+                job.say(words)
+
+            return choose_width(
+                task.spn, task.dataset, task.choices, task.split, leaves, settings, follow, lambda: job.stopping
+            )
+
+        return self._begin(Activity("width", Job(work, alive), task, settings))
 
     def compare(self, task: Task, settings: Settings, who: Entrants, plan: Plan, alive: Callable[[], bool]) -> Activity:
         """Begin to compare methods on the training rows of a task."""
@@ -171,6 +190,9 @@ class Trainer:
     def _keep(self, found: Finding[Any]) -> None:
         if isinstance(found.value, SmallestC):
             self.smallest_C = found
+            return
+        if isinstance(found.value, WidthChoice):
+            self.width = found
             return
         if isinstance(found.value, CrossValidation):
             self.cross_validation = found

@@ -313,7 +313,7 @@ class Canvas {
 
   say(text) {
     this.frame.classList.remove("refused");
-    this.status.textContent = text;
+    Object.assign(this.status, { textContent: text, title: text });
   }
 
   refuse(reason) {
