@@ -48,6 +48,7 @@ TRACE_HELP = f"The regularisation path: every weight β over a dozen values of C
 DOING: dict[Kind, str] = {
     "train": "Training",
     "score": "Scoring",
+    "shares": "Measuring shares on folds",
     "choose": "Cross-validation",
     "trace": "Tracing the weights over C",
     "look": "Preparing",

@@ -10,6 +10,7 @@ import streamlit as st
 
 from spnmkl.data import Dataset
 from spnmkl.export.scene import fitting, scene
+from spnmkl.inspection import Share
 from spnmkl.structure import SPN, Path
 from spnmkl.structure.layout import arranged
 from spnmkl.ui.parts.session import FRONTEND, theme
@@ -92,7 +93,13 @@ def _mount(key: str, data: dict[str, Any], *states: str) -> None:
 
 
 def show_trained(
-    key: str, spn: SPN, beta: Mapping[str, float] | None, *, said: str = "", path: Path | None = None
+    key: str,
+    spn: SPN,
+    beta: Mapping[str, float] | None,
+    *,
+    said: str = "",
+    path: Path | None = None,
+    shares: Mapping[str, Share] | None = None,
 ) -> tuple[str, ...]:
     """The drawing to look at; with weights, sizes and colours are by weight and what is pruned is dashed."""
     shown, closed = shown_there(key, spn)
@@ -102,17 +109,22 @@ def show_trained(
         "message": said,
         "select": list(chosen_nodes(key, spn)),
         "drawing": _described_drawing(shown, closed),
-        "looks": trained_looks(shown, closed, beta, theme(), path),
+        "looks": trained_looks(shown, closed, beta, theme(), path, shares),
     }
     _mount(key, data, "selection", "wish", "theme")
     return chosen_nodes(key, spn)
 
 
 def trained_looks(
-    spn: SPN, closed: frozenset[str], beta: Mapping[str, float] | None, theme: str, path: Path | None = None
+    spn: SPN,
+    closed: frozenset[str],
+    beta: Mapping[str, float] | None,
+    theme: str,
+    path: Path | None = None,
+    shares: Mapping[str, Share] | None = None,
 ) -> dict[str, Any]:
-    """How nodes, groups and edges look with these weights."""
-    return scene(spn, closed=closed, beta=beta, path=path, theme=theme).to_dict()
+    """How nodes, groups and edges look with these weights and held-out shares."""
+    return scene(spn, closed=closed, beta=beta, path=path, theme=theme, shares=shares).to_dict()
 
 
 def shown_there(key: str, spn: SPN) -> tuple[SPN, frozenset[str]]:

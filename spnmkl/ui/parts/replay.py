@@ -39,7 +39,9 @@ def replay_data(run: Run, theme: str, spn: SPN, closed: frozenset[str]) -> dict[
     """What changes on the drawing from iteration to iteration, the result being the last, and what to say of each."""
     solution = run.solution
     shown = thinned(solution.history, MOST_FRAMES - 1)
-    looks = [_untitled(trained_looks(spn, closed, beta, theme)) for beta in (*(r.beta for r in shown), solution.beta)]
+    looks = [_untitled(trained_looks(spn, closed, r.beta, theme)) for r in shown]
+    shares = run.held_out.nodes if run.held_out else None
+    looks.append(_untitled(trained_looks(spn, closed, solution.beta, theme, shares=shares)))
     total = len(solution.history)
     words = [
         f"iteration {r.iteration} of {total} · {_numbers(r.objective, r.gap, len(r.pruned))} · {r.seconds:.2g} s"
