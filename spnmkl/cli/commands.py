@@ -40,8 +40,8 @@ from spnmkl.data import (
     load_table,
     refuse_missing,
 )
-from spnmkl.errors import KernelError, ParameterError, SPNMKLError, StructureError
-from spnmkl.inspection import heaviest_paths
+from spnmkl.errors import KernelError, ParameterError, SPNMKLError, Stopped, StructureError
+from spnmkl.inspection import HeldOutShares, heaviest_paths
 from spnmkl.launch import run_app
 from spnmkl.model_file import save_model
 from spnmkl.reporting.sentences import (
@@ -49,6 +49,7 @@ from spnmkl.reporting.sentences import (
     certificate_sentence,
     count_text,
     inspection_lines,
+    share_lines,
     summary,
     weight_lines,
 )
@@ -59,6 +60,7 @@ from spnmkl.structure.templates import TEMPLATES
 from spnmkl.training.bring import chosen_dataset, filled_template
 from spnmkl.training.checks import all_issues, errors
 from spnmkl.training.choose import choose_C, nothing_done
+from spnmkl.training.held_out import keep_shares, shares_on_folds, stored_shares
 from spnmkl.training.predict import Predictor
 from spnmkl.training.prepared import Prepared, prepare, prepared_columns
 from spnmkl.training.scores import share_right
@@ -136,6 +138,7 @@ def _fit(args: argparse.Namespace) -> int:
             settings = replace(settings, max_time=deadline.left)
             said.append(chosen)
         trained = learn_weights(prepared, settings, follow, args.threads, stop.is_set, warn=True)
+        shares = _shares(trained, prepared, dataset, settings, args, progress, stop.is_set)
         progress.close()
     assert trained.model is not None
     trained.model.set_params(max_time=args.max_time)
@@ -146,6 +149,7 @@ def _fit(args: argparse.Namespace) -> int:
         save_model(trained.model, out)
     if not args.quiet:
         said += _outcome(trained, prepared, args.threads, stop.is_set)
+        said += [] if shares is None else share_lines(trained.solution.spn, shares)
         n = counted(len(trained.solution.history), "iteration")
         where = "" if out is None else f", saved as {out}"
         said.append(f"{n} in {time.perf_counter() - started:.1f} s{where}")
@@ -223,6 +227,39 @@ def _outcome(trained: Trained, prepared: Prepared, threads: int | None, stopped:
     return lines + weight_lines(solution, MOST_WEIGHTS)
 
 
+def _shares(
+    trained: Trained,
+    prepared: Prepared,
+    dataset: Dataset,
+    settings: Settings,
+    args: argparse.Namespace,
+    progress: Progress,
+    stop: Callable[[], bool],
+) -> HeldOutShares | None:
+    """What carries the decision on the test rows, or on folds where these were asked for; kept with the model."""
+    if not args.share_folds:
+        return trained.held_out(prepared, args.threads, stop=after_a_moment(stop))
+    try:
+        shares = shares_on_folds(
+            trained.solution,
+            prepared.spn,
+            dataset,
+            prepared.choices,
+            prepared.split,
+            settings,
+            prepared.train,
+            folds=args.share_folds,
+            n_threads=args.threads,
+            max_memory=args.max_memory,
+            tick=lambda words, done, total: progress.say(f"shares: {words}"),
+            stop=stop,
+        )
+    except Stopped:
+        return None
+    keep_shares(trained.model, shares)
+    return shares
+
+
 def _dataset(args: argparse.Namespace, say: bool = True) -> Dataset:
     """The tables as one data set; what was left out is said on stderr."""
     found, id_column = _joined(args)
@@ -286,11 +323,11 @@ def _predict(args: argparse.Namespace) -> int:
 
 def _inspect(args: argparse.Namespace) -> int:
     model = read_model(args.model)
-    paths = heaviest_paths(model.solution_, args.paths)
+    paths, shares = heaviest_paths(model.solution_, args.paths), stored_shares(model, Path(args.model).name)
     if args.json:
-        print(json.dumps(summary(model, paths), indent=2, ensure_ascii=False, allow_nan=False))
+        print(json.dumps(summary(model, paths, shares), indent=2, ensure_ascii=False, allow_nan=False))
     else:
-        print("\n".join(inspection_lines(model, paths)))
+        print("\n".join(inspection_lines(model, paths, shares)))
     return 0
 
 

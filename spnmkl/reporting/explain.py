@@ -14,6 +14,7 @@ from spnmkl.circuit.program import Circuit, Floats, compile_circuit
 from spnmkl.errors import ParameterError
 from spnmkl.inspection import HeldOutShares, Share, heaviest_paths, sample_contributions
 from spnmkl.inspection.shares import products_through
+from spnmkl.reporting.sentences import OVERLAP, more_than_all
 from spnmkl.selection import CrossValidation
 from spnmkl.structure import SPN
 from spnmkl.structure.text import node_text, one_line, shortened
@@ -28,11 +29,6 @@ NOT_MEASURED = (
     "Weights only: what carries the decision on rows that were not trained on was not measured. A heavy weight may say "
     "nothing about new rows."
 )
-OVERLAP = (
-    "Shares add up to more than 100 %, because a path that multiplies several kernels counts for each of them and for "
-    "each of their views."
-)
-_MORE = 1.005  # beyond rounding
 _LONGEST = 120
 _CANDIDATES = 200  # paths among which those that push a sample most are looked for
 
@@ -144,7 +140,7 @@ def shares_sentence(found: HeldOutShares | None) -> str:
 
 def overlap(shares: Iterable[float]) -> str:
     """Why shares add up to more than 100 %, where they do."""
-    return OVERLAP if np.nansum(list(shares)) > _MORE else ""
+    return OVERLAP if more_than_all(Share(share, 0.0) for share in shares if not math.isnan(share)) else ""
 
 
 def _over_folds(run: Run, validation: CrossValidation, groups: Iterable[set[str]]) -> dict[str, Floats]:

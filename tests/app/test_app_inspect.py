@@ -37,7 +37,7 @@ from spnmkl.ui.state.task import Task
 SAYS = {
     "Drawing": "Click a node to see its numbers",
     "Weights and paths": "Choose a row to see the path in violet",
-    "What matters": "Held-out shares, measured on",
+    "What matters": "the part of what tells the classes of rows apart",
     "Kernels": "Alignment with the labels",
     "Samples": "Map of the samples",
     "What if": "Move one",
@@ -243,6 +243,14 @@ def test_a_path_and_its_weights_are_shown_with_pyvis() -> None:
     _, _, run = trained()
     assert "vis.Network" in page and f"{run.solution.beta['p4']:.3g}" in page
     assert THEMES["light"].chosen in page, "the path stands out"
+
+
+def test_a_run_of_an_earlier_version_gets_its_shares_from_its_data() -> None:
+    task, prepared, run = trained()
+    at = shown(task, replace(run, held_out=None), prepared, "What matters")
+    found = work(at).trainer.book.runs[0].held_out
+    assert found is not None and found.to_dict() == run.held_out.to_dict()
+    assert f"measured on {found.rows}" in texts(at)
 
 
 def test_what_matters_ranks_by_held_out_shares() -> None:

@@ -21,7 +21,7 @@ from spnmkl.reporting.glossary import explained
 from spnmkl.structure import SPN
 from spnmkl.structure.text import node_text
 from spnmkl.training.prepared import Prepared
-from spnmkl.training.train import Run
+from spnmkl.training.train import Run, with_shares
 from spnmkl.ui.parts.words import plain
 from spnmkl.ui.state.activity import Trainer
 from spnmkl.ui.state.computed_once import kept_with_drawing
@@ -53,6 +53,17 @@ class Inspected:
             return self.trainer.kernels.prepared(task)
         with st.spinner("Computing the kernels of this run …"):
             return self.trainer.kernels.prepared(task)
+
+    def measured(self) -> Inspected:
+        """With shares on its test rows, which a run from a file of an earlier version lacks; they stay with it."""
+        run = self.run
+        if run.held_out is not None or not (self.has_data and run.n_test and run.test_scores.scored):
+            return self
+        prepared = self.prepared()
+        with st.spinner("Measuring shares on the test rows …"):
+            found = with_shares(run, prepared)
+        self.trainer.book.revise(lambda other: found if other is run else other)
+        return Inspected(found, self.trainer)
 
     def once(self, key: Hashable, compute: Callable[[Prepared], T]) -> T:
         """A finding that needs the kernels: computed the first time, and kept without them."""

@@ -41,6 +41,7 @@ HEIGHT = 330
 
 
 def weights_tab(seen: Inspected) -> None:
+    seen = seen.measured()
     run, learned = seen.run, seen.learned()
     left, right = st.columns([13, 9], gap="medium")
     with left:
@@ -128,6 +129,7 @@ def show_weights(seen: Inspected, learned: LearnedTables) -> None:
 
 def matters_tab(seen: Inspected) -> None:
     """Views and kernels by what they carry, with how stable that is."""
+    seen = seen.measured()
     run, ranking = seen.run, seen.learned().ranking
     with row():
         st.markdown(plain(shares_sentence(run.held_out)), width="stretch", help=explained("held-out"))
