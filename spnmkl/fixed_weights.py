@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spnmkl.circuit.program import Floats
-from spnmkl.problem import answers, one_vs_rest
+from spnmkl.measures import SCORINGS
+from spnmkl.problem import one_vs_rest
 from spnmkl.selection.folds import blocks, fold_splits
 from spnmkl.solvers.sturdy import solve_sturdily
 from spnmkl.solvers.svm import SVMSolution
@@ -69,19 +70,20 @@ def validated(
     tick: Callable[[], object],
     *,
     folds: int,
+    scoring: str = "accuracy",
     groups: ArrayLike | None = None,
     random_state: int | None,
     stop: Stop = None,
 ) -> Floats:
-    """(C,) mean accuracy on held-out folds, the same as those of `cross_validate_C`."""
+    """(C,) mean score on held-out folds, the same as those of `cross_validate_C`."""
     scores = np.empty((len(grid), folds))
     for fold, (train, test) in enumerate(fold_splits(y, folds, groups, random_state)):
         inside, across = (blocks(kernels, rows, train) for rows in (train, test))
         classes = np.unique(y[train])
         for k, model in enumerate(machines(inside, y[train], weigh, grid, tol, stop)):
-            scores[k, fold] = (answers(model.decision_function(across), classes) == y[test]).mean()
+            scores[k, fold] = SCORINGS[scoring].of(y[test], model.decision_function(across), classes)
             tick()
-    return scores.mean(axis=1)
+    return scores[:, ~np.isnan(scores).all(axis=0)].mean(axis=1)
 
 
 def combined(weights: Mapping[str, float], kernels: Matrices) -> Floats:

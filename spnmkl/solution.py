@@ -22,7 +22,12 @@ from spnmkl.threads import single_threaded_blas
 
 __all__ = ["Certificate", "Record", "Solution"]
 
-METHODS = {"newton": "second order", "interior": "path following", "paper": "Algorithm 1"}  # and what they are called
+METHODS = {
+    "newton": "second order",
+    "interior": "path following",
+    "paper": "Algorithm 1",
+    "evidence": "evidence",
+}  # and what they are called
 
 
 @dataclass(frozen=True)

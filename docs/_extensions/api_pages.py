@@ -14,6 +14,7 @@ MODULES = {
     "spnmkl.solution": "What came out",
     "spnmkl.selection": "Choosing C",
     "spnmkl.inspection": "Understanding a solution",
+    "spnmkl.importance": "What matters, on rows not trained on",
     "spnmkl.baselines": "Other methods",
     "spnmkl.export": "Drawings as files",
     "spnmkl.charts": "Charts",

@@ -16,6 +16,7 @@ from spnmkl.circuit.source import KernelSource
 from spnmkl.errors import StructureError
 from spnmkl.fixed_weights import Matrices, Weigh, machines, validated
 from spnmkl.kernels import FittedKernel, fit_kernels
+from spnmkl.measures import scoring_name
 from spnmkl.problem import check_labels, checked_source
 from spnmkl.selection import cross_validate_C
 from spnmkl.solvers import C_min, solve
@@ -30,6 +31,7 @@ class _Inner:
     """How the folds are made on which C is chosen."""
 
     folds: int
+    scoring: str
     groups: ArrayLike | None
     random_state: int | None
     tick: Callable[[], object]
@@ -75,6 +77,7 @@ class Method:
         *,
         points: int = 11,
         folds: int = 5,
+        scoring: str = "accuracy",
         groups: ArrayLike | None = None,
         random_state: int | None = 0,
         tick: Callable[[], object] | None = None,
@@ -95,6 +98,8 @@ class Method:
             How many values where none are given.
         folds : int, default=5
             How many parts are held out in turn.
+        scoring : {"accuracy", "balanced_accuracy", "auc"}, default="accuracy"
+            By what to choose; see `spnmkl.cross_validate_C`.
         groups : array-like of shape (n,), default=None
             Which rows belong together: they are held out together.
         random_state : int or None, default=0
@@ -115,7 +120,7 @@ class Method:
             A matrix is missing.
         """
         labels = check_labels(y)
-        inner = _Inner(folds, groups, random_state, tick or (lambda: None))
+        inner = _Inner(folds, scoring_name(scoring), groups, random_state, tick or (lambda: None))
         trials = []
         for spn in self.candidates:
             own = self._checked(spn, kernels, len(labels))
@@ -141,14 +146,20 @@ class Method:
         # ranges end earlier, where that product is as large as above. Beyond, only the time to train grows.
         if any(spn.p(v) != 1 for v in spn.products):
             return np.logspace(-2, 1.5, points)
-        smallest = C_min(spn, own, y, tol=1e-2, n_threads=settings.get("n_threads"))
+        passed = {k: settings[k] for k in ("lam", "class_weight", "n_threads") if k in settings}
+        smallest = C_min(spn, own, y, tol=1e-2, **passed)
         return (smallest if np.isfinite(smallest) else 1.0) * np.logspace(0.1, 2.5, points)
 
     def _validated(
         self, spn: SPN, own: _Own, y: NDArray, grid: Floats, inner: _Inner, settings: Mapping[str, Any]
     ) -> Floats:
-        """(C,) mean accuracy over the folds, which are the same for all methods."""
-        folds: dict[str, Any] = {"folds": inner.folds, "groups": inner.groups, "random_state": inner.random_state}
+        """(C,) mean score over the folds, which are the same for all methods."""
+        folds: dict[str, Any] = {
+            "folds": inner.folds,
+            "scoring": inner.scoring,
+            "groups": inner.groups,
+            "random_state": inner.random_state,
+        }
         if isinstance(own, Mapping) and self.weigh is not None:
             passed = folds | {"stop": settings.get("stop")}
             return validated(own, y, self.weigh, grid, settings.get("tol", _TOL), inner.tick, **passed)

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from spnmkl.charts.look import COLOURS, GREY, INK, class_names, every_name, layered, name_size, unique_names
+from spnmkl.charts.look import COLOURS, GREY, class_names, every_name, layered, name_size, unique_names
 
 MOST_BARS = 30
 MOST_RANKED = 20
@@ -100,13 +100,13 @@ def heatmap_chart(image: ArrayLike, boundaries: Sequence[float], classes: Iterab
         middle=lambda t: (t["left"] + t["right"]) / 2, words=lambda t: t["row"]
     )
     beside, letters = alt.Chart(edges), name_size(len(edges))
-    left = beside.mark_text(color=INK, fontSize=letters, limit=110, align="right", dx=-6).encode(
+    left = beside.mark_text(fontSize=letters, limit=110, align="right", dx=-6).encode(
         y=alt.Y("middle:Q", scale=flipped), x=alt.value(0), text="words:N"
     )
     # Across, where there is room for them; upright, where there is none.
     level = max(map(len, edges["words"])) * len(edges) <= _LEVEL_LETTERS
     turned: dict[str, Any] = {"dy": -9} if level else {"angle": 270, "align": "left", "dx": 5}
-    above = beside.mark_text(color=INK, fontSize=letters, limit=110, **turned).encode(
+    above = beside.mark_text(fontSize=letters, limit=110, **turned).encode(
         x=alt.X("middle:Q", scale=scale), y=alt.value(0), text="words:N"
     )
     return layered(matrix, frames, left, above, width=SIDE, height=SIDE, autosize="pad")

@@ -27,6 +27,7 @@ from spnmkl.circuit.entries import (
     address,
     apply_rows,
     apply_triangle,
+    contract_rows,
     fill_rows,
     respond_rows,
     respond_to_kernels,
@@ -106,6 +107,24 @@ def row_quadratics(
 
     over_lanes(respond, dealt(blocks, len(blocks)), n_threads)
     return representable(np.ascontiguousarray(out.T), W, A)
+
+
+def term_contractions(circuit: Circuit, W: Floats, source: KernelSource, G: Floats, n_threads: int = 1) -> Floats:
+    """(terms,) Σ_ij G_ij ∂K_ij/∂W_t for a symmetric (n, n) G: as `term_quadratics`, of any rank (eq. 36)."""
+    mixture = circuit.mixture
+    if mixture is not None and mixture is not circuit:
+        return circuit.mixing(W)[1] @ term_contractions(mixture, _NO_WEIGHTS, source, G, n_threads)
+    kernels = _Kernels(circuit, W, source, source.shape[0] / 2, circuit.derivative_size + circuit.n_terms)
+    q = LaneSum((circuit.n_terms,))
+
+    def contract(lane: int, blocks: Iterable[Block]) -> None:
+        own = q.begin(lane)
+        for first, last in blocks:
+            kernels.use(contract_rows, kernels.tiles((first, last), first), first, last - first, G, own)
+        q.end(lane, own)
+
+    over_lanes(contract, dealt(kernels.triangle(), kernels.lanes), n_threads)
+    return representable(q.total, W, G)
 
 
 def _differentiate(

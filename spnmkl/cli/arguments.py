@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NoReturn
 
 from spnmkl import __version__
@@ -14,7 +14,9 @@ Run = Callable[[argparse.Namespace], int]
 
 COMMANDS = ("app", "fit", "predict", "inspect", "validate", "template")
 SOLVERS = ("auto", "newton", "interior", "paper")  # as in `spnmkl.solvers`, which help need not load
-ABORTED = 130
+SCORINGS = ("accuracy", "balanced_accuracy", "auc")  # as in `spnmkl.measures`
+BAD_INPUT, ABORTED = 2, 130
+PREPARE = ("auto", "standardize", "log1p", "tf-idf", "ranks", "normal-ranks", "none")
 FIT_EXITS = """exit codes:
 
     0    certified optimal: the gap is within the tolerance
@@ -82,11 +84,20 @@ def _share(text: str) -> float:
     raise argparse.ArgumentTypeError(f"expected a share of the rows between 0 and 1, found {text!r}{meant}")
 
 
+def parsed(arguments: Sequence[str], runs: Mapping[str, Run] | None = None) -> tuple[argparse.Namespace, list[str]]:
+    """What was asked for, and further options for the app; anything that no command understands is refused."""
+    parser = command_parser(runs)
+    found, more = parser.parse_known_args(arguments)
+    if more and found.command != "app":
+        parser.error(f"unrecognized arguments: {' '.join(more)}")
+    return found, more
+
+
 def command_parser(runs: Mapping[str, Run] | None = None) -> argparse.ArgumentParser:
     """All commands and their options; `runs` is what each of them calls, without it they only tell about themselves."""
     parser = _Parser(prog="spnmkl", description="Multiple kernel learning over drawn sum-product networks.")
     parser.add_argument("--version", action="version", version=f"spnmkl {__version__}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
 
     def command(name: str, help: str) -> argparse.ArgumentParser:
         exits = {"fit": FIT_EXITS, "validate": VALIDATE_EXITS}.get(name, OTHER_EXITS)
@@ -134,6 +145,7 @@ def command_parser(runs: Mapping[str, Run] | None = None) -> argparse.ArgumentPa
     template.add_argument(
         "--group", metavar="COLUMN", help="column that groups rows, such as a patient, which no kernel sees"
     )
+    _adjusting_argument(template)
     _reading_arguments(template)
     template.add_argument("--out", help="where to write the structure; default: standard output")
     return parser
@@ -166,11 +178,22 @@ def _fit_arguments(fit: argparse.ArgumentParser) -> None:
     fit.add_argument(
         "--C", type=_loss_weight, default=1.0, help="weight of the loss, or cv: chosen by cross-validation; default 1"
     )
+    fit.add_argument(
+        "--scoring",
+        choices=list(SCORINGS),
+        default="accuracy",
+        help="what --C cv is chosen by; balanced_accuracy suits classes of uneven size; default accuracy",
+    )
     fit.add_argument("--lam", type=float, default=1.0, help="weight λ of the weights' regulariser; default 1")
     fit.add_argument("--p", type=_power, help="p of every product, or sparse; default: as in the structure")
     fit.add_argument("--tol", type=float, default=1e-3, help="relative gap to reach; default 1e-3")
     fit.add_argument("--max-iter", type=int, help="limit of iterations")
-    fit.add_argument("--max-time", type=float, metavar="SECONDS", help="then stop and keep the best so far")
+    fit.add_argument(
+        "--max-time",
+        type=float,
+        metavar="SECONDS",
+        help="for kernels, C and weights; then stop and keep the best so far",
+    )
     fit.add_argument(
         "--solver",
         choices=list(SOLVERS),
@@ -200,8 +223,29 @@ def _fit_arguments(fit: argparse.ArgumentParser) -> None:
     fit.add_argument("--quiet", action="store_true", help="print nothing but errors and warnings")
 
 
+def _adjusting_argument(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--adjust",
+        nargs="+",
+        default=[],
+        metavar="COLUMN",
+        help="columns to adjust for, such as age,batch: no kernel sees them, and what they tell of the others by a "
+        "line or by means is taken away",
+    )
+
+
 def _preparing_arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--no-standardize", dest="standardize", action="store_false", help="leave numbers as they are")
+    command.add_argument(
+        "--prepare",
+        nargs="+",
+        default=["auto"],
+        metavar="[VIEW=]HOW",
+        help=f"what to do with numbers, of all columns or of one view: {', '.join(PREPARE)}; auto takes log1p for "
+        "counts, tf-idf for counts of words, standardize for others, and says so; default auto",
+    )
+    command.add_argument(
+        "--no-standardize", dest="prepare", action="store_const", const=["none"], help="the same as --prepare none"
+    )
     command.add_argument(
         "--missing",
         "--impute",
@@ -215,7 +259,15 @@ def _preparing_arguments(command: argparse.ArgumentParser) -> None:
         default="codes",
         help="columns of text: compared as they are, one column for each value, or left out; default codes",
     )
+    command.add_argument(
+        "--absent",
+        choices=["as-missing", "mean", "drop-rows"],
+        default="as-missing",
+        help="rows that lack a whole view: as --missing says, the average of the training rows in its place, or left "
+        "out; default as-missing",
+    )
     command.add_argument("--ignore", nargs="+", default=[], metavar="COLUMN", help="columns to leave out")
+    _adjusting_argument(command)
     command.add_argument(
         "--keep", nargs="+", default=[], metavar="COLUMN", help="columns to use though they look like ids"
     )

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from spnmkl.cli.arguments import ABORTED, command_parser
+from spnmkl.cli.arguments import ABORTED, BAD_INPUT, PREPARE, parsed
 from spnmkl.cli.streams import STANDARD, read_model, read_once, read_spn, target, write_spn, written
 from spnmkl.cli.terminal import Progress, stop_on_interrupt, tell, warnings_as_sentences
 from spnmkl.data import (
@@ -30,19 +30,24 @@ from spnmkl.data import (
     Joining,
     SplitSettings,
     Table,
+    apart,
     contradictions,
     fill_template,
     guess_group,
     guess_label,
     headed_table,
     join_tables,
+    kept_rows,
+    lacking_rows,
     left_out,
     load_table,
     refuse_missing,
+    step_notes,
 )
 from spnmkl.errors import KernelError, ParameterError, SPNMKLError, Stopped, StructureError
 from spnmkl.inspection import HeldOutShares, heaviest_paths
 from spnmkl.launch import run_app
+from spnmkl.measures import SCORINGS
 from spnmkl.model_file import save_model
 from spnmkl.reporting.sentences import (
     accuracy_sentence,
@@ -55,22 +60,22 @@ from spnmkl.reporting.sentences import (
 )
 from spnmkl.solution import Record
 from spnmkl.solvers.deadline import Deadline
-from spnmkl.structure import SPN
+from spnmkl.structure import SPN, Issue
 from spnmkl.structure.templates import TEMPLATES
 from spnmkl.training.bring import chosen_dataset, filled_template
 from spnmkl.training.checks import all_issues, errors
 from spnmkl.training.choose import choose_C, nothing_done
 from spnmkl.training.held_out import keep_shares, shares_on_folds, stored_shares
+from spnmkl.training.kernel_checks import kernel_issues, repaired_on_data
 from spnmkl.training.predict import Predictor
 from spnmkl.training.prepared import Prepared, prepare, prepared_columns
-from spnmkl.training.scores import share_right
 from spnmkl.training.settings import Settings
 from spnmkl.training.train import Trained, after_a_moment, learn_weights
 from spnmkl.wording import counted, name_some
 
 EXIT_CODES = {"optimal": 0, "stationary": 3, "iteration_limit": 4, "precision": 4, "interrupted": 5, "time_limit": 6}
-UNFIT, BAD_INPUT = 1, 2
-MOST_WEIGHTS = 30
+UNFIT = 1
+MOST_WEIGHTS, MOST_WARNINGS = 30, 5
 LATER = "spnmkl predict answers them with the weights that are saved"
 
 
@@ -80,12 +85,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # β and ≤ are not in every encoding
     try:
-        parser = command_parser(COMMANDS)
-        args, more = parser.parse_known_args(arguments)
+        args, more = parsed(sys.argv[1:] if arguments is None else arguments, COMMANDS)
         if args.run is _app:
             return run_app(more)
-        if more:
-            parser.error(f"unrecognized arguments: {' '.join(more)}")
         code = args.run(args)
         sys.stdout.flush()
         return code
@@ -119,6 +121,8 @@ def _fit(args: argparse.Namespace) -> int:
     settings, choices, split = _asked(args)
     dataset = _training_set(args, choices)
     spn = _structure(args.structure, dataset, choices, split)
+    for warning in _doubtful(spn, dataset, choices, split):
+        tell(warning)
     started = time.perf_counter()
     progress = Progress(sys.stderr, args.progress or (sys.stderr.isatty() and not args.quiet))
     said: list[str] = []
@@ -128,16 +132,22 @@ def _fit(args: argparse.Namespace) -> int:
         begun.set()
         return progress(record)
 
+    deadline = Deadline(settings.max_time)
     with stop_on_interrupt(begun.is_set) as stop, warnings_as_sentences():
         prepared = prepare(spn, dataset, choices, split, progress.say, max_memory=args.max_memory)
+        for note in step_notes(dataset, choices, prepared.train):
+            tell(note)
         if args.id in dataset.ignored:
             prepared = replace(prepared, id_column=args.id)
         if args.C == "cv":
-            deadline = Deadline(settings.max_time)
-            settings, chosen = _chosen(prepared, settings, args.threads, progress)
-            settings = replace(settings, max_time=deadline.left)
+            settings, chosen = _chosen(prepared, settings, deadline, args.threads, progress)
             said.append(chosen)
-        trained = learn_weights(prepared, settings, follow, args.threads, stop.is_set, warn=True)
+        elif deadline.over:
+            tell(
+                f"Computing the kernels took all of the {args.max_time:g} s of --max-time; allow more to learn weights."
+            )
+        limited = replace(settings, max_time=deadline.left)
+        trained = learn_weights(prepared, limited, follow, args.threads, stop.is_set, warn=True)
         shares = _shares(trained, prepared, dataset, settings, args, progress, stop.is_set)
         progress.close()
     assert trained.model is not None
@@ -155,6 +165,18 @@ def _fit(args: argparse.Namespace) -> int:
         said.append(f"{n} in {time.perf_counter() - started:.1f} s{where}")
         print("\n".join(said), file=sys.stderr if out is None else sys.stdout)
     return EXIT_CODES[trained.solution.status]
+
+
+def _doubtful(spn: SPN, dataset: Dataset, choices: Choices, split: SplitSettings) -> list[str]:
+    """Kernels that cannot work on these data; what cannot even be computed is refused by the training itself."""
+    found = [i for i in kernel_issues(spn, dataset, choices, split) if i.severity == "warning"]
+    said = [_with_repair(issue) for issue in found[:MOST_WARNINGS]]
+    more = len(found) - len(said)
+    return said + [f"And {counted(more, 'such warning')} more: see spnmkl validate --data."] * (more > 0)
+
+
+def _with_repair(issue: Issue) -> str:
+    return issue.message + (f" Repair: {issue.repair}." if issue.repair else "")
 
 
 def _training_set(args: argparse.Namespace, choices: Choices) -> Dataset:
@@ -183,7 +205,11 @@ def _ungrouped(dataset: Dataset) -> list[str]:
 def _refuse_missing(dataset: Dataset, choices: Choices) -> None:
     if choices.missing == "refuse":
         advice = "fill them with --missing mean or median, or leave them out with --missing drop-rows or drop-columns"
-        refuse_missing(dataset.labelled_table.frame[list(dataset.features)], advice)
+        frame, views = dataset.labelled_table.frame, apart(dataset.views, dataset.features)
+        if choices.absent == "as missing" and lacking_rows(frame, views):
+            advice += "; for rows that lack a whole view say --absent mean or drop-rows"
+        frame = frame[[*dataset.features, *dataset.adjust]]
+        refuse_missing(frame[kept_rows(frame, views, choices)], advice, views, choices)
 
 
 def _asked(args: argparse.Namespace) -> tuple[Settings, Choices, SplitSettings]:
@@ -196,24 +222,37 @@ def _asked(args: argparse.Namespace) -> tuple[Settings, Choices, SplitSettings]:
         max_iter=args.max_iter,
         max_time=args.max_time,
         class_weight=args.class_weight,
+        scoring=args.scoring,
     )
     return settings, _choices(args), SplitSettings(args.test_share or 0.0, args.seed)
 
 
 def _choices(args: argparse.Namespace) -> Choices:
-    return Choices("standardize" if args.standardize else "as is", args.missing.replace("-", " "), args.text)
+    asked = [given.rpartition("=") for given in args.prepare]
+    for view, _, how in asked:
+        if how not in PREPARE:
+            where = f" for the view {view!r}" if view else ""
+            raise ParameterError(f"--prepare expects one of {', '.join(PREPARE)}{where}, but found {how!r}.")
+    steps = {view: {"none": "as is", "normal-ranks": "normal ranks"}.get(how, how) for view, _, how in asked}
+    numeric, missing, absent = steps.pop("", "auto"), args.missing.replace("-", " "), args.absent.replace("-", " ")
+    return Choices(numeric, missing, args.text, tuple(steps.items()), absent)
 
 
-def _chosen(prepared: Prepared, settings: Settings, threads: int | None, progress: Progress) -> tuple[Settings, str]:
-    """The settings with the C of the best accuracy on held-out folds, and that C in words."""
-    found = choose_C(prepared, settings, callback=progress.follow, n_threads=threads)
+def _chosen(
+    prepared: Prepared, settings: Settings, deadline: Deadline, threads: int | None, progress: Progress
+) -> tuple[Settings, str]:
+    """The settings with the C of the best score on held-out folds, and that C in words."""
+    progress.tell("choosing C by cross-validation: looking for the smallest C that is of use")
+    limited = replace(settings, max_time=deadline.left)
+    found = choose_C(prepared, limited, callback=progress.follow, n_threads=threads)
     if not found.best_C > 0:
         raise nothing_done(settings, "allow more with --max-time")
     done = np.isfinite(found.scores)
-    best = share_right(float(found.mean[found.best_C == found.C][0]))
+    measure = SCORINGS[found.scoring]
+    best = f"{measure.title} {measure.text(float(found.mean[found.best_C == found.C][0]))}"
     folds = counted(int(done[found.best_C == found.C].sum()), "fold")
     cut = "" if done.all() else f"; stopped by --max-time after {done.sum()} of {counted(done.size, 'training')}"
-    said = f"C = {found.best_C:.4g} by cross-validation: {best} right on {folds}{cut}"
+    said = f"C = {found.best_C:.4g} by cross-validation: {best} on {folds}{cut}"
     return replace(settings, C=found.best_C), said
 
 
@@ -264,9 +303,10 @@ def _dataset(args: argparse.Namespace, say: bool = True) -> Dataset:
     """The tables as one data set; what was left out is said on stderr."""
     found, id_column = _joined(args)
     ignored = [*args.ignore, *filter(None, [id_column])]
-    kept = getattr(args, "keep", [])
+    kept, columns = getattr(args, "keep", []), set(found.frame.columns)
+    adjust = [name for given in args.adjust for name in ([given] if given in columns else given.split(","))]
     name = Path(args.data[0]).name if len(args.data) == 1 else counted(len(args.data), "file")
-    dataset = chosen_dataset(name, found, args.label, group=args.group, ignored=ignored, kept=kept)
+    dataset = chosen_dataset(name, found, args.label, group=args.group, ignored=ignored, kept=kept, adjust=adjust)
     for column in dataset.ignored if say else ():
         if column not in ignored:
             tell(f"Column {column!r} only tells rows apart and is left out; --keep it to use it.")
@@ -339,17 +379,23 @@ def _validate(args: argparse.Namespace) -> int:
     spn = read_spn(args.structure)
     issues = all_issues(spn)
     for issue in issues:
-        repair = f" Repair: {issue.repair}." if issue.repair else ""
-        print(f"{issue.severity}: {issue.message}{repair}", file=stream)
+        print(f"{issue.severity}: {_with_repair(issue)}", file=stream)
     if args.repair is not None:
         spn = spn.repaired()
+    data = (_dataset(args), _choices(args), SplitSettings(0.0)) if args.data and not errors(all_issues(spn)) else None
+    if data is not None:
+        for issue in kernel_issues(spn, *data):
+            if issue.severity == "warning":
+                print(f"warning: {_with_repair(issue)}", file=stream)
+    if args.repair is not None:
+        spn = spn if data is None else repaired_on_data(spn, *data)
         write_spn(spn, out)
         issues = all_issues(spn)
         saved = "" if out is None else f" saved as {out}"
         print(f"repaired structure{saved}; errors left: {len(errors(issues))}", file=stream)
+    unfit = [] if data is None else _unfit(spn, *data)
     if errors(issues):
         return BAD_INPUT
-    unfit = _unfit(spn, args) if args.data else []
     for sentence in unfit:
         print(f"error: {sentence}", file=stream)
     if unfit:
@@ -359,9 +405,8 @@ def _validate(args: argparse.Namespace) -> int:
     return 0
 
 
-def _unfit(spn: SPN, args: argparse.Namespace) -> list[str]:
+def _unfit(spn: SPN, dataset: Dataset, choices: Choices, split: SplitSettings) -> list[str]:
     """Why `fit` would refuse a structure without errors on these tables."""
-    dataset, choices = _dataset(args), _choices(args)
     wrong = [issue.message for issue in errors(all_issues(spn, dataset, choices))]
     if wrong:
         return wrong
@@ -369,10 +414,10 @@ def _unfit(spn: SPN, args: argparse.Namespace) -> list[str]:
         _refuse_matrices(spn)
         if dataset.label is not None:
             _refuse_missing(dataset, choices)
-            prepared_columns(spn, dataset, choices, SplitSettings(0.0))[2].mapped(spn)
+            prepared_columns(spn, dataset, choices, split)[2].mapped(spn)
     except SPNMKLError as error:
         return [str(error)]
-    return []
+    return [issue.message for issue in errors([*kernel_issues(spn, dataset, choices, split)])]
 
 
 def _template(args: argparse.Namespace) -> int:

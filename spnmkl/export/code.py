@@ -45,8 +45,8 @@ def to_python(spn: SPN) -> str:
     <BLANKLINE>
     spn = SPN(
         Sum(
-            Product(Kernel("rbf", features=["height", "width"], label="size"), label="size"),
-            Product(Kernel("rbf", features=[2], label="colour"), label="colour"),
+            Product(Kernel("rbf", gamma="median", features=["height", "width"], label="size"), label="size"),
+            Product(Kernel("rbf", gamma="median", features=[2], label="colour"), label="colour"),
         )
     )
     <BLANKLINE>

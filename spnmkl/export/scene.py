@@ -10,12 +10,12 @@ from collections.abc import Collection, Iterable, Mapping
 from math import inf, isfinite, sqrt
 from typing import TYPE_CHECKING, Any, Literal
 
-from spnmkl.export.curves import curve, is_right
+from spnmkl.export.curves import Boxes, curve, is_right
 from spnmkl.export.flows import lost, parts_of_largest, path_flows
 from spnmkl.export.looks import Edge, EdgeLook, GroupLook, NodeLook, Point, Scene, Text, bounds_of
 from spnmkl.export.themes import THEMES, Theme, find_theme, mixed
 from spnmkl.structure import SPN, Path
-from spnmkl.structure.groups import Group, Shown, find_groups, shown
+from spnmkl.structure.groups import Group, Shown, shown
 from spnmkl.structure.layout import (
     BOX_HEIGHT,
     GROUP_HEIGHT,
@@ -25,8 +25,7 @@ from spnmkl.structure.layout import (
     find_grids,
     group_width,
     leads_on_level,
-    places,
-    unplaced,
+    places_of,
 )
 from spnmkl.structure.nodes import Kind
 from spnmkl.structure.paths import drawn_path
@@ -43,13 +42,12 @@ from spnmkl.structure.text import (
 if TYPE_CHECKING:
     from spnmkl.inspection import Share
 
-__all__ = ["THEMES", "Scene", "fitting", "lost", "mixed", "path_flows", "scene"]
+__all__ = ["THEMES", "Scene", "extent", "lost", "mixed", "path_flows", "scene"]
 
 SIGNS: dict[Kind, str] = {"sum": "+", "product": "×", "kernel": ""}
 
 # Beyond this a position is a slip of the hand, and nothing could be seen in a picture that holds it.
 _FARTHEST = 1e6
-_PATIENCE = 6  # groups that do not fit in, after which no other is tried
 
 
 def scene(
@@ -97,57 +95,13 @@ def scene(
     >>> table.nodes["k1"].text, table.nodes["p9"].weight
     ('K₁ rbf', 'β₉')
     """
-    return _Painter(spn, shown(spn, closed), beta, path, selected, faulty, find_theme(theme), shares).scene()
+    colours = find_theme(theme)
+    return _Painter(spn, shown(spn, closed), beta, path, selected, faulty, colours=colours, shares=shares).scene()
 
 
-def fitting(spn: SPN, width: float, height: float, text_px: float = 11, opened: Iterable[str] = ()) -> frozenset[str]:
-    """Which groups to close, so that the text of a drawing that is fitted into so many pixels can be read.
-
-    Parameters
-    ----------
-    spn : SPN
-        Any drawing; it is arranged anew with the answer.
-    width, height : float
-        What there is.
-    text_px : float, default=11
-        The least height of a text.
-    opened : iterable of str, default=()
-        Groups to keep open, with those that hold them.
-
-    Returns
-    -------
-    frozenset of str
-        Ids of groups; all that can be closed where even that is not enough.
-
-    Examples
-    --------
-    >>> from spnmkl import templates
-    >>> from spnmkl.export import fitting, scene
-    >>> views = {f"view {j}": [f"column {j}, {k}" for k in range(16)] for j in range(4)}
-    >>> spn = templates.grouped(views)
-    >>> closed = fitting(spn, 1000, 600)
-    >>> [group.text for group in scene(spn, closed=closed).groups.values() if group.closed]
-    ['16 × rbf · view 1', '16 × rbf · view 2', '16 × rbf · view 3']
-    """
-    bare = unplaced(spn)
-
-    def fits(closed: frozenset[str]) -> bool:
-        return scene(bare, closed=closed).text_px(width, height) >= text_px
-
-    groups = find_groups(spn)
-    wanted = {entry for group in groups if group.id in set(opened) for entry in group.entries}
-    kept = {group.id for group in groups if wanted.intersection(group.members) or wanted.intersection(group.entries)}
-    closed = frozenset(group.id for group in groups) - kept
-    if not closed or (len(spn.nodes) <= 400 and fits(frozenset())):
-        return frozenset()
-    if not fits(closed):
-        return closed
-    failed = 0
-    for group in groups:
-        if group.id in closed and failed < _PATIENCE:
-            wider = closed - {group.id}
-            closed, failed = (wider, 0) if fits(wider) else (closed, failed + 1)
-    return closed
+def extent(spn: SPN, closed: Iterable[str] = ()) -> Scene:
+    """What takes room, without its edges: enough to know how large the text would be."""
+    return _Painter(spn, shown(spn, closed), colours=find_theme("light")).extent()
 
 
 def positions(spn: SPN, view: Shown) -> dict[str, Point]:
@@ -160,7 +114,7 @@ def positions(spn: SPN, view: Shown) -> dict[str, Point]:
         for group in (*view.closed.values(), *view.opened.values())
     }
     if len(spots) < len(spn.nodes) or any(together[id] != (id in view.closed) for id in together):
-        return places(spn, view.closed)
+        return places_of(spn, view)
     return {v: spots[view.closed[v].entries[0] if v in view.closed else v] for v in view.children}
 
 
@@ -178,12 +132,13 @@ class _Painter:
         self,
         spn: SPN,
         view: Shown,
-        beta: Mapping[str, float] | None,
-        path: Collection[str] | Path | None,
-        selected: Collection[str],
-        faulty: Collection[str],
+        beta: Mapping[str, float] | None = None,
+        path: Collection[str] | Path | None = None,
+        selected: Collection[str] = (),
+        faulty: Collection[str] = (),
+        *,
         colours: Theme,
-        shares: Mapping[str, Share] | None,
+        shares: Mapping[str, Share] | None = None,
     ) -> None:
         self.spn, self.view, self.beta, self.colours = spn, view, beta, colours
         self.selected, self.faulty = set(selected), set(faulty)
@@ -199,12 +154,16 @@ class _Painter:
         self.largest = self._largest_radius()
 
     def scene(self) -> Scene:
+        bare = self.extent()
+        boxes: dict[str, NodeLook | GroupLook] = {**bare.nodes, **bare.groups}
+        groups = bare.groups | {v: self._opened(group, boxes) for v, group in self.view.opened.items()}
+        return Scene(bare.nodes, groups, self._edges(boxes), self.colours, bare.bounds)
+
+    def extent(self) -> Scene:
+        """What takes room: the nodes and the closed groups."""
         nodes = {v: self._node(v) for v in self.view.children if v not in self.view.closed}
         groups = {v: self._closed(v, group) for v, group in self.view.closed.items()}
-        boxes: dict[str, NodeLook | GroupLook] = {**nodes, **groups}
-        groups |= {v: self._opened(group, boxes) for v, group in self.view.opened.items()}
-        edges = self._edges(boxes)
-        return Scene(nodes, groups, edges, self.colours, bounds_of(boxes.values()))
+        return Scene(nodes, groups, {}, self.colours, bounds_of([*nodes.values(), *groups.values()]))
 
     def _largest_radius(self) -> float:
         """By weight as large as the products stand apart."""
@@ -286,8 +245,8 @@ class _Painter:
         text = shortened(text, WEIGHT_LENGTH)
         level = leads_on_level(self.spn, self.view, v)
         if level and abs(self.spots[self.view.children[v][0]][1] - self.spots[v][1]) < 1:
-            lines = [Text(text, radius + 5, -8.0, ink, style=style, halo=False)] if text else []
-            return (*lines, *([Text(value, radius + 5, 8.5, self.colours.muted, halo=False)] if value else []))
+            lines = [Text(text, radius + 5, -7.5, ink, style=style, halo=False)] if text else []
+            return (*lines, *([Text(value, radius + 5, 7.5, self.colours.muted, size=12, halo=False)] if value else []))
         whole = f"{text} = {value}" if text and value else text or value
         return (Text(whole, 0.0, -radius - 10, ink, "middle", style),) if whole else ()
 
@@ -384,12 +343,15 @@ class _Painter:
     def _edges(self, boxes: Mapping[str, NodeLook | GroupLook]) -> dict[Edge, EdgeLook]:
         chosen = {(self.view.inside.get(a, a), self.view.inside.get(b, b)) for a, b in self.chosen_edges}
         edges: dict[Edge, EdgeLook] = {}
+        obstacles = Boxes(boxes)
         for v, children in self.view.children.items():
             lanes = self._lanes(v, boxes)
             # A drawing from elsewhere may run from the top down.
             downwards = 3 * sum(not is_right(boxes[v], boxes[child]) for child in children) >= max(1, len(children))
             for child in children:
                 points = curve(boxes[v], boxes[child], lanes.get(child), downwards)
+                if child not in lanes:
+                    points = obstacles.around(points, (v, child))
                 edges[v, child] = self._edge(v, child, points, (v, child) in chosen)
         return edges
 

@@ -22,10 +22,11 @@ from spnmkl.circuit.evaluate import apply_kernel, apply_to_samples, row_quadrati
 from spnmkl.circuit.heaviest import WeightedPath
 from spnmkl.circuit.program import Circuit, Floats
 from spnmkl.errors import DataError
-from spnmkl.inspection.shares import Kernels, listing, most_met, products_through
+from spnmkl.inspection.shares import Kernels, listing
 from spnmkl.parameters import checked_threads
 from spnmkl.solution import Solution, source_of
 from spnmkl.structure import Path
+from spnmkl.structure.meeting import most_met, products_through
 from spnmkl.threads import single_threaded_blas
 
 ERRORS = 2.0  # standard errors by which the sum must lie above 0 before it is shared out

@@ -13,10 +13,10 @@ from spnmkl.circuit.heaviest import WeightedPath
 from spnmkl.circuit.program import Circuit, Floats, compile_circuit
 from spnmkl.errors import ParameterError
 from spnmkl.inspection import HeldOutShares, Share, heaviest_paths, sample_contributions
-from spnmkl.inspection.shares import products_through
 from spnmkl.reporting.sentences import OVERLAP, more_than_all
 from spnmkl.selection import CrossValidation
 from spnmkl.structure import SPN
+from spnmkl.structure.meeting import products_through
 from spnmkl.structure.text import node_text, one_line, shortened
 from spnmkl.training.held_out import MOST_PATHS
 from spnmkl.training.prepared import Part, Prepared

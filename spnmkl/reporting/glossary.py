@@ -83,6 +83,12 @@ GLOSSARY: Mapping[str, Term] = {
         "price of the weights",
         "How much weights cost beside errors and complexity; where all p are equal it only rescales C.",
     ),
+    "c": Term(
+        "c",
+        "paths of a weight",
+        "How much of the exponents of all paths a weight has: its price is λ c βᵖ, so that a weight that many paths "
+        "share costs as much as these paths would alone.",
+    ),
     "C": Term(
         "C",
         "price of an error",
@@ -98,6 +104,18 @@ GLOSSARY: Mapping[str, Term] = {
         "P",
         "objective",
         "What training makes as small as it can: complexity, price of the weights, and errors on training rows.",
+    ),
+    "q": Term(
+        "q",
+        "what a path makes of the samples",
+        "The squared length of the function Σ αᵢ yᵢ K(xᵢ, ·) that the kernel K of a path alone makes of the support "
+        "vectors xᵢ, with their classes yᵢ = ±1 and weights αᵢ.",
+    ),
+    "F": Term(
+        "F(β)",
+        "half of Σ g q",
+        "Half of g q over all paths together: how much the weights take off the objective while the support vectors "
+        "stay as they are.",
     ),
     "bound": Term("D", "lower bound", "A number that the objective of no weights whatever can be below."),
     "gap": Term(

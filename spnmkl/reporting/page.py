@@ -13,13 +13,14 @@ from typing import Any
 import pandas as pd
 
 from spnmkl import charts
-from spnmkl.charts.files import AnyChart
+from spnmkl.charts.look import AnyChart
 from spnmkl.charts.results import map_note
 from spnmkl.data import Dataset, problems
 from spnmkl.errors import SPNMKLError
 from spnmkl.export import fitting, to_svg
 from spnmkl.export.packages import optional
 from spnmkl.inspection import Share, heaviest_paths
+from spnmkl.measures import SCORINGS
 from spnmkl.reporting.endings import SOLVER_NAMES, doubts, ending, methods, percent, pruning
 from spnmkl.reporting.explain import (
     ERROR,
@@ -233,6 +234,7 @@ def _settings(run: Run) -> dict[str, str]:
         "Most iterations": "the solver's own limit" if s.max_iter is None else f"{s.max_iter:,}",
         "Most time": "no limit" if s.max_time is None else f"{s.max_time:g} s",
         "Class weights": "none" if s.class_weight is None else _mapping(s.class_weight),
+        "Score that counts": SCORINGS[s.scoring].title,
     }
 
 
@@ -253,6 +255,7 @@ def _data(run: Run, dataset: Dataset) -> dict[str, str]:
         "Columns used": f"{len(run.used.names):,}",
         "Views": listed(views, 12),
         "Kept together": "" if dataset.group is None else f"rows of one {dataset.group}",
+        "Adjusted for": listed([c.words for c in run.preparation.adjustment.covariates], 12),
         "Left out": listed(dataset.ignored, 12),
         "Kernel matrices": listed(list(dataset.matrices), 12),
     }
@@ -316,7 +319,9 @@ def _auc(run: Run) -> str:
 def _choosing(run: Run, names: Mapping[str, str]) -> Iterator[_Figure]:
     if run.cross_validation is not None:
         result = run.cross_validation
-        yield _figure(charts.cv_chart(result), "Accuracy on held-out folds of the training rows, ± one standard error.")
+        title = SCORINGS[result.scoring].title
+        said = f"{title[:1].upper()}{title[1:]} on held-out folds of the training rows, ± one standard error."
+        yield _figure(charts.cv_chart(result), said)
         yield _figure(charts.stability_chart(result, names), "How stable the weights are over the folds.")
     if run.path is not None:
         yield _figure(charts.path_chart(run.path, names, run.settings.C), "The weights against C.")

@@ -12,6 +12,7 @@ import pandas as pd
 from spnmkl.data import Dataset, Preparation
 from spnmkl.errors import SPNMKLError
 from spnmkl.inspection import Share
+from spnmkl.measures import SCORINGS
 from spnmkl.reporting.endings import SOLVER_NAMES
 from spnmkl.reporting.explain import children_text
 from spnmkl.structure import SPN
@@ -99,8 +100,10 @@ def _described(run: Run, letter: str) -> dict[str, str]:
         "data": run.dataset_name,
         "label": run.label,
         "columns used": f"{len(run.used.names):,}",
-        "numbers": choices.numeric,
+        "numbers": numbers_text(run),
         "missing values": choices.missing,
+        "rows without a view": choices.absent,
+        "adjusted for": listed(run.preparation.adjustment.names, 6) or "nothing",
         "categories": choices.categorical,
         "rows": f"{run.n_train:,} to train, {run.n_test:,} to test",
         "test share": f"{100 * run.split.test_share:.3g} %",
@@ -114,7 +117,16 @@ def _described(run: Run, letter: str) -> dict[str, str]:
         "most iterations": "the solver's own" if settings.max_iter is None else f"{settings.max_iter:,}",
         "most time": "any" if settings.max_time is None else f"{settings.max_time:g} s",
         "class weights": _class_weights(settings.class_weight),
+        "score that counts": SCORINGS[settings.scoring].title,
     }
+
+
+def numbers_text(run: Run) -> str:
+    """What became of the numbers: one step for all, or one for each view."""
+    steps = run.preparation.steps
+    if len(set(steps.values())) <= 1:
+        return next(iter(steps.values()), run.choices.numeric)
+    return listed([f"{view or 'others'}: {step}" for view, step in steps.items()], 12)
 
 
 def _class_weights(weights: Mapping[Any, float] | str | None) -> str:
@@ -265,23 +277,34 @@ def _same_rows(run: Run, dataset: Dataset) -> bool:
         return False
     parts, labels = labelled_parts(dataset, run.split)
     train, y = parts.train, labels[parts.train]
-    features = dataset.frame[list(dataset.features)]
     kept = np.ones(len(train), dtype=bool)
-    if run.preparation.columns and run.choices.missing == "drop rows":
-        kept = run.preparation.usable(features)[train]
+    if run.preparation.columns and run.choices.leaves_rows_out:
+        kept = run.preparation.kept(dataset.frame)[train]
     if not (np.array_equal(train[kept], run.train) and np.array_equal(y[kept], run.solution.y)):
         return False
     if not run.preparation.columns:
         return True
-    return _same_preparation(Preparation.fit(features, run.choices, train), run.preparation)
+    return _same_preparation(Preparation.of(dataset, run.choices, train), run.preparation)
 
 
 def _same_preparation(one: Preparation, other: Preparation) -> bool:
     """Whether means, scales and categories are the same up to rounding: other values would give others."""
-    a, b = ([asdict(column) for column in preparation.columns] for preparation in (one, other))
-    numbers = [[x for column in columns for x in column.values() if isinstance(x, float)] for columns in (a, b)]
-    others = [[{k: x for k, x in c.items() if not isinstance(x, float)} for c in columns] for columns in (a, b)]
+    learned = [(p.columns, p.adjustment) for p in (one, other)]  # files of earlier releases hold no views
+    leaves = [list(_leaves([*map(asdict, columns), asdict(adjustment)])) for columns, adjustment in learned]
+    numbers = [[x for x in values if isinstance(x, float)] for values in leaves]
+    others = [[x for x in values if not isinstance(x, float)] for values in leaves]
     return others[0] == others[1] and np.allclose(numbers[0], numbers[1], rtol=1e-9)
+
+
+def _leaves(value: object) -> Iterator[object]:
+    """Every number and text in something nested; the length of each part, so that none can stand for another."""
+    if not isinstance(value, dict | list | tuple):
+        yield value
+        return
+    parts = list(value.items()) if isinstance(value, dict) else value
+    yield len(parts)
+    for part in parts:
+        yield from _leaves(part)
 
 
 def _same_matrices(run: Run, dataset: Dataset) -> bool:

@@ -15,9 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 from spnmkl.circuit.program import Floats
 from spnmkl.circuit.source import KernelSource, MatrixSource, interruptible, is_computed
 from spnmkl.errors import DataError, Stopped
+from spnmkl.measures import SCORINGS, scoring_name
 from spnmkl.memory import kernel_bytes
 from spnmkl.parameters import check_callback, checked_threads
-from spnmkl.problem import answers, check_labels, checked_source
+from spnmkl.problem import check_labels, checked_source
 from spnmkl.selection.folds import fold_bytes, fold_splits, folds_at_once, matrix_bytes, parts
 from spnmkl.selection.grid import checked_grid, default_grid
 from spnmkl.selection.path import below_bounds, carried, solve_next, walk
@@ -35,13 +36,14 @@ def cross_validate_C(
     C: Sequence[float] | None = None,
     *,
     folds: int = 5,
+    scoring: str = "accuracy",
     groups: ArrayLike | None = None,
     random_state: int | None = 0,
     callback: Callable[[PathPoint], object] | None = None,
     max_time: float | None = None,
     **settings: Any,
 ) -> CrossValidation:
-    """Accuracy of every C on held-out folds, stratified, and with whole groups held out where `groups` is given.
+    """The score of every C on held-out folds, stratified, and with whole groups held out where `groups` is given.
 
     Folds are worked on together, on the threads that there are; the result does not depend on how many. A fold needs
     a copy of its part of the kernels: no more folds are taken at once than half of the free memory has room for.
@@ -60,6 +62,10 @@ def cross_validate_C(
         The grid; None: as for `regularization_path`, from just above the C_min of a fold.
     folds : int, default=5
         How many, from 2 to the size of the smallest class.
+    scoring : {"accuracy", "balanced_accuracy", "auc"}, default="accuracy"
+        By what C is chosen: the share of the rows held out that are answered rightly; the mean of that share over
+        classes, which suits classes of uneven size; or the area under the ROC curve, with several classes the mean of
+        each against the rest. A fold without rows of two classes has no area, and NaN in its place.
     groups : array-like of shape (n,), default=None
         Which rows belong together, such as those of one patient; they are held out together.
     random_state : int or None, default=0
@@ -80,7 +86,7 @@ def cross_validate_C(
     Raises
     ------
     ParameterError
-        The grid or the number of folds does not fit.
+        The grid, the number of folds or the scoring does not fit.
     DataError
         Groups or weights do not fit the labels.
 
@@ -97,6 +103,7 @@ def cross_validate_C(
     (3, 3)
     """
     check_callback(callback)
+    scoring = scoring_name(scoring)
     stop, halt = settings.pop("stop", None), threading.Event()
     deadline = Deadline(max_time, lambda: halt.is_set() or (stop is not None and stop()))
     labels = check_labels(y)
@@ -121,7 +128,7 @@ def cross_validate_C(
         each = fold_bytes(matrix_bytes(held.matrices), folds)
         at_once = folds_at_once(n_threads, folds, each, kernel_bytes(None))
     settings["n_threads"] = max(1, n_threads // at_once)
-    work = _Folds(spn, held, labels, splits, grid, weights, settings, deadline)
+    work = _Folds(spn, held, labels, splits, grid, scoring, weights, settings, deadline)
     scores = np.full((len(grid), folds), np.nan)
     beta = {v: np.full_like(scores, np.nan) for v in spn.products}
     works = [partial(work.fits, fold) for fold in range(folds)]
@@ -133,7 +140,7 @@ def cross_validate_C(
             point = PathPoint(done, scores.size, float(grid[k]), fitted, fold=fold, score=score)
             if callback is not None and callback(point) is False:
                 break
-    return summed_up(grid, scores, beta)
+    return summed_up(grid, scores, beta, scoring)
 
 
 class _Fit(NamedTuple):
@@ -152,6 +159,7 @@ class _Folds:
     labels: NDArray
     splits: Sequence[tuple[NDArray, NDArray]]
     grid: Floats
+    scoring: str
     weights: ArrayLike | None
     settings: dict[str, Any]
     deadline: Deadline
@@ -165,7 +173,7 @@ class _Folds:
 
     def _fits(self, fold: int) -> Iterator[_Fit]:
         train, test = self.splits[fold]
-        inside, across = parts(self.source, train, test)
+        inside, across = parts(self.source, train, test, self.deadline)
         settings, fitted = self.own_settings(train), dict[int, Solution]()
         for k, near in walk(len(self.grid), lambda k: below_bounds(fitted[k])):
             C, last, known = float(self.grid[k]), None, None
@@ -177,8 +185,9 @@ class _Folds:
             fitted[k] = known or solve_next(self.spn, inside, self.labels[train], C, last, settings, self.deadline)
             if fitted[k].status in UNFINISHED:
                 return
-            right = predicted(fitted[k], self.stoppable(across), settings["n_threads"]) == self.labels[test]
-            yield _Fit(fold, k, fitted[k], float(right.mean()))
+            decision = fitted[k].decision_function(self.stoppable(across), settings["n_threads"])
+            score = SCORINGS[self.scoring].of(self.labels[test], decision, fitted[k].classes)
+            yield _Fit(fold, k, fitted[k], score)
 
     def stoppable(self, part: KernelSource) -> KernelSource:
         """A pass over matrices is short; one over tiles may take many seconds."""
@@ -193,10 +202,3 @@ class _Folds:
             lacking = set(self.labels.tolist()) - set(self.labels[train].tolist())
             own["class_weight"] = {c: weight for c, weight in by_class.items() if c not in lacking}
         return own
-
-
-def predicted(
-    solution: Solution, cross_kernels: Mapping[str, ArrayLike] | KernelSource, n_threads: int | None = None
-) -> NDArray:
-    """Class labels from a solution and cross-kernels."""
-    return answers(solution.decision_function(cross_kernels, n_threads), solution.classes)

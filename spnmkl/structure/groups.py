@@ -217,7 +217,7 @@ class _Finder:
             kernels = [u for u in self.below[v] if u in self.kernel]
             whole = len(kernels) >= FEWEST_IN_BRANCH
             if whole:
-                name = next((one_line(self.spn.label(u)) for u in (above[0], v) if self.spn.label(u) != u), "")
+                name = next((one_line(self.spn.label(u)) for u in (v, above[0]) if self.spn.label(u) != u), "")
                 yield self._group(above[0], [v], kernels, name)
         entries = [u for u in self.spn.children(v) if self.spn.kind(u) == "product" and self.spn.parents(u) == (v,)]
         for run in self._runs(entries):

@@ -58,7 +58,7 @@ def arranged(spn: SPN, closed: Iterable[str] = ()) -> SPN:
         The same structure with other positions.
     """
     view = shown(spn, closed)
-    place = _places(spn, view)
+    place = places_of(spn, view)
     spots = ((v, node, place[view.inside.get(v, v)]) for v, node in spn._nodes.items())
     return spn._of({v: dataclasses.replace(node, x=x, y=y) for v, node, (x, y) in spots}, spn._children)
 
@@ -78,7 +78,7 @@ def places(spn: SPN, closed: Iterable[str] = ()) -> Spots:
     dict from node or group to (x, y)
         The positions.
     """
-    return _places(spn, shown(spn, closed))
+    return places_of(spn, shown(spn, closed))
 
 
 def unplaced(spn: SPN) -> SPN:
@@ -210,7 +210,8 @@ class _Sizes:
         return self.radius(v) + max(_VALUE, text_width(text)) + 14
 
 
-def _places(spn: SPN, view: Shown) -> Spots:
+def places_of(spn: SPN, view: Shown) -> Spots:
+    """The same for what is visible, where that is known already."""
     if not view.children:
         return {}
     sizes = _Sizes(spn, view)

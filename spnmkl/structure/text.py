@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
+from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -183,6 +184,7 @@ def _beginning(text: str, length: int) -> str:
     return text[:kept].strip()
 
 
+@lru_cache(maxsize=4096)
 def _cells(character: str) -> int:
     if unicodedata.combining(character) or unicodedata.category(character) in ("Mn", "Me", "Cf"):
         return 0
@@ -191,9 +193,10 @@ def _cells(character: str) -> int:
 
 def text_width(text: str, size: float = FONT_SIZE) -> float:
     """About how wide a text is in a sans-serif font; rather too wide than too narrow."""
-    return size * sum(_width(character) for character in text)
+    return size * sum(map(_width, text))
 
 
+@lru_cache(maxsize=4096)
 def _width(character: str) -> float:
     if character in _NARROW:
         return 0.36

@@ -23,6 +23,7 @@ def chosen_dataset(
     group: str | None = None,
     ignored: Collection[str] = (),
     kept: Collection[str] = (),
+    adjust: Collection[str] = (),
 ) -> Dataset:
     """What somebody said of the columns; those that only tell rows apart are ignored too, unless they are kept.
 
@@ -36,8 +37,11 @@ def chosen_dataset(
         Columns to leave out.
     kept : collection of str
         Columns to use though they look like identifiers.
+    adjust : collection of str
+        Columns to adjust for.
     """
-    dataset = Dataset(name, found.frame, label, tuple(dict.fromkeys(ignored)), {}, group, found.matrices)
+    given = tuple(dict.fromkeys(ignored)), tuple(dict.fromkeys(adjust))
+    dataset = Dataset(name, found.frame, label, given[0], {}, group, found.matrices, given[1])
     left_out = [c for c in identifiers(found.frame[list(dataset.features)]) if c not in kept]
     dataset = dataset.with_ignored([*dataset.ignored, *left_out])
     return dataset.with_views(found.views) if found.views else dataset.views_by_prefix()
@@ -45,7 +49,6 @@ def chosen_dataset(
 
 def filled_template(name: str, dataset: Dataset, choices: Choices, split: SplitSettings) -> SPN:
     """A template over the columns that training uses, in groups by view."""
-    features = dataset.frame[list(dataset.features)]
-    preparation = Preparation.fit(features, choices, labelled_parts(dataset, split)[0].train)
+    preparation = Preparation.of(dataset, choices, labelled_parts(dataset, split)[0].train)
     matrices = tuple(dataset.matrices)
     return fill_template(name, preparation.numeric, preparation.text, dataset.feature_views or None, matrices)

@@ -28,7 +28,7 @@ def choose_C(
     n_threads: int | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> CrossValidation:
-    """Accuracy of every C on held-out folds of the training rows; whole groups are held out where there are any.
+    """The score of every C on held-out folds of the training rows; whole groups are held out where there are any.
 
     Without a number of folds there are five, or as many as the smallest class and the groups allow. The columns' means
     and scales and the kernels' normalisation were learned from all training rows, so that the folds are not entirely
@@ -40,6 +40,7 @@ def choose_C(
         prepared.y_train,
         C,
         folds=folds or _folds(prepared),
+        scoring=settings.scoring,
         groups=prepared.groups,
         random_state=prepared.split.seed,
         callback=callback,

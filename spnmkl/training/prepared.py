@@ -255,10 +255,9 @@ def prepared_columns(
     parts, y = labelled_parts(dataset, split) if rows is None else (rows, labelled_rows(dataset)[1])
     if not _computed(spn):
         return parts, y, Preparation((), choices)
-    features = dataset.frame[list(dataset.features)]
-    preparation = Preparation.fit(features, choices, parts.train)
+    preparation = Preparation.of(dataset, choices, parts.train)
     preparation.check_structure(spn)
-    return _usable(parts, y, preparation, features), y, preparation
+    return _usable(parts, y, preparation, dataset.frame), y, preparation
 
 
 def _computed(spn: SPN) -> list[str]:
@@ -286,11 +285,11 @@ def labelled_rows(dataset: Dataset) -> tuple[Rows, NDArray]:
     return rows, everywhere
 
 
-def _usable(parts: Split, y: NDArray, preparation: Preparation, features: pd.DataFrame) -> Split:
+def _usable(parts: Split, y: NDArray, preparation: Preparation, frame: pd.DataFrame) -> Split:
     """Without the rows that cannot be transformed, where that was chosen; otherwise these are refused."""
-    if preparation.choices.missing != "drop rows":
+    if not preparation.choices.leaves_rows_out:
         return parts
-    usable = preparation.usable(features)
+    usable = preparation.kept(frame)
     kept = Split(parts.train[usable[parts.train]], parts.test[usable[parts.test]])
     lost = np.setdiff1d(y[parts.train], y[kept.train])
     if len(lost) or len(parts.test) > len(kept.test) == 0:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from spnmkl.calibration import probabilities
+from spnmkl.circuit.program import Floats
 from spnmkl.circuit.source import KernelSource, interruptible
 from spnmkl.data import Choices, Dataset, Preparation, SplitSettings
 from spnmkl.errors import Stopped
@@ -19,6 +23,7 @@ from spnmkl.inspection import HeldOutShares
 from spnmkl.selection import CrossValidation, RegularizationPath
 from spnmkl.solution import Record, Solution
 from spnmkl.structure import SPN
+from spnmkl.training.fold_scores import FoldScores
 from spnmkl.training.held_out import keep_shares, shares_on_folds, shares_on_test_rows
 from spnmkl.training.learn import learn
 from spnmkl.training.prepared import Prepared, Tick
@@ -49,6 +54,10 @@ class Run:
     views : dict from view to leaves
     held_out : HeldOutShares or None
         What carries the decision on rows not trained on: the test rows, or folds; None where it was not measured.
+    fold_scores : FoldScores or None
+        Of other trainings by the same drawing and settings, on folds of the training rows.
+    positive : optional
+        Of two classes the one whose rows are to be found, for sensitivity and specificity; None for the second.
     """
 
     name: str = "Run"
@@ -70,6 +79,29 @@ class Run:
     cross_validation: CrossValidation | None = None
     path: RegularizationPath | None = None
     held_out: HeldOutShares | None = None
+    fold_scores: FoldScores | None = None
+    positive: Any = None
+
+    @property
+    def chose_C(self) -> bool:
+        """Whether its C is the one that cross-validation found best, and not one that was set by hand."""
+        return self.cross_validation is not None and self.cross_validation.best_C == self.settings.C
+
+    @property
+    def measured(self) -> FoldScores | None:
+        """The scores over folds, once there are enough of them to go by."""
+        return self.fold_scores if self.fold_scores is not None and self.fold_scores.enough else None
+
+    @property
+    def test_probabilities(self) -> Floats | None:
+        """(test rows, classes), where decisions were calibrated on rows held out."""
+        if self.model is None or self.model.calibration_ is None or not self.test_scores.scored:
+            return None
+        return probabilities(np.atleast_2d(self.test_scores.decision.T), self.model.calibration_)
+
+    def with_fold_scores(self, found: FoldScores) -> Run:
+        """With scores over folds, and probabilities calibrated on the decisions they are made of."""
+        return replace(self, fold_scores=found, model=calibrated(self.model, found))
 
     @property
     def used(self) -> Preparation:
@@ -307,6 +339,18 @@ def _model(
     return model
 
 
+def calibrated(model: SPNMKLClassifier | None, found: FoldScores) -> SPNMKLClassifier | None:
+    """A copy of the model with these scores, which predicts probabilities where every row was held out once."""
+    if model is None:
+        return None
+    copied = copy(model)
+    copied.extra_ = model.extra_ | {"scores": found.described()}
+    if (scale := found.calibration()) is not None:
+        copied.set_params(probability=True)
+        copied.calibration_ = scale
+    return copied
+
+
 def closed(records: Sequence[Record], tol: float) -> float:
     """How much of the way from the first gap to the one to prove is done, digit by digit; 0 where no bound is known."""
     gaps = [record.gap for record in records if math.isfinite(record.gap) and record.gap > 0]
@@ -321,4 +365,4 @@ def used_columns(solution: Solution, preparation: Preparation) -> Preparation:
     specs = {spn.spec(leaf) for leaf in solution.active_circuit()[0].leaves}
     features = [outputs if spec.features is None else spec.features for spec in specs if spec.kernel != "precomputed"]
     seen = {outputs[f] if isinstance(f, int) else f for group in features for f in group}
-    return replace(preparation, columns=tuple(c for c in preparation.columns if not seen.isdisjoint(c.outputs)))
+    return preparation.among(seen)

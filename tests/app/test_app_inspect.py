@@ -228,14 +228,14 @@ def test_a_chosen_path_is_marked() -> None:
     at = usual("Weights and paths")
     assert not on_path(at)
     kernels = list(at.dataframe[0].value["kernels"])
-    row = kernels.index("rbf · mean ∘ linear · worst")
+    row = kernels.index("rbf γ=median · mean ∘ linear · worst")
     at.session_state["inspect_paths_of_Run 1"] = {"selection": {"rows": [row], "columns": [], "cells": []}}
     assert on_path(fine(at.run())) == {"s1", "p4", "s2", "p5", "k4", "s3", "p8", "k7"}
 
 
 def test_a_path_and_its_weights_are_shown_with_pyvis() -> None:
     at = usual("Weights and paths")
-    row = list(at.dataframe[0].value["kernels"]).index("rbf · mean ∘ linear · worst")
+    row = list(at.dataframe[0].value["kernels"]).index("rbf γ=median · mean ∘ linear · worst")
     at.session_state["inspect_paths_of_Run 1"] = {"selection": {"rows": [row], "columns": [], "cells": []}}
     labelled(at.toggle, "Show it with pyvis").set_value(True).run()
     (frame,) = fine(at).get("iframe")

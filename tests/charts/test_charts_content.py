@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from charts.chart_cases import (
+    CHARTS,
     balance,
     confusion,
     learning,
@@ -290,7 +291,23 @@ def test_colours_are_seen_on_both_themes(background: str) -> None:
         return (light + 0.05) / (dark + 0.05)
 
     assert min(map(contrast, look.COLOURS)) > 2.2
-    assert contrast(look.INK) > 3.5
+    assert contrast(look.INK) > 3  # of lines
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_words_beside_the_marks_have_the_colour_of_the_page(name: str) -> None:
+    """No grey is dark enough on white and light enough on black: numbers on coloured cells alone have a colour."""
+    assert [m for m in marks_of(CHARTS[name](("a", "b", "c")).to_dict()) if m["type"] == "text" and "color" in m] == []
+
+
+def marks_of(spec: Any) -> list[dict[str, Any]]:
+    """Every mark, however deep."""
+    if isinstance(spec, list):
+        return [mark for part in spec for mark in marks_of(part)]
+    if not isinstance(spec, dict):
+        return []
+    own = [spec["mark"]] if isinstance(spec.get("mark"), dict) else []
+    return own + [mark for key, part in spec.items() if key not in ("mark", "datasets") for mark in marks_of(part)]
 
 
 def test_a_balance_of_no_class() -> None:

@@ -5,6 +5,7 @@ import json
 import signal
 import subprocess
 import sys
+import time
 import zipfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -76,6 +77,30 @@ def test_fit_can_be_quiet_or_show_progress(run: Run) -> None:
     lines = run(*FIT, "--progress")[2].splitlines()
     assert len(lines) == len(load_model("m.spnmkl").history_)
     assert lines[0].startswith("iteration   1  objective ") and "active weights 3 of 3" in lines[0]
+
+
+def test_progress_of_a_choice_of_C_is_told_training_by_training(run: Run) -> None:
+    lines = run(*FIT, "--C", "cv", "--progress")[2].splitlines()
+    told = [line.split() for line in lines if line.startswith("choosing C  ")]
+    assert [int(words[2]) for words in told] == list(range(1, len(told) + 1))
+    assert {words[4] for words in told} == {str(len(told))} and len(told) % 5 == 0
+    assert {words[6] for words in told} == set("12345")
+    assert run(*FIT, "--C", "cv")[2] == ""
+
+
+def test_kernels_count_as_time(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    prepare = cli.prepare
+
+    def slowly(*given: Any, **more: Any) -> Any:
+        found = prepare(*given, **more)
+        time.sleep(0.3)
+        return found
+
+    monkeypatch.setattr(cli, "prepare", slowly)
+    code, out, err = run(*FIT, "--max-time", "0.2")
+    assert code == 6 and "no weight was tried" in out
+    assert "Computing the kernels took all of the 0.2 s of --max-time; allow more" in err
+    assert load_model("m.spnmkl").max_time == 0.2
 
 
 def test_predict_agrees_with_the_library(run: Run, folder: Path) -> None:
@@ -193,7 +218,8 @@ STATUSES = [
 @pytest.mark.parametrize(("options", "code", "beginning"), STATUSES)
 def test_exit_codes_tell_the_status(run: Run, options: tuple[str, ...], code: int, beginning: str) -> None:
     found, out, err = run(*FIT, *options)
-    assert (found, err) == (code, "")
+    late = "spnmkl: Computing the kernels took all of the 1e-09 s of --max-time; allow more to learn weights.\n"
+    assert (found, err) == (code, late if code == 6 else "")
     assert out.startswith(beginning)
     assert run("predict", "m.spnmkl", "data.csv")[0] == 0
 
@@ -359,7 +385,7 @@ def test_inspect(run: Run) -> None:
     paths = out.split("heaviest paths (part of all g):\n")[1].splitlines()
     assert len(paths) == 2 and "g = β_" in paths[0] and "¹⁄²" in paths[0]
     data = json.loads(run("inspect", "m.spnmkl", "--json")[1])
-    assert data["status"] == "optimal" and data["gap"] <= data["tol"] and len(data["beta"]) == 8
+    assert data["status"] == "optimal" and data["gap"] <= data["tol"] and len(data["beta"]) == 7
     assert list(data["beta"].values()) == sorted(data["beta"].values(), reverse=True)
     assert sum(path["share"] for path in data["paths"]) == pytest.approx(1)
 

@@ -43,15 +43,21 @@ from spnmkl import SPN, Kernel, Product, Sum
 spn = SPN(
     Sum(
         Product(
-            Sum(Product(Kernel("rbf", gamma=0.01), id="p1"), Product(Kernel("rbf", gamma=0.03), id="p2")),
+            Sum(
+                Product(Kernel("rbf", gamma="0.0625*median"), id="p1"),
+                Product(Kernel("rbf", gamma="0.125*median"), id="p2"),
+            ),
             id="p8",
         ),
         Product(
-            Sum(Product(Kernel("rbf", gamma=0.1), id="p3"), Product(Kernel("rbf", gamma=0.3), id="p4")),
             Sum(
-                Product(Kernel("rbf", gamma=1.0), id="p5"),
-                Product(Kernel("rbf", gamma=3.0), id="p6"),
-                Product(Kernel("rbf", gamma=10.0), id="p7"),
+                Product(Kernel("rbf", gamma="0.25*median"), id="p3"),
+                Product(Kernel("rbf", gamma="0.5*median"), id="p4"),
+            ),
+            Sum(
+                Product(Kernel("rbf", gamma="median"), id="p5"),
+                Product(Kernel("rbf", gamma="2*median"), id="p6"),
+                Product(Kernel("rbf", gamma="4*median"), id="p7"),
             ),
             id="p9",
         ),

@@ -292,9 +292,20 @@ def test_only_folds_that_all_have_done_count() -> None:
     assert made_up({OWN: [], "other": []}).summary().empty
 
 
-def test_the_time_left_is_that_of_the_trainings_to_come() -> None:
-    contest = made_up({OWN: [0.9, 0.9], "other": [0.9]}, total=12)
-    assert contest.seconds_left() == pytest.approx(9 * 0.5)
+def test_the_time_left_is_told_from_the_first_fold_on_and_near_the_truth() -> None:
+    """Of methods of which the last takes a thousand times as long as another; a fifth of the time is kernels."""
+    seconds = {OWN: 1.0, "average": 0.1, "slow": 100.0}
+    fold = [Entry(m, 1, k, 80, 20, 0.9, 0.9, 3, 2, 1.0, s, 0.0) for k in range(1, 6) for m, s in seconds.items()]
+    spn = templates.figure1()
+    last = [Portrait(m, spn, {}, 1.0, 1.25**2 * s, {}) for m, s in seconds.items()]
+    clock = np.cumsum([1.25 * r.seconds for r in (*fold, *last)])
+    for done in range(1, len(clock) + 1):
+        contest = Contest(Plan(), tuple(seconds), (*fold, *last)[:done], 18, "made up", 100)
+        left = contest.seconds_left(clock[done - 1])
+        if done < 3:
+            assert np.isnan(left)
+        else:
+            assert left == pytest.approx(clock[-1] - clock[done - 1], rel=0.05, abs=1e-9)
     assert [about(seconds) for seconds in (3.0, 42.0, 130.0, 9000.0)] == [
         "a few seconds",
         "about 40 s",

@@ -17,7 +17,7 @@ from spnmkl.data import Choices, Dataset, SplitSettings
 from spnmkl.reporting.explain import sample_paths, weights_table
 from spnmkl.reporting.kernel_views import kernel_image, projection
 from spnmkl.reporting.what_if import what_if
-from spnmkl.selection import cross_validation
+from spnmkl.solution import Solution
 from spnmkl.training import train as train_module
 from spnmkl.training.choose import choose_C, trace_C
 from spnmkl.training.prepared import Prepared, prepare
@@ -122,13 +122,13 @@ def test_C_is_chosen_in_tiles(name: str) -> None:
 
 def test_a_stop_is_heard_while_a_fold_is_scored_in_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     in_tiles, asked, told = prepare(structure(), dataset(), Choices(), SPLIT, max_memory=0), [], []
-    answers = cross_validation.predicted
+    decide = Solution.decision_function
 
     def scored(*given: Any) -> Any:
         asked.append(True)
-        return answers(*given)
+        return decide(*given)
 
-    monkeypatch.setattr(cross_validation, "predicted", scored)
+    monkeypatch.setattr(Solution, "decision_function", scored)
     found = choose_C(in_tiles, Settings(), folds=2, C=[1.0], callback=told.append, stop=lambda: bool(asked))
     assert len(asked) == 1 and not told and np.isnan(found.scores).all()
 

@@ -12,7 +12,7 @@ from spnmkl.charts.look import thinned
 from spnmkl.reporting.endings import percent
 from spnmkl.structure import SPN
 from spnmkl.training.train import Run
-from spnmkl.ui.parts.canvas import shown_there, trained_looks
+from spnmkl.ui.parts.canvas import node_shares, shown_there, trained_looks
 from spnmkl.ui.parts.session import FRONTEND, theme
 from spnmkl.wording import counted
 
@@ -40,8 +40,7 @@ def replay_data(run: Run, theme: str, spn: SPN, closed: frozenset[str]) -> dict[
     solution = run.solution
     shown = thinned(solution.history, MOST_FRAMES - 1)
     looks = [_untitled(trained_looks(spn, closed, r.beta, theme)) for r in shown]
-    shares = run.held_out.nodes if run.held_out else None
-    looks.append(_untitled(trained_looks(spn, closed, solution.beta, theme, shares=shares)))
+    looks.append(_untitled(trained_looks(spn, closed, solution.beta, theme, shares=node_shares(run))))
     total = len(solution.history)
     words = [
         f"iteration {r.iteration} of {total} · {_numbers(r.objective, r.gap, len(r.pruned))} · {r.seconds:.2g} s"

@@ -12,8 +12,8 @@ import streamlit as st
 from spnmkl.charts import compare_convergence_chart
 from spnmkl.charts.comparison import intervals_chart
 from spnmkl.charts.training import Along
+from spnmkl.export.closing import fitting
 from spnmkl.export.picture import to_svg
-from spnmkl.export.scene import fitting
 from spnmkl.reporting.explain import shares_sentence
 from spnmkl.reporting.glossary import explained
 from spnmkl.reporting.runs_beside import (
@@ -110,6 +110,7 @@ def settings(runs: Sequence[Run]) -> None:
         st.info("They were asked to do exactly the same.")
         return
     st.dataframe(table, height="content")
+    st.caption("Of the settings these have signs: C, λ and p.", help=explained("C", "λ", "p"))
 
 
 def weights(runs: Sequence[Run]) -> None:
@@ -118,7 +119,10 @@ def weights(runs: Sequence[Run]) -> None:
     columns["weight"] = st.column_config.TextColumn(width="small")
     columns["multiplies"] = st.column_config.TextColumn(help="What the product with this weight multiplies.")
     st.dataframe(table, hide_index=True, height=min(38 + 35 * len(table), 420), placeholder="", column_config=columns)
-    st.caption("0: pruned. Empty: the run has no such weight. Sort by a click on the name of a column.")
+    st.caption(
+        "Weights β. 0: pruned. Empty: the run has no such weight. Sort by a click on the name of a column.",
+        help=explained("β", "pruned"),
+    )
 
 
 def shares(runs: Sequence[Run]) -> None:

@@ -44,7 +44,7 @@ def workbench() -> None:
     issues = work.issues
     left, right = st.columns([13, 5], gap="small")
     with left:
-        faulty = {v for issue in errors(issues) for v in issue.nodes}
+        faulty = faulty_nodes(spn, issues)
         said, wrong = facts(spn, issues), bool(errors(issues))
         selected = show_canvas(work.drawing, faulty=faulty, path=work.path, facts=said, wrong=wrong)
     with right.container(key="inspector"):
@@ -60,6 +60,21 @@ def workbench() -> None:
         )
     if work.expanded:
         show_expanded(spn, issues)
+
+
+def faulty_nodes(spn: SPN, issues: list[Issue]) -> set[str]:
+    """The nodes to mark; of several roots all but the one with most below it: they are to be connected."""
+    several = next((issue.nodes for issue in issues if issue.code == "several_roots"), ())
+    largest = max(several, key=lambda root: len(_below(spn, root)), default=None)
+    return {v for issue in errors(issues) for v in issue.nodes if issue.nodes != several or v != largest}
+
+
+def _below(spn: SPN, root: str) -> set[str]:
+    found = {root: None}
+    for v in (order := [root]):
+        order += (new := [child for child in spn.children(v) if child not in found])
+        found |= dict.fromkeys(new)
+    return set(found)
 
 
 def facts(spn: SPN, issues: list[Issue]) -> str:

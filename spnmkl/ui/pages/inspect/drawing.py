@@ -8,7 +8,7 @@ from spnmkl.export.flows import lost, path_flows
 from spnmkl.export.themes import THEMES, mixed
 from spnmkl.reporting.endings import ending, pruning
 from spnmkl.reporting.explain import children_text
-from spnmkl.reporting.glossary import explained
+from spnmkl.reporting.glossary import GLOSSARY, explained
 from spnmkl.training.train import Run
 from spnmkl.ui.pages.inspect.inspected import (
     RESIDUAL_HELP,
@@ -19,8 +19,7 @@ from spnmkl.ui.pages.inspect.inspected import (
     sentence,
     share_text,
 )
-from spnmkl.ui.parts.canvas import show_trained
-from spnmkl.ui.parts.pyvis_view import offer_pyvis
+from spnmkl.ui.parts.pyvis_view import offer_pyvis, show_drawing, shows_pyvis
 from spnmkl.ui.parts.replay import show_replay
 from spnmkl.ui.parts.session import theme
 from spnmkl.ui.parts.words import plain
@@ -32,10 +31,11 @@ def drawing_tab(seen: Inspected) -> None:
     run = seen.run
     left, right = st.columns([13, 6], gap="medium")
     with left:
-        selected = show_trained(CANVAS, run.spn, run.solution.beta, shares=seen.shares)
-        show_replay(run, CANVAS)
+        selected = show_drawing(CANVAS, run)
+        if not shows_pyvis(CANVAS):
+            show_replay(run, CANVAS)
         legend(run)
-        offer_pyvis(CANVAS, run.spn, run.solution.beta)
+        offer_pyvis(CANVAS, run)
     with right:
         verdict(run)
         if selected:
@@ -49,7 +49,6 @@ def drawing_tab(seen: Inspected) -> None:
 def legend(run: Run) -> None:
     colours = THEMES[theme()]
     largest = max(run.solution.beta.values(), default=0.0)
-    measured = run.held_out is not None and run.held_out.known
     dots = "".join(
         _dot(8 + 14 * share**0.5, mixed(colours.light, colours.heavy, share), colours.border["product"])
         for share in (0.0, 0.3, 1.0)
@@ -58,17 +57,20 @@ def legend(run: Run) -> None:
         f'<span style="display:inline-block;width:16px;height:{width}px;background:{colours.line}"></span>'
         for width in (1, 3, 5)
     )
+    flowing = ("edges: part of the path weights Σg", "Σg")
+    if run.held_out is not None and run.held_out.known:
+        flowing = ("edges: held-out share (played again: Σg)", "held-out")
     parts = (
-        (dots, f"products: weight β, 0 to {largest:.3g}"),
-        (lines, "edges: held-out share (played again: of Σg)" if measured else "edges: part of the path weights Σg"),
-        (_dot(14, "transparent", colours.faded), "dashed: pruned, takes no part"),
+        (dots, f"products: weight β, 0 to {largest:.3g}", "β"),
+        (lines, *flowing),
+        (_dot(14, "transparent", colours.faded), "dashed: pruned, takes no part", "pruned"),
     )
     st.html(
         '<div style="display:flex;flex-wrap:wrap;gap:2px 22px;font-size:13px">'
         + "".join(
-            f'<span style="display:inline-flex;align-items:center;gap:5px">{a}'
+            f'<span style="display:inline-flex;align-items:center;gap:5px" title="{GLOSSARY[sign].sentence}">{a}'
             f'<span style="opacity:.8">{b}</span></span>'
-            for a, b in parts
+            for a, b, sign in parts
         )
         + "</div>"
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,7 +15,6 @@ import streamlit as st
 
 from spnmkl.charts.look import unique_names
 from spnmkl.circuit.heaviest import WeightedPath
-from spnmkl.inspection import Share
 from spnmkl.reporting.explain import ERROR, HELD_OUT, SPREAD, children_text, paths_table, ranking, weights_table
 from spnmkl.reporting.glossary import explained
 from spnmkl.structure import SPN
@@ -41,11 +40,6 @@ class Inspected:
     @property
     def has_data(self) -> bool:
         return self.run.name in self.trainer.book.tasks
-
-    @property
-    def shares(self) -> Mapping[str, Share] | None:
-        """Held-out shares of the nodes, where they were measured."""
-        return self.run.held_out.nodes if self.run.held_out else None
 
     def prepared(self) -> Prepared:
         task = self.trainer.book.tasks[self.run.name]

@@ -31,7 +31,8 @@ def kernels_tab(seen: Inspected) -> None:
         node = st.selectbox("Kernel", names, format_func=names.__getitem__, key=kernel_key(run))
         image = picture_of(seen, node)
         st.markdown(f"Alignment with the labels **{image.alignment:.3f}**", help=ALIGNMENT_HELP)
-        st.caption(meaning(run.spn, node))
+        alike = f"Rows of one class are {image.within:.3g} alike on average, of different classes {image.between:.3g}."
+        st.caption(f"{alike} {meaning(run.spn, node)}", help=explained("kernel", "path", "g"))
         show_alignments(seen)
         st.caption("Choose a row to see its kernel.")
     with right:

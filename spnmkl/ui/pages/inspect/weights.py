@@ -13,8 +13,10 @@ from spnmkl.charts.shapes import FEWEST, find_shape, shape_chart
 from spnmkl.reporting.explain import HELD_OUT, NOT_KNOWN, column_shares, overlap, ranked_by, shares_sentence
 from spnmkl.reporting.glossary import explained, worked_g, worked_share
 from spnmkl.reporting.sentences import count_text
+from spnmkl.reporting.worked import worked_price, worked_product
 from spnmkl.structure import Path
 from spnmkl.training.held_out import MOST_PATHS
+from spnmkl.training.prepared import Prepared
 from spnmkl.training.train import Run
 from spnmkl.ui.pages.inspect.folds import offer_folds
 from spnmkl.ui.pages.inspect.inspected import (
@@ -29,8 +31,7 @@ from spnmkl.ui.pages.inspect.inspected import (
     row,
     share_column,
 )
-from spnmkl.ui.parts.canvas import show_trained
-from spnmkl.ui.parts.pyvis_view import offer_pyvis
+from spnmkl.ui.parts.pyvis_view import offer_pyvis, show_drawing
 from spnmkl.ui.parts.words import plain
 from spnmkl.wording import listed
 
@@ -54,8 +55,8 @@ def weights_tab(seen: Inspected) -> None:
         else:
             path = choose_path(seen, learned)
     with right:
-        show_trained(CANVAS, run.spn, run.solution.beta, path=path, shares=seen.shares)
-        offer_pyvis(CANVAS, run.spn, run.solution.beta, path)
+        show_drawing(CANVAS, run, path)
+        offer_pyvis(CANVAS, run, path)
         st.caption(plain(shares_sentence(run.held_out)))
 
 
@@ -105,6 +106,22 @@ def worked_out(seen: Inspected, learned: LearnedTables, at: int) -> None:
         st.markdown(plain(worked_share(path)), help=explained("Σg"))
         if not math.isnan(share.share):
             st.markdown(f"held-out share: {share}", help=SHARE_HELP)
+        if seen.has_data and len(path.path.leaves) > 1:
+            st.markdown(plain(worked_pair(seen, path.path)), help=explained("∘", "kernel"))
+        product = max(path.path.exponents, key=lambda v: path.path.exponents[v])
+        st.markdown(plain(worked_price(run.solution, product)), help=explained("p", "λ", "c"))
+
+
+def worked_pair(seen: Inspected, path: Path) -> str:
+    """The first two training rows, by each kernel of a path and by their product."""
+
+    def entries(prepared: Prepared) -> list[float]:
+        tiles = prepared.source.tiles(list(path.leaves), slice(0, 1), slice(1, 2))
+        return [float(tile[0, 0]) for tile in tiles]
+
+    names = [seen.run.spn.names[leaf] for leaf in path.leaves]
+    values = seen.once(("pair", path.leaves), entries)
+    return worked_product([*zip(names, values, strict=True)], (int(seen.run.train[0]) + 1, int(seen.run.train[1]) + 1))
 
 
 def show_weights(seen: Inspected, learned: LearnedTables) -> None:
