@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import io
-import json
 import os
 import shlex
 import sys
@@ -21,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from spnmkl.cli.arguments import ABORTED, BAD_INPUT, PREPARE, parsed
+from spnmkl.cli.shares import inspect_model, measured_shares
 from spnmkl.cli.streams import STANDARD, read_model, read_once, read_spn, target, write_spn, written
 from spnmkl.cli.terminal import Progress, stop_on_interrupt, tell, warnings_as_sentences
 from spnmkl.data import (
@@ -44,8 +44,7 @@ from spnmkl.data import (
     refuse_missing,
     step_notes,
 )
-from spnmkl.errors import KernelError, ParameterError, SPNMKLError, Stopped, StructureError
-from spnmkl.inspection import HeldOutShares, heaviest_paths
+from spnmkl.errors import KernelError, ParameterError, SPNMKLError, StructureError
 from spnmkl.launch import run_app
 from spnmkl.measures import SCORINGS
 from spnmkl.model_file import save_model
@@ -53,9 +52,7 @@ from spnmkl.reporting.sentences import (
     accuracy_sentence,
     certificate_sentence,
     count_text,
-    inspection_lines,
     share_lines,
-    summary,
     weight_lines,
 )
 from spnmkl.solution import Record
@@ -65,7 +62,6 @@ from spnmkl.structure.templates import TEMPLATES
 from spnmkl.training.bring import chosen_dataset, filled_template
 from spnmkl.training.checks import all_issues, errors
 from spnmkl.training.choose import choose_C, nothing_done
-from spnmkl.training.held_out import keep_shares, shares_on_folds, stored_shares
 from spnmkl.training.kernel_checks import kernel_issues, repaired_on_data
 from spnmkl.training.predict import Predictor
 from spnmkl.training.prepared import Prepared, prepare, prepared_columns
@@ -148,7 +144,7 @@ def _fit(args: argparse.Namespace) -> int:
             )
         limited = replace(settings, max_time=deadline.left)
         trained = learn_weights(prepared, limited, follow, args.threads, stop.is_set, warn=True)
-        shares = _shares(trained, prepared, dataset, settings, args, progress, stop.is_set)
+        shares = measured_shares(trained, prepared, dataset, settings, args, progress, stop.is_set)
         progress.close()
     assert trained.model is not None
     trained.model.set_params(max_time=args.max_time)
@@ -266,39 +262,6 @@ def _outcome(trained: Trained, prepared: Prepared, threads: int | None, stopped:
     return lines + weight_lines(solution, MOST_WEIGHTS)
 
 
-def _shares(
-    trained: Trained,
-    prepared: Prepared,
-    dataset: Dataset,
-    settings: Settings,
-    args: argparse.Namespace,
-    progress: Progress,
-    stop: Callable[[], bool],
-) -> HeldOutShares | None:
-    """What carries the decision on the test rows, or on folds where these were asked for; kept with the model."""
-    if not args.share_folds:
-        return trained.held_out(prepared, args.threads, stop=after_a_moment(stop))
-    try:
-        shares = shares_on_folds(
-            trained.solution,
-            prepared.spn,
-            dataset,
-            prepared.choices,
-            prepared.split,
-            settings,
-            prepared.train,
-            folds=args.share_folds,
-            n_threads=args.threads,
-            max_memory=args.max_memory,
-            tick=lambda words, done, total: progress.say(f"shares: {words}"),
-            stop=stop,
-        )
-    except Stopped:
-        return None
-    keep_shares(trained.model, shares)
-    return shares
-
-
 def _dataset(args: argparse.Namespace, say: bool = True) -> Dataset:
     """The tables as one data set; what was left out is said on stderr."""
     found, id_column = _joined(args)
@@ -358,16 +321,6 @@ def _predict(args: argparse.Namespace) -> int:
     columns = [*match.ids, "prediction", *(predictor.score_names if args.scores else ())]
     with written(out) as file:
         predictions.table[list(dict.fromkeys(columns))].to_csv(file, index=False)
-    return 0
-
-
-def _inspect(args: argparse.Namespace) -> int:
-    model = read_model(args.model)
-    paths, shares = heaviest_paths(model.solution_, args.paths), stored_shares(model, Path(args.model).name)
-    if args.json:
-        print(json.dumps(summary(model, paths, shares), indent=2, ensure_ascii=False, allow_nan=False))
-    else:
-        print("\n".join(inspection_lines(model, paths, shares)))
     return 0
 
 
@@ -457,7 +410,7 @@ COMMANDS = {
     "app": _app,
     "fit": _fit,
     "predict": _predict,
-    "inspect": _inspect,
+    "inspect": inspect_model,
     "validate": _validate,
     "template": _template,
 }
