@@ -33,8 +33,8 @@ BANDS: dict[str, tuple[str, ...]] = {
     ),
     "the drawing": ("structure", "templates", "parameters"),
     "the drawing on data": ("circuit", "kernels"),
-    "the problem and its proof": ("problem", "certificate", "rounding", "solution"),
-    "the engine": ("solvers", "selection", "fixed_weights", "calibration"),
+    "the problem and its proof": ("problem", "measures", "certificate", "rounding", "solution"),
+    "the engine": ("solvers", "evidence", "selection", "fixed_weights", "calibration"),
     "the library": (
         "training.settings",
         "training.learn",
@@ -46,7 +46,7 @@ BANDS: dict[str, tuple[str, ...]] = {
         "precompile",
     ),
     "from tables to runs": ("data", "training"),
-    "what it means": ("export", "charts", "reporting", "study", "project"),
+    "what it means": ("export", "charts", "study", "importance", "reporting", "project"),
     "the app and the command line": (
         "ui.state",
         "ui.parts",

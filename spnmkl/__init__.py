@@ -14,11 +14,13 @@ if TYPE_CHECKING:
         StructureError,
     )
     from spnmkl.estimator import SPNMKLClassifier
+    from spnmkl.evidence import EvidenceSolution, fit_evidence
     from spnmkl.kernels import kernel_names, kernel_schema, register_kernel
     from spnmkl.selection import cross_validate_C, regularization_path
     from spnmkl.solution import Certificate, Record, Solution
     from spnmkl.solvers import C_min, TrivialSolutionWarning, solve
     from spnmkl.structure import SPN, Kernel, Product, Sum
+    from spnmkl.study.nested import nested_scores
 
 __version__ = "0.2.0"
 
@@ -27,6 +29,7 @@ __all__ = [
     "C_min",
     "Certificate",
     "DataError",
+    "EvidenceSolution",
     "Kernel",
     "KernelError",
     "ModelFileError",
@@ -40,8 +43,10 @@ __all__ = [
     "Sum",
     "TrivialSolutionWarning",
     "cross_validate_C",
+    "fit_evidence",
     "kernel_names",
     "kernel_schema",
+    "nested_scores",
     "register_kernel",
     "regularization_path",
     "solve",
@@ -52,14 +57,26 @@ __all__ = [
 _HOME = {
     "errors": ["DataError", "KernelError", "ModelFileError", "ParameterError", "SPNMKLError", "StructureError"],
     "estimator": ["SPNMKLClassifier"],
+    "evidence": ["EvidenceSolution", "fit_evidence"],
     "kernels": ["kernel_names", "kernel_schema", "register_kernel"],
     "selection": ["cross_validate_C", "regularization_path"],
     "solution": ["Certificate", "Record", "Solution"],
     "solvers": ["C_min", "TrivialSolutionWarning", "solve"],
     "structure": ["SPN", "Kernel", "Product", "Sum"],
+    "study.nested": ["nested_scores"],
 }
 _MODULE = {name: module for module, names in _HOME.items() for name in names}
-_PARTS = {*_HOME, "baselines", "charts", "data", "export", "inspection", "model_file", "templates"}
+_PARTS = {
+    *(set(_HOME) - {"study.nested"}),
+    "baselines",
+    "charts",
+    "data",
+    "export",
+    "importance",
+    "inspection",
+    "model_file",
+    "templates",
+}
 
 
 def __getattr__(name: str) -> Any:

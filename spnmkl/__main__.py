@@ -1,26 +1,26 @@
-"""The command line's door: who asks for help, or for the version, does not wait for the library."""
+"""The command line's door: who asks for help, or mistypes an option, does not wait for the library."""
 
 from __future__ import annotations
 
 import io
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 
-from spnmkl.cli.arguments import ABORTED, command_parser
+from spnmkl.cli.arguments import ABORTED, BAD_INPUT, parsed
 from spnmkl.errors import ParameterError
-
-_TELL = {"-h", "--help", "--version"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code; help and version end here."""
+    """Run one command and return its exit code; help, version and mistakes in the arguments end here."""
     given = sys.argv[1:] if arguments is None else list(arguments)
-    if _TELL.intersection(given):
-        if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(errors="backslashreplace")  # λ is not in every encoding
-        with suppress(ParameterError):  # of a mistake before --help the command itself tells
-            command_parser().parse_known_args(given)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # β and λ are not in every encoding
+    try:
+        parsed(given)
+    except ParameterError as error:
+        print(f"spnmkl: {error}", file=sys.stderr)
+        return BAD_INPUT
     try:
         from spnmkl.cli.commands import main as run
 

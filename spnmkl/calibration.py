@@ -1,6 +1,9 @@
-"""Probabilities from decision values: SVMs that have not seen a sample, and Platt's scaling of what they say of it."""
+"""Probabilities from decision values: trainings that have not seen a sample, and Platt's scaling of what they say."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,17 +11,82 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from spnmkl.circuit.program import Floats
+from spnmkl.circuit.source import KernelSource
+from spnmkl.evidence.machine import solve_by_evidence
+from spnmkl.problem import one_vs_rest
+from spnmkl.selection.folds import parts
+from spnmkl.solution import Solution
+from spnmkl.solvers import solve
 from spnmkl.solvers.sturdy import solve_sturdily
 
+Rows = NDArray[np.intp]
+Splits = Iterable[tuple[Rows, Rows]]
 
-def held_out(K: Floats, Y: Floats, C: Floats, train: NDArray[np.intp], test: NDArray[np.intp], gap: float) -> Floats:
-    """(classes, len(test)) decision values of SVMs that have not seen `test`."""
+
+def relearned(
+    solution: Solution, source: KernelSource, splits: Splits, weight: Floats | None, settings: Mapping[str, Any]
+) -> Floats | None:
+    """(1 or classes, n) decision values of trainings that have not seen a row; None where one of them was stopped.
+
+    Weights are learned anew in every fold: had they seen the row, it would be answered better than a new one.
+    """
+    F, y = np.empty(solution.signed_alpha.shape), solution.y
+    for train, test in splits:
+        inside, across = parts(source, train, test)
+        own = dict(settings) | {"sample_weight": None if weight is None else weight[train]}
+        if solution.by_evidence:
+            own.pop("solver", None)
+            found = solve_by_evidence(solution.spn, inside, y[train], **own)
+        else:
+            found = solve(solution.spn, inside, y[train], warn=False, start=solution.beta, **own)
+        if found.status == "interrupted" or found.untried:
+            return None
+        F[:, test] = np.atleast_2d(found.decision_function(across, settings.get("n_threads")).T)
+    return F
+
+
+def refitted(K: Floats, solution: Solution, splits: Splits) -> Floats:
+    """The same with the weights as they are, on the learned kernel: only the SVM has not seen a row."""
+    Y = codes_against_rest(solution.y, solution.classes)
+    gap, F = solution.tol * solution.objective / len(Y), np.empty_like(Y)
+    for train, test in splits:
+        F[:, test] = _held_out(K, Y, solution.C, train, test, gap)
+    return F
+
+
+def _held_out(K: Floats, Y: Floats, C: Floats, train: Rows, test: Rows, gap: float) -> Floats:
     K_train, K_test = K[np.ix_(train, train)], K[np.ix_(test, train)]
     F = []
     for y in np.ascontiguousarray(Y[:, train]):  # the SVM's loops would be compiled again for other strides
         fit = solve_sturdily(K_train, y, C[train], np.zeros(len(train)), gap)
         F.append(K_test @ (fit.alpha * y) + fit.intercept)
     return np.array(F)
+
+
+def codes_against_rest(y: NDArray, classes: NDArray) -> Floats:
+    """(1 or classes, rows) of ±1: each class against the rest, or of two the second against the first."""
+    return one_vs_rest(np.searchsorted(classes, y), len(classes))
+
+
+def scaling(F: Floats, y: NDArray, classes: NDArray, weight: Floats | None = None, share: float = 1.0) -> Floats:
+    """(1 or classes, 2) slope and offset of the logit of each class, from (1 or classes, rows) decision values.
+
+    Several classes share one scaling: then the class of the largest decision value is the most probable one. `share`
+    is what a row counts, less than 1 where there are several decisions on each.
+    """
+    Y = codes_against_rest(y, classes)
+    each = np.full(len(y), share) if weight is None else share * weight / weight.mean()
+    return np.tile(platt(F.ravel(), (Y > 0).ravel(), np.tile(each, len(Y))), (len(Y), 1))
+
+
+def probabilities(F: Floats, scale: Floats) -> Floats:
+    """(rows, classes) from (1 or classes, rows) decision values and their scaling; every row sums to 1."""
+    slope, offset = scale.T[..., None]
+    P = expit(slope * F + offset)
+    if len(P) == 1:
+        return np.column_stack([1 - P[0], P[0]])
+    P = np.maximum(P, np.finfo(float).tiny)
+    return (P / P.sum(axis=0)).T
 
 
 def platt(f: Floats, positive: NDArray[np.bool_], weight: Floats) -> Floats:

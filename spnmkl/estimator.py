@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import StratifiedKFold
@@ -18,7 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from spnmkl.calibration import held_out, platt
+from spnmkl.calibration import probabilities, refitted, relearned, scaling
 from spnmkl.circuit.evaluate import kernel_matrix
 from spnmkl.circuit.program import Floats
 from spnmkl.circuit.source import KernelSource
@@ -28,14 +26,15 @@ from spnmkl.kernels.matrices import spread_rows
 from spnmkl.kernels.source import apply_cross
 from spnmkl.notebook import ShownWithDrawing
 from spnmkl.parameters import Power, checked_threads, gigabytes, question, seed, truth
-from spnmkl.problem import answers, one_vs_rest, sample_weights
+from spnmkl.problem import answers, sample_weights
+from spnmkl.selection.results import UNFINISHED
 from spnmkl.solution import Record, Solution
 from spnmkl.solvers.entry import check_callback
 from spnmkl.structure import SPN, Kernel, KernelSpec, templates
 from spnmkl.structure.nodes import describe
 from spnmkl.threads import single_threaded_blas
 from spnmkl.training.learn import learn, training_kernels
-from spnmkl.training.settings import Settings
+from spnmkl.training.settings import SOLVER_OPTIONS, Settings
 
 __all__ = ["SPNMKLClassifier", "default_structure"]
 
@@ -112,12 +111,17 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         Seconds for learning the weights, after which the best so far are kept, with their gap and status "time_limit".
     class_weight : dict, "balanced" or None, default=None
         Scales C by class.
+    weights : {"certified", "evidence"}, default="certified"
+        How the weights β are found: as the certified optimum together with the SVM, or as evidence weights
+        (`fit_evidence`, which tells a sum from a product; not certified), at which the SVM is then solved. With
+        "evidence", `lam`, `p` and `solver` mean nothing; C and `class_weight` are the SVM's alone.
     probability : bool, default=False
         Whether to calibrate `predict_proba` in `fit`: by Platt scaling of decision values from stratified 5-fold
-        cross-validation, in which the weights β and the kernels' normalisation stay as learned on all samples and
-        only the SVM is fitted anew. More than two classes share one scaling of their decision values, each class
-        against the rest, normalised to sum 1: the class predicted is the most probable one. With two classes
-        `predict` follows the decision function, so that it may disagree with a probability near a half.
+        cross-validation, in which weights and SVM are learned anew and only the kernels' normalisation stays as
+        learned on all samples. Where `fit` was stopped or ran out of time, the weights stay as well. More
+        than two classes share one scaling of their decision values, each class against the rest, normalised to sum 1:
+        the class predicted is the most probable one. With two classes `predict` follows the decision function, so that
+        it may disagree with a probability near a half.
     random_state : int, RandomState or None, default=None
         Shuffles these folds; nothing else is random.
     n_threads : int or None, default=None
@@ -143,7 +147,8 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
     objective_, dual_bound_, gap_ : float
         P, D and (P − D)/P: the optimum lies between D and P.
     status_ : str
-        "optimal", "stationary", "iteration_limit", "time_limit", "precision" or "interrupted", see `Solution`.
+        "optimal", "stationary", "evidence", "iteration_limit", "time_limit", "precision" or "interrupted", see
+        `Solution`.
     history_ : tuple of Record
         One for each outer iteration.
     n_iter_ : int
@@ -198,6 +203,7 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         max_iter: int | None = None,
         max_time: float | None = None,
         class_weight: Mapping[Any, float] | str | None = None,
+        weights: str = "certified",
         probability: bool = False,
         random_state: int | np.random.RandomState | None = None,
         n_threads: int | None = None,
@@ -214,6 +220,7 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         self.max_iter = max_iter
         self.max_time = max_time
         self.class_weight = class_weight
+        self.weights = weights
         self.probability = probability
         self.random_state = random_state
         self.n_threads = n_threads
@@ -341,18 +348,17 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
 
     def _calibrate(self, source: KernelSource, weight: Floats | None) -> Floats:
         solution, n = self.solution_, len(self.solution_.y)
-        codes = np.searchsorted(solution.classes, solution.y)
-        n_folds = min(_FOLDS, *np.bincount(codes).tolist())
+        n_folds = min(_FOLDS, *np.unique(solution.y, return_counts=True)[1].tolist())
         folds = StratifiedKFold(n_folds, shuffle=True, random_state=self.random_state)
-        K = kernel_matrix(self._circuit, self._term_weights, source, np.empty((n, n)), self._n_threads)
-        Y = one_vs_rest(codes, len(solution.classes))
-        gap = solution.tol * solution.objective / len(Y)
-        F = np.empty_like(Y)
-        for train, test in folds.split(codes, codes):
-            F[:, test] = held_out(K, Y, solution.C, train, test, gap)
-        weight = np.ones(n) if weight is None else weight / weight.mean()
-        shared = platt(F.ravel(), (Y > 0).ravel(), np.tile(weight, len(Y)))
-        return np.tile(shared, (len(Y), 1))
+        splits = list(folds.split(solution.y, solution.y))
+        F = None
+        if solution.status not in UNFINISHED:
+            options = self._settings.solver_options() | {"n_threads": self._n_threads, "stop": self.stop}
+            F = relearned(solution, source, splits, weight, options)
+        if F is None:
+            K = kernel_matrix(self._circuit, self._term_weights, source, np.empty((n, n)), self._n_threads)
+            F = refitted(K, solution, splits)
+        return scaling(F, solution.y, solution.classes, weight)
 
     def _check_parameters(self) -> None:
         """Refuse what `fit` could not use, before it looks at any data."""
@@ -365,7 +371,7 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
 
     @property
     def _settings(self) -> Settings:
-        return Settings(**{field.name: getattr(self, field.name) for field in fields(Settings)})
+        return Settings(**{name: getattr(self, name) for name in (*SOLVER_OPTIONS, "weights")})
 
     @property
     def _n_threads(self) -> int:
@@ -430,12 +436,7 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         if self.calibration_ is None:
             raise NotFittedError("The model was fitted with probability=False; call fit again for predict_proba.")
-        slope, offset = self.calibration_.T[..., None]
-        P = expit(slope * self._decisions(X) + offset)
-        if len(P) == 1:
-            return np.column_stack([1 - P[0], P[0]])
-        P = np.maximum(P, np.finfo(float).tiny)
-        return (P / P.sum(axis=0)).T
+        return probabilities(self._decisions(X), self.calibration_)
 
     def save(self, path: str | os.PathLike[str], extra: Mapping[str, Any] | None = None) -> None:
         """Write the fitted model to one file, without pickle; see `save_model`.

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spnmkl.circuit.program import Floats
-from spnmkl.problem import answers, one_vs_rest
+from spnmkl.measures import SCORINGS
+from spnmkl.problem import one_vs_rest
 from spnmkl.selection.folds import blocks, fold_splits
-from spnmkl.solvers.sturdy import solve_sturdily
-from spnmkl.solvers.svm import SVMSolution
+from spnmkl.solvers.sturdy import solve_closely
 from spnmkl.threads import single_threaded_blas
 
 Matrices = Mapping[str, Floats]
@@ -55,7 +55,7 @@ def machines(
     alpha = np.zeros_like(Y)
     for C in grid:
         with single_threaded_blas():
-            solved = [_svm(K, row, np.full(len(y), C), a, tol, stop) for row, a in zip(Y, alpha, strict=True)]
+            solved = [solve_closely(K, row, np.full(len(y), C), a, tol, stop) for row, a in zip(Y, alpha, strict=True)]
         alpha = np.array([s.alpha for s in solved])
         yield Weighted(weights, alpha * Y, np.array([s.intercept for s in solved]))
 
@@ -69,19 +69,20 @@ def validated(
     tick: Callable[[], object],
     *,
     folds: int,
+    scoring: str = "accuracy",
     groups: ArrayLike | None = None,
     random_state: int | None,
     stop: Stop = None,
 ) -> Floats:
-    """(C,) mean accuracy on held-out folds, the same as those of `cross_validate_C`."""
+    """(C,) mean score on held-out folds, the same as those of `cross_validate_C`."""
     scores = np.empty((len(grid), folds))
     for fold, (train, test) in enumerate(fold_splits(y, folds, groups, random_state)):
         inside, across = (blocks(kernels, rows, train) for rows in (train, test))
         classes = np.unique(y[train])
         for k, model in enumerate(machines(inside, y[train], weigh, grid, tol, stop)):
-            scores[k, fold] = (answers(model.decision_function(across), classes) == y[test]).mean()
+            scores[k, fold] = SCORINGS[scoring].of(y[test], model.decision_function(across), classes)
             tick()
-    return scores.mean(axis=1)
+    return scores[:, ~np.isnan(scores).all(axis=0)].mean(axis=1)
 
 
 def combined(weights: Mapping[str, float], kernels: Matrices) -> Floats:
@@ -91,13 +92,3 @@ def combined(weights: Mapping[str, float], kernels: Matrices) -> Floats:
     for weight, matrix in used[1:]:
         K += weight * matrix
     return K
-
-
-def _svm(K: Floats, y: Floats, C: Floats, alpha: Floats, tol: float, stop: Stop) -> SVMSolution:
-    """Solved from α until primal − dual is small beside the primal value, which is not known before."""
-    for digits in range(1, 15):
-        found = solve_sturdily(K, y, C, alpha, 10.0**-digits * C.sum(), stop)
-        if found.primal - found.dual <= tol * found.primal or (stop is not None and stop()):
-            break
-        alpha = found.alpha
-    return found

@@ -8,6 +8,7 @@ import numpy as np
 
 from spnmkl.circuit.program import Floats
 from spnmkl.estimator import SPNMKLClassifier
+from spnmkl.inspection import decision_parts
 from spnmkl.kernels import fit_kernels, fit_tiles
 from spnmkl.selection import cross_validate_C
 from spnmkl.solvers import C_min, solve
@@ -24,7 +25,7 @@ _SETTINGS: tuple[dict[str, Any], ...] = (
 
 
 def prepare() -> None:
-    """Train, choose C, certify and predict with every kind of structure, solver and source, on a few rows."""
+    """Train, choose C, certify, predict and explain with every kind of structure, solver and source, on a few rows."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(_ROWS, 2))
     y = np.where(X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=_ROWS) > 0, 1, -1)
@@ -42,6 +43,7 @@ def _train(spn: SPN, X: Floats, y: np.ndarray) -> None:
         solution = solve(spn, matrices, y, warn=False, n_threads=1, **settings)
     solution.certify(matrices, 1)
     solution.decision_function(matrices, 1)
+    decision_parts(solution, matrices, y, matrices, n_threads=1)
     solve(spn, fit_tiles(spn, X)[0], np.arange(_ROWS) % 3, warn=False, n_threads=1)
     C_min(spn, matrices, y, n_threads=1)
     cross_validate_C(spn, matrices, y, C=[1.0, 10.0], folds=2, n_threads=1)

@@ -22,7 +22,12 @@ from spnmkl.threads import single_threaded_blas
 
 __all__ = ["Certificate", "Record", "Solution"]
 
-METHODS = {"newton": "second order", "interior": "path following", "paper": "Algorithm 1"}  # and what they are called
+METHODS = {
+    "newton": "second order",
+    "interior": "path following",
+    "paper": "Algorithm 1",
+    "evidence": "evidence",
+}  # and what they are called
 
 
 @dataclass(frozen=True)
@@ -135,7 +140,8 @@ class Solution:
     status : str
         "optimal" (gap ≤ tol; with all β = 0 where C ≤ C_min), "stationary" (some p < 1, residual ≤ tol),
         "iteration_limit", "time_limit", "interrupted", "precision" (rounding allows no more; the gap says what was
-        reached), or "hand-set" (`inspection.refit`). Files of earlier versions may hold "stalled".
+        reached), "evidence" (evidence weights: never certified), or "hand-set" (`inspection.refit`). Files of earlier
+        versions may hold "stalled".
     history : tuple of Record
         One record per outer iteration.
     pruned : dict from product to int
@@ -151,7 +157,7 @@ class Solution:
     tol : float
         The gap that was asked for.
     solver : str
-        The solver that was asked for.
+        The solver that was asked for; "evidence" for evidence weights.
     witness_alpha, witness_beta : ndarray and dict
         What proves the dual bound (α and β̃ of formulation, section 5).
 
@@ -207,6 +213,11 @@ class Solution:
         return self.status in {"interrupted", "time_limit"} and not any(r.evaluations for r in self.history)
 
     @property
+    def by_evidence(self) -> bool:
+        """Whether the weights are evidence weights, so that no certificate is meant for them."""
+        return self.solver == "evidence"
+
+    @property
     def support(self) -> NDArray[np.intp]:
         """Indices of the samples with α > 0 for some class."""
         return np.flatnonzero(np.atleast_2d(self.alpha).any(axis=0))
@@ -241,6 +252,9 @@ class Solution:
         """
         with single_threaded_blas():
             problem = self.problem(kernels, n_threads)
+            if self.by_evidence:  # chosen by another criterion: a bound on this one would say nothing of them
+                P = primal(problem, problem.beta_array(self.beta), np.atleast_2d(self.alpha)).value
+                return Certificate(P, -np.inf, np.inf)
             return certificate_of(
                 problem,
                 problem.beta_array(self.beta),
@@ -270,11 +284,7 @@ class Solution:
         KernelError
             A matrix is missing or of another size.
         """
-        source = (
-            _source(self.spn.kernels, kernels, self.alpha.shape[-1], "kernel")
-            if isinstance(kernels, Mapping)
-            else kernels
-        )
+        source = source_of(self.spn.kernels, kernels, self.alpha.shape[-1], "kernel")
         if source.shape[0] != self.alpha.shape[-1]:
             raise KernelError(
                 f"The kernel matrices have {source.shape[0]} rows, but the solution is over {self.alpha.shape[-1]} "
@@ -308,10 +318,7 @@ class Solution:
             A matrix is missing, of another size, or holds NaN.
         """
         circuit, W = self.active_circuit()
-        if isinstance(cross_kernels, Mapping):
-            source: KernelSource = _source(circuit.leaves, cross_kernels, self.alpha.shape[-1], "cross-kernel")
-        else:
-            source = cross_kernels
+        source = source_of(circuit.leaves, cross_kernels, self.alpha.shape[-1], "cross-kernel")
         A = self.signed_alpha
         if not source.shape[0]:
             return np.empty(0 if len(A) == 1 else (0, len(A)))
@@ -335,8 +342,12 @@ class Solution:
         return circuit, circuit.weights(beta)
 
 
-def _source(leaves: Sequence[str], kernels: Mapping[str, ArrayLike], n: int, kind: str) -> MatrixSource:
-    """Matrices with n columns for these leaves (for none of them, any one tells the number of rows)."""
+def source_of(
+    leaves: Sequence[str], kernels: Mapping[str, ArrayLike] | KernelSource, n: int, kind: str
+) -> KernelSource:
+    """Matrices with n columns for these leaves (for none, any one tells the number of rows); a source as it is."""
+    if not isinstance(kernels, Mapping):
+        return kernels
     for leaf in leaves:
         if leaf not in kernels:
             raise KernelError(

@@ -22,6 +22,7 @@ PUBLIC = [
     "spnmkl.estimator",
     "spnmkl.model_file",
     "spnmkl.inspection",
+    "spnmkl.importance",
     "spnmkl.baselines",
     "spnmkl.export",
     "spnmkl.charts",

@@ -30,8 +30,20 @@ def heavy_after(program: str) -> set[str]:
         "from spnmkl import SPNMKLError, StructureError",
         DOOR + "with suppress(SystemExit): main(['--help'])",
         DOOR + "with suppress(SystemExit): main(['fit', '--help'])",
+        DOOR + "assert main(['fit', 'data.csv', '--C', 'much']) == 2",
+        DOOR + "assert main(['fit', 'data.csv', '--label', 'y', '--out', 'm', '--tolerance', '1']) == 2",
+        DOOR + "assert main([]) == 2",
     ],
-    ids=["the package", "a structure", "errors", "help", "help of a command"],
+    ids=[
+        "the package",
+        "a structure",
+        "errors",
+        "help",
+        "help of a command",
+        "a value that is none",
+        "an option that is none",
+        "no command",
+    ],
 )
 def test_what_needs_no_numbers_loads_none(program: str) -> None:
     assert heavy_after(program) == set()

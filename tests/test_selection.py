@@ -12,8 +12,9 @@ from tolerances import ROUGH_WEIGHTS, ROUNDING, TIGHT
 
 from spnmkl import C_min, DataError, ParameterError, TrivialSolutionWarning, solve
 from spnmkl.circuit.source import MatrixSource
+from spnmkl.errors import Stopped
+from spnmkl.problem import answers
 from spnmkl.selection import PathPoint, cross_validate_C, default_grid, regularization_path
-from spnmkl.selection.cross_validation import predicted
 from spnmkl.selection.folds import blocks, fold_bytes, folds_at_once
 from spnmkl.selection.path import below_bounds, carried, walk
 from spnmkl.selection.results import summed_up
@@ -365,11 +366,19 @@ def test_without_time_or_score_no_C_is_chosen() -> None:
         cross_validate_C(*case.posed, GRID, max_time=-1)
 
 
+def test_time_is_asked_for_while_a_fold_is_cut() -> None:
+    """Of many large kernels that takes seconds."""
+    matrices, asked = {f"k{k}": np.full((4, 4), float(k)) for k in range(3)}, []
+    with pytest.raises(Stopped):
+        blocks(matrices, np.arange(2), np.arange(2), lambda: len(asked) == 2 or asked.append(1))
+    assert len(asked) == 2
+
+
 def test_predicted_names_the_classes() -> None:
     case = learnable(3)
     names = np.array(["low", "middle", "high"])[case.y]
     solution = solve(case.spn, case.kernels, names, C=10.0)
-    assert (predicted(solution, case.kernels) == names).mean() > 0.9
+    assert (answers(solution.decision_function(case.kernels), solution.classes) == names).mean() > 0.9
 
 
 def test_settings_are_passed_on_and_not_changed() -> None:
@@ -439,7 +448,7 @@ def test_a_trivial_point_of_a_path_warns_nobody_but_solve_does() -> None:
 
 def test_only_values_of_as_many_folds_are_compared() -> None:
     scores = np.array([[1.0, np.nan, np.nan], [0.6, 0.7, np.nan], [0.7, 0.7, np.nan]])
-    assert summed_up(np.array([1.0, 2.0, 3.0]), scores, {}).best_C == 3.0
+    assert summed_up(np.array([1.0, 2.0, 3.0]), scores, {}, "accuracy").best_C == 3.0
 
 
 def test_the_search_for_a_grid_can_be_stopped() -> None:

@@ -14,8 +14,10 @@ from spnmkl.baselines.models import Fitted, Learned, Model
 from spnmkl.circuit.program import Floats
 from spnmkl.circuit.source import KernelSource
 from spnmkl.errors import StructureError
+from spnmkl.evidence.machine import solve_by_evidence
 from spnmkl.fixed_weights import Matrices, Weigh, machines, validated
 from spnmkl.kernels import FittedKernel, fit_kernels
+from spnmkl.measures import scoring_name
 from spnmkl.problem import check_labels, checked_source
 from spnmkl.selection import cross_validate_C
 from spnmkl.solvers import C_min, solve
@@ -30,6 +32,7 @@ class _Inner:
     """How the folds are made on which C is chosen."""
 
     folds: int
+    scoring: str
     groups: ArrayLike | None
     random_state: int | None
     tick: Callable[[], object]
@@ -75,6 +78,7 @@ class Method:
         *,
         points: int = 11,
         folds: int = 5,
+        scoring: str = "accuracy",
         groups: ArrayLike | None = None,
         random_state: int | None = 0,
         tick: Callable[[], object] | None = None,
@@ -95,6 +99,8 @@ class Method:
             How many values where none are given.
         folds : int, default=5
             How many parts are held out in turn.
+        scoring : {"accuracy", "balanced_accuracy", "roc_auc"}, default="accuracy"
+            By what to choose; see `spnmkl.cross_validate_C`.
         groups : array-like of shape (n,), default=None
             Which rows belong together: they are held out together.
         random_state : int or None, default=0
@@ -102,7 +108,8 @@ class Method:
         tick : callable, default=None
             Called after every training on a fold; it may raise to stop.
         **settings : dict
-            Passed to `solve`; of them, ``tol`` and ``stop`` also hold where weights are given.
+            Passed to `solve`; of them, ``tol`` and ``stop`` also hold where weights are given. With
+            ``weights="evidence"`` the engine learns evidence weights instead.
 
         Returns
         -------
@@ -115,7 +122,7 @@ class Method:
             A matrix is missing.
         """
         labels = check_labels(y)
-        inner = _Inner(folds, groups, random_state, tick or (lambda: None))
+        inner = _Inner(folds, scoring_name(scoring), groups, random_state, tick or (lambda: None))
         trials = []
         for spn in self.candidates:
             own = self._checked(spn, kernels, len(labels))
@@ -135,20 +142,26 @@ class Method:
         return own if self.weigh is not None else checked_source(spn, own, n)
 
     def _grid(self, spn: SPN, own: _Own, y: NDArray, points: int, settings: Mapping[str, Any]) -> Floats:
-        if self.weigh is not None:
+        if self.weigh is not None or settings.get("weights") == "evidence":
             return np.logspace(-2, 3, points)
         # An SVM on K(β) at C is one on kernels of unit weight at about C·Σβ, and the weights grow with C: so these
         # ranges end earlier, where that product is as large as above. Beyond, only the time to train grows.
         if any(spn.p(v) != 1 for v in spn.products):
             return np.logspace(-2, 1.5, points)
-        smallest = C_min(spn, own, y, tol=1e-2, n_threads=settings.get("n_threads"))
+        passed = {k: settings[k] for k in ("lam", "class_weight", "n_threads") if k in settings}
+        smallest = C_min(spn, own, y, tol=1e-2, **passed)
         return (smallest if np.isfinite(smallest) else 1.0) * np.logspace(0.1, 2.5, points)
 
     def _validated(
         self, spn: SPN, own: _Own, y: NDArray, grid: Floats, inner: _Inner, settings: Mapping[str, Any]
     ) -> Floats:
-        """(C,) mean accuracy over the folds, which are the same for all methods."""
-        folds: dict[str, Any] = {"folds": inner.folds, "groups": inner.groups, "random_state": inner.random_state}
+        """(C,) mean score over the folds, which are the same for all methods."""
+        folds: dict[str, Any] = {
+            "folds": inner.folds,
+            "scoring": inner.scoring,
+            "groups": inner.groups,
+            "random_state": inner.random_state,
+        }
         if isinstance(own, Mapping) and self.weigh is not None:
             passed = folds | {"stop": settings.get("stop")}
             return validated(own, y, self.weigh, grid, settings.get("tol", _TOL), inner.tick, **passed)
@@ -161,6 +174,9 @@ class Method:
             by_label = {spn.label(leaf): K for leaf, K in own.items()}
             tol, stop = settings.get("tol", _TOL), settings.get("stop")
             return next(machines(by_label, y, self.weigh, np.array([C]), tol, stop))
+        if settings.get("weights") == "evidence":
+            others = {name: value for name, value in settings.items() if name not in ("weights", "solver")}
+            return Learned(solve_by_evidence(spn, own, y, C=C, **others))
         return Learned(solve(spn, own, y, C=C, warn=False, **settings))
 
 

@@ -16,6 +16,7 @@ from spnmkl.charts.look import (
     shown,
     unique_names,
 )
+from spnmkl.measures import SCORINGS
 
 MARKS = {"better": "▲", "worse": "▼"}
 
@@ -33,7 +34,7 @@ def intervals_chart(scores: pd.DataFrame) -> alt.LayerChart:
     least = min(table["low"].min(), table["majority"].min())
     reach = alt.Scale(domain=[max(0.0, least - 0.05), 1.0], nice=False, zero=False)
     base = alt.Chart(table).encode(
-        y=alt.Y("name:N", sort=names, title=None, axis=alt.Axis(labelLimit=220)),
+        y=alt.Y("name:N", sort=names, title=None, axis=every_name(220)),
         tooltip=[
             alt.Tooltip("name:N", title="run"),
             alt.Tooltip("test:Q", title="test accuracy", format=".1%"),
@@ -65,7 +66,7 @@ def methods_chart(
     reference : str
         The method that others are tested against: a diamond, where they have circles. A triangle up or down marks what
         is better or worse by more than chance.
-    measure : {"accuracy", "auc"}, default="accuracy"
+    measure : {"accuracy", "balanced_accuracy", "roc_auc"}, default="accuracy"
         What was measured.
     grey : bool, default=False
         Without colours, for print.
@@ -86,7 +87,7 @@ def methods_chart(
     """
     table = _methods_table(summary, reference)
     kinds, colours = ["reference", "other"], (["#000000", "#595959"] if grey else [COLOURS[1], COLOURS[0]])
-    percent, title = measure == "accuracy", "accuracy" if measure == "accuracy" else "area under the ROC curve"
+    percent, title = SCORINGS[measure].percent, SCORINGS[measure].title
     number = ".1%" if percent else ".3f"
     reach = _reach(table)
     base = alt.Chart(table).encode(

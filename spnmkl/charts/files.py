@@ -9,6 +9,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
+from spnmkl.charts.look import AnyChart
 from spnmkl.export.packages import optional
 
 WIDTH = 640
@@ -36,7 +37,7 @@ _CONFIG = {
         "labelFontSize": 12,
         "titleFontSize": 12.5,
     },
-    "text": {"fontSize": 12},
+    "text": {"fontSize": 12, "color": _TEXT},
 }
 _PAGE = """\
 <!doctype html>
@@ -55,7 +56,6 @@ style-src 'unsafe-inline'; img-src data: blob:">
 </body>
 </html>
 """
-AnyChart = alt.Chart | alt.LayerChart
 
 
 def to_svg(chart: AnyChart, width: int = WIDTH) -> str:

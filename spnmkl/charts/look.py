@@ -20,11 +20,12 @@ COLOURS = ("#1f77c8", "#e58a00", "#0a9a70", "#d36aa8", "#b8341b", "#5fb4e8")
 DASHES = ([1, 0], [5, 3])
 SHAPES = ("circle", "triangle-up")
 GREY = "#9aa1ad"
-INK = "#7b828e"  # for text on either theme
+INK = "#7b828e"  # for lines on either theme; no grey is dark enough for words on white and light enough on black
 MOST_COLOURED = len(COLOURS) * len(DASHES)
 MANY = 15  # names that still have room at their usual size
 LEGEND_ROWS = 15
 _LONGEST = 40
+AnyChart = alt.Chart | alt.LayerChart
 
 
 def shown(text: object) -> str:
@@ -124,5 +125,5 @@ def rule(
     line = base.mark_rule(color=INK, strokeDash=list(dash)).encode(at, tooltip=alt.Tooltip("words:N", title="line"))
     edge: dict[str, Any] = {"y" if axis == "x" else "x": alt.value(0)}
     side: dict[str, Any] = {"align": "right", "dx": -4} if before else {"align": "left", "dx": 4}
-    text = base.mark_text(color=INK, fontSize=12, dy=8 + 16 * row if axis == "x" else -8, **side)
+    text = base.mark_text(fontSize=12, dy=8 + 16 * row if axis == "x" else -8, **side)
     return line + text.encode(at, text="words:N", **edge)

@@ -12,7 +12,6 @@ import pandas as pd
 
 from spnmkl.charts.look import (
     GREY,
-    INK,
     MANY,
     class_names,
     colour_scale,
@@ -67,7 +66,7 @@ def class_balance_chart(balance: pd.DataFrame) -> alt.LayerChart:
         tooltip=["class:N", alt.Tooltip("rows:Q", format=","), alt.Tooltip("share:Q", format=".1%")],
     )
     size = name_size(len(names))
-    counts = bars.mark_text(align="left", dx=4, color=INK, fontSize=size).encode(text=alt.Text("rows:Q", format=","))
+    counts = bars.mark_text(align="left", dx=4, fontSize=size).encode(text=alt.Text("rows:Q", format=","))
     colour = alt.Color("class:N", scale=colour_scale(names), legend=None)
     height = (30 if len(names) <= 11 else size + 4) * len(names) + 70  # with the axis
     return layered(bars.mark_bar(cornerRadiusEnd=2).encode(color=colour), counts, height=height)

@@ -1,4 +1,4 @@
-"""Choosing C: accuracy over folds, how stable the weights are, and the regularisation path."""
+"""Choosing C: scores over folds, how stable the weights are, and the regularisation path."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from spnmkl.charts.look import COLOURS, GREY, MOST_COLOURED, every_name, heaviest, layered, palette, rule, unique_names
+from spnmkl.measures import SCORINGS
 from spnmkl.selection import CrossValidation, RegularizationPath
 
 MOST_SHOWN = 20
@@ -16,7 +17,7 @@ MOST_GREY = 60
 
 
 def cv_chart(result: CrossValidation, chosen: float | None = None) -> alt.LayerChart:
-    """Accuracy on held-out folds against C, with one standard error to both sides and the chosen C marked.
+    """The score on held-out folds against C, with one standard error to both sides and the chosen C marked.
 
     Parameters
     ----------
@@ -39,6 +40,7 @@ def cv_chart(result: CrossValidation, chosen: float | None = None) -> alt.LayerC
     >>> to_svg(cv_chart(result)).startswith("<svg")
     True
     """
+    measure = SCORINGS[result.scoring]
     done = ~np.isnan(result.mean)
     mean, error = result.mean[done], np.nan_to_num(result.standard_error[done])
     table = pd.DataFrame({"C": result.C[done], "mean": mean, "error": error})
@@ -48,13 +50,14 @@ def cv_chart(result: CrossValidation, chosen: float | None = None) -> alt.LayerC
         x=_along_C(),
         tooltip=[
             alt.Tooltip("C:Q", format=".4~g"),
-            alt.Tooltip("mean:Q", title="mean accuracy", format=".2%"),
-            alt.Tooltip("error:Q", title="standard error", format=".2%"),
+            alt.Tooltip("mean:Q", title=f"mean {measure.title}", format=".2%" if measure.percent else ".4f"),
+            alt.Tooltip("error:Q", title="standard error", format=".2%" if measure.percent else ".4f"),
             alt.Tooltip("folds:Q", title="folds done"),
         ],
     )
-    title = f"accuracy on {result.scores.shape[1]} held-out folds"
-    y = alt.Y("mean:Q", title=title, scale=alt.Scale(zero=False), axis=alt.Axis(format="~%"))
+    title = f"{measure.title} on {result.scores.shape[1]} held-out folds"
+    axis = alt.Axis(format="~%" if measure.percent else "~g")
+    y = alt.Y("mean:Q", title=title, scale=alt.Scale(zero=False), axis=axis)
     bars = base.mark_rule(color=COLOURS[0], strokeWidth=1.5).encode(y=alt.Y("low:Q", title=title), y2="high:Q")
     lines = base.mark_line(color=COLOURS[0], point=alt.OverlayMarkDef(size=45, color=COLOURS[0])).encode(y=y)
     chosen = result.best_C if chosen is None else chosen

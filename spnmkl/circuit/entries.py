@@ -271,6 +271,74 @@ def respond_rows(  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
+def respond_to_pairs(operation_start, term_start, arguments, W, tiles, strides, slots, scratch, G, out):  # type: ignore[no-untyped-def]
+    """out[i, t] += Σ_j (∂K_ij/∂W_t) G[i, j] on a rectangular tile."""
+    n_leaves, n_operations = len(tiles), len(operation_start) - 1
+    n_columns, step = G.shape[1], SEGMENT * ITEM
+    derivative = address(scratch)
+    spare, outer_pairs, operations = derivative + step, derivative + 2 * step, derivative + 3 * step
+    adjoints = operations + n_operations * step
+    for row in range(len(G)):
+        for column in range(0, n_columns, SEGMENT):
+            size = min(SEGMENT, n_columns - column)
+            pairs = address(G) + (row * n_columns + column) * ITEM
+            _locate(slots, tiles, strides, row, column, operations)
+            _values(operation_start, n_operations - 1, term_start, arguments, W, slots, spare, size)
+            for k in range(n_operations):
+                fill(1.0 if k == n_operations - 1 else 0.0, adjoints + k * step, size)
+            for k in range(n_operations - 1, -1, -1):
+                outer, weighed = adjoints + k * step, False
+                for t in range(operation_start[k], operation_start[k + 1]):
+                    start, stop = term_start[t], term_start[t + 1]
+                    if stop == start + 1 and arguments[start] < n_leaves:
+                        if not weighed:  # once for all kernels of the operation
+                            multiply(1.0, pairs, outer, outer_pairs, size)
+                            weighed = True
+                        out[row, t] += dot(slots[arguments[start]], outer_pairs, size)
+                        continue
+                    _pass_down(arguments, start, stop, W[t], slots, n_leaves, outer, adjoints, spare, derivative, size)
+                    out[row, t] += dot(derivative, pairs, size)
+
+
+@njit(nogil=True, cache=True)
+def contract_rows(  # type: ignore[no-untyped-def]
+    operation_start, term_start, arguments, W, tiles, strides, slots, scratch, first, n_rows, G, q
+):
+    """Add rows first … first+n_rows, from the diagonal on and mirrored, to q[t] = Σ_ij G_ij ∂K_ij/∂W_t; G is symmetric.
+
+    The derivatives are passed down already weighed by G: they begin with it at the root instead of with 1.
+    """
+    n, n_leaves, n_operations = len(G), len(tiles), len(operation_start) - 1
+    step = SEGMENT * ITEM
+    derivative = address(scratch)
+    spare, ones, operations = derivative + step, derivative + 2 * step, derivative + 4 * step
+    adjoints = operations + n_operations * step
+    fill(1.0, ones, SEGMENT)
+    for row in range(first, first + n_rows):
+        column = row
+        while column < n:
+            size = min(SEGMENT, n - column)
+            _locate(slots, tiles, strides, row - first, column - first, operations)
+            _values(operation_start, n_operations - 1, term_start, arguments, W, slots, spare, size)
+            for k in range(n_operations):
+                fill(0.0, adjoints + k * step, size)
+            root = adjoints + (n_operations - 1) * step
+            add(2.0, address(G) + (row * n + column) * ITEM, root, size)
+            if column == row:
+                carray(pointer(root), (size,))[0] *= 0.5
+            for k in range(n_operations - 1, -1, -1):
+                outer = adjoints + k * step
+                for t in range(operation_start[k], operation_start[k + 1]):
+                    start, stop = term_start[t], term_start[t + 1]
+                    if stop == start + 1 and arguments[start] < n_leaves:
+                        q[t] += dot(slots[arguments[start]], outer, size)
+                        continue
+                    _pass_down(arguments, start, stop, W[t], slots, n_leaves, outer, adjoints, spare, derivative, size)
+                    q[t] += dot(derivative, ones, size)
+            column += size
+
+
+@njit(nogil=True, cache=True)
 def _pass_down(arguments, start, stop, w, slots, n_leaves, outer, adjoints, spare, derivative, size):  # type: ignore[no-untyped-def]
     """∂K/∂W_t of a term from `outer` = ∂K/∂(its operation), added to ∂K/∂slot of the operations it multiplies.
 

@@ -27,9 +27,11 @@ from spnmkl.circuit.entries import (
     address,
     apply_rows,
     apply_triangle,
+    contract_rows,
     fill_rows,
     respond_rows,
     respond_to_kernels,
+    respond_to_pairs,
     scratch_size,
 )
 from spnmkl.circuit.program import Circuit, Floats, Indices
@@ -85,6 +87,44 @@ def term_quadratics(circuit: Circuit, W: Floats, source: KernelSource, A: Floats
     q = LaneSum((circuit.n_terms,))
     _differentiate(circuit, W, source, A, n_threads, q, lambda own: (_NOTHING, own))
     return representable(q.total, W, A)
+
+
+def row_quadratics(
+    circuit: Circuit, W: Floats, source: KernelSource, Y: Floats, A: Floats, n_threads: int = 1
+) -> Floats:
+    """(terms, rows) Σ_c Y[c, i] Σ_j (∂K_ij/∂W_t) A[c, j], row by row; the source may be rectangular."""
+    mixture = circuit.mixture
+    if mixture is not None and mixture is not circuit:
+        return circuit.mixing(W)[1] @ row_quadratics(mixture, _NO_WEIGHTS, source, Y, A, n_threads)
+    n_rows = source.shape[0]
+    kernels = _Kernels(circuit, W, source, n_rows, circuit.derivative_size + len(A))
+    blocks, out = rectangle(n_rows, kernels.most_rows, kernels.lanes), np.zeros((n_rows, circuit.n_terms))
+
+    def respond(lane: int, blocks: Iterable[Block]) -> None:
+        for first, last in blocks:
+            G = np.ascontiguousarray(Y[:, first:last].T @ A)
+            kernels.use(respond_to_pairs, kernels.tiles((first, last), 0), G, out[first:last])
+
+    over_lanes(respond, dealt(blocks, len(blocks)), n_threads)
+    return representable(np.ascontiguousarray(out.T), W, A)
+
+
+def term_contractions(circuit: Circuit, W: Floats, source: KernelSource, G: Floats, n_threads: int = 1) -> Floats:
+    """(terms,) Σ_ij G_ij ∂K_ij/∂W_t for a symmetric (n, n) G: as `term_quadratics`, of any rank (eq. 36)."""
+    mixture = circuit.mixture
+    if mixture is not None and mixture is not circuit:
+        return circuit.mixing(W)[1] @ term_contractions(mixture, _NO_WEIGHTS, source, G, n_threads)
+    kernels = _Kernels(circuit, W, source, source.shape[0] / 2, circuit.derivative_size + circuit.n_terms)
+    q = LaneSum((circuit.n_terms,))
+
+    def contract(lane: int, blocks: Iterable[Block]) -> None:
+        own = q.begin(lane)
+        for first, last in blocks:
+            kernels.use(contract_rows, kernels.tiles((first, last), first), first, last - first, G, own)
+        q.end(lane, own)
+
+    over_lanes(contract, dealt(kernels.triangle(), kernels.lanes), n_threads)
+    return representable(q.total, W, G)
 
 
 def _differentiate(

@@ -16,7 +16,7 @@ from spnmkl.solution import Record
 
 
 class Progress:
-    """A line per iteration; on a terminal each takes the place of the last, and kernels and folds are told too."""
+    """A line per iteration and per training of a choice of C; on a terminal each takes the place of the last."""
 
     def __init__(self, stream: TextIO, shown: bool) -> None:
         self.stream, self.shown, self.live = stream, shown, stream.isatty()
@@ -24,21 +24,27 @@ class Progress:
 
     def __call__(self, record: Record) -> bool:
         active = len(record.beta) - len(record.pruned)
-        self._show(
-            f"iteration {record.iteration:3}  objective {record.objective:<10.6g}  gap {record.gap:.1e}  "
-            f"active weights {active} of {len(record.beta)}"
-        )
+        if record.method == "evidence":
+            reached = f"log evidence {-record.objective:<10.6g}"
+        else:
+            reached = f"objective {record.objective:<10.6g}  gap {record.gap:.1e}"
+        self.tell(f"iteration {record.iteration:3}  {reached}  active weights {active} of {len(record.beta)}")
         return True
 
     def say(self, words: str) -> None:
+        """What would be too many lines in a file."""
         if self.live:
-            self._show(words)
+            self.tell(words)
 
     def follow(self, point: PathPoint) -> None:
         """A value of C that was tried on a fold."""
-        self.say(f"C = {point.C:.3g}, {point.done} of {point.total}")
+        assert point.fold is not None and point.score is not None
+        self.tell(
+            f"choosing C  {point.done:3} of {point.total}  fold {point.fold + 1}  C {point.C:<9.3g}  "
+            f"right on it {point.score:.1%}"
+        )
 
-    def _show(self, line: str) -> None:
+    def tell(self, line: str) -> None:
         if self.shown:
             print(f"\r{line:<78}" if self.live else line, end=self.end, file=self.stream, flush=True)
 

@@ -11,10 +11,11 @@ from spnmkl.circuit.evaluate import kernel_matrix
 from spnmkl.circuit.heaviest import WeightedPath
 from spnmkl.circuit.program import Circuit, Floats
 from spnmkl.errors import KernelError
-from spnmkl.inspection.shares import Kernels, most_met, products_through
+from spnmkl.inspection.shares import Kernels
 from spnmkl.kernels.matrices import row_blocks
 from spnmkl.problem import Problem
 from spnmkl.solution import Solution
+from spnmkl.structure.meeting import most_met, products_through
 from spnmkl.threads import single_threaded_blas
 
 

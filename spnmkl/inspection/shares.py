@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,7 +17,8 @@ from spnmkl.circuit.program import Circuit, Floats, lower
 from spnmkl.circuit.source import KernelSource
 from spnmkl.errors import ParameterError
 from spnmkl.solution import Solution
-from spnmkl.structure import SPN
+from spnmkl.structure import Path
+from spnmkl.structure.meeting import most_met, products_through
 from spnmkl.structure.terms import Derivations, Term
 
 # A source is taken as it is; the matrices of a mapping are looked through for NaN each time.
@@ -295,41 +296,11 @@ class Carried:
         if not paths or self.total <= 0:
             return np.zeros(len(paths))
         g, A = np.array([path.g for path in paths]), self.alpha * self.problem.Y
-        R = term_responses(_listing(paths), g, self.problem.source, A, self.problem.n_threads)
+        R = term_responses(listing(paths), g, self.problem.source, A, self.problem.n_threads)
         return g * np.einsum("tcn,cn->t", R, A) / self.total
 
 
-def products_through(spn: SPN, nodes: Iterable[str]) -> set[str] | None:
-    """Products such that a path meets one of them just when it meets one of the nodes; None: every path does.
-
-    A path that takes a product takes all of its children, so for a sum or a kernel these are its parents.
-    """
-    products: set[str] = set()
-    for node in nodes:
-        if spn.kind(node) == "product":
-            products.add(node)
-        elif node == spn.root:
-            return None
-        else:
-            products.update(spn.parents(node))
-    return products
-
-
-def most_met(spn: SPN, nodes: Collection[str], place: Mapping[str, int]) -> int:
-    """The most often that one path meets any of the nodes; `place` is the topological order."""
-    above, waiting = set(nodes), list(nodes)
-    while waiting:
-        parents = set(spn.parents(waiting.pop())) - above
-        above |= parents
-        waiting += parents
-    met: dict[str, int] = {}
-    for v in sorted(above, key=place.__getitem__, reverse=True):
-        below = [met[child] for child in spn.children(v) if child in met]
-        met[v] = (v in nodes) + (max(below, default=0) if spn.kind(v) == "sum" else sum(below))
-    return met.get(spn.root, 0)
-
-
-def _listing(paths: Sequence[WeightedPath]) -> Circuit:
+def listing(paths: Sequence[WeightedPath | Path]) -> Circuit:
     """A circuit with one term per path."""
     slots = {leaf: k for k, leaf in enumerate(dict.fromkeys(leaf for path in paths for leaf in path.leaves))}
     terms = tuple(Term({}, (), tuple((slots[leaf], 0) for leaf in path.leaves)) for path in paths)

@@ -13,16 +13,21 @@ from numpy.typing import NDArray
 from spnmkl.data import Choices, Preparation, SplitSettings
 from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.history import NUMBERS, STATUSES, history_arrays, read_history
+from spnmkl.importance.kept import checked
+from spnmkl.inspection import HeldOutShares
+from spnmkl.measures import scoring_name
 from spnmkl.model_file import load_model, save_model
 from spnmkl.project.archive import Reader, Writer
 from spnmkl.selection import CrossValidation, RegularizationPath
 from spnmkl.solution import Solution
 from spnmkl.structure import SPN
+from spnmkl.training.fold_scores import FoldScores
 from spnmkl.training.scores import Scores, score, unscored
 from spnmkl.training.settings import Settings
 from spnmkl.training.train import Run
 
 MODEL = "model.spnmkl"
+IMPORTANCE = "importance.json"
 _NUMBERS = ("objective", "dual_bound", "gap", "lam", "tol")
 _PER_PRODUCT = ("beta", "p", "witness_beta", "kkt_residual")
 
@@ -38,7 +43,10 @@ def write_run(writer: Writer, folder: str, run: Run) -> None:
         "label": run.label,
         "seconds": run.seconds,
         "views": {view: list(leaves) for view, leaves in run.views.items()},
+        "folds_scoring": None if run.cross_validation is None else run.cross_validation.scoring,
+        "positive": None if run.positive is None else int(np.searchsorted(run.solution.classes, run.positive)),
         "path_points": 0 if run.path is None else len(run.path.C),
+        "held_out": None if run.held_out is None else run.held_out.to_dict(),
     }
     if run.model is None:
         document["preparation"] = run.preparation.to_dict()
@@ -55,6 +63,9 @@ def write_run(writer: Writer, folder: str, run: Run) -> None:
         if scores.scored:
             writer.array(f"{folder}/{part}_decision.npy", scores.decision, np.float64)
     _write_selection(writer, folder, run)
+    _write_fold_scores(writer, f"{folder}/held_out", run)
+    if run.importance is not None:
+        writer.json(f"{folder}/{IMPORTANCE}", dict(run.importance))
 
 
 def read_run(reader: Reader, folder: str) -> Run:
@@ -102,8 +113,12 @@ def read_run(reader: Reader, folder: str) -> Run:
             test=test,
             views=_read_views(spn, document["views"]),
             preparation=preparation,
-            cross_validation=_read_cross_validation(reader, folder, mapped),
+            cross_validation=_read_cross_validation(reader, folder, mapped, document.get("folds_scoring")),
             path=_read_path(reader, folder, document["path_points"], solution),
+            held_out=_read_shares(spn, document.get("held_out")),
+            fold_scores=_read_fold_scores(reader, f"{folder}/held_out", solution.classes),
+            importance=_read_importance(reader, f"{folder}/{IMPORTANCE}"),
+            positive=_read_positive(document.get("positive"), solution.classes),
         )
 
 
@@ -131,7 +146,7 @@ def read_split(stored: Mapping[str, Any]) -> SplitSettings:
 
 
 def read_choices(stored: Mapping[str, Any]) -> Choices:
-    return Choices(**{text(key): text(value) for key, value in stored.items()})  # type: ignore[arg-type]
+    return Choices.from_dict({text(key): value for key, value in stored.items()})
 
 
 def model_bytes(model: SPNMKLClassifier) -> bytes:
@@ -157,6 +172,14 @@ def _read_views(spn: SPN, stored: Mapping[str, Any]) -> dict[str, tuple[str, ...
     if any(leaf not in spn.kernels for leaves in views.values() for leaf in leaves):
         raise ValueError("a view names a leaf that the structure does not have")
     return views
+
+
+def _read_shares(spn: SPN, stored: Mapping[str, Any] | None) -> HeldOutShares | None:
+    """None in files of earlier versions, and where they were not measured."""
+    shares = None if stored is None else HeldOutShares.from_dict(stored)
+    if shares is not None and shares.nodes.keys() != set(spn.nodes):
+        raise ValueError("the held-out shares are of another drawing")
+    return shares
 
 
 def _read_labels(reader: Reader, folder: str) -> tuple[NDArray, NDArray]:
@@ -251,7 +274,7 @@ def _write_selection(writer: Writer, folder: str, run: Run) -> None:
             _write_solution(writer, f"{folder}/path/{k}", solution)
 
 
-def _read_cross_validation(reader: Reader, folder: str, spn: SPN) -> CrossValidation | None:
+def _read_cross_validation(reader: Reader, folder: str, spn: SPN, scoring: object) -> CrossValidation | None:
     member = f"{folder}/folds/C.npy"
     if member not in reader:
         return None
@@ -259,7 +282,70 @@ def _read_cross_validation(reader: Reader, folder: str, spn: SPN) -> CrossValida
     scores = reader.array(f"{folder}/folds/scores.npy", np.float64, len(C), None)
     beta = reader.array(f"{folder}/folds/beta.npy", np.float64, len(spn.products), *scores.shape)
     best = reader.floats(f"{folder}/folds/best.npy", 1, at_least=0.0)
-    return CrossValidation(C, scores, dict(zip(spn.products, beta, strict=True)), float(best[0]))
+    by = scoring_name(scoring or "accuracy")
+    return CrossValidation(C, scores, dict(zip(spn.products, beta, strict=True)), float(best[0]), by)
+
+
+def _write_fold_scores(writer: Writer, folder: str, run: Run) -> None:
+    if run.fold_scores is None:
+        return
+    found = run.fold_scores
+    told = {name: getattr(found, name) for name in ("chosen", "scoring", "held_back", "seconds")}
+    writer.json(f"{folder}/held_out.json", told)
+    writer.array(f"{folder}/rows.npy", found.rows, np.int64)
+    writer.array(f"{folder}/labels.npy", np.searchsorted(found.classes, found.y), np.int64)
+    writer.array(f"{folder}/fold.npy", found.fold, np.int64)
+    writer.array(f"{folder}/decision.npy", found.decision, np.float64)
+    writer.array(f"{folder}/C.npy", found.C, np.float64)
+
+
+def _read_importance(reader: Reader, member: str) -> Mapping[str, Any] | None:
+    if member not in reader:
+        return None
+    stored = reader.json(member)
+    with reader.part(member):
+        return checked(stored)
+
+
+def _read_fold_scores(reader: Reader, folder: str, classes: NDArray) -> FoldScores | None:
+    member = f"{folder}/held_out.json"
+    if member not in reader:
+        return None
+    told = reader.json(member)
+    rows = reader.rows(f"{folder}/rows.npy")
+    codes = reader.codes(f"{folder}/labels.npy", len(rows), len(classes))
+    C = reader.array(f"{folder}/C.npy", np.float64, None, None)
+    fold = reader.array(f"{folder}/fold.npy", np.int64, len(C), len(rows))
+    shape = (len(C), len(rows)) if len(classes) == 2 else (len(C), len(rows), len(classes))
+    decision = reader.array(f"{folder}/decision.npy", np.float64, *shape)
+    with reader.part(member):
+        if C.shape[1] < 2 or not ((fold >= 0) & (fold < C.shape[1])).all() or np.isinf(decision).any():
+            raise ValueError("its folds do not fit together")
+        if (C <= 0).any() or not all(type(told[name]) is bool for name in ("chosen", "held_back")):
+            raise ValueError("it does not say how C came about")
+        found = FoldScores(
+            y=classes[codes],
+            classes=classes,
+            rows=rows,
+            fold=fold.astype(np.intp),
+            decision=decision,
+            C=C,
+            chosen=told["chosen"],
+            scoring=scoring_name(told["scoring"]),
+            held_back=told["held_back"],
+            seconds=float(told["seconds"]),
+        )
+        if any(not len(found.held_out(at)) for at in found.done):
+            raise ValueError("a fold that is done has no decision")
+        return found
+
+
+def _read_positive(code: object, classes: NDArray) -> Any:
+    if code is None:
+        return None
+    if type(code) is not int or not 0 <= code < len(classes):
+        raise ValueError("the positive class is none of the classes")
+    return classes[code]
 
 
 def _read_path(reader: Reader, folder: str, points: object, solution: Solution) -> RegularizationPath | None:

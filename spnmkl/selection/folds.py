@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 from numba import njit
@@ -11,14 +11,19 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from spnmkl.circuit.program import Floats
 from spnmkl.circuit.source import ComputedSource, KernelSource, MatrixSource, is_computed
-from spnmkl.errors import DataError, ParameterError
+from spnmkl.errors import DataError, ParameterError, Stopped
 from spnmkl.parameters import seed
 
 
-def parts(source: KernelSource, train: NDArray, test: NDArray) -> tuple[KernelSource, KernelSource]:
-    """The kernels between training rows, and between those held out and them: cut matrices, or tiles of a source."""
+def parts(
+    source: KernelSource, train: NDArray, test: NDArray, stop: Callable[[], bool] | None = None
+) -> tuple[KernelSource, KernelSource]:
+    """The kernels between training rows, and between those held out and them: cut matrices, or tiles of a source.
+
+    Cutting many large matrices takes seconds; `stop` is asked before each, and once it is true `Stopped` is raised.
+    """
     if isinstance(source, MatrixSource):
-        inside, across = (MatrixSource(blocks(source.matrices, rows, train)) for rows in (train, test))
+        inside, across = (MatrixSource(blocks(source.matrices, rows, train, stop)) for rows in (train, test))
         return inside, across
     assert is_computed(source)
     whole, n = source.among(np.concatenate([train, test])), len(train)
@@ -93,11 +98,15 @@ def matrix_bytes(matrices: Mapping[str, Floats]) -> int:
     return sum({K.ctypes.data: K.nbytes for K in matrices.values()}.values())
 
 
-def blocks(matrices: Mapping[str, Floats], rows: NDArray, columns: NDArray) -> dict[str, Floats]:
+def blocks(
+    matrices: Mapping[str, Floats], rows: NDArray, columns: NDArray, stop: Callable[[], bool] | None = None
+) -> dict[str, Floats]:
     """The block of every matrix, cut once where leaves share it."""
     cut: dict[int, Floats] = {}
     for K in matrices.values():
         if K.ctypes.data not in cut:
+            if stop is not None and stop():
+                raise Stopped
             cut[K.ctypes.data] = block = np.empty((len(rows), len(columns)))
             _cut(K, rows, columns, block)
     return {leaf: cut[K.ctypes.data] for leaf, K in matrices.items()}

@@ -27,7 +27,7 @@ class PathPoint:
     fold : int or None
         Of a cross-validation.
     score : float or None
-        Accuracy on the rows held out.
+        On the rows held out.
 
     Examples
     --------
@@ -86,7 +86,7 @@ class RegularizationPath:
 
 @dataclass(frozen=True)
 class CrossValidation:
-    """Accuracy on held-out folds.
+    """Scores on held-out folds.
 
     Attributes
     ----------
@@ -98,6 +98,8 @@ class CrossValidation:
         The weights, to see how stable they are.
     best_C : float
         The smallest C of the best mean score, of those with the most folds done; NaN where there is no score.
+    scoring : str
+        What the scores are; see `cross_validate_C`.
 
     Examples
     --------
@@ -116,6 +118,7 @@ class CrossValidation:
     scores: Floats
     beta: dict[str, Floats]
     best_C: float
+    scoring: str = "accuracy"
 
     @property
     def mean(self) -> Floats:
@@ -145,8 +148,8 @@ class CrossValidation:
         return {v: np.where(done.any(axis=1), ((b > 0) & done).sum(axis=1) / n, np.nan) for v, b in self.beta.items()}
 
 
-def summed_up(grid: Floats, scores: Floats, beta: dict[str, Floats]) -> CrossValidation:
-    result = CrossValidation(grid, scores, beta, np.nan)
+def summed_up(grid: Floats, scores: Floats, beta: dict[str, Floats], scoring: str) -> CrossValidation:
+    result = CrossValidation(grid, scores, beta, np.nan, scoring)
     if np.isnan(scores).all():
         return result
     # Stopped early, a C may have been scored on fewer folds than another: only those with the most are compared.

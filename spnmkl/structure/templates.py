@@ -37,7 +37,12 @@ Kernels = Sequence[Kernel] | Columns | Mapping[str, Columns]
 Groups = Mapping[str, Kernels]
 Prototype = Kernel | Sequence[Kernel]
 
-RBF = Kernel("rbf")
+# Widths come from the data: at the median distance a kernel has 1/e of its value at 0, whatever the number of columns.
+RBF = Kernel("rbf", gamma="median")
+SEVEN_WIDTHS = [
+    Kernel("rbf", gamma="median" if times == 1 else f"{times:g}*median")
+    for times in (0.0625, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
+]
 MAX_DEGREE = 50
 
 
@@ -48,8 +53,8 @@ def flat(kernels: Kernels, *, prototype: Prototype = RBF, p: float = 1.0) -> SPN
     ----------
     kernels : sequence of Kernel, sequence of columns, or mapping from view to columns
         What to add; columns are names or positions.
-    prototype : Kernel or sequence of Kernel, default=Kernel("rbf")
-        What each column or view gets; of several, each.
+    prototype : Kernel or sequence of Kernel, default=RBF
+        What each column or view gets, by default rbf of the median width; of several, each.
     p : float, default=1.0
         The exponent of every product.
 
@@ -79,15 +84,16 @@ def grouped(groups: Groups, *, prototype: Prototype = RBF, p: float = 1.0) -> SP
     ----------
     groups : mapping from name to kernels
         Each group in any of the three forms that `flat` takes.
-    prototype : Kernel or sequence of Kernel, default=Kernel("rbf")
-        What each column or view gets; of several, each.
+    prototype : Kernel or sequence of Kernel, default=RBF
+        What each column or view gets, by default rbf of the median width; of several, each.
     p : float, default=1.0
         The exponent of every product.
 
     Returns
     -------
     SPN
-        A sum of products over sums; with p = 1 a group is pruned as a whole.
+        A sum of products over sums; with p = 1 a group is pruned as a whole. A group of one kernel has one weight: it
+        is that kernel below one product, since its sum would have a single child.
 
     Raises
     ------
@@ -100,8 +106,15 @@ def grouped(groups: Groups, *, prototype: Prototype = RBF, p: float = 1.0) -> SP
     >>> templates.grouped({"size": ["height", "width"], "colour": ["red", "green"]}).formula(latex=False)
     'K = β_size (β_height K_height + β_width K_width) + β_colour (β_red K_red + β_green K_green)'
     """
-    sums = _group_sums(groups, prototype, p)
-    return SPN(Sum(*(Product(inner, p=p, label=name) for name, inner in sums.items())))
+    kernels = _group_leaves(groups, prototype)
+    return SPN(
+        Sum(
+            *(
+                Product(leaves[0] if len(leaves) == 1 else _weighted_sum(leaves, p, name), p=p, label=name)
+                for name, leaves in kernels.items()
+            )
+        )
+    )
 
 
 def product_of_sums(groups: Groups, *, prototype: Prototype = RBF, p: float = 1.0) -> SPN:
@@ -111,8 +124,8 @@ def product_of_sums(groups: Groups, *, prototype: Prototype = RBF, p: float = 1.
     ----------
     groups : mapping from name to kernels
         Each group in any of the three forms that `flat` takes.
-    prototype : Kernel or sequence of Kernel, default=Kernel("rbf")
-        What each column or view gets; of several, each.
+    prototype : Kernel or sequence of Kernel, default=RBF
+        What each column or view gets, by default rbf of the median width; of several, each.
     p : float, default=1.0
         The exponent of every product.
 
@@ -132,7 +145,8 @@ def product_of_sums(groups: Groups, *, prototype: Prototype = RBF, p: float = 1.
     >>> templates.product_of_sums({"size": ["height", "width"], "colour": ["red", "green", "blue"]}).n_paths
     6
     """
-    return SPN(Product(*_group_sums(groups, prototype, p).values(), p=p))
+    sums = (_weighted_sum(leaves, p, name) for name, leaves in _group_leaves(groups, prototype).items())
+    return SPN(Product(*sums, p=p))
 
 
 def hierarchy(kernels: Kernels, separator: str = "__", *, prototype: Prototype = RBF, p: float = 1.0) -> SPN:
@@ -147,8 +161,8 @@ def hierarchy(kernels: Kernels, separator: str = "__", *, prototype: Prototype =
         The leaves; kernels need labels.
     separator : str, default="__"
         What stands between the parts of a name.
-    prototype : Kernel or sequence of Kernel, default=Kernel("rbf")
-        What each column or view gets; of several, each.
+    prototype : Kernel or sequence of Kernel, default=RBF
+        What each column or view gets, by default rbf of the median width; of several, each.
     p : float, default=1.0
         The exponent of every product.
 
@@ -190,8 +204,8 @@ def pairwise_products(
         At least two.
     include_single : bool, default=False
         Whether each kernel is added by itself too.
-    prototype : Kernel or sequence of Kernel, default=Kernel("rbf")
-        What each column or view gets; of several, each.
+    prototype : Kernel or sequence of Kernel, default=RBF
+        What each column or view gets, by default rbf of the median width; of several, each.
     p : float, default=1.0
         The exponent of every product.
 
@@ -293,9 +307,9 @@ def figure1(kernels: Kernels | None = None, *, prototype: Prototype = RBF, p: fl
     Parameters
     ----------
     kernels : sequence of Kernel, sequence of columns, or mapping from view to columns, default=None
-        Seven; None for seven rbf kernels of growing gamma.
-    prototype : Kernel or sequence of Kernel, default=Kernel("rbf")
-        What each column or view gets; of several, each.
+        Seven; None for seven rbf kernels, from 16 times as wide as the median distance to a quarter of it.
+    prototype : Kernel or sequence of Kernel, default=RBF
+        What each column or view gets, by default rbf of the median width; of several, each.
     p : float, default=1.0
         The exponent of every product.
 
@@ -316,7 +330,7 @@ def figure1(kernels: Kernels | None = None, *, prototype: Prototype = RBF, p: fl
     8
     """
     if kernels is None:
-        kernels = [Kernel("rbf", gamma=gamma) for gamma in (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)]
+        kernels = SEVEN_WIDTHS
     leaves = _leaves(kernels, prototype)
     if len(leaves) != 7:
         raise StructureError(f"Figure 1 has 7 kernels; {len(leaves):,} were given.")
@@ -376,13 +390,13 @@ def _weighted_sum(leaves: list[Kernel], p: float, label: str | None = None) -> S
     return Sum(*(Product(leaf, p=p, label=leaf.node.label) for leaf in leaves), label=label)
 
 
-def _group_sums(groups: Groups, prototype: Prototype, p: float) -> dict[str, Sum]:
+def _group_leaves(groups: Groups, prototype: Prototype) -> dict[str, list[Kernel]]:
     if not isinstance(groups, Mapping) or not groups:
         raise StructureError(
             "Groups must be a mapping from at least one name to its kernels or columns;"
             f" found {describe(groups) if groups else 'none'}."
         )
-    return {name: _weighted_sum(_leaves(kernels, prototype), p, name) for name, kernels in groups.items()}
+    return {name: _leaves(kernels, prototype) for name, kernels in groups.items()}
 
 
 def _leaves(kernels: Kernels, prototype: Prototype, at_least: int = 1) -> list[Kernel]:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -14,15 +15,15 @@ from numpy.typing import NDArray
 
 from spnmkl.baselines import Fitted, Learned, Method
 from spnmkl.baselines.labels import named_kernel
-from spnmkl.circuit.program import Floats
 from spnmkl.data import Choices, Dataset, Split, SplitSettings
 from spnmkl.errors import DataError
 from spnmkl.fixed_weights import Weighted
 from spnmkl.inspection import decision_shares
+from spnmkl.measures import FEWEST, SCORINGS, resampled_error, spread
 from spnmkl.selection.folds import fold_splits
 from spnmkl.structure import SPN, templates
 from spnmkl.study.entrants import OWN, Entrants
-from spnmkl.study.significance import FEWEST, corrected_t_test, holm, smallest_visible, spread
+from spnmkl.study.significance import corrected_t_test, holm, smallest_visible
 from spnmkl.training.choose import most_folds
 from spnmkl.training.prepared import Prepared, labelled_parts, prepare
 from spnmkl.training.scores import mean_auc, score
@@ -30,9 +31,10 @@ from spnmkl.wording import quoted
 
 LEVEL = 0.05
 SMALL = 1000  # rows up to which one thread is as fast as several
-MEASURES = ("accuracy", "auc")
+MEASURES = tuple(SCORINGS)
 LOST, ADVICE = "Methods cannot be compared by cross-validation", "add rows, or leave the class out"
 Tick = Callable[[str], object]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ class Plan:
     inner: int = 3
     points: int = 8
     tol: float = 1e-3
+    scoring: str = "accuracy"
 
 
 @dataclass(frozen=True)
@@ -56,17 +59,18 @@ class Entry:
     n_train: int
     n_test: int
     accuracy: float
-    auc: float
+    roc_auc: float
     kernels: int
     active: int
     C: float
     seconds: float
     gap: float
+    balanced_accuracy: float = math.nan
 
 
 @dataclass(frozen=True, eq=False)
 class Portrait:
-    """A method trained on all rows, or on some: its weights, and which share of the decision each product has."""
+    """A method trained on all rows, or on some: its weights, and each product's share on training rows."""
 
     method: str
     spn: SPN
@@ -156,7 +160,7 @@ class Contest:
                 "measure": measure,
                 "folds": n.to_numpy(),
                 "mean": scores.mean().to_numpy(),
-                "error": (scores.std(ddof=1) * np.sqrt(1 / n + self.test_by_train)).to_numpy(),
+                "error": resampled_error(scores.std(ddof=1), n, self.test_by_train).to_numpy(),
             }
         )
         table["difference"], table["p"] = self._tested(scores)
@@ -180,15 +184,20 @@ class Contest:
         ]
         return (min(sizes), max(sizes)) if sizes else None
 
-    def seconds_left(self) -> float:
-        """By what each method took so far, and where one has no result yet, the mean of the others."""
-        spent = pd.DataFrame([(r.method, r.seconds) for r in self.results], columns=["method", "seconds"])
-        if not len(spent):
+    def seconds_left(self, elapsed: float) -> float:
+        """By what each method took on the folds so far; nan until all have done one, for they differ a hundredfold.
+
+        `elapsed` is the time since the beginning: what was not training, such as kernels, is to come in proportion. At
+        last every method trains on all rows, which takes longer than on a fold as their square does.
+        """
+        if not self.n_shared:
             return math.nan
-        mean, each = spent.groupby("method")["seconds"].mean(), self.total / len(self.methods)
-        typical = mean.reindex(list(self.methods)).fillna(mean.mean())
-        left = each - spent["method"].value_counts().reindex(list(self.methods)).fillna(0)
-        return float((typical * left).sum())
+        mean = self.table.groupby("method")["seconds"].mean().reindex(list(self.methods))
+        folds = self.plan.folds * self.plan.repeats - self.table["method"].value_counts().reindex(list(self.methods))
+        larger = (1 + self.test_by_train) ** 2
+        whole = larger * pd.Series({m: m not in self.portraits for m in self.methods})
+        others = elapsed / sum(r.seconds for r in self.results)
+        return float((mean * (folds + whole)).sum() * max(others, 1.0))
 
     def _tested(self, scores: pd.DataFrame) -> tuple[list[float], list[float]]:
         if self.reference not in scores:
@@ -305,9 +314,9 @@ def fold_entries(
     say: Tick,
     stop: Callable[[], bool] | None,
 ) -> Iterator[Entry]:
-    across = _by_label(prepared.spn, prepared.cross_test)
+    across = by_label(prepared.spn, prepared.cross_test)
     for name, method in methods.items():
-        found, seconds = _fitted(method, prepared, plan, f"{where}, {name}", say, stop)
+        found, seconds = fitted(method, prepared, plan, f"{where}, {name}", say, stop)
         scores = score(prepared.y_test, found.decision_function(across), found.classes)
         yield Entry(
             name,
@@ -322,6 +331,7 @@ def fold_entries(
             found.C,
             seconds,
             found.gap,
+            scores.measured("balanced_accuracy").value,
         )
 
 
@@ -334,9 +344,9 @@ def portraits(
     stop: Callable[[], bool] | None = None,
     where: str = "all training rows",
 ) -> Iterator[Portrait]:
-    kernels = _by_label(prepared.spn, prepared.kernels)
+    kernels = by_label(prepared.spn, prepared.kernels)
     for name, method in methods.items():
-        found, seconds = _fitted(method, prepared, plan, f"{where}, {name}", say, stop)
+        found, seconds = fitted(method, prepared, plan, f"{where}, {name}", say, stop)
         spn, beta = drawn_weights(method, found)
         shares: Mapping[str, float] = {}
         if isinstance(found.model, Learned) and any(beta.values()):
@@ -355,25 +365,37 @@ def drawn_weights(method: Method, found: Fitted) -> tuple[SPN, dict[str, float]]
     return flat, {v: found.model.weights.get(flat.label(flat.children(v)[0]), 0.0) for v in flat.products}
 
 
-def _fitted(
-    method: Method, prepared: Prepared, plan: Plan, words: str, say: Tick, stop: Callable[[], bool] | None
+def fitted(
+    method: Method,
+    prepared: Prepared,
+    plan: Plan,
+    words: str,
+    say: Tick,
+    stop: Callable[[], bool] | None,
+    C: float | None = None,
+    **options: Any,
 ) -> tuple[Fitted, float]:
+    """A method on the training part of a fold, at a C chosen there or given, and how long that took."""
     started = time.perf_counter()
+    chosen = C is None
     found = method.fit(
-        _by_label(prepared.spn, prepared.kernels),
+        by_label(prepared.spn, prepared.kernels),
         prepared.y_train,
+        None if C is None else [C],
         points=plan.points,
-        folds=inner_folds(prepared.y_train, prepared.groups, plan.inner, prepared.split.seed),
+        folds=inner_folds(prepared.y_train, prepared.groups, plan.inner, prepared.split.seed) if chosen else 2,
+        scoring=plan.scoring,
         groups=prepared.groups,
         random_state=prepared.split.seed,
         tick=lambda: say(words),
         tol=plan.tol,
         n_threads=1 if prepared.n <= SMALL else None,
         stop=stop,
+        **options,
     )
     say(words)  # where it was stopped meanwhile, this was no training to the end
     return found, time.perf_counter() - started
 
 
-def _by_label(spn: SPN, matrices: Mapping[str, Floats]) -> dict[str, Floats]:
-    return {spn.label(leaf): K for leaf, K in matrices.items()}
+def by_label(spn: SPN, of_leaves: Mapping[str, T]) -> dict[str, T]:
+    return {spn.label(leaf): value for leaf, value in of_leaves.items()}

@@ -9,9 +9,9 @@ from typing import Any
 import pandas as pd
 
 from spnmkl.charts.comparison import MARKS
+from spnmkl.measures import FEWEST, SCORINGS
 from spnmkl.study.contest import LEVEL, Contest
 from spnmkl.study.entrants import OWN
-from spnmkl.study.significance import FEWEST
 from spnmkl.wording import counted
 
 WHAT = {
@@ -71,7 +71,7 @@ def ranking_words(contest: Contest, measure: str) -> str:
 
 def score_text(row: Mapping[Hashable, Any] | pd.Series, measure: str) -> str:
     """98.1 ± 0.6 %"""
-    scale, digits, unit = (100, 1, " %") if measure == "accuracy" else (1, 3, "")
+    scale, digits, unit = (100, 1, " %") if SCORINGS[measure].percent else (1, 3, "")
     error = "" if math.isnan(row["error"]) else f" ± {scale * row['error']:.{digits}f}"
     return f"{scale * row['mean']:.{digits}f}{error}{unit}"
 
@@ -109,8 +109,9 @@ def _limit(contest: Contest, measure: str) -> str:
     seen = contest.visible(measure)
     if seen is None:
         return ""
-    low, high = (f"{100 * size:.0f}" if measure == "accuracy" else f"{size:.2f}" for size in seen)
-    unit = " points" if measure == "accuracy" else ""
+    percent = SCORINGS[measure].percent
+    low, high = (f"{100 * size:.0f}" if percent else f"{size:.2f}" for size in seen)
+    unit = " points" if percent else ""
     sizes = f"{low}{unit}" if low == high else f"{low} to {high}{unit}, depending on the method,"
     more = "; more rounds tell smaller ones" if contest.plan.repeats < MOST_ROUNDS else ""
     return f": with {counted(contest.n_shared, 'fold')}, a difference must reach {sizes} to show{more}"

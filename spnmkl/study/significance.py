@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from spnmkl.circuit.program import Floats
-
-FEWEST = 3  # folds; with fewer nothing is said
+from spnmkl.measures import FEWEST, resampled_error, spread
 
 
 def corrected_t_test(differences: ArrayLike, test_by_train: float) -> float:
@@ -38,15 +37,8 @@ def corrected_t_test(differences: ArrayLike, test_by_train: float) -> float:
         return 1.0
     if not (s := spread(d)):
         return math.nan
-    t = d.mean() / (s * math.sqrt(1 / len(d) + test_by_train))
+    t = d.mean() / resampled_error(s, len(d), test_by_train)
     return float(2 * stats.t.sf(abs(t), len(d) - 1))
-
-
-def spread(differences: ArrayLike) -> float:
-    """The standard deviation; exactly 0 where all differ by the same amount but for rounding."""
-    d = np.asarray(differences, dtype=float)
-    s = float(d.std(ddof=1))
-    return s if s > 1e-12 * np.abs(d).max() else 0.0
 
 
 def holm(p: Sequence[float]) -> Floats:
@@ -66,4 +58,4 @@ def smallest_visible(spread: float, folds: int, test_by_train: float, tests: int
     if folds < FEWEST:
         return math.inf
     needed = stats.t.isf(level / (2 * tests), folds - 1)
-    return float(needed * spread * math.sqrt(1 / folds + test_by_train))
+    return float(needed * resampled_error(spread, folds, test_by_train))

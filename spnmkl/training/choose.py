@@ -28,7 +28,7 @@ def choose_C(
     n_threads: int | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> CrossValidation:
-    """Accuracy of every C on held-out folds of the training rows; whole groups are held out where there are any.
+    """The score of every C on held-out folds of the training rows; whole groups are held out where there are any.
 
     Without a number of folds there are five, or as many as the smallest class and the groups allow. The columns' means
     and scales and the kernels' normalisation were learned from all training rows, so that the folds are not entirely
@@ -40,9 +40,11 @@ def choose_C(
         prepared.y_train,
         C,
         folds=folds or _folds(prepared),
+        scoring=settings.scoring,
         groups=prepared.groups,
         random_state=prepared.split.seed,
         callback=callback,
+        weights=settings.weights,
         **_but_C(settings, n_threads, stop),
     )
 
@@ -55,7 +57,9 @@ def trace_C(
     n_threads: int | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> RegularizationPath:
-    """Solutions over a grid of C on all training rows."""
+    """Solutions over a grid of C on all training rows; evidence weights are the same at every C."""
+    if settings.weights == "evidence":
+        raise ParameterError("Evidence weights do not depend on C, so that they have no path over it; train them once.")
     return regularization_path(
         prepared.mapped, prepared.source, prepared.y_train, C, callback=callback, **_but_C(settings, n_threads, stop)
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,10 +14,22 @@ from numpy.typing import ArrayLike, NDArray
 
 from spnmkl.circuit.program import Floats
 from spnmkl.errors import DataError
+from spnmkl.measures import (
+    NOWHERE,
+    SCORINGS,
+    Interval,
+    interval_of_area,
+    interval_of_losses,
+    interval_of_mean,
+    recalls,
+    row_losses,
+    specificities,
+    value_text,
+    wilson,
+)
 from spnmkl.problem import answers
 from spnmkl.wording import counted, quoted
 
-Z = 1.959963984540054  # 97.5 % of the standard normal distribution lie below it
 NOT_SCORED = "not scored: stopped"
 # The columns of `Scores.roc`.
 FALSE, TRUE, CLASS = "false positive rate", "true positive rate", "class"
@@ -94,14 +106,64 @@ class Scores:
         return float(self.right.mean()) if self.scored else math.nan
 
     @property
-    def interval(self) -> tuple[float, float]:
+    def interval(self) -> Interval:
         """Wilson's 95 % interval of the accuracy, as if the rows were independent."""
+        return wilson(self.accuracy, self.n)
+
+    @cached_property
+    def rows(self) -> NDArray[np.intp]:
+        """(classes,) how many rows each class has."""
+        return (self.classes == self.y[:, None]).sum(axis=0)
+
+    def measured(self, scoring: str) -> Measured:
+        """One of the measures by which C can be chosen, with its interval and what guessing gives."""
+        measure = SCORINGS[scoring]
+        guess = measure.guess(self.rows)
         if not self.scored:
-            return math.nan, math.nan
-        n, p = self.n, self.accuracy
-        middle = (p + Z**2 / (2 * n)) / (1 + Z**2 / n)
-        half = Z / (1 + Z**2 / n) * math.sqrt(p * (1 - p) / n + Z**2 / (4 * n**2))
-        return max(0.0, middle - half), min(1.0, middle + half)
+            return Measured(measure.title, math.nan, NOWHERE, guess, measure.percent)
+        value = measure.of(self.y, self.decision, self.classes)
+        return Measured(measure.title, value, self._interval(scoring, value), guess, measure.percent)
+
+    def _interval(self, scoring: str, value: float) -> Interval:
+        if scoring == "accuracy":
+            return self.interval
+        if scoring == "balanced_accuracy":
+            return interval_of_mean(recalls(self.y, self.predicted, self.classes), self.rows)
+        if len(self.classes) > 2:
+            return NOWHERE  # the curves of several classes share their rows
+        return interval_of_area(value, int(self.rows[1]), int(self.rows[0]))
+
+    def measures(self, positive: Any = None, probability: Floats | None = None) -> list[Measured]:
+        """All that is usually told of a classifier.
+
+        Parameters
+        ----------
+        positive : optional
+            Of two classes, the one whose rows are to be found; by default the second.
+        probability : (rows, classes), optional
+            For the log loss, which needs them.
+        """
+        return [*map(self.measured, SCORINGS), *self._rates(positive), *self._loss(probability)]
+
+    def _rates(self, positive: Any) -> Iterator[Measured]:
+        if not self.scored:
+            return
+        of, outside = recalls(self.y, self.predicted, self.classes), specificities(self.y, self.predicted, self.classes)
+        if len(self.classes) > 2:  # the mean sensitivity is the balanced accuracy
+            yield Measured("specificity, mean over classes", float(np.nanmean(outside)), NOWHERE)
+            return
+        at = int(np.flatnonzero(self.classes == positive)[0]) if positive in self.classes.tolist() else 1
+        for title, k in (("sensitivity", at), ("specificity", 1 - at)):
+            which = f"{title}, right of class {quoted(str(self.classes[k])[:24])}"
+            yield Measured(which, float(of[k]), wilson(float(of[k]), int(self.rows[k])))
+
+    def _loss(self, probability: Floats | None) -> Iterator[Measured]:
+        if probability is None or not self.scored:
+            return
+        losses = row_losses(self.y, probability, self.classes)
+        shares = self.rows[self.rows > 0] / self.n
+        blind = float(-(shares * np.log(shares)).sum())
+        yield Measured("log loss", float(losses.mean()), interval_of_losses(losses), blind, percent=False, smaller=True)
 
     @property
     def majority(self) -> tuple[Any, float]:
@@ -162,6 +224,52 @@ class Scores:
         )
 
 
+@dataclass(frozen=True)
+class Measured:
+    """A measure of some answers, its 95 % interval, and what answering without looking reaches at best; or NaN."""
+
+    title: str
+    value: float
+    interval: Interval
+    guess: float = math.nan
+    percent: bool = True
+    smaller: bool = False  # is better
+
+    @property
+    def text(self) -> str:
+        return value_text(self.value, self.percent)
+
+    @property
+    def guess_text(self) -> str:
+        return "" if math.isnan(self.guess) else value_text(self.guess, self.percent)
+
+    @property
+    def beats_guessing(self) -> bool:
+        """Whether even the worse end of the interval is better than guessing; without an interval nobody knows."""
+        low, high = self.interval
+        return high < self.guess if self.smaller else low > self.guess
+
+
+def measures_table(found: list[Measured]) -> pd.DataFrame:
+    """Measures as text: `measure`, `value`, `95 % interval`, and what `guessing` gives."""
+    return pd.DataFrame(
+        {
+            "measure": [m.title for m in found],
+            "value": [m.text for m in found],
+            "95 % interval": [range_text(m.interval, m.percent) for m in found],
+            "guessing": [m.guess_text for m in found],
+        }
+    )
+
+
+def range_text(interval: Interval, percent: bool = True) -> str:
+    """74.1–93.0 %; empty where there is none."""
+    low, high = interval
+    if not math.isfinite(low):
+        return ""
+    return f"{100 * low:.1f}–{100 * high:.1f} %" if percent else f"{low:.3f}–{high:.3f}"
+
+
 def _ratio(part: NDArray, of: NDArray) -> Floats:
     return np.divide(part, of, out=np.full(len(part), np.nan), where=of > 0)
 
@@ -180,9 +288,7 @@ def _curve(positive: NDArray[np.bool_], values: Floats) -> tuple[Floats, Floats]
 
 def share_right(share: float) -> str:
     """One decimal, and 100.0 only for all; NaN in words."""
-    if math.isnan(share):
-        return "not scored"
-    return f"{100 * (share if share == 1 else min(share, 0.999)):.1f} %"
+    return value_text(share)
 
 
 def mean_auc(auc: float | Mapping[Any, float]) -> float:

@@ -5,23 +5,31 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from spnmkl.calibration import probabilities
+from spnmkl.circuit.program import Floats
 from spnmkl.circuit.source import KernelSource, interruptible
-from spnmkl.data import Choices, Preparation, SplitSettings
+from spnmkl.data import Choices, Dataset, Preparation, SplitSettings
 from spnmkl.errors import Stopped
 from spnmkl.estimator import SPNMKLClassifier
+from spnmkl.inspection import HeldOutShares
 from spnmkl.selection import CrossValidation, RegularizationPath
 from spnmkl.solution import Record, Solution
 from spnmkl.structure import SPN
+from spnmkl.training.fold_scores import FoldScores
+from spnmkl.training.held_out import keep_shares, shares_on_folds, shares_on_test_rows
 from spnmkl.training.learn import learn
 from spnmkl.training.prepared import Prepared, Tick
 from spnmkl.training.scores import Scores, score, unscored
 from spnmkl.training.settings import Settings
+from spnmkl.training.trained_rows import described_rows
 
 Rows = NDArray[np.intp]
 SCORED_ROWS = 500  # at a time
@@ -45,6 +53,14 @@ class Run:
     train, test : ndarray of int
         Positions of the rows in the data set's frame.
     views : dict from view to leaves
+    held_out : HeldOutShares or None
+        What carries the decision on rows not trained on: the test rows, or folds; None where it was not measured.
+    fold_scores : FoldScores or None
+        Of other trainings by the same drawing and settings, on folds of the training rows.
+    importance : mapping or None
+        What views and columns are worth, as `spnmkl.importance` writes it.
+    positive : optional
+        Of two classes the one whose rows are to be found, for sensitivity and specificity; None for the second.
     """
 
     name: str = "Run"
@@ -65,6 +81,31 @@ class Run:
     preparation: Preparation
     cross_validation: CrossValidation | None = None
     path: RegularizationPath | None = None
+    held_out: HeldOutShares | None = None
+    fold_scores: FoldScores | None = None
+    importance: Mapping[str, Any] | None = None
+    positive: Any = None
+
+    @property
+    def chose_C(self) -> bool:
+        """Whether its C is the one that cross-validation found best, and not one that was set by hand."""
+        return self.cross_validation is not None and self.cross_validation.best_C == self.settings.C
+
+    @property
+    def measured(self) -> FoldScores | None:
+        """The scores over folds, once there are enough of them to go by."""
+        return self.fold_scores if self.fold_scores is not None and self.fold_scores.enough else None
+
+    @property
+    def test_probabilities(self) -> Floats | None:
+        """(test rows, classes), where decisions were calibrated on rows held out."""
+        if self.model is None or self.model.calibration_ is None or not self.test_scores.scored:
+            return None
+        return probabilities(np.atleast_2d(self.test_scores.decision.T), self.model.calibration_)
+
+    def with_fold_scores(self, found: FoldScores) -> Run:
+        """With scores over folds, and probabilities calibrated on the decisions they are made of."""
+        return replace(self, fold_scores=found, model=calibrated(self.model, found))
 
     @property
     def used(self) -> Preparation:
@@ -121,6 +162,19 @@ class Trained:
         if self.model is None:
             return self._by_kernels(prepared.y_test, prepared.test_source, n_threads, stop)
         return self._by_rows(self.model, prepared.y_test, prepared.X_test, tick, stop)
+
+    def held_out(
+        self,
+        prepared: Prepared,
+        n_threads: int | None = None,
+        tick: Tick | None = None,
+        stop: Callable[[], bool] | None = None,
+    ) -> HeldOutShares | None:
+        """What carries the decision on the rows held out, kept with the model; parameters as of `train`."""
+        (tick or (lambda words: None))("splitting the decision on the test rows")
+        shares = shares_on_test_rows(self.solution, prepared, n_threads, stop)
+        keep_shares(self.model, shares)
+        return shares
 
     def _by_kernels(
         self, y: NDArray, source: KernelSource, n_threads: int | None, stop: Callable[[], bool] | None
@@ -201,6 +255,7 @@ def train(
     trained = learn_weights(prepared, settings, callback, n_threads, stop)
     late = after_a_moment(stop)
     test_scores = trained.test_scores(prepared, n_threads, tick, late)
+    train_scores = trained.train_scores(prepared, n_threads, tick, late)
     return Run(
         spn=prepared.spn,
         settings=settings,
@@ -210,13 +265,14 @@ def train(
         label=prepared.label,
         solution=trained.solution,
         model=trained.model,
-        train_scores=trained.train_scores(prepared, n_threads, tick, late),
+        train_scores=train_scores,
         test_scores=test_scores,
         seconds=trained.seconds,
         train=prepared.train,
         test=prepared.test,
         views=prepared.views,
         preparation=prepared.preparation,
+        held_out=trained.held_out(prepared, n_threads, tick, late),
     )
 
 
@@ -234,7 +290,39 @@ def score_run(
         run,
         test_scores=test if test.scored else trained.test_scores(prepared, n_threads, tick, stop),
         train_scores=train if train.scored else trained.train_scores(prepared, n_threads, tick, stop),
+        held_out=run.held_out or trained.held_out(prepared, n_threads, tick, stop),
     )
+
+
+def with_shares(run: Run, prepared: Prepared, n_threads: int | None = None) -> Run:
+    """The run with its shares on the test rows, which files of earlier versions lack; itself where there is no such."""
+    if run.held_out is not None or not run.n_test:
+        return run
+    return replace(run, held_out=Trained(run.solution, run.model, run.seconds).held_out(prepared, n_threads))
+
+
+def measured_on_folds(
+    run: Run,
+    dataset: Dataset,
+    tick: Callable[[str, int, int], object] | None = None,
+    stop: Callable[[], bool] | None = None,
+    n_threads: int | None = None,
+) -> Run:
+    """The run with shares measured on folds of its training rows; parameters as of `shares_on_folds`."""
+    shares = shares_on_folds(
+        run.solution,
+        run.spn,
+        dataset,
+        run.choices,
+        run.split,
+        run.settings,
+        run.train,
+        n_threads=n_threads,
+        tick=tick,
+        stop=stop,
+    )
+    keep_shares(run.model, shares)
+    return replace(run, held_out=shares)
 
 
 def after_a_moment(stop: Callable[[], bool] | None) -> Callable[[], bool]:
@@ -249,10 +337,24 @@ def _model(
     """What predicts new rows, with what is needed to read them."""
     if prepared.fitted.keys() != set(prepared.spn.kernels):
         return None
-    options = settings.solver_options() | {"n_threads": n_threads, "max_memory": prepared.max_memory}
+    options = settings.model_options() | {"n_threads": n_threads, "max_memory": prepared.max_memory}
     model = SPNMKLClassifier.from_solution(solution, prepared.fitted, prepared.features, **options)
+    seen = list(used_columns(solution, prepared.preparation).outputs)
     model.extra_ = prepared.described()
+    model.extra_["trained_on"] = described_rows(prepared.X_train[seen].to_numpy(), prepared.ids)
     return model
+
+
+def calibrated(model: SPNMKLClassifier | None, found: FoldScores) -> SPNMKLClassifier | None:
+    """A copy of the model with these scores, which predicts probabilities where every row was held out once."""
+    if model is None:
+        return None
+    copied = copy(model)
+    copied.extra_ = model.extra_ | {"scores": found.described()}
+    if (scale := found.calibration()) is not None:
+        copied.set_params(probability=True)
+        copied.calibration_ = scale
+    return copied
 
 
 def closed(records: Sequence[Record], tol: float) -> float:
@@ -269,4 +371,4 @@ def used_columns(solution: Solution, preparation: Preparation) -> Preparation:
     specs = {spn.spec(leaf) for leaf in solution.active_circuit()[0].leaves}
     features = [outputs if spec.features is None else spec.features for spec in specs if spec.kernel != "precomputed"]
     seen = {outputs[f] if isinstance(f, int) else f for group in features for f in group}
-    return replace(preparation, columns=tuple(c for c in preparation.columns if not seen.isdisjoint(c.outputs)))
+    return preparation.among(seen)

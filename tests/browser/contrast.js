@@ -26,6 +26,12 @@
     const layers = [];
     const { left, top, width, height } = element.getBoundingClientRect();
     const [x, y] = [left + width / 2, top + height / 2];
+    for (const cell of element.closest("svg")?.querySelectorAll(".mark-rect path") ?? []) {
+      const box = cell.getBoundingClientRect();
+      const style = getComputedStyle(cell);
+      const [r, g, b, a] = rgba(style.fill);
+      if (x > box.left && x < box.right && y > box.top && y < box.bottom) layers.push([r, g, b, a * Number(style.opacity)]);
+    }
     for (const e of parents(element)) {
       const box = e.getBoundingClientRect();
       const beside = x < box.left || x > box.right || y < box.top || y > box.bottom;
@@ -44,10 +50,11 @@
       const box = element.getBoundingClientRect();
       const style = getComputedStyle(element);
       const idle = element.closest("[disabled], [aria-disabled=true], .katex-mathml, script, style, title, canvas, [data-testid=stToolbar] *");
-      if (!text || !box.width || !box.height || style.visibility === "hidden" || idle || element.closest("svg")) continue;
+      const drawn = element.closest("svg");
+      if (!text || !box.width || !box.height || style.visibility === "hidden" || idle || (drawn && !drawn.closest(".stVegaLiteChart"))) continue;
       const opacity = parents(element).reduce((share, e) => share * Number(getComputedStyle(e).opacity), 1);
       if (opacity < 0.05) continue;
-      const ink = rgba(style.color);
+      const ink = rgba(drawn ? style.fill : style.color);
       const ground = behind(element);
       const found = ratio(over([ink[0], ink[1], ink[2], ink[3] * opacity], ground), ground);
       const size = parseFloat(style.fontSize);

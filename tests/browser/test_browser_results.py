@@ -9,10 +9,13 @@ import numpy as np
 import pandas as pd
 from canvas_driver import Canvas, settled
 from playwright.sync_api import Page, expect
+from test_browser_pages import too_faint
 from test_browser_training import train_button, wait_for_ending
 
 from spnmkl import SPNMKLClassifier
 from spnmkl.data import Preparation
+
+CHARTS = {"Train": ("Convergence", "Weights"), "Inspect": ("What matters", "Kernels", "Samples")}
 
 
 def flowers(n: int, seed: int) -> pd.DataFrame:
@@ -112,6 +115,37 @@ def test_a_row_of_the_alignments_shows_its_kernel(page: Page, url: str) -> None:
     expect(box).to_have_value("the learned kernel K(β)")
     page.get_by_test_id("stDataFrame").first.click(position={"x": 12, "y": 35 * 2 + 17})
     expect(box).to_have_value(re.compile("^kernel · "))
+
+
+def test_the_words_of_every_chart_can_be_read_in_both_themes(page: Page, url: str) -> None:
+    faint: dict[str, object] = {}
+    for name, tabs in CHARTS.items():
+        go(trained(page, url) if name == "Train" else page, name)
+        for tab in tabs:
+            page.get_by_role("tab", name=tab, exact=True).click()
+            page.locator(".stVegaLiteChart svg text").first.wait_for()
+            settled(page)
+            faint |= too_faint(page, f"{name}, {tab}")
+    assert not faint
+
+
+def test_pyvis_shows_the_drawing_where_it_was(page: Page, url: str) -> None:
+    go(trained(page, url), "Inspect")
+    canvas = page.locator(".frame")
+    place = canvas.bounding_box()
+    switch = page.get_by_text("Show it with pyvis")
+    switch.click()
+    frame = page.locator("iframe")
+    frame.wait_for()
+    settled(page)
+    expect(canvas).to_be_hidden()
+    expect(frame).to_be_in_viewport(ratio=0.6)
+    found = frame.bounding_box()
+    assert place is not None and found is not None
+    assert abs(found["x"] - place["x"]) < 2 and abs(found["width"] - place["width"]) < 4
+    switch.click()
+    expect(frame).to_have_count(0)
+    expect(canvas).to_be_visible()
 
 
 def test_a_project_is_saved_and_opened_in_another_tab(page: Page, tab: Callable[[], Page], url: str) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from spnmkl import charts
-from spnmkl.charts.files import AnyChart
+from spnmkl.charts.look import AnyChart
 from spnmkl.selection import CrossValidation, RegularizationPath
 from spnmkl.solution import Record, Solution
 
@@ -44,9 +44,10 @@ def ranking(names: Sequence[str]) -> pd.DataFrame:
             "kind": ["view"] * len(names),
             "id": list(names),
             "name": list(names),
-            "share of the decision": np.linspace(0.9, 0.1, len(names)),
+            "held-out share": np.linspace(0.9, -0.1, len(names)),
+            "standard error": np.full(len(names), 0.05),
             "share of Σg": np.linspace(0.8, 0.2, len(names)),
-            "spread over folds": np.full(len(names), 0.05),
+            "Σg ± over folds": np.full(len(names), 0.3),
             "survival": np.full(len(names), 0.8),
         }
     )
@@ -128,7 +129,7 @@ CHARTS: dict[str, Callable[[Sequence[str]], AnyChart]] = {
     "pushes": lambda names: charts.pushes_chart(pushes(names), names),
     "heat map": heatmap,
     "methods": lambda names: charts.methods_chart(summary(names), names[0]),
-    "methods in grey": lambda names: charts.methods_chart(summary(names), names[0], "auc", grey=True),
+    "methods in grey": lambda names: charts.methods_chart(summary(names), names[0], "roc_auc", grey=True),
     "learning": lambda names: charts.learning_chart(learning(names)),
 }
 NAMELESS = ("convergence", "folds")

@@ -14,7 +14,14 @@ from tolerances import COMPILED, DIFFERENCES, ROUNDING, SINGLE_PRECISION
 from spnmkl import SPN
 from spnmkl.circuit import Circuit, MatrixSource, blocks, compile_circuit
 from spnmkl.circuit.entries import SEGMENT
-from spnmkl.circuit.evaluate import apply_kernel, apply_to_samples, kernel_matrix, term_quadratics, term_responses
+from spnmkl.circuit.evaluate import (
+    apply_kernel,
+    apply_to_samples,
+    kernel_matrix,
+    term_contractions,
+    term_quadratics,
+    term_responses,
+)
 
 any_structure = structures(max_paths=60) | structures(max_paths=60, aligned=True) | structures(shared=0.0)
 MANY = 7  # classes, whose responses are products of matrices
@@ -116,6 +123,37 @@ def test_threads_give_the_same_bits(seed: int, classes: int) -> None:
         one, two, many = (compute(circuit, W, MatrixSource(kernels), A, threads) for threads in (1, 2, 5))
         np.testing.assert_array_equal(two, one)
         np.testing.assert_array_equal(many, one)
+    one, many = (term_contractions(circuit, W, MatrixSource(kernels), A.T @ A, threads) for threads in (1, 5))
+    np.testing.assert_array_equal(many, one)
+
+
+@quick
+@given(any_structure)
+def test_contractions_with_any_symmetric_matrix_equal_enumeration(structure: Structure) -> None:
+    circuit, beta, kernels, _ = posed(structure, 9)
+    G = np.random.default_rng(1).normal(size=(9, 9))
+    G += G.T
+    W = circuit.weights(beta)
+    E, products, _ = path_matrix(structure)
+    carried = path_weights(structure, dict(zip(circuit.products, beta, strict=True))) * np.array(
+        [(G * K).sum() for K in path_kernels(structure, kernels)]
+    )
+    found = dict(
+        zip(circuit.products, circuit.X.T @ (W * term_contractions(circuit, W, MatrixSource(kernels), G)), strict=True)
+    )
+    expected = E.T @ carried
+    np.testing.assert_allclose(
+        [found[v] for v in products], expected, rtol=0, atol=COMPILED * max(1, abs(carried).sum())
+    )
+
+
+def test_contractions_over_rows_longer_than_a_segment() -> None:
+    """Against the quadratic forms, which have loops of their own; with weights of zero among the terms."""
+    circuit, beta, kernels, _ = posed(product_of_sums(2, 3), SEGMENT + 70, zeros=True)
+    A, W = np.random.default_rng(2).normal(size=(3, SEGMENT + 70)), circuit.weights(beta)
+    expected = term_quadratics(circuit, W, MatrixSource(kernels), A)
+    found = term_contractions(circuit, W, MatrixSource(kernels), A.T @ A)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=COMPILED * abs(expected).max())
 
 
 @pytest.mark.parametrize("classes", [1, 2, MANY])

@@ -86,12 +86,22 @@ def test_rows_that_cannot_be_predicted_are_left_empty(run: Run) -> None:
     assert np.flatnonzero(pd.read_csv("p.csv")["prediction"].isna()).tolist() == [3, 9, 20]
 
 
+def test_C_by_another_score(run: Run) -> None:
+    code, out, _ = run(*FIT, "--missing", "mean", "--C", "cv", "--scoring", "roc_auc")
+    dataset = Dataset("data", samples(), "y")
+    prepared = prepare(dataset.template("flat"), dataset, Choices(missing="mean"), SplitSettings(0.0, 0))
+    best = choose_C(prepared, Settings(scoring="roc_auc"))
+    assert code == 0
+    assert f"C = {best.best_C:.4g} by cross-validation: area under the ROC curve {best.mean.max():.3f} on 5" in out
+    assert best.best_C != choose_C(prepared, Settings()).best_C, "accuracy would have chosen another"
+
+
 def test_C_by_cross_validation(run: Run) -> None:
     code, out, _ = run(*FIT, "--missing", "mean", "--C", "cv", "--test-share", 0.25, "--seed", 4)
     dataset = Dataset("data", samples(), "y")
     prepared = prepare(dataset.template("flat"), dataset, Choices(missing="mean"), SplitSettings(0.25, 4))
     best = choose_C(prepared, Settings()).best_C
-    assert code == 0 and out.startswith(f"C = {best:.4g} by cross-validation: ") and " right on 5 folds\n" in out
+    assert code == 0 and out.startswith(f"C = {best:.4g} by cross-validation: ") and " % on 5 folds\n" in out
     assert pytest.approx(best) == load_model("m.spnmkl").C
 
 

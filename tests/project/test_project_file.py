@@ -25,6 +25,8 @@ from spnmkl.errors import DataError, SPNMKLError
 from spnmkl.project import archive
 from spnmkl.project.project_file import DataUse, Project, load_project, save_project
 from spnmkl.reporting.endings import ending
+from spnmkl.study.contest import Plan
+from spnmkl.study.nested import resample
 from spnmkl.training.choose import choose_C, trace_C
 from spnmkl.training.prepared import prepare
 from spnmkl.training.settings import Settings
@@ -48,11 +50,13 @@ def matrix_run() -> tuple[SPN, Dataset, Run]:
 
 @cache
 def full_run() -> Run:
-    """With a cross-validation and a path."""
+    """With a cross-validation, a path, and scores over folds of which one is not done."""
     found = trained()
     validation = choose_C(found.prepared, Settings(), folds=2, C=[0.5, 5.0])
     path = trace_C(found.prepared, Settings(), C=[0.5, 5.0])
-    return replace(found.run, name="Run <1>", cross_validation=validation, path=path)
+    run = replace(found.run, name="Run <1>", cross_validation=validation, path=path, positive="bright")
+    given = run.spn, found.dataset, run.choices, run.split, run.settings
+    return run.with_fold_scores(list(resample(*given, chosen=False, plan=Plan(folds=3, repeats=2)))[4])
 
 
 @cache
@@ -106,6 +110,18 @@ def test_a_project_comes_back_as_it_was() -> None:
     assert expected_path is not None
     for a, b in zip(path.solutions, expected_path.solutions, strict=True):
         same_solution(a, b)
+
+
+def test_scores_over_folds_come_back_and_so_do_probabilities() -> None:
+    mine, other = load_project(saved()).runs[0], full_run()
+    assert mine.positive == other.positive == "bright" and mine.fold_scores is not None
+    for name in ("y", "classes", "rows", "fold", "decision", "C"):
+        np.testing.assert_array_equal(getattr(mine.fold_scores, name), getattr(other.fold_scores, name))
+    assert mine.fold_scores.how == other.fold_scores.how and mine.fold_scores.n_done == 5
+    assert [m.value for m in mine.fold_scores.measures()] == [m.value for m in other.fold_scores.measures()]
+    np.testing.assert_array_equal(mine.test_probabilities, other.test_probabilities)
+    assert mine.model.extra_["scores"] == other.model.extra_["scores"] == other.fold_scores.described()
+    assert load_project(saved()).runs[1].fold_scores is None
 
 
 def test_models_predict_as_before() -> None:
@@ -264,7 +280,10 @@ REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
     "other zip": (lambda: changed({"project.json": None}), "is not a project of spnmkl"),
     "other format": (lambda: edited(lambda d: d.update(format="x")), "is not a project of spnmkl"),
     "cut short": (lambda: saved()[:-100], "is damaged or cut short"),
-    "version": (lambda: edited(lambda d: d.update(version=2)), "has version '2', but this release reads version 1"),
+    "version": (
+        lambda: edited(lambda d: d.update(version=3)),
+        "has version '3', but this release reads versions 1 to 2",
+    ),
     "version as text": (lambda: edited(lambda d: d.update(version="1")), "has version '1'"),
     "no JSON": (lambda: changed({"project.json": b"{"}), DAMAGED + "'project.json' cannot be read"),
     "list": (lambda: changed({"project.json": b"[]"}), "it is not a JSON object"),
@@ -272,8 +291,8 @@ REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
     "deep": (lambda: changed({"project.json": b"[" * 200_000}), DAMAGED + "'project.json'"),
     "not text": (lambda: changed({"project.json": b"\xff\xfe{}"}), DAMAGED + "'project.json'"),
     "key missing": (lambda: edited(lambda d: d.pop("choices")), "'choices' is missing"),
-    "choices": (lambda: edited(lambda d: d.update(choices={"numeric": 1})), "a text was expected"),
-    "choice": (lambda: edited(lambda d: d["choices"].update(numeric="x")), "must be 'standardize' or 'as is'"),
+    "choices": (lambda: edited(lambda d: d.update(choices={"numeric": 1})), "or 'as is', but it is '1'"),
+    "choice": (lambda: edited(lambda d: d["choices"].update(numeric="x")), "or 'as is', but it is 'x'"),
     "unknown choice": (lambda: edited(lambda d: d["choices"].update(more="x")), DAMAGED + "'project.json'"),
     "split": (lambda: edited(lambda d: d.update(split={"test_share": 2.0, "seed": 0})), "a share between 0 and 1"),
     "seed": (lambda: edited(lambda d: d["split"].update(seed="0")), "a seed that is a whole number"),
@@ -318,6 +337,12 @@ REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
     ),
     "points": (lambda: edited(lambda d: d.update(path_points=9), "runs/0/run.json"), "'runs/0/path/C.npy'"),
     "folds": (lambda: changed({"runs/0/folds/beta.npy": npy(np.zeros((2, 2)))}), "'runs/0/folds/beta.npy'"),
+    "held out": (lambda: changed({"runs/0/held_out/fold.npy": npy(np.full((2, 57), 7))}), "do not fit together"),
+    "how C came about": (
+        lambda: edited(lambda d: d.update(chosen="perhaps"), "runs/0/held_out/held_out.json"),
+        "how C came about",
+    ),
+    "positive": (lambda: edited(lambda d: d.update(positive=2), "runs/0/run.json"), "the positive class is none of"),
     "weights": (lambda: changed({"runs/0/path/0/alpha.npy": npy(np.full((1, 56), -1.0))}), "'runs/0/path/0/alpha.npy'"),
     "status": (
         lambda: edited(lambda d: d.update(status="proved by me"), "runs/0/path/0/solution.json"),

@@ -23,7 +23,7 @@ FORMULAS: list[tuple[SPN, int, str]] = [
     (
         t.grouped({"A": [LINEAR, COSINE], "B": ["x"], "C": VIEWS}),
         5,
-        "K = β_A (β_lin K_lin + β_cos K_cos) + β_B (β_x K_x) + β_C (β_size K_size + β_colour K_colour)",
+        "K = β_A (β_lin K_lin + β_cos K_cos) + β_B K_x + β_C (β_size K_size + β_colour K_colour)",
     ),
     (
         t.product_of_sums({"A": [LINEAR, COSINE], "B": VIEWS}),

@@ -265,7 +265,7 @@ def test_the_same_difference_on_every_fold_is_no_verdict() -> None:
     said = verdict(contest, "accuracy")
     assert "from even by more than chance cannot be told" in said and "drawing and wild:" in said
     unscored = made_up({OWN: [*own[:4], np.nan], "other": own})
-    assert "other by more than chance cannot be told: some folds have no such score" in verdict(unscored, "auc")
+    assert "other by more than chance cannot be told: some folds have no such score" in verdict(unscored, "roc_auc")
     low, high = contest.visible() or (0.0, 0.0)
     assert low == high > 0.01  # of the wild one
 
@@ -292,9 +292,20 @@ def test_only_folds_that_all_have_done_count() -> None:
     assert made_up({OWN: [], "other": []}).summary().empty
 
 
-def test_the_time_left_is_that_of_the_trainings_to_come() -> None:
-    contest = made_up({OWN: [0.9, 0.9], "other": [0.9]}, total=12)
-    assert contest.seconds_left() == pytest.approx(9 * 0.5)
+def test_the_time_left_is_told_from_the_first_fold_on_and_near_the_truth() -> None:
+    """Of methods of which the last takes a thousand times as long as another; a fifth of the time is kernels."""
+    seconds = {OWN: 1.0, "average": 0.1, "slow": 100.0}
+    fold = [Entry(m, 1, k, 80, 20, 0.9, 0.9, 3, 2, 1.0, s, 0.0) for k in range(1, 6) for m, s in seconds.items()]
+    spn = templates.figure1()
+    last = [Portrait(m, spn, {}, 1.0, 1.25**2 * s, {}) for m, s in seconds.items()]
+    clock = np.cumsum([1.25 * r.seconds for r in (*fold, *last)])
+    for done in range(1, len(clock) + 1):
+        contest = Contest(Plan(), tuple(seconds), (*fold, *last)[:done], 18, "made up", 100)
+        left = contest.seconds_left(clock[done - 1])
+        if done < 3:
+            assert np.isnan(left)
+        else:
+            assert left == pytest.approx(clock[-1] - clock[done - 1], rel=0.05, abs=1e-9)
     assert [about(seconds) for seconds in (3.0, 42.0, 130.0, 9000.0)] == [
         "a few seconds",
         "about 40 s",
@@ -376,7 +387,7 @@ def test_the_guided_experiment_finds_the_true_branch(monkeypatch: pytest.MonkeyP
     branches = found.portraits[BRANCHES]
     shares = {branches.spn.label(v): branches.shares[v] for v in branches.spn.children(branches.spn.root)}
     assert max(shares, key=shares.__getitem__) == "true" and shares["true"] > 0.5
-    assert weights_finding(branches).startswith("The branch “true” carries")
+    assert weights_finding(branches).startswith("The branch “true” has the largest share on training rows, ")
     for name in (TRUE, FLAT):  # what the page says of both
         assert all(weight > 0 for weight in found.portraits[name].beta.values())
 

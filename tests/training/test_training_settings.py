@@ -15,6 +15,7 @@ from spnmkl.training.settings import Settings
 VARIED = [
     Settings(),
     Settings(C=10, lam=0.5, p=2, solver="paper", tol=1e-2, max_iter=7, max_time=60, class_weight="balanced"),
+    Settings(scoring="roc_auc"),
     Settings(p="sparse", class_weight={"yes": 2.0, "no": 1}),
     Settings(p={"p1": 1.5, "p2": 1}, class_weight={0: 2.0, 1: 0.5}),
 ]
@@ -50,15 +51,18 @@ def test_the_options_are_those_of_solve_and_of_the_classifier() -> None:
     for name, value in options.items():
         assert value == accepted[name].default
         assert value == SPNMKLClassifier().get_params()[name]
-    assert options.keys() == {field.name for field in fields(Settings)}
+    assert options.keys() == {field.name for field in fields(Settings)} - {"scoring", "weights"}, (
+        "which choose C, and the method"
+    )
+    assert Settings().model_options() == options | {"weights": SPNMKLClassifier().weights}
 
 
 BAD: dict[str, tuple[Any, str]] = {
     "no mapping": ([1, 2], "Settings must be a mapping from name to value, but found a value of type list."),
     "an unknown name": (
         {"gamma": 1},
-        "There is no setting 'gamma' (text); the settings are C, class_weight, lam, max_iter, max_time, p, solver, "
-        "tol.",
+        "There is no setting 'gamma' (text); the settings are C, class_weight, lam, max_iter, max_time, p, scoring, "
+        "solver, tol, weights.",
     ),
     "text as C": ({"C": "1"}, "C must be a finite number above 0, but it is '1' (text); choose for example 1.0."),
     "true as C": ({"C": True}, "C must be a finite number above 0, but it is True (bool); choose for example 1.0."),
@@ -107,6 +111,10 @@ BAD: dict[str, tuple[Any, str]] = {
     "an unknown class_weight": (
         {"class_weight": "fair"},
         "class_weight must be 'balanced', a mapping from class to weight, or None, but it is 'fair' (text).",
+    ),
+    "an unknown score": (
+        {"scoring": "f1"},
+        "scoring must be one of 'accuracy', 'balanced_accuracy', 'roc_auc', but it is 'f1'.",
     ),
     "class_weight of three": (
         {"class_weight": [["a", 1.0, 2.0]]},

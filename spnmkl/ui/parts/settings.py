@@ -12,6 +12,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from spnmkl.errors import ParameterError
+from spnmkl.measures import SCORINGS, are_uneven
 from spnmkl.parameters import Power
 from spnmkl.reporting.endings import SOLVER_NAMES
 from spnmkl.reporting.glossary import explained
@@ -20,6 +21,7 @@ from spnmkl.structure.paths import product_layers
 from spnmkl.training.settings import Settings
 from spnmkl.ui.parts.words import plain
 from spnmkl.ui.state.activity import Trainer
+from spnmkl.wording import quoted
 
 STEPS_OF_C = tuple(float(f"{10 ** (k / 4):.2g}") for k in range(-12, 17))
 POWERS = {
@@ -33,6 +35,7 @@ SOLVERS = {
     **SOLVER_NAMES,
     "paper": f"{SOLVER_NAMES['paper']} of the paper (slow, for teaching)",
 }
+WEIGHTS = {"certified": "certified: provably the best", "evidence": "evidence weights, not certified"}
 CLASS_WEIGHTS = {"equal": "all samples alike", "balanced": "balanced: rare classes count more", "own": "by hand"}
 
 
@@ -99,6 +102,17 @@ def more_settings(trainer: Trainer, spn: SPN, classes: NDArray) -> None:
         format="%.6g",
         key=key,
         on_change=lambda: take_C(trainer, st.session_state[key]),
+        help=explained("C"),
+    )
+    weights = st.selectbox(
+        "Weights",
+        list(WEIGHTS),
+        list(WEIGHTS).index(settings.weights),
+        format_func=WEIGHTS.__getitem__,
+        key=_key(trainer, "weights"),
+        help="Certified weights are provably the best for the drawing and C. They cannot tell a sum from a product "
+        "over the same columns, nor wide kernels from narrow ones; evidence weights can, but are not certified. With "
+        f"them λ, p and the solver mean nothing.\n\n{explained('evidence')}",
     )
     lam = st.number_input(
         "λ",
@@ -137,6 +151,7 @@ def more_settings(trainer: Trainer, spn: SPN, classes: NDArray) -> None:
     seconds = _most_time(trainer) if in_time else None
     _change(
         trainer,
+        weights=weights,
         lam=lam,
         p=p,
         solver=solver,
@@ -144,6 +159,38 @@ def more_settings(trainer: Trainer, spn: SPN, classes: NDArray) -> None:
         max_iter=most,
         max_time=seconds,
         class_weight=_class_weights(trainer, classes),
+        scoring=_scoring(trainer),
+    )
+
+
+def _scoring(trainer: Trainer) -> str:
+    return st.selectbox(
+        "Score that counts",
+        list(SCORINGS),
+        list(SCORINGS).index(trainer.settings.scoring),
+        format_func=lambda name: SCORINGS[name].title,
+        key=_key(trainer, "scoring"),
+        help="What *Choose C* looks for, and the score that is shown first. Accuracy: the share of rows answered "
+        "rightly. Balanced accuracy: the mean of that share over the classes, so that a rare class counts as much as "
+        "a frequent one. Area under the ROC curve: how well rows are ordered, whatever the threshold.",
+    )
+
+
+def suggest_scoring(trainer: Trainer, classes: NDArray, rows: NDArray) -> None:
+    """Where classes are uneven and accuracy is what counts: why another score would tell more."""
+    if trainer.settings.scoring != "accuracy" or not are_uneven(rows):
+        return
+    most = rows.argmax()
+    often = f"{plain(quoted(str(classes[most])[:24]))}, {100 * rows[most] / rows.sum():.0f} % of the rows"
+    st.caption(
+        f"The classes are uneven: always answering {often}, would look good. Balanced accuracy counts every class "
+        "alike."
+    )
+    st.button(
+        "Let balanced accuracy count",
+        icon=":material/balance:",
+        width="stretch",
+        on_click=lambda: trainer.take_settings(replace(trainer.settings, scoring="balanced_accuracy")),
     )
 
 

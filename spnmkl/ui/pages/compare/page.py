@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from spnmkl.data import Split
+from spnmkl.measures import SCORINGS
 from spnmkl.memory import available_memory
 from spnmkl.structure import SPN
 from spnmkl.structure.layout import unplaced
@@ -91,7 +92,8 @@ def controls(work: Workspace, parts: Split, who: Entrants) -> None:
     trainer, dataset, chosen = work.trainer, work.dataset.labelled_table, work.comparing
     rows = work.usable(parts.train)
     st.caption(f"**{plain(dataset.name[:60])}** · {rows:,} training rows · {len(who.methods)} methods")
-    plan = fitting_plan(replace(PLAN, repeats=chosen.repeats), work.dataset, work.split)
+    asked = replace(PLAN, repeats=chosen.repeats, scoring=trainer.settings.scoring)
+    plan = fitting_plan(asked, work.dataset, work.split)
     free = available_memory()
     held = size_of(who.pool, rows, len(dataset.classes), plan.inner)
     refused = refusal(held, None if free is None else free + kept_bytes())
@@ -160,9 +162,9 @@ def explanation(who: Entrants, plan: Plan, rows: int, trainer: Trainer) -> None:
             f"**Rows.** The {rows:,} training rows. The test rows stay unseen, so that what you choose here can still "
             f"be tested on them.\n\n**Folds.** {plan.folds}, stratified, the same for all methods; whole groups are "
             f"held out where the data have a group column. Each method chooses its C, of {plan.points} values, by "
-            f"{plan.inner} folds within the training part, where columns are scaled and kernels fitted, too.{ignored}"
-            f"\n\n**Kernels.** The baselines combine the base kernels of your drawing. "
-            f"{plain(' '.join(who.remarks))}\n\n**Differences.** {TEST_HELP}"
+            f"{SCORINGS[plan.scoring].title} on {plan.inner} folds within the training part, where columns are "
+            f"scaled and kernels fitted, too.{ignored}\n\n**Kernels.** The baselines combine the base kernels of "
+            f"your drawing. {plain(' '.join(who.remarks))}\n\n**Differences.** {TEST_HELP}"
         )
 
 
@@ -214,8 +216,9 @@ def progress(activity: Activity) -> None:
     job, contest = activity.job, activity.so_far
     assert isinstance(contest, Contest)
     words = words_of(job)
-    left = contest.seconds_left()
-    said = f"{contest.dataset_name[:60]}: {words} · {job.seconds:.0f} s"
+    left = contest.seconds_left(job.seconds)
+    done = f"{len(contest.results)} of {contest.total} trainings"
+    said = f"{contest.dataset_name[:60]}: {words} · {done} · {job.seconds:.0f} s"
     said += f" · {about(left)} left" if math.isfinite(left) and not job.stopping else ""
     progress_bar(job, said)
 

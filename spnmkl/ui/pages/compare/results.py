@@ -9,6 +9,8 @@ from spnmkl.charts import to_svg
 from spnmkl.charts.comparison import methods_chart
 from spnmkl.export.picture import side_by_side
 from spnmkl.export.picture import to_svg as to_picture
+from spnmkl.measures import SCORINGS
+from spnmkl.reporting.glossary import explained
 from spnmkl.study.contest import Contest
 from spnmkl.study.contest_words import ERROR_HELP, TEST_HELP, against, ranking_words, titled, verdict
 from spnmkl.ui.parts.runs_beside import gallery, picture, size
@@ -16,7 +18,7 @@ from spnmkl.ui.parts.session import theme
 from spnmkl.ui.parts.words import plain, slug
 from spnmkl.ui.state.workspace import Workspace
 
-MEASURE_WORDS = {"accuracy": "Accuracy", "auc": "AUC"}
+MEASURE_WORDS = {"accuracy": "Accuracy", "balanced_accuracy": "Balanced accuracy", "roc_auc": "AUC"}
 WIDE, NARROW = 1100, 620  # of a picture that needs a row for itself, and of one that has room beside two others
 
 
@@ -32,11 +34,14 @@ def scores(work: Workspace, contest: Contest) -> None:
         column_config={
             "method": st.column_config.TextColumn(width=130),
             "accuracy": st.column_config.NumberColumn(format="%.1f %%", help="Mean over the folds."),
+            "balanced": st.column_config.NumberColumn(
+                format="%.1f %%", help="Balanced accuracy: the mean over classes of the share answered rightly."
+            ),
             "AUC": st.column_config.NumberColumn(
                 format="%.3f", help="Mean area under the ROC curve; with several classes of each against the rest."
             ),
             "± s.e.": st.column_config.NumberColumn(
-                format="%.1f" if measure == "accuracy" else "%.3f",
+                format="%.1f" if SCORINGS[measure].percent else "%.3f",
                 help=ERROR_HELP,
             ),
             "against your drawing": st.column_config.TextColumn(width=205, help=TEST_HELP),
@@ -73,17 +78,21 @@ def choose_measure(work: Workspace) -> str:
 
 
 def shown_table(summary: pd.DataFrame, measure: str) -> pd.DataFrame:
-    """The measure chosen with its error first, then the other."""
-    by_accuracy = measure == "accuracy"
-    columns = {"accuracy": 100 * summary["accuracy"], "AUC": summary["auc"]}
-    first, second = ("accuracy", "AUC") if by_accuracy else ("AUC", "accuracy")
+    """The measure chosen with its error first, then the others."""
+    percent = SCORINGS[measure].percent
+    columns = {
+        "accuracy": ("accuracy", 100 * summary["accuracy"]),
+        "balanced_accuracy": ("balanced", 100 * summary["balanced_accuracy"]),
+        "roc_auc": ("AUC", summary["roc_auc"]),
+    }
+    first, mean = columns.pop(measure)
     used = zip(summary["active"], summary["kernels"], strict=True)
     return pd.DataFrame(
         {
             "method": list(map(titled, summary["method"])),
-            first: columns[first],
-            "± s.e.": summary["error"] * (100 if by_accuracy else 1),
-            second: columns[second],
+            first: mean,
+            "± s.e.": summary["error"] * (100 if percent else 1),
+            **dict(columns.values()),
             "against your drawing": [against(row) for row in summary.to_dict("records")],
             "kernels used": [f"{active:.1f}".removesuffix(".0") + f" of {kernels:.0f}" for active, kernels in used],
             "seconds": summary["seconds"],
@@ -122,7 +131,8 @@ def structures(contest: Contest | None, running: bool) -> None:
     words, file = st.columns([3, 1], vertical_alignment="center")
     words.caption(
         "Trained on all training rows. Larger and darker: heavier. Thicker lines: more of the path weights. "
-        "Dashed: pruned."
+        "Dashed: pruned.",
+        help=explained("β", "C", "pruned"),
     )
     file.container(horizontal=True, horizontal_alignment="right").download_button(
         "All structures (SVG)",

@@ -1,0 +1,281 @@
+"""One fold: C chosen for the whole drawing, then it, every view alone and all without it, scored on rows held out."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import closing
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from spnmkl.baselines import Learned
+from spnmkl.baselines.labels import of_leaves
+from spnmkl.data import Split
+from spnmkl.errors import ParameterError, Stopped
+from spnmkl.importance.folds import FoldData, Folds, Tick
+from spnmkl.importance.restriction import FULL, Removals
+from spnmkl.inspection import decision_parts
+from spnmkl.measures import SCORINGS
+from spnmkl.parameters import checked_threads, positive
+from spnmkl.problem import checked_source
+from spnmkl.selection.results import UNFINISHED
+from spnmkl.solution import Solution
+from spnmkl.solvers import solve
+from spnmkl.study.contest import inner_folds
+from spnmkl.study.entrants import Entrants, drawings
+from spnmkl.threads import as_they_come
+
+LARGE = 4000  # rows from which on one training at a time has all threads, and all memory
+Stop = Callable[[], bool] | None
+
+
+@dataclass(frozen=True)
+class ViewFold:
+    """What one fold gave.
+
+    Attributes
+    ----------
+    repeat, fold : int
+        Which one, from 1.
+    n_train, n_test : int
+        Rows to learn from, and rows held out.
+    C : float
+        Of all trainings of this fold.
+    full : float
+        The score of the whole drawing.
+    guessing : float
+        What always answering the most frequent class gets or, by other measures, chance.
+    alone, without : dict from view to float
+        Scores; NaN where no kernel is left.
+    parts : dict from view to float
+        The mean over the rows of y·f of the paths through its kernels; see `spnmkl.inspection.decision_parts`.
+    total, square : float
+        The mean of y·f of all paths, and of its square.
+    seconds : float
+        How long it took.
+
+    Examples
+    --------
+    >>> from spnmkl.importance import ViewFold
+    >>> fold = ViewFold(1, 1, 80, 20, 1.0, 0.9, 0.5, {"a": 0.8}, {"a": 0.7}, {"a": 1.0}, 1.0, 1.5, 0.1)
+    >>> round(fold.full - fold.without["a"], 6)
+    0.2
+    """
+
+    repeat: int
+    fold: int
+    n_train: int
+    n_test: int
+    C: float
+    full: float
+    guessing: float
+    alone: Mapping[str, float]
+    without: Mapping[str, float]
+    parts: Mapping[str, float]
+    total: float
+    square: float
+    seconds: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Values that JSON can hold; NaN is None.
+
+        Returns
+        -------
+        dict
+            What `from_dict` reads.
+        """
+        return {name: _plain(value) for name, value in asdict(self).items()}
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> ViewFold:
+        """What `to_dict` gave.
+
+        Parameters
+        ----------
+        stored : mapping
+            As `to_dict` gave it.
+
+        Returns
+        -------
+        ViewFold
+            The same.
+        """
+        whole = ("repeat", "fold", "n_train", "n_test")
+        by_view = ("alone", "without", "parts")
+        values: dict[str, Any] = {name: int(stored[name]) for name in whole}
+        values |= {name: {str(v): _number(x) for v, x in stored[name].items()} for name in by_view}
+        rest = [name for name in cls.__dataclass_fields__ if name not in values]
+        return cls(**values | {name: _number(stored[name]) for name in rest})
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _plain(x) for name, x in value.items()}
+    return None if isinstance(value, float) and np.isnan(value) else value
+
+
+def _number(value: Any) -> float:
+    return float("nan") if value is None else float(value)
+
+
+@dataclass(frozen=True, eq=False)
+class Measuring:
+    """What all folds share.
+
+    Attributes
+    ----------
+    C : None: chosen in every fold.
+    settings : of `spnmkl.solve`, besides.
+    """
+
+    removals: Removals
+    folds: Folds
+    C: float | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    n_threads: int | None = None
+
+    @cached_property
+    def who(self) -> Entrants:
+        return drawings(self.removals.structures)
+
+    @property
+    def others(self) -> list[str]:
+        """The structures besides the whole drawing."""
+        return [name for name in self.removals.structures if name != FULL]
+
+    @property
+    def scoring(self) -> str:
+        """By what C is chosen and everything is scored."""
+        return self.folds.plan.scoring
+
+    def steps(self) -> int:
+        """Trainings of one fold, as many as are known before."""
+        plan = self.folds.plan
+        return (1 if self.C is not None else plan.inner * plan.points + 1) + len(self.others)
+
+    def measured(self, done: Collection[tuple[int, int]], say: Tick, stop: Stop) -> Iterator[ViewFold]:
+        """Fold by fold, without those that are done; `say` is called often, and may raise to stop."""
+        for (repeat, fold, rows), tell in self.told(say):
+            if (repeat, fold) in done:
+                continue
+            started = time.perf_counter()
+            data = self.folds.data(rows, self.who.pool, tell)
+            found = self.fold_scores(data, tell, stop)
+            yield replace(found, repeat=repeat, fold=fold, seconds=time.perf_counter() - started)
+            del data  # free before the next kernels are computed
+
+    def told(self, say: Tick) -> Iterator[tuple[tuple[int, int, Split], Tick]]:
+        """Every fold, and how to tell of what is done there."""
+        plan = self.folds.plan
+        for repeat, fold, rows in self.folds.splits:
+            where = f"fold {fold} of {plan.folds}" + (f", round {repeat} of {plan.repeats}" if plan.repeats > 1 else "")
+            yield (repeat, fold, rows), partial(_tell, say, where)
+
+    def fold_scores(self, data: FoldData, say: Tick, stop: Stop) -> ViewFold:
+        full, C = self.fitted(data, say, stop)
+        values = {FULL: self.score(full, data)} | self.restricted_scores(data, full, C, say, stop)
+        spn, views = full.spn, self.removals.leaves
+        parts = decision_parts(full, of_leaves(spn, data.cross), data.y_test, of_leaves(spn, data.kernels), views=views)
+        nothing = float("nan")
+        return ViewFold(
+            0,
+            0,
+            len(data.y_train),
+            len(data.y_test),
+            C,
+            values[FULL],
+            SCORINGS[self.scoring].guess((full.classes[:, None] == data.y_test).sum(axis=1)),
+            {view: nothing if name is None else values[name] for view, name in self.removals.alone.items()},
+            {view: nothing if name is None else values[name] for view, name in self.removals.without.items()},
+            {view: float(parts.views[view].mean()) if leaves else nothing for view, leaves in views.items()},
+            float(parts.total.mean()),
+            float((parts.total**2).mean()),
+            0.0,
+        )
+
+    def fitted(self, data: FoldData, say: Tick, stop: Stop) -> tuple[Solution, float]:
+        """The whole drawing, and the C that inner folds choose for it."""
+        plan, seed = self.folds.plan, self.folds.random_state
+        found = self.who.methods[FULL].fit(
+            data.kernels,
+            data.y_train,
+            None if self.C is None else [self.C],
+            points=plan.points,
+            folds=2 if self.C is not None else inner_folds(data.y_train, data.groups, plan.inner, seed),
+            scoring=plan.scoring,
+            groups=data.groups,
+            random_state=seed,
+            tick=lambda: say("choosing C"),
+            n_threads=checked_threads(self.n_threads),
+            stop=stop,
+            **self._settings(),
+        )
+        say("all views")  # where it was stopped meanwhile, this was no training to the end
+        assert isinstance(found.model, Learned)
+        _check_ended(found.model.solution, stop)
+        return found.model.solution, found.C
+
+    def restricted_scores(self, data: FoldData, full: Solution, C: float, say: Tick, stop: Stop) -> dict[str, float]:
+        """Structure → score, all at the same C; so many at once as there are threads."""
+        threads, halt = checked_threads(self.n_threads), threading.Event()
+        at_once = 1 if len(data.y_train) > LARGE else max(1, min(threads, len(self.others)))
+
+        def stopping() -> bool:
+            return halt.is_set() or (stop is not None and stop())
+
+        def work(name: str) -> Iterator[tuple[str, float]]:
+            if not stopping():
+                solution = self.restricted(name, data, full, C, stopping, max(1, threads // at_once))
+                yield name, self.score(solution, data)
+
+        found: dict[str, float] = {}
+        with closing(as_they_come([partial(work, name) for name in self.others], at_once, halt)) as scores:
+            for name, value in scores:
+                found[name] = value
+                say(name)
+        if len(found) < len(self.others):
+            raise Stopped
+        return found
+
+    def restricted(self, name: str, data: FoldData, full: Solution, C: float, stop: Stop, n_threads: int) -> Solution:
+        """What is left of the drawing, trained; where most of it is, from the weights of the whole."""
+        spn = self.who.methods[name].candidates[0]
+        source = checked_source(spn, of_leaves(spn, data.kernels), len(data.y_train))
+        beta = {v: full.beta[v] for v in spn.products}
+        near = name in self.removals.without.values() and any(beta.values())
+        start = replace(full, spn=spn, beta=beta) if near else None
+        solution = solve(
+            spn, source, data.y_train, C=C, start=start, warn=False, n_threads=n_threads, stop=stop, **self._settings()
+        )
+        _check_ended(solution, stop)
+        return solution
+
+    def score(self, solution: Solution, data: FoldData) -> float:
+        decision = solution.decision_function(of_leaves(solution.spn, data.cross))
+        return SCORINGS[self.scoring].of(data.y_test, decision, solution.classes)
+
+    def _settings(self) -> dict[str, Any]:
+        return {"tol": self.folds.plan.tol, **self.settings}
+
+
+def _tell(say: Tick, where: str, words: str) -> None:
+    say(f"{where}, {words}")
+
+
+def _check_ended(solution: Solution, stop: Stop) -> None:
+    """A training that was stopped is none."""
+    if solution.status in UNFINISHED and stop is not None and stop():
+        raise Stopped
+
+
+def given_C(C: object) -> float | None:
+    """A number, or None for "cv"."""
+    if isinstance(C, str):
+        if C != "cv":
+            raise ParameterError(f'C must be a number above 0 or "cv", but it is {C!r}.')
+        return None
+    return positive(C, "C")

@@ -1,0 +1,275 @@
+"""Every view alone and all without it: the folds that were measured, as a table, a figure and sentences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from spnmkl.charts.importance import importance_chart
+from spnmkl.circuit.program import Floats
+from spnmkl.errors import ParameterError
+from spnmkl.importance.measuring import ViewFold
+from spnmkl.importance.words import finding_sentences, full_sentence, view_sentence
+from spnmkl.inspection.held_out import ERRORS
+from spnmkl.measures import SCORINGS, Measure, corrected_interval, scoring_name
+
+FORMAT = "spnmkl/view-importance"
+COLUMNS = ("alone", "without", "drop", "share")
+
+
+class Interval(NamedTuple):
+    """A mean over folds with its 95 % interval.
+
+    Attributes
+    ----------
+    mean : float
+        Over the folds.
+    low, high : float
+        The ends of the interval; NaN where there are too few folds to tell.
+
+    Examples
+    --------
+    >>> from spnmkl.importance import Interval
+    >>> Interval(0.8, 0.75, 0.85).low
+    0.75
+    """
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False)
+class ViewImportance:
+    """What every view is worth on rows that were not trained on.
+
+    Attributes
+    ----------
+    views : tuple of str
+        Their names, in the order given.
+    folds : tuple of ViewFold
+        What was measured, fold by fold.
+    planned : int
+        How many folds there would be.
+    scoring : str
+        What was measured: "accuracy", "balanced_accuracy" or "roc_auc".
+    rows : str
+        Which rows the folds are of, in words.
+    remarks : tuple of str
+        What to know about it, in sentences.
+    key : str
+        Tells this question from others, so that only its own folds are taken over.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from spnmkl import templates
+    >>> from spnmkl.importance import ViewImportance, view_importance
+    >>> X, y = load_wine(return_X_y=True)
+    >>> views = {"colour": [9, 10], "acids": [1, 5, 6]}
+    >>> found = view_importance(templates.flat(views), X, y, views, C=1.0, cv=3, transformer=StandardScaler())
+    >>> found.table["view"].tolist(), len(found.folds), found.complete
+    (['colour', 'acids'], 3, True)
+    >>> ViewImportance.from_dict(found.to_dict()).table.equals(found.table)
+    True
+    """
+
+    views: tuple[str, ...]
+    folds: tuple[ViewFold, ...]
+    planned: int
+    scoring: str
+    rows: str
+    remarks: tuple[str, ...] = ()
+    key: str = ""
+
+    @property
+    def complete(self) -> bool:
+        """Whether all folds are done."""
+        return len(self.folds) >= self.planned
+
+    @property
+    def full(self) -> Interval:
+        """The score of the whole drawing."""
+        return self._score([fold.full for fold in self.folds])
+
+    @property
+    def guessing(self) -> float:
+        """What always answering the most frequent class gets or, by other measures, chance."""
+        return _mean([fold.guessing for fold in self.folds])
+
+    @property
+    def shares_known(self) -> bool:
+        """Whether the decision tells rows not trained on apart beyond chance, so that there are shares of it."""
+        return self._total > ERRORS * self._total_error
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """One row per view: `view`, `alone`, `without`, `drop`, `share`, each with `_low` and `_high`.
+
+        `drop` is the score of the whole drawing less that without the view; its interval is that of the differences
+        fold by fold. `share` is its part of the decision on the rows held out; NaN where no kernel sees this view
+        alone, or where the decision does not tell these rows apart.
+        """
+        return pd.DataFrame([self._row(view) for view in self.views], columns=["view", *_with_ends(COLUMNS)])
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The whole in words: all together, every view, and what follows."""
+        return (self.headline, *self.view_sentences, *self.findings)
+
+    @property
+    def headline(self) -> str:
+        """All views together, on which rows, and on how many folds that stands."""
+        return full_sentence(self)
+
+    @property
+    def view_sentences(self) -> tuple[str, ...]:
+        """Each view in a sentence."""
+        return tuple(view_sentence(row, self.measure) for row in self.table.to_dict("records"))
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """Which views the drawing cannot do without, as far as these folds tell."""
+        return tuple(finding_sentences(self))
+
+    @property
+    def measure(self) -> Measure:
+        """How the score is called and written."""
+        return SCORINGS[self.scoring]
+
+    def figure(self, grey: bool = False) -> alt.LayerChart:
+        """Dots and intervals: each view alone and all without it, and a line at all together.
+
+        Parameters
+        ----------
+        grey : bool, default=False
+            Without colours, for print.
+
+        Returns
+        -------
+        altair.LayerChart
+            For `spnmkl.charts.to_svg` and `to_png`.
+        """
+        return importance_chart(
+            self.table, self.full, self.guessing, title=self.measure.title, percent=self.measure.percent, grey=grey
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Values that JSON can hold, to keep what was measured and go on later.
+
+        Returns
+        -------
+        dict
+            What `from_dict` reads.
+        """
+        return {
+            "format": FORMAT,
+            "version": 1,
+            "views": list(self.views),
+            "folds": [fold.to_dict() for fold in self.folds],
+            "planned": self.planned,
+            "scoring": self.scoring,
+            "rows": self.rows,
+            "remarks": list(self.remarks),
+            "key": self.key,
+        }
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> ViewImportance:
+        """What `to_dict` gave.
+
+        Parameters
+        ----------
+        stored : mapping
+            As `to_dict` gave it.
+
+        Returns
+        -------
+        ViewImportance
+            The same.
+
+        Raises
+        ------
+        ParameterError
+            It is none.
+        """
+        if not isinstance(stored, Mapping) or stored.get("format") != FORMAT or stored.get("version") != 1:
+            raise ParameterError("This is no stored view importance of version 1; pass what to_dict gave.")
+        views = tuple(map(str, stored["views"]))
+        folds = tuple(ViewFold.from_dict(fold) for fold in stored["folds"])
+        if any(set(named) != set(views) for fold in folds for named in (fold.alone, fold.without, fold.parts)):
+            raise ParameterError("A fold of this view importance has other views than the whole; measure it again.")
+        remarks = tuple(map(str, stored["remarks"]))
+        planned, rows, key = int(stored["planned"]), str(stored["rows"]), str(stored["key"])
+        return cls(views, folds, planned, scoring_name(stored["scoring"]), rows, remarks, key)
+
+    def _row(self, view: str) -> dict[str, Any]:
+        full = np.array([fold.full for fold in self.folds])
+        alone, without = (np.array([getattr(f, name)[view] for f in self.folds]) for name in ("alone", "without"))
+        found = {
+            "alone": self._score(alone),
+            "without": self._score(without),
+            "drop": Interval(_mean(full - without), *self._ends(full - without)),
+            "share": self._share(view),
+        }
+        ends = {f"{name}_{end}": getattr(value, end) for name, value in found.items() for end in ("low", "high")}
+        values = {name: value.mean for name, value in found.items()} | ends
+        return {"view": view} | {name: values[name] for name in _with_ends(COLUMNS)}
+
+    def _score(self, values: Sequence[float] | Floats) -> Interval:
+        low, high = self._ends(values)
+        return (
+            Interval(_mean(values), max(low, 0.0), min(high, 1.0)) if low == low else Interval(_mean(values), low, high)
+        )
+
+    def _ends(self, values: Sequence[float] | Floats, finest: float | None = None) -> tuple[float, float]:
+        if not self.folds:
+            return math.nan, math.nan
+        rows = _mean([fold.n_test for fold in self.folds])
+        test_by_train = rows / _mean([fold.n_train for fold in self.folds])
+        return corrected_interval(values, test_by_train, 1 / rows if finest is None else finest)
+
+    @property
+    def _weights(self) -> Floats:
+        n = np.array([fold.n_test for fold in self.folds], dtype=float)
+        return n / n.sum() if len(n) else n
+
+    @property
+    def _total(self) -> float:
+        """The mean of y·f over the rows held out."""
+        return float(self._weights @ [fold.total for fold in self.folds]) if self.folds else math.nan
+
+    @property
+    def _total_error(self) -> float:
+        """Its standard error, of rows that count once, however often they were held out."""
+        if not self.folds:
+            return math.nan
+        rows = sum(fold.n_test for fold in self.folds) / len({fold.repeat for fold in self.folds})
+        variance = float(self._weights @ [fold.square for fold in self.folds]) - self._total**2
+        return math.sqrt(max(variance, 0.0) / max(rows - 1, 1.0))
+
+    def _share(self, view: str) -> Interval:
+        """Σ part / Σ total, and the interval of this ratio to first order."""
+        parts = np.array([fold.parts[view] for fold in self.folds])
+        if not self.shares_known or np.isnan(parts).any():
+            return Interval(math.nan, math.nan, math.nan)
+        share = float(self._weights @ parts) / self._total
+        around = (parts - share * np.array([fold.total for fold in self.folds])) / self._total
+        low, high = self._ends(around, finest=0.0)
+        return Interval(share, share + low, share + high)
+
+
+def _with_ends(columns: Sequence[str]) -> list[str]:
+    return [f"{name}{end}" for name in columns for end in ("", "_low", "_high")]
+
+
+def _mean(values: Sequence[float] | Floats) -> float:
+    return float(np.mean(values)) if len(values) else math.nan

@@ -1,0 +1,235 @@
+"""How good a drawing is on rows not trained on: repeated cross-validation with C chosen inside, a score of no split.
+
+The folds, the values of C and the folds to choose it on are those of a comparison of methods (`study.contest`), so that
+the drawing has the same score there.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from spnmkl.data import Choices, Dataset, Split, SplitSettings
+from spnmkl.errors import DataError, ParameterError
+from spnmkl.measures import scoring_name
+from spnmkl.parameters import count
+from spnmkl.parameters import positive as positive_number
+from spnmkl.structure import SPN
+from spnmkl.study.contest import Plan, by_label, fitted, fitting_plan, outer_folds, training_rows
+from spnmkl.study.entrants import OWN, drawings, with_powers
+from spnmkl.training.fold_scores import FoldScores
+from spnmkl.training.prepared import Tick, prepare
+from spnmkl.training.settings import Settings
+
+ROUNDS = 5
+LABEL, GROUP = "label", "group"
+
+
+def nested_scores(
+    structure: SPN,
+    X: ArrayLike | pd.DataFrame,
+    y: ArrayLike,
+    *,
+    C: float | str = "cv",
+    folds: int = 5,
+    rounds: int = 2,
+    scoring: str = "accuracy",
+    groups: ArrayLike | None = None,
+    random_state: int = 0,
+    max_time: float | None = None,
+    callback: Callable[[FoldScores], object] | None = None,
+    stop: Callable[[], bool] | None = None,
+    **settings: Any,
+) -> FoldScores:
+    """How good a structure is on rows not trained on, by repeated cross-validation with C chosen inside.
+
+    In every fold C is chosen on the training part alone (by three folds, of eight values), so that the score is that
+    of choosing C and training, and of rows that neither has seen. Kernels are fitted on the training part, too.
+
+    Parameters
+    ----------
+    structure : SPN
+        The network.
+    X : array-like or data frame of shape (n, n_features)
+        The rows; columns are taken as they are.
+    y : array-like of shape (n,)
+        Labels of any kind.
+    C : float or "cv", default="cv"
+        "cv" chooses it in every training part; a number is used in all of them, and the score is that of this C.
+    folds : int, default=5
+        How many, at most as many as the smallest class has rows.
+    rounds : int, default=2
+        How often the folds are drawn anew.
+    scoring : {"accuracy", "balanced_accuracy", "roc_auc"}, default="accuracy"
+        By what C is chosen; see `cross_validate_C`.
+    groups : array-like of shape (n,), default=None
+        Which rows belong together: they are held out together.
+    random_state : int, default=0
+        Draws the folds.
+    max_time : float, default=None
+        Seconds after which no further round begins.
+    callback : callable, default=None
+        Called with what there is after every fold; returning False stops.
+    stop : callable, default=None
+        Asked within trainings too; once it is true, what there is comes back.
+    **settings : dict
+        Those of `solve` besides C, such as ``class_weight``.
+
+    Returns
+    -------
+    FoldScores
+        Its `measures` have means over the folds with their intervals.
+
+    Raises
+    ------
+    SPNMKLError
+        The structure, the labels, the groups or a setting do not fit.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from spnmkl import nested_scores, templates
+    >>> X, y = load_wine(return_X_y=True)
+    >>> spn = templates.flat({"colour": [9, 10], "acids": [1, 5, 6]})
+    >>> found = nested_scores(spn, X / X.std(axis=0), y, folds=3, rounds=1)
+    >>> bool(found.measured("balanced_accuracy").value > 0.8)
+    True
+    """
+    asked = Settings(C=1.0 if C == "cv" else positive_number(C, "C"), scoring=scoring_name(scoring), **settings)
+    found: FoldScores | None = None
+    for found in resample(
+        structure,
+        _as_dataset(X, y, groups),
+        Choices("as is"),
+        SplitSettings(0.0, random_state),
+        asked,
+        chosen=C == "cv",
+        plan=Plan(folds=folds, repeats=count(rounds, "rounds") or ROUNDS),
+        seconds=math.inf if max_time is None else max_time,
+        stop=stop,
+    ):
+        if callback is not None and callback(found) is False:
+            break
+    if found is None:
+        raise ParameterError("No fold was done before it was stopped; allow more time.")
+    return found
+
+
+def _as_dataset(X: ArrayLike | pd.DataFrame, y: ArrayLike, groups: ArrayLike | None) -> Dataset:
+    frame = X.copy() if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
+    frame.columns = [str(name) for name in frame.columns]
+    added = {name: _free(name, frame) for name in (LABEL, GROUP)}
+    for name, values in ((LABEL, y), (GROUP, groups)):
+        if values is not None:
+            if len(np.asarray(values)) != len(frame):
+                raise DataError(f"X holds {len(frame)} rows, but there are {len(np.asarray(values))} {name}s.")
+            frame[added[name]] = np.asarray(values)
+    return Dataset("X", frame, added[LABEL], group=None if groups is None else added[GROUP])
+
+
+def _free(name: str, frame: pd.DataFrame) -> str:
+    while name in frame:
+        name += "_"
+    return name
+
+
+def resample(
+    spn: SPN,
+    dataset: Dataset,
+    choices: Choices,
+    split: SplitSettings,
+    settings: Settings,
+    *,
+    chosen: bool,
+    plan: Plan | None = None,
+    seconds: float = math.inf,
+    known: FoldScores | None = None,
+    tick: Tick | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> Iterator[FoldScores]:
+    """What is known after every fold: of the training rows alone where there are test rows, which stay unseen.
+
+    Parameters
+    ----------
+    chosen : bool
+        Whether C is chosen anew in each training part; else it is that of the settings.
+    plan : Plan, optional
+        Folds and rounds, of which the data may allow fewer.
+    seconds : float
+        No round begins that would not be done by then; the first is done to its end.
+    known : FoldScores, optional
+        What is done already, by the same call.
+    tick : callable, optional
+        Called with a word now and then; it may raise to stop.
+    stop : callable, optional
+        Asked within trainings; once it is true nothing more comes.
+    """
+    say = tick or (lambda words: None)
+    usual = plan or Plan(repeats=ROUNDS)
+    plan = fitting_plan(replace(usual, scoring=settings.scoring, tol=max(settings.tol, usual.tol)), dataset, split)
+    drawn = drawings({OWN: with_powers(spn, settings.p)})
+    folds = list(outer_folds(dataset, split, plan))
+    found = known if known is not None else _nothing_yet(dataset, split, settings, folds, chosen)
+    for repeat, fold, rows in folds:
+        at = repeat, fold
+        if np.isfinite(found.C[at]):
+            continue
+        if fold == 0 and repeat and found.seconds * (repeat + 1) / repeat > seconds:
+            return
+        started = time.perf_counter()
+        where = f"round {repeat + 1}, fold {fold + 1} of {plan.folds}"
+        say(where)
+        prepared = prepare(drawn.pool, dataset, choices, split, say, rows, math.inf)
+        model, _ = fitted(
+            drawn.methods[OWN],
+            prepared,
+            plan,
+            where,
+            say,
+            stop,
+            None if chosen else settings.C,
+            **_options(settings),
+        )
+        if stop is not None and stop():
+            return
+        decision = model.decision_function(by_label(prepared.spn, prepared.cross_test))
+        places = np.searchsorted(found.rows, prepared.test)
+        del prepared  # free before the next kernels are computed
+        found = found.with_fold(at, places, decision, model.C, time.perf_counter() - started)
+        yield found
+
+
+def _options(settings: Settings) -> dict[str, Any]:
+    """What differs from how methods are compared: as far as nothing does, the scores are the same."""
+    usual, asked = Settings().solver_options(), settings.solver_options()
+    if settings.weights == "evidence":
+        return {"weights": "evidence", "max_iter": settings.max_iter, "class_weight": settings.class_weight}
+    return {name: asked[name] for name in ("lam", "solver", "max_iter", "class_weight") if asked[name] != usual[name]}
+
+
+def _nothing_yet(
+    dataset: Dataset, split: SplitSettings, settings: Settings, folds: list[tuple[int, int, Split]], chosen: bool
+) -> FoldScores:
+    rows, y, _ = training_rows(dataset, split)
+    classes, rounds, n_folds = np.unique(y), folds[-1][0] + 1, folds[-1][1] + 1
+    fold = np.empty((rounds, len(rows)), dtype=np.intp)
+    for repeat, number, held in folds:
+        fold[repeat, np.searchsorted(rows, held.test)] = number
+    return FoldScores(
+        y=y,
+        classes=classes,
+        rows=rows,
+        fold=fold,
+        decision=np.full(fold.shape if len(classes) == 2 else (*fold.shape, len(classes)), np.nan),
+        C=np.full((rounds, n_folds), np.nan),
+        chosen=chosen,
+        scoring=settings.scoring,
+        held_back=split.test_share > 0,
+    )

@@ -1,0 +1,375 @@
+"""Every view alone and all without it: against scikit-learn's own loops, by hand, stopped and taken up again."""
+
+import json
+from functools import cache
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from tolerances import ROUNDING
+
+from spnmkl import SPN, DataError, Kernel, ParameterError, Product, SPNMKLClassifier, Sum, templates
+from spnmkl.charts import to_svg
+from spnmkl.data import Choices, Dataset, SplitSettings
+from spnmkl.importance import ImportanceStep, ViewImportance, view_importance
+from spnmkl.importance.folds import TableFolds, table_views
+from spnmkl.importance.measuring import Measuring
+from spnmkl.importance.restriction import FULL, removals
+from spnmkl.importance.views import measured_views
+from spnmkl.inspection import HeldOutShares, decision_parts
+from spnmkl.kernels import cross_kernels, fit_kernels
+from spnmkl.measures import corrected_interval
+from spnmkl.solvers import solve
+from spnmkl.study.contest import Plan
+
+VIEWS = {"clear": [0, 1], "weak": [2, 3, 4], "noise": [5, 6, 7]}
+SEED = 3
+
+
+def table(n: int = 120, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Labels that the first view tells well and the second a little; the third is noise, and columns have units."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 8))
+    y = np.where(2 * X[:, 0] + X[:, 1] + 0.7 * X[:, 2] + 0.5 * rng.standard_normal(n) > 0, "yes", "no")
+    return X * np.logspace(-1, 1, 8) + 5, y
+
+
+def drawing() -> SPN:
+    return templates.flat([Kernel("rbf", features=columns, label=view) for view, columns in VIEWS.items()])
+
+
+@cache
+def found() -> ViewImportance:
+    X, y = table()
+    return view_importance(drawing(), X, y, VIEWS, C=1.0, transformer=StandardScaler(), random_state=SEED)
+
+
+def folds(y: np.ndarray, n: int = 5) -> StratifiedKFold:
+    return StratifiedKFold(n, shuffle=True, random_state=SEED)
+
+
+def by_scikit_learn(spn: SPN) -> np.ndarray:
+    X, y = table()
+    model = make_pipeline(StandardScaler(), SPNMKLClassifier(spn, C=1.0))
+    return np.asarray(cross_val_score(model, X, y, cv=folds(y)))
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_scores_are_those_of_cross_val_score(view: str) -> None:
+    def of(*names: str) -> SPN:
+        return templates.flat([Kernel("rbf", features=VIEWS[name], label=name) for name in names])
+
+    others = [name for name in VIEWS if name != view]
+    np.testing.assert_allclose([fold.full for fold in found().folds], by_scikit_learn(of(*VIEWS)))
+    np.testing.assert_allclose([fold.alone[view] for fold in found().folds], by_scikit_learn(of(view)))
+    np.testing.assert_allclose([fold.without[view] for fold in found().folds], by_scikit_learn(of(*others)))
+
+
+def test_a_view_alone_is_a_plain_svm() -> None:
+    X, y = table()
+    for fold, (train, test) in zip(found().folds, folds(y).split(X, y), strict=True):
+        scaler = StandardScaler().fit(X[train])
+        inside, outside = (scaler.transform(X[rows])[:, VIEWS["clear"]] for rows in (train, test))
+        spn = templates.flat([Kernel("rbf", label="clear")])
+        matrices, _ = fit_kernels(spn, inside)
+        (weight,) = solve(spn, matrices, y[train], C=1.0).beta.values()
+        machine = SVC(C=weight, gamma="scale", tol=1e-6).fit(inside, y[train])  # β K at C is K at β C
+        assert fold.alone["clear"] == pytest.approx(machine.score(outside, y[test]))
+
+
+def test_noise_has_no_importance_by_any_number() -> None:
+    rows = found().table.set_index("view")
+    noise, clear = rows.loc["noise"], rows.loc["clear"]
+    assert noise["drop_low"] <= 0 <= noise["drop_high"] and abs(noise["drop"]) < 0.03
+    assert noise["share_low"] < 0.1 and noise["alone_low"] < found().guessing
+    assert clear["drop_low"] > 0 and clear["alone_low"] > found().guessing and clear["share"] > 0.6
+    said = " ".join(found().findings)
+    assert "falls, by more than chance, without clear" in said
+    assert "noise, and alone none of them is shown to beat guessing" in said
+
+
+def test_intervals_by_hand() -> None:
+    row = found().table.set_index("view").loc["weak"]
+    full, without = (
+        np.array([fold.full for fold in found().folds]),
+        np.array([fold.without["weak"] for fold in found().folds]),
+    )
+    reach = stats.t.ppf(0.975, 4) * np.sqrt(1 / 5 + 24 / 96)
+    for values, name in ((without, "without"), (full - without, "drop")):
+        assert row[name] == pytest.approx(values.mean())
+        half = values.std(ddof=1) * reach
+        assert half > 0
+        assert row[f"{name}_high"] - row[f"{name}_low"] == pytest.approx(2 * half)
+    assert found().full.low == pytest.approx(full.mean() - full.std(ddof=1) * reach)
+
+
+def test_folds_that_agree_are_as_uncertain_as_one_row() -> None:
+    low, high = corrected_interval([0.9] * 5, 0.25, finest=1 / 20)
+    moved = corrected_interval([0.9, 0.9, 0.9, 0.9, 0.85], 0.25)
+    assert high - low == pytest.approx(moved[1] - moved[0])
+    assert np.isnan(corrected_interval([0.9, 0.8], 0.25)).all()
+    assert np.isnan(corrected_interval([0.9, 0.8, np.nan], 0.25)).all()
+
+
+def test_shares_are_those_of_the_rows_held_out() -> None:
+    X, y = table()
+    spn, parts = drawing(), []
+    leaves = {spn.label(leaf): [leaf] for leaf in spn.kernels}
+    for train, test in folds(y).split(X, y):
+        scaler = StandardScaler().fit(X[train])
+        matrices, fitted = fit_kernels(spn, scaler.transform(X[train]))
+        solution = solve(spn, matrices, y[train], C=1.0)
+        cross = cross_kernels(fitted, scaler.transform(X[test]))
+        parts.append(decision_parts(solution, cross, y[test], matrices, views=leaves))
+    shares = HeldOutShares.of_parts(parts, "5 folds")
+    rows = found().table.set_index("view")
+    for view, share in shares.views.items():
+        assert rows.loc[view, "share"] == pytest.approx(share.share, abs=ROUNDING)
+        assert rows.loc[view, "share_low"] <= share.share <= rows.loc[view, "share_high"]
+    assert rows["share"].sum() == pytest.approx(1)
+
+
+def test_without_a_decision_that_tells_there_are_no_shares() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((60, 4)), np.repeat([0, 1], 30)
+    result = view_importance(templates.flat({"a": [0, 1], "b": [2, 3]}), X, y, {"a": [0, 1], "b": [2, 3]}, C=1.0)
+    assert not result.shares_known and result.table["share"].isna().all()
+    assert "There are no shares" in " ".join(result.sentences)
+
+
+def test_C_is_chosen_within_the_training_part() -> None:
+    X, y = table(60)
+    chosen = view_importance(drawing(), X, y, VIEWS, cv=3, transformer=StandardScaler())
+    assert len({fold.C for fold in chosen.folds}) > 1  # each from its own rows
+    for fold in chosen.folds[:1]:
+        fixed = view_importance(drawing(), X, y, VIEWS, C=fold.C, cv=3, transformer=StandardScaler())
+        assert fixed.folds[0].alone == fold.alone and fixed.folds[0].full == fold.full
+
+
+def test_stopped_and_taken_up_again() -> None:
+    X, y = table()
+    told: list[ImportanceStep] = []
+
+    def until_two(step: ImportanceStep) -> bool:
+        told.append(step)
+        return step.folds < 2
+
+    asked: dict[str, Any] = {"C": 1.0, "transformer": StandardScaler(), "random_state": SEED}
+    part = view_importance(drawing(), X, y, VIEWS, callback=until_two, **asked)
+    assert len(part.folds) == 2 and not part.complete
+    assert "2 of 5 folds of 120 rows; it was stopped" in part.headline
+    assert part.table["alone_low"].isna().all() and part.table["alone"].notna().all()
+    assert 0 < told[-1].done <= told[-1].total
+    stored = ViewImportance.from_dict(json.loads(json.dumps(part.to_dict(), allow_nan=False)))
+    done: list[ImportanceStep] = []
+    whole = view_importance(drawing(), X, y, VIEWS, resume=stored, callback=lambda step: done.append(step), **asked)
+    assert whole.complete and all("fold 1" not in step.words and "fold 2" not in step.words for step in done)
+    pd.testing.assert_frame_equal(whole.table, found().table)
+    with pytest.raises(ParameterError, match="another question"):
+        view_importance(drawing(), X, y, VIEWS, C=2.0, transformer=StandardScaler(), random_state=SEED, resume=stored)
+
+
+def test_stop_is_asked_within_trainings() -> None:
+    X, y = table()
+    nothing = view_importance(drawing(), X, y, VIEWS, stop=lambda: True)
+    assert nothing.folds == () and nothing.table["alone"].isna().all()
+    assert nothing.headline == "It was stopped before the first fold was done."
+
+
+class Spy(TransformerMixin, BaseEstimator):
+    """Centres by what it is fitted on, and tells it."""
+
+    seen: ClassVar[list[np.ndarray]] = []
+
+    def fit(self, X: np.ndarray, y: np.ndarray | None = None) -> "Spy":
+        Spy.seen.append(X[:, 0])
+        self.mean_ = X.mean(axis=0)
+        return self
+
+    def transform(self, X: np.ndarray) -> np.ndarray:
+        return np.asarray(X - self.mean_)
+
+
+def test_the_transformer_sees_training_rows_alone() -> None:
+    X, y = table(60)
+    Spy.seen.clear()
+    view_importance(drawing(), X, y, VIEWS, C=1.0, cv=3, transformer=Spy(), random_state=SEED)
+    expected = [X[train, 0] for train, _ in folds(y, 3).split(X, y)]
+    assert len(Spy.seen) == 3 and all(np.array_equal(a, b) for a, b in zip(Spy.seen, expected, strict=True))
+
+
+def test_groups_are_held_out_whole() -> None:
+    X, y = table(120)
+    patients = np.arange(120) // 4
+    grouped = view_importance(drawing(), X, y, VIEWS, C=1.0, cv=4, groups=patients, transformer=StandardScaler())
+    plain = view_importance(drawing(), X, y, VIEWS, C=1.0, cv=4, transformer=StandardScaler())
+    assert sum(fold.n_test for fold in grouped.folds) == 120 and grouped.key != plain.key
+    assert all(fold.n_test % 4 == 0 for fold in grouped.folds)
+
+
+def test_rounds_draw_other_folds() -> None:
+    X, y = table(60)
+    twice = view_importance(drawing(), X, y, VIEWS, C=1.0, cv=3, repeats=2, transformer=StandardScaler())
+    second = view_importance(drawing(), X, y, VIEWS, C=1.0, cv=3, transformer=StandardScaler(), random_state=1)
+    assert [(f.repeat, f.fold) for f in twice.folds] == [(r, k) for r in (1, 2) for k in (1, 2, 3)]
+    assert [f.alone for f in twice.folds[3:]] == [f.alone for f in second.folds]
+
+
+def test_a_loaded_table_gives_the_same_numbers() -> None:
+    X, y = table()
+    names = [f"{view}__{k}" for view, columns in VIEWS.items() for k in columns]
+    frame = pd.DataFrame(X, columns=names).assign(y=y)
+    columns = {view: [names[k] for k in members] for view, members in VIEWS.items()}
+    dataset = Dataset("table", frame, "y", views=columns)
+    spn = templates.flat([Kernel("rbf", features=members, label=view) for view, members in columns.items()])
+    rows = TableFolds.of(dataset, Choices(), SplitSettings(0.0, SEED), Plan())
+    work = Measuring(removals(spn, table_views(spn, dataset), rows.known), rows, C=1.0)
+    result = measured_views(work)
+    pd.testing.assert_frame_equal(result.table, found().table, rtol=1e-6)
+    assert result.rows == "120 rows"
+    split = TableFolds.of(dataset, Choices(), SplitSettings(0.25, SEED), Plan())
+    assert split.rows == "90 training rows"
+    held_out = {tuple(rows.test) for _, _, rows in split.splits}
+    assert len(set().union(*held_out)) == 90  # test rows stay unseen
+
+
+def test_measures() -> None:
+    X, y = table()
+    y = np.where(np.arange(120) % 3 == 0, y, "no")
+    asked: dict[str, Any] = {"C": 1.0, "cv": 3, "transformer": StandardScaler(), "random_state": SEED}
+    for scoring, guessing in (("balanced_accuracy", 0.5), ("roc_auc", 0.5)):
+        result = view_importance(drawing(), X, y, VIEWS, scoring=scoring, **asked)
+        model = make_pipeline(StandardScaler(), SPNMKLClassifier(drawing(), C=1.0))
+        expected = cross_val_score(model, X, y, cv=folds(y, 3), scoring=scoring)
+        np.testing.assert_allclose([fold.full for fold in result.folds], expected)
+        assert result.guessing == guessing
+    with pytest.raises(ParameterError, match="scoring must be one of 'accuracy'"):
+        view_importance(drawing(), X, y, VIEWS, scoring="F1", **asked)
+
+
+def test_one_view_leaves_nothing_without_it() -> None:
+    X, y = table(60)
+    only = view_importance(templates.flat({"all": list(range(8))}), X, y, {"all": range(8)}, C=1.0, cv=3)
+    assert only.table["without"].isna().all() and only.table["alone"].iloc[0] == only.full.mean
+    assert "without it no kernel is left" in only.view_sentences[0]
+
+
+def test_what_does_not_fit_is_said_in_one_sentence() -> None:
+    X, y = table(60)
+    frame = pd.DataFrame(X, columns=list("abcdefgh"))
+    spn = templates.flat({"one": ["a", "b"], "two": ["c"]})
+    with pytest.raises(DataError, match="View 'one' names column 'aa', which does not exist; the closest name is 'a'"):
+        view_importance(spn, frame, y, {"one": ["aa"]})
+    with pytest.raises(ParameterError, match="View 'one' has no column"):
+        view_importance(spn, frame, y, {"one": []})
+    with pytest.raises(ParameterError, match="views must map"):
+        view_importance(spn, frame, y, {})
+    with pytest.raises(DataError, match="The transformer gives 1 columns for 8"):
+        view_importance(spn, frame, y, {"one": ["a"]}, transformer=First(), C=1.0)
+    with pytest.raises(ParameterError, match='C must be a number above 0 or "cv"'):
+        view_importance(spn, frame, y, {"one": ["a"]}, C="best")
+    with pytest.raises(DataError, match="X has 59 rows, but y has 60"):
+        view_importance(spn, frame[:59], y, {"one": ["a"]})
+
+
+class First(TransformerMixin, BaseEstimator):
+    def fit(self, X: Any, y: Any = None) -> "First":
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        return np.asarray(X)[:, :1]
+
+
+def labels_of(spn: SPN) -> list[str]:
+    return [spn.label(leaf) for leaf in spn.kernels]
+
+
+def test_products_keep_the_factors_that_are_left() -> None:
+    a, b, c = (Kernel("rbf", features=[k], label=name) for k, name in enumerate("abc"))
+    spn = SPN(Sum(Product(a), Product(b), Product(Sum(Product(a), Product(b)), c)))
+    left = removals(spn, {"A": [0], "B": [1], "C": [2]}, range(3))
+    alone_a, alone_c = left.structures["A alone"], left.structures["C alone"]
+    assert labels_of(alone_c) == ["c"] and len(alone_c.products) == 1
+    assert labels_of(alone_a) == ["a"] and alone_a.n_paths == 2  # a, and a where c was a factor
+    without_c = left.structures["all without C"]
+    assert sorted(labels_of(without_c)) == ["a", "b"] and without_c.n_paths == 4
+    assert left.leaves == {"A": (spn.kernels[0],), "B": (spn.kernels[1],), "C": (spn.kernels[2],)}
+    for part in left.structures.values():
+        part.check()
+
+
+def test_branches_that_become_the_same_are_one() -> None:
+    a, b = Kernel("rbf", features=[0], label="a"), Kernel("rbf", features=[1], label="b")
+    spn = SPN(Sum(Product(a), Product(a, b), Product(b)))
+    left = removals(spn, {"A": [0], "B": [1]}, range(2))
+    assert left.alone["A"] == left.without["B"] == "A alone"  # one training
+    assert left.structures["A alone"].n_paths == 1 and set(left.structures) == {FULL, "A alone", "B alone"}
+    squared = SPN(Sum(Product(a), Product(a, b, p=2)))
+    assert (
+        removals(squared, {"B": [1]}, range(2)).structures["all without B"].n_paths == 2
+    )  # other exponents, other branch
+
+
+def test_kernels_over_several_views_see_the_columns_that_are_left() -> None:
+    spn = templates.flat([Kernel("rbf", label="all"), Kernel("linear", features=[0, 2], label="two")])
+    left = removals(spn, {"A": [0, 1], "B": [2, 3]}, range(4))
+    seen = {
+        name: [part.spec(leaf).features for leaf in part.kernels]
+        for name, part in left.structures.items()
+        if name != FULL
+    }
+    assert seen == {"A alone": [(0, 1), (0,)], "B alone": [(2, 3), (2,)]}
+    assert left.leaves == {"A": (), "B": ()} and left.without["A"] == "B alone"
+    X, y = table(60)
+    result = view_importance(spn, X[:, :4], y, {"A": [0, 1], "B": [2, 3]}, C=1.0, cv=3, transformer=StandardScaler())
+    assert result.table["share"].isna().all() and "no share for 'A', 'B'" in result.remarks[1]
+    alone = templates.flat([Kernel("rbf", features=[0, 1]), Kernel("linear", features=[0])])
+    model = make_pipeline(StandardScaler(), SPNMKLClassifier(alone, C=1.0))
+    splits = StratifiedKFold(3, shuffle=True, random_state=0)
+    expected = cross_val_score(model, X[:, :4], y, cv=splits)
+    np.testing.assert_allclose([fold.alone["A"] for fold in result.folds], expected)
+
+
+def test_a_view_that_no_kernel_sees_costs_nothing() -> None:
+    X, y = table(60)
+    spn = templates.flat({"clear": VIEWS["clear"], "weak": VIEWS["weak"]})
+    result = view_importance(spn, X, y, VIEWS, C=1.0, cv=3, transformer=StandardScaler())
+    row = result.table.set_index("view").loc["noise"]
+    assert np.isnan(row["alone"]) and row["drop"] == 0 and "No kernel sees 'noise'." in result.remarks
+    assert "noise: no kernel sees it" in " ".join(result.sentences)
+
+
+def test_views_of_a_table() -> None:
+    frame = pd.DataFrame(np.eye(4), columns=["a__1", "a__2", "b__1", "z"]).assign(y=[0, 1, 0, 1])
+    spn = templates.flat(
+        [Kernel("rbf", features=["a__1"], label="one"), Kernel("rbf", features=["b__1", "z"], label="x")]
+    )
+    viewed = Dataset("t", frame, "y", views={"a": ["a__1", "a__2"], "b": ["b__1"]})
+    assert table_views(spn, viewed) == {"a": ["a__1", "a__2"], "b": ["b__1"], "in no view": ["z"]}
+    assert table_views(spn, Dataset("t", frame, "y")) == {"a__1": ["a__1"], "x": ["b__1", "z"]}
+    matrices = templates.flat([Kernel("precomputed", label="K"), Kernel("rbf", features=["z"], label="z")])
+    assert table_views(matrices, Dataset("t", frame, "y")) == {"z": ["z"], "K": [("matrix", "K")]}
+
+
+def test_the_figure_shows_the_table() -> None:
+    chart = found().figure()
+    spec = chart.to_dict()
+    values = [row for rows in spec["datasets"].values() for row in rows]
+    dots = [row for row in values if "kind" in row]
+    rows = found().table.set_index("view")
+    assert {(row["name"], row["kind"]): row["score"] for row in dots} == {
+        (view, title): rows.loc[view, kind]
+        for view in VIEWS
+        for kind, title in (("alone", "alone"), ("without", "all without it"))
+    }
+    assert {row["at"] for row in values if "at" in row} == {found().full.mean, found().guessing}
+    for grey in (False, True):
+        svg = to_svg(found().figure(grey=grey))
+        assert all(word in svg for word in ("clear", "all without it", "all together", "guessing", "of the decision"))
