@@ -56,6 +56,7 @@ NO_SMALLEST = {
 DOING: dict[Kind, str] = {
     "train": "Training",
     "score": "Scoring",
+    "shares": "Measuring shares on folds",
     "choose": "Cross-validation",
     "trace": "Tracing the weights over C",
     "look": "Preparing",

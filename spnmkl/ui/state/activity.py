@@ -13,7 +13,7 @@ from spnmkl.study.lesson import TOTAL as LESSON_TOTAL
 from spnmkl.study.lesson import Lesson, lesson
 from spnmkl.training.choose_width import WidthChoice, choose_width
 from spnmkl.training.settings import Settings
-from spnmkl.training.train import Run, score_run
+from spnmkl.training.train import Run, measured_on_folds, score_run
 from spnmkl.ui.state import importance, works
 from spnmkl.ui.state.estimate import Estimate
 from spnmkl.ui.state.jobs import Job
@@ -22,7 +22,9 @@ from spnmkl.ui.state.run_book import RunBook
 from spnmkl.ui.state.task import Finding, Task, found_for
 from spnmkl.ui.state.works import SmallestC, Work
 
-Kind = Literal["train", "score", "choose", "trace", "look", "compare", "lesson", "width", "importance", "estimate"]
+Kind = Literal[
+    "train", "score", "shares", "choose", "trace", "look", "compare", "lesson", "width", "importance", "estimate"
+]
 WORKS: Mapping[Kind, Work] = {
     "train": works.train,
     "choose": works.choose,
@@ -144,6 +146,19 @@ class Trainer:
 
         return self._begin(Activity("width", Job(work, alive), task, settings))
 
+    def measure(self, run: Run, alive: Callable[[], bool]) -> Activity:
+        """Begin to measure the shares of a run on folds of its training rows."""
+        task = self.book.tasks[run.name]
+
+        def work(job: Job[Any]) -> Run:
+            def tick(words: str, done: int, total: int) -> None:
+                job.progress(done, total)
+                job.tick(words)
+
+            return measured_on_folds(run, task.dataset, tick, lambda: job.stopping)
+
+        return self._begin(Activity("shares", Job(work, alive), task, run.settings))
+
     def compare(self, task: Task, settings: Settings, who: Entrants, plan: Plan, alive: Callable[[], bool]) -> Activity:
         """Begin to compare methods on the training rows of a task."""
         n = len(training_rows(task.dataset, task.split)[0])
@@ -210,8 +225,8 @@ class Trainer:
         self.activity, error = None, activity.job.error
         self.failure = None if error is None else Failure(error, activity.kind, activity.task)
         result = activity.job.result
-        if isinstance(result, Run) and activity.kind == "score":
-            self.book.revise(lambda run: _with_scores(run, result))
+        if isinstance(result, Run) and activity.kind in ("score", "shares"):
+            self.book.revise(lambda run: _with_findings(run, result))
         elif isinstance(result, Run):
             self.book.enter(self._with_search(result, activity.task), activity.task)
         elif isinstance(result, importance.Measured):
@@ -245,8 +260,8 @@ class Trainer:
         return replace(run, cross_validation=folds, path=found_for(self.path, task, run.settings) or run.path)
 
 
-def _with_scores(run: Run, scored: Run) -> Run:
-    """A run with the scores that were made of it; it may have got another name since."""
-    if run.solution is not scored.solution:
+def _with_findings(run: Run, found: Run) -> Run:
+    """A run with the scores and shares that were made of it; it may have got another name since."""
+    if run.solution is not found.solution:
         return run
-    return replace(run, test_scores=scored.test_scores, train_scores=scored.train_scores)
+    return replace(run, test_scores=found.test_scores, train_scores=found.train_scores, held_out=found.held_out)
