@@ -211,7 +211,9 @@ def show_columns(trainer: Trainer, run: Run, asked: Question) -> None:
         )
         if view in known:
             found = known[view]
-            for said in found.sentences:
-                st.markdown(sentence(said))
+            *said, how = found.sentences
+            for words in said:
+                st.markdown(sentence(words))
             st.altair_chart(found.figure(), width="stretch")
+            st.caption(sentence(how))
             downloads(run, found.table, found, f"columns_{slug(view)}")
