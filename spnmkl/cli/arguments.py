@@ -14,12 +14,13 @@ Run = Callable[[argparse.Namespace], int]
 
 COMMANDS = ("app", "fit", "predict", "inspect", "importance", "validate", "template")
 SOLVERS = ("auto", "newton", "interior", "paper")  # as in `spnmkl.solvers`, which help need not load
-SCORINGS = ("accuracy", "balanced_accuracy", "auc")  # as in `spnmkl.measures`
+WEIGHTS = ("certified", "evidence")  # as in `spnmkl.parameters`
+SCORINGS = ("accuracy", "balanced_accuracy", "roc_auc")  # as in `spnmkl.measures`
 BAD_INPUT, ABORTED = 2, 130
 PREPARE = ("auto", "standardize", "log1p", "tf-idf", "ranks", "normal-ranks", "none")
 FIT_EXITS = """exit codes:
 
-    0    certified optimal: the gap is within the tolerance
+    0    certified optimal: the gap is within the tolerance; or evidence weights, as asked for, not certified
     2    bad input or usage: one sentence on stderr, nothing written
     3    stationary: some p < 1, so that no bound proves the optimum; saved
     4    stopped at the limit of iterations, or where rounding allows no further progress; saved
@@ -203,6 +204,13 @@ def _fit_arguments(fit: argparse.ArgumentParser) -> None:
         choices=list(SOLVERS),
         default="auto",
         help="auto: newton, and interior (path following) as soon as that is slow; paper: Algorithm 1; default auto",
+    )
+    fit.add_argument(
+        "--weights",
+        choices=list(WEIGHTS),
+        default="certified",
+        help="certified: the provably best; evidence: those at which the labels are most probable, which tells a sum "
+        "from a product, not certified; default certified",
     )
     fit.add_argument("--class-weight", choices=["balanced"], help="give all classes the same total weight")
     _preparing_arguments(fit)

@@ -17,8 +17,7 @@ from spnmkl.charts.importance import columns_chart
 from spnmkl.circuit.program import Floats
 from spnmkl.errors import ParameterError
 from spnmkl.importance.result import Interval
-from spnmkl.measures import SCORINGS, Measure, scoring_name
-from spnmkl.study.significance import corrected_interval
+from spnmkl.measures import SCORINGS, Measure, corrected_interval, scoring_name
 from spnmkl.wording import counted, listed
 
 SEVERAL = ("drops", "margins", "squares")

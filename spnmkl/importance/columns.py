@@ -74,7 +74,7 @@ def column_importance(
         How many folds, stratified and shuffled.
     repeats : int, default=1
         How many rounds of folds.
-    scoring : {"accuracy", "balanced_accuracy", "auc"}, default="accuracy"
+    scoring : {"accuracy", "balanced_accuracy", "roc_auc"}, default="accuracy"
         What is measured, and what C is chosen by.
     groups : array-like of shape (n,), default=None
         Which rows belong together; they are held out together.

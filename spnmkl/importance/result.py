@@ -18,8 +18,8 @@ from spnmkl.errors import ParameterError
 from spnmkl.importance.measuring import ViewFold
 from spnmkl.importance.words import finding_sentences, full_sentence, view_sentence
 from spnmkl.inspection.held_out import ERRORS
-from spnmkl.measures import SCORINGS, Measure, scoring_name
-from spnmkl.study.significance import corrected_interval, corrected_t_test, holm
+from spnmkl.measures import SCORINGS, Measure, corrected_interval, scoring_name
+from spnmkl.study.significance import corrected_t_test, holm
 
 FORMAT = "spnmkl/view-importance"
 COLUMNS = ("alone", "without", "drop", "share")
@@ -60,7 +60,7 @@ class ViewImportance:
     planned : int
         How many folds there would be.
     scoring : str
-        What was measured: "accuracy", "balanced_accuracy" or "auc".
+        What was measured: "accuracy", "balanced_accuracy" or "roc_auc".
     rows : str
         Which rows the folds are of, in words.
     remarks : tuple of str

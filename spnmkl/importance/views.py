@@ -67,7 +67,7 @@ def view_importance(
         How many folds, stratified and shuffled.
     repeats : int, default=1
         How many rounds of folds; more rounds, narrower intervals.
-    scoring : {"accuracy", "balanced_accuracy", "auc"}, default="accuracy"
+    scoring : {"accuracy", "balanced_accuracy", "roc_auc"}, default="accuracy"
         What is measured, and what C is chosen by.
     groups : array-like of shape (n,), default=None
         Which rows belong together, such as those of one patient; they are held out together.

@@ -19,11 +19,11 @@ from spnmkl.data import Choices, Dataset, Split, SplitSettings
 from spnmkl.errors import DataError
 from spnmkl.fixed_weights import Weighted
 from spnmkl.inspection import decision_shares
-from spnmkl.measures import SCORINGS, resampled_error
+from spnmkl.measures import FEWEST, SCORINGS, resampled_error, spread
 from spnmkl.selection.folds import fold_splits
 from spnmkl.structure import SPN, templates
 from spnmkl.study.entrants import OWN, Entrants
-from spnmkl.study.significance import FEWEST, corrected_t_test, holm, smallest_visible, spread
+from spnmkl.study.significance import corrected_t_test, holm, smallest_visible
 from spnmkl.training.choose import most_folds
 from spnmkl.training.prepared import Prepared, labelled_parts, prepare
 from spnmkl.training.scores import mean_auc, score
@@ -59,7 +59,7 @@ class Entry:
     n_train: int
     n_test: int
     accuracy: float
-    auc: float
+    roc_auc: float
     kernels: int
     active: int
     C: float

@@ -27,6 +27,7 @@ from spnmkl.training.learn import learn
 from spnmkl.training.prepared import Prepared, Tick
 from spnmkl.training.scores import Scores, score, unscored
 from spnmkl.training.settings import Settings
+from spnmkl.training.trained_rows import described_rows
 
 Rows = NDArray[np.intp]
 SCORED_ROWS = 500  # at a time
@@ -284,9 +285,11 @@ def _model(
     """What predicts new rows, with what is needed to read them."""
     if prepared.fitted.keys() != set(prepared.spn.kernels):
         return None
-    options = settings.solver_options() | {"n_threads": n_threads, "max_memory": prepared.max_memory}
+    options = settings.model_options() | {"n_threads": n_threads, "max_memory": prepared.max_memory}
     model = SPNMKLClassifier.from_solution(solution, prepared.fitted, prepared.features, **options)
+    seen = list(used_columns(solution, prepared.preparation).outputs)
     model.extra_ = prepared.described()
+    model.extra_["trained_on"] = described_rows(prepared.X_train[seen].to_numpy(), prepared.ids)
     return model
 
 

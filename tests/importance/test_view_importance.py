@@ -25,9 +25,10 @@ from spnmkl.importance.restriction import FULL, removals
 from spnmkl.importance.views import measured_views
 from spnmkl.inspection import HeldOutShares, decision_parts
 from spnmkl.kernels import cross_kernels, fit_kernels
+from spnmkl.measures import corrected_interval
 from spnmkl.solvers import solve
 from spnmkl.study.contest import Plan
-from spnmkl.study.significance import corrected_interval, corrected_t_test
+from spnmkl.study.significance import corrected_t_test
 
 VIEWS = {"clear": [0, 1], "weak": [2, 3, 4], "noise": [5, 6, 7]}
 SEED = 3
@@ -260,10 +261,10 @@ def test_measures() -> None:
     X, y = table()
     y = np.where(np.arange(120) % 3 == 0, y, "no")
     asked: dict[str, Any] = {"C": 1.0, "cv": 3, "transformer": StandardScaler(), "random_state": SEED}
-    for scoring, guessing in (("balanced_accuracy", 0.5), ("auc", 0.5)):
+    for scoring, guessing in (("balanced_accuracy", 0.5), ("roc_auc", 0.5)):
         result = view_importance(drawing(), X, y, VIEWS, scoring=scoring, **asked)
         model = make_pipeline(StandardScaler(), SPNMKLClassifier(drawing(), C=1.0))
-        expected = cross_val_score(model, X, y, cv=folds(y, 3), scoring=scoring.replace("auc", "roc_auc"))
+        expected = cross_val_score(model, X, y, cv=folds(y, 3), scoring=scoring)
         np.testing.assert_allclose([fold.full for fold in result.folds], expected)
         assert result.guessing == guessing
     with pytest.raises(ParameterError, match="scoring must be one of 'accuracy'"):

@@ -86,11 +86,12 @@ def offer_views(trainer: Trainer, run: Run, asked: Question, found: ViewImportan
 def what_it_does(asked: Question, run: Run) -> str:
     work = asked.work
     measure = SCORINGS[work.scoring].title
+    how = ", all with certified weights, which this run has not" if run.settings.weights != "certified" else ""
     unseen = ", so that the test rows stay unseen" if len(run.test) else ""
     return (
         f"Trains every view alone and all without it on {work.folds.plan.folds} folds of the {work.folds.rows}"
         f"{unseen}: {measure} on the rows held out, at a C chosen within each fold; about "
-        f"{counted(asked.trainings, 'training')}."
+        f"{counted(asked.trainings, 'training')}{how}."
     )
 
 
