@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import io
-import json
 import os
 import shlex
 import sys
@@ -21,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from spnmkl.cli.arguments import ABORTED, BAD_INPUT, PREPARE, parsed
+from spnmkl.cli.shares import inspect_model, measured_shares
 from spnmkl.cli.streams import STANDARD, read_model, read_once, read_spn, target, write_spn, written
 from spnmkl.cli.terminal import Progress, stop_on_interrupt, tell, warnings_as_sentences
 from spnmkl.cli.validating import doubtful, validate
@@ -46,15 +46,13 @@ from spnmkl.data import (
     step_notes,
 )
 from spnmkl.errors import KernelError, ParameterError, SPNMKLError, StructureError
-from spnmkl.inspection import heaviest_paths
 from spnmkl.launch import run_app
 from spnmkl.measures import SCORINGS
 from spnmkl.model_file import save_model
 from spnmkl.reporting.sentences import (
     accuracy_sentence,
     certificate_sentence,
-    inspection_lines,
-    summary,
+    share_lines,
     weight_lines,
 )
 from spnmkl.solution import Record
@@ -151,6 +149,7 @@ def _fit(args: argparse.Namespace) -> int:
             )
         limited = replace(settings, max_time=deadline.left)
         trained = learn_weights(prepared, limited, follow, args.threads, stop.is_set, warn=True)
+        shares = measured_shares(trained, prepared, dataset, settings, args, progress, stop.is_set)
         progress.close()
     assert trained.model is not None
     trained.model.set_params(max_time=args.max_time)
@@ -161,6 +160,7 @@ def _fit(args: argparse.Namespace) -> int:
         save_model(trained.model, out)
     if not args.quiet:
         said += _outcome(trained, prepared, args.threads, stop.is_set)
+        said += [] if shares is None else share_lines(trained.solution.spn, shares)
         n = counted(len(trained.solution.history), "iteration")
         where = "" if out is None else f", saved as {out}"
         said.append(f"{n} in {time.perf_counter() - started:.1f} s{where}")
@@ -318,16 +318,6 @@ def _predict(args: argparse.Namespace) -> int:
     return 0
 
 
-def _inspect(args: argparse.Namespace) -> int:
-    model = read_model(args.model)
-    paths = heaviest_paths(model.solution_, args.paths)
-    if args.json:
-        print(json.dumps(summary(model, paths), indent=2, ensure_ascii=False, allow_nan=False))
-    else:
-        print("\n".join(inspection_lines(model, paths)))
-    return 0
-
-
 def _importance(args: argparse.Namespace) -> int:
     from spnmkl.cli.importance import importance, outputs  # with the charts, for which no other command should wait
 
@@ -384,7 +374,7 @@ COMMANDS = {
     "app": _app,
     "fit": _fit,
     "predict": _predict,
-    "inspect": _inspect,
+    "inspect": inspect_model,
     "importance": _importance,
     "validate": _validate,
     "template": _template,

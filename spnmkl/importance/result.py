@@ -15,7 +15,7 @@ import pandas as pd
 from spnmkl.charts.importance import importance_chart
 from spnmkl.circuit.program import Floats
 from spnmkl.errors import ParameterError
-from spnmkl.importance.measuring import FoldScores
+from spnmkl.importance.measuring import ViewFold
 from spnmkl.importance.words import finding_sentences, full_sentence, view_sentence
 from spnmkl.inspection.held_out import ERRORS
 from spnmkl.measures import SCORINGS, Measure, corrected_interval, scoring_name
@@ -54,7 +54,7 @@ class ViewImportance:
     ----------
     views : tuple of str
         Their names, in the order given.
-    folds : tuple of FoldScores
+    folds : tuple of ViewFold
         What was measured, fold by fold.
     planned : int
         How many folds there would be.
@@ -83,7 +83,7 @@ class ViewImportance:
     """
 
     views: tuple[str, ...]
-    folds: tuple[FoldScores, ...]
+    folds: tuple[ViewFold, ...]
     planned: int
     scoring: str
     rows: str
@@ -204,7 +204,7 @@ class ViewImportance:
         if not isinstance(stored, Mapping) or stored.get("format") != FORMAT or stored.get("version") != 1:
             raise ParameterError("This is no stored view importance of version 1; pass what to_dict gave.")
         views = tuple(map(str, stored["views"]))
-        folds = tuple(FoldScores.from_dict(fold) for fold in stored["folds"])
+        folds = tuple(ViewFold.from_dict(fold) for fold in stored["folds"])
         if any(set(named) != set(views) for fold in folds for named in (fold.alone, fold.without, fold.parts)):
             raise ParameterError("A fold of this view importance has other views than the whole; measure it again.")
         remarks = tuple(map(str, stored["remarks"]))

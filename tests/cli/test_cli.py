@@ -382,7 +382,7 @@ def test_inspect(run: Run) -> None:
     code, out, _ = run("inspect", "m.spnmkl", "--paths", 2)
     assert code == 0
     assert out.startswith("certified optimal") and "K = β_shape (β_shape__a K_shape__a + " in out
-    paths = out.split("heaviest paths (share of all g):\n")[1].splitlines()
+    paths = out.split("heaviest paths (part of all g):\n")[1].splitlines()
     assert len(paths) == 2 and "g = β_" in paths[0] and "¹⁄²" in paths[0]
     data = json.loads(run("inspect", "m.spnmkl", "--json")[1])
     assert data["status"] == "optimal" and data["gap"] <= data["tol"] and len(data["beta"]) == 7

@@ -128,6 +128,13 @@ class Workspace:
         if untouched:
             self.redraw()
 
+    def use(self, dataset: Dataset) -> None:
+        """The same data, their columns used otherwise; the drawing follows if it is still the one they opened on."""
+        untouched = unplaced(self.drawing.spn) == unplaced(opening_structure(self.dataset))
+        self.dataset, self.choices = dataset, self.choices.among(dataset.views)
+        if untouched and unplaced(opening_structure(dataset)) != unplaced(self.drawing.spn):
+            self.redraw()
+
     def rename_data(self, name: str) -> None:
         """Call the data otherwise; they stay the same to runs that were trained on them, which keep the old name."""
         name = one_line(name).strip()
