@@ -1,9 +1,10 @@
-"""How long the app takes: opening, edits, pages, and a training that is watched; prints two Markdown tables.
+"""How long the app takes: opening, edits, pages, and a training that is watched; prints Markdown tables.
 
-Run it from a checkout with Chromium installed: ``python benchmarks/app.py [--watched]``. The page is a real one in a
-real browser; an edit counts as done when Python has taken it and the page that Python drew in answer is painted; a page
-when it is drawn and Python rests. A training that is watched is compared with the same one without any page, by turns;
-and, as if the browser were on another machine, with one during which the browser's processes stand still.
+Run it from a checkout with Chromium installed: ``python benchmarks/app.py [--canvas] [--pages] [--watched]``, or all
+of them without an option. The page is a real one in a real browser; an edit counts as done when Python has taken it
+and the page that Python drew in answer is painted; a page when it is drawn and Python rests. A training that is
+watched is compared with the same one without any page, by turns; and, as if the browser were on another machine, with
+one during which the browser's processes stand still.
 """
 
 from __future__ import annotations
@@ -36,6 +37,9 @@ OPENINGS, EDITS, SWITCHES, TRAININGS = 5, 40, 5, 5
 ROWS, WATCHED_ROWS = 2667, 5334  # of which three quarters are trained on
 SHORT, LONG = Settings(), Settings(C=100.0, tol=1e-6)
 PAGES = ("Data", "Design", "Train", "Inspect", "Runs")
+ALL_PAGES = ("Start", "Data", "Design", "Train", "Inspect", "Compare", "Predict", "Runs")
+WITH_CANVAS = ("Design", "Train", "Inspect")
+KERNELS = 64
 READY = "f => f.spnCanvas?.revision && f.spnCanvas.items.size > 0"
 # Adds a kernel or moves a node, by turns: the time until it is painted, and until Python has taken it and the page that
 # Python drew in answer is painted.
@@ -270,6 +274,57 @@ def pages(page: Page) -> dict[str, list[float]]:
     return seconds
 
 
+def drawn(page: Page, name: str) -> None:
+    """Wait until a page is drawn, its canvas too, and Python rests."""
+    page.get_by_text(f"{name} — ").wait_for()
+    if name in WITH_CANVAS:
+        ready(page)
+    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
+
+
+def by_switch_and_address(page: Page, url: str) -> Iterator[tuple[str, str, float, float]]:
+    """How, which page, seconds until it is drawn, and seconds of processors in server and browser, which are the same
+    however busy the machine is."""
+
+    def spent() -> float:
+        times = [process.cpu_times() for process in psutil.Process().children(recursive=True)]
+        return sum(spell.user + spell.system for spell in times)
+
+    for _ in range(SWITCHES):
+        for how in ("switch", "address"):
+            for name in ALL_PAGES:
+                start, before = time.perf_counter(), spent()
+                if how == "switch":
+                    page.get_by_role("link", name=name, exact=True).click()
+                else:
+                    page.goto(url if name == "Start" else f"{url}/{name.lower()}")
+                drawn(page, name)
+                yield how, name, time.perf_counter() - start, spent() - before
+                idle(page)
+
+
+def tell_many(browser: Browser, url: str) -> None:
+    """A trained drawing of many kernels: each page by its link and by its address."""
+    page = browser.new_page(viewport={"width": 1280, "height": 800})
+    page.goto(f"{url}/design")
+    open_structure(page, structure(2 * KERNELS + 1))
+    press_train(page)
+    found = pd.DataFrame(by_switch_and_address(page, url), columns=["how", "page", "seconds", "processor"])
+    page.close()
+    print(f"\n| {KERNELS} kernels, trained | switch | 95 % | processor | address | 95 % | processor |")
+    print("|---|---:|---:|---:|---:|---:|---:|")
+    for name in (*ALL_PAGES, "all pages"):
+        cells = [name]
+        for how in ("switch", "address"):
+            part = found[(found["how"] == how) & ((found["page"] == name) | (name == "all pages"))]
+            cells += [f"{part['seconds'].quantile(q):.2f} s" for q in (0.5, 0.95)]
+            cells.append(f"{part['processor'].median():.2f} s")
+        print(f"| {' | '.join(cells)} |")
+    print(
+        f"\nLoad of the machine, average of 5 minutes: {psutil.getloadavg()[1]:.1f} on {psutil.cpu_count()} processors."
+    )
+
+
 def pages_trained(page: Page) -> dict[str, list[float]]:
     press_train(page)
     drawn = pages(page)
@@ -328,14 +383,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--watched", action="store_true", help="only the trainings")
     parser.add_argument("--canvas", action="store_true", help="only the canvas")
+    parser.add_argument("--pages", action="store_true", help=f"only the pages of a drawing of {KERNELS} kernels")
     options = parser.parse_args()
     with serving() as url, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=browser_path(), args=["--no-sandbox"])
-        if not options.watched:
+        alone = options.watched or options.canvas or options.pages
+        if options.canvas or not alone:
             tell_canvas(browser, url)
-        if not options.watched and not options.canvas:
+        if not alone:
             tell_pages(browser, url)
-        if not options.canvas:
+        if options.pages or not alone:
+            tell_many(browser, url)
+        if options.watched or not alone:
             tell_watched(browser, url)
         browser.close()
 

@@ -1,6 +1,7 @@
-"""Takes pictures of every page and state, in both themes and two sizes, of the app as it is in this checkout.
+"""Takes pictures of every page and state, in both themes and three sizes, of the app as it is in this checkout.
 
-``python scripts/screenshots.py FOLDER [STATE ...]`` writes ``FOLDER/<state>_<theme>_<width>.png``.
+``python scripts/screenshots.py FOLDER [STATE ...]`` writes ``FOLDER/<state>_<theme>_<width>.png``; with ``--whole`` as
+high as the page is.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ SIZES = (
     {"width": 1366, "height": 768},
     {"width": 1920, "height": 1080},
 )
-USUAL_WIDTHS = [1280, 1920]
+USUAL_WIDTHS = [1024, 1366, 1920]
 MESSY = "\ufeff# Clinic north\n# exported on Monday\nPatient;Size;Weight;Colour;Diagnosis\n" + "".join(
     f"P{k};1,{k + 50};{f'7{k % 10},5' if k % 4 else 'NA'};{('blue', 'red', 'green')[k % 3]};{('well', 'ill')[k % 2]}\n"
     for k in range(40)
@@ -130,6 +131,25 @@ def train(page: Page) -> None:
     page.get_by_role("button", name="Train", exact=True).click()
     page.get_by_text("Certified optimal").first.wait_for()
     settle(page)
+
+
+def many_classes(page: Page) -> None:
+    """27 of them, of which some are mistaken for others."""
+    rows = [
+        (k % 27, round(((k % 27) % 6) + 0.9 * ((7 * k) % 11) / 11, 2), (k % 27) // 6 + (k * 5) % 3) for k in range(540)
+    ]
+    text = "class,width,length\n" + "".join(f"letter {chr(65 + c) if c < 26 else 'ß'},{x},{y}\n" for c, x, y in rows)
+    upload(page, "letters.csv", text.encode())
+    page.get_by_text("540 rows · ").first.wait_for()
+    page.get_by_role("link", name="Train", exact=True).click()
+    elsewhere(page, "Inspect", "Samples")
+
+
+def with_pyvis(page: Page) -> None:
+    elsewhere(page, "Inspect")
+    page.get_by_text("Show it with pyvis").click()
+    settle(page)
+    page.wait_for_timeout(1000)
 
 
 def trained(page: Page, *tabs: str) -> None:
@@ -275,6 +295,9 @@ STATES: dict[str, tuple[str, Callable[[Page], object]]] = {
     "inspect_samples": ("train", lambda page: elsewhere(page, "Inspect", "Samples")),
     "inspect_what_if": ("train", lambda page: elsewhere(page, "Inspect", "What if")),
     "inspect_proof": ("train", lambda page: elsewhere(page, "Inspect", "Proof")),
+    "inspect_node": ("train", lambda page: (elsewhere(page, "Inspect"), choose(page, "p4"))),
+    "inspect_pyvis": ("train", with_pyvis),
+    "inspect_many_classes": ("data", many_classes),
     "compare_before": ("compare", lambda page: None),
     "compare_running": ("compare", running_baselines),
     "compare_stopped": ("compare", stopped_baselines),
@@ -292,19 +315,31 @@ STATES: dict[str, tuple[str, Callable[[Page], object]]] = {
 
 def take(browser: Browser, url: str, given: argparse.Namespace) -> None:
     for size in (size for size in SIZES if size["width"] in given.widths):
-        for theme in given.themes:
-            context = browser.new_context(viewport=size, color_scheme=theme, reduced_motion="reduce")  # type: ignore[arg-type]
-            for state in given.states or STATES:
-                address, act = STATES[state]
-                page = context.new_page()
-                page.goto(f"{url}/{address}")
-                page.get_by_text(" — ").first.wait_for()
+        context = browser.new_context(viewport=size, reduced_motion="reduce")  # type: ignore[arg-type]
+        for state in given.states or STATES:
+            address, act = STATES[state]
+            page = context.new_page()
+            page.emulate_media(color_scheme=given.themes[0])
+            page.goto(f"{url}/{address}")
+            page.get_by_text(" — ").first.wait_for()
+            settle(page)
+            act(page)
+            page.mouse.move(2, 2)
+            if given.whole:
+                heighten(page, size["width"])
+            for theme in given.themes:
+                page.emulate_media(color_scheme=theme)
                 settle(page)
-                act(page)
-                page.mouse.move(2, 2)
                 page.screenshot(path=given.folder / f"{state}_{theme}_{size['width']}.png")
-                page.close()
-            context.close()
+            page.close()
+        context.close()
+
+
+def heighten(page: Page, width: int) -> None:
+    """A window in which nothing is below the fold."""
+    height = page.locator("[data-testid=stMain]").evaluate("main => main.scrollHeight")
+    page.set_viewport_size({"width": width, "height": max(height, page.viewport_size["height"])})  # type: ignore[index]
+    settle(page)
 
 
 def main() -> None:
@@ -312,6 +347,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--themes", nargs="*", default=["light", "dark"], choices=["light", "dark"])
     parser.add_argument("--widths", nargs="*", type=int, default=USUAL_WIDTHS)
+    parser.add_argument("--whole", action="store_true", help="all of a page, also what is below the fold")
     parser.add_argument("states", nargs="*", default=[], metavar="STATE", help=f"of {', '.join(STATES)}; all if none")
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)

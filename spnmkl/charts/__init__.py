@@ -4,7 +4,7 @@ from spnmkl.charts.calibration import reliability_chart
 from spnmkl.charts.comparison import learning_chart, methods_chart
 from spnmkl.charts.explanation import MOST_RANKED, heatmap_chart, pushes_chart, ranking_chart
 from spnmkl.charts.files import to_html, to_png, to_svg
-from spnmkl.charts.importance import importance_chart
+from spnmkl.charts.importance import columns_chart, importance_chart
 from spnmkl.charts.results import class_balance_chart, confusion_chart, projection_chart, roc_chart
 from spnmkl.charts.selection import cv_chart, path_chart, stability_chart
 from spnmkl.charts.shapes import find_shape, shape_chart
@@ -13,6 +13,7 @@ from spnmkl.charts.training import compare_convergence_chart, convergence_chart,
 __all__ = [
     "MOST_RANKED",
     "class_balance_chart",
+    "columns_chart",
     "compare_convergence_chart",
     "confusion_chart",
     "convergence_chart",

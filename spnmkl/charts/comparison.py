@@ -34,7 +34,7 @@ def intervals_chart(scores: pd.DataFrame) -> alt.LayerChart:
     least = min(table["low"].min(), table["majority"].min())
     reach = alt.Scale(domain=[max(0.0, least - 0.05), 1.0], nice=False, zero=False)
     base = alt.Chart(table).encode(
-        y=alt.Y("name:N", sort=names, title=None, axis=alt.Axis(labelLimit=220)),
+        y=alt.Y("name:N", sort=names, title=None, axis=every_name(220)),
         tooltip=[
             alt.Tooltip("name:N", title="run"),
             alt.Tooltip("test:Q", title="test accuracy", format=".1%"),

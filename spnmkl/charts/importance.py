@@ -13,7 +13,9 @@ from spnmkl.charts.look import COLOURS, INK, every_name, layered, unique_names
 
 KINDS = {"alone": "alone", "without": "all without it"}
 TOGETHER = "all together"
+AROUND = 125  # pixels of the legend, the axis and its title, which a chart's height includes
 MARGIN = 0.06  # of the reach, left free at both ends
+SHOWN, NOT_SHOWN = "shown", "not shown"
 NO_ENDS = "95 % intervals need three folds or more"
 
 
@@ -80,7 +82,7 @@ def importance_chart(
             alt.Tooltip("score:Q", title=title, format=number),
             alt.Tooltip("low:Q", title="95 % interval from", format=number),
             alt.Tooltip("high:Q", title="to", format=number),
-            alt.Tooltip("share:N", title="share of the decision"),
+            alt.Tooltip("share:N", title="held-out share"),
         ],
     )
     shapes = alt.Scale(domain=kinds, range=["circle", "diamond"])
@@ -96,7 +98,73 @@ def importance_chart(
     layers = [*_lines(full, guessing, reach, grey), spans.transform_filter("isValid(datum.low)"), dots]
     if table["share"].notna().any():
         layers.append(shares.encode(y=y, x=alt.value("width"), text="share:N"))
-    return layered(*layers, height=max(46 * len(names) + 20, 110))
+    return layered(*layers, height=44 * len(names) + AROUND)
+
+
+def columns_chart(
+    table: pd.DataFrame, *, title: str = "accuracy", percent: bool = True, grey: bool = False
+) -> alt.LayerChart:
+    """The part of the decision that is lost where columns stand in the wrong rows, with 95 % intervals.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As `ColumnImportance.table` has it.
+    title : str, default="accuracy"
+        What `drop` is of, for the tooltip.
+    percent : bool, default=True
+        Whether scores are written in percent.
+    grey : bool, default=False
+        Without colours, for print.
+
+    Returns
+    -------
+    altair.LayerChart
+        The chart.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from spnmkl.charts import columns_chart, to_svg
+    >>> table = pd.DataFrame({"columns": ["iron"], "n_columns": [1], "drop": [0.1], "margin": [0.4]})
+    >>> table["margin_low"], table["margin_high"], table["p_adjusted"] = 0.2, 0.6, 0.001
+    >>> to_svg(columns_chart(table)).startswith("<svg")
+    True
+    """
+    names = list(unique_names(table["columns"], {}).values())
+    rows = table[["n_columns", "drop", "margin", "margin_low", "margin_high", "p_adjusted"]].assign(name=names)
+    rows["kind"] = [
+        SHOWN if p < 0.05 and part > 0 else NOT_SHOWN
+        for p, part in zip(rows["p_adjusted"], rows["margin"], strict=True)
+    ]
+    reach = _reach([0.0, *rows["margin"], *rows["margin_low"], *rows["margin_high"]])
+    words = ["part of the decision on rows not trained on that is lost", "where these columns stand in the wrong rows"]
+    words.append("filled: shown by more than chance, given how many were looked at")
+    axis = alt.Axis(format="~%", tickCount=6)
+    base = alt.Chart(rows).encode(
+        y=alt.Y("name:N", sort=names, title=None, axis=every_name(260, ticks=False, domain=False, grid=False)),
+        tooltip=[
+            alt.Tooltip("name:N", title="columns"),
+            alt.Tooltip("n_columns:Q", title="how many"),
+            alt.Tooltip("margin:Q", title="part of the decision", format=".1%"),
+            alt.Tooltip("margin_low:Q", title="95 % interval from", format=".1%"),
+            alt.Tooltip("margin_high:Q", title="to", format=".1%"),
+            alt.Tooltip("drop:Q", title=f"loss of {title}", format=".1%" if percent else ".3f"),
+            alt.Tooltip("p_adjusted:Q", title="p, adjusted for all columns", format=".2g"),
+        ],
+    )
+    colour = "#000000" if grey else COLOURS[0]
+    x = alt.X("margin:Q", scale=reach, axis=axis, title=words)
+    spans = base.mark_rule(strokeWidth=2, color=colour).encode(
+        x=alt.X("margin_low:Q", scale=reach, axis=axis, title=words), x2="margin_high:Q"
+    )
+    fills = alt.Scale(domain=[SHOWN, NOT_SHOWN], range=[1.0, 0.0])
+    dots = base.mark_point(size=80, opacity=1, strokeWidth=2, stroke=colour, fill=colour).encode(
+        x=x, fillOpacity=alt.FillOpacity("kind:N", scale=fills, legend=None)
+    )
+    zero = alt.Chart(pd.DataFrame({"at": [0.0]})).mark_rule(color=INK, strokeDash=[4, 3])
+    layers = [zero.encode(x=alt.X("at:Q", scale=reach)), spans.transform_filter("isValid(datum.margin_low)"), dots]
+    return layered(*layers, height=24 * len(names) + AROUND)
 
 
 def _points(table: pd.DataFrame) -> pd.DataFrame:

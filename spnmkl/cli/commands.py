@@ -1,4 +1,4 @@
-"""The command line: fit, predict, inspect, validate, template, app. Everything it does is a call of the library.
+"""The command line: fit, predict, inspect, importance, validate, template, app; all of it calls of the library.
 
 The exit code tells how ``spnmkl fit`` ended (`arguments.FIT_EXITS`); the other commands return 0, 2 or 130,
 ``validate`` 2 for errors found and 1 for tables that do not fit.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import io
-import json
 import os
 import shlex
 import sys
@@ -20,9 +19,11 @@ from pathlib import Path
 
 import numpy as np
 
-from spnmkl.cli.arguments import ABORTED, BAD_INPUT, parsed
+from spnmkl.cli.arguments import ABORTED, BAD_INPUT, PREPARE, parsed
+from spnmkl.cli.shares import inspect_model, measured_shares
 from spnmkl.cli.streams import STANDARD, read_model, read_once, read_spn, target, write_spn, written
 from spnmkl.cli.terminal import Progress, stop_on_interrupt, tell, warnings_as_sentences
+from spnmkl.cli.validating import doubtful, validate
 from spnmkl.data import (
     Choices,
     Dataset,
@@ -30,28 +31,29 @@ from spnmkl.data import (
     Joining,
     SplitSettings,
     Table,
+    apart,
     contradictions,
     fill_template,
     guess_group,
     guess_label,
     headed_table,
     join_tables,
+    kept_rows,
+    lacking_rows,
     left_out,
     load_table,
     refuse_missing,
+    step_notes,
 )
 from spnmkl.errors import KernelError, ParameterError, SPNMKLError, StructureError
-from spnmkl.inspection import heaviest_paths
 from spnmkl.launch import run_app
 from spnmkl.measures import SCORINGS
 from spnmkl.model_file import save_model
 from spnmkl.reporting.sentences import (
     accuracy_sentence,
     certificate_sentence,
-    count_text,
-    inspection_lines,
     measure_lines,
-    summary,
+    share_lines,
     weight_lines,
 )
 from spnmkl.solution import Record
@@ -61,17 +63,23 @@ from spnmkl.structure.templates import TEMPLATES
 from spnmkl.study.contest import Plan
 from spnmkl.study.nested import resample
 from spnmkl.training.bring import chosen_dataset, filled_template
-from spnmkl.training.checks import all_issues, errors
 from spnmkl.training.choose import choose_C, nothing_done
 from spnmkl.training.fold_scores import FoldScores
 from spnmkl.training.predict import Predictor
-from spnmkl.training.prepared import Prepared, prepare, prepared_columns
+from spnmkl.training.prepared import Prepared, prepare
 from spnmkl.training.settings import Settings
 from spnmkl.training.train import Trained, after_a_moment, calibrated, learn_weights, with_probabilities
 from spnmkl.wording import counted, name_some
 
-EXIT_CODES = {"optimal": 0, "stationary": 3, "iteration_limit": 4, "precision": 4, "interrupted": 5, "time_limit": 6}
-UNFIT = 1
+EXIT_CODES = {
+    "optimal": 0,
+    "evidence": 0,
+    "stationary": 3,
+    "iteration_limit": 4,
+    "precision": 4,
+    "interrupted": 5,
+    "time_limit": 6,
+}
 MOST_WEIGHTS = 30
 LATER = "spnmkl predict answers them with the weights that are saved"
 
@@ -118,6 +126,8 @@ def _fit(args: argparse.Namespace) -> int:
     settings, choices, split = _asked(args)
     dataset = _training_set(args, choices)
     spn = _structure(args.structure, dataset, choices, split)
+    for warning in doubtful(spn, dataset, choices, split, by_evidence=settings.weights == "evidence"):
+        tell(warning)
     started = time.perf_counter()
     progress = Progress(sys.stderr, args.progress or (sys.stderr.isatty() and not args.quiet))
     said: list[str] = []
@@ -130,8 +140,10 @@ def _fit(args: argparse.Namespace) -> int:
     deadline = Deadline(settings.max_time)
     with stop_on_interrupt(begun.is_set) as stop, warnings_as_sentences():
         prepared = prepare(spn, dataset, choices, split, progress.say, max_memory=args.max_memory)
+        for note in step_notes(dataset, choices, prepared.train):
+            tell(note)
         if args.id in dataset.ignored:
-            prepared = replace(prepared, id_column=args.id)
+            prepared = prepared.identified(dataset, args.id)
         if args.C == "cv":
             settings, chosen = _chosen(prepared, settings, deadline, args.threads, progress)
             said.append(chosen)
@@ -150,6 +162,7 @@ def _fit(args: argparse.Namespace) -> int:
             trained = with_probabilities(trained, prepared, limited, args.threads, stop.is_set)
             if trained.model is not None and trained.model.calibration_ is None:
                 tell("No probabilities: the training was stopped before they were calibrated.")
+        shares = measured_shares(trained, prepared, dataset, settings, args, progress, stop.is_set)
         progress.close()
     assert trained.model is not None
     trained.model.set_params(max_time=args.max_time)
@@ -161,6 +174,7 @@ def _fit(args: argparse.Namespace) -> int:
     if not args.quiet:
         said += _outcome(trained, prepared, args.threads, stop.is_set, args.positive)
         said += [] if folds is None else [folds.sentence(), *measure_lines(folds.measures(args.positive))]
+        said += [] if shares is None else share_lines(trained.solution.spn, shares)
         n = counted(len(trained.solution.history), "iteration")
         where = "" if out is None else f", saved as {out}"
         said.append(f"{n} in {time.perf_counter() - started:.1f} s{where}")
@@ -194,7 +208,11 @@ def _ungrouped(dataset: Dataset) -> list[str]:
 def _refuse_missing(dataset: Dataset, choices: Choices) -> None:
     if choices.missing == "refuse":
         advice = "fill them with --missing mean or median, or leave them out with --missing drop-rows or drop-columns"
-        refuse_missing(dataset.labelled_table.frame[list(dataset.features)], advice)
+        frame, views = dataset.labelled_table.frame, apart(dataset.views, dataset.features)
+        if choices.absent == "as missing" and lacking_rows(frame, views):
+            advice += "; for rows that lack a whole view say --absent mean or drop-rows"
+        frame = frame[[*dataset.features, *dataset.adjust]]
+        refuse_missing(frame[kept_rows(frame, views, choices)], advice, views, choices)
 
 
 def _asked(args: argparse.Namespace) -> tuple[Settings, Choices, SplitSettings]:
@@ -207,13 +225,21 @@ def _asked(args: argparse.Namespace) -> tuple[Settings, Choices, SplitSettings]:
         max_iter=args.max_iter,
         max_time=args.max_time,
         class_weight=args.class_weight,
+        weights=args.weights,
         scoring=args.scoring,
     )
     return settings, _choices(args), SplitSettings(args.test_share or 0.0, args.seed)
 
 
 def _choices(args: argparse.Namespace) -> Choices:
-    return Choices("standardize" if args.standardize else "as is", args.missing.replace("-", " "), args.text)
+    asked = [given.rpartition("=") for given in args.prepare]
+    for view, _, how in asked:
+        if how not in PREPARE:
+            where = f" for the view {view!r}" if view else ""
+            raise ParameterError(f"--prepare expects one of {', '.join(PREPARE)}{where}, but found {how!r}.")
+    steps = {view: {"none": "as is", "normal-ranks": "normal ranks"}.get(how, how) for view, _, how in asked}
+    numeric, missing, absent = steps.pop("", "auto"), args.missing.replace("-", " "), args.absent.replace("-", " ")
+    return Choices(numeric, missing, args.text, tuple(steps.items()), absent)
 
 
 def _chosen(
@@ -268,9 +294,10 @@ def _dataset(args: argparse.Namespace, say: bool = True) -> Dataset:
     """The tables as one data set; what was left out is said on stderr."""
     found, id_column = _joined(args)
     ignored = [*args.ignore, *filter(None, [id_column])]
-    kept = getattr(args, "keep", [])
+    kept, columns = getattr(args, "keep", []), set(found.frame.columns)
+    adjust = [name for given in args.adjust for name in ([given] if given in columns else given.split(","))]
     name = Path(args.data[0]).name if len(args.data) == 1 else counted(len(args.data), "file")
-    dataset = chosen_dataset(name, found, args.label, group=args.group, ignored=ignored, kept=kept)
+    dataset = chosen_dataset(name, found, args.label, group=args.group, ignored=ignored, kept=kept, adjust=adjust)
     for column in dataset.ignored if say else ():
         if column not in ignored:
             tell(f"Column {column!r} only tells rows apart and is left out; --keep it to use it.")
@@ -330,58 +357,23 @@ def _predict(args: argparse.Namespace) -> int:
     return 0
 
 
-def _inspect(args: argparse.Namespace) -> int:
-    model = read_model(args.model)
-    paths = heaviest_paths(model.solution_, args.paths)
-    if args.json:
-        print(json.dumps(summary(model, paths), indent=2, ensure_ascii=False, allow_nan=False))
-    else:
-        print("\n".join(inspection_lines(model, paths)))
-    return 0
+def _importance(args: argparse.Namespace) -> int:
+    from spnmkl.cli.importance import importance, outputs  # with the charts, for which no other command should wait
+
+    outputs(args)
+    read_once(*args.data, args.structure)
+    choices = _choices(args)
+    dataset = _training_set(args, choices)
+    return importance(args, dataset, _structure(args.structure, dataset, choices, SplitSettings(0.0)), choices)
 
 
 def _validate(args: argparse.Namespace) -> int:
-    out = target(args.repair or STANDARD, *(args.data or []))
-    read_once(args.structure, *(args.data or []))
-    # Where the repaired structure goes to standard output, words go beside it.
-    stream = sys.stderr if args.repair == STANDARD else sys.stdout
-    spn = read_spn(args.structure)
-    issues = all_issues(spn)
-    for issue in issues:
-        repair = f" Repair: {issue.repair}." if issue.repair else ""
-        print(f"{issue.severity}: {issue.message}{repair}", file=stream)
-    if args.repair is not None:
-        spn = spn.repaired()
-        write_spn(spn, out)
-        issues = all_issues(spn)
-        saved = "" if out is None else f" saved as {out}"
-        print(f"repaired structure{saved}; errors left: {len(errors(issues))}", file=stream)
-    if errors(issues):
-        return BAD_INPUT
-    unfit = _unfit(spn, args) if args.data else []
-    for sentence in unfit:
-        print(f"error: {sentence}", file=stream)
-    if unfit:
-        return UNFIT
-    fits = f", fits {', '.join(Path(given).name for given in args.data)}" if args.data else ""
-    print(f"valid: {spn!r}, {count_text(spn.n_paths)} paths, {counted(spn.n_layers, 'layer')}{fits}", file=stream)
-    return 0
-
-
-def _unfit(spn: SPN, args: argparse.Namespace) -> list[str]:
-    """Why `fit` would refuse a structure without errors on these tables."""
-    dataset, choices = _dataset(args), _choices(args)
-    wrong = [issue.message for issue in errors(all_issues(spn, dataset, choices))]
-    if wrong:
-        return wrong
-    try:
+    def refuse(spn: SPN, dataset: Dataset, choices: Choices) -> None:
         _refuse_matrices(spn)
         if dataset.label is not None:
             _refuse_missing(dataset, choices)
-            prepared_columns(spn, dataset, choices, SplitSettings(0.0))[2].mapped(spn)
-    except SPNMKLError as error:
-        return [str(error)]
-    return []
+
+    return validate(args, lambda: (_dataset(args), _choices(args)), refuse)
 
 
 def _template(args: argparse.Namespace) -> int:
@@ -421,7 +413,8 @@ COMMANDS = {
     "app": _app,
     "fit": _fit,
     "predict": _predict,
-    "inspect": _inspect,
+    "inspect": inspect_model,
+    "importance": _importance,
     "validate": _validate,
     "template": _template,
 }

@@ -23,7 +23,7 @@ Views = Mapping[str, tuple[str, ...]]
 
 GROUP_NAMES = ("patient", "subject", "donor", "person", "individual", "family", "batch", "group")
 _MOST_CLASSES = 20
-_USE = "name", "label", "ignored", "views", "group"
+_USE = "name", "label", "ignored", "views", "group", "adjust"
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +45,9 @@ class Dataset:
         The column that says which rows come from one patient or batch, never split between training and test.
     matrices : mapping from str to ndarray, optional
         Precomputed kernel matrices over the rows.
+    adjust : tuple of str
+        Columns to adjust for, such as age or batch: no kernel sees them, and what they tell of the others by a line or
+        by means is taken away before training.
     """
 
     name: str
@@ -54,6 +57,7 @@ class Dataset:
     views: Views = field(default_factory=dict)
     group: str | None = None
     matrices: Mapping[str, NDArray] = field(default_factory=dict)
+    adjust: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for column in (self.label, self.group):
@@ -62,6 +66,9 @@ class Dataset:
         if self.label is not None and self.label == self.group:
             raise DataError(f"Column {quoted(self.label)} cannot be the label and the group; choose another for one.")
         check_columns(self.frame, self.ignored)
+        check_columns(self.frame, self.adjust)
+        if self.label in self.adjust:
+            raise DataError(f"The label {quoted(self.label)} cannot be adjusted for: it is what is learned.")
         for columns in self.views.values():
             check_columns(self.frame, columns)
         for key, K in self.matrices.items():
@@ -83,7 +90,7 @@ class Dataset:
     @cached_property
     def features(self) -> tuple[str, ...]:
         """The columns to learn from."""
-        others = {self.label, self.group, *self.ignored}
+        others = {self.label, self.group, *self.ignored, *self.adjust}
         return tuple(name for name in self.frame.columns if name not in others)
 
     @cached_property
@@ -104,8 +111,8 @@ class Dataset:
 
     @cached_property
     def has_holes(self) -> bool:
-        """Whether a value is missing in a column to learn from."""
-        return bool(self.frame[list(self.features)].isna().to_numpy().any())
+        """Whether a value is missing in a column to learn from or to adjust for."""
+        return bool(self.frame[[*self.features, *self.adjust]].isna().to_numpy().any())
 
     @cached_property
     def y(self) -> NDArray:
@@ -124,8 +131,9 @@ class Dataset:
 
     def with_label(self, label: str | None) -> Dataset:
         """Another label, which is then neither ignored nor the group."""
-        ignored = tuple(name for name in self.ignored if name != label)
-        return replace(self, label=label, ignored=ignored, group=None if self.group == label else self.group)
+        ignored, adjust = (tuple(name for name in names if name != label) for names in (self.ignored, self.adjust))
+        group = None if self.group == label else self.group
+        return replace(self, label=label, ignored=ignored, group=group, adjust=adjust)
 
     def with_group(self, group: str | None) -> Dataset:
         return replace(self, group=group, ignored=tuple(name for name in self.ignored if name != group))
@@ -133,6 +141,11 @@ class Dataset:
     def with_ignored(self, names: Iterable[str]) -> Dataset:
         """Exactly these columns left out; the label and the group stay what they are."""
         return replace(self, ignored=tuple(name for name in names if name not in (self.label, self.group)))
+
+    def with_adjust(self, names: Iterable[str]) -> Dataset:
+        """Exactly these columns adjusted for, which are then not ignored; the label stays what it is."""
+        adjust = tuple(dict.fromkeys(name for name in names if name != self.label))
+        return replace(self, adjust=adjust, ignored=tuple(name for name in self.ignored if name not in adjust))
 
     def with_views(self, views: Mapping[str, Collection[str]]) -> Dataset:
         return replace(self, views={view: tuple(columns) for view, columns in views.items()})
@@ -184,10 +197,10 @@ def guess_label(frame: pd.DataFrame) -> str | None:
             return by_name[name]
     text = [name for name, dtype in reversed(list(frame.dtypes.items())) if not pd.api.types.is_numeric_dtype(dtype)]
     ends = [frame.columns[-1], frame.columns[0]] if frame.shape[1] else []
-    return next((name for name in (*ends, *text[:_MOST_CLASSES]) if _has_few_values(frame[name])), None)
+    return next((name for name in (*ends, *text[:_MOST_CLASSES]) if has_few_values(frame[name])), None)
 
 
-def _has_few_values(values: pd.Series) -> bool:
+def has_few_values(values: pd.Series) -> bool:
     if is_float_dtype(values) and not (values.dropna() % 1 == 0).all():
         return False
     return 2 <= values.nunique() <= min(_MOST_CLASSES, len(values) // 2)

@@ -8,12 +8,9 @@ from functools import cached_property
 
 from spnmkl.errors import StructureError
 from spnmkl.structure import SPN, Kernel
-from spnmkl.structure.templates import TEMPLATES
+from spnmkl.structure.templates import RBF, SEVEN_WIDTHS, TEMPLATES
 
 SEPARATOR = "__"
-# Multiples of 1 / columns, the width at which standardised columns neither all look alike nor all differ.
-WIDTHS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
-NAMED_WIDTHS = {"wide": 0.1, "medium": 1.0, "narrow": 10.0}
 # With more columns than these, one kernel for each could neither be drawn nor looked through.
 MOST_LEAVES, MOST_IN_PAIRS = 30, 12
 
@@ -28,7 +25,8 @@ def fill_template(
     """A template with an rbf kernel for numeric columns and a hamming kernel for text columns.
 
     Each view is a group where the template takes groups, and a kernel where it takes kernels; without views each
-    column is a kernel. Where a kernel for each column would be too many, all of them get kernels of several widths.
+    column is a kernel. Where a kernel for each column would be too many, every view, or all columns, get an rbf and a
+    linear kernel. Widths are the median distance in the data, however many columns there are.
 
     Parameters
     ----------
@@ -108,14 +106,14 @@ class _Filling:
         return Kernel("linear", features=self._numbers() if self.text else None)
 
     def kernels(self, most: int) -> list[Kernel]:
-        """One for each view, or for each column, or of several widths over all columns."""
+        """One for each view, or for each column, or an rbf and a linear one over all columns."""
         columns = [*self.numeric, *self.text]
         if self.views:
             leaves = [leaf for view, members in self.views.items() for leaf in self._of_view(view, members)]
         elif len(columns) <= most:
             leaves = [self._of_column(c) for c in columns]
         else:
-            leaves = self._of_widths("", columns)
+            leaves = self._of_many("", columns)
         return leaves + [_precomputed(matrix) for matrix in self.matrices]
 
     def groups(self, named: bool) -> dict[str, list[Kernel]]:
@@ -144,28 +142,30 @@ class _Filling:
     def seven_widths(self) -> list[Kernel]:
         numbers = self._numbers()
         seen = numbers if self.text else None  # without text columns, all of them, which need not be named
-        return [Kernel("rbf", gamma=width / len(numbers), features=seen) for width in WIDTHS]
+        return [kernel.on(seen) for kernel in SEVEN_WIDTHS]
 
     def _in_view(self, view: str, members: list[str], separator: str = " ") -> list[Kernel]:
-        if len(members) <= MOST_LEAVES:
+        if self._columns_apart:
             return [self._of_column(c) for c in members]
-        return self._of_widths(view + separator, members)
+        return self._of_many(view + separator, members)
+
+    @cached_property
+    def _columns_apart(self) -> bool:
+        """Whether each column of a view has a kernel; of all views or of none, so that weights can be compared."""
+        return all(len(members) <= MOST_LEAVES for members in self.views.values())
 
     def _of_column(self, column: str) -> Kernel:
-        return Kernel("hamming" if column in self._texts else "rbf", features=[column], label=column)
+        return (Kernel("hamming") if column in self._texts else RBF).on([column], column)
 
     def _of_view(self, view: str, members: list[str]) -> list[Kernel]:
         numbers, words = self._by_kind(members)
-        leaves = [Kernel("rbf", features=numbers, label=view)] if numbers else []
+        leaves = [RBF.on(numbers, view)] if numbers else []
         return leaves + self._hamming(words, f"{view} text" if numbers else view)
 
-    def _of_widths(self, prefix: str, members: list[str]) -> list[Kernel]:
+    def _of_many(self, prefix: str, members: list[str]) -> list[Kernel]:
         numbers, words = self._by_kind(members)
-        leaves = [
-            Kernel("rbf", gamma=width / len(numbers), features=numbers, label=prefix + word)
-            for word, width in NAMED_WIDTHS.items()
-            if numbers
-        ]
+        kinds = (RBF, Kernel("linear")) if numbers else ()
+        leaves = [kernel.on(numbers, prefix + kernel.spec.kernel) for kernel in kinds]
         return leaves + self._hamming(words, prefix + "text")
 
     def _hamming(self, words: list[str], label: str) -> list[Kernel]:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pandas.api.types import is_numeric_dtype
 
-from spnmkl.data.columns import as_text, numeric_columns
+from spnmkl.data.absence import Bools, Views, apart, kept_rows, lacking_rows, refuse_missing, usable_rows
+from spnmkl.data.adjusting import Adjustment
+from spnmkl.data.choices import Choices, Step
+from spnmkl.data.columns import number_matrix
+from spnmkl.data.fitting import check_views, complete_rows, dropped_columns, fit_columns
+from spnmkl.data.numbers import apply_numbers, of_length_one
 from spnmkl.data.prepared_columns import (
-    KINDS,
     CodedColumn,
     Column,
     DroppedColumn,
@@ -23,101 +26,101 @@ from spnmkl.data.prepared_columns import (
     NumericColumn,
     OneHotColumn,
     read_column,
+    write_column,
 )
 from spnmkl.errors import DataError
 from spnmkl.kernels.registry import find
 from spnmkl.structure import SPN
 from spnmkl.structure.text import leaf_name
-from spnmkl.wording import counted, listed, name_some, quoted, suggestion
+from spnmkl.wording import counted, name_some, quoted, suggestion
 
-Numeric = Literal["standardize", "as is"]
-Missing = Literal["refuse", "mean", "median", "drop rows", "drop columns"]
-Categorical = Literal["codes", "one-hot", "drop"]
+if TYPE_CHECKING:
+    from spnmkl.data.dataset import Dataset
 
-# Beyond this, squares and their sums come close to overflow.
-LARGEST = 1e100
-
-
-@dataclass(frozen=True)
-class Choices:
-    """What to do with columns before training.
-
-    Parameters
-    ----------
-    numeric : {"standardize", "as is"}
-        Mean 0 and spread 1 over the training rows, or the numbers as they are.
-    missing : {"refuse", "mean", "median", "drop rows", "drop columns"}
-        Filled with the column's mean or median over the training rows, a missing text being a category of its own; or
-        rows or columns with missing values left out.
-    categorical : {"codes", "one-hot", "drop"}
-        Text as codes for the hamming kernel, as one column of 0 and 1 for each value, or left out.
-    """
-
-    numeric: Numeric = "standardize"
-    missing: Missing = "refuse"
-    categorical: Categorical = "codes"
-
-    def __post_init__(self) -> None:
-        for name, allowed in (("numeric", Numeric), ("missing", Missing), ("categorical", Categorical)):
-            value, words = getattr(self, name), get_args(allowed)
-            if value not in words:
-                expected = ", ".join(map(repr, words[:-1])) + f" or {words[-1]!r}"
-                raise DataError(f"The choice for {name} must be {expected}, but it is {quoted(value)}.")
-
-    @property
-    def fills(self) -> bool:
-        return self.missing in ("mean", "median")
+VERSION = 2
 
 
 @dataclass(frozen=True)
 class Preparation:
     """How the columns of a table become the numbers that kernels see.
 
-    Attributes
+    Parameters
     ----------
     columns : tuple
         What is done to each column, in the order of training; other columns of a table are ignored.
     choices : Choices
+    views : tuple of pairs
+        View → its columns, each column in one view at most.
+    adjustment : Adjustment
+        What is taken away for the columns that are adjusted for.
     """
 
     columns: tuple[Column, ...]
-    choices: Choices = Choices()
+    choices: Choices = field(default_factory=Choices)
+    views: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    adjustment: Adjustment = field(default_factory=Adjustment)
 
     @classmethod
     def fit(
-        cls, frame: pd.DataFrame, choices: Choices | None = None, rows: Sequence[int] | NDArray | None = None
+        cls,
+        frame: pd.DataFrame,
+        choices: Choices | None = None,
+        rows: Sequence[int] | NDArray | None = None,
+        *,
+        views: Views | None = None,
+        adjust: Sequence[str] = (),
     ) -> Preparation:
-        """Learn from the feature columns of the training rows.
+        """Learn from the training rows.
 
         Parameters
         ----------
         frame : DataFrame
-            Feature columns only.
+            Feature columns, and those to adjust for.
         choices : Choices, optional
         rows : array of int or bool, optional
             The training rows by position; all when None.
+        views : mapping from view to columns, optional
+            Columns that belong together; without any, all of them do.
+        adjust : sequence of str, optional
+            Columns that no kernel sees; what they tell of the others by a line or by means is taken away.
         """
         choices = choices or Choices()
         if not frame.columns.is_unique:
             double = frame.columns[frame.columns.duplicated()][0]
             raise DataError(f"The column name {quoted(double)} stands twice in the table; rename one of them.")
+        others = set(adjust)
+        features = [name for name in frame.columns if name not in others]
+        parts = apart(views or {}, features)
+        check_views(choices, views or {})
         training = frame if rows is None else frame.iloc[rows]
-        dropped = _dropped(training, choices)
-        training = _complete(training[[name for name in frame.columns if name not in dropped]], choices)
-        fitted = {**dropped, **_fit_numbers(training, choices), **_fit_texts(training, choices)}
-        preparation = cls(tuple(fitted[name] for name in frame.columns), choices)
+        dropped = dropped_columns(training[features], parts, choices)
+        left = [name for name in features if name not in dropped]
+        training = complete_rows(training[[*left, *adjust]], parts, choices)
+        fitted = {**dropped, **fit_columns(training[left], parts, choices)}
+        stored = tuple((view, columns) for view, columns in parts.items() if view)
+        preparation = cls(tuple(fitted[name] for name in features), choices, stored)
         preparation._check_outputs()
-        return preparation
+        if adjust:
+            preparation = preparation._adjusting(training, list(adjust))
+        return preparation._with_centres(training) if choices.absent == "mean" else preparation
+
+    @classmethod
+    def of(cls, dataset: Dataset, choices: Choices, rows: Sequence[int] | NDArray | None = None) -> Preparation:
+        """Learn from training rows of a data set, whose views and columns to adjust for are known."""
+        used = dataset.frame[[*dataset.features, *dataset.adjust]]
+        return cls.fit(used, choices, rows, views=dataset.views, adjust=dataset.adjust)
 
     @classmethod
     def unchanged(cls, names: Iterable[str]) -> Preparation:
         """Numeric columns as they are."""
-        return cls(tuple(NumericColumn(str(name), 0.0, 1.0, None) for name in names), Choices(numeric="as is"))
+        columns = (NumericColumn(str(name), 0.0, 1.0, None, "as is") for name in names)
+        return cls(tuple(columns), Choices(numeric="as is"))
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The columns that are used, as the table calls them."""
-        return tuple(column.name for column in self.columns if not isinstance(column, DroppedColumn))
+        """The columns that are used, as the table calls them; those to adjust for are the last."""
+        used = (column.name for column in self.columns if not isinstance(column, DroppedColumn))
+        return (*used, *self.adjustment.names)
 
     @property
     def numeric(self) -> tuple[str, ...]:
@@ -128,6 +131,18 @@ class Preparation:
         return tuple(column.name for column in self.columns if isinstance(column, CodedColumn | OneHotColumn))
 
     @property
+    def read_as_text(self) -> tuple[str, ...]:
+        """Columns whose values are text in training, whatever they look like in another table."""
+        return (*self.text, *self.adjustment.text)
+
+    @property
+    def steps(self) -> dict[str, Step]:
+        """What was done to the numbers of each view; "" are the columns in none."""
+        by_name = {column.name: column.step for column in self.columns if isinstance(column, NumericColumn)}
+        parts = apart(dict(self.views), list(by_name))
+        return {view: by_name[columns[0]] for view, columns in parts.items()}
+
+    @property
     def dropped(self) -> tuple[str, ...]:
         return tuple(column.name for column in self.columns if isinstance(column, DroppedColumn))
 
@@ -136,26 +151,91 @@ class Preparation:
         """The columns that `transform` returns."""
         return tuple(chain.from_iterable(column.outputs for column in self.columns))
 
-    def usable(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
+    def usable(self, frame: pd.DataFrame) -> Bools:
         """Which rows can be transformed: all when missing values are filled, else those that have none."""
-        if self.choices.fills:
-            return np.ones(len(frame), dtype=bool)
-        return self._select(frame).notna().all(axis=1).to_numpy()
+        return usable_rows(self._select(frame), self.parts, self.choices)
+
+    def kept(self, frame: pd.DataFrame) -> Bools:
+        """Which rows it was not chosen to leave out."""
+        return kept_rows(self._select(frame), self.parts, self.choices)
+
+    def lacking(self, frame: pd.DataFrame) -> dict[str, Bools]:
+        """View → the rows that lack all of its columns, of views of which any row does."""
+        return lacking_rows(self._select(frame), self.parts)
 
     def transform(self, frame: pd.DataFrame) -> pd.DataFrame:
         """The columns of training, found by name, as float64; one row for each row given."""
         frame = self._select(frame)
         if not self.choices.fills:
-            refuse_missing(frame, "fill them, or train with a choice that fills them: mean or median")
+            self._refuse_missing(frame)
+        X = self.adjustment.taken_away(self._untouched(frame), self.outputs, frame)
+        if self.choices.absent == "mean":
+            numeric = {column.name: column for column in self.columns if isinstance(column, NumericColumn)}
+            for view, rows in lacking_rows(frame, self.parts).items():
+                columns = [numeric[name] for name in self.parts[view] if name in numeric]
+                where = np.array([self._at[column.name] for column in columns], dtype=np.intp)
+                X[np.ix_(np.flatnonzero(rows), where)] = [column.centre for column in columns]
+        return pd.DataFrame(X, columns=pd.Index(self.outputs, dtype=object), index=frame.index)
+
+    def _untouched(self, frame: pd.DataFrame) -> Floats:
+        """What columns become before anything is taken away."""
         X = np.empty((len(frame), len(self.outputs)))
         numeric = [column for column in self.columns if isinstance(column, NumericColumn)]
-        X[:, self._numeric_outputs] = _standardised(_numbers(frame[[column.name for column in numeric]]), numeric)
+        X[:, self._numeric_outputs] = apply_numbers(number_matrix(frame[[column.name for column in numeric]]), numeric)
         position = 0
         for column in self.columns:
             if isinstance(column, CodedColumn | OneHotColumn):
                 X[:, position : position + len(column.outputs)] = column.transform(frame[column.name])
             position += len(column.outputs)
-        return pd.DataFrame(X, columns=pd.Index(self.outputs, dtype=object), index=frame.index)
+        words = [column.name for column in numeric if column.step == "tf-idf"]
+        for members in apart(dict(self.views), words).values():
+            where = [self._at[name] for name in members]
+            X[:, where] = of_length_one(X[:, where])
+        return X
+
+    def _adjusting(self, training: pd.DataFrame, adjust: list[str]) -> Preparation:
+        """With what columns to adjust for say of the others; codes of text are no quantities, and stay."""
+        X = pd.DataFrame(self._untouched(training), columns=pd.Index(self.outputs, dtype=object))
+        by_name = {column.name: column for column in self.columns if not isinstance(column, CodedColumn)}
+        lacking = lacking_rows(training, self.parts) if self.choices.absent == "mean" else {}
+        parts = [
+            (list(chain.from_iterable(by_name[name].outputs for name in columns if name in by_name)), view)
+            for view, columns in self.parts.items()
+        ]
+        rows = {view: ~lack for view, lack in lacking.items()}
+        everyone = np.ones(len(training), dtype=bool)
+        learned = [(columns, rows.get(view, everyone)) for columns, view in parts if columns]
+        return replace(self, adjustment=Adjustment.fit(training[adjust], X, learned))
+
+    def _with_centres(self, training: pd.DataFrame) -> Preparation:
+        """With the mean of every prepared column over the training rows that have its view."""
+        X = self.adjustment.taken_away(self._untouched(training), self.outputs, training)
+        lacking = lacking_rows(training, self.parts)
+        centres: dict[str, float] = {}
+        for view, names in self.parts.items():
+            rows = ~lacking[view] if view in lacking else slice(None)
+            centres |= {name: float(X[rows, self._at[name]].mean()) for name in names if name in self._at}
+        columns = [
+            replace(c, centre=centres[c.name])
+            if isinstance(c, NumericColumn) and c.step in ("as is", "tf-idf")  # the mean of the others is 0
+            else c
+            for c in self.columns
+        ]
+        return replace(self, columns=tuple(columns))
+
+    def among(self, outputs: Collection[str]) -> Preparation:
+        """That of some of the columns it returns, and of those without which these cannot be told."""
+        seen = set(outputs)
+        names = {column.name for column in self.columns if not seen.isdisjoint(column.outputs)}
+        steps = self.steps
+        for view, members in self.parts.items():
+            # The length of a row of words, and whether a row lacks a view, take all columns of the view.
+            whole = steps.get(view) == "tf-idf" or (view and self.choices.absent != "as missing")
+            if whole and not names.isdisjoint(members):
+                names.update(members)
+        columns = tuple(column for column in self.columns if column.name in names)
+        left = set(chain.from_iterable(column.outputs for column in columns))
+        return replace(self, columns=columns, adjustment=self.adjustment.among(left))
 
     def mapped(self, spn: SPN) -> SPN:
         """The structure with each leaf's columns, named or counted as in the table, replaced by what became of them."""
@@ -182,16 +262,25 @@ class Preparation:
 
     def to_dict(self) -> dict[str, Any]:
         """Values that JSON can hold."""
-        kinds = {kind: name for name, kind in KINDS.items()}
-        columns = [{"kind": kinds[type(column)], **asdict(column)} for column in self.columns]
-        return {"version": 1, "choices": asdict(self.choices), "columns": columns}
+        return {
+            "version": VERSION,
+            "choices": self.choices.to_dict(),
+            "columns": [write_column(column) for column in self.columns],
+            "views": [[view, list(columns)] for view, columns in self.views],
+            "adjustment": self.adjustment.to_dict(),
+        }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Preparation:
         try:
-            if data["version"] != 1:
+            if data["version"] not in (1, VERSION):
                 raise ValueError(f"version {data['version']!r} is unknown")
-            return cls(tuple(read_column(**column) for column in data["columns"]), Choices(**data["choices"]))
+            choices = Choices.from_dict(data["choices"])
+            columns = tuple(read_column(**column) for column in data["columns"])
+            if data["version"] == 1:
+                return cls(tuple(_of_version_1(column, choices) for column in columns), choices)
+            views = tuple((str(view), tuple(map(str, members))) for view, members in data["views"])
+            return cls(columns, choices, views, Adjustment.from_dict(data["adjustment"]))
         except (KeyError, TypeError, ValueError) as error:
             reason = f"{error} is missing" if isinstance(error, KeyError) else str(error).rstrip(".")
             raise DataError(f"The stored preparation cannot be read: {reason}.") from None
@@ -204,6 +293,24 @@ class Preparation:
                 f"{suggestion(lacking[0], frame.columns)}."
             )
         return frame[list(self.names)]
+
+    def _refuse_missing(self, frame: pd.DataFrame) -> None:
+        advice = "fill them, or train with a choice that fills them: mean or median"
+        refuse_missing(frame, advice, self.parts, self.choices)
+        if self.choices.absent == "drop rows":
+            for view, rows in lacking_rows(frame, self.parts).items():
+                n = counted(int(rows.sum()), "row")
+                raise DataError(f"The view {quoted(view)} is missing in {n}, which training left out; leave them out.")
+
+    @cached_property
+    def parts(self) -> dict[str, tuple[str, ...]]:
+        """View → its columns that are used; "" → those in none."""
+        used = [column.name for column in self.columns if not isinstance(column, DroppedColumn)]
+        return apart(dict(self.views), used)
+
+    @cached_property
+    def _at(self) -> dict[str, int]:
+        return {name: k for k, name in enumerate(self.outputs)}
 
     @cached_property
     def _numeric_outputs(self) -> NDArray[np.bool_]:
@@ -244,98 +351,8 @@ def _named(feature: int | str, names: Sequence[str]) -> str:
     return names[feature] if isinstance(feature, int) and feature < len(names) else str(feature)
 
 
-def refuse_missing(frame: pd.DataFrame, advice: str) -> None:
-    """Raise unless every value is there."""
-    missing = frame.isna().sum()
-    missing = missing[missing > 0]
-    if len(missing):
-        counts = [f"{quoted(name)} ({counted(n, 'row')})" for name, n in missing.items()]
-        raise DataError(f"Values are missing in {counted(len(counts), 'column')}: {listed(counts)}; {advice}.")
-
-
-def _dropped(training: pd.DataFrame, choices: Choices) -> dict[str, Column]:
-    dropped: dict[str, Column] = {}
-    if choices.categorical == "drop":
-        numeric = set(numeric_columns(training))
-        dropped.update({name: DroppedColumn(name, "text") for name in training.columns if name not in numeric})
-    if choices.missing == "drop columns":
-        missing = training.isna().any()
-        dropped.update({name: DroppedColumn(name, "missing") for name in training.columns[missing]})
-    return dropped
-
-
-def _complete(training: pd.DataFrame, choices: Choices) -> pd.DataFrame:
-    """The rows to learn from, which have values in every column."""
-    empty = training.columns[training.isna().all()]
-    if len(empty) and len(training):
-        raise DataError(f"No value stands in {counted(len(empty), 'column')}: {name_some(empty)}; leave them out.")
-    if choices.missing == "refuse":
-        refuse_missing(training, "fill them, or choose what to do with them: mean, median, drop rows or drop columns")
-    if choices.missing == "drop rows":
-        training = training.dropna()
-    if not len(training):
-        raise DataError("No row without a missing value is left to learn from; fill missing values instead.")
-    return training
-
-
-def _fit_numbers(training: pd.DataFrame, choices: Choices) -> dict[str, Column]:
-    names = numeric_columns(training)
-    X = _numbers(training[list(names)])
-    if not X.size:
-        return {}
-    mean, spread = np.nanmean(X, axis=0), np.nanstd(X, axis=0)
-    fill = np.nanmedian(X, axis=0) if choices.missing == "median" else mean
-    # A constant column has a spread of rounding alone, which must not be blown up to 1.
-    spread = np.where(spread > 1e-12 * np.nanmax(np.abs(X), axis=0), spread, 1.0)
-    if choices.numeric == "as is":
-        mean, spread = np.zeros_like(mean), np.ones_like(spread)
-    fills = fill.tolist() if choices.fills else [None] * len(names)
-    stored = zip(names, mean.tolist(), spread.tolist(), fills, strict=True)
-    return {name: NumericColumn(name, *numbers) for name, *numbers in stored}
-
-
-def _fit_texts(training: pd.DataFrame, choices: Choices) -> dict[str, Column]:
-    numeric = set(numeric_columns(training))
-    fitted: dict[str, Column] = {}
-    for name in training.columns:
-        if name not in numeric:
-            codes, values = pd.factorize(as_text(training[name]), sort=True)
-            categories = tuple(values.tolist())
-            if choices.categorical == "one-hot":
-                fitted[name] = OneHotColumn(name, categories, bool((codes < 0).any()))
-            else:
-                fitted[name] = CodedColumn(name, categories)
-    return fitted
-
-
-def _numbers(frame: pd.DataFrame) -> Floats:
-    """Columns of numbers or true/false as float64, with nan where they are missing."""
-    words = [name for name, dtype in frame.dtypes.items() if not is_numeric_dtype(dtype)]
-    if words:
-        frame = frame.copy(deep=False)
-        for name in words:
-            frame[name] = _parsed(frame[name])
-    # Column by column, however the frame holds them: the same table then has the same means, to the last bit.
-    X = np.asfortranarray(frame.to_numpy(dtype=np.float64, na_value=np.nan))
-    large = (np.abs(X) > LARGEST).any(axis=0)
-    if large.any():
-        name = quoted(frame.columns[large][0])
-        raise DataError(f"Column {name} holds infinity or a value beyond {LARGEST:g}; correct these values.")
-    return X
-
-
-def _parsed(values: pd.Series) -> pd.Series:
-    numbers = pd.to_numeric(values, errors="coerce").astype(float)
-    words = values[numbers.isna() & values.notna()]
-    if len(words):
-        raise DataError(
-            f"Column {quoted(values.name)} held numbers in training, but here it holds {quoted(words.iloc[0])}."
-        )
-    return numbers
-
-
-def _standardised(X: Floats, columns: Sequence[NumericColumn]) -> Floats:
-    shift, scale, fill = (
-        np.array([getattr(column, key) for column in columns], dtype=float) for key in ("shift", "scale", "fill")
-    )
-    return (np.where(np.isnan(X), fill, X) - shift) / scale
+def _of_version_1(column: Column, choices: Choices) -> Column:
+    """Which did not say of a column what was done to it."""
+    if isinstance(column, NumericColumn) and choices.numeric == "as is":
+        return replace(column, step="as is")
+    return column

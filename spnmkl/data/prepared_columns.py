@@ -1,15 +1,16 @@
-"""One column as kernels see it: standardised, coded, one column per category, or left out."""
+"""One column as kernels see it: a number, coded, one column per category, or left out."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from spnmkl.data.choices import STEPS, Step
 from spnmkl.data.columns import as_text
 from spnmkl.wording import quoted
 
@@ -18,17 +19,27 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class NumericColumn:
-    """(value − shift) / scale, with `fill` for a missing value; None refuses it."""
+    """(value − shift) / scale, with `fill` for a missing value; None refuses it.
+
+    The value is first taken as `step` says: its logarithm, or its rank among `quantiles`. `centre` is the mean of what
+    comes out over the training rows, where it is needed for rows that lack the whole view.
+    """
 
     name: str
     shift: float
     scale: float
     fill: float | None
+    step: Step = "standardize"
+    quantiles: tuple[float, ...] = ()
+    centre: float = 0.0
 
     def __post_init__(self) -> None:
-        stored = (self.shift, self.scale, 0.0 if self.fill is None else self.fill)
+        stored = (self.shift, self.scale, self.centre, 0.0 if self.fill is None else self.fill, *self.quantiles)
         if not all(map(math.isfinite, stored)) or not self.scale:
             raise ValueError(f"column {quoted(self.name)} has no finite scale and shift")
+        ranked = self.step in ("ranks", "normal ranks")
+        if self.step not in STEPS or ranked != bool(self.quantiles) or list(self.quantiles) != sorted(self.quantiles):
+            raise ValueError(f"column {quoted(self.name)} cannot be prepared as is stored")
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -94,12 +105,20 @@ def _codes(values: pd.Series, categories: tuple[str, ...]) -> NDArray[np.intp]:
     return np.where(values.isna(), -1, np.where(codes < 0, len(categories), codes))
 
 
+def write_column(column: Column) -> dict[str, Any]:
+    """What `read_column` takes; what most columns do without is left out."""
+    kind = next(name for name, kind in KINDS.items() if type(column) is kind)
+    usual = {field.name: field.default for field in fields(column)}
+    return {"kind": kind} | {key: value for key, value in asdict(column).items() if value != usual[key]}
+
+
 def read_column(kind: str, **stored: Any) -> Column:
     if kind not in KINDS:
         raise ValueError(f"a column of kind {kind!r} is unknown")
     column = KINDS[kind]
     names = {field.name for field in fields(column)}
-    if stored.keys() != names:
+    needed = {field.name for field in fields(column) if field.default is MISSING}
+    if not needed <= stored.keys() <= names:
         raise ValueError(f"a {kind} column has {', '.join(sorted(names))}, not {', '.join(sorted(stored))}")
     return column(**{key: _read_value(key, value) for key, value in stored.items()})
 
@@ -109,6 +128,8 @@ def _read_value(key: str, value: Any) -> Any:
         return tuple(str(category) for category in value)
     if key == "missing":
         return bool(value)
-    if key in ("name", "reason"):
+    if key == "quantiles":
+        return tuple(map(float, value))
+    if key in ("name", "reason", "step"):
         return str(value)
     return None if value is None and key == "fill" else float(value)

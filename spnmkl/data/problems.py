@@ -2,23 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from spnmkl.data.columns import numeric_columns
+from spnmkl.data.absence import Views, apart, holes, kept_rows, lacking_rows
+from spnmkl.data.adjusting import Covariate
+from spnmkl.data.choices import AUTO, Choices, Step
+from spnmkl.data.columns import LARGEST, numeric_columns
 from spnmkl.data.dataset import Dataset
-from spnmkl.data.preparation import LARGEST, Choices
-from spnmkl.wording import counted, name_some, quoted
+from spnmkl.data.suggesting import Suggestion, suggest
+from spnmkl.errors import DataError
+from spnmkl.wording import counted, listed, name_some, quoted
 
 _MOSTLY_NUMBERS = 0.8
 _LOOKED_AT = 50
+STEP_WORDS: Mapping[Step, str] = {
+    "standardize": "scaled to mean 0 and spread 1 over the training rows",
+    "log1p": "log(1 + value), then scaled to mean 0 and spread 1 over the training rows",
+    "tf-idf": "weighted by how rare each column is among the training rows (TF-IDF), every row of length 1",
+    "ranks": "ranks among the training rows, evenly spaced, then scaled to mean 0 and spread 1",
+    "normal ranks": "ranks among the training rows, along a bell curve, then scaled to mean 0 and spread 1",
+    "as is": "left as they are",
+}
+
+
+def suggestions(dataset: Dataset, rows: Sequence[int] | NDArray | None = None) -> dict[str, Suggestion]:
+    """View → what its numbers are and what to do with them; "" are the columns in none. Text alone has no entry.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    rows : array of int or bool, optional
+        The training rows, from which it is told; all when None.
+    """
+    numeric = set(dataset.numeric)
+    parts = apart(dataset.views, [name for name in dataset.features if name in numeric])
+    frame = dataset.frame if rows is None else dataset.frame.iloc[rows]
+    return {view: suggest(frame[list(columns)]) for view, columns in parts.items()}
 
 
 def problems(
-    dataset: Dataset, choices: Choices | None = None, rows: Sequence[int] | NDArray | None = None
+    dataset: Dataset,
+    choices: Choices | None = None,
+    rows: Sequence[int] | NDArray | None = None,
+    suggested: Mapping[str, Suggestion] | None = None,
 ) -> list[str]:
     """Notes in plain words on what will be filled, encoded or left out, and what training will refuse.
 
@@ -28,19 +58,36 @@ def problems(
     choices : Choices, optional
     rows : array of int or bool, optional
         The training rows; all when None.
+    suggested : mapping from view to Suggestion, optional
+        What `suggestions` says of the training rows, by default of `rows`.
     """
     choices = choices or Choices()
     frame = dataset.frame[list(dataset.features)]
     frame = frame if rows is None else frame.iloc[rows]
     numeric = list(numeric_columns(frame))
-    text = frame.drop(columns=numeric)
+    text, parts = frame.drop(columns=numeric), apart(dataset.views, dataset.features)
     used = frame[numeric] if choices.categorical == "drop" else frame
-    notes = [*_unlabelled(dataset), *_missing(used, set(numeric), choices)]
+    covariates = dataset.frame.loc[frame.index, list(dataset.adjust)]
+    notes = [*_unlabelled(dataset), *_lacking(used, parts, choices)]
+    notes += _missing(pd.concat([used, covariates], axis=1), {*numeric, *numeric_columns(covariates)}, parts, choices)
     if choices.missing == "drop columns":
-        numeric = [name for name in numeric if frame[name].notna().all()]
-        text = text if choices.categorical == "drop" else text.dropna(axis="columns")
-    notes += [*_numbers(frame[numeric], choices), *_texts(text, choices), *contradictions(dataset, choices)]
-    return notes
+        empty = holes(frame, parts, choices).any()
+        numeric = [name for name in numeric if not empty[name]]
+        text = text if choices.categorical == "drop" else text[[name for name in text if not empty[name]]]
+    if suggested is None and AUTO in (choices.numeric, *dict(choices.views).values()):
+        suggested = suggestions(dataset, rows)
+    notes += [*_numbers(frame[numeric]), *_steps(parts, numeric, choices, suggested or {})]
+    notes += [*_constant(frame[numeric]), *_texts(text, choices), *_adjusted(covariates, numeric, text, choices)]
+    return [*notes, *contradictions(dataset, choices)]
+
+
+def step_notes(dataset: Dataset, choices: Choices, rows: Sequence[int] | NDArray | None = None) -> list[str]:
+    """Notes on what was not asked for by name: numbers that the training rows say are not to be standardised alone."""
+    suggested = suggestions(dataset, rows) if AUTO in (choices.numeric, *dict(choices.views).values()) else {}
+    if all(s.step == "standardize" or choices.step_of(view) != AUTO for view, s in suggested.items()):
+        return []
+    parts = apart(dataset.views, dataset.features)
+    return list(_steps(parts, dataset.numeric, choices, suggested, reasons=True))
 
 
 def left_out(dataset: Dataset, choices: Choices) -> list[str]:
@@ -48,9 +95,11 @@ def left_out(dataset: Dataset, choices: Choices) -> list[str]:
     frame = dataset.labelled_table.frame[list(dataset.features)]
     numeric = set(numeric_columns(frame))
     used = frame[[name for name in frame if name in numeric]] if choices.categorical == "drop" else frame
-    notes = list(_unlabelled(dataset))
+    parts, notes = apart(dataset.views, dataset.features), list(_unlabelled(dataset))
+    if choices.absent != "as missing":
+        notes += _lacking(used, parts, choices)
     if choices.missing in ("drop rows", "drop columns"):
-        notes += _missing(used, numeric, choices)
+        notes += _missing(used, numeric, parts, choices)
     if choices.categorical == "drop":
         notes += _texts(frame.drop(columns=list(numeric)), choices)
     return notes
@@ -61,7 +110,7 @@ def contradictions(dataset: Dataset, choices: Choices) -> list[str]:
     if dataset.label is None or dataset.matrices:  # matrices may tell rows apart
         return []
     frame = dataset.labelled_table.frame
-    seen = _seen(frame[list(dataset.features)], choices)
+    seen = _seen(frame[[*dataset.features, *dataset.adjust]], apart(dataset.views, dataset.features), choices)
     if seen.empty:
         return []
     same = pd.factorize(_row_bytes(seen))[0]
@@ -77,13 +126,13 @@ def contradictions(dataset: Dataset, choices: Choices) -> list[str]:
     ]
 
 
-def _seen(frame: pd.DataFrame, choices: Choices) -> pd.DataFrame:
+def _seen(frame: pd.DataFrame, views: Views, choices: Choices) -> pd.DataFrame:
     """The rows and columns that training uses."""
     if choices.categorical == "drop":
         frame = frame[list(numeric_columns(frame))]
     if choices.missing == "drop columns":
-        return frame.dropna(axis="columns")
-    return frame.dropna() if choices.missing == "drop rows" else frame
+        frame = frame.loc[:, ~holes(frame, views, choices).any()]
+    return frame[kept_rows(frame, views, choices)] if choices.leaves_rows_out else frame
 
 
 def _row_bytes(frame: pd.DataFrame) -> NDArray[np.object_]:
@@ -104,9 +153,29 @@ def _unlabelled(dataset: Dataset) -> Iterator[str]:
         yield f"{counted(dataset.n_unlabelled, 'row')} without a label: left out."
 
 
-def _missing(frame: pd.DataFrame, numeric: set[str], choices: Choices) -> Iterator[str]:
-    holes = frame.isna()
-    missing = holes.sum()
+def _lacking(frame: pd.DataFrame, views: Views, choices: Choices) -> Iterator[str]:
+    """What becomes of rows that lack a whole view."""
+    rows = lacking_rows(frame, views)
+    # One column that lacks values is told with the other values that are missing.
+    rows = {view: lack for view, lack in rows.items() if len(views[view]) > 1 or choices.absent != "as missing"}
+    if not rows:
+        return
+    some = np.any(list(rows.values()), axis=0)
+    counts = listed([f"{quoted(view)} in {counted(int(lack.sum()), 'row')}" for view, lack in rows.items()], 12)
+    how = {
+        "as missing": "treated as other missing values are",
+        "mean": "the average of the training rows stands for it",
+        "drop rows": "left out",
+    }[choices.absent]
+    said = f"{int(some.sum()):,} of {counted(len(frame), 'row')} lack a whole view ({counts})"
+    everything = int(frame.isna().all(axis=1).sum())
+    nothing = f" {counted(everything, 'row')} of them {'has' if everything == 1 else 'have'} no value at all."
+    yield f"{said}: {how}.{nothing if everything else ''}"
+
+
+def _missing(frame: pd.DataFrame, numeric: set[str], views: Views, choices: Choices) -> Iterator[str]:
+    empty_cells = holes(frame, views, choices)
+    missing = empty_cells.sum()
     empty = list(missing.index[missing == len(frame)])
     if empty and choices.missing != "drop columns":
         yield f"No value in {counted(len(empty), 'column')}, which training refuses: {name_some(empty)}; ignore them."
@@ -119,7 +188,7 @@ def _missing(frame: pd.DataFrame, numeric: set[str], choices: Choices) -> Iterat
         total = counted(frame.shape[1], "column")
         yield f"{len(names):,} of {total} with missing values: left out ({name_some(names)})."
     elif choices.missing == "drop rows":
-        left_out = int(holes.any(axis=1).sum())
+        left_out = int(empty_cells.any(axis=1).sum())
         yield f"{left_out:,} of {counted(len(frame), 'row')} with missing values: left out."
     elif choices.missing == "refuse" and len(missing):
         yield (
@@ -142,15 +211,62 @@ def _filling(missing: pd.Series, numeric: set[str], choices: Choices) -> Iterato
             yield f"{counted(int(part.sum()), what)} missing in {columns}: {how}."
 
 
-def _numbers(frame: pd.DataFrame, choices: Choices) -> Iterator[str]:
+def _numbers(frame: pd.DataFrame) -> Iterator[str]:
     if frame.empty:
         return
     X = frame.to_numpy(dtype=float, na_value=np.nan)
     large = frame.columns[(np.abs(X) > LARGEST).any(axis=0)]
     if len(large):
         yield f"Infinity or a value beyond {LARGEST:g}, which training refuses: {name_some(list(large))}; correct it."
-    if choices.numeric == "standardize":
-        yield f"{counted(frame.shape[1], 'numeric column')}: scaled to mean 0 and spread 1 over the training rows."
+
+
+def _steps(
+    views: Views,
+    numeric: Sequence[str],
+    choices: Choices,
+    suggested: Mapping[str, Suggestion],
+    reasons: bool = False,
+) -> Iterator[str]:
+    """What becomes of the numbers: one sentence for all, or one for each view where it is not the same; and why."""
+    known = set(numeric)
+    sizes = {view: sum(name in known for name in columns) for view, columns in views.items()}
+    steps: dict[str, Step] = {}
+    for view in (view for view, size in sizes.items() if size):
+        asked = choices.step_of(view)
+        steps[view] = suggested[view].step if asked == AUTO else asked
+    if set(steps.values()) <= {"as is"}:
+        return
+    if len(set(steps.values())) == 1 and not (reasons and len(steps) > 1):
+        view, step = next(iter(steps.items()))
+        why = f" {suggested[view].why}" if reasons else ""
+        yield f"{counted(len(known), 'numeric column')}: {STEP_WORDS[step]}.{why}"
+        return
+    for view, step in steps.items():
+        why = f" {suggested[view].why}" if reasons and choices.step_of(view) == AUTO else ""
+        where = f"View {quoted(view)}" if view else "Columns in no view"
+        yield f"{where} ({counted(sizes[view], 'numeric column')}): {STEP_WORDS[step]}.{why}"
+
+
+def _adjusted(covariates: pd.DataFrame, numeric: Sequence[str], text: pd.DataFrame, choices: Choices) -> Iterator[str]:
+    if not covariates.shape[1]:
+        return
+    try:
+        told = listed([Covariate.fit(covariates[name]).words for name in covariates.columns])
+    except DataError as error:
+        yield str(error)
+        return
+    hot = choices.categorical == "one-hot" and text.shape[1]
+    columns = counted(len(numeric), "numeric column") + (f" and {counted(text.shape[1], 'text column')}" if hot else "")
+    yield f"Adjusted for {told}: what they tell of {columns} is taken away, and no kernel sees them."
+    if choices.categorical == "codes" and text.shape[1]:
+        names = name_some(list(text.columns))
+        yield f"Text that is compared value by value cannot be adjusted: {names}; one column per category can."
+
+
+def _constant(frame: pd.DataFrame) -> Iterator[str]:
+    if frame.empty:
+        return
+    X = frame.to_numpy(dtype=float, na_value=np.nan)
     seen = np.where(np.isnan(X), -np.inf, X).max(axis=0), np.where(np.isnan(X), np.inf, X).min(axis=0)
     constant = list(frame.columns[seen[0] == seen[1]])
     if constant:

@@ -19,9 +19,9 @@ def summarize(dataset: Dataset) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        With `column`, `role` ("label", "group", "ignored" or "feature"), `view`, `kind` ("number", "text" or "empty"),
-        `missing` and `distinct` (counts), `min`, `mean`, `max` (of numbers), and `histogram`: a list of 10 counts, over
-        equal intervals from min to max for numbers, of the most common values for text.
+        With `column`, `role` ("label", "group", "adjust", "ignored" or "feature"), `view`, `kind` ("number", "text" or
+        "empty"), `missing` and `distinct` (counts), `min`, `mean`, `max` (of numbers), and `histogram`: a list of 10
+        counts, over equal intervals from min to max for numbers, of the most common values for text.
     """
     frame = dataset.frame
     numeric = list(numeric_columns(frame))
@@ -59,6 +59,7 @@ def class_balance(dataset: Dataset) -> pd.DataFrame:
 
 def _roles(dataset: Dataset) -> list[str]:
     roles: dict[str | None, str] = dict.fromkeys(dataset.ignored, "ignored")
+    roles |= dict.fromkeys(dataset.adjust, "adjust")
     roles |= {dataset.label: "label", dataset.group: "group"}
     return [roles.get(name, "feature") for name in dataset.frame.columns]
 

@@ -5,18 +5,17 @@ The canvas of the app, SVG, PNG, PDF, the web page and TikZ draw what stands her
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from math import inf, isfinite, sqrt
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from spnmkl.export.curves import curve, is_right
+from spnmkl.export.curves import Boxes, curve, is_right
 from spnmkl.export.flows import lost, parts_of_largest, path_flows
 from spnmkl.export.looks import Edge, EdgeLook, GroupLook, NodeLook, Point, Scene, Text, bounds_of
 from spnmkl.export.themes import THEMES, Theme, find_theme, mixed
 from spnmkl.structure import SPN, Path
-from spnmkl.structure.groups import Group, Shown, find_groups, shown
+from spnmkl.structure.groups import Group, Shown, shown
 from spnmkl.structure.layout import (
     BOX_HEIGHT,
     GROUP_HEIGHT,
@@ -27,7 +26,6 @@ from spnmkl.structure.layout import (
     group_width,
     leads_on_level,
     places_of,
-    unplaced,
 )
 from spnmkl.structure.nodes import Kind
 from spnmkl.structure.paths import drawn_path
@@ -41,14 +39,15 @@ from spnmkl.structure.text import (
     shortened,
 )
 
-__all__ = ["THEMES", "Scene", "fitting", "lost", "mixed", "path_flows", "scene"]
+if TYPE_CHECKING:
+    from spnmkl.inspection import Share
+
+__all__ = ["THEMES", "Scene", "extent", "lost", "mixed", "path_flows", "scene"]
 
 SIGNS: dict[Kind, str] = {"sum": "+", "product": "×", "kernel": ""}
 
 # Beyond this a position is a slip of the hand, and nothing could be seen in a picture that holds it.
 _FARTHEST = 1e6
-_PATIENCE = 4  # groups that do not fit in, after which no other is tried
-_MOST_AT_ONCE = 400  # nodes that are worth asking whether all of them fit
 
 
 def scene(
@@ -60,7 +59,7 @@ def scene(
     selected: Collection[str] = (),
     faulty: Collection[str] = (),
     theme: str = "light",
-    shares: Mapping[str, float] | None = None,
+    shares: Mapping[str, Share] | None = None,
 ) -> Scene:
     """Everything to be drawn of a structure.
 
@@ -79,8 +78,9 @@ def scene(
         Nodes that are selected, and nodes with an error.
     theme : {"light", "dark"}, default="light"
         The colours.
-    shares : mapping from product to float, default=None
-        What part of the whole flows through each; by default the part of the path weights.
+    shares : mapping from node to Share, default=None
+        Held-out shares: they set the width of the lines, and are told of every node. Without them, or where there are
+        none because the decision tells nothing, the part of the path weights takes their place.
 
     Returns
     -------
@@ -99,79 +99,9 @@ def scene(
     return _Painter(spn, shown(spn, closed), beta, path, selected, faulty, colours=colours, shares=shares).scene()
 
 
-def fitting(spn: SPN, width: float, height: float, text_px: float = 11, opened: Iterable[str] = ()) -> frozenset[str]:
-    """Which groups to close, so that the text of a drawing that is fitted into so many pixels can be read.
-
-    Parameters
-    ----------
-    spn : SPN
-        Any drawing; it is arranged anew with the answer.
-    width, height : float
-        What there is.
-    text_px : float, default=11
-        The least height of a text.
-    opened : iterable of str, default=()
-        Groups to keep open, with those that hold them.
-
-    Returns
-    -------
-    frozenset of str
-        Ids of groups; all that can be closed where even that is not enough.
-
-    Examples
-    --------
-    >>> from spnmkl import templates
-    >>> from spnmkl.export import fitting, scene
-    >>> views = {f"view {j}": [f"column {j}, {k}" for k in range(16)] for j in range(4)}
-    >>> spn = templates.grouped(views)
-    >>> closed = fitting(spn, 1000, 600)
-    >>> [group.text for group in scene(spn, closed=closed).groups.values() if group.closed]
-    ['16 × rbf · view 1', '16 × rbf · view 2', '16 × rbf · view 3']
-    """
-    bare = unplaced(spn)
-
-    def fits(closed: frozenset[str]) -> bool:
-        return (
-            _Painter(bare, shown(bare, closed), colours=find_theme("light")).extent().text_px(width, height) >= text_px
-        )
-
-    groups = find_groups(spn)
-    wanted = {entry for group in groups if group.id in set(opened) for entry in group.entries}
-    kept = {group.id for group in groups if wanted.intersection(group.members) or wanted.intersection(group.entries)}
-    closed = frozenset(group.id for group in groups) - kept
-    if not closed or (len(spn.nodes) <= _MOST_AT_ONCE and fits(frozenset())):
-        return frozenset()
-    if not fits(closed):
-        return closed
-    return _opened_while(fits, closed, [group for group in groups if group.id in closed])
-
-
-def _opened_while(
-    fits: Callable[[frozenset[str]], bool], closed: frozenset[str], groups: list[Group]
-) -> frozenset[str]:
-    """What stays closed when one group after the other is opened as long as all fits.
-
-    The more is open, the larger the drawing: how many of the first can be opened is found by doubling and bisection.
-    After the first that cannot, no larger one is tried.
-    """
-
-    def too_many(k: int) -> bool:
-        return k > len(groups) or not fits(closed - {group.id for group in groups[:k]})
-
-    top = 1
-    while not too_many(top):
-        top *= 2
-    first = bisect_left(range(top), 1, lo=top // 2 + 1, key=too_many) - 1
-    closed -= {group.id for group in groups[:first]}
-    least, failed = inf, 0
-    for group in groups[first:]:
-        if len(group.members) <= least and failed < _PATIENCE:
-            wider = closed - {group.id}
-            if fits(wider):
-                closed = wider
-            else:
-                least, failed = len(group.members), failed + 1
-    return closed
+def extent(spn: SPN, closed: Iterable[str] = ()) -> Scene:
+    """What takes room, without its edges: enough to know how large the text would be."""
+    return _Painter(spn, shown(spn, closed), colours=find_theme("light")).extent()
 
 
 def positions(spn: SPN, view: Shown) -> dict[str, Point]:
@@ -208,14 +138,14 @@ class _Painter:
         faulty: Collection[str] = (),
         *,
         colours: Theme,
-        shares: Mapping[str, float] | None = None,
+        shares: Mapping[str, Share] | None = None,
     ) -> None:
         self.spn, self.view, self.beta, self.colours = spn, view, beta, colours
         self.selected, self.faulty = set(selected), set(faulty)
         self.chosen, self.chosen_edges = marked(spn, path)
         self.gone = lost(spn, beta) if beta is not None else set()
         self.part = parts_of_largest(spn, beta or {})
-        self.flow = shares if shares is not None else path_flows(spn, beta) if beta is not None else {}
+        self.flow, self.told = _flows(spn, beta, shares)
         self.fullest = max(self.flow.values(), default=0.0)
         self.spots = positions(spn, view)
         self.grids = find_grids(spn, view)
@@ -315,8 +245,8 @@ class _Painter:
         text = shortened(text, WEIGHT_LENGTH)
         level = leads_on_level(self.spn, self.view, v)
         if level and abs(self.spots[self.view.children[v][0]][1] - self.spots[v][1]) < 1:
-            lines = [Text(text, radius + 5, -8.0, ink, style=style, halo=False)] if text else []
-            return (*lines, *([Text(value, radius + 5, 8.5, self.colours.muted, halo=False)] if value else []))
+            lines = [Text(text, radius + 5, -7.5, ink, style=style, halo=False)] if text else []
+            return (*lines, *([Text(value, radius + 5, 7.5, self.colours.muted, size=12, halo=False)] if value else []))
         whole = f"{text} = {value}" if text and value else text or value
         return (Text(whole, 0.0, -radius - 10, ink, "middle", style),) if whole else ()
 
@@ -366,7 +296,15 @@ class _Painter:
         return [known[u] for u in products if u in known and isfinite(known[u])]
 
     def _group_title(self, group: Group, value: str, faded: bool) -> str:
-        words = [group.text, group.sub, value, "pruned" if faded else "", "closed: open it to see and edit its nodes"]
+        name = "" if group.name in group.text else group.name
+        words = [
+            group.text,
+            name,
+            group.sub,
+            value,
+            "pruned" if faded else "",
+            "closed: open it to see and edit its nodes",
+        ]
         return ", ".join(word for word in words if word)
 
     def _opened(self, group: Group, boxes: Mapping[str, NodeLook | GroupLook]) -> GroupLook:
@@ -407,19 +345,21 @@ class _Painter:
             words.append(f"p = {self.spn.p(v):g}")
         if value:
             words.append(f"β = {value}")
-        if v in self.flow and self.beta is not None:
-            words.append(_part_text(self.flow[v]))
+        words += [self.told[v]] if v in self.told else []
         return ", ".join(words + ["pruned"] * faded)
 
     def _edges(self, boxes: Mapping[str, NodeLook | GroupLook]) -> dict[Edge, EdgeLook]:
         chosen = {(self.view.inside.get(a, a), self.view.inside.get(b, b)) for a, b in self.chosen_edges}
         edges: dict[Edge, EdgeLook] = {}
+        obstacles = Boxes(boxes)
         for v, children in self.view.children.items():
             lanes = self._lanes(v, boxes)
             # A drawing from elsewhere may run from the top down.
             downwards = 3 * sum(not is_right(boxes[v], boxes[child]) for child in children) >= max(1, len(children))
             for child in children:
                 points = curve(boxes[v], boxes[child], lanes.get(child), downwards)
+                if child not in lanes:
+                    points = obstacles.around(points, (v, child))
                 edges[v, child] = self._edge(v, child, points, (v, child) in chosen)
         return edges
 
@@ -440,8 +380,8 @@ class _Painter:
     def _edge(self, v: str, child: str, points: tuple[Point, ...], chosen: bool) -> EdgeLook:
         ends = [self._hidden(end) for end in (v, child)]
         faded = any(all(u in self.gone for u in members) for members in ends if members)
-        share = self._share(child) if self._share(child) is not None else self._share(v)
-        title = "" if share is None or self.beta is None else _part_text(share)
+        end = self._fullest_of(child) or self._fullest_of(v)
+        share, title = (None, "") if end is None else (self.flow[end], self.told[end])
         if chosen:
             return EdgeLook(points, 3.0, self.colours.chosen, False, title, True)
         if faded:
@@ -454,11 +394,11 @@ class _Painter:
         group = self.view.closed.get(v)
         return (v,) if group is None else tuple(u for u in group.members if self.spn.kind(u) == "kernel")
 
-    def _share(self, v: str) -> float | None:
+    def _fullest_of(self, v: str) -> str | None:
+        """A node through which a known part flows: itself, or of a closed group the one with most."""
         group = self.view.closed.get(v)
-        if group is None:
-            return self.flow.get(v)
-        return max((self.flow[u] for u in group.entries if u in self.flow), default=None)
+        ends = [u for u in ((v,) if group is None else group.entries) if u in self.flow]
+        return max(ends, key=self.flow.__getitem__, default=None)
 
 
 def _warning(width: float, height: float, colours: Theme) -> Text:
@@ -469,5 +409,13 @@ def _number(value: float) -> str:
     return f"{value:.3g}"
 
 
-def _part_text(share: float) -> str:
-    return f"{100 * share:.3g} % of the path weights"
+def _flows(
+    spn: SPN, beta: Mapping[str, float] | None, shares: Mapping[str, Share] | None
+) -> tuple[Mapping[str, float], dict[str, str]]:
+    """How much flows through each product, at least 0, for the width of its lines; and what is told of every node."""
+    known = {v: share for v, share in (shares or {}).items() if isfinite(share.share)}
+    if known:
+        flow = {v: max(0.0, known[v].share) for v in spn.products if v in known}
+        return flow, {v: f"held-out share {share}" for v, share in known.items()}
+    flows = path_flows(spn, beta) if beta is not None else {}
+    return flows, {v: f"{100 * part:.3g} % of the path weights" for v, part in flows.items()}

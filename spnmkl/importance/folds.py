@@ -22,7 +22,7 @@ from spnmkl.parameters import seed
 from spnmkl.problem import check_labels
 from spnmkl.selection.folds import fold_splits
 from spnmkl.structure import SPN
-from spnmkl.study.contest import Plan, fitting_plan, outer_folds
+from spnmkl.study.contest import Plan, by_label, fitting_plan, outer_folds
 from spnmkl.threads import single_threaded_blas
 from spnmkl.training.prepared import NO_VIEW, Prepared, prepare
 from spnmkl.wording import counted, quoted
@@ -121,9 +121,16 @@ class ArrayFolds:
                 raise ParameterError(f"{what} must be a whole number of at least 1, but it is {value!r}.")
         return cls(table, labels, None if groups is None else np.asarray(groups), transformer, plan, int(random_state))
 
+    @cached_property
+    def names(self) -> list[str] | None:
+        """Of a data frame's columns, where they can tell the columns apart; else positions do."""
+        columns = list(self.X.columns) if isinstance(self.X, pd.DataFrame) else []
+        usable = all(isinstance(name, str) for name in columns) and len(set(columns)) == len(columns) > 0
+        return columns if usable else None
+
     @property
     def known(self) -> Sequence[Any]:
-        return list(self.X.columns) if isinstance(self.X, pd.DataFrame) else range(self.X.shape[1])
+        return self.names or range(self.X.shape[1])
 
     @property
     def rows(self) -> str:
@@ -146,11 +153,10 @@ class ArrayFolds:
 
     def data(self, split: Split, pool: SPN, say: Tick) -> FoldData:
         say("preparing the columns")
-        names = list(self.X.columns) if isinstance(self.X, pd.DataFrame) else None
         train, test = self._transformed(split)
         with single_threaded_blas():
             kernels, fitted = fit_kernels(
-                pool, train, names, tick=lambda done, total: say(f"kernels {done} of {total}")
+                pool, train, self.names, tick=lambda done, total: say(f"kernels {done} of {total}")
             )
             across = cross_kernels(fitted, test)
         return FoldData(
@@ -230,10 +236,6 @@ class TableFolds:
     def values(self) -> pd.DataFrame:
         rows = np.concatenate([self.splits[0][2].train, self.splits[0][2].test])
         return self.dataset.frame[list(self.dataset.numeric)].iloc[np.sort(rows)]
-
-
-def by_label(spn: SPN, of_leaves: Mapping[str, Any]) -> dict[str, Any]:
-    return {spn.label(leaf): value for leaf, value in of_leaves.items()}
 
 
 def _positions(prepared: Prepared) -> dict[Any, tuple[int, ...]]:

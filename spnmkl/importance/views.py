@@ -5,49 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from numpy.typing import ArrayLike
 
 from spnmkl.errors import ParameterError, Stopped
 from spnmkl.importance.folds import ArrayFolds, fingerprint
-from spnmkl.importance.measures import measure
 from spnmkl.importance.measuring import Measuring, Stop, given_C
+from spnmkl.importance.progress import ImportanceStep, Teller
 from spnmkl.importance.restriction import RULE, Removals, removals
 from spnmkl.importance.result import ViewImportance
-from spnmkl.parameters import check_callback, question
+from spnmkl.measures import scoring_name
 from spnmkl.structure import SPN
 from spnmkl.structure.layout import unplaced
 from spnmkl.study.contest import Plan
 from spnmkl.study.entrants import with_powers
 from spnmkl.wording import name_some
-
-
-@dataclass(frozen=True)
-class ImportanceStep:
-    """Progress of a measurement, as its callback gets it; returning False there stops it.
-
-    Attributes
-    ----------
-    done, total : int
-        How many trainings are done, of about how many.
-    words : str
-        What was done.
-    folds : int
-        How many folds are done.
-
-    Examples
-    --------
-    >>> from spnmkl.importance import ImportanceStep
-    >>> ImportanceStep(3, 40, "fold 1 of 5, choosing C", 0).done
-    3
-    """
-
-    done: int
-    total: int
-    words: str
-    folds: int
 
 
 def view_importance(
@@ -94,7 +68,7 @@ def view_importance(
     repeats : int, default=1
         How many rounds of folds; more rounds, narrower intervals.
     scoring : {"accuracy", "balanced_accuracy", "roc_auc"}, default="accuracy"
-        What is measured; C is always chosen by accuracy.
+        What is measured, and what C is chosen by.
     groups : array-like of shape (n,), default=None
         Which rows belong together, such as those of one patient; they are held out together.
     transformer : scikit-learn transformer, default=None
@@ -138,10 +112,10 @@ def view_importance(
     >>> bool(found.full.mean > found.table["alone"].max() > found.guessing)
     True
     """
-    plan = Plan(cv, repeats, tol=settings.pop("tol", Plan.tol))
+    plan = Plan(cv, repeats, tol=settings.pop("tol", Plan.tol), scoring=scoring_name(scoring))
     folds = ArrayFolds.of(X, y, groups, transformer, plan, random_state)
     drawn = with_powers(structure, settings.pop("p", None))
-    work = Measuring(removals(drawn, views, folds.known), folds, scoring, given_C(C), settings, n_threads)
+    work = Measuring(removals(drawn, views, folds.known), folds, given_C(C), settings, n_threads)
     return measured_views(work, callback, stop, resume)
 
 
@@ -152,29 +126,17 @@ def measured_views(
     resume: ViewImportance | None = None,
 ) -> ViewImportance:
     """All folds, or as many as there are when it is stopped; other parameters as of `view_importance`."""
-    check_callback(callback)
-    question(stop)
     found = taken_over(work, resume)
-    total, steps = work.steps() * (found.planned - len(found.folds)), 0
-
-    def say(words: str) -> None:
-        nonlocal steps
-        if stop is not None and stop():
-            raise Stopped
-        if callback is not None:
-            steps = min(steps + ("kernels" not in words and "preparing" not in words), total)
-            if callback(ImportanceStep(steps, total, words, len(found.folds))) is False:
-                raise Stopped
-
+    say = Teller(work.steps() * (found.planned - len(found.folds)), callback, stop, len(found.folds))
     with suppress(Stopped):
         for fold in work.measured({(f.repeat, f.fold) for f in found.folds}, say, stop):
             found = replace(found, folds=(*found.folds, fold))
+            say.folds = len(found.folds)
     return found
 
 
 def taken_over(work: Measuring, before: ViewImportance | None = None) -> ViewImportance:
     """The result before any fold, or with the folds that were measured before."""
-    measure(work.scoring)
     empty = ViewImportance(
         work.removals.views,
         (),
@@ -211,5 +173,5 @@ def _key(work: Measuring) -> str:
     left, folds = work.removals, work.folds
     rows = [(repeat, fold, split.train.tobytes(), split.test.tobytes()) for repeat, fold, split in folds.splits]
     structures = {name: unplaced(spn).to_json() for name, spn in left.structures.items()}
-    asked = work.scoring, work.C if work.C is not None else math.inf, folds.plan, sorted(work.settings.items())
+    asked = work.C if work.C is not None else math.inf, folds.plan, sorted(work.settings.items())
     return fingerprint(rows, structures, left.alone, left.without, asked)

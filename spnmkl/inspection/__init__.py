@@ -6,6 +6,7 @@ total; the share of anything else (a product, a sum, a kernel, a view) is that o
 
 from spnmkl.circuit.heaviest import WeightedPath
 from spnmkl.inspection.complexity import ComplexityBound, complexity_bound
+from spnmkl.inspection.gradient import decision_gradient
 from spnmkl.inspection.held_out import DecisionParts, HeldOutShares, Share, decision_parts
 from spnmkl.inspection.refitting import refit
 from spnmkl.inspection.samples import node_kernel, sample_contributions
@@ -20,6 +21,7 @@ __all__ = [
     "Shares",
     "WeightedPath",
     "complexity_bound",
+    "decision_gradient",
     "decision_parts",
     "decision_shares",
     "heaviest_paths",

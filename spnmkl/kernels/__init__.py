@@ -1,6 +1,7 @@
 """Base kernels by name: parameters, normalisation, matrices for training and for new samples."""
 
 from spnmkl.circuit.source import KernelSource, MatrixSource
+from spnmkl.kernels.examination import KernelIssue, examine_kernels
 from spnmkl.kernels.fitting import (
     FittedKernel,
     cross_kernels,
@@ -19,6 +20,7 @@ __all__ = [
     "NORMALIZATIONS",
     "CrossSource",
     "FittedKernel",
+    "KernelIssue",
     "KernelSource",
     "MatrixSource",
     "Parameter",
@@ -26,6 +28,7 @@ __all__ = [
     "alignment",
     "check_matrix",
     "cross_kernels",
+    "examine_kernels",
     "fit_kernel",
     "fit_kernels",
     "fit_source",

@@ -15,7 +15,7 @@ _MEDIAN_ROWS = 1000
 
 
 def resolve_gamma(choice: str, X: np.ndarray, base: Callable[[np.ndarray], np.ndarray]) -> float:
-    """The number behind gamma = "scale" or "median", or a multiple of it such as "4*scale".
+    """The number behind gamma = "scale" or "median", or a multiple of it such as "4*median".
 
     "scale" is 1 / (columns · variance of X); "median" is 1 / (median of `base` over pairs of rows), where
     `base` gives, between some rows, the distances the kernel decays with: squared Euclidean, L1 or χ². At most
@@ -109,12 +109,23 @@ def _nonzero(X: np.ndarray) -> np.ndarray:
     return (_squared_norm(X) > 0).astype(np.float64)
 
 
-def _gamma(default: str, choices: tuple[str, ...], help: str) -> Parameter:
-    return Parameter("gamma", "float_or_choice", default, 0.0, exclusive_minimum=True, choices=choices, help=help)
+def _gamma(default: str, choices: tuple[str, ...], help: str, multiples: bool = False) -> Parameter:
+    return Parameter(
+        "gamma",
+        "float_or_choice",
+        default,
+        0.0,
+        exclusive_minimum=True,
+        choices=choices,
+        multiples=multiples,
+        help=help,
+    )
 
 
-_WIDTHS = ("scale", "median")
-MULTIPLES = ("0.0625*scale", "0.25*scale", "4*scale", "16*scale")
+def _width(default: str, help: str) -> Parameter:
+    """How fast a kernel decays: by a number, or by the data."""
+    return _gamma(default, ("scale", "median"), help, multiples=True)
+
 
 for _kernel in (
     RegisteredKernel("linear", _inner_product, diagonal=_squared_norm),
@@ -132,21 +143,21 @@ for _kernel in (
     RegisteredKernel(
         "rbf",
         _squared_distance,
-        (_gamma("scale", (*_WIDTHS, *MULTIPLES), "Decay with the squared distance; larger is more local."),),
+        (_width("scale", "Decay with the squared distance; larger is more local."),),
         _ones,
         _decay,
     ),
     RegisteredKernel(
         "laplacian",
         _city_block,
-        (_gamma("median", _WIDTHS, "Decay with the sum of absolute differences; larger is more local."),),
+        (_width("median", "Decay with the sum of absolute differences; larger is more local."),),
         _ones,
         _decay,
     ),
     RegisteredKernel(
         "chi2",
         _chi2_distance,
-        (_gamma("median", _WIDTHS, "Decay with the χ² distance of histograms; larger is more local."),),
+        (_width("median", "Decay with the χ² distance of histograms; larger is more local."),),
         _ones,
         _decay,
         nonnegative=True,

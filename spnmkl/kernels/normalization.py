@@ -59,7 +59,7 @@ def normalize(K: np.ndarray, how: str) -> Statistics:
 def learn(how: str, diagonal: np.ndarray, means: np.ndarray | None) -> Statistics:
     """What a normalisation takes from a training matrix: its diagonal and, for those in `NEED_MEANS`, its row means."""
     if how == "unit_diagonal":
-        return Statistics(scale=_inverse_root(diagonal))
+        return Statistics(scale=inverse_root(diagonal))
     if how == "unit_trace":
         trace = diagonal.mean()
         return Statistics(factor=float(1 / trace) if trace > _TINY else 1.0)
@@ -84,7 +84,7 @@ def normalize_cross(
     A unit diagonal needs `diagonal` (m,), k(x, x); centring needs `means` (m,), the mean of k(x, ·) over
     all training rows.
     """
-    _apply(K, statistics, None if diagonal is None else _inverse_root(diagonal), means)
+    _apply(K, statistics, None if diagonal is None else inverse_root(diagonal), means)
 
 
 def _apply(K: np.ndarray, statistics: Statistics, row_scale: np.ndarray | None, row_means: np.ndarray | None) -> None:
@@ -101,7 +101,7 @@ def _apply(K: np.ndarray, statistics: Statistics, row_scale: np.ndarray | None, 
         K *= statistics.factor
 
 
-def _inverse_root(diagonal: np.ndarray) -> np.ndarray:
+def inverse_root(diagonal: np.ndarray) -> np.ndarray:
     positive = diagonal > _TINY
     return np.where(positive, 1 / np.sqrt(np.where(positive, diagonal, 1.0)), 0.0)
 

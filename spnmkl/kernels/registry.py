@@ -34,6 +34,8 @@ class Parameter:
         Whether the bound itself is left out.
     choices : tuple of str, default=()
         The words that are allowed, for "choice" and "float_or_choice".
+    multiples : bool, default=False
+        Whether a word may have a factor above 0 before it, as in "4*median".
     help : str, default=""
         One line for the user.
 
@@ -53,6 +55,7 @@ class Parameter:
     exclusive_minimum: bool = False
     exclusive_maximum: bool = False
     choices: tuple[str, ...] = ()
+    multiples: bool = False
     help: str = ""
 
     def accepts(self, value: Any) -> bool:
@@ -69,7 +72,7 @@ class Parameter:
             True for a value that the kernel may get.
         """
         if isinstance(value, str):
-            return self.type in ("choice", "float_or_choice") and value in self.choices
+            return self.type in ("choice", "float_or_choice") and (value in self.choices or self._is_multiple(value))
         if self.type == "choice" or isinstance(value, bool) or not isinstance(value, Real):
             return False
         try:
@@ -78,6 +81,15 @@ class Parameter:
             return False
         whole = self.type != "int" or number.is_integer()
         return math.isfinite(number) and whole and self._within_bounds(number)
+
+    def _is_multiple(self, text: str) -> bool:
+        times, _, word = text.rpartition("*")
+        if not self.multiples or word not in self.choices:
+            return False
+        try:
+            return 0 < float(times) < math.inf
+        except ValueError:
+            return False
 
     def _within_bounds(self, number: float) -> bool:
         low = -math.inf if self.minimum is None else self.minimum
@@ -112,6 +124,8 @@ class Parameter:
             Such as "a number above 0, 'scale' or 'median'".
         """
         words = [f"'{choice}'" for choice in self.choices]
+        if self.multiples:
+            words.append(f"a multiple such as '4*{self.choices[-1]}'")
         if self.type != "choice":
             number = "a whole number" if self.type == "int" else "a number"
             words.insert(0, " ".join([number, " and ".join(self._bounds())]).rstrip())

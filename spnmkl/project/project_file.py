@@ -20,7 +20,7 @@ from spnmkl.training.train import Run
 from spnmkl.wording import counted, name_some, quoted
 
 FORMAT = "spnmkl/project"
-VERSION = 1
+VERSION = 2  # 1 had neither columns to adjust for nor a preparation for each view
 MOST_RUNS = 500
 _DOCUMENT = "project.json"
 _TABLE = "data.parquet"
@@ -38,6 +38,7 @@ class DataUse:
     ignored: tuple[str, ...]
     views: Mapping[str, tuple[str, ...]]
     group: str | None
+    adjust: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, dataset: Dataset) -> DataUse:
@@ -50,6 +51,7 @@ class DataUse:
             tuple(dataset.ignored),
             {view: tuple(columns) for view, columns in dataset.views.items()},
             dataset.group,
+            tuple(dataset.adjust),
         )
 
     @property
@@ -72,7 +74,14 @@ class DataUse:
                 f"The project is about {quoted(self.name)} with {counted(self.n_rows, 'row')}, but these data {found}; "
                 "load the table the project was made with."
             )
-        return replace(dataset, label=self.label, ignored=self.ignored, views=dict(self.views), group=self.group)
+        return replace(
+            dataset,
+            label=self.label,
+            ignored=self.ignored,
+            views=dict(self.views),
+            group=self.group,
+            adjust=self.adjust,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +132,7 @@ def save_project(
             "structure": spn.to_dict(),
             "data": asdict(use),
             "with_data": kept is not None,
-            "choices": asdict(choices),
+            "choices": choices.to_dict(),
             "split": asdict(split),
             "settings": settings.to_dict(),
             "runs": len(runs),
@@ -157,10 +166,10 @@ def load_project(data: bytes, name: str = "project.zip") -> Project:
     document = reader.json(_DOCUMENT)
     if document.get("format") != FORMAT:
         raise reader.foreign()
-    if type(document.get("version")) is not int or document["version"] != VERSION:
+    if type(document.get("version")) is not int or not 1 <= document["version"] <= VERSION:
         raise DataError(
             f"The project file {quoted(name)} has version {str(document.get('version'))[:20]!r}, but this release "
-            f"reads version {VERSION}; open it with the release that saved it."
+            f"reads versions 1 to {VERSION}; open it with the release that saved it."
         )
     with reader.part(_DOCUMENT):
         use = _read_use(document["data"])
@@ -205,7 +214,7 @@ def _read_data(reader: Reader, use: DataUse) -> Dataset:
                 raise ValueError("its columns or rows are not those of the project")
     matrices = {name: reader.floats(f"matrices/{k}.npy", use.n_rows, use.n_rows) for k, name in enumerate(use.matrices)}
     with reader.part(_DOCUMENT):
-        return Dataset(use.name, frame, use.label, use.ignored, use.views, use.group, matrices)
+        return Dataset(use.name, frame, use.label, use.ignored, use.views, use.group, matrices, use.adjust)
 
 
 def _read_use(stored: Mapping[str, Any]) -> DataUse:
@@ -221,6 +230,7 @@ def _read_use(stored: Mapping[str, Any]) -> DataUse:
         ignored=_texts(stored["ignored"]),
         views={text(view): _texts(columns) for view, columns in stored["views"].items()},
         group=None if stored["group"] is None else text(stored["group"]),
+        adjust=_texts(stored.get("adjust", [])),
     )
 
 

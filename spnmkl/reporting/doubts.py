@@ -11,9 +11,6 @@ from spnmkl.training.train import Run
 from spnmkl.wording import quoted
 
 FAR_ABOVE = 0.15  # of the training accuracy over that of the test, to speak of it
-BETTER_C = "Cross-validation (Choose C on the page Train) may find a better C."
-SMALLER_C = " Cross-validation (Choose C on the page Train) tries smaller values of C."
-MORE = "C was chosen by cross-validation already: other kernels, other columns or more rows may do better."
 BALANCE = " If the rarer class matters as much, let classes count alike (class weights: balanced)"
 
 
@@ -43,8 +40,7 @@ def _beside_guessing(run: Run) -> Iterator[str]:
         yield f"Accuracy does not show that it is better than guessing ({always}); other scores do: {seen}.{advice}"
         return
     worse = math.isfinite(right.interval[1]) and right.interval[1] < right.guess
-    advice = MORE if run.chose_C else BETTER_C
-    yield f"This {'is worse' if worse else 'may be no better'} than guessing: {always}. {advice}"
+    yield f"This {'is worse' if worse else 'may be no better'} than guessing: {always}. {_better_C(run, 'Another C')}"
 
 
 def _by_heart(run: Run) -> Iterator[str]:
@@ -54,5 +50,15 @@ def _by_heart(run: Run) -> Iterator[str]:
     yield (
         f"It answers training rows far better ({share_right(train.accuracy)}) than test rows "
         f"({share_right(test.accuracy)}): it may have learned them by heart, and what counts is how it answers rows "
-        f"not trained on.{'' if run.chose_C else SMALLER_C}"
+        f"not trained on. {_better_C(run, 'A smaller C')}"
     )
+
+
+def _better_C(run: Run, what: str) -> str:
+    """What may still help: C where it was not chosen, else what C cannot do."""
+    found, C = run.cross_validation, run.settings.C
+    if found is None:
+        return f"{what} may help: it was not chosen by cross-validation."
+    if math.isclose(found.best_C, C, rel_tol=1e-6):
+        return "C was chosen by cross-validation already; more rows, or fewer and wider kernels, may help."
+    return f"Cross-validation found C = {found.best_C:.3g} better than this {C:.3g}."

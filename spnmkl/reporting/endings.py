@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from spnmkl.measures import interval_text
 from spnmkl.reporting.glossary import GLOSSARY
-from spnmkl.reporting.sentences import how_it_ended
+from spnmkl.reporting.sentences import BY_EVIDENCE, how_it_ended
 from spnmkl.solution import METHODS, Solution, methods_text
 from spnmkl.training.fold_scores import FoldScores
 from spnmkl.training.scores import Measured, Scores
@@ -30,10 +30,17 @@ def ending(solution: Solution) -> str:
             "Stationary, not certified: with p below 1 the problem is not convex, and there may be better weights. "
             f"The optimality conditions hold to {max(solution.kkt_residual.values()):.1e}."
         )
+    if solution.status == "evidence":
+        return (
+            "Evidence weights, not certified: of all that were tried the labels are most probable at these, with what "
+            "kernels can fit charged for. Better ones may exist."
+        )
     if solution.untried:
         return "Stopped before the first point was found: no weight was tried, and every answer is the same."
     words = how_it_ended(solution)
     how = words[:1].upper() + words[1:]
+    if solution.by_evidence:
+        return f"{how}; the best evidence weights so far are kept, not certified."
     if not math.isfinite(solution.gap):
         return f"{how}; nothing is known of how far the optimum is."
     return f"{how}; the best weights so far are kept, and the optimum is at most {gap} lower."
@@ -74,12 +81,14 @@ def headlines(run: Run) -> tuple[Headline, Headline, Headline]:
     solution = run.solution
     pruned, total = sum(weight <= 0 for weight in solution.beta.values()), len(solution.beta)
     known = solution.gap < 1
-    ends = {"optimal": "certified optimal", "stationary": "stationary, not certified"}
+    ends = {"optimal": "certified optimal", "stationary": "stationary, not certified", "evidence": BY_EVIDENCE}
     return (
         _over_folds(run, run.measured) if run.measured is not None else _on_one_split(run),
-        Headline(
+        _evidence(solution)
+        if solution.by_evidence
+        else Headline(
             percent(solution.gap) if known else "none",
-            "above the best objective at most" if known else "bound on the best objective",
+            "above the optimum at most" if known else "bound on the best objective",
             f"the gap; {ends.get(solution.status, 'not certified')}",
             GLOSSARY["gap"].sentence,
         ),
@@ -90,6 +99,11 @@ def headlines(run: Run) -> tuple[Headline, Headline, Headline]:
             GLOSSARY["pruned"].sentence,
         ),
     )
+
+
+def _evidence(solution: Solution) -> Headline:
+    value = -solution.history[-1].objective if solution.history else -math.inf
+    return Headline(f"{value:.1f}", "log evidence", BY_EVIDENCE, GLOSSARY["evidence"].sentence)
 
 
 def _on_one_split(run: Run) -> Headline:

@@ -58,11 +58,12 @@ GLOSSARY: Mapping[str, Term] = {
         "The weights of all paths together; “of Σg” is the part of it that belongs to a path, or to all paths through "
         "a node, and does not look at the data.",
     ),
-    "decision": Term(
-        "of the decision",
+    "held-out": Term(
+        "held-out share",
         "",
-        "The part of what decides about the rows, the squared length of f = Σ f_m, that comes through a path or node; "
-        "unlike “of Σg” it depends on the data, and a heavy path whose kernel says little has a small one.",
+        "The part of what tells the classes apart, on rows that were not trained on, that comes through a path, node "
+        "or view; what only fits the training rows has none, however heavy it is, and below 0 it pulls rows to the "
+        "wrong side.",
     ),
     "K(β)": Term("K(β)", "learned kernel", "The kernel that is predicted with: Σ g K over all paths."),
     "pruned": Term(
@@ -82,6 +83,12 @@ GLOSSARY: Mapping[str, Term] = {
         "price of the weights",
         "How much weights cost beside errors and complexity; where all p are equal it only rescales C.",
     ),
+    "c": Term(
+        "c",
+        "paths of a weight",
+        "How much of the exponents of all paths a weight has: its price is λ c βᵖ, so that a weight that many paths "
+        "share costs as much as these paths would alone.",
+    ),
     "C": Term(
         "C",
         "price of an error",
@@ -98,12 +105,37 @@ GLOSSARY: Mapping[str, Term] = {
         "objective",
         "What training makes as small as it can: complexity, price of the weights, and errors on training rows.",
     ),
+    "q": Term(
+        "q",
+        "what a path makes of the samples",
+        "The squared length of the function Σ αᵢ yᵢ K(xᵢ, ·) that the kernel K of a path alone makes of the support "
+        "vectors xᵢ, with their classes yᵢ = ±1 and weights αᵢ.",
+    ),
+    "F": Term(
+        "F(β)",
+        "half of Σ g q",
+        "Half of g q over all paths together: how much the weights take off the objective while the support vectors "
+        "stay as they are.",
+    ),
     "bound": Term("D", "lower bound", "A number that the objective of no weights whatever can be below."),
     "gap": Term(
         "gap",
         "",
         "The relative distance (P − D)/P between the objective reached and a bound that no weights can be below: by "
         "more than that, no other weights are better.",
+    ),
+    "evidence": Term(
+        "log evidence",
+        "",
+        "How probable the labels are, as a logarithm, if the drawing with these weights were the covariance of a "
+        "Gaussian process: what can fit many labels is charged for it, so that a sum and a product can be compared; it "
+        "is computed on the training rows, and not certified.",
+    ),
+    "Δ evidence": Term(
+        "Δ evidence",
+        "",
+        "By how much the log evidence falls when a part of the drawing is removed and the rest is fitted again: near 0 "
+        "the labels do not need it, above 5 they do.",
     ),
     "KKT": Term(
         "KKT residual",
@@ -165,5 +197,6 @@ def worked_gap(solution: Solution) -> str:
     """The gap with its numbers: (P − D)/P = (12.34 − 12.33)/12.34 = 0.081 %."""
     P, D = solution.objective, solution.dual_bound
     if not (math.isfinite(D) and P > 0):
-        return "No bound D is known, so that there is no gap."
+        known = "meant for evidence weights" if solution.by_evidence else "known"
+        return f"No bound D is {known}, so that there is no gap."
     return f"(P − D)/P = ({P:.7g} − {D:.7g})/{P:.7g} = {100 * solution.gap:.2g} %"

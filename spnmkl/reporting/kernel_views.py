@@ -17,6 +17,7 @@ from spnmkl.circuit.program import Floats
 from spnmkl.errors import ParameterError
 from spnmkl.inspection import node_kernel
 from spnmkl.kernels.matrices import alignment
+from spnmkl.reporting.worked import likeness
 from spnmkl.solution import Solution
 from spnmkl.threads import default_threads, single_threaded_blas
 from spnmkl.training.prepared import Prepared
@@ -41,12 +42,16 @@ class KernelImage:
     classes : tuple
     alignment : float
         Centred alignment with the labels, 1 for the ideal kernel.
+    within, between : float
+        The mean over pairs of rows of one class, and of different classes.
     """
 
     cells: Floats
     boundaries: tuple[int, ...]
     classes: tuple[object, ...]
     alignment: float
+    within: float
+    between: float
 
 
 @single_threaded_blas()
@@ -59,11 +64,14 @@ def kernel_image(run: Run, prepared: Prepared, node: str, most: int = 300) -> Ke
         )
     K = node_kernel(run.solution, prepared.source, node)
     means, per_class = _cells(codes, int(most))
+    within, between = likeness(K, codes)
     return KernelImage(
         cells=means @ (means @ K).T,  # K is symmetric
         boundaries=tuple(np.cumsum(per_class).tolist()),
         classes=tuple(classes.tolist()),
         alignment=alignment(K, prepared.y_train),
+        within=within,
+        between=between,
     )
 
 

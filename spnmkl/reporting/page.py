@@ -19,23 +19,34 @@ from spnmkl.data import Dataset, problems
 from spnmkl.errors import SPNMKLError
 from spnmkl.export import fitting, to_svg
 from spnmkl.export.packages import optional
-from spnmkl.inspection import Carried, heaviest_paths
+from spnmkl.inspection import Share, heaviest_paths
 from spnmkl.measures import SCORINGS, interval_text
 from spnmkl.reporting.doubts import doubts
-from spnmkl.reporting.endings import SOLVER_NAMES, beside_compare, ending, methods, percent, pruning
-from spnmkl.reporting.explain import carried, paths_table, ranking, weights_table
+from spnmkl.reporting.endings import SOLVER_NAMES, beside_compare, ending, headlines, methods, percent, pruning
+from spnmkl.reporting.explain import (
+    ERROR,
+    HELD_OUT,
+    SPREAD,
+    overlap,
+    paths_table,
+    ranked_by,
+    ranking,
+    shares_sentence,
+    weights_table,
+)
 from spnmkl.reporting.glossary import GLOSSARY, worked_g, worked_share
 from spnmkl.reporting.kernel_views import kernel_image, projection
 from spnmkl.reporting.reproduction import reproduction_code
-from spnmkl.reporting.sentences import count_text
+from spnmkl.reporting.sentences import BY_EVIDENCE, count_text
 from spnmkl.solution import Solution
-from spnmkl.training.prepared import Prepared
+from spnmkl.training.prepared import Prepared, id_column
 from spnmkl.training.reliability import run_reliability
 from spnmkl.training.scores import NOT_SCORED, measures_table
-from spnmkl.training.train import Run
+from spnmkl.training.train import Run, with_shares
 from spnmkl.wording import counted, listed
 
 _PICTURE = (1000.0, 700.0)  # px
+_MEASURED = (HELD_OUT, ERROR, SPREAD)
 MOST_WEIGHTS = 60
 MOST_PATHS = 20
 WIDTH = 800
@@ -58,7 +69,7 @@ class _Figure:
     caption: str
 
 
-def html_report(run: Run, prepared: Prepared, dataset: Dataset, shares: Carried | None = None) -> str:
+def html_report(run: Run, prepared: Prepared, dataset: Dataset) -> str:
     """One self-contained page on a run: how it ended, what was learned, how good it is, and how to do it again.
 
     Parameters
@@ -68,8 +79,6 @@ def html_report(run: Run, prepared: Prepared, dataset: Dataset, shares: Carried 
         What the run was trained on, as `prepare` computes it again.
     dataset : Dataset
         The data of the run.
-    shares : Carried, optional
-        As `carried(run, prepared)` gives it, where it is known already.
     """
     jinja2 = optional("jinja2", "jinja2", "A report")
     from spnmkl import __version__
@@ -77,8 +86,9 @@ def html_report(run: Run, prepared: Prepared, dataset: Dataset, shares: Carried 
     template = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(
         (files("spnmkl.reporting") / "report.html").read_text("utf-8")
     )
-    shares = shares or carried(run, prepared)
-    solution = run.solution
+    run = with_shares(run, prepared)
+    solution, shares = run.solution, run.held_out.nodes if run.held_out else None
+    drawn = to_svg(run.spn, beta=solution.beta, closed=fitting(run.spn, *_PICTURE), shares=shares)
     return template.render(
         run=run,
         version=__version__,
@@ -90,10 +100,12 @@ def html_report(run: Run, prepared: Prepared, dataset: Dataset, shares: Carried 
         train=_tied(run.train_scores.sentence("training") + "."),
         pruned=_tied(pruning(run)),
         tiles=list(_tiles(run)),
-        picture=jinja2.utils.markupsafe.Markup(to_svg(run.spn, beta=solution.beta, closed=fitting(run.spn, *_PICTURE))),
+        picture=jinja2.utils.markupsafe.Markup(drawn),
+        measured=run.held_out is not None and run.held_out.known,
+        shares=_tied(shares_sentence(run.held_out)),
         formula=run.spn.formula(latex=False),
-        weights=_weights(run, prepared, shares),
-        paths=_paths(run, prepared, shares),
+        weights=_weights(run),
+        paths=_paths(run),
         worked=_worked(run),
         glossary={term.title: term.sentence for term in GLOSSARY.values()},
         classes=_classes(run),
@@ -103,7 +115,7 @@ def html_report(run: Run, prepared: Prepared, dataset: Dataset, shares: Carried 
         data=_data(run, dataset),
         preparation=_preparation(run, dataset),
         code=reproduction_code(run, dataset),
-        **_figures(run, prepared, shares),
+        **_figures(run, prepared),
     )
 
 
@@ -130,6 +142,8 @@ def _measures(run: Run) -> list[tuple[str, _Table]]:
 def _bound_note(solution: Solution) -> str:
     if math.isfinite(solution.dual_bound):
         return "The optimum lies between D and P, both recomputed from the kernels at the end, whatever the solver did."
+    if solution.by_evidence:
+        return "P is recomputed from the kernels. Evidence weights do not minimise it: no bound is meant for them."
     return "P is recomputed from the kernels. No bound is known: with p below 1 the problem is not convex."
 
 
@@ -158,7 +172,10 @@ def _tiles(run: Run) -> Iterator[tuple[str, str, str]]:
     )
     yield "Majority class", _percent(scores.majority[1]), f"right by always answering {str(scores.majority[0])[:40]!r}"
     gap = _tied(percent(solution.gap)) if solution.gap < 1 else "none"
-    yield "Relative gap", gap, "certified optimal" if solution.status == "optimal" else "not certified"
+    if solution.by_evidence:
+        yield "Log evidence", headlines(run)[1].number, BY_EVIDENCE
+    else:
+        yield "Relative gap", gap, "certified optimal" if solution.status == "optimal" else "not certified"
     kept = sum(weight > 0 for weight in solution.beta.values())
     yield "Weights kept", f"{kept} of {len(solution.beta)}", f"{counted(len(solution.beta) - kept, 'weight')} at zero"
     rounds = counted(len(solution.history), "iteration")
@@ -170,7 +187,6 @@ _FORMATS: dict[str, Callable[[Any], str]] = {
     "p": "{:g}".format,
     "g": "{:.4g}".format,
     "KKT residual": "{:.1e}".format,
-    "share of the decision": _percent,
     "share of Σg": _percent,
     "precision": _percent,
     "recall": _percent,
@@ -198,15 +214,23 @@ def _classes(run: Run) -> _Table:
     return _table(table.astype({"class": str}))
 
 
-def _weights(run: Run, prepared: Prepared, shares: Carried) -> _Table:
-    table = weights_table(run, prepared, shares)
-    order = ["weight", "multiplies", "β", "share of the decision", "p", "pruned at iteration", "KKT residual"]
-    return _table(table[order], MOST_WEIGHTS, table["β"] <= 0)
+def _weights(run: Run) -> _Table:
+    table = weights_table(run)
+    order = ["weight", "multiplies", "β", *_MEASURED, "p", "pruned at iteration", "KKT residual"]
+    return _table(_with_errors(table[order]), MOST_WEIGHTS, table["β"] <= 0)
 
 
-def _paths(run: Run, prepared: Prepared, shares: Carried) -> _Table:
-    table, _ = paths_table(run, prepared, MOST_PATHS, shares)
-    found = _table(table)
+def _with_errors(table: pd.DataFrame) -> pd.DataFrame:
+    """Each share and its error in one cell; no such column where none are known."""
+    if table[HELD_OUT].isna().all():
+        return table.drop(columns=list(_MEASURED))
+    told = [_tied(str(Share(*numbers))) for numbers in zip(*(table[name] for name in _MEASURED), strict=True)]
+    return table.assign(**{HELD_OUT: told}).drop(columns=[ERROR, SPREAD])
+
+
+def _paths(run: Run) -> _Table:
+    table, _ = paths_table(run, MOST_PATHS)
+    found = _table(_with_errors(table))
     left = f"The heaviest of {count_text(run.spn.n_paths)} paths." if len(table) == MOST_PATHS else ""
     return _Table(found.columns, found.rows, found.numbers, found.faded, left)
 
@@ -225,8 +249,8 @@ def _certificate(run: Run) -> dict[str, str]:
         "Lower bound D": f"{solution.dual_bound:.8g}" if solution.dual_bound > -float("inf") else "not known",
         "Relative gap (P − D)/P": f"{solution.gap:.3e}" if solution.gap < float("inf") else "not known",
         "Tolerance": f"{solution.tol:g}",
-        "Largest KKT residual": f"{residual:.1e}",
-        "Status": solution.status.replace("_", " "),
+        "Largest KKT residual": f"{residual:.1e}" if math.isfinite(residual) else "not known",
+        "Status": BY_EVIDENCE if solution.status == "evidence" else solution.status.replace("_", " "),
         **({"Method": methods(solution)} if solution.history else {}),
         "Support vectors": f"{len(solution.support):,} of {run.n_train:,}",
     }
@@ -238,6 +262,7 @@ def _settings(run: Run) -> dict[str, str]:
         "C": f"{s.C:g}",
         "λ": f"{s.lam:g}",
         "p": "as drawn" if s.p is None else _mapping(s.p),
+        "Weights": s.weights,
         "Solver": SOLVER_NAMES.get(s.solver, s.solver),
         "Tolerance": f"{s.tol:g}",
         "Most iterations": "the solver's own limit" if s.max_iter is None else f"{s.max_iter:,}",
@@ -254,6 +279,7 @@ def _mapping(value: Mapping[Any, float] | str | float) -> str:
 def _data(run: Run, dataset: Dataset) -> dict[str, str]:
     scores = run.train_scores, run.test_scores
     counts = {c: [int((part.y == c).sum()) for part in scores] for c in run.solution.classes}
+    dataset_id = id_column(dataset)
     views = [f"{view} ({counted(len(columns), 'column')})" for view, columns in dataset.feature_views.items()]
     facts = {
         "Data": run.dataset_name,
@@ -264,7 +290,9 @@ def _data(run: Run, dataset: Dataset) -> dict[str, str]:
         "Columns used": f"{len(run.used.names):,}",
         "Views": listed(views, 12),
         "Kept together": "" if dataset.group is None else f"rows of one {dataset.group}",
-        "Left out": listed(dataset.ignored, 12),
+        "Adjusted for": listed([c.words for c in run.preparation.adjustment.covariates], 12),
+        "Tells rows apart, is no feature": dataset_id or "",
+        "Left out": listed([name for name in dataset.ignored if name != dataset_id], 12),
         "Kernel matrices": listed(list(dataset.matrices), 12),
     }
     return {key: value for key, value in facts.items() if value}
@@ -279,9 +307,9 @@ def _preparation(run: Run, dataset: Dataset) -> list[str]:
         return []
 
 
-def _figures(run: Run, prepared: Prepared, shares: Carried) -> dict[str, list[_Figure]]:
+def _figures(run: Run, prepared: Prepared) -> dict[str, list[_Figure]]:
     solution, names, scores = run.solution, run.spn.names, run.test_scores
-    order, image = ranking(run, prepared, shares), kernel_image(run, prepared, run.spn.root)
+    order, image = ranking(run), kernel_image(run, prepared, run.spn.root)
     kinds = [kind for kind in ("view", "kernel") if (order["kind"] == kind).any()]
     closing = "The objective and its lower bound, and the gap between them."
     training = [
@@ -310,11 +338,17 @@ def _figures(run: Run, prepared: Prepared, shares: Carried) -> dict[str, list[_F
     aligned = f"The learned kernel over the training rows; its alignment with the labels is {image.alignment:.2f}."
     matrix = charts.heatmap_chart(image.cells, image.boundaries, image.classes)
     return {
-        "carrying": [_figure(charts.ranking_chart(order, kind), f"What each {kind} carries.") for kind in kinds],
+        "carrying": [_figure(charts.ranking_chart(order, kind), _carries(order, kind)) for kind in kinds],
         "training": training,
         "answers": [*answers, _figure(matrix, aligned)],
         "choosing": list(_choosing(run, names)),
     }
+
+
+def _carries(order: pd.DataFrame, kind: str) -> str:
+    by = ranked_by(order)
+    what = f"The held-out share of each {kind}." if by == HELD_OUT else f"The part of the path weights of each {kind}."
+    return f"{what} {overlap(order.loc[order['kind'] == kind, by])}".strip()
 
 
 def _auc(run: Run) -> str:

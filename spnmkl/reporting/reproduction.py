@@ -7,7 +7,7 @@ from dataclasses import asdict, fields
 
 import pandas as pd
 
-from spnmkl.data import Dataset, is_numeric
+from spnmkl.data import Choices, Dataset, is_numeric
 from spnmkl.export import to_python
 from spnmkl.training.settings import Settings
 from spnmkl.training.train import Run
@@ -45,9 +45,9 @@ def reproduction_code(run: Run, dataset: Dataset) -> str:
         head.insert(0, "from pathlib import Path\n")
         head += ['KERNELS = "kernels.npz"  # fill in: the kernel matrices']
     end = _END.format(
-        choices=_call("Choices", asdict(run.choices)),
+        choices=_call("Choices", _changed(run.choices, "numeric", "missing", "categorical")),
         split=_call("SplitSettings", asdict(run.split)),
-        settings=_call("Settings", _changed(run.settings)),
+        settings=_call("Settings", _changed(run.settings, "C")),
     )
     return "\n".join([*head, structure, "dataset = Dataset(", *_dataset(run, dataset), ")"]) + end
 
@@ -61,6 +61,10 @@ def _dataset(run: Run, dataset: Dataset) -> Iterator[str]:
         yield f"    ignored={dataset.ignored!r},"
     if dataset.group is not None:
         yield f"    group={dataset.group!r},"
+    if dataset.adjust:
+        yield f"    adjust={dataset.adjust!r},"
+    if run.choices.views or run.choices.numeric == "auto" or run.choices.absent != "as missing":
+        yield f"    views={dict(dataset.views)!r},"
     if dataset.matrices:
         yield "    matrices=read_file(KERNELS, Path(KERNELS).read_bytes()).matrices,"
 
@@ -72,12 +76,12 @@ def _looking_like_numbers(dataset: Dataset) -> list[str]:
     return [name for name in texts if pd.to_numeric(frame[name].dropna(), errors="coerce").notna().any()]
 
 
-def _changed(settings: Settings) -> dict[str, object]:
-    usual = Settings()
+def _changed(asked: Settings | Choices, *always: str) -> dict[str, object]:
+    usual = type(asked)()
     return {
         field.name: value
-        for field in fields(settings)
-        if (value := getattr(settings, field.name)) != getattr(usual, field.name) or field.name == "C"
+        for field in fields(asked)
+        if (value := getattr(asked, field.name)) != getattr(usual, field.name) or field.name in always
     }
 
 

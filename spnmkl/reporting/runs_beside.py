@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -11,11 +11,14 @@ import pandas as pd
 
 from spnmkl.data import Dataset, Preparation
 from spnmkl.errors import SPNMKLError
+from spnmkl.inspection import Share
 from spnmkl.measures import SCORINGS
 from spnmkl.reporting.endings import SOLVER_NAMES
 from spnmkl.reporting.explain import children_text
+from spnmkl.reporting.sentences import BY_EVIDENCE
 from spnmkl.structure import SPN
 from spnmkl.structure.layout import unplaced
+from spnmkl.structure.text import node_text, one_line
 from spnmkl.training.prepared import labelled_parts, prepare
 from spnmkl.training.scores import mean_auc, range_text
 from spnmkl.training.train import Run
@@ -29,6 +32,7 @@ ENDINGS = {
     "precision": "at the limit of precision",
     "stalled": "no further progress",
     "interrupted": "stopped",
+    "evidence": BY_EVIDENCE,
 }
 
 
@@ -67,7 +71,8 @@ def ending_text(run: Run) -> str:
     """How it ended, in two or three words."""
     if run.solution.status == "optimal" and not any(run.solution.beta.values()):
         return "certified, all weights zero"
-    return ENDINGS.get(run.solution.status, run.solution.status)
+    ended = ENDINGS.get(run.solution.status, run.solution.status)
+    return f"{BY_EVIDENCE}, {ended}" if run.solution.by_evidence and run.solution.status != "evidence" else ended
 
 
 def structure_text(spn: SPN) -> str:
@@ -109,8 +114,10 @@ def _described(run: Run, letter: str) -> dict[str, str]:
         "data": run.dataset_name,
         "label": run.label,
         "columns used": f"{len(run.used.names):,}",
-        "numbers": choices.numeric,
+        "numbers": numbers_text(run),
         "missing values": choices.missing,
+        "rows without a view": choices.absent,
+        "adjusted for": listed(run.preparation.adjustment.names, 6) or "nothing",
         "categories": choices.categorical,
         "rows": f"{run.n_train:,} to train, {run.n_test:,} to test",
         "test share": f"{100 * run.split.test_share:.3g} %",
@@ -119,6 +126,7 @@ def _described(run: Run, letter: str) -> dict[str, str]:
         "C": f"{settings.C:.6g}",
         "λ": f"{settings.lam:g}",
         "p": ("as drawn: " if settings.p is None else "") + powers_text(run),
+        "weights": settings.weights,
         "solver": SOLVER_NAMES.get(settings.solver, settings.solver),
         "tolerance": f"{settings.tol:g}",
         "most iterations": "the solver's own" if settings.max_iter is None else f"{settings.max_iter:,}",
@@ -126,6 +134,14 @@ def _described(run: Run, letter: str) -> dict[str, str]:
         "class weights": _class_weights(settings.class_weight),
         "score that counts": SCORINGS[settings.scoring].title,
     }
+
+
+def numbers_text(run: Run) -> str:
+    """What became of the numbers: one step for all, or one for each view."""
+    steps = run.preparation.steps
+    if len(set(steps.values())) <= 1:
+        return next(iter(steps.values()), run.choices.numeric)
+    return listed([f"{view or 'others'}: {step}" for view, step in steps.items()], 12)
 
 
 def _class_weights(weights: Mapping[Any, float] | str | None) -> str:
@@ -148,6 +164,24 @@ def weights_beside(runs: Sequence[Run]) -> pd.DataFrame:
             rows.setdefault(_product(run.spn, v), first)[column] = run.solution.beta[v]
     order = sorted(rows.values(), key=lambda row: -max(row.get(column, 0.0) for column in columns))
     return pd.DataFrame(order, columns=["weight", "multiplies", *columns])
+
+
+def shares_beside(runs: Sequence[Run]) -> pd.DataFrame:
+    """The held-out shares of views, or of kernels where there are no views, with their errors; one column a run."""
+    rows: dict[tuple[str, str], dict[str, str]] = {}
+    for run in runs:
+        for kind, name, share in _shares(run):
+            rows.setdefault((kind, name), {"of": name})[run.name] = str(share)
+    return pd.DataFrame(list(rows.values()), columns=["of", *(run.name for run in runs)])
+
+
+def _shares(run: Run) -> Iterator[tuple[str, str, Share]]:
+    """Those of views where there are any, else of kernels; largest first."""
+    if run.held_out is None or not run.held_out.known:
+        return
+    found = [("view", one_line(view), share) for view, share in run.held_out.views.items()]
+    found = found or [("kernel", node_text(run.spn, v), run.held_out.nodes[v]) for v in run.spn.kernels]
+    yield from sorted(found, key=lambda entry: -entry[2].share)
 
 
 def _product(spn: SPN, v: str) -> object:
@@ -259,23 +293,34 @@ def _same_rows(run: Run, dataset: Dataset) -> bool:
         return False
     parts, labels = labelled_parts(dataset, run.split)
     train, y = parts.train, labels[parts.train]
-    features = dataset.frame[list(dataset.features)]
     kept = np.ones(len(train), dtype=bool)
-    if run.preparation.columns and run.choices.missing == "drop rows":
-        kept = run.preparation.usable(features)[train]
+    if run.preparation.columns and run.choices.leaves_rows_out:
+        kept = run.preparation.kept(dataset.frame)[train]
     if not (np.array_equal(train[kept], run.train) and np.array_equal(y[kept], run.solution.y)):
         return False
     if not run.preparation.columns:
         return True
-    return _same_preparation(Preparation.fit(features, run.choices, train), run.preparation)
+    return _same_preparation(Preparation.of(dataset, run.choices, train), run.preparation)
 
 
 def _same_preparation(one: Preparation, other: Preparation) -> bool:
     """Whether means, scales and categories are the same up to rounding: other values would give others."""
-    a, b = ([asdict(column) for column in preparation.columns] for preparation in (one, other))
-    numbers = [[x for column in columns for x in column.values() if isinstance(x, float)] for columns in (a, b)]
-    others = [[{k: x for k, x in c.items() if not isinstance(x, float)} for c in columns] for columns in (a, b)]
+    learned = [(p.columns, p.adjustment) for p in (one, other)]  # files of earlier releases hold no views
+    leaves = [list(_leaves([*map(asdict, columns), asdict(adjustment)])) for columns, adjustment in learned]
+    numbers = [[x for x in values if isinstance(x, float)] for values in leaves]
+    others = [[x for x in values if not isinstance(x, float)] for values in leaves]
     return others[0] == others[1] and np.allclose(numbers[0], numbers[1], rtol=1e-9)
+
+
+def _leaves(value: object) -> Iterator[object]:
+    """Every number and text in something nested; the length of each part, so that none can stand for another."""
+    if not isinstance(value, dict | list | tuple):
+        yield value
+        return
+    parts = list(value.items()) if isinstance(value, dict) else value
+    yield len(parts)
+    for part in parts:
+        yield from _leaves(part)
 
 
 def _same_matrices(run: Run, dataset: Dataset) -> bool:

@@ -35,6 +35,7 @@ class Group:
     members: tuple[str, ...]
     text: str
     sub: str
+    name: str = ""  # that a person gave it, whole; the text has it short
 
 
 @dataclass(frozen=True)
@@ -217,7 +218,7 @@ class _Finder:
             kernels = [u for u in self.below[v] if u in self.kernel]
             whole = len(kernels) >= FEWEST_IN_BRANCH
             if whole:
-                name = next((one_line(self.spn.label(u)) for u in (above[0], v) if self.spn.label(u) != u), "")
+                name = next((one_line(self.spn.label(u)) for u in (v, above[0]) if self.spn.label(u) != u), "")
                 yield self._group(above[0], [v], kernels, name)
         entries = [u for u in self.spn.children(v) if self.spn.kind(u) == "product" and self.spn.parents(u) == (v,)]
         for run in self._runs(entries):
@@ -262,7 +263,7 @@ class _Finder:
         id = f"g:{stem}{entries[0]}"
         while id in self.spn._nodes:
             id = "g" + id
-        return Group(id, parent, tuple(entries), members, text, self._about(entries, kernels, direct))
+        return Group(id, parent, tuple(entries), members, text, self._about(entries, kernels, direct), name)
 
     def _count(self, entries: list[str], kernels: list[str], direct: bool) -> str:
         names = {self.kernel[v] for v in kernels}

@@ -286,9 +286,8 @@ class Kernel(Expression):
     **params : float, int or str
         The parameters of the kernel; `kernel_schema` lists them with their defaults. ``gamma`` of "rbf", "laplacian"
         and "chi2" is the decay with the distance: a number, "scale" for 1 / (columns · variance), "median" for 1 /
-        (median distance between rows), and for "rbf" also a multiple, "0.0625*scale", "0.25*scale", "4*scale" or
-        "16*scale". "polynomial" is (gamma ⟨x, z⟩ + coef0)^degree, with ``degree`` 2, ``gamma`` "scale" and ``coef0`` 1
-        by default.
+        (median distance between rows), or a multiple of these such as "4*median". "polynomial" is
+        (gamma ⟨x, z⟩ + coef0)^degree, with ``degree`` 2, ``gamma`` "scale" and ``coef0`` 1 by default.
 
     Raises
     ------
@@ -299,7 +298,7 @@ class Kernel(Expression):
     Examples
     --------
     >>> from spnmkl import Kernel
-    >>> Kernel("rbf", gamma="4*scale", features=["height", "width"], label="size")
+    >>> Kernel("rbf", gamma="4*median", features=["height", "width"], label="size")
     <Kernel 'size': rbf>
     >>> Kernel("hamming", features=[3, 4], normalize="centred")
     <Kernel: hamming>

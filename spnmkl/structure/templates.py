@@ -37,7 +37,12 @@ Kernels = Sequence[Kernel] | Columns | Mapping[str, Columns]
 Groups = Mapping[str, Kernels]
 Prototype = Kernel | Sequence[Kernel]
 
-RBF = Kernel("rbf")
+# Widths come from the data: at the median distance a kernel has 1/e of its value at 0, whatever the number of columns.
+RBF = Kernel("rbf", gamma="median")
+SEVEN_WIDTHS = [
+    Kernel("rbf", gamma="median" if times == 1 else f"{times:g}*median")
+    for times in (0.0625, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
+]
 MAX_DEGREE = 50
 
 
@@ -48,8 +53,8 @@ def flat(kernels: Kernels, *, prototype: Prototype = RBF, p: float = 1.0) -> SPN
     ----------
     kernels : sequence of Kernel, sequence of columns, or mapping from view to columns
         What to add; columns are names or positions.
-    prototype : Kernel or sequence of Kernel, default=Kernel("rbf")
-        What each column or view gets; of several, each.
+    prototype : Kernel or sequence of Kernel, default=RBF
+        What each column or view gets, by default rbf of the median width; of several, each.
     p : float, default=1.0
         The exponent of every product.
 
@@ -79,8 +84,8 @@ def grouped(groups: Groups, *, prototype: Prototype = RBF, p: float = 1.0) -> SP
     ----------
     groups : mapping from name to kernels
         Each group in any of the three forms that `flat` takes.
-    prototype : Kernel or sequence of Kernel, default=Kernel("rbf")
-        What each column or view gets; of several, each.
+    prototype : Kernel or sequence of Kernel, default=RBF
+        What each column or view gets, by default rbf of the median width; of several, each.
     p : float, default=1.0
         The exponent of every product.
 
@@ -119,8 +124,8 @@ def product_of_sums(groups: Groups, *, prototype: Prototype = RBF, p: float = 1.
     ----------
     groups : mapping from name to kernels
         Each group in any of the three forms that `flat` takes.
-    prototype : Kernel or sequence of Kernel, default=Kernel("rbf")
-        What each column or view gets; of several, each.
+    prototype : Kernel or sequence of Kernel, default=RBF
+        What each column or view gets, by default rbf of the median width; of several, each.
     p : float, default=1.0
         The exponent of every product.
 
@@ -156,8 +161,8 @@ def hierarchy(kernels: Kernels, separator: str = "__", *, prototype: Prototype =
         The leaves; kernels need labels.
     separator : str, default="__"
         What stands between the parts of a name.
-    prototype : Kernel or sequence of Kernel, default=Kernel("rbf")
-        What each column or view gets; of several, each.
+    prototype : Kernel or sequence of Kernel, default=RBF
+        What each column or view gets, by default rbf of the median width; of several, each.
     p : float, default=1.0
         The exponent of every product.
 
@@ -199,8 +204,8 @@ def pairwise_products(
         At least two.
     include_single : bool, default=False
         Whether each kernel is added by itself too.
-    prototype : Kernel or sequence of Kernel, default=Kernel("rbf")
-        What each column or view gets; of several, each.
+    prototype : Kernel or sequence of Kernel, default=RBF
+        What each column or view gets, by default rbf of the median width; of several, each.
     p : float, default=1.0
         The exponent of every product.
 
@@ -302,9 +307,9 @@ def figure1(kernels: Kernels | None = None, *, prototype: Prototype = RBF, p: fl
     Parameters
     ----------
     kernels : sequence of Kernel, sequence of columns, or mapping from view to columns, default=None
-        Seven; None for seven rbf kernels of growing gamma.
-    prototype : Kernel or sequence of Kernel, default=Kernel("rbf")
-        What each column or view gets; of several, each.
+        Seven; None for seven rbf kernels, from 16 times as wide as the median distance to a quarter of it.
+    prototype : Kernel or sequence of Kernel, default=RBF
+        What each column or view gets, by default rbf of the median width; of several, each.
     p : float, default=1.0
         The exponent of every product.
 
@@ -325,7 +330,7 @@ def figure1(kernels: Kernels | None = None, *, prototype: Prototype = RBF, p: fl
     8
     """
     if kernels is None:
-        kernels = [Kernel("rbf", gamma=gamma) for gamma in (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)]
+        kernels = SEVEN_WIDTHS
     leaves = _leaves(kernels, prototype)
     if len(leaves) != 7:
         raise StructureError(f"Figure 1 has 7 kernels; {len(leaves):,} were given.")

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from spnmkl.baselines import Fitted, Learned, Method
 from spnmkl.baselines.labels import named_kernel
-from spnmkl.circuit.program import Floats
 from spnmkl.data import Choices, Dataset, Split, SplitSettings
 from spnmkl.errors import DataError
 from spnmkl.fixed_weights import Weighted
@@ -35,6 +34,7 @@ SMALL = 1000  # rows up to which one thread is as fast as several
 MEASURES = tuple(SCORINGS)
 LOST, ADVICE = "Methods cannot be compared by cross-validation", "add rows, or leave the class out"
 Tick = Callable[[str], object]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Entry:
 
 @dataclass(frozen=True, eq=False)
 class Portrait:
-    """A method trained on all rows, or on some: its weights, and which share of the decision each product has."""
+    """A method trained on all rows, or on some: its weights, and each product's share on training rows."""
 
     method: str
     spn: SPN
@@ -397,5 +397,5 @@ def fitted(
     return found, time.perf_counter() - started
 
 
-def by_label(spn: SPN, matrices: Mapping[str, Floats]) -> dict[str, Floats]:
-    return {spn.label(leaf): K for leaf, K in matrices.items()}
+def by_label(spn: SPN, of_leaves: Mapping[str, T]) -> dict[str, T]:
+    return {spn.label(leaf): value for leaf, value in of_leaves.items()}

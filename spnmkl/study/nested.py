@@ -212,6 +212,8 @@ def _within(where: str, say: Tick) -> Tick:
 def _options(settings: Settings) -> dict[str, Any]:
     """What differs from how methods are compared: as far as nothing does, the scores are the same."""
     usual, asked = Settings().solver_options(), settings.solver_options()
+    if settings.weights == "evidence":
+        return {"weights": "evidence", "max_iter": settings.max_iter, "class_weight": settings.class_weight}
     return {name: asked[name] for name in ("lam", "solver", "max_iter", "class_weight") if asked[name] != usual[name]}
 
 

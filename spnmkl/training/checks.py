@@ -12,6 +12,7 @@ from spnmkl.wording import quoted
 # What a column is for that is none to learn from, and what to do about a kernel that asks for it.
 LABEL = "is the label, the answer itself; take it from the kernel's columns, or choose another label"
 GROUP = "is the group, which only says what rows belong together; take it from the kernel's columns, or use no group"
+ADJUSTED = "is adjusted for, so that no kernel sees it; take it from the kernel's columns, or do not adjust for it"
 IDENTIFIER = "only tells rows apart and is left out; take it from the kernel's columns, or keep the column in the data"
 IGNORED = "is left out of the data; take it from the kernel's columns, or keep the column in the data"
 
@@ -54,7 +55,7 @@ def refuse_not_features(spn: SPN, dataset: Dataset) -> None:
 
 def _not_features(spn: SPN, dataset: Dataset) -> dict[str, Issue]:
     """Leaf → what is wrong with the first of its columns that is the label, the group or left out."""
-    others, issues = {dataset.label, dataset.group, *dataset.ignored}, {}
+    others, issues = {dataset.label, dataset.group, *dataset.ignored, *dataset.adjust}, {}
     for leaf in spn.kernels:
         spec = spn.spec(leaf)
         column = next((c for c in spec.features or () if isinstance(c, str) and c in others), None)
@@ -68,6 +69,8 @@ def _not_features(spn: SPN, dataset: Dataset) -> dict[str, Issue]:
 def _role(dataset: Dataset, column: str) -> str:
     if column in (dataset.label, dataset.group):
         return LABEL if column == dataset.label else GROUP
+    if column in dataset.adjust:
+        return ADJUSTED
     return IDENTIFIER if identifiers(dataset.frame[[column]]) else IGNORED
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, islice
@@ -26,6 +26,7 @@ from spnmkl.model_file import load_model
 from spnmkl.problem import answers
 from spnmkl.training.scores import Scores, score
 from spnmkl.training.train import Run, used_columns
+from spnmkl.training.trained_rows import Seen, seen_ids, seen_values, trained_on_sentence
 from spnmkl.wording import counted, listed, name_some, quoted
 
 PIECE_ROWS = 2_000
@@ -107,7 +108,7 @@ class Predictor:
         return table
 
     def _read(self, name: str, data: bytes, options: ReadOptions) -> Table:
-        text = tuple(dict.fromkeys([*options.text, *self.preparation.text]))
+        text = tuple(dict.fromkeys([*options.text, *self.preparation.read_as_text]))
         return read_file(name, data, replace(options, text=text))
 
     def match(self, frame: pd.DataFrame, accept: bool = False, id_column: str | None = None) -> Match:
@@ -128,13 +129,18 @@ class Predictor:
         alike = _alike([*lacking, *label], others)
         if accept and alike:
             return self.match(frame.rename(columns={found: name for name, found in alike.items()}), id_column=id_column)
+        absent = self._lacking_views(lacking, alike)
+        if absent and self.needed.choices.absent == "mean" and not needed.isdisjoint(here):
+            # A view of which no column is there is one that every row lacks.
+            gone = dict.fromkeys(chain.from_iterable(absent.values()))
+            return self.match(frame.reindex(columns=[*frame.columns, *gone]), id_column=id_column)
         taken = set(alike.values())
         others = [name for name in others if name not in taken]
         known = [name for name in (id_column, self.model.extra_.get("id")) if name in others]
         found = (name for name in others if _identifies(frame[name]))
         ids = list(islice(dict.fromkeys(chain(known, found)), MOST_IDS))
         ignored = [name for name in others if name not in ids]
-        return Match(frame, tuple(lacking), alike, tuple(ignored), tuple(ids), self._lacking_views(lacking, alike))
+        return Match(frame, tuple(lacking), alike, tuple(ignored), tuple(ids), absent)
 
     def _lacking_views(self, lacking: Iterable[str], alike: Iterable[str]) -> dict[str, tuple[str, ...]]:
         """The views of which no column is there that is needed."""
@@ -153,7 +159,7 @@ class Predictor:
         """
         match.check()
         frame = match.frame
-        decision, usable = self._decisions(frame, tick or (lambda done, total: None))
+        decision, usable, seen = self._decisions(frame, tick or (lambda done, total: None))
         values, classes = decision[usable], self.model.classes_
         predicted = answers(values, classes)
         columns: dict[str, Any] = {"row": _row_numbers(frame)} | {name: frame[name] for name in match.ids}
@@ -166,6 +172,7 @@ class Predictor:
         if notes:
             columns[ODD] = marks
         notes.append(_without_values(frame, self.needed, usable))
+        notes.append(self._trained_on(match, seen))
         scores = None
         if self.label in frame.columns:
             truth = as_text(frame[self.label])
@@ -187,37 +194,70 @@ class Predictor:
         """Values that are filled, or that training did not have: a mark for each row, and a sentence for each kind."""
         marks, unknown = np.full(len(frame), "", dtype=object), {}
         n_filled, filled, strange = 0, np.zeros(len(frame), dtype=bool), np.zeros(len(frame), dtype=bool)
-        for column in self.needed.columns:
-            missing = frame[column.name].isna().to_numpy()
-            if self.needed.choices.fills and missing.any():
-                marks[missing] += f"; {column.name} filled"
-                n_filled, filled = n_filled + int(missing.sum()), filled | missing
-            if isinstance(column, CodedColumn | OneHotColumn):
-                words = as_text(frame[column.name])
-                foreign = ~words.isin(column.categories).to_numpy() & ~missing
+        lacking, notes = self._without_views(frame)
+        for view, rows in lacking.items():
+            marks[rows] += f"; view {view} missing"
+        home = {name: rows for view, rows in lacking.items() for name in self.needed.parts[view]}
+        for name, categories in self._known_values():
+            missing = frame[name].isna().to_numpy()
+            single = missing & ~home[name] if name in home else missing
+            if self.needed.choices.fills and single.any():
+                marks[single] += f"; {name} filled"
+                n_filled, filled = n_filled + int(single.sum()), filled | single
+            if categories is not None:
+                words = as_text(frame[name])
+                foreign = ~words.isin(categories).to_numpy() & ~missing
                 if foreign.any():
-                    marks[foreign] += f"; {column.name} unknown"
-                    unknown[column.name], strange = words[foreign].unique().tolist(), strange | foreign
-        notes = [_filled_sentence(n_filled, int(filled.sum()))] if n_filled else []
+                    marks[foreign] += f"; {name} unknown"
+                    unknown[name], strange = words[foreign].unique().tolist(), strange | foreign
+        notes += [_filled_sentence(n_filled, int(filled.sum()))] if n_filled else []
         notes += [_unknown_sentence(unknown, int(strange.sum()))] if unknown else []
         return np.array([mark[2:] for mark in marks], dtype=object), notes
 
-    def _decisions(self, frame: pd.DataFrame, tick: Tick) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Decision values, NaN where a row has missing values that training does not fill; and the other rows."""
+    def _known_values(self) -> Iterator[tuple[str, Sequence[str] | None]]:
+        """Every column that is needed, with the texts that training had in it; None where it holds numbers."""
+        for column in self.needed.columns:
+            yield column.name, column.categories if isinstance(column, CodedColumn | OneHotColumn) else None
+        for covariate in self.needed.adjustment.covariates:
+            yield covariate.name, tuple(map(str, covariate.values)) if covariate.kind == "texts" else None
+
+    def _without_views(self, frame: pd.DataFrame) -> tuple[dict[str, NDArray[np.bool_]], list[str]]:
+        """View → the rows that lack all of it and are answered all the same, with a sentence for each."""
+        choices, parts = self.needed.choices, self.needed.parts
+        if choices.absent != "mean" and not choices.fills:
+            return {}, []
+        # One column that is filled is called by its own name.
+        named = {v: rows for v, rows in self.needed.lacking(frame).items() if choices.absent == "mean" or parts[v][1:]}
+        how = "the average of the training rows stands for it" if choices.absent == "mean" else "its columns are filled"
+        counts = {view: (int(rows.sum()), "lacks" if rows.sum() == 1 else "lack") for view, rows in named.items()}
+        return named, [f"{counted(n, 'row')} {verb} the view {quoted(v)}: {how}." for v, (n, verb) in counts.items()]
+
+    def _trained_on(self, match: Match, seen: Seen) -> str:
+        """What to say where rows were trained on: by what the model sees of them, or by their ids."""
+        column = self.model.extra_.get("id")
+        ids = match.frame[column] if column in match.ids else None
+        return trained_on_sentence(seen, seen_ids(self.model.extra_.get("trained_on"), ids), column)
+
+    def _decisions(self, frame: pd.DataFrame, tick: Tick) -> tuple[NDArray[np.float64], Seen, Seen]:
+        """Decision values, NaN where a row has missing values that training does not fill; the other rows; and those
+        of them that were trained on.
+        """
         frame = frame[list(self.needed.names)].copy(deep=False)
-        for name in self.needed.text:
+        for name in self.needed.read_as_text:
             # Before the rows are cut: whether a number has a decimal point depends on the whole column.
             frame[name] = as_text(frame[name])
         n, usable = len(frame), self.needed.usable(frame)
         decision = np.full((n, len(self.score_names)), np.nan)
+        seen, used = np.zeros(n, dtype=bool), list(self.needed.outputs)
         for start in range(0, n, PIECE_ROWS):
             tick(start, n)
             rows = start + np.flatnonzero(usable[start : start + PIECE_ROWS])
             if len(rows):
                 X = self.transform(frame.iloc[rows])
                 decision[rows] = self.model.decision_function(X).reshape(len(rows), -1)
+                seen[rows] = seen_values(self.model.extra_.get("trained_on"), X[used].to_numpy())
         tick(n, n)
-        return decision[:, 0] if decision.shape[1] == 1 else decision, usable
+        return decision[:, 0] if decision.shape[1] == 1 else decision, usable, seen
 
 
 @dataclass(frozen=True, eq=False)

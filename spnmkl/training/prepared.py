@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -61,6 +61,8 @@ class Prepared:
     dataset_name, label : str
     max_memory : float or None
         Gigabytes that kernel matrices were allowed to take.
+    ids : Series or None
+        Of the training rows, where there is an `id_column`.
     """
 
     spn: SPN
@@ -82,6 +84,7 @@ class Prepared:
     dataset_name: str
     label: str
     max_memory: float | None = None
+    ids: pd.Series | None = None
 
     @property
     def n(self) -> int:
@@ -130,7 +133,13 @@ class Prepared:
         """The kernels between test and training rows: matrices that are kept, or tiles, as those of training are."""
         if self.trained_on.in_memory:
             return MatrixSource(self.cross_test)
-        return joined(CrossSource(self.fitted, self.X_test.to_numpy()), dict(self.matrices_test))
+        return self.test_tiles
+
+    @property
+    def test_tiles(self) -> KernelSource:
+        """The same, nothing kept: for a single pass over the kernels that the weights left."""
+        given = dict(self.matrices_test)
+        return joined(CrossSource(self.fitted, self.X_test.to_numpy()), given) if self.fitted else MatrixSource(given)
 
     @property
     def nbytes(self) -> int:
@@ -150,6 +159,11 @@ class Prepared:
             "id": self.id_column,
             "views": [[view, list(columns)] for view, columns in self.view_columns.items()],
         }
+
+    def identified(self, dataset: Dataset, column: str | None) -> Prepared:
+        """With a column of the data that tells the rows apart."""
+        ids = None if column is None else dataset.frame[column].iloc[self.train]
+        return replace(self, id_column=column, ids=ids)
 
     def sample(self, part: Part, position: int) -> dict[str, Floats]:
         """Leaf → (1, n) kernel values between a training or test row and the training rows."""
@@ -230,11 +244,11 @@ def prepare(
         matrices_test=across,
         views=leaves_by_view(spn, dataset),
         view_columns=dataset.feature_views,
-        id_column=id_column(dataset),
+        id_column=None,
         dataset_name=dataset.name,
         label=str(dataset.label),
         max_memory=max_memory,
-    )
+    ).identified(dataset, id_column(dataset))
 
 
 def prepared_columns(
@@ -249,10 +263,9 @@ def prepared_columns(
     parts, y = labelled_parts(dataset, split) if rows is None else (rows, labelled_rows(dataset)[1])
     if not _computed(spn):
         return parts, y, Preparation((), choices)
-    features = dataset.frame[list(dataset.features)]
-    preparation = Preparation.fit(features, choices, parts.train)
+    preparation = Preparation.of(dataset, choices, parts.train)
     preparation.check_structure(spn)
-    return _usable(parts, y, preparation, features), y, preparation
+    return _usable(parts, y, preparation, dataset.frame), y, preparation
 
 
 def _computed(spn: SPN) -> list[str]:
@@ -280,11 +293,11 @@ def labelled_rows(dataset: Dataset) -> tuple[Rows, NDArray]:
     return rows, everywhere
 
 
-def _usable(parts: Split, y: NDArray, preparation: Preparation, features: pd.DataFrame) -> Split:
+def _usable(parts: Split, y: NDArray, preparation: Preparation, frame: pd.DataFrame) -> Split:
     """Without the rows that cannot be transformed, where that was chosen; otherwise these are refused."""
-    if preparation.choices.missing != "drop rows":
+    if not preparation.choices.leaves_rows_out:
         return parts
-    usable = preparation.usable(features)
+    usable = preparation.kept(frame)
     kept = Split(parts.train[usable[parts.train]], parts.test[usable[parts.test]])
     lost = np.setdiff1d(y[parts.train], y[kept.train])
     if len(lost) or len(parts.test) > len(kept.test) == 0:

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from spnmkl.calibration import probabilities, relearned, scaling
 from spnmkl.circuit.program import Floats
 from spnmkl.circuit.source import KernelSource, interruptible
-from spnmkl.data import Choices, Preparation, SplitSettings
+from spnmkl.data import Choices, Dataset, Preparation, SplitSettings
 from spnmkl.errors import Stopped
 from spnmkl.estimator import SPNMKLClassifier
+from spnmkl.inspection import HeldOutShares
 from spnmkl.selection import CrossValidation, RegularizationPath
 from spnmkl.selection.folds import fold_splits
 from spnmkl.selection.results import UNFINISHED
@@ -26,10 +27,12 @@ from spnmkl.solution import Record, Solution
 from spnmkl.structure import SPN
 from spnmkl.training.choose import FOLDS, most_folds
 from spnmkl.training.fold_scores import FoldScores
+from spnmkl.training.held_out import keep_shares, shares_on_folds, shares_on_test_rows
 from spnmkl.training.learn import learn
 from spnmkl.training.prepared import Prepared, Tick
 from spnmkl.training.scores import Scores, score, unscored
 from spnmkl.training.settings import Settings
+from spnmkl.training.trained_rows import described_rows
 
 Rows = NDArray[np.intp]
 SCORED_ROWS = 500  # at a time
@@ -54,8 +57,12 @@ class Run:
     train, test : ndarray of int
         Positions of the rows in the data set's frame.
     views : dict from view to leaves
+    held_out : HeldOutShares or None
+        What carries the decision on rows not trained on: the test rows, or folds; None where it was not measured.
     fold_scores : FoldScores or None
         Of other trainings by the same drawing and settings, on folds of the training rows.
+    importance : mapping or None
+        What views and columns are worth, as `spnmkl.importance` writes it.
     positive : optional
         Of two classes the one whose rows are to be found, for sensitivity and specificity; None for the second.
     """
@@ -78,7 +85,9 @@ class Run:
     preparation: Preparation
     cross_validation: CrossValidation | None = None
     path: RegularizationPath | None = None
+    held_out: HeldOutShares | None = None
     fold_scores: FoldScores | None = None
+    importance: Mapping[str, Any] | None = None
     positive: Any = None
 
     @property
@@ -157,6 +166,19 @@ class Trained:
         if self.model is None:
             return self._by_kernels(prepared.y_test, prepared.test_source, n_threads, stop)
         return self._by_rows(self.model, prepared.y_test, prepared.X_test, tick, stop)
+
+    def held_out(
+        self,
+        prepared: Prepared,
+        n_threads: int | None = None,
+        tick: Tick | None = None,
+        stop: Callable[[], bool] | None = None,
+    ) -> HeldOutShares | None:
+        """What carries the decision on the rows held out, kept with the model; parameters as of `train`."""
+        (tick or (lambda words: None))("splitting the decision on the test rows")
+        shares = shares_on_test_rows(self.solution, prepared, n_threads, stop)
+        keep_shares(self.model, shares)
+        return shares
 
     def _by_kernels(
         self, y: NDArray, source: KernelSource, n_threads: int | None, stop: Callable[[], bool] | None
@@ -237,6 +259,7 @@ def train(
     trained = learn_weights(prepared, settings, callback, n_threads, stop)
     late = after_a_moment(stop)
     test_scores = trained.test_scores(prepared, n_threads, tick, late)
+    train_scores = trained.train_scores(prepared, n_threads, tick, late)
     return Run(
         spn=prepared.spn,
         settings=settings,
@@ -246,13 +269,14 @@ def train(
         label=prepared.label,
         solution=trained.solution,
         model=trained.model,
-        train_scores=trained.train_scores(prepared, n_threads, tick, late),
+        train_scores=train_scores,
         test_scores=test_scores,
         seconds=trained.seconds,
         train=prepared.train,
         test=prepared.test,
         views=prepared.views,
         preparation=prepared.preparation,
+        held_out=trained.held_out(prepared, n_threads, tick, late),
     )
 
 
@@ -270,7 +294,39 @@ def score_run(
         run,
         test_scores=test if test.scored else trained.test_scores(prepared, n_threads, tick, stop),
         train_scores=train if train.scored else trained.train_scores(prepared, n_threads, tick, stop),
+        held_out=run.held_out or trained.held_out(prepared, n_threads, tick, stop),
     )
+
+
+def with_shares(run: Run, prepared: Prepared, n_threads: int | None = None) -> Run:
+    """The run with its shares on the test rows, which files of earlier versions lack; itself where there is no such."""
+    if run.held_out is not None or not run.n_test:
+        return run
+    return replace(run, held_out=Trained(run.solution, run.model, run.seconds).held_out(prepared, n_threads))
+
+
+def measured_on_folds(
+    run: Run,
+    dataset: Dataset,
+    tick: Callable[[str, int, int], object] | None = None,
+    stop: Callable[[], bool] | None = None,
+    n_threads: int | None = None,
+) -> Run:
+    """The run with shares measured on folds of its training rows; parameters as of `shares_on_folds`."""
+    shares = shares_on_folds(
+        run.solution,
+        run.spn,
+        dataset,
+        run.choices,
+        run.split,
+        run.settings,
+        run.train,
+        n_threads=n_threads,
+        tick=tick,
+        stop=stop,
+    )
+    keep_shares(run.model, shares)
+    return replace(run, held_out=shares)
 
 
 def after_a_moment(stop: Callable[[], bool] | None) -> Callable[[], bool]:
@@ -285,9 +341,11 @@ def _model(
     """What predicts new rows, with what is needed to read them."""
     if prepared.fitted.keys() != set(prepared.spn.kernels):
         return None
-    options = settings.solver_options() | {"n_threads": n_threads, "max_memory": prepared.max_memory}
+    options = settings.model_options() | {"n_threads": n_threads, "max_memory": prepared.max_memory}
     model = SPNMKLClassifier.from_solution(solution, prepared.fitted, prepared.features, **options)
+    seen = list(used_columns(solution, prepared.preparation).outputs)
     model.extra_ = prepared.described()
+    model.extra_["trained_on"] = described_rows(prepared.X_train[seen].to_numpy(), prepared.ids)
     return model
 
 
@@ -340,4 +398,4 @@ def used_columns(solution: Solution, preparation: Preparation) -> Preparation:
     specs = {spn.spec(leaf) for leaf in solution.active_circuit()[0].leaves}
     features = [outputs if spec.features is None else spec.features for spec in specs if spec.kernel != "precomputed"]
     seen = {outputs[f] if isinstance(f, int) else f for group in features for f in group}
-    return replace(preparation, columns=tuple(c for c in preparation.columns if not seen.isdisjoint(c.outputs)))
+    return preparation.among(seen)

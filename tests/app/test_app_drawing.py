@@ -131,6 +131,37 @@ def test_groups_are_closed_and_opened_by_a_wish() -> None:
     assert len({drawing.spn.position(v) for v in group.members}) == len(group.members)
 
 
+def test_a_group_opened_where_all_is_seen_closes_others_and_what_is_too_small_is_closed() -> None:
+    views = {f"view {j}": [f"c{j}_{k}" for k in range(16)] for j in range(4)}
+    drawing = Drawing(small())
+    drawing.push(templates.grouped(views), fit=True)
+    every = {group.id for group in find_groups(drawing.spn)}
+    first, second = sorted(every)[:2]
+    drawing.receive(edit(drawing, 1, wish={"number": 1, "closed": sorted(every - {first}), "opened": first}))
+    assert drawing.closed == every - {first}
+    drawing.receive(edit(drawing, 2, wish={"number": 2, "closed": sorted(every - {first, second}), "opened": second}))
+    assert second not in drawing.closed and first in drawing.closed
+    drawing.receive(edit(drawing, 3, wish={"number": 3, "closed": []}))
+    assert not drawing.closed
+    drawing.receive(edit(drawing, 4, wish={"number": 4, "closed": [], "fit": True}))
+    assert drawing.closed
+
+
+def test_what_was_fitted_into_a_guess_is_fitted_anew_when_the_canvas_tells_its_size() -> None:
+    views = {f"view {j}": [f"c{j}_{k}" for k in range(16)] for j in range(4)}
+    drawing = Drawing(small())
+    drawing.push(templates.grouped(views), fit=True)
+    guessed, before = drawing.closed, drawing.revision
+    for wrong in (None, [1], ["a", 2]):
+        drawing.resize(wrong)
+        assert drawing.revision == before
+    drawing.resize([1900, 2400])
+    assert drawing.closed < guessed and drawing.size == (1900, 2400) and drawing.pending[-1].fit
+    before = drawing.revision
+    drawing.resize([800, 400])
+    assert drawing.revision == before, "once: it is the person's from then on"
+
+
 def test_what_is_large_is_closed_so_that_it_can_be_read() -> None:
     drawing = Drawing(small())
     drawing.push(templates.flat([f"c{k}" for k in range(300)]), fit=True)

@@ -24,7 +24,7 @@ FORMULAS = [
         VIEWS,
         [],
         "K = β_size (β_size__height K_size__height + β_size__width K_size__width)"
-        " + β_colour (β_colour__red K_colour__red + β_colour__blue K_colour__blue) + β₇(β₈K_age)",
+        " + β_colour (β_colour__red K_colour__red + β_colour__blue K_colour__blue) + β_age K_age",
     ),
     ("product_of_sums", ["a__x"], ["b__y"], "K = β₁(β_a__x K_a__x)∘(β_b__y K_b__y)"),
     ("pairwise_products", PLAIN, [], "K = β₁K_height∘K_width"),
@@ -53,7 +53,7 @@ def test_figure1_takes_seven_columns_or_seven_widths() -> None:
     assert [seven.spec(leaf).features for leaf in seven.kernels] == [(c,) for c in "abcdefg"]
     widths = fill_template("figure1", ["a", "b"], ["c"])
     assert {widths.spec(leaf).features for leaf in widths.kernels} == {("a", "b")}
-    assert dict(widths.spec(widths.kernels[0]).params) == {"gamma": 0.005}
+    assert dict(widths.spec(widths.kernels[0]).params) == {"gamma": "0.0625*median"}
 
 
 @pytest.mark.parametrize("name", ["figure1", "polynomial", "taylor_exp"])
@@ -119,10 +119,17 @@ def test_many_columns_make_a_structure_that_can_be_drawn(name: str, views: dict[
     assert {feature for leaf in spn.kernels for feature in spn.spec(leaf).features or ()} >= set(MANY)
 
 
-def test_widths_stand_for_many_columns() -> None:
+def test_an_rbf_and_a_linear_kernel_stand_for_many_columns() -> None:
     spn = fill_template("flat", MANY[:40], ["colour"])
-    assert [spn.label(leaf) for leaf in spn.kernels] == ["wide", "medium", "narrow", "text"]
-    assert [dict(spn.spec(leaf).params).get("gamma") for leaf in spn.kernels] == [0.0025, 0.025, 0.25, None]
+    assert [spn.label(leaf) for leaf in spn.kernels] == ["rbf", "linear", "text"]
+    assert [dict(spn.spec(leaf).params) for leaf in spn.kernels] == [{"gamma": "median"}, {}, {}]
+
+
+@pytest.mark.parametrize("name", ["grouped", "product_of_sums", "hierarchy"])
+def test_one_wide_view_makes_all_views_alike(name: str) -> None:
+    spn = fill_template(name, [*PLAIN, *MANY[:40]], [], {"size": PLAIN, "genes": MANY[:40]})
+    kinds = [(spn.spec(leaf).kernel, len(spn.spec(leaf).features or ())) for leaf in spn.kernels]
+    assert kinds == [("rbf", 2), ("linear", 2), ("rbf", 40), ("linear", 40)]
 
 
 @pytest.mark.parametrize("name", [name for name in TEMPLATES if name != "figure1"])

@@ -258,8 +258,8 @@ REFUSED = [
         "median.",
     ),
     (
-        lambda: Preparation.from_dict({"version": 2}),
-        "The stored preparation cannot be read: version 2 is unknown.",
+        lambda: Preparation.from_dict({"version": 3}),
+        "The stored preparation cannot be read: version 3 is unknown.",
     ),
     (lambda: Preparation.from_dict({}), "The stored preparation cannot be read: 'version' is missing."),
     (

@@ -43,15 +43,21 @@ from spnmkl import SPN, Kernel, Product, Sum
 spn = SPN(
     Sum(
         Product(
-            Sum(Product(Kernel("rbf", gamma=0.01), id="p1"), Product(Kernel("rbf", gamma=0.03), id="p2")),
+            Sum(
+                Product(Kernel("rbf", gamma="0.0625*median"), id="p1"),
+                Product(Kernel("rbf", gamma="0.125*median"), id="p2"),
+            ),
             id="p8",
         ),
         Product(
-            Sum(Product(Kernel("rbf", gamma=0.1), id="p3"), Product(Kernel("rbf", gamma=0.3), id="p4")),
             Sum(
-                Product(Kernel("rbf", gamma=1.0), id="p5"),
-                Product(Kernel("rbf", gamma=3.0), id="p6"),
-                Product(Kernel("rbf", gamma=10.0), id="p7"),
+                Product(Kernel("rbf", gamma="0.25*median"), id="p3"),
+                Product(Kernel("rbf", gamma="0.5*median"), id="p4"),
+            ),
+            Sum(
+                Product(Kernel("rbf", gamma="median"), id="p5"),
+                Product(Kernel("rbf", gamma="2*median"), id="p6"),
+                Product(Kernel("rbf", gamma="4*median"), id="p7"),
             ),
             id="p9",
         ),
@@ -139,3 +145,15 @@ def test_structures_of_2000_nodes_come_back(spn: SPN) -> None:
     code = to_python(spn)
     assert max(len(line) - len(line.lstrip()) for line in code.splitlines()) <= 60
     assert built(code) == spn
+
+
+def test_a_long_list_of_columns_is_written_once() -> None:
+    names = [f"column number {k}" for k in range(40)]
+    spn = t.flat(
+        [Kernel("rbf", features=names), Kernel("linear", features=names), Kernel("linear", features=names[:2])]
+    )
+    code = to_python(spn)
+    assert code.count("column number 7") == 1 and "features=columns_1" in code
+    space: dict[str, SPN] = {}
+    exec(code, space)  # type: ignore[arg-type]
+    assert space["spn"] == spn

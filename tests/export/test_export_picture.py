@@ -57,7 +57,7 @@ def test_figure_1_shows_signs_kernels_and_weights() -> None:
     assert len(list(root.iter(SVG + "rect"))) == 1 + 7
     assert len(edges(svg)) == 19
     shown = texts(svg, "text")
-    assert {"K₁ rbf", "γ = 0.01", "K₇ rbf", "γ = 10", "β₁", "β₉"} < set(shown)
+    assert {"K₁ rbf", "γ = 0.0625*median", "K₇ rbf", "γ = 4*median", "β₁", "β₉"} < set(shown)
     assert len(shown) == 7 + 7 + 9
 
 

@@ -9,11 +9,13 @@ from structure.structure_strategies import drawings, valid_structures
 
 from spnmkl.errors import ParameterError
 from spnmkl.export import fitting, scene
+from spnmkl.export.closing import _opened_while, making_room
+from spnmkl.export.curves import Boxes, curve, passed
 from spnmkl.export.looks import GroupLook, NodeLook, Scene
 from spnmkl.export.themes import THEMES, Theme, mixed
 from spnmkl.structure import SPN, Kernel, Product, Sum
 from spnmkl.structure import templates as t
-from spnmkl.structure.groups import find_groups
+from spnmkl.structure.groups import Group, find_groups
 from spnmkl.structure.layout import arranged
 from spnmkl.structure.nodes import KINDS
 
@@ -101,6 +103,109 @@ def test_fitting_is_quick() -> None:
         start = thread_time()
         fitting(spn, *SCREEN)
         assert thread_time() - start < 8, "a second is wanted"
+
+
+def test_few_drawings_are_tried_to_choose_what_to_close() -> None:
+    for n, room in product((0, 1, 7, 40), (0, 1, 5, 40)):
+        groups = [Group(f"g{k}", "s1", (f"p{k}",), (f"p{k}",), "", "") for k in range(n)]
+        tried: list[frozenset[str]] = []
+
+        def fits(closed: frozenset[str], n: int = n, room: int = room, tried: list[frozenset[str]] = tried) -> bool:
+            tried.append(closed)
+            return n - len(closed) <= room
+
+        left = _opened_while(fits, frozenset(group.id for group in groups), groups)
+        assert left == {f"g{k}" for k in range(min(n, room), n)}, "as opening one after the other"
+        assert len(tried) <= 14, "and not one after the other"
+
+
+def test_opening_a_group_closes_others_only_where_text_would_be_too_small() -> None:
+    spn = SIZES["grouped 64"]
+    every = frozenset(group.id for group in find_groups(spn))
+    first, second, *_ = sorted(every)
+    one = making_room(spn, every, first, *SCREEN)
+    assert one == every - {first}
+    two = making_room(spn, one, second, *SCREEN)
+    assert first in two and second not in two
+    assert scene(spn, closed=two).text_px(*SCREEN) >= 11
+    assert making_room(spn, one, second, 3000, 3000) == one - {second}
+
+
+def passes(table: Scene) -> list[tuple[str, str]]:
+    """The edges that run behind a box which is none of their ends."""
+    looks: dict[str, NodeLook | GroupLook] = {**table.nodes, **{v: g for v, g in table.groups.items() if g.closed}}
+    every = Boxes(looks)
+
+    def foreign(edge: tuple[str, str]) -> list[bool]:
+        return [v not in edge for v in looks]
+
+    return [edge for edge, look in table.edges.items() if passed(look.points, every.sides[foreign(edge)]).any()]
+
+
+def test_an_edge_goes_around_what_was_put_in_its_way() -> None:
+    spn = arranged(t.figure1())
+    start, end = spn.position("s1"), spn.position("p8")
+    assert start and end
+    described = spn.to_dict()
+    for node in described["nodes"]:
+        if node["id"] == "k7":
+            node["x"], node["y"] = (start[0] + end[0] + 320) / 2, (start[1] + end[1]) / 2
+        if node["id"] in ("p8", "s2", "p1", "p2", "k1", "k2"):
+            node["x"] += 320  # there is room to go around
+    table = scene(SPN.from_dict(described))
+    boxes_of = Boxes(dict(table.nodes))
+    direct = curve(table.nodes["s1"], table.nodes["p8"])
+    assert passed(direct, boxes_of.sides[[boxes_of.at["k7"]]]).all(), "the shortest way is barred"
+    assert ("s1", "p8") not in passes(table)
+    way = table.edges["s1", "p8"].points
+    assert way[0] == direct[0] and way[-1] == direct[-1]
+
+
+@quick
+@given(spn=valid_structures(), data=st.data())
+def test_a_way_around_passes_nothing_new(spn: SPN, data: st.DataObject) -> None:
+    """Whatever the places: an edge is as it would be alone, or passes no box at all."""
+    spots = st.tuples(st.integers(-400, 400), st.integers(-300, 300))
+    described = spn.to_dict()
+    for node in described["nodes"]:
+        node["x"], node["y"] = data.draw(spots)
+    table = scene(SPN.from_dict(described))
+    behind = set(passes(table))
+    for (a, b), look in table.edges.items():
+        assert len(look.points) == 4 or (a, b) not in behind
+
+
+def test_long_names_above_neighbouring_circles_do_not_overlap() -> None:
+    def branch(k: int) -> Product:
+        name = f"transcriptome of the cohort {k}"
+        return Product(Sum(*(Product(Kernel("rbf")) for _ in range(3)), label=f"sum of the {name}"), label=name)
+
+    table = scene(SPN(Sum(*map(branch, range(3)), label="everything that was measured so far")))
+    written = [
+        text.bounds(look.x, look.y) for look in table.nodes.values() if look.kind != "kernel" for text in look.texts
+    ]
+    assert len(written) > 12
+    assert not [
+        (a, b) for a, b in combinations(written, 2) if a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3] - 0.5
+    ]
+
+
+def test_weights_and_values_of_neighbouring_rows_do_not_touch() -> None:
+    for spn in (flat(9), SIZES["grouped 9"], t.figure1()):
+        table = scene(spn, beta=dict.fromkeys(spn.products, 0.123))
+        written = [
+            text.bounds(look.x, look.y)
+            for look in table.nodes.values()
+            if look.kind == "product"
+            for text in look.texts
+        ]
+        assert len(written) > 9
+        touching = [
+            (a, b)
+            for a, b in combinations(written, 2)
+            if a[0] < b[2] and b[0] < a[2] and a[1] < b[3] - 0.5 and b[1] < a[3] - 0.5
+        ]
+        assert not touching
 
 
 @quick

@@ -71,6 +71,17 @@ def test_all_below_a_sum_is_one_group() -> None:
     assert len(groups[1].members) == 33
 
 
+def test_a_group_is_called_by_its_sum_and_else_by_the_product_above() -> None:
+    def named(sum_label: str | None, product_label: str | None) -> str:
+        below = Sum(*(Product(Kernel("rbf")) for _ in range(4)), label=sum_label)
+        (group,) = find_groups(SPN(Sum(Product(below, label=product_label), Product(Kernel("linear")))))
+        return group.text
+
+    assert named("colour", "weight") == named("colour", None) == "4 × rbf · colour"
+    assert named(None, "weight") == "4 × rbf · weight"
+    assert named(None, None) == "4 × rbf"
+
+
 def test_like_kernels_of_one_sum_are_a_run_wherever_they_stand() -> None:
     kernels = [Kernel(name, features=[f"c{k}"]) for k in range(7) for name in ("rbf", "linear")]
     spn = SPN(Sum(*map(Product, kernels), Product(Kernel("cosine"), Kernel("rbf"))))

@@ -293,7 +293,7 @@ def test_only_folds_that_all_have_done_count() -> None:
 
 
 def test_the_time_left_is_told_from_the_first_fold_on_and_near_the_truth() -> None:
-    """Methods of which one takes a thousand times as long as another, and comes last; a fifth of the time is kernels."""
+    """Of methods of which the last takes a thousand times as long as another; a fifth of the time is kernels."""
     seconds = {OWN: 1.0, "average": 0.1, "slow": 100.0}
     fold = [Entry(m, 1, k, 80, 20, 0.9, 0.9, 3, 2, 1.0, s, 0.0) for k in range(1, 6) for m, s in seconds.items()]
     spn = templates.figure1()
@@ -387,7 +387,7 @@ def test_the_guided_experiment_finds_the_true_branch(monkeypatch: pytest.MonkeyP
     branches = found.portraits[BRANCHES]
     shares = {branches.spn.label(v): branches.shares[v] for v in branches.spn.children(branches.spn.root)}
     assert max(shares, key=shares.__getitem__) == "true" and shares["true"] > 0.5
-    assert weights_finding(branches).startswith("The branch “true” carries")
+    assert weights_finding(branches).startswith("The branch “true” has the largest share on training rows, ")
     for name in (TRUE, FLAT):  # what the page says of both
         assert all(weight > 0 for weight in found.portraits[name].beta.values())
 

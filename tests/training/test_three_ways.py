@@ -20,7 +20,7 @@ from spnmkl.ui.state import kernel_shelf
 from spnmkl.ui.state.activity import Trainer
 from spnmkl.ui.state.task import Task
 
-SPLIT = SplitSettings(0.3, 5)
+SPLIT, AUTO = SplitSettings(0.3, 5), Choices("auto")
 COLUMNS = ["a__1", "a__2", "b__1", "b__2"]
 NEAR = Kernel("rbf", gamma=0.5, features=COLUMNS[:2], label="near")
 FAR = Kernel("rbf", gamma="median", features=COLUMNS[2:], label="far", normalize="unit_diagonal")
@@ -55,21 +55,39 @@ def in_two_files(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
     return {"first.csv": first, "second.csv": second.sample(frac=1, random_state=2).iloc[:110]}
 
 
+THREE = {view: [f"{view}__{k}" for k in range(n)] for view, n in {"a": 30, "b": 8, "c": 3}.items()}
+
+
+def three_views() -> dict[str, pd.DataFrame]:
+    """Counts of words, counts and measurements, some rows without the counts; what they tell follows age and batch."""
+    rng, n = np.random.default_rng(3), 120
+    age, batch = rng.uniform(20, 80, n), rng.choice(["x", "y", "z"], n)
+    truth = rng.normal(size=n)
+    words = rng.poisson(np.exp(np.outer(truth, rng.normal(size=30)) - 2.5))
+    counts = rng.poisson(np.exp(4 + np.outer(truth, rng.normal(size=8)) + rng.normal(size=(n, 8))))
+    numbers = np.outer(truth, [1, 0, -1]) + rng.normal(size=(n, 3)) + age[:, None] / 20 + (batch == "x")[:, None]
+    frame = pd.DataFrame(np.hstack([words, counts, numbers]), columns=[c for names in THREE.values() for c in names])
+    frame.loc[::7, THREE["b"]] = None
+    frame = frame.assign(age=age, batch=batch)
+    return one_file(frame.assign(y=np.where(truth + 0.3 * rng.normal(size=n) > 0, "yes", "no")))
+
+
+def one_file(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    return {"data.csv": frame}
+
+
 @dataclass(frozen=True)
 class Case:
     """`given` are the options of the command line that say the same as choices and settings."""
 
     files: dict[str, pd.DataFrame]
     spn: SPN = NUMBERS
-    choices: Choices = field(default_factory=Choices)
+    choices: Choices = AUTO
     settings: Settings = field(default_factory=Settings)
     given: tuple[str, ...] = ()
     group: str | None = None
+    adjust: tuple[str, ...] = ()
     max_memory: float | None = None
-
-
-def one_file(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    return {"data.csv": frame}
 
 
 NO_WORDS = ("--ignore", "colour")
@@ -82,29 +100,36 @@ CASES = {
         max_memory=0,
     ),
     "filled with the mean, text compared": Case(
-        one_file(with_holes(samples())), WORDS, Choices(missing="mean"), given=("--missing", "mean")
+        one_file(with_holes(samples())), WORDS, Choices("auto", "mean"), given=("--missing", "mean")
     ),
     "filled with the median, one-hot": Case(
         one_file(with_holes(samples())),
         WORDS,
-        Choices(missing="median", categorical="one-hot"),
+        Choices("auto", "median", categorical="one-hot"),
         given=("--missing", "median", "--text", "one-hot"),
     ),
     "rows left out, text too": Case(
         one_file(with_holes(samples())),
-        choices=Choices(missing="drop rows", categorical="drop"),
+        choices=Choices("auto", "drop rows", categorical="drop"),
         given=("--missing", "drop-rows", "--text", "drop"),
     ),
     "columns left out": Case(
         one_file(with_holes(samples().drop(columns="colour").assign(colour="red"))),
         SPN(Sum(Product(Kernel("rbf", features=["a__1"])), Product(Kernel("rbf", features=["b__2"])))),
-        choices=Choices(missing="drop columns"),
+        choices=Choices("auto", "drop columns"),
         given=("--missing", "drop-columns"),
     ),
     "groups": Case(
         one_file(samples().drop(columns="colour").assign(patient=np.arange(120) // 4)),
         given=("--group", "patient"),
         group="patient",
+    ),
+    "counts, words and measurements, a view lacking, adjusted": Case(
+        three_views(),
+        SPN(Sum(*(Product(Kernel("rbf", gamma="median", features=columns)) for columns in THREE.values()))),
+        Choices("auto", views=(("c", "normal ranks"),), absent="mean"),
+        given=("--prepare", "auto", "c=normal-ranks", "--absent", "mean", "--adjust", "age,batch"),
+        adjust=("age", "batch"),
     ),
     "several classes, rows without a label": Case(
         one_file(samples(("high", "low", "middle", "none")).assign(y=lambda f: f["y"].where(f.index % 11 != 0))),
@@ -115,6 +140,10 @@ CASES = {
     "several files, three classes": Case(
         in_two_files(samples(("u", "v", "w"))), settings=Settings(C=2.0, solver="interior"),
         given=("--C", "2", "--solver", "interior"),
+    ),
+    "evidence weights, three classes": Case(
+        one_file(samples(("u", "v", "w"))), WORDS, settings=Settings(C=2.0, weights="evidence"),
+        given=("--C", "2", "--weights", "evidence"),
     ),
 }  # fmt: skip
 
@@ -134,7 +163,7 @@ def by_command_line(case: Case, folder: Path) -> tuple[SPNMKLClassifier, pd.Data
 def by_app(case: Case, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Dataset, Run, pd.DataFrame]:
     """The files uploaded, what they look like taken, and trained as the page does."""
     tables = [read_file(name, (folder / name).read_bytes()) for name in case.files]
-    dataset = guessed_dataset("data", join_files(tables, Joining()))
+    dataset = guessed_dataset("data", join_files(tables, Joining())).with_adjust(case.adjust)
     assert (dataset.label, dataset.group) == ("y", case.group)
     prepare = kernel_shelf.prepare
     monkeypatch.setattr(kernel_shelf, "prepare", lambda *given: prepare(*given, max_memory=case.max_memory))
@@ -150,10 +179,10 @@ def by_app(case: Case, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[D
 
 def by_library(case: Case, dataset: Dataset, run: Run) -> tuple[SPNMKLClassifier, np.ndarray, np.ndarray]:
     """The classifier on the same rows; its decisions, and which rows it can decide on."""
-    features = dataset.frame[list(dataset.features)]
-    preparation = Preparation.fit(features, case.choices, run.train)
+    features = dataset.frame[[*dataset.features, *dataset.adjust]]
+    preparation = Preparation.fit(features, case.choices, run.train, views=dataset.views, adjust=dataset.adjust)
     y = dataset.frame["y"].to_numpy()[run.train].astype(str)
-    spn, options = preparation.mapped(case.spn), case.settings.solver_options()
+    spn, options = preparation.mapped(case.spn), case.settings.model_options()
     model = SPNMKLClassifier(spn, **options, max_memory=case.max_memory)
     model.fit(preparation.transform(features.iloc[run.train]), y)
     usable = preparation.usable(features)
@@ -169,7 +198,8 @@ def test_the_same_weights_and_answers(name: str, tmp_path: Path, monkeypatch: py
     dataset, run, shown = by_app(case, tmp_path, monkeypatch)
     model, decision, usable = by_library(case, dataset, run)
 
-    assert run.solution.status == ours.status_ == model.status_ == "optimal"
+    expected = "evidence" if case.settings.weights == "evidence" else "optimal"
+    assert run.solution.status == ours.status_ == model.status_ == expected
     for beta in (ours.beta_, run.solution.beta):
         assert beta == pytest.approx(model.beta_, rel=1e-10, abs=1e-10)
     assert sum(beta > 0 for beta in model.beta_.values()) > 1

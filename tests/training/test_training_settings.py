@@ -51,9 +51,10 @@ def test_the_options_are_those_of_solve_and_of_the_classifier() -> None:
     for name, value in options.items():
         assert value == accepted[name].default
         assert value == SPNMKLClassifier().get_params()[name]
-    assert options.keys() == {field.name for field in fields(Settings)} - {"scoring"}, (
-        "which chooses C, and trains nothing"
+    assert options.keys() == {field.name for field in fields(Settings)} - {"scoring", "weights"}, (
+        "which choose C, and the method"
     )
+    assert Settings().model_options() == options | {"weights": SPNMKLClassifier().weights}
 
 
 BAD: dict[str, tuple[Any, str]] = {
@@ -61,7 +62,7 @@ BAD: dict[str, tuple[Any, str]] = {
     "an unknown name": (
         {"gamma": 1},
         "There is no setting 'gamma' (text); the settings are C, class_weight, lam, max_iter, max_time, p, scoring, "
-        "solver, tol.",
+        "solver, tol, weights.",
     ),
     "text as C": ({"C": "1"}, "C must be a finite number above 0, but it is '1' (text); choose for example 1.0."),
     "true as C": ({"C": True}, "C must be a finite number above 0, but it is True (bool); choose for example 1.0."),

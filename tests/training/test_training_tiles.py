@@ -2,6 +2,7 @@
 
 import threading
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,12 @@ from spnmkl.data import Choices, Dataset, SplitSettings
 from spnmkl.reporting.explain import sample_paths, weights_table
 from spnmkl.reporting.kernel_views import kernel_image, projection
 from spnmkl.reporting.what_if import what_if
-from spnmkl.selection import cross_validation
+from spnmkl.solution import Solution
 from spnmkl.training import train as train_module
 from spnmkl.training.choose import choose_C, trace_C
 from spnmkl.training.prepared import Prepared, prepare
 from spnmkl.training.settings import Settings
-from spnmkl.training.train import Run, closed, train
+from spnmkl.training.train import Run, closed, train, with_shares
 from spnmkl.ui.state import jobs as job_module
 from spnmkl.ui.state import kernel_shelf
 from spnmkl.ui.state.activity import Trainer
@@ -82,7 +83,9 @@ def test_the_same_comes_out(name: str) -> None:
 def test_it_is_explained_the_same() -> None:
     in_memory, in_tiles = both(*(structure(Kernel("precomputed", label="given")), dataset()))
     run = train(in_memory, SETTINGS)
-    pd.testing.assert_frame_equal(weights_table(run, in_tiles), weights_table(run, in_memory))
+    assert run.held_out is not None and run.held_out.known
+    again = with_shares(replace(run, held_out=None), in_tiles)
+    pd.testing.assert_frame_equal(weights_table(again), weights_table(run))
     for part in ("train", "test"):
         pd.testing.assert_frame_equal(sample_paths(run, in_tiles, part, 3), sample_paths(run, in_memory, part, 3))
     for node in (run.spn.root, run.spn.kernels[0], run.spn.kernels[3]):
@@ -119,13 +122,13 @@ def test_C_is_chosen_in_tiles(name: str) -> None:
 
 def test_a_stop_is_heard_while_a_fold_is_scored_in_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     in_tiles, asked, told = prepare(structure(), dataset(), Choices(), SPLIT, max_memory=0), [], []
-    answers = cross_validation.predicted
+    decide = Solution.decision_function
 
     def scored(*given: Any) -> Any:
         asked.append(True)
-        return answers(*given)
+        return decide(*given)
 
-    monkeypatch.setattr(cross_validation, "predicted", scored)
+    monkeypatch.setattr(Solution, "decision_function", scored)
     found = choose_C(in_tiles, Settings(), folds=2, C=[1.0], callback=told.append, stop=lambda: bool(asked))
     assert len(asked) == 1 and not told and np.isnan(found.scores).all()
 

@@ -197,7 +197,7 @@ def offers(work: Workspace, predictor: Predictor) -> None:
     task = work.trainer.book.tasks.get(run.name) if run else None
     columns, empty, *test = st.columns(3 if task else 2)
     with columns.popover("Columns needed", width="stretch"):
-        text = set(predictor.needed.text)
+        text = set(predictor.needed.read_as_text)
         known = {"column": names, "holds": ["text" if name in text else "numbers" for name in names]}
         st.dataframe(pd.DataFrame(known), hide_index=True, height=300)
     empty.download_button(

@@ -7,6 +7,7 @@ import streamlit as st
 
 from spnmkl.errors import DataError
 from spnmkl.project.stored_run import model_bytes
+from spnmkl.reporting.glossary import explained
 from spnmkl.reporting.page import html_report
 from spnmkl.reporting.runs_beside import runs_table
 from spnmkl.training.train import Run
@@ -106,15 +107,13 @@ def table_of_runs(trainer: Trainer, shown: Run) -> list[Run]:
         key=f"{TABLE}_{hash(tuple(names))}",
         column_config={
             **{name: st.column_config.TextColumn(width=_width(table[name])) for name in ("run", "data")},
-            "C": st.column_config.NumberColumn(format="%.4g", help="Weight of the loss."),
-            "p": st.column_config.TextColumn(help="Exponent of the weights in the regulariser: small p, few weights."),
-            "gap": st.column_config.NumberColumn(
-                format="%.1e", help="How far the objective may be above the optimum, relatively: (P − D)/P."
-            ),
+            "C": st.column_config.NumberColumn(format="%.4g", help=explained("C")),
+            "p": st.column_config.TextColumn(help=explained("p")),
+            "gap": st.column_config.NumberColumn(format="%.1e", help=explained("gap")),
             "training": st.column_config.NumberColumn(format="%.1f %%", help="Training rows answered rightly."),
             "test": st.column_config.NumberColumn(format="%.1f %%", help="Rows held out that are answered rightly."),
             "over folds": st.column_config.TextColumn(help=FOLDS_HELP),
-            "pruned": st.column_config.TextColumn(help="Weights that became zero, of all."),
+            "pruned": st.column_config.TextColumn(help=f"Weights that became zero, of all.\n\n{explained('pruned')}"),
             "seconds": st.column_config.NumberColumn(format="%.2f", help="Of solving, without the kernels."),
         },
     )

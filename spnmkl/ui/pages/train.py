@@ -27,7 +27,8 @@ from spnmkl.training.train import Run
 from spnmkl.ui.parts.canvas import show_trained
 from spnmkl.ui.parts.estimating import show_estimate
 from spnmkl.ui.parts.following import keep_up, offer_scores, progress_bar, refreshing, stop_button, words_of
-from spnmkl.ui.parts.ready import ready
+from spnmkl.ui.parts.preparing import preparation_words
+from spnmkl.ui.parts.ready import ready, warn_of_kernels
 from spnmkl.ui.parts.replay import show_replay
 from spnmkl.ui.parts.results import show_headlines
 from spnmkl.ui.parts.returning import offer_return
@@ -48,14 +49,20 @@ CHOOSE_HELP = (
     "groups are held out where the data have a group column. Which score: *All settings*."
 )
 TRACE_HELP = f"The regularisation path: every weight β over a dozen values of C.\n\n{explained('β', 'C')}"
+NO_SMALLEST = {
+    "certified": "Any C is useful: there is a C_min only where every p is 1.",
+    "evidence": "Any C is useful: evidence weights do not depend on it, only the classifier does.",
+}
 DOING: dict[Kind, str] = {
     "train": "Training",
     "score": "Scoring",
+    "shares": "Measuring shares on folds",
     "choose": "Cross-validation",
     "trace": "Tracing the weights over C",
     "look": "Preparing",
     "compare": "Comparison with baselines",
     "lesson": "The guided experiment",
+    "width": "The choice of a width",
 }
 
 
@@ -83,6 +90,8 @@ def controls(work: Workspace, parts: Split) -> None:
     trainer.settings = fitting(trainer.settings, work.drawing.spn, dataset.classes)
     weights = len(work.drawing.spn.products)
     st.caption(f"**{plain(dataset.name[:60])}** · {rows:,} rows to train on · {counted(weights, 'weight')}")
+    if prepared := preparation_words(work):
+        st.caption(f"Prepared {plain(prepared)}: see *Data*, *3 · Preparation*.")
     held = size_of(work.drawing.spn, rows, len(dataset.classes))
     free = available_memory()
     room = None if free is None else free + kept_bytes()
@@ -97,8 +106,9 @@ def controls(work: Workspace, parts: Split) -> None:
         st.error(plain(refused))
     else:
         st.caption(memory_words(held, room))
+    warn_of_kernels(work)
     if looked := looked_ahead(work):
-        slider_of_C(trainer, looked.C, "Any C is useful: there is a C_min only where every p is 1.")
+        slider_of_C(trainer, looked.C, NO_SMALLEST[trainer.settings.weights])
     elif held.memory < QUICK_BYTES:
         slider_of_C(trainer, None, "Looking for C_min …")
     else:
@@ -143,7 +153,9 @@ def search(work: Workspace, refused: str | None, crossed: str | None) -> None:
         why = f"\n\n{plain(crossed)}" if crossed and not refused else ""
         begin_button(work, "choose", "Choose C", busy or crossed is not None, help=CHOOSE_HELP + why)
     with trace:
-        begin_button(work, "trace", "β against C", busy or refused is not None, help=TRACE_HELP)
+        same = trainer.settings.weights == "evidence"
+        why = "\n\nEvidence weights are the same at every C." if same else ""
+        begin_button(work, "trace", "β against C", busy or same or refused is not None, help=TRACE_HELP + why)
     found = found_for(trainer.cross_validation, work.task, trainer.settings)
     if found is not None and found.best_C != trainer.settings.C:
         st.button(
@@ -283,7 +295,9 @@ def curves(records: Sequence[Record], tol: float | None) -> None:
         st.caption("The objective and its lower bound appear here while they close in on each other.")
         return
     st.altair_chart(convergence_chart(records, tol), width="stretch")
-    if math.isfinite(records[-1].dual_bound):
+    if records[-1].method == "evidence":
+        st.caption("The best log evidence so far, from one start after the other.", help=explained("evidence"))
+    elif math.isfinite(records[-1].dual_bound):
         st.caption(
             "The optimum lies between the curves. The gap is their relative distance, recomputed from the data.",
             help=explained("objective", "bound", "gap"),
@@ -297,12 +311,13 @@ def trajectories(records: Sequence[Record], called: Mapping[str, str]) -> None:
         st.caption("The weights appear here, iteration by iteration.")
         return
     st.altair_chart(weights_chart(records, called), width="stretch")
-    heaviest_alone(len(called))
+    what_lines_are(len(called), "β")
 
 
-def heaviest_alone(weights: int) -> None:
-    if weights > MOST_COLOURED:
-        st.caption(f"The {MOST_COLOURED} heaviest of {weights} weights in colour. All of them: *Inspect*, *Weights*.")
+def what_lines_are(weights: int, *signs: str) -> None:
+    few = "A line for every weight β, named with the kernels that it weighs."
+    many = f"The {MOST_COLOURED} heaviest of {weights} weights β in colour. All of them: *Inspect*, *Weights*."
+    st.caption(many if weights > MOST_COLOURED else few, help=explained(*signs))
 
 
 def choice_of_C(work: Workspace) -> None:
@@ -318,12 +333,13 @@ def choice_of_C(work: Workspace) -> None:
     measure = SCORINGS[found.scoring]
     best = f"{measure.title} {measure.text(float(np.nanmax(found.mean)))}"
     folds = found.scores.shape[1]
-    left.caption(f"{folds} folds. Best: C = {found.best_C:.3g}, {best}. Bars: one standard error.{stopped}")
+    said = f"{folds} folds. Best: C = {found.best_C:.3g}, {best}. Bars: one standard error.{stopped}"
+    left.caption(said, help=explained("C"))
     right.altair_chart(stability_chart(found, names(work.drawing.spn)), width="stretch")
     which = (
         "Every weight" if len(found.beta) <= MOST_SHOWN else f"The {MOST_SHOWN} heaviest of {len(found.beta)} weights"
     )
-    right.caption(f"{which} in each fold at the best C: close together means stable.")
+    right.caption(f"{which} in each fold at the best C: close together means stable.", help=explained("β"))
 
 
 def weights_over_C(work: Workspace) -> None:
@@ -335,4 +351,4 @@ def weights_over_C(work: Workspace) -> None:
     looked = looked_ahead(work)
     smallest = looked.C if looked else None
     st.altair_chart(path_chart(found, names(work.drawing.spn), trainer.settings.C, smallest), width="stretch")
-    heaviest_alone(len(found.beta))
+    what_lines_are(len(found.beta), "β", "C", "C_min")

@@ -9,17 +9,23 @@ from typing import Any
 import streamlit as st
 
 from spnmkl.data import Dataset
-from spnmkl.export.scene import fitting, scene
+from spnmkl.export.closing import fitting
+from spnmkl.export.scene import scene
+from spnmkl.inspection import Share
 from spnmkl.structure import SPN, Path
 from spnmkl.structure.layout import arranged
+from spnmkl.training.train import Run
 from spnmkl.ui.parts.session import FRONTEND, theme
 from spnmkl.ui.state.computed_once import kept_with_dataset, kept_with_drawing
-from spnmkl.ui.state.drawing import Drawing, read_closed
+from spnmkl.ui.state.drawing import Drawing, read_size, wished_groups
 
 KEY = "spnmkl_canvas"
+_SIZES = "spnmkl_canvas_sizes"
 SHOWN_SIZE = (1000, 340)  # of a canvas to look at, in px, until it tells its own
-_SHOWING = ("words", "drawing", "history", "view", "paint", "minimap")
-_SCRIPTS = (*_SHOWING, "edit", "hand", "keys", "panels", "talk", "canvas")
+_SCRIPTS = (
+    *("words", "drawing", "history", "view", "route", "paint", "minimap"),
+    *("place", "edit", "hand", "keys", "panels", "loose", "talk", "canvas"),
+)
 
 # Two components: the columns of the data are sent when the data change, the canvas with every edit.
 _columns = st.components.v2.component("spnmkl_columns", js=(FRONTEND / "columns.js").read_text("utf-8"))
@@ -78,10 +84,11 @@ def show_canvas(
             for push in drawing.pending
         ],
         "looks": looks,
+        "size": list(drawing.size),
         "facts": facts,
         "wrong": wrong,
     }
-    _mount(KEY, data, "drawing", "selection", "theme")
+    _mount(KEY, data, "drawing", "selection", "theme", "size")
     return selection(drawing)
 
 
@@ -92,7 +99,13 @@ def _mount(key: str, data: dict[str, Any], *states: str) -> None:
 
 
 def show_trained(
-    key: str, spn: SPN, beta: Mapping[str, float] | None, *, said: str = "", path: Path | None = None
+    key: str,
+    spn: SPN,
+    beta: Mapping[str, float] | None,
+    *,
+    said: str = "",
+    path: Path | None = None,
+    shares: Mapping[str, Share] | None = None,
 ) -> tuple[str, ...]:
     """The drawing to look at; with weights, sizes and colours are by weight and what is pruned is dashed."""
     shown, closed = shown_there(key, spn)
@@ -102,17 +115,28 @@ def show_trained(
         "message": said,
         "select": list(chosen_nodes(key, spn)),
         "drawing": _described_drawing(shown, closed),
-        "looks": trained_looks(shown, closed, beta, theme(), path),
+        "looks": trained_looks(shown, closed, beta, theme(), path, shares),
+        "size": list(_size_there(key)),
     }
-    _mount(key, data, "selection", "wish", "theme")
+    _mount(key, data, "selection", "wish", "theme", "size")
     return chosen_nodes(key, spn)
 
 
+def node_shares(run: Run) -> Mapping[str, Share] | None:
+    """The held-out shares of the nodes of a run, where they were measured."""
+    return run.held_out.nodes if run.held_out else None
+
+
 def trained_looks(
-    spn: SPN, closed: frozenset[str], beta: Mapping[str, float] | None, theme: str, path: Path | None = None
+    spn: SPN,
+    closed: frozenset[str],
+    beta: Mapping[str, float] | None,
+    theme: str,
+    path: Path | None = None,
+    shares: Mapping[str, Share] | None = None,
 ) -> dict[str, Any]:
-    """How nodes, groups and edges look with these weights."""
-    return scene(spn, closed=closed, beta=beta, path=path, theme=theme).to_dict()
+    """How nodes, groups and edges look with these weights and held-out shares."""
+    return scene(spn, closed=closed, beta=beta, path=path, theme=theme, shares=shares).to_dict()
 
 
 def shown_there(key: str, spn: SPN) -> tuple[SPN, frozenset[str]]:
@@ -123,33 +147,45 @@ def shown_there(key: str, spn: SPN) -> tuple[SPN, frozenset[str]]:
 
 def _closed_there(key: str, spn: SPN) -> frozenset[str]:
     """The groups that the person closed on a canvas to look at; else those that must be for the texts to be read."""
-    wish = _wish(key)
-    return _fitted(spn) if wish is None else read_closed(wish.get("closed"))
+    wish, size = _wish(key), _size_there(key)
+    return _fitted(spn, size) if wish is None else wished_groups(spn, wish, size)
+
+
+def _size_there(key: str) -> tuple[int, int]:
+    """What the canvas told of its size, also when it was shown last."""
+    sizes: dict[str, tuple[int, int]] = st.session_state.setdefault(_SIZES, {})
+    told = read_size(_told(key, "size"))
+    if told is not None:
+        sizes[key] = told
+    return sizes.get(key, SHOWN_SIZE)
 
 
 def _wish(key: str) -> Mapping[str, Any] | None:
-    state = st.session_state.get(key)
-    wish = state.get("wish") if isinstance(state, Mapping) else None
+    wish = _told(key, "wish")
     return wish if isinstance(wish, Mapping) else None
 
 
+def _told(key: str, what: str) -> object:
+    state = st.session_state.get(key)
+    return state.get(what) if isinstance(state, Mapping) else None
+
+
 @kept_with_drawing
-def _fitted(spn: SPN) -> frozenset[str]:
-    return fitting(spn, *SHOWN_SIZE)
+def _fitted(spn: SPN, size: tuple[int, int]) -> frozenset[str]:
+    return fitting(spn, *size)
 
 
 def chosen_nodes(key: str, spn: SPN) -> tuple[str, ...]:
     """The nodes selected on a canvas that the structure knows."""
-    state = st.session_state.get(key)
-    chosen = state.get("selection") if isinstance(state, Mapping) else None
+    chosen = _told(key, "selection")
     known = set(spn.nodes)
     return tuple(v for v in chosen if isinstance(v, str) and v in known) if isinstance(chosen, list) else ()
 
 
 def receive(drawing: Drawing) -> bool:
     """Take what the canvas sent last."""
-    state = st.session_state.get(KEY)
-    return drawing.receive(state.get("drawing") if isinstance(state, Mapping) else None)
+    drawing.resize(_told(KEY, "size"))
+    return drawing.receive(_told(KEY, "drawing"))
 
 
 def selection(drawing: Drawing) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from spnmkl.charts.comparison import learning_chart
+from spnmkl.reporting.glossary import explained
 from spnmkl.study.lesson import (
     BRANCHES,
     FLAT,
@@ -66,7 +67,8 @@ def question(work: Workspace) -> None:
     drawn = lesson_entrants().drawn
     st.markdown(
         "**1 · Labels whose structure is known**\n\nThe sample has 400 rows and two views of four columns, u and v. "
-        "Its labels were drawn from one structure, which multiplies two sums:"
+        "Its labels were drawn from one structure, which multiplies two sums:",
+        help=explained("kernel", "β", "∘"),
     )
     st.latex(drawn[TRUE].formula())
     st.markdown("So columns of *both* views matter *together*; four of the eight columns are noise.")

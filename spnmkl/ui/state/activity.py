@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -11,9 +11,10 @@ from spnmkl.study.contest import Contest, Plan, compete, planned, training_rows
 from spnmkl.study.entrants import Entrants
 from spnmkl.study.lesson import TOTAL as LESSON_TOTAL
 from spnmkl.study.lesson import Lesson, lesson
+from spnmkl.training.choose_width import WidthChoice, choose_width
 from spnmkl.training.settings import Settings
-from spnmkl.training.train import Run, score_run
-from spnmkl.ui.state import works
+from spnmkl.training.train import Run, measured_on_folds, score_run
+from spnmkl.ui.state import importance, works
 from spnmkl.ui.state.estimate import Estimate
 from spnmkl.ui.state.jobs import Job
 from spnmkl.ui.state.kernel_shelf import KernelShelf
@@ -21,7 +22,9 @@ from spnmkl.ui.state.run_book import RunBook
 from spnmkl.ui.state.task import Finding, Task, found_for
 from spnmkl.ui.state.works import SmallestC, Work
 
-Kind = Literal["train", "score", "choose", "trace", "look", "compare", "lesson", "estimate"]
+Kind = Literal[
+    "train", "score", "shares", "choose", "trace", "look", "compare", "lesson", "width", "importance", "estimate"
+]
 WORKS: Mapping[Kind, Work] = {
     "train": works.train,
     "choose": works.choose,
@@ -68,6 +71,7 @@ class Trainer:
     failure : of the last activity.
     cross_validation, path, smallest_C : the last ones, with what they are of.
     contest : the last comparison with baselines.
+    width : the last choice of a width.
     lesson : the guided experiment.
     estimate : the scores over folds that are being made, beside any activity.
     estimated : the solutions, by id, for which these were begun, and what went wrong.
@@ -83,6 +87,7 @@ class Trainer:
     path: Finding[RegularizationPath] | None = None
     smallest_C: Finding[SmallestC] | None = None
     contest: Finding[Contest] | None = None
+    width: Finding[WidthChoice] | None = None
     lesson: Lesson | None = None
     estimate: Estimate | None = None
     estimated: dict[int, str] = field(default_factory=dict)
@@ -125,6 +130,35 @@ class Trainer:
 
         return self._begin(Activity("score", Job(work, alive), task, run.settings))
 
+    def choose_width(
+        self, task: Task, settings: Settings, leaves: Sequence[str], alive: Callable[[], bool]
+    ) -> Activity:
+        """Begin to compare widths of one kernel on folds of the training rows of a task."""
+
+        def work(job: Job[Any]) -> WidthChoice | None:
+            def follow(done: int, total: int, words: str) -> None:
+                job.progress(done, total)
+                job.say(words)
+
+            return choose_width(
+                task.spn, task.dataset, task.choices, task.split, leaves, settings, follow, lambda: job.stopping
+            )
+
+        return self._begin(Activity("width", Job(work, alive), task, settings))
+
+    def measure(self, run: Run, alive: Callable[[], bool]) -> Activity:
+        """Begin to measure the shares of a run on folds of its training rows."""
+        task = self.book.tasks[run.name]
+
+        def work(job: Job[Any]) -> Run:
+            def tick(words: str, done: int, total: int) -> None:
+                job.progress(done, total)
+                job.tick(words)
+
+            return measured_on_folds(run, task.dataset, tick, lambda: job.stopping)
+
+        return self._begin(Activity("shares", Job(work, alive), task, run.settings))
+
     def compare(self, task: Task, settings: Settings, who: Entrants, plan: Plan, alive: Callable[[], bool]) -> Activity:
         """Begin to compare methods on the training rows of a task."""
         n = len(training_rows(task.dataset, task.split)[0])
@@ -144,6 +178,12 @@ class Trainer:
             works.gather(job, lesson(job.tick, lambda: job.stopping), LESSON_TOTAL)
 
         return self._begin(Activity("lesson", Job(work, alive), task, settings, Lesson()))
+
+    def measure_importance(self, run: Run, view: str | None, alive: Callable[[], bool]) -> Activity:
+        """Begin to measure what the views of a run are worth, or the columns of one of them."""
+        task = self.book.tasks[run.name]
+        job: Job[Any] = Job(lambda job: importance.measure(job, run, task, view), alive)
+        return self._begin(Activity("importance", job, task, run.settings))
 
     def begin_estimate(self, run: Run, wanted: Callable[[], bool], alive: Callable[[], bool], seconds: float) -> None:
         """Begin to score a run over folds, aside; it ends when it is no longer `wanted`, and keeps what it has."""
@@ -185,10 +225,12 @@ class Trainer:
         self.activity, error = None, activity.job.error
         self.failure = None if error is None else Failure(error, activity.kind, activity.task)
         result = activity.job.result
-        if isinstance(result, Run) and activity.kind == "score":
-            self.book.revise(lambda run: _with_scores(run, result))
+        if isinstance(result, Run) and activity.kind in ("score", "shares"):
+            self.book.revise(lambda run: _with_findings(run, result))
         elif isinstance(result, Run):
             self.book.enter(self._with_search(result, activity.task), activity.task)
+        elif isinstance(result, importance.Measured):
+            self.book.revise(result.put_into)
         elif result is not None:
             self._keep(Finding(result, activity.task, activity.settings))
         elif isinstance(found := activity.so_far, Contest) and found.results:
@@ -200,6 +242,9 @@ class Trainer:
     def _keep(self, found: Finding[Any]) -> None:
         if isinstance(found.value, SmallestC):
             self.smallest_C = found
+            return
+        if isinstance(found.value, WidthChoice):
+            self.width = found
             return
         if isinstance(found.value, CrossValidation):
             self.cross_validation = found
@@ -215,8 +260,8 @@ class Trainer:
         return replace(run, cross_validation=folds, path=found_for(self.path, task, run.settings) or run.path)
 
 
-def _with_scores(run: Run, scored: Run) -> Run:
-    """A run with the scores that were made of it; it may have got another name since."""
-    if run.solution is not scored.solution:
+def _with_findings(run: Run, found: Run) -> Run:
+    """A run with the scores and shares that were made of it; it may have got another name since."""
+    if run.solution is not found.solution:
         return run
-    return replace(run, test_scores=scored.test_scores, train_scores=scored.train_scores)
+    return replace(run, test_scores=found.test_scores, train_scores=found.train_scores, held_out=found.held_out)

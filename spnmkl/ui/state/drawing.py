@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any
 
 from spnmkl.errors import StructureError
-from spnmkl.export.scene import fitting
+from spnmkl.export.closing import fitting, making_room
 from spnmkl.structure import SPN
 from spnmkl.structure.layout import arranged, unplaced
 
@@ -22,6 +22,7 @@ MAX_CANVAS_NODES = 2000
 MAX_EDGES = 20_000
 MAX_PENDING = 20
 LONGEST_ID = 200
+_TEXT = 10.4  # px that a fitted text must have; the canvas draws it with 11 where there is room, and here there is
 FARTHEST = 1e6
 _PAGE = re.compile(r"[0-9a-z]{1,32}")
 _FORMAT = {"format": "spnmkl/structure", "version": 1}
@@ -66,6 +67,8 @@ class Drawing:
     version: int = 1
     select: tuple[str, ...] = ()
     size: tuple[int, int] = (1000, 560)
+    told: bool = False  # whether the canvas has told its size, or it is a guess
+    guessed: bool = False  # whether `closed` was chosen for a guess, and nothing was drawn since
 
     @property
     def revision(self) -> str:
@@ -88,18 +91,19 @@ class Drawing:
             spn, closed = read_message(message), read_closed(message.get("closed"))
             wish = message.get("wish")
             number = _number(wish.get("number")) if isinstance(wish, Mapping) else 0
-            wished = read_closed(wish.get("closed")) if isinstance(wish, Mapping) else frozenset()
         except StructureError as error:
             self._show(self.spn, Push(0, self.spn, self.closed, str(error), refused=True))
             return False
         self.acknowledged, self.pending = f"{page}/{sequence}", ()
-        self.size = _size(message.get("size")) or self.size
+        self.size = read_size(message.get("size")) or self.size
+        self.guessed = False
         changed = spn != self.spn
         redrawn = changed and unplaced(spn) != unplaced(self.spn)
         self.spn, self.closed = spn, closed
         self.version += changed
-        if number and _later(self.granted, page, number):
+        if isinstance(wish, Mapping) and number and _later(self.granted, page, number):
             self.granted = f"{page}/{number}"
+            wished = wished_groups(spn, wish, self.size)
             self._show(arranged(spn, wished), Push(0, spn, wished, answers=number))
         return redrawn
 
@@ -114,9 +118,20 @@ class Drawing:
         whole = fit if whole is None else whole
         closed = frozenset() if whole else self.closed
         if any(spn.position(v) is None for v in spn.nodes):
-            closed = fitting(spn, *self.size) if whole else closed
+            closed = fitting(spn, *self.size, _TEXT) if whole else closed
             spn = arranged(spn, closed)
+            self.guessed = whole and not self.told
         self._show(spn, Push(0, spn, closed, said, fit=fit, whole=whole, select=tuple(select)))
+
+    def resize(self, told: object) -> None:
+        """Take the size of the canvas; what was fitted into a guess before is fitted anew."""
+        size = read_size(told)
+        if size is None:
+            return
+        self.size, self.told = size, True
+        if self.guessed and (closed := fitting(self.spn, *size, _TEXT)) != self.closed:
+            self._show(arranged(self.spn, closed), Push(0, self.spn, closed, fit=True, whole=True))
+        self.guessed = False
 
     def _show(self, spn: SPN, push: Push) -> None:
         self.version += not push.refused
@@ -173,7 +188,19 @@ def read_closed(value: object) -> frozenset[str]:
     return frozenset(ids)
 
 
-def _size(value: object) -> tuple[int, int] | None:
+def wished_groups(spn: SPN, wish: Mapping[str, Any], size: tuple[int, int]) -> frozenset[str]:
+    """The groups to close by what was asked for: those named, or those that must be for the text to be read.
+
+    Where one was `opened` on a canvas that showed all, others are closed as far as it takes.
+    """
+    closed, opened = read_closed(wish.get("closed")), wish.get("opened")
+    if wish.get("fit") is True:
+        return fitting(spn, *size, _TEXT)
+    return making_room(spn, closed, opened, *size, _TEXT) if isinstance(opened, str) else closed
+
+
+def read_size(value: object) -> tuple[int, int] | None:
+    """Width and height of a canvas in px, as it tells them."""
     if not isinstance(value, list) or len(value) != 2 or any(type(side) is not int for side in value):
         return None
     width, height = (min(max(side, 200), 10_000) for side in value)

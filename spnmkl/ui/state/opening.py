@@ -5,6 +5,7 @@ from __future__ import annotations
 from spnmkl.data import Dataset
 from spnmkl.errors import SPNMKLError
 from spnmkl.structure import SPN, Kernel, Product, Sum
+from spnmkl.structure.templates import RBF
 from spnmkl.ui.state.drawing import check_size
 
 MOST_VIEWS = 8  # with a kernel of their own; the columns of further ones are put together
@@ -23,7 +24,7 @@ def opening_structure(dataset: Dataset) -> SPN:
         return _flat(dataset)
     first, second = (
         Sum(
-            Product(Kernel("rbf", features=columns, label=view)),
+            Product(RBF.on(columns, view)),
             Product(Kernel("linear", features=columns, label=f"{view} linear")),
         )
         for view, columns in (pair[0], pair[-1])
@@ -47,5 +48,5 @@ def _flat(dataset: Dataset) -> SPN:
         spn = dataset.template("flat")
         check_size(spn)
     except SPNMKLError:
-        return SPN(Product(Kernel("rbf")))
+        return SPN(Product(RBF))
     return spn

@@ -15,7 +15,7 @@ class Canvas {
     this.root = root;
     for (const name of ["frame", "stage", "paper", "map", "status", "facts", "saved"]) this[name] = root.querySelector(`.${name}`);
     this.frame.spnCanvas = this; // for tests, and for the replay of a training
-    Object.assign(this, { mode: "select", from: null, history: new History("", { nodes: [], edges: [], closed: [] }), looks: {}, groups: {}, chosen: new Set(), chosenEdges: new Set(), items: new Map(), lines: [], known: new Map() });
+    Object.assign(this, { mode: "select", from: null, history: new History("", { nodes: [], edges: [], closed: [] }), looks: {}, groups: {}, chosen: new Set(), chosenEdges: new Set(), items: new Map(), lines: [], known: new Map(), loose: new Map() });
     Object.assign(this, { revision: null, taken: 0, wish: null, after: null, events: new AbortController(), sent: new Map() });
     this.view = new View(this);
     this.readTheme();
@@ -35,7 +35,7 @@ class Canvas {
   listen() {
     const on = { signal: this.events.signal };
     for (const button of this.root.querySelectorAll("button[data-act]"))
-      button.addEventListener("click", () => { this.closeMenus(); if (!/columns|find|help/.test(button.dataset.act)) this.frame.focus({ preventScroll: true }); this.act(button.dataset.act); }, on);
+      button.addEventListener("click", () => { this.closeMenus(); if (!/columns|find|help|groups/.test(button.dataset.act)) this.frame.focus({ preventScroll: true }); this.act(button.dataset.act); }, on);
     this.listenToKeys();
     window.addEventListener("pagehide", () => this.history.store(), on);
     window.addEventListener("spnmkl-columns", () => this.refreshPalette?.(), on);
@@ -54,16 +54,22 @@ class Canvas {
     this.painter.resize(clientWidth, clientHeight);
     if (first) this.view.fit();
     this.paint();
+    this.tellSize();
   }
 
   act(name) {
     const acts = {
       undo: () => this.step(-1), redo: () => this.step(1), arrange: () => this.arrange(), copy: () => this.copyByButton(), duplicate: () => this.duplicate(), delete: () => this.remove(),
-      fit: () => this.view.fit(), in: () => this.view.zoom(1.25), out: () => this.view.zoom(0.8), scale: () => this.view.zoom(1 / this.view.scale),
-      find: () => this.openSearch(), help: () => this.openSheet(), columns: () => this.togglePalette(), fold: () => this.fold(),
+      fit: () => this.fit(), in: () => this.view.zoom(1.25), out: () => this.view.zoom(0.8), scale: () => this.view.zoom(1 / this.view.scale),
+      find: () => this.openSearch(), groups: () => this.offerGroups(), help: () => this.openSheet(), columns: () => this.togglePalette(), fold: () => this.fold(),
     };
     if (["fit", "in", "out", "scale"].includes(name)) this.untouched = false;
     (acts[name] ?? (() => this.begin(name)))();
+  }
+
+  fit() {
+    this.view.fit();
+    if (LEAST_TEXT / this.view.scale > ROOM.kernel.first) this.say("Too much is open to name every kernel: click a name to go there, or close groups by Groups.");
   }
 
   begin(mode) {
@@ -75,6 +81,7 @@ class Canvas {
     this.mode = mode;
     for (const name of ["select", ...KINDS]) this.press(name, name === mode);
     this.stage.style.cursor = mode === "select" ? "" : "crosshair";
+    this.offerLoose();
   }
 
   press(name, on) { this.root.querySelector(`button[data-act=${name}]`)?.setAttribute("aria-pressed", String(on)); }
@@ -106,6 +113,7 @@ class Canvas {
     for (const id of new Set(hidden.values())) this.items.set(id, this.groupItem(id));
     const open = new Map(Object.entries(this.looks.groups ?? {}).filter(([id, g]) => !closed.includes(id) && this.items.has(g.parent)).map(([id, g]) => [g.parent, id]));
     for (const [id, group] of open) this.items.get(id).open = group;
+    const moved = [...this.items.values()].filter((item) => !item.settled).map((item) => ({ id: item.id, ...sides(item) }));
     const seen = new Set();
     this.lines = [];
     for (const edge of drawing.edges) {
@@ -113,8 +121,9 @@ class Canvas {
       const name = edgeName([from, to]);
       if (from === to || seen.has(name) || !this.items.has(from) || !this.items.has(to)) continue;
       seen.add(name);
-      this.lines.push(this.lineOf(name, this.items.get(from), this.items.get(to)));
+      this.lines.push(this.lineOf(name, this.items.get(from), this.items.get(to), moved));
     }
+    this.findLoose();
     this.frame.classList.toggle("empty", !drawing.nodes.length);
     Object.assign(this.frame.dataset, { nodes: drawing.nodes.length, edges: drawing.edges.length });
     this.enable("undo", this.history.canUndo);
@@ -157,12 +166,23 @@ class Canvas {
     return { ...look, text: words, texts: words ? [{ text: words, size: 13, style: "", halo: n.kind !== "kernel", ...place }] : [] };
   }
 
-  lineOf(name, from, to) { // as the scene has it while its ends stand where the scene has them
+  namedParts() { // the groups that are open, the smallest first, then those that are closed; by what tells them apart
+    const shown = (ids) => ids.map((id) => this.items.get(id)).filter(Boolean);
+    const open = Object.values(this.looks.groups ?? {}).filter((group) => !group.closed).sort((a, b) => a.members.length - b.members.length);
+    const parts = open.map((look) => ({ look, items: shown(look.members) }));
+    const shut = [...this.items.values()].filter((item) => item.kind === "group").map((item) => ({ look: item.look, items: [item] }));
+    const found = [...parts, ...shut].filter(({ items }) => items.length), often = new Set();
+    const seen = new Set();
+    for (const { look } of found) { if (seen.has(look.text)) often.add(look.text); seen.add(look.text); }
+    return found.map(({ look, items }) => ({ items, text: [often.has(look.text) && look.sub || look.text, look.value].filter(Boolean).join(", ") }));
+  }
+
+  lineOf(name, from, to, moved) { // as the scene has it while its ends stand where the scene has them, and nothing new is in its way
     const look = this.looks.edges?.[name] ?? {};
-    const d = look.d && from.settled && to.settled ? look.d : curve(from, to);
-    const places = d.match(/-?[\d.]+/g).map(Number);
-    const [xs, ys] = [places.filter((_, k) => k % 2 === 0), places.filter((_, k) => k % 2)];
-    return { name, from, to, path: new Path2D(d), look, outline: { left: Math.min(...xs), right: Math.max(...xs), top: Math.min(...ys), bottom: Math.max(...ys) } };
+    const around = () => outlinedLine(pathOf(routed(from, to, this.items.values())));
+    const drawn = look.d && from.settled && to.settled ? outlinedLine(look.d) : around();
+    const others = moved.filter((box) => box.id !== from.id && box.id !== to.id && meets(box, drawn.outline));
+    return { name, from, to, look, ...(look.d && others.length && passed(drawn.points, others).size ? around() : drawn) };
   }
 
   drift(ids, dx, dy) { // while a drag lasts
@@ -176,6 +196,7 @@ class Canvas {
     if (this.gone || !this.view.width) return;
     const { textPx } = this.painter.paint(moving);
     this.minimap.paint();
+    this.offerLoose();
     this.frame.dataset.textPx = textPx;
     const percent = `${Math.round(100 * this.view.scale)} %`;
     const shown = this.root.querySelector("button[data-act=scale]");
@@ -230,7 +251,7 @@ class Canvas {
     }) ?? null;
   }
 
-  inView(id) { const item = this.items.get(id?.id ?? id); return Boolean(item && this.view.shows({ left: item.x - item.w / 2, right: item.x + item.w / 2, top: item.y - item.h / 2, bottom: item.y + item.h / 2 })); }
+  inView(id) { const item = this.items.get(id?.id ?? id); return Boolean(item && this.view.shows(sides(item))); }
 
   screenPosition(id) {
     const item = this.items.get(id) ?? [...this.items.values()].find((one) => one.members?.includes(id));
@@ -293,7 +314,7 @@ class Canvas {
 
   say(text) {
     this.frame.classList.remove("refused");
-    this.status.textContent = text;
+    Object.assign(this.status, { textContent: text, title: text });
   }
 
   refuse(reason) {
@@ -306,14 +327,14 @@ class Canvas {
   destroy() {
     this.gone = true;
     this.history.store();
-    for (const timer of [this.retry, this.resting, this.tipping, this.offering]) clearTimeout(timer);
+    for (const timer of [this.retry, this.sizing, this.resting, this.tipping, this.offering]) clearTimeout(timer);
     cancelAnimationFrame(this.frameAsked);
     this.events.abort();
     this.resize.disconnect();
   }
 }
 
-Object.assign(Canvas.prototype, Talk, Editing, Keys, Panels);
+Object.assign(Canvas.prototype, Talk, Placing, Editing, Keys, Panels, Loose);
 
 function provisionalText({ kernel, features, label }) {
   const columns = features?.length === 1 ? features[0] : features ? count(features.length, "column") : "";
@@ -322,13 +343,20 @@ function provisionalText({ kernel, features, label }) {
 
 function outlinedItem(item) { // with all that is written around it
   const { x, y, w, h, look } = item;
-  const box = { left: x - w / 2 - 4, right: x + w / 2 + 6, top: y - h / 2 - 4, bottom: y + h / 2 + 6 };
+  const behind = item.kind === "group" ? 5 : 0;
+  const box = { left: x - w / 2 - 2, right: x + w / 2 + 2 + behind, top: y - h / 2 - 2, bottom: y + h / 2 + 2 + behind };
   for (const t of look.texts ?? []) {
     const wide = 0.56 * t.size * t.text.length;
     const left = x + t.x - { start: 0, middle: wide / 2, end: wide }[t.anchor];
     Object.assign(box, { left: Math.min(box.left, left), right: item.kind === "group" ? box.right : Math.max(box.right, left + wide), top: Math.min(box.top, y + t.y - t.size / 2), bottom: Math.max(box.bottom, y + t.y + t.size / 2) });
   }
   return { ...item, outline: box };
+}
+
+function outlinedLine(d) {
+  const places = d.match(/-?[\d.]+(?:e[-+]?\d+)?/g).map(Number);
+  const [xs, ys] = [places.filter((_, k) => k % 2 === 0), places.filter((_, k) => k % 2)];
+  return { path: new Path2D(d), points: xs.map((x, k) => [x, ys[k]]), outline: { left: Math.min(...xs), right: Math.max(...xs), top: Math.min(...ys), bottom: Math.max(...ys) } };
 }
 
 function luminance(color) {

@@ -18,12 +18,12 @@ function freshNode(kind, given = {}) {
   return { kind, ...(kind === "product" ? { p: 1 } : kind === "kernel" ? { kernel: "rbf" } : {}), ...given };
 }
 
-function reaches(edges, from, to) {
+function reached(edges, from) { // with itself
   const below = new Map();
-  for (const [a, b] of edges) below.set(a, [...(below.get(a) ?? []), b]);
+  for (const [a, b] of edges) { if (!below.has(a)) below.set(a, []); below.get(a).push(b); }
   const seen = new Set([from]);
   for (const id of seen) for (const child of below.get(id) ?? []) seen.add(child);
-  return seen.has(to);
+  return seen;
 }
 
 function whyNotConnect({ nodes, edges }, from, to) {
@@ -32,7 +32,7 @@ function whyNotConnect({ nodes, edges }, from, to) {
   if (from === to) return "A node cannot be its own child.";
   if (known.get(from).kind === "kernel") return "A kernel is a leaf and has no children.";
   if (edges.some(([a, b]) => a === from && b === to)) return "These are connected already.";
-  if (reaches(edges, to, from)) return "This edge would close a cycle.";
+  if (reached(edges, to).has(from)) return "This edge would close a cycle.";
   return "";
 }
 

@@ -23,13 +23,13 @@ const Editing = {
     if (parent.kind === "kernel") return this.refuse("A kernel is a leaf and has no children.");
     const between = parent.kind === "sum" && kind !== "product";
     const nodes = [...this.drawing.nodes], edges = [...this.drawing.edges];
-    const wide = kind === "kernel" ? this.usual("kernel").w / 2 : 0;
-    const last = this.childrenOf(parent.id).reduce((lowest, n) => Math.max(lowest, n.y), -Infinity);
-    const wished = at ?? { x: parent.x + LEVEL * (between ? 1.6 : 1) + wide, y: last === -Infinity ? parent.y : last + LINE };
-    const spot = at ?? this.freeSpot(wished, kind, parent, between);
+    const { w } = this.usual(kind);
+    const spot = at ?? this.placeBelow(kind, parent, between);
+    const seen = this.inView(parent);
     let above = parent.id;
     if (between) { // a sum adds weighted products: put the one that is missing between
-      const middle = { id: freshId(nodes, "product"), ...freshNode("product"), x: Math.round(Math.max(parent.x + 46, at ? (parent.x + spot.x - wide) / 2 : spot.x - wide - 0.6 * LEVEL)), y: Math.round(spot.y) };
+      const x = at ? Math.max(parent.x + 46, (parent.x + spot.x - w / 2) / 2) : spot.x - w / 2 - AHEAD;
+      const middle = { id: freshId(nodes, "product"), ...freshNode("product"), x: Math.round(x), y: Math.round(spot.y) };
       nodes.push(middle);
       edges.push([above, middle.id]);
       above = middle.id;
@@ -38,21 +38,8 @@ const Editing = {
     nodes.push(child);
     edges.push([above, child.id]);
     this.edit({ ...this.drawing, nodes, edges }, between ? `Added a ${kind}, with the product that a sum weights it by.` : `Added a ${kind}.`, [child.id]);
-    const made = this.items.get(child.id);
-    if (made && !this.view.shows(made.outline)) this.view.reveal(made.outline);
+    if (!seen || !this.inView(child.id)) this.view.reveal(this.items.get(child.id).outline); // else the view stays
     return child.id;
-  },
-
-  freeSpot(wished, kind, parent, between) { // the nearest free one below or above, rather where it is seen
-    const { w, h } = this.usual(kind);
-    const left = between ? (parent?.x ?? wished.x) + 30 : wished.x - w / 2;
-    const taken = (y) => [...this.items.values()].some((item) => item.outline.right > left && item.outline.left < wished.x + w / 2 + 8
-      && item.outline.bottom > y - h / 2 - 3 && item.outline.top < y + h / 2 + 3);
-    const seen = this.view.seen;
-    const inside = (y) => y - h / 2 >= seen.top && y + h / 2 <= seen.bottom;
-    const tries = Array.from({ length: 400 }, (_, k) => wished.y + (k % 2 ? -1 : 1) * Math.ceil(k / 2) * 10);
-    const free = tries.filter((y) => !taken(y));
-    return { x: wished.x, y: free.find(inside) ?? free[0] ?? wished.y };
   },
 
   connect(from, to) {
@@ -98,24 +85,61 @@ const Editing = {
     this.edit(changed(this.drawing, [id], () => ({ label: given || undefined })), given ? `Named ${given}.` : "The name is gone.");
   },
 
+  nameOfGroup(item) { // the sum that a closed group stands for, and the product above it where both have one name
+    const sum = this.node(item.members[0]), parent = this.node(item.look.parent);
+    return sum?.kind !== "sum" ? [] : [sum.id, ...(parent?.label && parent.label === sum.label ? [parent.id] : [])];
+  },
+
+  renameGroup(item, label) {
+    const given = label.trim().slice(0, 200);
+    this.edit(changed(this.drawing, this.nameOfGroup(item), () => ({ label: given || undefined })), given ? `Named ${given}.` : "The name is gone.");
+  },
+
   // Copies
 
   copied() { return JSON.stringify({ ...FORMAT, ...partOf(this.drawing, this.selected()) }); },
 
   copy() {
-    if (!this.selected().length) { this.refuse("Select what to copy first."); return ""; }
-    this.clip = this.copied();
-    this.say(`Copied ${count(this.selected().length, "node")}.`);
+    const ids = this.selected();
+    if (!ids.length) { this.refuse("Select what to copy first."); return ""; }
+    [this.clip, this.copiedIds] = [this.copied(), ids];
+    this.say(`Copied ${count(ids.length, "node")}.`);
     return this.clip;
   },
 
-  paste(text) {
+  paste(text, at = null) { // at a place, else below the selected node, else where the mouse is
     const part = readStructure(text ?? "");
     if (!part) return this.refuse("The clipboard holds no structure.");
-    const { x, y } = this.hand.over ? this.view.toWorld(this.hand.over.x, this.hand.over.y) : this.view;
-    const middle = (side) => part.nodes.reduce((sum, n) => sum + (n[side] ?? 0), 0) / part.nodes.length;
-    const dx = x - middle("x");
-    return this.insert(part, dx, this.clearOf(part, dx, y - middle("y")), "Pasted");
+    const parent = at ? null : this.takesPart();
+    const nodes = part.nodes.map((n, k) => ({ ...n, x: Number.isFinite(n.x) ? n.x : LEVEL * KINDS.indexOf(n.kind), y: Number.isFinite(n.y) ? n.y : LINE * k }));
+    return parent ? this.pasteBelow(parent, { ...part, nodes }) : this.pasteLoose({ ...part, nodes }, at);
+  },
+
+  takesPart() { // the selected sum or product; what was just copied from here gets its copy beside it
+    const [id, ...more] = this.selected();
+    if (!id || more.length || !this.items.has(id)) return null;
+    const node = this.node(id), parent = node.kind === "kernel" || same(this.copiedIds, [id]) ? this.takesKernel(node) : node;
+    return parent.id === id && same(this.copiedIds, [id]) || parent.kind === "kernel" || !this.items.has(parent.id) ? null : parent;
+  },
+
+  pasteBelow(parent, part) { // a sum weights what it adds: the products that are missing are put between
+    const held = new Set(part.edges.map(([, to]) => to));
+    const roots = part.nodes.filter((n) => !held.has(n.id));
+    const bare = parent.kind === "sum" ? roots.filter((n) => n.kind !== "product") : [];
+    const products = bare.map((n, k) => ({ id: `\0${k}`, ...freshNode("product"), x: n.x - this.usual(n.kind).w / 2 - AHEAD, y: n.y }));
+    const nodes = [...products, ...part.nodes], edges = [...part.edges, ...bare.map((n, k) => [products[k].id, n.id])];
+    const above = [...products, ...roots.filter((n) => !bare.includes(n))].map((n) => [parent.id, n.id]);
+    const lowest = this.childrenOf(parent.id).reduce((y, n) => Math.max(y, n.y + LINE), -Infinity);
+    const left = Math.min(...nodes.map((n) => n.x - this.usual(n.kind).w / 2)), top = Math.min(...nodes.map((n) => n.y));
+    const wished = [parent.x + LEVEL / 2 + NEAR - left, (lowest === -Infinity ? parent.y : lowest) - top];
+    return this.insert({ nodes, edges }, ...this.placePart(nodes, ...wished, parent), "Pasted", { above, chosen: roots.map((n) => n.id) });
+  },
+
+  pasteLoose(part, at) {
+    const over = this.hand.over && this.view.toWorld(this.hand.over.x, this.hand.over.y);
+    const { x, y } = at ?? over ?? this.view;
+    const middle = (side) => part.nodes.reduce((sum, n) => sum + n[side], 0) / part.nodes.length;
+    return this.insert(part, ...this.placePart(part.nodes, x - middle("x"), y - middle("y")), "Pasted");
   },
 
   duplicate() { // below what there is, under the same sums; a kernel alone below its product comes with it
@@ -127,14 +151,8 @@ const Editing = {
     const part = partOf(this.drawing, [...ids]);
     const ys = part.nodes.map((n) => n.y);
     const above = edges.filter(([from, to]) => ids.has(to) && !ids.has(from) && this.node(from).kind === "sum");
-    return this.insert(part, 0, this.clearOf(part, 0, Math.max(...ys) - Math.min(...ys) + LINE), "Duplicated", { above, chosen });
-  },
-
-  clearOf(part, dx, dy) { // how far down the part is out of the way of what is shown
-    const hits = (n, y) => [...this.items.values()].some((item) => Math.abs(item.x - n.x - dx) < item.w / 2 + this.usual(n.kind).w / 2
-      && Math.abs(item.y - n.y - y) < item.h / 2 + this.usual(n.kind).h / 2);
-    const tries = Array.from({ length: 200 }, (_, k) => dy + 10 * k);
-    return tries.find((y) => !part.nodes.some((n) => hits(n, y))) ?? dy;
+    const moved = this.placePart(part.nodes, 0, Math.max(...ys) - Math.min(...ys) + LINE, above.length ? this.node(above[0][0]) : null);
+    return this.insert(part, ...moved, "Duplicated", { above, chosen });
   },
 
   insert(part, dx, dy, said, { above = [], chosen } = {}) {
@@ -143,7 +161,10 @@ const Editing = {
     const drawing = { ...placed, edges: [...placed.edges, ...above.map(([from, to]) => [from, named.get(to)])] };
     this.edit(drawing, `${said} ${count(ids.length, "node")}.`, chosen ? chosen.map((id) => named.get(id)) : ids);
     const places = new Set(part.nodes.map(({ x, y }) => `${x} ${y}`));
-    if (places.size < part.nodes.length) this.arrange(); // they come from a closed group, where all have one place
+    if (places.size < part.nodes.length) return this.arrange(); // they come from a closed group, where all have one place
+    const seen = this.view.outline(ids.map((id) => this.items.get(id)).filter(Boolean));
+    if (seen && !ids.some((id) => this.inView(id))) this.view.reveal(seen); // there was no room in view
+    return undefined;
   },
 
   // Columns of the data
@@ -166,32 +187,52 @@ const Editing = {
   step(by) {
     const { history } = this;
     if (by < 0 ? !history.canUndo : !history.canRedo) return this.say(by < 0 ? "There is nothing to undo." : "There is nothing to do again.");
+    const fitted = this.view.isFitted, { closed } = history.present;
     const what = history.move(by);
     this.chosen = new Set([...this.chosen].filter((id) => history.present.nodes.some((n) => n.id === id)));
     this.show();
+    if (fitted && !same(closed, history.present.closed)) this.view.fit(); // who saw all sees all, with other groups open
     return this.send(`${by < 0 ? "Undone" : "Done again"}${what ? `: ${what}` : "."}`);
   },
 
   // What Python does: the layout
 
-  ask(closed, seen = {}) {
+  ask(closed, seen = {}, how = {}) {
     this.asked += 1;
-    this.wish = { number: this.asked, closed: [...closed] };
-    this.after = { number: this.asked, ...seen };
+    this.wish = { number: this.asked, closed: [...closed], ...how };
+    this.after = { number: this.asked, closed: [...closed], ...seen };
     this.send("");
   },
 
   arrange() { this.ask(this.drawing.closed, { fit: true, said: "Arranged." }); },
 
-  toggle(id) { // the node that the group hangs on stays where it is seen
+  // While all of the drawing is seen, others are closed where a group that is opened would make the text too small;
+  // else the node that the group hangs on stays where it is seen.
+  toggle(id) {
     const group = this.groups[id];
     const anchor = group && (this.items.has(group.parent) ? group.parent : null);
     const closed = new Set(this.drawing.closed);
-    const opens = closed.has(id);
-    if (!closed.delete(id)) closed.add(id);
-    const at = anchor && this.items.get(anchor);
-    this.ask(closed, { anchor, at: at && this.view.toScreen(at.x, at.y), show: group?.members, said: `${opens ? "Opened" : "Closed"} ${group?.text ?? "the group"}.` });
+    const opens = closed.delete(id);
+    if (!opens) closed.add(id);
+    if (opens && this.items.has(id) && this.isChosen(this.items.get(id))) this.choose([]); // else all that it holds would be marked
+    const at = anchor && this.items.get(anchor), said = `${opens ? "Opened" : "Closed"} ${group?.text ?? "the group"}`;
+    if (this.view.isFitted) return this.ask(closed, { fit: true, said }, opens ? { opened: id } : {});
+    return this.ask(closed, { anchor, at: at && this.view.toScreen(at.x, at.y), show: group?.members, said });
   },
+
+  allGroups() { // but one that holds everything: a single box would be left
+    const { length } = this.drawing.nodes.filter((n) => n.kind === "kernel");
+    const kernels = (group) => group.members.filter((id) => this.node(id)?.kind === "kernel").length;
+    return Object.keys(this.groups).filter((id) => kernels(this.groups[id]) < length && this.groups[id].members.every((v) => this.known.has(v)));
+  },
+
+  openAll() { this.ask([], { fit: true, said: "Opened all groups" }); },
+
+  closeAll() { this.ask(new Set([...this.drawing.closed, ...this.allGroups()]), { fit: true, said: "Closed all groups" }); },
+
+  closeToFit() { this.ask(this.drawing.closed, { fit: true, said: "Closed what would be too small to read" }, { fit: true }); },
+
+  toggleAll() { if (this.drawing.closed.length) this.openAll(); else this.closeAll(); },
 
   goTo(id) { // chosen and in view, whatever it is hidden in
     const hiding = this.drawing.closed.filter((g) => this.groups[g]?.members.includes(id));

@@ -63,6 +63,8 @@ class Hand {
     const { canvas } = this;
     const base = { start: at, last: at, adds: event.shiftKey || event.ctrlKey || event.metaKey };
     if (event.button === 1) return { ...base, kind: "pan" };
+    const named = canvas.painter.nameAt(at);
+    if (named) return { ...base, kind: "name", named };
     const from = this.onPort(at);
     if (from) return { ...base, kind: "pull", id: from.id };
     const spot = this.world(at), badge = canvas.badgeAt(spot);
@@ -103,7 +105,7 @@ class Hand {
 
   drag(doing, at) {
     const { canvas } = this;
-    if (doing.kind === "pan" || doing.kind === "edge" || doing.kind === "place" || doing.kind === "item" && canvas.readonly) canvas.view.moved(at.x - doing.last.x, at.y - doing.last.y);
+    if (["pan", "edge", "name"].includes(doing.kind) || doing.kind === "place" || doing.kind === "item" && canvas.readonly) canvas.view.moved(at.x - doing.last.x, at.y - doing.last.y);
     else if (doing.kind === "item") canvas.drift(doing.ids, (at.x - doing.start.x) / canvas.view.scale, (at.y - doing.start.y) / canvas.view.scale);
     else if (doing.kind === "area") {
       const [left, top] = [Math.min(at.x, doing.start.x), Math.min(at.y, doing.start.y)];
@@ -136,6 +138,7 @@ class Hand {
     const spot = this.world(at);
     if (doing.kind === "pull") canvas.offerKinds(at, (kind) => canvas.addBelow(kind, canvas.node(doing.id)));
     else if (doing.kind === "badge") canvas.toggle(doing.id);
+    else if (doing.kind === "name") { canvas.view.fit(canvas.view.outline(doing.named.items)); canvas.say(`${doing.named.text}.`); }
     else if (doing.kind === "place") this.place(doing.item, spot, doing.again);
     else if (doing.kind === "item") canvas.chooseItem(doing.item, doing.adds);
     else if (doing.kind === "edge") canvas.chooseEdge(doing.edge, doing.adds);
@@ -167,7 +170,7 @@ class Hand {
       const spot = this.world(at);
       [this.pulled, this.target] = [null, null];
       if (target) canvas.connect(doing.id, target);
-      else canvas.offerKinds(at, (kind) => canvas.addBelow(kind, canvas.node(doing.id), { at: { x: spot.x + (kind === "kernel" ? canvas.usual(kind).w / 2 : 0), y: spot.y } }));
+      else canvas.offerKinds(at, (kind) => canvas.addBelow(kind, canvas.node(doing.id), { at: canvas.startingAt(spot, kind) }));
     }
   }
 
@@ -177,7 +180,7 @@ class Hand {
     const item = canvas.itemAt(this.world(at));
     if (item?.kind === "group") canvas.toggle(item.id);
     else if (item) canvas.beginRename(item.id);
-    else if (!canvas.readonly && !this.onPort(at)) canvas.offerKinds(at, (kind) => canvas.add(kind, this.world(at)));
+    else if (!canvas.readonly && !this.onPort(at)) canvas.offerHere(at);
   }
 
   menu(at) {
@@ -190,16 +193,17 @@ class Hand {
   hover(at) {
     const { canvas } = this;
     const spot = this.world(at);
-    const item = canvas.itemAt(spot);
+    const named = canvas.painter.nameAt(at);
+    const item = named ? null : canvas.itemAt(spot);
     const port = this.onPort(at);
-    const edge = item || port ? null : canvas.edgeAt(spot);
+    const edge = item || port || named ? null : canvas.edgeAt(spot);
     const hovered = item?.id ?? port?.id ?? null;
-    canvas.stage.style.cursor = KINDS.includes(canvas.mode) ? "crosshair" : port || canvas.badgeAt(spot) ? "pointer" : item ? (canvas.readonly ? "pointer" : "move") : "";
+    canvas.stage.style.cursor = KINDS.includes(canvas.mode) ? "crosshair" : port || named || canvas.badgeAt(spot) ? "pointer" : item ? (canvas.readonly ? "pointer" : "move") : "";
     const title = item ? item.look.title : edge ? edge.look.title : "";
     if (hovered !== this.hovered || (edge?.name ?? null) !== this.hoveredEdge) {
       [this.hovered, this.hoveredEdge] = [hovered, edge?.name ?? null];
       canvas.hideTip();
-      if (title && !port) canvas.tipSoon(title, at);
+      if (title && !port) canvas.tipSoon(title, at, item);
       canvas.paintSoon();
     }
   }

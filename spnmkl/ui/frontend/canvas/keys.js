@@ -1,7 +1,7 @@
 // Keys and the clipboard. Whatever is used here does not reach Streamlit, which has shortcuts of its own.
 
 const ARROWS = { arrowup: [0, -1], arrowdown: [0, 1], arrowleft: [-1, 0], arrowright: [1, 0] };
-const TO_LOOK = new Set(["f", "+", "-", "=", "0", "escape", "/", "?", ...Object.keys(ARROWS)]);
+const TO_LOOK = new Set(["f", "o", "+", "-", "=", "0", "escape", "/", "?", ...Object.keys(ARROWS)]);
 const SHORTCUTS = [
   ["S, P, K", "add a sum, a product or a kernel as a child of the selected node"],
   ["arrows", "walk from node to node; with Shift, move the selection"],
@@ -13,7 +13,7 @@ const SHORTCUTS = [
   ["Ctrl+A, Shift+drag", "select all, select an area; Shift+click adds"],
   ["Del", "delete"],
   ["Ctrl+F or /", "find a node by a part of its name"],
-  ["O", "open or close the group of the selected node"],
+  ["O, Shift+O", "open or close the group of the selected node; all groups"],
   ["L", "arrange"],
   ["F, +, −, 0", "fit to view, zoom in and out, 100 %"],
   ["right button, Shift+F10", "menu"],
@@ -53,11 +53,12 @@ const Keys = {
     const acts = {
       s: () => this.addByKey("sum"), p: () => this.addByKey("product"), k: () => this.addByKey("kernel"),
       c: () => this.beginEdge(), enter: () => this.enter(), f2: () => this.renameChosen(), delete: () => this.remove(), backspace: () => this.remove(),
-      escape: () => this.escape(), v: () => this.begin("select"), f: () => this.view.fit(), l: () => this.arrange(), o: () => this.toggleChosen(),
+      escape: () => this.escape(), v: () => this.begin("select"), f: () => this.fit(), l: () => this.arrange(), o: () => this.toggleChosen(),
       "+": () => this.view.zoom(1.25), "=": () => this.view.zoom(1.25), "-": () => this.view.zoom(0.8), 0: () => this.view.zoom(1 / this.view.scale),
       "/": () => this.openSearch(), "?": () => this.openSheet(), contextmenu: () => this.menuByKey(),
     };
     if (key === "f10" && shift) this.menuByKey();
+    else if (key === "o" && shift) this.toggleAll();
     else if (ARROWS[key]) { if (shift) this.move(this.selected(), ...ARROWS[key].map((d) => 10 * d)); else this.walk(...ARROWS[key]); } else if (acts[key]) acts[key]();
     else return false;
     return true;
@@ -76,9 +77,9 @@ const Keys = {
   addByKey(kind) {
     const [id] = this.selected();
     if (id && !this.items.has(id)) return this.refuse("Open the group first.");
-    if (id) return this.addBelow(kind, kind === "kernel" ? this.takesKernel(this.node(id)) : this.node(id));
-    const { x, y } = this.view;
-    return this.add(kind, this.freeSpot({ x, y }, kind));
+    if (id) return this.addBelow(kind, kind === "kernel" && this.node(id).kind === "kernel" ? this.takesKernel(this.node(id)) : this.node(id));
+    const { y, seen } = this.view; // a drawing grows to the right
+    return this.add(kind, this.placeLoose(kind, { x: seen.left + 0.12 * (seen.right - seen.left) + this.usual(kind).w / 2, y }));
   },
 
   beginEdge() {
@@ -104,9 +105,8 @@ const Keys = {
     this.begin("select");
   },
 
-  takesKernel(node) { // where the chosen one is a kernel, the next stands beside it: below the sum above its product
+  takesKernel(node) { // what stands beside a kernel, or beside a sum that a product weights, is below the sum above
     const above = (id) => this.drawing.edges.filter(([, to]) => to === id).map(([from]) => this.node(from));
-    if (node.kind !== "kernel") return node;
     const [product] = above(node.id);
     return (product && above(product.id).find((n) => n.kind === "sum")) ?? product ?? node;
   },

@@ -4,11 +4,15 @@
 const MANY = 150; // items above which texts are left out while the view moves
 const BADGE = 9; // half the side of the place where a click opens or closes a group
 const OPEN = "⊞"; // painted as lines, so that it is there in every font
+const ROOM = { // the largest text for which there is room: what is said first, and second
+  sum: { first: 15.5, second: 13.8 }, product: { first: 15.5, second: 13.8 }, kernel: { first: 24, second: 18 }, group: { first: 19, second: 15.5, alone: 34 },
+};
+const NAMED = 12; // px, of the names of open groups whose boxes are too small for text
 const ALIGN = { start: "left", middle: "center", end: "right" };
 
 class Painter {
   constructor(canvas, paper) {
-    Object.assign(this, { canvas, paper, ctx: paper.getContext("2d"), widths: new Map(), cuts: new Map(), smallest: Infinity });
+    Object.assign(this, { canvas, paper, ctx: paper.getContext("2d"), widths: new Map(), cuts: new Map(), smallest: Infinity, named: [] });
   }
 
   resize(width, height) {
@@ -30,9 +34,11 @@ class Painter {
     const corner = view.toScreen(0, 0);
     ctx.setTransform(this.ratio * view.scale, 0, 0, this.ratio * view.scale, this.ratio * corner.x, this.ratio * corner.y);
     const seen = view.seen;
-    const visible = (box) => box.right >= seen.left && box.left <= seen.right && box.bottom >= seen.top && box.top <= seen.bottom;
+    const rim = 6; // of what is marked
+    const visible = (box) => box.right + rim >= seen.left && box.left - rim <= seen.right && box.bottom + rim >= seen.top && box.top - rim <= seen.bottom;
     for (const line of lines) if (visible(line.outline)) this.line(line);
     for (const item of items.values()) if (visible(item.outline)) { this.item(item); this.painted.add(item.id); }
+    this.names(visible);
     if (!moving) this.handles();
     if (canvas.hand.pulled) this.pulled(canvas.hand.pulled);
     return { textPx: this.smallest === Infinity ? 0 : Math.round(10 * this.smallest) / 10 };
@@ -98,12 +104,15 @@ class Painter {
     const { colors } = this.canvas;
     const boxed = kind === "kernel" || kind === "group";
     if (!boxed) this.text(look.sign ?? SIGN[kind], x, y + 0.5, w * 0.68, { color: look.ink, align: "center", room: h, sign: true });
+    const alone = kind === "group" && LEAST_TEXT / this.scale > ROOM.group.second; // it has room for its name still
+    const least = Math.max(1, LEAST_TEXT / this.scale / 13); // weights stand on a line: larger ones further from it
     for (const t of look.texts ?? []) {
-      if (t.text === OPEN) continue;
-      const inside = boxed && t.x < w / 2;
       const second = t !== look.texts[0] && t.style !== "bold";
-      const room = second ? t.size + 1.5 : boxed ? h * (kind === "group" ? 0.5 : 1) : 15.5; // what is said second goes first
-      this.text(t.text, x + t.x, y + t.y, t.size, { color: t.ink, align: ALIGN[t.anchor], most: inside ? w / 2 - t.x - (kind === "group" ? 28 : 5) : Infinity, room, bold: t.style === "bold", italic: t.style === "italic", halo: t.halo });
+      if (t.text === OPEN || alone && second) continue;
+      const inside = boxed && t.x < w / 2;
+      const room = second ? ROOM[kind].second : alone ? ROOM.group.alone : ROOM[kind].first; // what is said second goes first
+      const off = alone && t.text !== "!" ? 0 : boxed ? t.y : t.y * least;
+      this.text(t.text, x + t.x, y + off, t.size, { color: t.ink, align: ALIGN[t.anchor], most: inside ? w / 2 - t.x - (kind === "group" ? 28 : 5) : Infinity, room, bold: t.style === "bold", italic: t.style === "italic", halo: t.halo });
     }
     if (kind === "group") this.badge(x + w / 2 - 16, y, "+", look.ink, look.fill);
     if (open) this.badge(x - w / 2 - 14, y, "−", colors.text, colors.background);
@@ -164,6 +173,42 @@ class Painter {
     return this.cuts.get(key);
   }
 
+  // Where the boxes are too small for text, the open groups have their names written over them, the inner ones first;
+  // at least one name is there, so that no picture is without a word.
+  names(visible) {
+    const { ctx, canvas } = this;
+    this.named = [];
+    if (LEAST_TEXT / this.scale <= ROOM.kernel.first || !canvas.items.size) return;
+    ctx.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
+    ctx.font = `600 ${NAMED}px ${canvas.colors.face}`;
+    const whole = { text: count(canvas.drawing.nodes.filter((n) => n.kind === "kernel").length, "kernel"), items: [...canvas.items.values()] };
+    for (const { text, items } of [...canvas.namedParts(), whole]) {
+      const middle = items[Math.floor(items.length / 2)];
+      if (!visible(middle.outline) || items === whole.items && this.named.length) continue;
+      const at = canvas.view.toScreen(middle.x, middle.y), wide = ctx.measureText(text).width / 2 + 8;
+      const x = clamp(at.x, wide + 2, Math.max(wide + 2, canvas.view.width - wide - 2)), y = clamp(at.y, 14, canvas.view.height - 14);
+      const box = { text, items, left: x - wide, right: x + wide, top: y - 11, bottom: y + 11 };
+      if (this.named.some((other) => other.left < box.right && other.right > box.left && other.top < box.bottom && other.bottom > box.top)) continue;
+      this.named.push(box);
+    }
+    for (const { text, left, right, top, bottom } of this.named) {
+      ctx.beginPath();
+      ctx.roundRect(left, top, right - left, bottom - top, 11);
+      ctx.fillStyle = canvas.colors.background;
+      ctx.fill();
+      ctx.lineWidth = 1;
+      ctx.strokeStyle = canvas.colors.kernel_border ?? canvas.colors.line;
+      ctx.stroke();
+      Object.assign(ctx, { textAlign: "center", textBaseline: "middle", fillStyle: canvas.colors.text });
+      ctx.fillText(text, (left + right) / 2, (top + bottom) / 2 + 0.5);
+      this.smallest = Math.min(this.smallest, NAMED);
+    }
+    const corner = canvas.view.toScreen(0, 0);
+    ctx.setTransform(this.ratio * this.scale, 0, 0, this.ratio * this.scale, this.ratio * corner.x, this.ratio * corner.y);
+  }
+
+  nameAt({ x, y }) { return this.named.find(({ left, right, top, bottom }) => x >= left && x <= right && y >= top && y <= bottom) ?? null; }
+
   handles() { // the port of the node under the mouse, or of the chosen one: pull it, or click it
     const { ctx, canvas } = this;
     const item = canvas.hand.ported();
@@ -190,7 +235,7 @@ class Painter {
     if (!item) return;
     ctx.lineWidth = 2;
     ctx.strokeStyle = canvas.colors.primary;
-    ctx.stroke(new Path2D(curve(item, { x: to.x, y: to.y, w: 0 })));
+    ctx.stroke(new Path2D(pathOf(curve(item, { x: to.x, y: to.y, w: 0 }))));
   }
 }
 
@@ -205,13 +250,4 @@ function outlined(ctx, { kind, x, y, w, h }, more) {
   ctx.beginPath();
   if (kind === "kernel" || kind === "group") ctx.roundRect(x - w / 2 - more, y - h / 2 - more, w + 2 * more, h + 2 * more, 5 + more);
   else ctx.arc(x, y, w / 2 + more, 0, 2 * Math.PI);
-}
-
-function curve(from, to) { // as the scene draws it, for what is being moved; what is not to the right is met from above
-  const [x1, x2] = [from.x + from.w / 2, to.x - to.w / 2];
-  const half = (x2 - x1) / 2;
-  if (half >= 4) return `M${x1} ${from.y}C${x1 + half} ${from.y} ${x2 - half} ${to.y} ${x2} ${to.y}`;
-  const side = to.y >= from.y ? 1 : -1;
-  const [y1, y2] = [from.y + side * (from.h ?? 0) / 2, to.y - side * (to.h ?? 0) / 2];
-  return `M${from.x} ${y1}C${from.x} ${(y1 + y2) / 2} ${to.x} ${(y1 + y2) / 2} ${to.x} ${y2}`;
 }

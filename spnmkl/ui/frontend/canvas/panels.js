@@ -45,9 +45,24 @@ const Panels = {
     buttons[0]?.focus({ preventScroll: true });
   },
 
-  offerKinds(at, act) {
+  offerKinds(at, act, below = "", more = []) {
     const title = { sum: "Sum", product: "Product", kernel: "Kernel" };
-    this.openList(at, KINDS.map((kind) => [title[kind], () => act(kind), PREFIX[kind].toUpperCase()]), "Add");
+    this.openList(at, [...KINDS.map((kind) => [`${title[kind]}${below}`, () => act(kind), PREFIX[kind].toUpperCase()]), ...more], "Add");
+  },
+
+  offerHere(at) { // on a free place: below the node that it most likely belongs to, or without one
+    const parent = this.likelyParent(), spot = this.view.toWorld(at.x, at.y);
+    const loose = (kind) => this.add(kind, spot);
+    if (!parent) return this.offerKinds(at, loose);
+    return this.offerKinds(at, (kind) => this.addBelow(kind, parent, { at: this.startingAt(spot, kind) }), ` below ${this.called(parent)}`, [null, ["Without a parent…", () => this.offerKinds(at, loose)]]);
+  },
+
+  startingAt({ x, y }, kind) { return { x: x + (kind === "kernel" ? this.usual(kind).w / 2 : 0), y }; },
+
+  called({ id, kind, label }) { // a sum or product in a menu
+    const name = label && label.length > 18 ? `${label.slice(0, 17)}…` : label;
+    if (kind === "sum") return name ? `'${name}'` : this.mainRoot() === id ? "the top sum" : "the sum";
+    return this.look(id).weight || (name ? `'${name}'` : "the product");
   },
 
   openMenu(at, item) {
@@ -55,17 +70,20 @@ const Panels = {
     const spot = this.view.toWorld(at.x, at.y), node = item && this.node(item.id);
     const { size } = this.chosen;
     const leaf = !node || node.kind === "kernel";
-    const child = (kind) => () => (node ? this.addBelow(kind, node) : this.add(kind, spot));
+    const child = (kind) => () => this.addBelow(kind, node);
     const group = item && Object.entries(this.groups).find(([id, g]) => id === item.id || g.parent === item.id);
+    const parent = item ? null : this.likelyParent();
     const kind = node?.kind ?? (item ? "kernel" : null);
     return this.openList(at, [
-      ...(node ? [["Rename", () => this.beginRename(node.id), "F2"]] : []),
+      ...(node || group && this.nameOfGroup(item).length ? [["Rename", () => this.beginRename(item.id), "F2"]] : []),
+      ...(node && this.loose.has(node.id) ? [[`Connect to ${this.called(this.node(this.loose.get(node.id)))}`, () => this.connect(this.loose.get(node.id), node.id)]] : []),
       ...(group ? [[this.drawing.closed.includes(group[0]) ? "Open the group" : "Close the group", () => this.toggle(group[0]), "O"]] : []),
-      ...(leaf && item ? [] : [["Add a sum", child("sum"), "S"], ["Add a product", child("product"), "P"], ["Add a kernel", child("kernel"), "K"]]),
+      ...(!item ? [[parent ? `Add below ${this.called(parent)}…` : "Add…", () => this.offerHere(at)]]
+        : leaf ? [] : [["Add a sum", child("sum"), "S"], ["Add a product", child("product"), "P"], ["Add a kernel", child("kernel"), "K"]]),
       null,
       ["Copy", () => this.copyByButton(), "Ctrl+C", !size],
       ["Cut", () => { this.copyByButton(); this.remove("Cut"); }, "Ctrl+X", !size],
-      ["Paste", () => this.pasteByButton(spot), "Ctrl+V"],
+      ["Paste", () => this.pasteByButton(item ? null : spot), "Ctrl+V"],
       ["Duplicate", () => this.duplicate(), "Ctrl+D", !size],
       ["Delete", () => this.remove(), "Del", !size && !this.chosenEdges.size],
       null,
@@ -74,6 +92,17 @@ const Panels = {
       ...(size > 1 ? [["Align left", () => this.align("left")], ["Align in a row", () => this.align("row")]] : []),
       ...(item ? [] : [["Arrange", () => this.arrange(), "L"], ["Fit to view", () => this.view.fit(), "F"]]),
     ], item ? `Menu of ${item.look.title || item.look.text || item.kind}` : "Menu of the canvas");
+  },
+
+  offerGroups() {
+    const button = this.root.querySelector("button[data-act=groups]").getBoundingClientRect(), stage = this.stage.getBoundingClientRect();
+    const none = !Object.keys(this.groups).length, { length } = this.drawing.closed;
+    this.openList({ x: button.x - stage.x, y: 4 }, [
+      ["Open all groups", () => this.openAll(), "Shift+O", none || !length],
+      ["Close all groups", () => this.closeAll(), length ? "" : "Shift+O", none],
+      ["Close what does not fit", () => this.closeToFit(), "", none],
+    ], "Groups");
+    if (none) this.say("There are no groups: a sum with three kernels below it, or six like ones, can be closed into one.");
   },
 
   menuByKey() {
@@ -89,31 +118,35 @@ const Panels = {
 
   async pasteByButton(spot) {
     const text = this.clip ?? await navigator.clipboard?.readText().catch(() => "");
-    if (spot) this.hand.over = this.view.toScreen(spot.x, spot.y);
-    this.paste(text);
+    this.paste(text, spot);
   },
 
   // The name of a node
 
   renameChosen() {
     const [id, ...more] = this.selected();
+    const group = [...this.items.values()].find((item) => item.kind === "group" && this.isChosen(item) && item.members.length === more.length + 1);
+    if (group) return this.beginRename(group.id);
     if (!id || more.length) this.refuse(id ? "Several nodes are selected: the panel names them all." : "Select the node to rename first.");
     else this.beginRename(id);
+    return undefined;
   },
 
   beginRename(id) {
-    const item = this.items.get(id), node = this.node(id);
-    if (!item || !node || this.readonly) return;
+    const item = this.items.get(id), named = item?.kind === "group" ? this.nameOfGroup(item) : [id];
+    if (!item || this.readonly) return undefined;
+    if (!named.length) return this.refuse("These kernels have no sum of their own to be named: the panel names them all, with a label prefix.");
     this.closeMenus();
-    this.choose([id]);
+    this.chooseItem(item, false);
+    const label = this.node(named[0]).label ?? "";
     const at = this.view.toScreen(item.x, item.y), width = clamp(item.w * this.view.scale + 20, 150, 280);
-    const field = element("input", { class: "rename", "aria-label": "Name of the node", value: node.label ?? "", maxlength: 200, placeholder: "name", style: `width: ${width}px` });
+    const field = element("input", { class: "rename", "aria-label": item.kind === "group" ? "Name of the group" : "Name of the node", value: label, maxlength: 200, placeholder: "name", style: `width: ${width}px` });
     const end = (kept) => {
       if (this.endRename !== end) return;
       this.endRename = null;
-      const label = field.value;
+      const given = field.value;
       field.remove();
-      if (kept) this.rename(id, label);
+      if (kept && given.trim() !== label) { if (item.kind === "group") this.renameGroup(item, given); else this.rename(id, given); }
       this.frame.focus({ preventScroll: true });
     };
     this.endRename = end;
@@ -124,6 +157,7 @@ const Panels = {
     this.over(field, { x: at.x - width / 2, y: at.y - 15 });
     field.focus();
     field.select();
+    return undefined;
   },
 
   // Search
@@ -274,9 +308,15 @@ const Panels = {
     this.stage.append(bar);
   },
 
-  tipSoon(words, at) {
+  tipSoon(words, at, item) { // above a node: its port is below it
     this.hideTip();
-    this.tipping = setTimeout(() => this.over(element("div", { class: "tip", role: "tooltip" }, words), { x: at.x + 14, y: at.y + 16 }), 400);
+    this.tipping = setTimeout(() => {
+      const tip = this.over(element("div", { class: "tip", role: "tooltip" }, words), { x: at.x + 14, y: at.y + 16 });
+      if (!item || !this.items.has(item.id)) return;
+      const { left, top, bottom } = sides(item), above = this.view.toScreen(left, top), below = this.view.toScreen(left, bottom);
+      const y = above.y - tip.offsetHeight - 8;
+      Object.assign(tip.style, { left: `${clamp(above.x, 4, Math.max(4, this.view.width - tip.offsetWidth - 4))}px`, top: `${y >= 4 ? y : below.y + 3 * PORT}px` });
+    }, 400);
   },
 
   hideTip() {

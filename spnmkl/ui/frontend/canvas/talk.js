@@ -34,11 +34,24 @@ const Talk = {
     }, AGAIN);
   },
 
+  tellSize() { // what a drawing is fitted into: at once, and when it has changed and rests
+    clearTimeout(this.sizing);
+    this.sizing = setTimeout(() => {
+      const matters = !this.readonly || Object.keys(this.looks.groups ?? {}).length;
+      if (this.gone || !this.api || !this.view.width || !matters || String(this.size) === String(this.toldSize)) return;
+      this.toldSize = this.size;
+      this.api.setStateValue("size", this.size);
+    }, this.toldSize ? 400 : 0);
+  },
+
   // From Python
 
   update(data) {
     const first = this.revision === null;
+    this.toldSize = data.size;
+    this.tellSize();
     if (data.readonly) return this.updateShown(data, first);
+    const drawn = this.items;
     this.looks = data.looks;
     this.readTheme();
     const fresh = this.history.epoch !== data.epoch;
@@ -55,9 +68,23 @@ const Talk = {
     this.version = data.version;
     this.tellSaved();
     this.show();
+    if (!first && !fresh) this.keepLefts(drawn);
     if (first || fresh) { this.untouched = true; this.view.fit(); this.chosen = new Set(data.select.filter((id) => this.known.has(id))); this.paint(); }
     if (this.resend) { this.resend = false; this.send(""); }
     return undefined;
+  },
+
+  keepLefts(drawn) { // a box that got another width with its name has its left side, where its edge ends, where it was
+    const moved = new Map();
+    for (const item of this.items.values()) {
+      const was = drawn.get(item.id);
+      if (was?.kind === item.kind && was.x === item.x && was.y === item.y && Math.abs(was.w - item.w) > 1 && (item.kind === "kernel" || item.members))
+        for (const id of item.members ?? [item.id]) moved.set(id, (item.w - was.w) / 2);
+    }
+    if (!moved.size || this.drifting) return;
+    this.history.replace(changed(this.drawing, [...moved.keys()], (n) => ({ x: n.x + moved.get(n.id) })));
+    this.show();
+    this.resend = true;
   },
 
   meet(data) { // a drawing of the server that this canvas has not shown yet
@@ -86,12 +113,13 @@ const Talk = {
     const mine = this.drawing;
     history.revision = push.number;
     if (push.refused) {
+      this.after = null;
       history.forgetUntil(push.drawing);
       this.refuse(push.said);
     } else {
       const unseen = !push.whole && base && base !== mine; // drawn here since
       history.add(unseen ? merged(base, push.drawing, mine) : push.drawing, push.said);
-      this.resend ||= Boolean(unseen);
+      this.resend ||= Boolean(unseen) || Boolean(this.after && push.answers !== this.after.number); // a layout is still asked for
       this.sent.set(number, push.drawing); // the next push starts from this one
       if (push.said) this.say(push.said);
     }
@@ -112,7 +140,8 @@ const Talk = {
     }
     if (after?.show) this.revealAll(after.show);
     if (after?.goTo && this.items.has(after.goTo)) { this.choose([after.goTo]); this.view.goTo(this.items.get(after.goTo).outline); }
-    if (after?.said) this.say(after.said);
+    const more = after?.closed ? this.drawing.closed.filter((id) => !after.closed.includes(id)).length : 0;
+    if (after?.said) this.say(`${after.said.replace(/\.$/, "")}${more && this.wish?.opened ? `, and closed ${count(more, "other")} so that all can be read` : ""}.`);
   },
 
   revealAll(ids) { // what was opened, where there is room for it

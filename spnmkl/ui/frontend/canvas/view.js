@@ -47,8 +47,9 @@ class View {
     return { left: side("left", Math.min), top: side("top", Math.min), right: side("right", Math.max), bottom: side("bottom", Math.max) };
   }
 
-  fit() {
-    const box = this.outline();
+  get isFitted() { const box = this.outline(); return Boolean(box && this.shows(box)); } // all is seen
+
+  fit(box = this.outline()) {
     if (!box || !this.width || !this.height) return;
     const [across, down] = [(this.width - 2 * MARGIN) / (box.right - box.left), (this.height - 2 * MARGIN) / (box.bottom - box.top)];
     this.scale = clamp(Math.min(across, down), FARTHEST[0], 1.25);

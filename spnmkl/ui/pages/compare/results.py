@@ -10,6 +10,7 @@ from spnmkl.charts.comparison import methods_chart
 from spnmkl.export.picture import side_by_side
 from spnmkl.export.picture import to_svg as to_picture
 from spnmkl.measures import SCORINGS
+from spnmkl.reporting.glossary import explained
 from spnmkl.study.contest import Contest
 from spnmkl.study.contest_words import ERROR_HELP, TEST_HELP, against, ranking_words, titled, verdict
 from spnmkl.ui.parts.runs_beside import gallery, picture, size
@@ -130,7 +131,8 @@ def structures(contest: Contest | None, running: bool) -> None:
     words, file = st.columns([3, 1], vertical_alignment="center")
     words.caption(
         "Trained on all training rows. Larger and darker: heavier. Thicker lines: more of the path weights. "
-        "Dashed: pruned."
+        "Dashed: pruned.",
+        help=explained("β", "C", "pruned"),
     )
     file.container(horizontal=True, horizontal_alignment="right").download_button(
         "All structures (SVG)",

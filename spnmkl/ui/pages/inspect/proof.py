@@ -10,10 +10,16 @@ import streamlit as st
 from spnmkl.inspection import complexity_bound
 from spnmkl.reporting.endings import ending
 from spnmkl.reporting.glossary import explained, worked_gap
+from spnmkl.reporting.worked import worked_objective, worked_residual
 from spnmkl.solution import Certificate
 from spnmkl.training.train import Run
 from spnmkl.ui.pages.inspect.inspected import Inspected, download, sentence, tell_missing_data
 from spnmkl.ui.parts.words import plain
+
+PARTS_HELP = (
+    "Complexity of the decision function f, price of the weights β, and errors ℓ on training rows: 0 for a row beyond "
+    "its margin, 1 for one on the boundary, more on the wrong side."
+)
 
 
 def proof_tab(seen: Inspected) -> None:
@@ -44,16 +50,23 @@ def show_certificate(seen: Inspected) -> None:
     )
     st.dataframe(table, hide_index=True)
     st.markdown(plain(worked_gap(solution)), help=explained("objective", "bound", "gap"))
+    if worked := worked_objective(run):
+        st.markdown(plain(worked), help=f"{PARTS_HELP}\n\n{explained('λ', 'c', 'p', 'C')}")
     st.caption(
         "Computed anew from the kernels, the labels and the stored weights alone, without any solver."
         if seen.has_data
         else f"It cannot be computed anew: {plain(run.name)} was loaded without its data."
     )
-    st.markdown(lemma(run))
+    st.markdown(lemma(run), help=explained("g", "q", "F", "bound"))
 
 
 def lemma(run: Run) -> str:
     """Sections 5 and 6 of the formulation in a few sentences."""
+    if run.solution.by_evidence:
+        return (
+            "**Why there is no proof.** Evidence weights are those at which the labels are most probable, of all that "
+            "were tried: another criterion than the objective P, and not a convex one. There may be better ones."
+        )
     if not math.isfinite(run.solution.dual_bound):
         return (
             "**Why there is no proof.** With some exponent p < 1 the problem is not convex and may have several "
@@ -75,6 +88,9 @@ def _number(value: float, unit: str = "") -> str:
 
 def show_residuals(run: Run) -> None:
     solution, name = run.solution, run.spn.names
+    if solution.by_evidence:
+        st.caption("Evidence weights do not minimise the objective: there are no KKT residuals of it to show.")
+        return
     order = sorted(run.spn.products, key=lambda v: -solution.kkt_residual[v])
     table = pd.DataFrame(
         {
@@ -89,7 +105,7 @@ def show_residuals(run: Run) -> None:
         hide_index=True,
         height=min(420, 38 + 35 * len(table)),
         column_config={
-            "β": st.column_config.NumberColumn(format="%.4g"),
+            "β": st.column_config.NumberColumn(format="%.4g", help=explained("β")),
             "KKT residual": st.column_config.NumberColumn(format="%.1e"),
         },
     )
@@ -99,12 +115,14 @@ def show_residuals(run: Run) -> None:
         "By how much the objective would change, relative to itself, per relative change of the weight; at an optimum "
         f"it is 0. For a weight of zero: {zero}."
     )
+    if order:
+        st.caption(plain(worked_residual(solution, order[0])) + ".")
     download(table, run, "residuals")
 
 
 def show_bound(seen: Inspected) -> None:
     """Theorem 2 with its parts, and what it is not."""
-    st.markdown("**Theorem 2: complexity**")
+    st.markdown("**Theorem 2: complexity**", help=f"Kₘ is the kernel of a path.\n\n{explained('λ', 'p', 'C')}")
     classes = len(seen.run.solution.classes)
     if classes != 2:
         st.caption(f"The theorem is about two classes; this run has {classes}.")

@@ -57,7 +57,15 @@ def move_weight(run: Run) -> None:
     st.session_state[SLIDER], st.session_state[TYPED] = min(value, REACH * largest), value
     slider, typed = st.columns([5, 3], vertical_alignment="bottom")
     slider.slider(
-        "β", 0.0, REACH * largest, step=largest / 100, format="%.3g", key=SLIDER, on_change=take, args=(SLIDER,)
+        "β",
+        0.0,
+        REACH * largest,
+        step=largest / 100,
+        format="%.3g",
+        key=SLIDER,
+        on_change=take,
+        args=(SLIDER,),
+        help=explained("β"),
     )
     typed.number_input(
         "β typed",

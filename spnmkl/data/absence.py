@@ -1,0 +1,77 @@
+"""Rows that lack every value of a view, and what is missing besides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from spnmkl.data.choices import Choices
+from spnmkl.errors import DataError
+from spnmkl.wording import counted, listed, quoted
+
+Views = Mapping[str, Sequence[str]]
+Bools = NDArray[np.bool_]
+
+
+def apart(views: Views, columns: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """View → its columns, each in the first view that has it; "" → those that are in none."""
+    home: dict[str, str] = {}
+    for view, members in views.items():
+        for column in members:
+            home.setdefault(column, view)
+    found: dict[str, list[str]] = {view: [] for view in (*views, "")}
+    for column in columns:
+        found[home.get(column, "")].append(column)
+    return {view: tuple(members) for view, members in found.items() if members}
+
+
+def lacking_rows(frame: pd.DataFrame, views: Views) -> dict[str, Bools]:
+    """View → the rows that lack all of its columns, of views of which any row does."""
+    parts = {view: [c for c in members if c in frame.columns] for view, members in views.items() if view}
+    rows = {view: frame[members].isna().all(axis=1).to_numpy() for view, members in parts.items() if members}
+    return {view: lack for view, lack in rows.items() if lack.any()}
+
+
+def holes(frame: pd.DataFrame, views: Views, choices: Choices) -> pd.DataFrame:
+    """Which values are missing, but for those of views that a row lacks as a whole where that has a rule of its own."""
+    missing = frame.isna()
+    if choices.absent != "as missing":
+        for view, rows in lacking_rows(frame, views).items():
+            missing.loc[rows, [c for c in views[view] if c in frame.columns]] = False
+    return missing
+
+
+def usable_rows(frame: pd.DataFrame, views: Views, choices: Choices) -> Bools:
+    """The rows that these choices can use: not those whose missing values are neither filled nor accounted for."""
+    usable = np.ones(len(frame), dtype=bool)
+    if choices.absent == "drop rows":
+        for rows in lacking_rows(frame, views).values():
+            usable &= ~rows
+    return usable if choices.fills else usable & ~holes(frame, views, choices).any(axis=1).to_numpy()
+
+
+def kept_rows(frame: pd.DataFrame, views: Views, choices: Choices) -> Bools:
+    """The rows that these choices do not leave out, among them those that they refuse."""
+    return usable_rows(frame, views, choices if choices.missing == "drop rows" else replace(choices, missing="mean"))
+
+
+def refuse_missing(
+    frame: pd.DataFrame, advice: str, views: Views | None = None, choices: Choices | None = None
+) -> None:
+    """Raise unless every value is there that no choice accounts for."""
+    empty = holes(frame, views or {}, choices or Choices())
+    missing = empty.sum()
+    missing = missing[missing > 0]
+    if not len(missing):
+        return
+    counts = [f"{quoted(name)} ({counted(n, 'row')})" for name, n in missing.items()]
+    said = f"Values are missing in {counted(len(counts), 'column')}: {listed(counts)}"
+    lacking = {view: int(rows.sum()) for view, rows in lacking_rows(empty.mask(empty), views or {}).items()}
+    if lacking:
+        views_ = [f"{quoted(view)} ({counted(n, 'row')})" for view, n in lacking.items()]
+        said += f"; rows lack a whole view: {listed(views_)}"
+    raise DataError(f"{said}; {advice}.")
