@@ -75,6 +75,12 @@ def _natural(text: str) -> int:
     return int(text)
 
 
+def _folds(text: str) -> int:
+    if text.isascii() and text.isdigit() and int(text) > 1:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"expected a whole number of 2 or more, found {text!r}")
+
+
 def _share(text: str) -> float:
     try:
         share = float(text)
@@ -220,7 +226,13 @@ def _fit_arguments(fit: argparse.ArgumentParser) -> None:
         metavar="SHARE",
         help="share of the rows, between 0 and 1, to hold out and report the accuracy on",
     )
-    fit.add_argument("--seed", type=_natural, default=0, help="of the rows held out; default 0")
+    fit.add_argument(
+        "--share-folds",
+        type=_folds,
+        metavar="FOLDS",
+        help="measure what carries the decision on so many folds, in place of the rows held out",
+    )
+    fit.add_argument("--seed", type=_natural, default=0, help="of the rows held out and of folds; default 0")
     fit.add_argument("--threads", type=int, help="default: all cores")
     fit.add_argument(
         "--max-memory", type=float, metavar="GB", help="gigabytes for kernel matrices; default: half of what is free"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import io
-import json
 import os
 import shlex
 import sys
@@ -20,41 +19,50 @@ from pathlib import Path
 
 import numpy as np
 
-from spnmkl.cli.arguments import ABORTED, BAD_INPUT, parsed
+from spnmkl.cli.arguments import ABORTED, BAD_INPUT, PREPARE, parsed
+from spnmkl.cli.shares import inspect_model, measured_shares
 from spnmkl.cli.streams import STANDARD, read_model, read_once, read_spn, target, write_spn, written
-from spnmkl.cli.tables import asked_choices, asked_dataset, joined_tables, refuse_what_is_missing, training_set
 from spnmkl.cli.terminal import Progress, stop_on_interrupt, tell, warnings_as_sentences
+from spnmkl.cli.validating import doubtful, validate
 from spnmkl.data import (
     Choices,
     Dataset,
+    Joined,
+    Joining,
     SplitSettings,
+    Table,
+    apart,
+    contradictions,
     fill_template,
+    guess_group,
     guess_label,
+    headed_table,
+    join_tables,
+    kept_rows,
+    lacking_rows,
+    left_out,
+    load_table,
+    refuse_missing,
     step_notes,
 )
 from spnmkl.errors import KernelError, ParameterError, SPNMKLError, StructureError
-from spnmkl.inspection import heaviest_paths
 from spnmkl.launch import run_app
 from spnmkl.measures import SCORINGS
 from spnmkl.model_file import save_model
 from spnmkl.reporting.sentences import (
     accuracy_sentence,
     certificate_sentence,
-    count_text,
-    inspection_lines,
-    summary,
+    share_lines,
     weight_lines,
 )
 from spnmkl.solution import Record
 from spnmkl.solvers.deadline import Deadline
-from spnmkl.structure import SPN, Issue
+from spnmkl.structure import SPN
 from spnmkl.structure.templates import TEMPLATES
-from spnmkl.training.bring import filled_template
-from spnmkl.training.checks import all_issues, errors
+from spnmkl.training.bring import chosen_dataset, filled_template
 from spnmkl.training.choose import choose_C, nothing_done
-from spnmkl.training.kernel_checks import kernel_issues, repaired_on_data
 from spnmkl.training.predict import Predictor
-from spnmkl.training.prepared import Prepared, prepare, prepared_columns
+from spnmkl.training.prepared import Prepared, prepare
 from spnmkl.training.settings import Settings
 from spnmkl.training.train import Trained, after_a_moment, learn_weights
 from spnmkl.wording import counted, name_some
@@ -68,8 +76,7 @@ EXIT_CODES = {
     "interrupted": 5,
     "time_limit": 6,
 }
-UNFIT = 1
-MOST_WEIGHTS, MOST_WARNINGS = 30, 5
+MOST_WEIGHTS = 30
 LATER = "spnmkl predict answers them with the weights that are saved"
 
 
@@ -113,9 +120,9 @@ def _fit(args: argparse.Namespace) -> int:
     out = target(args.out, *args.data, *([] if args.structure in TEMPLATES else [args.structure]))
     read_once(*args.data, args.structure)
     settings, choices, split = _asked(args)
-    dataset = training_set(args, choices)
+    dataset = _training_set(args, choices)
     spn = _structure(args.structure, dataset, choices, split)
-    for warning in _doubtful(spn, dataset, choices, split):
+    for warning in doubtful(spn, dataset, choices, split, by_evidence=settings.weights == "evidence"):
         tell(warning)
     started = time.perf_counter()
     progress = Progress(sys.stderr, args.progress or (sys.stderr.isatty() and not args.quiet))
@@ -142,6 +149,7 @@ def _fit(args: argparse.Namespace) -> int:
             )
         limited = replace(settings, max_time=deadline.left)
         trained = learn_weights(prepared, limited, follow, args.threads, stop.is_set, warn=True)
+        shares = measured_shares(trained, prepared, dataset, settings, args, progress, stop.is_set)
         progress.close()
     assert trained.model is not None
     trained.model.set_params(max_time=args.max_time)
@@ -152,6 +160,7 @@ def _fit(args: argparse.Namespace) -> int:
         save_model(trained.model, out)
     if not args.quiet:
         said += _outcome(trained, prepared, args.threads, stop.is_set)
+        said += [] if shares is None else share_lines(trained.solution.spn, shares)
         n = counted(len(trained.solution.history), "iteration")
         where = "" if out is None else f", saved as {out}"
         said.append(f"{n} in {time.perf_counter() - started:.1f} s{where}")
@@ -159,16 +168,37 @@ def _fit(args: argparse.Namespace) -> int:
     return EXIT_CODES[trained.solution.status]
 
 
-def _doubtful(spn: SPN, dataset: Dataset, choices: Choices, split: SplitSettings) -> list[str]:
-    """Kernels that cannot work on these data; what cannot even be computed is refused by the training itself."""
-    found = [i for i in kernel_issues(spn, dataset, choices, split) if i.severity == "warning"]
-    said = [_with_repair(issue) for issue in found[:MOST_WARNINGS]]
-    more = len(found) - len(said)
-    return said + [f"And {counted(more, 'such warning')} more: see spnmkl validate --data."] * (more > 0)
+def _training_set(args: argparse.Namespace, choices: Choices) -> Dataset:
+    """The tables to learn from, with notes on them; missing values are refused unless something is chosen for them."""
+    dataset = _dataset(args)
+    for note in (*left_out(dataset, choices), *contradictions(dataset, choices), *_ungrouped(dataset)):
+        tell(note)
+    _refuse_missing(dataset, choices)
+    return dataset
 
 
-def _with_repair(issue: Issue) -> str:
-    return issue.message + (f" Repair: {issue.repair}." if issue.repair else "")
+def _ungrouped(dataset: Dataset) -> list[str]:
+    """A note where no group was named and a column to learn from looks like one."""
+    features = dataset.labelled_table.frame[list(dataset.features)]
+    group = None if dataset.group is not None else guess_group(features, dataset.label)
+    if group is None:
+        return []
+    n, option = features[group].nunique(), shlex.quote(group)
+    each = counted(round(features[group].count() / n), "row")
+    return [
+        f"Column {group!r} looks like it groups rows ({counted(n, 'value')}, about {each} each); say --group {option} "
+        f"to keep groups together, or --ignore {option} to leave it out."
+    ]
+
+
+def _refuse_missing(dataset: Dataset, choices: Choices) -> None:
+    if choices.missing == "refuse":
+        advice = "fill them with --missing mean or median, or leave them out with --missing drop-rows or drop-columns"
+        frame, views = dataset.labelled_table.frame, apart(dataset.views, dataset.features)
+        if choices.absent == "as missing" and lacking_rows(frame, views):
+            advice += "; for rows that lack a whole view say --absent mean or drop-rows"
+        frame = frame[[*dataset.features, *dataset.adjust]]
+        refuse_missing(frame[kept_rows(frame, views, choices)], advice, views, choices)
 
 
 def _asked(args: argparse.Namespace) -> tuple[Settings, Choices, SplitSettings]:
@@ -184,7 +214,18 @@ def _asked(args: argparse.Namespace) -> tuple[Settings, Choices, SplitSettings]:
         weights=args.weights,
         scoring=args.scoring,
     )
-    return settings, asked_choices(args), SplitSettings(args.test_share or 0.0, args.seed)
+    return settings, _choices(args), SplitSettings(args.test_share or 0.0, args.seed)
+
+
+def _choices(args: argparse.Namespace) -> Choices:
+    asked = [given.rpartition("=") for given in args.prepare]
+    for view, _, how in asked:
+        if how not in PREPARE:
+            where = f" for the view {view!r}" if view else ""
+            raise ParameterError(f"--prepare expects one of {', '.join(PREPARE)}{where}, but found {how!r}.")
+    steps = {view: {"none": "as is", "normal-ranks": "normal ranks"}.get(how, how) for view, _, how in asked}
+    numeric, missing, absent = steps.pop("", "auto"), args.missing.replace("-", " "), args.absent.replace("-", " ")
+    return Choices(numeric, missing, args.text, tuple(steps.items()), absent)
 
 
 def _chosen(
@@ -215,6 +256,35 @@ def _outcome(trained: Trained, prepared: Prepared, threads: int | None, stopped:
     return lines + weight_lines(solution, MOST_WEIGHTS)
 
 
+def _dataset(args: argparse.Namespace, say: bool = True) -> Dataset:
+    """The tables as one data set; what was left out is said on stderr."""
+    found, id_column = _joined(args)
+    ignored = [*args.ignore, *filter(None, [id_column])]
+    kept, columns = getattr(args, "keep", []), set(found.frame.columns)
+    adjust = [name for given in args.adjust for name in ([given] if given in columns else given.split(","))]
+    name = Path(args.data[0]).name if len(args.data) == 1 else counted(len(args.data), "file")
+    dataset = chosen_dataset(name, found, args.label, group=args.group, ignored=ignored, kept=kept, adjust=adjust)
+    for column in dataset.ignored if say else ():
+        if column not in ignored:
+            tell(f"Column {column!r} only tells rows apart and is left out; --keep it to use it.")
+    return dataset
+
+
+def _joined(args: argparse.Namespace, text_columns: Sequence[str] = ()) -> tuple[Joined, str | None]:
+    """The table, or several joined, and the column by which they were."""
+    joining = Joining("rows" if args.by_order else "id", args.id)
+    found, id_column = join_tables([_table(given, text_columns, args.skip_lines) for given in args.data], joining)
+    for note in found.notes:
+        tell(note)
+    return found, id_column
+
+
+def _table(given: str, text_columns: Sequence[str], skip: int | None) -> Table:
+    if given == STANDARD:
+        return headed_table("stdin", sys.stdin.buffer.read(), text_columns, skip)
+    return load_table(given, text_columns, skip)
+
+
 def _structure(given: str, dataset: Dataset, choices: Choices, split: SplitSettings) -> SPN:
     """A structure file, or a template by name filled with the columns."""
     if given not in {*TEMPLATES, STANDARD} and not Path(given).exists() and Path(given).suffix != ".json":
@@ -237,7 +307,7 @@ def _predict(args: argparse.Namespace) -> int:
     out = target(args.out or STANDARD, *args.data, args.model)
     read_once(args.model, *args.data)
     predictor = Predictor.of_model(Path(args.model).name, read_model(args.model))
-    found, id_column = joined_tables(args, predictor.needed.text)
+    found, id_column = _joined(args, predictor.needed.text)
     match = predictor.match(found.frame, id_column=id_column)
     predictions = predictor.predict(match)
     for note in predictions.notes:
@@ -248,80 +318,23 @@ def _predict(args: argparse.Namespace) -> int:
     return 0
 
 
-def _inspect(args: argparse.Namespace) -> int:
-    model = read_model(args.model)
-    paths = heaviest_paths(model.solution_, args.paths)
-    if args.json:
-        print(json.dumps(summary(model, paths), indent=2, ensure_ascii=False, allow_nan=False))
-    else:
-        print("\n".join(inspection_lines(model, paths)))
-    return 0
-
-
 def _importance(args: argparse.Namespace) -> int:
     from spnmkl.cli.importance import importance, outputs  # with the charts, for which no other command should wait
 
     outputs(args)
     read_once(*args.data, args.structure)
-    choices = asked_choices(args)
-    dataset = training_set(args, choices)
-    spn = _structure(args.structure, dataset, choices, SplitSettings(0.0))
-    for note in step_notes(dataset.labelled_table, choices):
-        tell(note)
-    return importance(args, dataset, spn, choices)
+    choices = _choices(args)
+    dataset = _training_set(args, choices)
+    return importance(args, dataset, _structure(args.structure, dataset, choices, SplitSettings(0.0)), choices)
 
 
 def _validate(args: argparse.Namespace) -> int:
-    out = target(args.repair or STANDARD, *(args.data or []))
-    read_once(args.structure, *(args.data or []))
-    # Where the repaired structure goes to standard output, words go beside it.
-    stream = sys.stderr if args.repair == STANDARD else sys.stdout
-    spn = read_spn(args.structure)
-    issues = all_issues(spn)
-    for issue in issues:
-        print(f"{issue.severity}: {_with_repair(issue)}", file=stream)
-    if args.repair is not None:
-        spn = spn.repaired()
-    data = (
-        (asked_dataset(args), asked_choices(args), SplitSettings(0.0))
-        if args.data and not errors(all_issues(spn))
-        else None
-    )
-    if data is not None:
-        for issue in kernel_issues(spn, *data):
-            if issue.severity == "warning":
-                print(f"warning: {_with_repair(issue)}", file=stream)
-    if args.repair is not None:
-        spn = spn if data is None else repaired_on_data(spn, *data)
-        write_spn(spn, out)
-        issues = all_issues(spn)
-        saved = "" if out is None else f" saved as {out}"
-        print(f"repaired structure{saved}; errors left: {len(errors(issues))}", file=stream)
-    unfit = [] if data is None else _unfit(spn, *data)
-    if errors(issues):
-        return BAD_INPUT
-    for sentence in unfit:
-        print(f"error: {sentence}", file=stream)
-    if unfit:
-        return UNFIT
-    fits = f", fits {', '.join(Path(given).name for given in args.data)}" if args.data else ""
-    print(f"valid: {spn!r}, {count_text(spn.n_paths)} paths, {counted(spn.n_layers, 'layer')}{fits}", file=stream)
-    return 0
-
-
-def _unfit(spn: SPN, dataset: Dataset, choices: Choices, split: SplitSettings) -> list[str]:
-    """Why `fit` would refuse a structure without errors on these tables."""
-    wrong = [issue.message for issue in errors(all_issues(spn, dataset, choices))]
-    if wrong:
-        return wrong
-    try:
+    def refuse(spn: SPN, dataset: Dataset, choices: Choices) -> None:
         _refuse_matrices(spn)
         if dataset.label is not None:
-            refuse_what_is_missing(dataset, choices)
-            prepared_columns(spn, dataset, choices, split)[2].mapped(spn)
-    except SPNMKLError as error:
-        return [str(error)]
-    return [issue.message for issue in errors([*kernel_issues(spn, dataset, choices, split)])]
+            _refuse_missing(dataset, choices)
+
+    return validate(args, lambda: (_dataset(args), _choices(args)), refuse)
 
 
 def _template(args: argparse.Namespace) -> int:
@@ -344,7 +357,7 @@ def _filled(args: argparse.Namespace) -> SPN:
         return fill_template(args.name)
     args.data = args.columns
     read_once(*args.data)
-    dataset = asked_dataset(args, say=False)
+    dataset = _dataset(args, say=False)
     if args.label is None:
         columns = dataset.frame[list(dataset.features)]
         label = None if args.no_label else guess_label(columns)
@@ -361,7 +374,7 @@ COMMANDS = {
     "app": _app,
     "fit": _fit,
     "predict": _predict,
-    "inspect": _inspect,
+    "inspect": inspect_model,
     "importance": _importance,
     "validate": _validate,
     "template": _template,

@@ -47,7 +47,7 @@ def view_sentence(row: Row, measure: Measure) -> str:
         parts.append(f"without it the rest reaches {rest}")
         parts.append(f"drop {points(row, measure)}")
     if not math.isnan(row["share"]):
-        parts.append(f"share of the decision {100 * row['share']:.0f} %".replace("-", "−"))
+        parts.append(f"held-out share {100 * row['share']:.0f} %".replace("-", "−"))
     return f"{row['view']}: {', '.join(parts)}."
 
 

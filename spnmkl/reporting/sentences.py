@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,17 @@ import numpy as np
 from spnmkl import structure
 from spnmkl.circuit.heaviest import WeightedPath
 from spnmkl.estimator import SPNMKLClassifier
+from spnmkl.inspection import HeldOutShares, Share
 from spnmkl.solution import Solution, methods_text, stretches
 from spnmkl.structure import SPN
 
 BY_EVIDENCE = "evidence weights, not certified"
+OVERLAP = (
+    "Shares add up to more than 100 %, because a path that multiplies several kernels counts for each of them and for "
+    "each of their views."
+)
+MOST_SHARES = 20
+_MORE = 1.005  # beyond rounding
 
 
 def certificate_sentence(solution: Solution) -> str:
@@ -80,10 +87,12 @@ def weight_lines(solution: Solution, most: int) -> list[str]:
     return [*lines, f"pruned: {', '.join(pruned) or 'none'}"]
 
 
-def path_lines(spn: SPN, paths: Sequence[WeightedPath]) -> list[str]:
-    """Share of Σg, g, the kernels multiplied, and how g is made of weights."""
-    name = spn.names
+def path_lines(spn: SPN, paths: Sequence[WeightedPath], shares: HeldOutShares | None = None) -> list[str]:
+    """Share of Σg, the kernels multiplied, the held-out share where known, and how g is made of weights."""
+    name, known = spn.names, shares.paths if shares is not None and shares.known else {}
     kernels = ["∘".join(name[leaf] for leaf in path.leaves) for path in paths]
+    if known:
+        kernels = [f"{_share(known.get(p.path)):>12}  {text}" for p, text in zip(paths, kernels, strict=True)]
     width = max(map(len, kernels), default=0)
     return [
         f"  {path.share:6.1%}  {text:{width}}  g = {structure.Path(path.leaves, path.layers).g(name)} = {path.g:.4g}"
@@ -91,8 +100,35 @@ def path_lines(spn: SPN, paths: Sequence[WeightedPath]) -> list[str]:
     ]
 
 
-def inspection_lines(model: SPNMKLClassifier, paths: Sequence[WeightedPath]) -> list[str]:
+def share_lines(spn: SPN, shares: HeldOutShares | None) -> list[str]:
+    """What carries the decision on rows that were not trained on: views, then kernels; or why that is not known."""
+    if shares is None:
+        return ["held-out shares: not measured; fit with --test-share or --share-folds to measure them"]
+    if not shares.known:
+        return [shares.why_none]
+    kernels = {spn.names[leaf]: shares.nodes[leaf] for leaf in spn.kernels}
+    lines = [f"held-out shares, ± standard error over {shares.rows}:"]
+    for kind, found in (("view", shares.views), ("kernel", kernels)):
+        ranked = sorted(found.items(), key=lambda entry: -entry[1].share)
+        lines += [f"  {share!s:>12}  {kind} {name}" for name, share in ranked[:MOST_SHARES]]
+        lines += [f"  and {len(found) - MOST_SHARES:,} {kind}s more"] if len(found) > MOST_SHARES else []
+    return lines + ([f"  {OVERLAP}"] if more_than_all(shares.views.values()) or more_than_all(kernels.values()) else [])
+
+
+def more_than_all(shares: Iterable[Share]) -> bool:
+    """Whether shares add up to more than 100 %, because paths count for several."""
+    return sum(share.share for share in shares) > _MORE
+
+
+def _share(share: Share | None) -> str:
+    return "–" if share is None else str(share)
+
+
+def inspection_lines(
+    model: SPNMKLClassifier, paths: Sequence[WeightedPath], shares: HeldOutShares | None = None
+) -> list[str]:
     solution, spn = model.solution_, model.solution_.spn
+    measured = ", held-out share" if shares is not None and shares.known else ""
     return [
         certificate_sentence(solution),
         f"objective {solution.objective:.6g}, {_bound(solution)}; "
@@ -101,14 +137,17 @@ def inspection_lines(model: SPNMKLClassifier, paths: Sequence[WeightedPath]) -> 
         f"{spn!r}, {count_text(spn.n_paths)} paths",
         spn.formula(latex=False),
         *weight_lines(solution, len(solution.beta)),
-        "heaviest paths (share of all g):" if paths else "no path is left: every weight is zero",
-        *path_lines(spn, paths),
+        *share_lines(spn, shares),
+        f"heaviest paths (part of all g{measured}):" if paths else "no path is left: every weight is zero",
+        *path_lines(spn, paths, shares),
     ]
 
 
-def summary(model: SPNMKLClassifier, paths: Sequence[WeightedPath]) -> dict[str, Any]:
+def summary(
+    model: SPNMKLClassifier, paths: Sequence[WeightedPath], shares: HeldOutShares | None = None
+) -> dict[str, Any]:
     """What `inspection_lines` says, for programs; a number that is not finite is null."""
-    solution = model.solution_
+    solution, known = model.solution_, shares.paths if shares is not None else {}
     return {
         "status": solution.status,
         "certificate": certificate_sentence(solution),
@@ -124,12 +163,14 @@ def summary(model: SPNMKLClassifier, paths: Sequence[WeightedPath]) -> dict[str,
         "formula": solution.spn.formula(latex=False),
         "beta": dict(sorted(solution.beta.items(), key=lambda item: -item[1])),
         "pruned": solution.pruned,
+        "held_out": None if shares is None else _told(shares),
         "paths": [
             {
                 "leaves": path.leaves,
                 "exponents": {v: str(e) for v, e in path.exponents.items()},
                 "g": path.g,
                 "share": path.share,
+                "held_out": _numbers(known[path.path]) if path.path in known else None,
             }
             for path in paths
         ],
@@ -140,6 +181,22 @@ def _bound(solution: Solution) -> str:
     if solution.by_evidence and solution.history:
         return f"log evidence {-solution.history[-1].objective:.6g}"
     return f"lower bound {solution.dual_bound:.6g}"
+
+
+def _told(shares: HeldOutShares) -> dict[str, Any]:
+    return {
+        "rows": shares.rows,
+        "n": shares.n,
+        "total": _finite(shares.total),
+        "error": _finite(shares.error),
+        "why_none": shares.why_none or None,
+        "views": {view: _numbers(share) for view, share in shares.views.items()},
+        "nodes": {node: _numbers(share) for node, share in shares.nodes.items()},
+    }
+
+
+def _numbers(share: Share) -> dict[str, float | None]:
+    return {name: _finite(getattr(share, name)) for name in ("share", "error", "spread")}
 
 
 def _methods(solution: Solution) -> str:

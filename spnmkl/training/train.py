@@ -16,13 +16,15 @@ from numpy.typing import NDArray
 from spnmkl.calibration import probabilities
 from spnmkl.circuit.program import Floats
 from spnmkl.circuit.source import KernelSource, interruptible
-from spnmkl.data import Choices, Preparation, SplitSettings
+from spnmkl.data import Choices, Dataset, Preparation, SplitSettings
 from spnmkl.errors import Stopped
 from spnmkl.estimator import SPNMKLClassifier
+from spnmkl.inspection import HeldOutShares
 from spnmkl.selection import CrossValidation, RegularizationPath
 from spnmkl.solution import Record, Solution
 from spnmkl.structure import SPN
 from spnmkl.training.fold_scores import FoldScores
+from spnmkl.training.held_out import keep_shares, shares_on_folds, shares_on_test_rows
 from spnmkl.training.learn import learn
 from spnmkl.training.prepared import Prepared, Tick
 from spnmkl.training.scores import Scores, score, unscored
@@ -51,6 +53,8 @@ class Run:
     train, test : ndarray of int
         Positions of the rows in the data set's frame.
     views : dict from view to leaves
+    held_out : HeldOutShares or None
+        What carries the decision on rows not trained on: the test rows, or folds; None where it was not measured.
     fold_scores : FoldScores or None
         Of other trainings by the same drawing and settings, on folds of the training rows.
     importance : mapping or None
@@ -77,6 +81,7 @@ class Run:
     preparation: Preparation
     cross_validation: CrossValidation | None = None
     path: RegularizationPath | None = None
+    held_out: HeldOutShares | None = None
     fold_scores: FoldScores | None = None
     importance: Mapping[str, Any] | None = None
     positive: Any = None
@@ -158,6 +163,19 @@ class Trained:
             return self._by_kernels(prepared.y_test, prepared.test_source, n_threads, stop)
         return self._by_rows(self.model, prepared.y_test, prepared.X_test, tick, stop)
 
+    def held_out(
+        self,
+        prepared: Prepared,
+        n_threads: int | None = None,
+        tick: Tick | None = None,
+        stop: Callable[[], bool] | None = None,
+    ) -> HeldOutShares | None:
+        """What carries the decision on the rows held out, kept with the model; parameters as of `train`."""
+        (tick or (lambda words: None))("splitting the decision on the test rows")
+        shares = shares_on_test_rows(self.solution, prepared, n_threads, stop)
+        keep_shares(self.model, shares)
+        return shares
+
     def _by_kernels(
         self, y: NDArray, source: KernelSource, n_threads: int | None, stop: Callable[[], bool] | None
     ) -> Scores:
@@ -237,6 +255,7 @@ def train(
     trained = learn_weights(prepared, settings, callback, n_threads, stop)
     late = after_a_moment(stop)
     test_scores = trained.test_scores(prepared, n_threads, tick, late)
+    train_scores = trained.train_scores(prepared, n_threads, tick, late)
     return Run(
         spn=prepared.spn,
         settings=settings,
@@ -246,13 +265,14 @@ def train(
         label=prepared.label,
         solution=trained.solution,
         model=trained.model,
-        train_scores=trained.train_scores(prepared, n_threads, tick, late),
+        train_scores=train_scores,
         test_scores=test_scores,
         seconds=trained.seconds,
         train=prepared.train,
         test=prepared.test,
         views=prepared.views,
         preparation=prepared.preparation,
+        held_out=trained.held_out(prepared, n_threads, tick, late),
     )
 
 
@@ -270,7 +290,39 @@ def score_run(
         run,
         test_scores=test if test.scored else trained.test_scores(prepared, n_threads, tick, stop),
         train_scores=train if train.scored else trained.train_scores(prepared, n_threads, tick, stop),
+        held_out=run.held_out or trained.held_out(prepared, n_threads, tick, stop),
     )
+
+
+def with_shares(run: Run, prepared: Prepared, n_threads: int | None = None) -> Run:
+    """The run with its shares on the test rows, which files of earlier versions lack; itself where there is no such."""
+    if run.held_out is not None or not run.n_test:
+        return run
+    return replace(run, held_out=Trained(run.solution, run.model, run.seconds).held_out(prepared, n_threads))
+
+
+def measured_on_folds(
+    run: Run,
+    dataset: Dataset,
+    tick: Callable[[str, int, int], object] | None = None,
+    stop: Callable[[], bool] | None = None,
+    n_threads: int | None = None,
+) -> Run:
+    """The run with shares measured on folds of its training rows; parameters as of `shares_on_folds`."""
+    shares = shares_on_folds(
+        run.solution,
+        run.spn,
+        dataset,
+        run.choices,
+        run.split,
+        run.settings,
+        run.train,
+        n_threads=n_threads,
+        tick=tick,
+        stop=stop,
+    )
+    keep_shares(run.model, shares)
+    return replace(run, held_out=shares)
 
 
 def after_a_moment(stop: Callable[[], bool] | None) -> Callable[[], bool]:

@@ -95,7 +95,7 @@ class Workspace:
     def kernel_issues(self) -> list[KernelIssue]:
         """Kernels that cannot work on the training rows; widths may compete where evidence chooses the weights."""
         found = self.kernel_checks.of(self.task)
-        by_evidence = getattr(self.trainer.settings, "weights", None) == "evidence"
+        by_evidence = self.trainer.settings.weights == "evidence"
         return [issue for issue in found if not (by_evidence and issue.widths)]
 
     @property
