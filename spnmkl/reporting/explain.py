@@ -133,8 +133,9 @@ def shares_sentence(found: HeldOutShares | None) -> str:
     if not found.known:
         return found.why_none
     return (
-        f"Held-out shares, measured on {found.rows}: the part of what tells the classes of rows apart that were not "
-        "trained on; ± is the standard error over these rows. Below 0: it pulls rows to the wrong side."
+        f"Held-out shares, measured on {found.rows}: how much of what tells the classes of these rows apart, while "
+        "they are not trained on, comes through each. ± is the standard error over the rows; below 0, a part pulls "
+        "rows to the wrong side."
     )
 
 

@@ -37,7 +37,7 @@ from spnmkl.ui.state.task import Task
 SAYS = {
     "Drawing": "Click a node to see its numbers",
     "Weights and paths": "Choose a row to see the path in violet",
-    "What matters": "the part of what tells the classes of rows apart",
+    "What matters": "how much of what tells the classes of these rows apart",
     "Kernels": "Alignment with the labels",
     "Samples": "Map of the samples",
     "What if": "Move one",

@@ -29,7 +29,6 @@ from spnmkl.ui.pages.inspect.inspected import (
     download,
     known,
     row,
-    share_column,
 )
 from spnmkl.ui.parts.pyvis_view import offer_pyvis, show_drawing
 from spnmkl.ui.parts.words import plain
@@ -72,7 +71,7 @@ def choose_path(seen: Inspected, learned: LearnedTables) -> Path | None:
         column_config={
             "kernels": st.column_config.TextColumn(width=165, help=explained("∘")),
             "g": st.column_config.NumberColumn(format="%.4g", help=explained("g")),
-            "part of Σg": share_column(WEIGHT_HELP, label="of Σg", width=100),
+            "part of Σg": st.column_config.NumberColumn("of Σg", format="percent", help=WEIGHT_HELP),
             **SHARE_COLUMNS,
         },
     )
@@ -148,8 +147,9 @@ def matters_tab(seen: Inspected) -> None:
     """Views and kernels by what they carry, with how stable that is."""
     seen = seen.measured()
     run, ranking = seen.run, seen.learned().ranking
-    with row():
-        st.markdown(plain(shares_sentence(run.held_out)), width="stretch", help=explained("held-out"))
+    words, taken = st.columns([12, 1])
+    words.markdown(plain(shares_sentence(run.held_out)), help=explained("held-out"))
+    with taken:
         download(ranking, run, "ranking")
     offer_folds(seen)
     show_shape(seen, ranking)
