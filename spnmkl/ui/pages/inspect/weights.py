@@ -155,7 +155,7 @@ def matters_tab(seen: Inspected) -> None:
     show_shape(seen, ranking)
     for kind, title in KINDS.items():
         if (ranking["kind"] == kind).any():
-            st.markdown(f"**{title}**")
+            st.markdown(f"**{title}**" + ", by weight alone" * (ranked_by(ranking) != HELD_OUT))
             if said := overlap(ranking.loc[ranking["kind"] == kind, ranked_by(ranking)]):
                 st.caption(said)
             if kind == "view":
