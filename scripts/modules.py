@@ -34,7 +34,7 @@ BANDS: dict[str, tuple[str, ...]] = {
     "the drawing": ("structure", "templates", "parameters"),
     "the drawing on data": ("circuit", "kernels"),
     "the problem and its proof": ("problem", "measures", "certificate", "rounding", "solution"),
-    "the engine": ("solvers", "selection", "fixed_weights", "calibration", "evidence"),
+    "the engine": ("solvers", "evidence", "selection", "fixed_weights", "calibration"),
     "the library": (
         "training.settings",
         "training.learn",

@@ -12,6 +12,7 @@ from scipy.special import expit
 
 from spnmkl.circuit.program import Floats
 from spnmkl.circuit.source import KernelSource
+from spnmkl.evidence.machine import solve_by_evidence
 from spnmkl.problem import one_vs_rest
 from spnmkl.selection.folds import parts
 from spnmkl.solution import Solution
@@ -32,8 +33,12 @@ def relearned(
     F, y = np.empty(solution.signed_alpha.shape), solution.y
     for train, test in splits:
         inside, across = parts(source, train, test)
-        own = dict(settings) | {"sample_weight": None if weight is None else weight[train], "start": solution.beta}
-        found = solve(solution.spn, inside, y[train], warn=False, **own)
+        own = dict(settings) | {"sample_weight": None if weight is None else weight[train]}
+        if solution.by_evidence:
+            own.pop("solver", None)
+            found = solve_by_evidence(solution.spn, inside, y[train], **own)
+        else:
+            found = solve(solution.spn, inside, y[train], warn=False, start=solution.beta, **own)
         if found.status == "interrupted" or found.untried:
             return None
         F[:, test] = np.atleast_2d(found.decision_function(across, settings.get("n_threads")).T)

@@ -111,6 +111,10 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         Seconds for learning the weights, after which the best so far are kept, with their gap and status "time_limit".
     class_weight : dict, "balanced" or None, default=None
         Scales C by class.
+    weights : {"certified", "evidence"}, default="certified"
+        How the weights β are found: as the certified optimum together with the SVM, or as evidence weights
+        (`fit_evidence`, which tells a sum from a product; not certified), at which the SVM is then solved. With
+        "evidence", `lam`, `p` and `solver` mean nothing; C and `class_weight` are the SVM's alone.
     probability : bool, default=False
         Whether to calibrate `predict_proba` in `fit`: by Platt scaling of decision values from stratified 5-fold
         cross-validation, in which weights and SVM are learned anew and only the kernels' normalisation stays as
@@ -143,7 +147,8 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
     objective_, dual_bound_, gap_ : float
         P, D and (P − D)/P: the optimum lies between D and P.
     status_ : str
-        "optimal", "stationary", "iteration_limit", "time_limit", "precision" or "interrupted", see `Solution`.
+        "optimal", "stationary", "evidence", "iteration_limit", "time_limit", "precision" or "interrupted", see
+        `Solution`.
     history_ : tuple of Record
         One for each outer iteration.
     n_iter_ : int
@@ -198,6 +203,7 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         max_iter: int | None = None,
         max_time: float | None = None,
         class_weight: Mapping[Any, float] | str | None = None,
+        weights: str = "certified",
         probability: bool = False,
         random_state: int | np.random.RandomState | None = None,
         n_threads: int | None = None,
@@ -214,6 +220,7 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         self.max_iter = max_iter
         self.max_time = max_time
         self.class_weight = class_weight
+        self.weights = weights
         self.probability = probability
         self.random_state = random_state
         self.n_threads = n_threads
@@ -364,7 +371,7 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
 
     @property
     def _settings(self) -> Settings:
-        return Settings(**{name: getattr(self, name) for name in SOLVER_OPTIONS})
+        return Settings(**{name: getattr(self, name) for name in (*SOLVER_OPTIONS, "weights")})
 
     @property
     def _n_threads(self) -> int:

@@ -12,8 +12,7 @@ from spnmkl.circuit.program import Floats
 from spnmkl.measures import SCORINGS
 from spnmkl.problem import one_vs_rest
 from spnmkl.selection.folds import blocks, fold_splits
-from spnmkl.solvers.sturdy import solve_sturdily
-from spnmkl.solvers.svm import SVMSolution
+from spnmkl.solvers.sturdy import solve_closely
 from spnmkl.threads import single_threaded_blas
 
 Matrices = Mapping[str, Floats]
@@ -56,7 +55,7 @@ def machines(
     alpha = np.zeros_like(Y)
     for C in grid:
         with single_threaded_blas():
-            solved = [_svm(K, row, np.full(len(y), C), a, tol, stop) for row, a in zip(Y, alpha, strict=True)]
+            solved = [solve_closely(K, row, np.full(len(y), C), a, tol, stop) for row, a in zip(Y, alpha, strict=True)]
         alpha = np.array([s.alpha for s in solved])
         yield Weighted(weights, alpha * Y, np.array([s.intercept for s in solved]))
 
@@ -93,13 +92,3 @@ def combined(weights: Mapping[str, float], kernels: Matrices) -> Floats:
     for weight, matrix in used[1:]:
         K += weight * matrix
     return K
-
-
-def _svm(K: Floats, y: Floats, C: Floats, alpha: Floats, tol: float, stop: Stop) -> SVMSolution:
-    """Solved from α until primal − dual is small beside the primal value, which is not known before."""
-    for digits in range(1, 15):
-        found = solve_sturdily(K, y, C, alpha, 10.0**-digits * C.sum(), stop)
-        if found.primal - found.dual <= tol * found.primal or (stop is not None and stop()):
-            break
-        alpha = found.alpha
-    return found

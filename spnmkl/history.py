@@ -19,6 +19,7 @@ STATUSES = (
     "precision",
     "stalled",
     "hand-set",
+    "evidence",
 )
 NUMBERS = ("objective", "dual_bound", "gap", "circuit_size", "evaluations", "seconds")
 _COUNTS = ("circuit_size", "evaluations")

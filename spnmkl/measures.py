@@ -19,8 +19,9 @@ from spnmkl.wording import quoted
 
 Z = 1.959963984540054  # 97.5 % of the standard normal distribution lie below it
 LEVEL = 0.95
+FEWEST = 3  # folds; with fewer nothing is said
 UNEVEN = 3.0  # rows of the largest class by those of the smallest, from which on accuracy alone misleads
-Scoring = Literal["accuracy", "balanced_accuracy", "auc"]
+Scoring = Literal["accuracy", "balanced_accuracy", "roc_auc"]
 Interval = tuple[float, float]
 NOWHERE = math.nan, math.nan
 
@@ -62,7 +63,7 @@ class Measure:
 SCORINGS: Mapping[str, Measure] = {
     "accuracy": Measure("accuracy", accuracy, lambda rows: float(rows.max() / rows.sum())),
     "balanced_accuracy": Measure("balanced accuracy", balanced_accuracy, lambda rows: 1 / len(rows)),
-    "auc": Measure("area under the ROC curve", auc, lambda rows: 0.5, percent=False),
+    "roc_auc": Measure("area under the ROC curve", auc, lambda rows: 0.5, percent=False),
 }
 
 
@@ -197,11 +198,42 @@ def resampled_error(spread: Any, folds: Any, test_by_train: float) -> Any:
     return spread * np.sqrt(1 / folds + test_by_train)
 
 
-def interval_over_folds(values: Floats, test_by_train: float, most: float = 1.0) -> Interval:
-    """The 95 % interval of the corrected resampled t; none with fewer than three folds, or where all are the same."""
-    known = values[np.isfinite(values)]
-    if len(known) < 3 or np.ptp(known) <= 1e-12 * np.abs(known).max():
+def spread(values: ArrayLike) -> float:
+    """The standard deviation over folds; exactly 0 where all are the same but for rounding."""
+    v = np.asarray(values, dtype=float)
+    s = float(v.std(ddof=1))
+    return s if s > 1e-12 * np.abs(v).max() else 0.0
+
+
+def corrected_interval(
+    values: ArrayLike, test_by_train: float, finest: float = 0.0, level: float = 1 - LEVEL
+) -> Interval:
+    """The interval of the mean of fold results, or of differences of them, that the corrected resampled t-test gives.
+
+    Where folds agree to the last row, they would give an interval of no width, which nobody should believe: it is never
+    narrower than if one row more had changed sides in one of the folds.
+
+    Parameters
+    ----------
+    values : one per fold.
+    test_by_train : n_test / n_train of a fold.
+    finest : by how much one row changes the result of a fold.
+    level : of the test that rejects what lies outside.
+
+    Returns
+    -------
+    tuple of float
+        NaN where nothing can be told: fewer than three folds, or a fold without a result.
+    """
+    v = np.asarray(values, dtype=float)
+    if len(v) < FEWEST or not np.isfinite(v).all():
         return NOWHERE
-    error = float(resampled_error(known.std(ddof=1), len(known), test_by_train))
-    half, mean = float(stats.t.ppf((1 + LEVEL) / 2, len(known) - 1)) * error, float(known.mean())
-    return max(0.0, mean - half), min(most, mean + half)
+    s = max(spread(v), finest / math.sqrt(len(v)))
+    half = float(stats.t.isf(level / 2, len(v) - 1)) * float(resampled_error(s, len(v), test_by_train))
+    return float(v.mean()) - half, float(v.mean()) + half
+
+
+def interval_over_folds(values: Floats, test_by_train: float, finest: float, most: float = 1.0) -> Interval:
+    """The same of a measure from 0 to `most`, of the folds that have one."""
+    low, high = corrected_interval(values[np.isfinite(values)], test_by_train, finest)
+    return (low, high) if math.isnan(low) else (max(0.0, low), min(most, high))

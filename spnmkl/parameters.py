@@ -96,6 +96,16 @@ def solver_name(solver: object, known: Collection[str]) -> str:
     return solver
 
 
+WEIGHTS = ("certified", "evidence")
+
+
+def weighing(weights: object) -> str:
+    """How weights are found."""
+    if not isinstance(weights, str) or weights not in WEIGHTS:
+        raise ParameterError(f"weights must be one of {sorted(WEIGHTS)}, but it is {describe(weights)}.")
+    return weights
+
+
 def check_callback(callback: object) -> None:
     if callback is not None and not callable(callback):
         raise ParameterError(

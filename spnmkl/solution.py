@@ -140,7 +140,8 @@ class Solution:
     status : str
         "optimal" (gap ≤ tol; with all β = 0 where C ≤ C_min), "stationary" (some p < 1, residual ≤ tol),
         "iteration_limit", "time_limit", "interrupted", "precision" (rounding allows no more; the gap says what was
-        reached), or "hand-set" (`inspection.refit`). Files of earlier versions may hold "stalled".
+        reached), "evidence" (evidence weights: never certified), or "hand-set" (`inspection.refit`). Files of earlier
+        versions may hold "stalled".
     history : tuple of Record
         One record per outer iteration.
     pruned : dict from product to int
@@ -156,7 +157,7 @@ class Solution:
     tol : float
         The gap that was asked for.
     solver : str
-        The solver that was asked for.
+        The solver that was asked for; "evidence" for evidence weights.
     witness_alpha, witness_beta : ndarray and dict
         What proves the dual bound (α and β̃ of formulation, section 5).
 
@@ -212,6 +213,11 @@ class Solution:
         return self.status in {"interrupted", "time_limit"} and not any(r.evaluations for r in self.history)
 
     @property
+    def by_evidence(self) -> bool:
+        """Whether the weights are evidence weights, so that no certificate is meant for them."""
+        return self.solver == "evidence"
+
+    @property
     def support(self) -> NDArray[np.intp]:
         """Indices of the samples with α > 0 for some class."""
         return np.flatnonzero(np.atleast_2d(self.alpha).any(axis=0))
@@ -246,6 +252,9 @@ class Solution:
         """
         with single_threaded_blas():
             problem = self.problem(kernels, n_threads)
+            if self.by_evidence:  # chosen by another criterion: a bound on this one would say nothing of them
+                P = primal(problem, problem.beta_array(self.beta), np.atleast_2d(self.alpha)).value
+                return Certificate(P, -np.inf, np.inf)
             return certificate_of(
                 problem,
                 problem.beta_array(self.beta),

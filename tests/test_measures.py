@@ -91,8 +91,8 @@ def test_a_class_without_rows_counts_neither_for_nor_against() -> None:
     decision = np.eye(3)[[0, 0, 1, 2]]
     y = np.array([2, 2, 5, 5])
     assert SCORINGS["balanced_accuracy"].of(y, decision, THREE) == pytest.approx(0.75)
-    assert np.isfinite(SCORINGS["auc"].of(y, decision, THREE))
-    assert math.isnan(SCORINGS["auc"].of(y[:2], decision[:2, 0], TWO))
+    assert np.isfinite(SCORINGS["roc_auc"].of(y, decision, THREE))
+    assert math.isnan(SCORINGS["roc_auc"].of(y[:2], decision[:2, 0], TWO))
 
 
 @pytest.mark.parametrize(("n", "m", "true"), [(20, 60, 0.86), (8, 30, 0.7), (15, 15, 0.95)])
@@ -132,10 +132,12 @@ def test_the_interval_over_folds_is_the_corrected_resampled_t() -> None:
     values, ratio = np.array([0.8, 0.85, 0.7, 0.9, 0.75]), 0.25
     error = values.std(ddof=1) * math.sqrt(1 / 5 + ratio)
     expected = stats.t.interval(0.95, 4, values.mean(), error)
-    assert interval_over_folds(values, ratio) == pytest.approx((max(expected[0], 0), min(expected[1], 1)))
-    assert interval_over_folds(np.append(values, np.nan), ratio) == interval_over_folds(values, ratio)
-    for nothing in (values[:2], np.full(5, 0.8)):
-        assert all(map(math.isnan, interval_over_folds(nothing, ratio)))
+    found = interval_over_folds(values, ratio, 0.01)
+    assert found == pytest.approx((max(expected[0], 0), min(expected[1], 1)))
+    assert interval_over_folds(np.append(values, np.nan), ratio, 0.01) == found
+    assert all(map(math.isnan, interval_over_folds(values[:2], ratio, 0.01)))
+    low, high = interval_over_folds(np.ones(5), ratio, 0.05)
+    assert low < 1 == high, "as if one row had been wrong"
 
 
 def test_whether_guessing_is_beaten() -> None:
@@ -174,7 +176,7 @@ def test_C_is_chosen_by_the_measure_that_was_asked_for(scoring: str) -> None:
             expected = {
                 "accuracy": accuracy_score(names[test], said),
                 "balanced_accuracy": balanced_accuracy_score(names[test], said),
-                "auc": roc_auc_score(names[test] == "rare", f),
+                "roc_auc": roc_auc_score(names[test] == "rare", f),
             }[scoring]
             assert found.scores[k, fold] == pytest.approx(expected, abs=0.06)  # each is solved to a gap of 0.1 %
     assert found.best_C == grid[int(found.mean.argmax())]
@@ -184,7 +186,7 @@ def test_C_is_chosen_by_the_measure_that_was_asked_for(scoring: str) -> None:
 
 
 def test_a_measure_that_is_not_known_is_refused() -> None:
-    with pytest.raises(ParameterError, match="scoring must be one of 'accuracy', 'balanced_accuracy', 'auc'"):
+    with pytest.raises(ParameterError, match="scoring must be one of 'accuracy', 'balanced_accuracy', 'roc_auc'"):
         scoring_name("f1")
     with pytest.raises(ParameterError, match="needs probabilities"):
         scoring_name("log_loss")

@@ -46,3 +46,16 @@ def test_every_test_has_its_place_in_the_table_of_tests() -> None:
     files = {file.relative_to(TESTS).as_posix() for file in TESTS.rglob("test_*.py")}
     assert {file for file in files if file not in named and f"{Path(file).parent}/" not in named} == set()
     assert {name for name in named if "test_" in name and not (TESTS / name).exists()} == set()
+
+
+def test_the_lines_of_the_text_are_wrapped_evenly() -> None:
+    """A line of a paragraph is as long as it can be, and no longer than 125 letters."""
+    for paragraph in paragraphs(README.read_text(encoding="utf-8")):
+        assert max(map(len, paragraph)) <= 125, paragraph
+        assert all(len(line) >= 90 for line in paragraph[:-1]), paragraph
+
+
+def paragraphs(text: str) -> list[list[str]]:
+    """Of plain text: no code, tables, headings, lists or pictures."""
+    blocks = re.sub(r"```.*?```", "", text, flags=re.DOTALL).split("\n\n")
+    return [lines for block in blocks if (lines := block.strip("\n").split("\n")) and lines[0][:1].isalnum()]

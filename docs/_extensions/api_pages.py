@@ -12,6 +12,7 @@ MODULES = {
     "spnmkl.model_file": "Models in files",
     "spnmkl.solvers": "Solving",
     "spnmkl.solution": "What came out",
+    "spnmkl.evidence": "Evidence weights",
     "spnmkl.selection": "Choosing C",
     "spnmkl.inspection": "Understanding a solution",
     "spnmkl.importance": "What matters, on rows not trained on",

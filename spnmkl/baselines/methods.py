@@ -14,6 +14,7 @@ from spnmkl.baselines.models import Fitted, Learned, Model
 from spnmkl.circuit.program import Floats
 from spnmkl.circuit.source import KernelSource
 from spnmkl.errors import StructureError
+from spnmkl.evidence.machine import solve_by_evidence
 from spnmkl.fixed_weights import Matrices, Weigh, machines, validated
 from spnmkl.kernels import FittedKernel, fit_kernels
 from spnmkl.measures import scoring_name
@@ -98,7 +99,7 @@ class Method:
             How many values where none are given.
         folds : int, default=5
             How many parts are held out in turn.
-        scoring : {"accuracy", "balanced_accuracy", "auc"}, default="accuracy"
+        scoring : {"accuracy", "balanced_accuracy", "roc_auc"}, default="accuracy"
             By what to choose; see `spnmkl.cross_validate_C`.
         groups : array-like of shape (n,), default=None
             Which rows belong together: they are held out together.
@@ -107,7 +108,8 @@ class Method:
         tick : callable, default=None
             Called after every training on a fold; it may raise to stop.
         **settings : dict
-            Passed to `solve`; of them, ``tol`` and ``stop`` also hold where weights are given.
+            Passed to `solve`; of them, ``tol`` and ``stop`` also hold where weights are given. With
+            ``weights="evidence"`` the engine learns evidence weights instead.
 
         Returns
         -------
@@ -140,7 +142,7 @@ class Method:
         return own if self.weigh is not None else checked_source(spn, own, n)
 
     def _grid(self, spn: SPN, own: _Own, y: NDArray, points: int, settings: Mapping[str, Any]) -> Floats:
-        if self.weigh is not None:
+        if self.weigh is not None or settings.get("weights") == "evidence":
             return np.logspace(-2, 3, points)
         # An SVM on K(β) at C is one on kernels of unit weight at about C·Σβ, and the weights grow with C: so these
         # ranges end earlier, where that product is as large as above. Beyond, only the time to train grows.
@@ -172,6 +174,9 @@ class Method:
             by_label = {spn.label(leaf): K for leaf, K in own.items()}
             tol, stop = settings.get("tol", _TOL), settings.get("stop")
             return next(machines(by_label, y, self.weigh, np.array([C]), tol, stop))
+        if settings.get("weights") == "evidence":
+            others = {name: value for name, value in settings.items() if name not in ("weights", "solver")}
+            return Learned(solve_by_evidence(spn, own, y, C=C, **others))
         return Learned(solve(spn, own, y, C=C, warn=False, **settings))
 
 

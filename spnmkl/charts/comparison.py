@@ -34,7 +34,7 @@ def intervals_chart(scores: pd.DataFrame) -> alt.LayerChart:
     least = min(table["low"].min(), table["majority"].min())
     reach = alt.Scale(domain=[max(0.0, least - 0.05), 1.0], nice=False, zero=False)
     base = alt.Chart(table).encode(
-        y=alt.Y("name:N", sort=names, title=None, axis=alt.Axis(labelLimit=220)),
+        y=alt.Y("name:N", sort=names, title=None, axis=every_name(220)),
         tooltip=[
             alt.Tooltip("name:N", title="run"),
             alt.Tooltip("test:Q", title="test accuracy", format=".1%"),
@@ -66,7 +66,7 @@ def methods_chart(
     reference : str
         The method that others are tested against: a diamond, where they have circles. A triangle up or down marks what
         is better or worse by more than chance.
-    measure : {"accuracy", "balanced_accuracy", "auc"}, default="accuracy"
+    measure : {"accuracy", "balanced_accuracy", "roc_auc"}, default="accuracy"
         What was measured.
     grey : bool, default=False
         Without colours, for print.

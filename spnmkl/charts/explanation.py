@@ -212,7 +212,7 @@ def pushes_chart(
         .mark_bar(cornerRadiusEnd=2)
         .encode(
             x=alt.X("push:Q", title=f"push towards {names[k]}", axis=alt.Axis(tickCount=7)),
-            y=alt.Y("what:N", sort=titles, title=None, axis=alt.Axis(labelLimit=300)),
+            y=alt.Y("what:N", sort=titles, title=None, axis=every_name(300)),
             color=alt.Color(
                 "side:N",
                 scale=alt.Scale(domain=[names[k], away], range=colours),

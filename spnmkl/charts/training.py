@@ -34,7 +34,7 @@ _TITLES = {"iteration": "iteration", "seconds": "time in seconds"}
 def convergence_chart(records: Sequence[Record], tol: float | None = None, by: Along = "iteration") -> alt.LayerChart:
     """Objective and lower bound closing in on the optimum, and below them the relative gap on a log scale.
 
-    A thin line stands where another method took over.
+    A thin line stands where another method took over. Of evidence weights the log evidence is drawn alone.
 
     Parameters
     ----------
@@ -60,6 +60,8 @@ def convergence_chart(records: Sequence[Record], tol: float | None = None, by: A
     >>> to_svg(convergence_chart(model.history_, tol=model.tol)).startswith("<svg")
     True
     """
+    if records and records[-1].method == "evidence":
+        return _evidence_lines(records, by)
     changes = _changes(records, by)
     records = thinned(records, MOST_RECORDS)
     parts = [_told(records, by, name, [getattr(r, key) for r in records]) for name, key in BOUNDS.items()]
@@ -71,6 +73,14 @@ def convergence_chart(records: Sequence[Record], tol: float | None = None, by: A
     gaps = _told(records, by, "gap", _gaps(records))
     gap = _gap_lines(gaps, by, None, tol, range=_band(1.0, 0.66))
     return layered(*changes, bounds, gap, height=400).resolve_scale(y="independent")
+
+
+def _evidence_lines(records: Sequence[Record], by: Along) -> alt.LayerChart:
+    """The log evidence of the best point of every start, step by step."""
+    thin = thinned(records, MOST_RECORDS)
+    table = _table(thin, by, "log evidence", [-r.objective for r in thin])
+    y = alt.Y("value:Q", title="log evidence", scale=alt.Scale(zero=False, nice=False))
+    return layered(_lines(table, by, ["log evidence"], None, orient="top").encode(y=y), height=400)
 
 
 def compare_convergence_chart(

@@ -12,14 +12,15 @@ from spnmkl.errors import ParameterError
 
 Run = Callable[[argparse.Namespace], int]
 
-COMMANDS = ("app", "fit", "predict", "inspect", "validate", "template")
+COMMANDS = ("app", "fit", "predict", "inspect", "importance", "validate", "template")
 SOLVERS = ("auto", "newton", "interior", "paper")  # as in `spnmkl.solvers`, which help need not load
-SCORINGS = ("accuracy", "balanced_accuracy", "auc")  # as in `spnmkl.measures`
+WEIGHTS = ("certified", "evidence")  # as in `spnmkl.parameters`
+SCORINGS = ("accuracy", "balanced_accuracy", "roc_auc")  # as in `spnmkl.measures`
 BAD_INPUT, ABORTED = 2, 130
 PREPARE = ("auto", "standardize", "log1p", "tf-idf", "ranks", "normal-ranks", "none")
 FIT_EXITS = """exit codes:
 
-    0    certified optimal: the gap is within the tolerance
+    0    certified optimal: the gap is within the tolerance; or evidence weights, as asked for, not certified
     2    bad input or usage: one sentence on stderr, nothing written
     3    stationary: some p < 1, so that no bound proves the optimum; saved
     4    stopped at the limit of iterations, or where rounding allows no further progress; saved
@@ -32,6 +33,13 @@ OTHER_EXITS = """exit codes:
     0    done
     2    bad input or usage: one sentence on stderr
     130  interrupted by Ctrl-C; no file is half written
+"""
+IMPORTANCE_EXITS = """exit codes:
+
+    0    done
+    2    bad input or usage: one sentence on stderr
+    5    interrupted by Ctrl-C; what was measured until then is told and written
+    130  interrupted by Ctrl-C before the first fold was done, or twice; no file is half written
 """
 VALIDATE_EXITS = """exit codes:
 
@@ -100,7 +108,7 @@ def command_parser(runs: Mapping[str, Run] | None = None) -> argparse.ArgumentPa
     commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
 
     def command(name: str, help: str) -> argparse.ArgumentParser:
-        exits = {"fit": FIT_EXITS, "validate": VALIDATE_EXITS}.get(name, OTHER_EXITS)
+        exits = {"fit": FIT_EXITS, "importance": IMPORTANCE_EXITS, "validate": VALIDATE_EXITS}.get(name, OTHER_EXITS)
         sub = commands.add_parser(
             name, help=help, description=help, epilog=exits, formatter_class=argparse.RawDescriptionHelpFormatter
         )
@@ -120,6 +128,9 @@ def command_parser(runs: Mapping[str, Run] | None = None) -> argparse.ArgumentPa
     inspect.add_argument("model", help="a file that fit has written")
     inspect.add_argument("--paths", type=_natural, default=10, metavar="N", help="how many heaviest paths; default 10")
     inspect.add_argument("--json", action="store_true", help="for programs")
+    _importance_arguments(
+        command("importance", "score every view alone and all without it, or permute columns, on rows not trained on")
+    )
     validate = command("validate", "say what is wrong with a structure")
     validate.add_argument("structure", help="a structure file, .json; - for standard input")
     validate.add_argument("--repair", metavar="OUT", help="write the structure with the obvious repairs made")
@@ -200,6 +211,13 @@ def _fit_arguments(fit: argparse.ArgumentParser) -> None:
         default="auto",
         help="auto: newton, and interior (path following) as soon as that is slow; paper: Algorithm 1; default auto",
     )
+    fit.add_argument(
+        "--weights",
+        choices=list(WEIGHTS),
+        default="certified",
+        help="certified: the provably best; evidence: those at which the labels are most probable, which tells a sum "
+        "from a product, not certified; default certified",
+    )
     fit.add_argument("--class-weight", choices=["balanced"], help="give all classes the same total weight")
     _preparing_arguments(fit)
     fit.add_argument(
@@ -221,6 +239,37 @@ def _fit_arguments(fit: argparse.ArgumentParser) -> None:
     )
     fit.add_argument("--progress", action="store_true", help="show progress although stderr is no terminal")
     fit.add_argument("--quiet", action="store_true", help="print nothing but errors and warnings")
+
+
+def _importance_arguments(importance: argparse.ArgumentParser) -> None:
+    importance.add_argument("data", nargs="+", help="table with a header, or one for each view, as for fit")
+    _reading_arguments(importance)
+    importance.add_argument("--label", required=True, help="the column that holds the classes")
+    importance.add_argument(
+        "--structure", default="flat", help="a structure file (.json), - or a template; default flat"
+    )
+    importance.add_argument(
+        "--C", type=_loss_weight, default="cv", help="weight of the loss; default cv: chosen within every fold"
+    )
+    importance.add_argument("--p", type=_power, help="p of every product, or sparse; default: as in the structure")
+    importance.add_argument(
+        "--folds", type=int, default=5, help="parts of the rows that are held out in turn; default 5"
+    )
+    importance.add_argument("--repeats", type=int, default=1, help="rounds, each with other folds; default 1")
+    importance.add_argument("--scoring", choices=list(SCORINGS), default="accuracy", help="default accuracy")
+    importance.add_argument(
+        "--columns", metavar="VIEW", help="which columns of this view matter, instead of which views"
+    )
+    importance.add_argument("--out", help="where to write the table, as CSV; - for standard output")
+    importance.add_argument("--figure", metavar="FILE", help="where to draw it: .svg, .png or .html")
+    importance.add_argument(
+        "--resume", metavar="FILE", help="write every fold that is done here (.json), and go on from it next time"
+    )
+    _preparing_arguments(importance)
+    importance.add_argument("--seed", type=_natural, default=0, help="of the folds; default 0")
+    importance.add_argument("--threads", type=int, help="default: all cores")
+    importance.add_argument("--progress", action="store_true", help="show progress although stderr is no terminal")
+    importance.add_argument("--quiet", action="store_true", help="print nothing but errors and warnings")
 
 
 def _adjusting_argument(command: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""The command line: fit, predict, inspect, validate, template, app. Everything it does is a call of the library.
+"""The command line: fit, predict, inspect, importance, validate, template, app; all of it calls of the library.
 
 The exit code tells how ``spnmkl fit`` ended (`arguments.FIT_EXITS`); the other commands return 0, 2 or 130,
 ``validate`` 2 for errors found and 1 for tables that do not fit.
@@ -23,6 +23,7 @@ from spnmkl.cli.arguments import ABORTED, BAD_INPUT, PREPARE, parsed
 from spnmkl.cli.shares import inspect_model, measured_shares
 from spnmkl.cli.streams import STANDARD, read_model, read_once, read_spn, target, write_spn, written
 from spnmkl.cli.terminal import Progress, stop_on_interrupt, tell, warnings_as_sentences
+from spnmkl.cli.validating import doubtful, validate
 from spnmkl.data import (
     Choices,
     Dataset,
@@ -51,28 +52,32 @@ from spnmkl.model_file import save_model
 from spnmkl.reporting.sentences import (
     accuracy_sentence,
     certificate_sentence,
-    count_text,
     share_lines,
     weight_lines,
 )
 from spnmkl.solution import Record
 from spnmkl.solvers.deadline import Deadline
-from spnmkl.structure import SPN, Issue
+from spnmkl.structure import SPN
 from spnmkl.structure.templates import TEMPLATES
 from spnmkl.training.bring import chosen_dataset, filled_template
-from spnmkl.training.checks import all_issues, errors
 from spnmkl.training.choose import choose_C, nothing_done
 from spnmkl.training.held_out import keeping_shares
-from spnmkl.training.kernel_checks import kernel_issues, repaired_on_data
 from spnmkl.training.predict import Predictor
-from spnmkl.training.prepared import Prepared, prepare, prepared_columns
+from spnmkl.training.prepared import Prepared, prepare
 from spnmkl.training.settings import Settings
 from spnmkl.training.train import Trained, after_a_moment, learn_weights
 from spnmkl.wording import counted, name_some
 
-EXIT_CODES = {"optimal": 0, "stationary": 3, "iteration_limit": 4, "precision": 4, "interrupted": 5, "time_limit": 6}
-UNFIT = 1
-MOST_WEIGHTS, MOST_WARNINGS = 30, 5
+EXIT_CODES = {
+    "optimal": 0,
+    "evidence": 0,
+    "stationary": 3,
+    "iteration_limit": 4,
+    "precision": 4,
+    "interrupted": 5,
+    "time_limit": 6,
+}
+MOST_WEIGHTS = 30
 LATER = "spnmkl predict answers them with the weights that are saved"
 
 
@@ -118,7 +123,7 @@ def _fit(args: argparse.Namespace) -> int:
     settings, choices, split = _asked(args)
     dataset = _training_set(args, choices)
     spn = _structure(args.structure, dataset, choices, split)
-    for warning in _doubtful(spn, dataset, choices, split):
+    for warning in doubtful(spn, dataset, choices, split, by_evidence=settings.weights == "evidence"):
         tell(warning)
     started = time.perf_counter()
     progress = Progress(sys.stderr, args.progress or (sys.stderr.isatty() and not args.quiet))
@@ -135,7 +140,7 @@ def _fit(args: argparse.Namespace) -> int:
         for note in step_notes(dataset, choices, prepared.train):
             tell(note)
         if args.id in dataset.ignored:
-            prepared = replace(prepared, id_column=args.id)
+            prepared = prepared.identified(dataset, args.id)
         if args.C == "cv":
             settings, chosen = _chosen(prepared, settings, deadline, args.threads, progress)
             said.append(chosen)
@@ -163,18 +168,6 @@ def _fit(args: argparse.Namespace) -> int:
         said.append(f"{n} in {time.perf_counter() - started:.1f} s{where}")
         print("\n".join(said), file=sys.stderr if out is None else sys.stdout)
     return EXIT_CODES[trained.solution.status]
-
-
-def _doubtful(spn: SPN, dataset: Dataset, choices: Choices, split: SplitSettings) -> list[str]:
-    """Kernels that cannot work on these data; what cannot even be computed is refused by the training itself."""
-    found = [i for i in kernel_issues(spn, dataset, choices, split) if i.severity == "warning"]
-    said = [_with_repair(issue) for issue in found[:MOST_WARNINGS]]
-    more = len(found) - len(said)
-    return said + [f"And {counted(more, 'such warning')} more: see spnmkl validate --data."] * (more > 0)
-
-
-def _with_repair(issue: Issue) -> str:
-    return issue.message + (f" Repair: {issue.repair}." if issue.repair else "")
 
 
 def _training_set(args: argparse.Namespace, choices: Choices) -> Dataset:
@@ -220,6 +213,7 @@ def _asked(args: argparse.Namespace) -> tuple[Settings, Choices, SplitSettings]:
         max_iter=args.max_iter,
         max_time=args.max_time,
         class_weight=args.class_weight,
+        weights=args.weights,
         scoring=args.scoring,
     )
     return settings, _choices(args), SplitSettings(args.test_share or 0.0, args.seed)
@@ -326,53 +320,23 @@ def _predict(args: argparse.Namespace) -> int:
     return 0
 
 
+def _importance(args: argparse.Namespace) -> int:
+    from spnmkl.cli.importance import importance, outputs  # with the charts, for which no other command should wait
+
+    outputs(args)
+    read_once(*args.data, args.structure)
+    choices = _choices(args)
+    dataset = _training_set(args, choices)
+    return importance(args, dataset, _structure(args.structure, dataset, choices, SplitSettings(0.0)), choices)
+
+
 def _validate(args: argparse.Namespace) -> int:
-    out = target(args.repair or STANDARD, *(args.data or []))
-    read_once(args.structure, *(args.data or []))
-    # Where the repaired structure goes to standard output, words go beside it.
-    stream = sys.stderr if args.repair == STANDARD else sys.stdout
-    spn = read_spn(args.structure)
-    issues = all_issues(spn)
-    for issue in issues:
-        print(f"{issue.severity}: {_with_repair(issue)}", file=stream)
-    if args.repair is not None:
-        spn = spn.repaired()
-    data = (_dataset(args), _choices(args), SplitSettings(0.0)) if args.data and not errors(all_issues(spn)) else None
-    if data is not None:
-        for issue in kernel_issues(spn, *data):
-            if issue.severity == "warning":
-                print(f"warning: {_with_repair(issue)}", file=stream)
-    if args.repair is not None:
-        spn = spn if data is None else repaired_on_data(spn, *data)
-        write_spn(spn, out)
-        issues = all_issues(spn)
-        saved = "" if out is None else f" saved as {out}"
-        print(f"repaired structure{saved}; errors left: {len(errors(issues))}", file=stream)
-    unfit = [] if data is None else _unfit(spn, *data)
-    if errors(issues):
-        return BAD_INPUT
-    for sentence in unfit:
-        print(f"error: {sentence}", file=stream)
-    if unfit:
-        return UNFIT
-    fits = f", fits {', '.join(Path(given).name for given in args.data)}" if args.data else ""
-    print(f"valid: {spn!r}, {count_text(spn.n_paths)} paths, {counted(spn.n_layers, 'layer')}{fits}", file=stream)
-    return 0
-
-
-def _unfit(spn: SPN, dataset: Dataset, choices: Choices, split: SplitSettings) -> list[str]:
-    """Why `fit` would refuse a structure without errors on these tables."""
-    wrong = [issue.message for issue in errors(all_issues(spn, dataset, choices))]
-    if wrong:
-        return wrong
-    try:
+    def refuse(spn: SPN, dataset: Dataset, choices: Choices) -> None:
         _refuse_matrices(spn)
         if dataset.label is not None:
             _refuse_missing(dataset, choices)
-            prepared_columns(spn, dataset, choices, split)[2].mapped(spn)
-    except SPNMKLError as error:
-        return [str(error)]
-    return [issue.message for issue in errors([*kernel_issues(spn, dataset, choices, split)])]
+
+    return validate(args, lambda: (_dataset(args), _choices(args)), refuse)
 
 
 def _template(args: argparse.Namespace) -> int:
@@ -413,6 +377,7 @@ COMMANDS = {
     "fit": _fit,
     "predict": _predict,
     "inspect": inspect_model,
+    "importance": _importance,
     "validate": _validate,
     "template": _template,
 }

@@ -24,10 +24,11 @@ class Progress:
 
     def __call__(self, record: Record) -> bool:
         active = len(record.beta) - len(record.pruned)
-        self.tell(
-            f"iteration {record.iteration:3}  objective {record.objective:<10.6g}  gap {record.gap:.1e}  "
-            f"active weights {active} of {len(record.beta)}"
-        )
+        if record.method == "evidence":
+            reached = f"log evidence {-record.objective:<10.6g}"
+        else:
+            reached = f"objective {record.objective:<10.6g}  gap {record.gap:.1e}"
+        self.tell(f"iteration {record.iteration:3}  {reached}  active weights {active} of {len(record.beta)}")
         return True
 
     def say(self, words: str) -> None:

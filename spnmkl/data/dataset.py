@@ -197,10 +197,10 @@ def guess_label(frame: pd.DataFrame) -> str | None:
             return by_name[name]
     text = [name for name, dtype in reversed(list(frame.dtypes.items())) if not pd.api.types.is_numeric_dtype(dtype)]
     ends = [frame.columns[-1], frame.columns[0]] if frame.shape[1] else []
-    return next((name for name in (*ends, *text[:_MOST_CLASSES]) if _has_few_values(frame[name])), None)
+    return next((name for name in (*ends, *text[:_MOST_CLASSES]) if has_few_values(frame[name])), None)
 
 
-def _has_few_values(values: pd.Series) -> bool:
+def has_few_values(values: pd.Series) -> bool:
     if is_float_dtype(values) and not (values.dropna() % 1 == 0).all():
         return False
     return 2 <= values.nunique() <= min(_MOST_CLASSES, len(values) // 2)

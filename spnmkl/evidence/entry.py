@@ -32,6 +32,7 @@ def fit_evidence(
     max_rows: int | None = MOST_ROWS,
     max_iter: int = MOST_STEPS,
     max_time: float | None = None,
+    sample_weight: ArrayLike | None = None,
     random_state: int | None = 0,
     callback: Callable[[Record], object] | None = None,
     n_threads: int | None = None,
@@ -61,6 +62,8 @@ def fit_evidence(
         Steps of L-BFGS from the best start.
     max_time : float, default=None
         Seconds after which it ends with the best weights so far and status "time_limit".
+    sample_weight : array-like of shape (n,), default=None
+        How often every row counts: 2 is as if it came twice, 0 as if it were absent.
     random_state : int or None, default=0
         For the sample and the shaken starts.
     callback : callable, default=None
@@ -104,12 +107,15 @@ def fit_evidence(
     most = count(max_rows, "max_rows")
     deadline = Deadline(max_time, stop)
     with single_threaded_blas(), np.errstate(all="ignore"):
-        problem, classes = build_problem(spn, kernels, y, n_threads=n_threads, stop=deadline)
+        problem, classes = build_problem(
+            spn, kernels, y, sample_weight=sample_weight, n_threads=n_threads, stop=deadline
+        )
         labels, rng = np.asarray(y), np.random.default_rng(random_state)
         rows = sampled(np.searchsorted(classes, labels), most or len(labels), rng)
         source = among(problem.source, problem.circuit.leaves, rows)
         Y = np.ascontiguousarray(problem.Y[:, rows])
-        search = Search(spn, problem.circuit, source, Y, problem.n_threads, deadline, callback)
+        counts = None if sample_weight is None else problem.C[rows]
+        search = Search(spn, problem.circuit, source, Y, counts, problem.n_threads, deadline, callback)
         point, status = best_point(search, starts, rng, steps)
         beta = search.canonical(point.beta)
     a = np.zeros(problem.Y.shape)

@@ -48,16 +48,22 @@ class _Mode:
 
 
 def laplace(
-    K: Floats, Y: Floats, start: Floats, n_threads: int = 1, pause: Callable[[], None] | None = None
+    K: Floats,
+    Y: Floats,
+    start: Floats,
+    counts: Floats | None = None,
+    n_threads: int = 1,
+    pause: Callable[[], None] | None = None,
 ) -> Laplace:
     """For labels Y of ±1, (classes, n); the modes are sought from `start`, the a of a kernel nearby.
 
-    `pause` is called now and then and may raise to stop.
+    `counts` are how often rows count; `pause` is called now and then and may raise to stop.
     """
+    often = np.ones(len(K)) if counts is None else counts
 
     def one(c: int) -> tuple[float, Floats, Floats]:
-        mode = _mode(K, Y[c], start[c], pause or (lambda: None))
-        return mode.value - float(np.log(np.diagonal(mode.L)).sum()), mode.a, _slope(K, mode)
+        mode = _mode(K, Y[c], often, start[c], pause or (lambda: None))
+        return mode.value - float(np.log(np.diagonal(mode.L)).sum()), mode.a, _slope(K, often, mode)
 
     if n_threads == 1 or len(Y) == 1:
         found = [one(c) for c in range(len(Y))]
@@ -70,21 +76,21 @@ def laplace(
     return Laplace(sum(value for value, _, _ in found), np.array([a for _, a, _ in found]), G)
 
 
-def _mode(K: Floats, t: Floats, a: Floats, pause: Callable[[], None]) -> _Mode:
+def _mode(K: Floats, t: Floats, often: Floats, a: Floats, pause: Callable[[], None]) -> _Mode:
     """Newton's method on Ψ, which is concave, with steps that never lower it (eq. 34)."""
     f = K @ a
-    if _psi(a, f, t) < _psi(0 * a, 0 * f, t):  # a start from another kernel may be worse than none
+    if _psi(a, f, t, often) < _psi(0 * a, 0 * f, t, often):  # a start from another kernel may be worse than none
         a, f = 0 * a, 0 * f
-    value = _psi(a, f, t)
+    value = _psi(a, f, t, often)
     for _ in range(_MOST_STEPS):
         pause()
-        p, L, root = _factor(K, f)
-        b = root**2 * f + (t + 1) / 2 - p
+        p, L, root = _factor(K, f, often)
+        b = root**2 * f + often * ((t + 1) / 2 - p)
         step = b - root * cho_solve((L, True), root * (K @ b), check_finite=False) - a
         along, gain = K @ step, 0.0
         for halving in range(_MOST_HALVINGS):
             size = 0.5**halving
-            gain = _psi(a + size * step, f + size * along, t) - value
+            gain = _psi(a + size * step, f + size * along, t, often) - value
             if gain >= -_ROUNDING * (1 + abs(value)):
                 break
         else:
@@ -92,27 +98,27 @@ def _mode(K: Floats, t: Floats, a: Floats, pause: Callable[[], None]) -> _Mode:
         a, f, value = a + size * step, f + size * along, value + gain
         if gain <= _SETTLED * (1 + abs(value)):
             break
-    p, L, _ = _factor(K, f)
+    p, L, _ = _factor(K, f, often)
     return _Mode(a, p, L, value)
 
 
-def _psi(a: Floats, f: Floats, t: Floats) -> float:
-    return -float(np.logaddexp(0, -t * f).sum()) - float(a @ f) / 2
+def _psi(a: Floats, f: Floats, t: Floats, often: Floats) -> float:
+    return -float(often @ np.logaddexp(0, -t * f)) - float(a @ f) / 2
 
 
-def _factor(K: Floats, f: Floats) -> tuple[Floats, Floats, Floats]:
+def _factor(K: Floats, f: Floats, often: Floats) -> tuple[Floats, Floats, Floats]:
     """The probabilities, the lower factor of B = I + W^½ K W^½, and W^½."""
     p = expit(f)
-    root = np.sqrt(p * expit(-f))  # 1 − p without cancellation
+    root = np.sqrt(often * p * expit(-f))  # 1 − p without cancellation
     B = root[:, None] * K * root
     B[np.diag_indices_from(B)] += 1.0
     return p, cholesky(B, lower=True, overwrite_a=True, check_finite=False), root
 
 
-def _slope(K: Floats, mode: _Mode) -> Floats:
+def _slope(K: Floats, often: Floats, mode: _Mode) -> Floats:
     """G of eq. 35. The posterior variance of f_i times W_i is 1 − (B⁻¹)_ii, so that it is never divided by W_i."""
     p, a = mode.p, mode.a
-    root = np.sqrt(p * (1 - p))
+    root = np.sqrt(often * p * (1 - p))
     inverse, _ = lapack.dpotri(mode.L, lower=1)
     inverse = np.tril(inverse)
     diagonal = np.diagonal(inverse).copy()

@@ -55,16 +55,18 @@ class Search:
         circuit: Circuit,
         source: KernelSource,
         Y: Floats,
+        counts: Floats | None = None,
         n_threads: int = 1,
         deadline: Deadline | None = None,
         callback: Callback = None,
     ) -> None:
-        self.spn, self.circuit, self.source, self.Y = spn, circuit, source, Y
+        self.spn, self.circuit, self.source, self.Y, self.counts = spn, circuit, source, Y, counts
         self.n_threads, self.deadline, self.callback = n_threads, deadline, callback
         self.K = np.empty((Y.shape[1], Y.shape[1]))
         self.prices, self.least = circuit.total_exponents(), circuit.smallest_exponents
         diagonal = diagonals(source, circuit.leaves)
-        scales = np.array([max(float(np.mean(diagonal[leaf])), 0.0) or 1.0 for leaf in circuit.leaves])
+        means = [float(np.average(diagonal[leaf], weights=counts)) for leaf in circuit.leaves]
+        scales = np.array([mean if mean > 0 else 1.0 for mean in means])
         self.unit = unit_scales(circuit, scales)
         self.history: list[Record] = []
         self.evaluations, self.started = 0, time.perf_counter()
@@ -103,7 +105,7 @@ class Search:
         low, high = np.array(bounds).T
         ended = minimize(
             loss, np.clip(x, low, high), jac=True, method="L-BFGS-B", bounds=bounds, options=options,
-            callback=lambda x: self._tell(),
+            callback=lambda x: self.tell(),
         )  # fmt: skip
         assert self.best is not None
         return self.best, ended.nit < steps
@@ -118,7 +120,7 @@ class Search:
             self.K += constant
         else:
             self.K[:] = constant
-        found = laplace(self.K, self.Y, start, self.n_threads, self._pause)
+        found = laplace(self.K, self.Y, start, self.counts, self.n_threads, self._pause)
         slope = np.zeros(len(beta))
         if circuit.n_terms:
             slope = circuit.X.T @ (W * term_contractions(circuit, W, self.source, found.G, self.n_threads))
@@ -179,7 +181,8 @@ class Search:
         if self.deadline is not None and self.deadline():
             raise Stopped
 
-    def _tell(self) -> None:
+    def tell(self) -> None:
+        """Of the best point of the climb at hand; raises `Stopped` where the callback has enough."""
         if self.best is None:
             return
         weights = self.canonical(self.best.beta).tolist()
@@ -220,6 +223,7 @@ def best_point(search: Search, starts: int, rng: np.random.Generator, steps: int
         best, settled = search.climb(best, steps)
         best = search.thinned(best)
         best, _ = search.climb(best, steps)
+        search.tell()
     except Stopped:
         seen = [point for point in (best, search.best) if point is not None]
         return max(seen, key=lambda point: point.value), "stopped"

@@ -217,7 +217,8 @@ class EvidenceSolution:
         if not (removed & (self.fit.point.beta > 0)).any():
             return 0.0
         whole = self.fit.search
-        search = Search(self.spn, whole.circuit, whole.source, whole.Y, whole.n_threads, Deadline(None, stop))
+        given = self.spn, whole.circuit, whole.source, whole.Y, whole.counts, whole.n_threads
+        search = Search(*given, Deadline(None, stop))
         with single_threaded_blas(), np.errstate(all="ignore"):
             return self.log_evidence - search.without(self.fit.point, removed).value
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 import keyword
 import math
 import pprint
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from spnmkl.structure import SPN, KernelSpec
 from spnmkl.structure.nodes import PREFIX, FreshIds, Kind
 
+Features = tuple[int | str, ...]
 _CLASSES: dict[Kind, str] = {"sum": "Sum", "product": "Product", "kernel": "Kernel"}
 _TAKEN = ("SPN", "spn", "float", "range", *_CLASSES.values())
 _OWN_ARGUMENTS = frozenset({"features", "normalize", "label", "id"})
-_LINE = 100
+_LINE, _LONG_LIST = 100, 60
 # More levels in one expression are hard to read, and Python's parser gives up at 200.
 _DEEPEST = 7
 
@@ -55,20 +57,25 @@ def to_python(spn: SPN) -> str:
         return f"from spnmkl import SPN\n\nspn = SPN.from_dict(\n{_indented(_dictionary(spn))}\n)\n"
     order = list(_children_first(spn))
     named = _named(spn, order)
+    lists = _shared_columns(spn, FreshIds([*spn.nodes, *named.values()]))
     numbered = _numbered(spn)
     written: dict[str, list[str]] = {}
     statements: list[str] = []
     for v in order:
         arguments = [[named[c]] if c in named else written.pop(c) for c in spn.children(v)]
-        own = _own_arguments(spn, v, with_id=spn.kind(v) not in numbered)
+        own = _own_arguments(spn, v, spn.kind(v) not in numbered, lists)
         block = _call(_CLASSES[spn.kind(v)], arguments + own)
         if v in named:
             block[0] = f"{named[v]} = {block[0]}"
             statements += block
         written[v] = block
     classes = sorted({_CLASSES[spn.kind(v)] for v in order})
-    lines = [f"from spnmkl import {', '.join(['SPN', *classes])}", "", *statements]
-    if statements:
+    lines = [f"from spnmkl import {', '.join(['SPN', *classes])}", ""]
+    for columns, name in lists.items():
+        first, *others = _features(columns)
+        lines += [f"{name} = {first.removeprefix('features=')}", *others]
+    lines += statements
+    if lists or statements:
         lines.append("")
     top = _call("SPN", [written[spn.root]])
     return "\n".join([*lines, f"spn = {top[0]}", *top[1:], ""])
@@ -145,8 +152,17 @@ def _numbered(spn: SPN) -> set[Kind]:
         kinds -= wrong
 
 
-def _own_arguments(spn: SPN, v: str, with_id: bool) -> list[list[str]]:
-    arguments = list(_kernel_arguments(spn.spec(v))) if spn.kind(v) == "kernel" else []
+def _shared_columns(spn: SPN, fresh: FreshIds) -> dict[Features, str]:
+    """Variables for lists of columns that are too long to be written more than once."""
+    often = Counter(spn.spec(v).features for v in spn.kernels)
+    long = [
+        columns for columns, n in often.items() if columns and n > 1 and len("".join(_features(columns))) > _LONG_LIST
+    ]
+    return {columns: fresh.next("columns_") for columns in long}
+
+
+def _own_arguments(spn: SPN, v: str, with_id: bool, lists: Mapping[Features, str]) -> list[list[str]]:
+    arguments = list(_kernel_arguments(spn.spec(v), lists)) if spn.kind(v) == "kernel" else []
     if spn.kind(v) == "product" and spn.p(v) != 1:
         arguments.append([f"p={_literal(spn.p(v))}"])
     if spn.label(v) != v:
@@ -156,19 +172,19 @@ def _own_arguments(spn: SPN, v: str, with_id: bool) -> list[list[str]]:
     return arguments
 
 
-def _kernel_arguments(spec: KernelSpec) -> Iterator[list[str]]:
+def _kernel_arguments(spec: KernelSpec, lists: Mapping[Features, str]) -> Iterator[list[str]]:
     yield [_literal(spec.kernel)]
     yield from ([f"{name}={_literal(value)}"] for name, value in spec.params if _is_plain(name))
     odd = {name: value for name, value in spec.params if not _is_plain(name)}
     if odd:
         yield [f"**{_literal(odd)}"]
     if spec.features is not None:
-        yield _features(spec.features)
+        yield [f"features={lists[spec.features]}"] if spec.features in lists else _features(spec.features)
     if spec.normalize != "unit_diagonal":
         yield [f"normalize={_literal(spec.normalize)}"]
 
 
-def _features(features: tuple[int | str, ...]) -> list[str]:
+def _features(features: Features) -> list[str]:
     first = features[0] if features else None
     if isinstance(first, int) and len(features) > 3 and features == tuple(range(first, first + len(features))):
         return [f"features=range({first}, {first + len(features)})"]

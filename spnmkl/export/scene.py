@@ -296,7 +296,15 @@ class _Painter:
         return [known[u] for u in products if u in known and isfinite(known[u])]
 
     def _group_title(self, group: Group, value: str, faded: bool) -> str:
-        words = [group.text, group.sub, value, "pruned" if faded else "", "closed: open it to see and edit its nodes"]
+        name = "" if group.name in group.text else group.name
+        words = [
+            group.text,
+            name,
+            group.sub,
+            value,
+            "pruned" if faded else "",
+            "closed: open it to see and edit its nodes",
+        ]
         return ", ".join(word for word in words if word)
 
     def _opened(self, group: Group, boxes: Mapping[str, NodeLook | GroupLook]) -> GroupLook:

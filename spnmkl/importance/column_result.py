@@ -16,9 +16,8 @@ from scipy import stats
 from spnmkl.charts.importance import columns_chart
 from spnmkl.circuit.program import Floats
 from spnmkl.errors import ParameterError
-from spnmkl.importance.measures import Measure, measure
 from spnmkl.importance.result import Interval
-from spnmkl.study.significance import corrected_interval
+from spnmkl.measures import SCORINGS, Measure, corrected_interval, scoring_name
 from spnmkl.wording import counted, listed
 
 SEVERAL = ("drops", "margins", "squares")
@@ -125,7 +124,7 @@ class ColumnImportance:
     @property
     def measure(self) -> Measure:
         """How the score is called and written."""
-        return measure(self.scoring)
+        return SCORINGS[self.scoring]
 
     @property
     def n_columns(self) -> int:
@@ -265,13 +264,12 @@ class ColumnImportance:
             len(getattr(fold, name)) != each for fold in folds for name in SEVERAL
         ):
             raise ParameterError("The folds of this column importance do not fit its groups; measure it again.")
-        measure(stored["scoring"])
         return cls(
             groups,
             tested,
             folds,
             int(stored["planned"]),
-            stored["scoring"],
+            scoring_name(stored["scoring"]),
             str(stored["rows"]),
             float(stored["alike"]),
             int(stored["permutations"]),

@@ -16,11 +16,11 @@ from spnmkl.errors import DataError, ParameterError, Stopped
 from spnmkl.importance.alike import column_groups
 from spnmkl.importance.column_result import ColumnFold, ColumnImportance
 from spnmkl.importance.folds import ArrayFolds, Tick
-from spnmkl.importance.measures import measure
 from spnmkl.importance.measuring import Measuring, Stop, given_C
 from spnmkl.importance.permuting import SCREENS, FoldModel, Orders, shuffles
 from spnmkl.importance.progress import ImportanceStep, Teller
 from spnmkl.importance.restriction import FULL, Removals, seen_columns
+from spnmkl.measures import SCORINGS, scoring_name
 from spnmkl.parameters import checked_threads, count
 from spnmkl.structure import SPN
 from spnmkl.study.contest import Plan
@@ -75,7 +75,7 @@ def column_importance(
     repeats : int, default=1
         How many rounds of folds.
     scoring : {"accuracy", "balanced_accuracy", "roc_auc"}, default="accuracy"
-        What is measured.
+        What is measured, and what C is chosen by.
     groups : array-like of shape (n,), default=None
         Which rows belong together; they are held out together.
     transformer : scikit-learn transformer, default=None
@@ -121,11 +121,11 @@ def column_importance(
     >>> len(found.table), found.screening
     (3, 'gradient')
     """
-    plan = Plan(cv, repeats, tol=settings.pop("tol", Plan.tol))
+    plan = Plan(cv, repeats, tol=settings.pop("tol", Plan.tol), scoring=scoring_name(scoring))
     folds = ArrayFolds.of(X, y, groups, transformer, plan, random_state)
     drawn = with_powers(structure, settings.pop("p", None))
     only = Removals({FULL: drawn}, {}, {}, {})
-    work = Measuring(only, folds, scoring, given_C(C), settings, n_threads)
+    work = Measuring(only, folds, given_C(C), settings, n_threads)
     wanted = None if columns is None else [folds.known[c] if isinstance(c, int) else c for c in columns]
     return measured_columns(ColumnWork(work, wanted, alike, most, permutations), callback, stop)
 
@@ -141,7 +141,6 @@ class ColumnWork:
     permutations: int = PERMUTATIONS
 
     def __post_init__(self) -> None:
-        measure(self.work.scoring)
         for name in ("most", "permutations"):
             if count(getattr(self, name), name) is None:
                 raise ParameterError(f"{name} must be a whole number of at least 1, but it is None.")
@@ -169,7 +168,7 @@ class ColumnWork:
             data = self.work.folds.data(rows, self.work.who.pool, tell)
             solution, C = self.work.fitted(data, tell, stop)
             model = FoldModel.of(solution, data)
-            full = model.score(model.decision, measure(self.work.scoring))
+            full = model.score(model.decision, SCORINGS[self.work.scoring])
             n_train, n_test, margin = len(data.y_train), len(data.y_test), float(model.margins(model.decision).mean())
             yield ColumnFold(repeat, fold, n_train, n_test, C, full, margin, (), (), ()), model
 
@@ -182,7 +181,7 @@ class ColumnWork:
 
         def work(k: int) -> Iterator[tuple[int, tuple[float, float, float]]]:
             if not halt.is_set() and not (stop is not None and stop()):
-                yield k, model.loss(model.positions(groups[k]), orders, measure(self.work.scoring))
+                yield k, model.loss(model.positions(groups[k]), orders, SCORINGS[self.work.scoring])
 
         lost: dict[int, tuple[float, float, float]] = {}
         works = [partial(work, k) for k in range(len(groups))]

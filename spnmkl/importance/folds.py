@@ -22,7 +22,7 @@ from spnmkl.parameters import seed
 from spnmkl.problem import check_labels
 from spnmkl.selection.folds import fold_splits
 from spnmkl.structure import SPN
-from spnmkl.study.contest import Plan, fitting_plan, outer_folds
+from spnmkl.study.contest import Plan, by_label, fitting_plan, outer_folds
 from spnmkl.threads import single_threaded_blas
 from spnmkl.training.prepared import NO_VIEW, Prepared, prepare
 from spnmkl.wording import counted, quoted
@@ -236,10 +236,6 @@ class TableFolds:
     def values(self) -> pd.DataFrame:
         rows = np.concatenate([self.splits[0][2].train, self.splits[0][2].test])
         return self.dataset.frame[list(self.dataset.numeric)].iloc[np.sort(rows)]
-
-
-def by_label(spn: SPN, of_leaves: Mapping[str, Any]) -> dict[str, Any]:
-    return {spn.label(leaf): value for leaf, value in of_leaves.items()}
 
 
 def _positions(prepared: Prepared) -> dict[Any, tuple[int, ...]]:

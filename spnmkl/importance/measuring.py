@@ -17,9 +17,9 @@ from spnmkl.baselines.labels import of_leaves
 from spnmkl.data import Split
 from spnmkl.errors import ParameterError, Stopped
 from spnmkl.importance.folds import FoldData, Folds, Tick
-from spnmkl.importance.measures import measure
 from spnmkl.importance.restriction import FULL, Removals
 from spnmkl.inspection import decision_parts
+from spnmkl.measures import SCORINGS
 from spnmkl.parameters import checked_threads, positive
 from spnmkl.problem import checked_source
 from spnmkl.selection.results import UNFINISHED
@@ -28,14 +28,13 @@ from spnmkl.solvers import solve
 from spnmkl.study.contest import inner_folds
 from spnmkl.study.entrants import Entrants, drawings
 from spnmkl.threads import as_they_come
-from spnmkl.training.scores import Scores, score
 
 LARGE = 4000  # rows from which on one training at a time has all threads, and all memory
 Stop = Callable[[], bool] | None
 
 
 @dataclass(frozen=True)
-class FoldScores:
+class ViewFold:
     """What one fold gave.
 
     Attributes
@@ -61,8 +60,8 @@ class FoldScores:
 
     Examples
     --------
-    >>> from spnmkl.importance import FoldScores
-    >>> fold = FoldScores(1, 1, 80, 20, 1.0, 0.9, 0.5, {"a": 0.8}, {"a": 0.7}, {"a": 1.0}, 1.0, 1.5, 0.1)
+    >>> from spnmkl.importance import ViewFold
+    >>> fold = ViewFold(1, 1, 80, 20, 1.0, 0.9, 0.5, {"a": 0.8}, {"a": 0.7}, {"a": 1.0}, 1.0, 1.5, 0.1)
     >>> round(fold.full - fold.without["a"], 6)
     0.2
     """
@@ -92,7 +91,7 @@ class FoldScores:
         return {name: _plain(value) for name, value in asdict(self).items()}
 
     @classmethod
-    def from_dict(cls, stored: Mapping[str, Any]) -> FoldScores:
+    def from_dict(cls, stored: Mapping[str, Any]) -> ViewFold:
         """What `to_dict` gave.
 
         Parameters
@@ -102,7 +101,7 @@ class FoldScores:
 
         Returns
         -------
-        FoldScores
+        ViewFold
             The same.
         """
         whole = ("repeat", "fold", "n_train", "n_test")
@@ -129,14 +128,12 @@ class Measuring:
 
     Attributes
     ----------
-    scoring : name of the measure.
     C : None: chosen in every fold.
     settings : of `spnmkl.solve`, besides.
     """
 
     removals: Removals
     folds: Folds
-    scoring: str = "accuracy"
     C: float | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     n_threads: int | None = None
@@ -150,12 +147,17 @@ class Measuring:
         """The structures besides the whole drawing."""
         return [name for name in self.removals.structures if name != FULL]
 
+    @property
+    def scoring(self) -> str:
+        """By what C is chosen and everything is scored."""
+        return self.folds.plan.scoring
+
     def steps(self) -> int:
         """Trainings of one fold, as many as are known before."""
         plan = self.folds.plan
         return (1 if self.C is not None else plan.inner * plan.points + 1) + len(self.others)
 
-    def measured(self, done: Collection[tuple[int, int]], say: Tick, stop: Stop) -> Iterator[FoldScores]:
+    def measured(self, done: Collection[tuple[int, int]], say: Tick, stop: Stop) -> Iterator[ViewFold]:
         """Fold by fold, without those that are done; `say` is called often, and may raise to stop."""
         for (repeat, fold, rows), tell in self.told(say):
             if (repeat, fold) in done:
@@ -173,21 +175,20 @@ class Measuring:
             where = f"fold {fold} of {plan.folds}" + (f", round {repeat} of {plan.repeats}" if plan.repeats > 1 else "")
             yield (repeat, fold, rows), partial(_tell, say, where)
 
-    def fold_scores(self, data: FoldData, say: Tick, stop: Stop) -> FoldScores:
+    def fold_scores(self, data: FoldData, say: Tick, stop: Stop) -> ViewFold:
         full, C = self.fitted(data, say, stop)
-        scores = self.scored(full, data)
-        values = {FULL: measure(self.scoring).of(scores)} | self.restricted_scores(data, full, C, say, stop)
+        values = {FULL: self.score(full, data)} | self.restricted_scores(data, full, C, say, stop)
         spn, views = full.spn, self.removals.leaves
         parts = decision_parts(full, of_leaves(spn, data.cross), data.y_test, of_leaves(spn, data.kernels), views=views)
         nothing = float("nan")
-        return FoldScores(
+        return ViewFold(
             0,
             0,
             len(data.y_train),
             len(data.y_test),
             C,
             values[FULL],
-            measure(self.scoring).guessing(data.y_train, scores),
+            SCORINGS[self.scoring].guess((full.classes[:, None] == data.y_test).sum(axis=1)),
             {view: nothing if name is None else values[name] for view, name in self.removals.alone.items()},
             {view: nothing if name is None else values[name] for view, name in self.removals.without.items()},
             {view: float(parts.views[view].mean()) if leaves else nothing for view, leaves in views.items()},
@@ -204,7 +205,8 @@ class Measuring:
             data.y_train,
             None if self.C is None else [self.C],
             points=plan.points,
-            folds=inner_folds(data.y_train, data.groups, plan.inner, seed),
+            folds=2 if self.C is not None else inner_folds(data.y_train, data.groups, plan.inner, seed),
+            scoring=plan.scoring,
             groups=data.groups,
             random_state=seed,
             tick=lambda: say("choosing C"),
@@ -228,7 +230,7 @@ class Measuring:
         def work(name: str) -> Iterator[tuple[str, float]]:
             if not stopping():
                 solution = self.restricted(name, data, full, C, stopping, max(1, threads // at_once))
-                yield name, measure(self.scoring).of(self.scored(solution, data))
+                yield name, self.score(solution, data)
 
         found: dict[str, float] = {}
         with closing(as_they_come([partial(work, name) for name in self.others], at_once, halt)) as scores:
@@ -252,9 +254,9 @@ class Measuring:
         _check_ended(solution, stop)
         return solution
 
-    def scored(self, solution: Solution, data: FoldData) -> Scores:
+    def score(self, solution: Solution, data: FoldData) -> float:
         decision = solution.decision_function(of_leaves(solution.spn, data.cross))
-        return score(data.y_test, decision, solution.classes)
+        return SCORINGS[self.scoring].of(data.y_test, decision, solution.classes)
 
     def _settings(self) -> dict[str, Any]:
         return {"tol": self.folds.plan.tol, **self.settings}

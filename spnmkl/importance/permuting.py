@@ -15,13 +15,12 @@ from numpy.typing import NDArray
 from spnmkl.baselines.labels import of_leaves
 from spnmkl.circuit.program import Floats
 from spnmkl.importance.folds import FoldData
-from spnmkl.importance.measures import Measure
 from spnmkl.inspection import decision_gradient
 from spnmkl.kernels import FittedKernel, cross_kernels
 from spnmkl.kernels.gradients import has_gradient
+from spnmkl.measures import Measure
 from spnmkl.solution import Solution
 from spnmkl.threads import single_threaded_blas
-from spnmkl.training.scores import score
 
 Orders = NDArray[np.intp]
 _ENTRIES = 4_000_000  # of permuted rows that are held at a time
@@ -111,7 +110,7 @@ class FoldModel:
 
     def score(self, decision: Floats, measure: Measure) -> float:
         values = decision[:, 0] if decision.shape[1] == 1 else decision
-        return measure.of(score(self.y, values, self.solution.classes))
+        return measure.of(self.y, values, self.solution.classes)
 
     def margins(self, decision: Floats) -> Floats:
         """(rows,) y·f, less the mean of f over the training rows, summed over the classes."""

@@ -15,11 +15,10 @@ import pandas as pd
 from spnmkl.charts.importance import importance_chart
 from spnmkl.circuit.program import Floats
 from spnmkl.errors import ParameterError
-from spnmkl.importance.measures import Measure, measure
-from spnmkl.importance.measuring import FoldScores
+from spnmkl.importance.measuring import ViewFold
 from spnmkl.importance.words import finding_sentences, full_sentence, view_sentence
 from spnmkl.inspection.held_out import ERRORS
-from spnmkl.study.significance import corrected_interval
+from spnmkl.measures import SCORINGS, Measure, corrected_interval, scoring_name
 
 FORMAT = "spnmkl/view-importance"
 COLUMNS = ("alone", "without", "drop", "share")
@@ -55,7 +54,7 @@ class ViewImportance:
     ----------
     views : tuple of str
         Their names, in the order given.
-    folds : tuple of FoldScores
+    folds : tuple of ViewFold
         What was measured, fold by fold.
     planned : int
         How many folds there would be.
@@ -84,7 +83,7 @@ class ViewImportance:
     """
 
     views: tuple[str, ...]
-    folds: tuple[FoldScores, ...]
+    folds: tuple[ViewFold, ...]
     planned: int
     scoring: str
     rows: str
@@ -144,7 +143,7 @@ class ViewImportance:
     @property
     def measure(self) -> Measure:
         """How the score is called and written."""
-        return measure(self.scoring)
+        return SCORINGS[self.scoring]
 
     def figure(self, grey: bool = False) -> alt.LayerChart:
         """Dots and intervals: each view alone and all without it, and a line at all together.
@@ -205,13 +204,12 @@ class ViewImportance:
         if not isinstance(stored, Mapping) or stored.get("format") != FORMAT or stored.get("version") != 1:
             raise ParameterError("This is no stored view importance of version 1; pass what to_dict gave.")
         views = tuple(map(str, stored["views"]))
-        folds = tuple(FoldScores.from_dict(fold) for fold in stored["folds"])
+        folds = tuple(ViewFold.from_dict(fold) for fold in stored["folds"])
         if any(set(named) != set(views) for fold in folds for named in (fold.alone, fold.without, fold.parts)):
             raise ParameterError("A fold of this view importance has other views than the whole; measure it again.")
-        measure(stored["scoring"])
         remarks = tuple(map(str, stored["remarks"]))
         planned, rows, key = int(stored["planned"]), str(stored["rows"]), str(stored["key"])
-        return cls(views, folds, planned, stored["scoring"], rows, remarks, key)
+        return cls(views, folds, planned, scoring_name(stored["scoring"]), rows, remarks, key)
 
     def _row(self, view: str) -> dict[str, Any]:
         full = np.array([fold.full for fold in self.folds])

@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike
 
 from spnmkl.errors import ParameterError, Stopped
 from spnmkl.importance.folds import ArrayFolds, fingerprint
-from spnmkl.importance.measures import measure
 from spnmkl.importance.measuring import Measuring, Stop, given_C
 from spnmkl.importance.progress import ImportanceStep, Teller
 from spnmkl.importance.restriction import RULE, Removals, removals
 from spnmkl.importance.result import ViewImportance
+from spnmkl.measures import scoring_name
 from spnmkl.structure import SPN
 from spnmkl.structure.layout import unplaced
 from spnmkl.study.contest import Plan
@@ -68,7 +68,7 @@ def view_importance(
     repeats : int, default=1
         How many rounds of folds; more rounds, narrower intervals.
     scoring : {"accuracy", "balanced_accuracy", "roc_auc"}, default="accuracy"
-        What is measured; C is always chosen by accuracy.
+        What is measured, and what C is chosen by.
     groups : array-like of shape (n,), default=None
         Which rows belong together, such as those of one patient; they are held out together.
     transformer : scikit-learn transformer, default=None
@@ -112,10 +112,10 @@ def view_importance(
     >>> bool(found.full.mean > found.table["alone"].max() > found.guessing)
     True
     """
-    plan = Plan(cv, repeats, tol=settings.pop("tol", Plan.tol))
+    plan = Plan(cv, repeats, tol=settings.pop("tol", Plan.tol), scoring=scoring_name(scoring))
     folds = ArrayFolds.of(X, y, groups, transformer, plan, random_state)
     drawn = with_powers(structure, settings.pop("p", None))
-    work = Measuring(removals(drawn, views, folds.known), folds, scoring, given_C(C), settings, n_threads)
+    work = Measuring(removals(drawn, views, folds.known), folds, given_C(C), settings, n_threads)
     return measured_views(work, callback, stop, resume)
 
 
@@ -137,7 +137,6 @@ def measured_views(
 
 def taken_over(work: Measuring, before: ViewImportance | None = None) -> ViewImportance:
     """The result before any fold, or with the folds that were measured before."""
-    measure(work.scoring)
     empty = ViewImportance(
         work.removals.views,
         (),
@@ -174,5 +173,5 @@ def _key(work: Measuring) -> str:
     left, folds = work.removals, work.folds
     rows = [(repeat, fold, split.train.tobytes(), split.test.tobytes()) for repeat, fold, split in folds.splits]
     structures = {name: unplaced(spn).to_json() for name, spn in left.structures.items()}
-    asked = work.scoring, work.C if work.C is not None else math.inf, folds.plan, sorted(work.settings.items())
+    asked = work.C if work.C is not None else math.inf, folds.plan, sorted(work.settings.items())
     return fingerprint(rows, structures, left.alone, left.without, asked)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Hashable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from spnmkl.importance.measures import Measure
+from spnmkl.measures import Measure
 from spnmkl.study.significance import FEWEST
 from spnmkl.wording import counted, listed
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 Row = Mapping[Hashable, Any]
 ENDS = ("", "_low", "_high")
+NARROW = 0.05
 
 
 def full_sentence(found: ViewImportance) -> str:
@@ -27,8 +28,8 @@ def full_sentence(found: ViewImportance) -> str:
     stopped = "" if found.complete else "; it was stopped before the others"
     guess = "always answering the most frequent class" if found.scoring == "accuracy" else "guessing"
     return (
-        f"All views together: {measure.title} {measure.with_interval(*full)} on rows not "
-        f"trained on ({of}{stopped}); {guess} gets {measure.text(found.guessing)}."
+        f"All views together: {measure.title} {with_interval(measure, *full)} on rows not "
+        f"trained on ({of}{stopped}); {guess} gets {_number(measure, found.guessing)}{_unit(measure)}."
     )
 
 
@@ -38,11 +39,11 @@ def view_sentence(row: Row, measure: Measure) -> str:
     if math.isnan(row["alone"]):
         parts.append("no kernel sees it")
     else:
-        parts.append(f"alone {measure.with_interval(*(row[f'alone{end}'] for end in ENDS))}")
+        parts.append(f"alone {with_interval(measure, *(row[f'alone{end}'] for end in ENDS))}")
     if math.isnan(row["without"]):
         parts.append("without it no kernel is left")
     else:
-        rest = measure.with_interval(*(row[f"without{end}"] for end in ENDS))
+        rest = with_interval(measure, *(row[f"without{end}"] for end in ENDS))
         parts.append(f"without it the rest reaches {rest}")
         parts.append(f"drop {points(row, measure)}")
     if not math.isnan(row["share"]):
@@ -52,11 +53,33 @@ def view_sentence(row: Row, measure: Measure) -> str:
 
 def points(row: Row, measure: Measure) -> str:
     """4.0 points (1.0 to 7.0)."""
-    unit = " points" if measure.percent else ""
-    said = f"{measure.points(row['drop'])}{unit}"
+    said = f"{_difference(measure, row['drop'])}{' points' if measure.percent else ''}"
     if math.isnan(row["drop_low"]):
         return said
-    return f"{said} ({measure.points(row['drop_low'])} to {measure.points(row['drop_high'])})"
+    return f"{said} ({_difference(measure, row['drop_low'])} to {_difference(measure, row['drop_high'])})"
+
+
+def with_interval(measure: Measure, mean: float, low: float, high: float) -> str:
+    """72 % (68–76); a narrow interval has a digit more."""
+    if math.isnan(low):
+        return f"{_number(measure, mean)}{_unit(measure)}"
+    digits = int(high - low < NARROW)
+    ends = f"{_number(measure, low, digits)}–{_number(measure, high, digits)}"
+    return f"{_number(measure, mean, digits)}{_unit(measure)} ({ends})"
+
+
+def _unit(measure: Measure) -> str:
+    return " %" if measure.percent else ""
+
+
+def _number(measure: Measure, value: float, digits: int = 0) -> str:
+    return f"{100 * value:.{digits}f}" if measure.percent else f"{value:.{digits + 2}f}"
+
+
+def _difference(measure: Measure, value: float) -> str:
+    """Nearly nothing is 0 and not −0."""
+    scaled, digits = (100 * value, 1) if measure.percent else (value, 3)
+    return f"{round(scaled, digits) + 0.0:.{digits}f}".replace("-", "−")
 
 
 def finding_sentences(found: ViewImportance) -> Iterator[str]:

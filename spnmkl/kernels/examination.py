@@ -22,6 +22,7 @@ MOST_ALIKE = 0.999
 # Multiples of 1 / columns that were the widths of templates once, and how far off the data they may be.
 COLUMN_WIDTHS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 FARTHEST_WIDTH = 8.0
+RESCALED = ("centred", "unit_variance")  # normalisations that make something of a small variance
 _CONSTANT = 1e-9  # no normalisation makes anything of less
 _ANGLES = ("linear", "cosine")  # learn from rows however little these are alike
 
@@ -157,8 +158,7 @@ def _of_leaf(spn: SPN, leaf: str, look: Look, sample: KernelSample) -> Iterator[
             "angle, and get no answer from it."
         )
         yield _issue("zero_rows", leaf, message, _compared_by_distance(spn, leaf, look.zeros == sample.n))
-    rescaled = spec.normalize in ("centred", "unit_variance")
-    if look.zeros < sample.n and look.variance < (_CONSTANT if rescaled else LEAST_VARIANCE):
+    if look.zeros < sample.n and look.variance < (_CONSTANT if spec.normalize in RESCALED else LEAST_VARIANCE):
         message = (
             f"{who} is nearly constant: {_percent(look.variance)} of its self-similarity is variance, over {rows}, so "
             "that all of them look alike to it."
@@ -167,7 +167,7 @@ def _of_leaf(spn: SPN, leaf: str, look: Look, sample: KernelSample) -> Iterator[
     elif look.likeness < LEAST_LIKENESS and spec.kernel not in _ANGLES:
         message = (
             f"{who} is nearly the identity: two rows are {_percent(look.likeness)} as alike as a row is to itself, on "
-            f"average over {rows}, so that it learns rows by heart and tells nothing of new ones."
+            f"average over {rows}, so that it learns rows by heart and tells little of new ones."
         )
         message += _by_columns(spn, leaf, look)
         yield _issue("nearly_identity", leaf, message, _widened(spn, leaf))
@@ -217,7 +217,8 @@ def _spread_out(spn: SPN, leaf: str, look: Look) -> Repair | None:
     spec = spn.spec(leaf)
     if has_width(spec) and dict(spec.params).get("gamma") != "median" and look.variance > 0:
         return "take its width from the data (γ = median)", {"params": {**dict(spec.params), "gamma": "median"}}
-    if look.variance > _CONSTANT and spec.kernel != "precomputed":
+    hidden = spec.kernel in ("linear", "polynomial")  # by a unit diagonal, which leaves the angle alone
+    if spec.normalize not in RESCALED and (hidden or (look.variance > _CONSTANT and spec.kernel != "precomputed")):
         return "take out what all rows have in common (normalisation: centred)", {"normalize": "centred"}
     return _taken_away(spn, leaf)
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from spnmkl.data import Choices, Preparation, SplitSettings
 from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.history import NUMBERS, STATUSES, history_arrays, read_history
+from spnmkl.importance.kept import checked
 from spnmkl.inspection import HeldOutShares
 from spnmkl.measures import scoring_name
 from spnmkl.model_file import load_model, save_model
@@ -26,6 +27,7 @@ from spnmkl.training.settings import Settings
 from spnmkl.training.train import Run
 
 MODEL = "model.spnmkl"
+IMPORTANCE = "importance.json"
 _NUMBERS = ("objective", "dual_bound", "gap", "lam", "tol")
 _PER_PRODUCT = ("beta", "p", "witness_beta", "kkt_residual")
 
@@ -62,6 +64,8 @@ def write_run(writer: Writer, folder: str, run: Run) -> None:
             writer.array(f"{folder}/{part}_decision.npy", scores.decision, np.float64)
     _write_selection(writer, folder, run)
     _write_fold_scores(writer, f"{folder}/held_out", run)
+    if run.importance is not None:
+        writer.json(f"{folder}/{IMPORTANCE}", dict(run.importance))
 
 
 def read_run(reader: Reader, folder: str) -> Run:
@@ -113,6 +117,7 @@ def read_run(reader: Reader, folder: str) -> Run:
             path=_read_path(reader, folder, document["path_points"], solution),
             held_out=_read_shares(spn, document.get("held_out")),
             fold_scores=_read_fold_scores(reader, f"{folder}/held_out", solution.classes),
+            importance=_read_importance(reader, f"{folder}/{IMPORTANCE}"),
             positive=_read_positive(document.get("positive"), solution.classes),
         )
 
@@ -292,6 +297,14 @@ def _write_fold_scores(writer: Writer, folder: str, run: Run) -> None:
     writer.array(f"{folder}/fold.npy", found.fold, np.int64)
     writer.array(f"{folder}/decision.npy", found.decision, np.float64)
     writer.array(f"{folder}/C.npy", found.C, np.float64)
+
+
+def _read_importance(reader: Reader, member: str) -> Mapping[str, Any] | None:
+    if member not in reader:
+        return None
+    stored = reader.json(member)
+    with reader.part(member):
+        return checked(stored)
 
 
 def _read_fold_scores(reader: Reader, folder: str, classes: NDArray) -> FoldScores | None:

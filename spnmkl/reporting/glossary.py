@@ -124,6 +124,19 @@ GLOSSARY: Mapping[str, Term] = {
         "The relative distance (P − D)/P between the objective reached and a bound that no weights can be below: by "
         "more than that, no other weights are better.",
     ),
+    "evidence": Term(
+        "log evidence",
+        "",
+        "How probable the labels are, as a logarithm, if the drawing with these weights were the covariance of a "
+        "Gaussian process: what can fit many labels is charged for it, so that a sum and a product can be compared; it "
+        "is computed on the training rows, and not certified.",
+    ),
+    "Δ evidence": Term(
+        "Δ evidence",
+        "",
+        "By how much the log evidence falls when a part of the drawing is removed and the rest is fitted again: near 0 "
+        "the labels do not need it, above 5 they do.",
+    ),
     "KKT": Term(
         "KKT residual",
         "",
@@ -184,5 +197,6 @@ def worked_gap(solution: Solution) -> str:
     """The gap with its numbers: (P − D)/P = (12.34 − 12.33)/12.34 = 0.081 %."""
     P, D = solution.objective, solution.dual_bound
     if not (math.isfinite(D) and P > 0):
-        return "No bound D is known, so that there is no gap."
+        known = "meant for evidence weights" if solution.by_evidence else "known"
+        return f"No bound D is {known}, so that there is no gap."
     return f"(P − D)/P = ({P:.7g} − {D:.7g})/{P:.7g} = {100 * solution.gap:.2g} %"

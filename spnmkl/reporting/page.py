@@ -20,8 +20,9 @@ from spnmkl.errors import SPNMKLError
 from spnmkl.export import fitting, to_svg
 from spnmkl.export.packages import optional
 from spnmkl.inspection import Share, heaviest_paths
-from spnmkl.measures import SCORINGS
-from spnmkl.reporting.endings import SOLVER_NAMES, doubts, ending, methods, percent, pruning
+from spnmkl.measures import SCORINGS, interval_text
+from spnmkl.reporting.doubts import doubts
+from spnmkl.reporting.endings import SOLVER_NAMES, beside_compare, ending, headlines, methods, percent, pruning
 from spnmkl.reporting.explain import (
     ERROR,
     HELD_OUT,
@@ -36,10 +37,10 @@ from spnmkl.reporting.explain import (
 from spnmkl.reporting.glossary import GLOSSARY, worked_g, worked_share
 from spnmkl.reporting.kernel_views import kernel_image, projection
 from spnmkl.reporting.reproduction import reproduction_code
-from spnmkl.reporting.sentences import count_text
+from spnmkl.reporting.sentences import BY_EVIDENCE, count_text
 from spnmkl.solution import Solution
-from spnmkl.training.prepared import Prepared
-from spnmkl.training.scores import NOT_SCORED
+from spnmkl.training.prepared import Prepared, id_column
+from spnmkl.training.scores import NOT_SCORED, measures_table
 from spnmkl.training.train import Run, with_shares
 from spnmkl.wording import counted, listed
 
@@ -93,7 +94,8 @@ def html_report(run: Run, prepared: Prepared, dataset: Dataset) -> str:
         today=date.today().isoformat(),
         certified=solution.status == "optimal",
         verdict=_tied(ending(solution)),
-        test=_tied(" ".join([run.test_scores.sentence() + ".", *doubts(run)])),
+        test=_tied(" ".join([*_standing(run), *doubts(run)])),
+        measures=_measures(run),
         train=_tied(run.train_scores.sentence("training") + "."),
         pruned=_tied(pruning(run)),
         tiles=list(_tiles(run)),
@@ -116,9 +118,31 @@ def html_report(run: Run, prepared: Prepared, dataset: Dataset) -> str:
     )
 
 
+def _standing(run: Run) -> Iterator[str]:
+    """How good it is: over folds where that is known, and on the rows of the split."""
+    if run.measured is not None:
+        yield f"{run.measured.sentence()}. {beside_compare(run, run.measured)}"
+    if run.n_test:
+        alone = "" if run.measured is None else "On one split: "
+        yield f"{alone}{run.test_scores.sentence()}."
+
+
+def _measures(run: Run) -> list[tuple[str, _Table]]:
+    """Every measure, over folds and on the test rows."""
+    found = []
+    if run.measured is not None:
+        found.append((f"Over {run.measured.how}", _table(measures_table(run.measured.measures(run.positive)))))
+    if run.n_test and run.test_scores.scored:
+        table = measures_table(run.test_scores.measures(run.positive, run.test_probabilities))
+        found.append((f"On the {counted(run.n_test, 'test row')} of one split", _table(table)))
+    return found
+
+
 def _bound_note(solution: Solution) -> str:
     if math.isfinite(solution.dual_bound):
         return "The optimum lies between D and P, both recomputed from the kernels at the end, whatever the solver did."
+    if solution.by_evidence:
+        return "P is recomputed from the kernels. Evidence weights do not minimise it: no bound is meant for them."
     return "P is recomputed from the kernels. No bound is known: with p below 1 the problem is not convex."
 
 
@@ -135,14 +159,22 @@ def _tiles(run: Run) -> Iterator[tuple[str, str, str]]:
     """Title, number and remark of what one wants to know first."""
     solution, scores = run.solution, run.test_scores
     low, high = scores.interval
+    if run.measured is not None:
+        found = run.measured.measured()
+        interval = interval_text(found.interval, found.percent)
+        title = f"{found.title[:1].upper()}{found.title[1:]} over folds"
+        yield title, _tied(found.text), _tied(interval or "the same in all folds").replace("–", "\u2060–\u2060")
     yield (
-        "Test accuracy",
+        "Test accuracy" if run.measured is None else "Test accuracy, one split",
         _percent(scores.accuracy),
         f"95\u00a0% interval {100 * low:.0f}\u2060–\u2060{_percent(high, 0)}" if scores.scored else NOT_SCORED,
     )
     yield "Majority class", _percent(scores.majority[1]), f"right by always answering {str(scores.majority[0])[:40]!r}"
     gap = _tied(percent(solution.gap)) if solution.gap < 1 else "none"
-    yield "Relative gap", gap, "certified optimal" if solution.status == "optimal" else "not certified"
+    if solution.by_evidence:
+        yield "Log evidence", headlines(run)[1].number, BY_EVIDENCE
+    else:
+        yield "Relative gap", gap, "certified optimal" if solution.status == "optimal" else "not certified"
     kept = sum(weight > 0 for weight in solution.beta.values())
     yield "Weights kept", f"{kept} of {len(solution.beta)}", f"{counted(len(solution.beta) - kept, 'weight')} at zero"
     rounds = counted(len(solution.history), "iteration")
@@ -216,8 +248,8 @@ def _certificate(run: Run) -> dict[str, str]:
         "Lower bound D": f"{solution.dual_bound:.8g}" if solution.dual_bound > -float("inf") else "not known",
         "Relative gap (P − D)/P": f"{solution.gap:.3e}" if solution.gap < float("inf") else "not known",
         "Tolerance": f"{solution.tol:g}",
-        "Largest KKT residual": f"{residual:.1e}",
-        "Status": solution.status.replace("_", " "),
+        "Largest KKT residual": f"{residual:.1e}" if math.isfinite(residual) else "not known",
+        "Status": BY_EVIDENCE if solution.status == "evidence" else solution.status.replace("_", " "),
         **({"Method": methods(solution)} if solution.history else {}),
         "Support vectors": f"{len(solution.support):,} of {run.n_train:,}",
     }
@@ -229,6 +261,7 @@ def _settings(run: Run) -> dict[str, str]:
         "C": f"{s.C:g}",
         "λ": f"{s.lam:g}",
         "p": "as drawn" if s.p is None else _mapping(s.p),
+        "Weights": s.weights,
         "Solver": SOLVER_NAMES.get(s.solver, s.solver),
         "Tolerance": f"{s.tol:g}",
         "Most iterations": "the solver's own limit" if s.max_iter is None else f"{s.max_iter:,}",
@@ -245,6 +278,7 @@ def _mapping(value: Mapping[Any, float] | str | float) -> str:
 def _data(run: Run, dataset: Dataset) -> dict[str, str]:
     scores = run.train_scores, run.test_scores
     counts = {c: [int((part.y == c).sum()) for part in scores] for c in run.solution.classes}
+    dataset_id = id_column(dataset)
     views = [f"{view} ({counted(len(columns), 'column')})" for view, columns in dataset.feature_views.items()]
     facts = {
         "Data": run.dataset_name,
@@ -256,7 +290,8 @@ def _data(run: Run, dataset: Dataset) -> dict[str, str]:
         "Views": listed(views, 12),
         "Kept together": "" if dataset.group is None else f"rows of one {dataset.group}",
         "Adjusted for": listed([c.words for c in run.preparation.adjustment.covariates], 12),
-        "Left out": listed(dataset.ignored, 12),
+        "Tells rows apart, is no feature": dataset_id or "",
+        "Left out": listed([name for name in dataset.ignored if name != dataset_id], 12),
         "Kernel matrices": listed(list(dataset.matrices), 12),
     }
     return {key: value for key, value in facts.items() if value}

@@ -15,11 +15,12 @@ from spnmkl.inspection import Share
 from spnmkl.measures import SCORINGS
 from spnmkl.reporting.endings import SOLVER_NAMES
 from spnmkl.reporting.explain import children_text
+from spnmkl.reporting.sentences import BY_EVIDENCE
 from spnmkl.structure import SPN
 from spnmkl.structure.layout import unplaced
 from spnmkl.structure.text import node_text, one_line
 from spnmkl.training.prepared import labelled_parts, prepare
-from spnmkl.training.scores import mean_auc
+from spnmkl.training.scores import mean_auc, range_text
 from spnmkl.training.train import Run
 from spnmkl.wording import counted, listed
 
@@ -31,6 +32,7 @@ ENDINGS = {
     "precision": "at the limit of precision",
     "stalled": "no further progress",
     "interrupted": "stopped",
+    "evidence": BY_EVIDENCE,
 }
 
 
@@ -48,17 +50,29 @@ def runs_table(runs: Sequence[Run]) -> pd.DataFrame:
             "gap": [run.solution.gap if np.isfinite(run.solution.gap) else None for run in runs],
             "training": [run.train_scores.accuracy for run in runs],
             "test": [run.test_scores.accuracy for run in runs],
+            "over folds": [over_folds_text(run) for run in runs],
             "pruned": [f"{_n_zero(run)} of {len(run.solution.beta):,}" for run in runs],
             "seconds": [run.seconds for run in runs],
         }
     )
 
 
+def over_folds_text(run: Run) -> str:
+    """84.2 % (78.1–90.3 %); with its name where it is no accuracy, and empty where there is none."""
+    if run.measured is None:
+        return ""
+    found = run.measured.measured()
+    interval = range_text(found.interval, found.percent)
+    name = "" if run.measured.scoring == "accuracy" else f"{found.title} "
+    return name + found.text + (f" ({interval})" if interval else "")
+
+
 def ending_text(run: Run) -> str:
     """How it ended, in two or three words."""
     if run.solution.status == "optimal" and not any(run.solution.beta.values()):
         return "certified, all weights zero"
-    return ENDINGS.get(run.solution.status, run.solution.status)
+    ended = ENDINGS.get(run.solution.status, run.solution.status)
+    return f"{BY_EVIDENCE}, {ended}" if run.solution.by_evidence and run.solution.status != "evidence" else ended
 
 
 def structure_text(spn: SPN) -> str:
@@ -112,6 +126,7 @@ def _described(run: Run, letter: str) -> dict[str, str]:
         "C": f"{settings.C:.6g}",
         "λ": f"{settings.lam:g}",
         "p": ("as drawn: " if settings.p is None else "") + powers_text(run),
+        "weights": settings.weights,
         "solver": SOLVER_NAMES.get(settings.solver, settings.solver),
         "tolerance": f"{settings.tol:g}",
         "most iterations": "the solver's own" if settings.max_iter is None else f"{settings.max_iter:,}",
@@ -233,6 +248,7 @@ def scores_table(runs: Sequence[Run]) -> pd.DataFrame:
             "rows": [scores.n for scores in tests],
             "AUC": [mean_auc(scores.auc) for scores in tests],
             "training": [run.train_scores.accuracy for run in runs],
+            "over folds": [over_folds_text(run) for run in runs],
         }
     )
 

@@ -15,6 +15,7 @@ from spnmkl.inspection import HeldOutShares, Share
 from spnmkl.solution import Solution, methods_text, stretches
 from spnmkl.structure import SPN
 
+BY_EVIDENCE = "evidence weights, not certified"
 OVERLAP = (
     "Shares add up to more than 100 %, because a path that multiplies several kernels counts for each of them and for "
     "each of their views."
@@ -35,11 +36,15 @@ def certificate_sentence(solution: Solution) -> str:
     if solution.status == "stationary":
         residual = max(solution.kkt_residual.values())
         return f"stationary (KKT residual {residual:.1e}), not certified: with some p < 1 there may be better optima"
+    if solution.status == "evidence":
+        return f"{BY_EVIDENCE}: the labels are most probable at these, of all that were tried"
     if solution.untried:
         return (
             "not certified: stopped before the first point was found; no weight was tried, and the answer is constant"
         )
     how = how_it_ended(solution)
+    if solution.by_evidence:
+        return f"{BY_EVIDENCE}: {how}"
     if not math.isfinite(solution.gap):
         return f"not certified: {how}, and no bound on the optimum is known"
     lower = f"{min(100 * solution.gap, 100):.3g}%"
@@ -57,6 +62,7 @@ def how_it_ended(solution: Solution) -> str:
         "precision": "rounding allows no further progress",
         "stalled": "no further progress was possible",
         "hand-set": "weights set by hand",
+        "evidence": BY_EVIDENCE,
     }.get(solution.status, solution.status)
 
 
@@ -125,7 +131,7 @@ def inspection_lines(
     measured = ", held-out share" if shares is not None and shares.known else ""
     return [
         certificate_sentence(solution),
-        f"objective {solution.objective:.6g}, lower bound {solution.dual_bound:.6g}; "
+        f"objective {solution.objective:.6g}, {_bound(solution)}; "
         f"C = {model.C:g}, λ = {model.lam:g}, solver {solution.solver}{_methods(solution)}",
         f"{len(model.classes_)} classes: {', '.join(map(str, model.classes_))}; {len(model.support_)} support vectors",
         f"{spn!r}, {count_text(spn.n_paths)} paths",
@@ -169,6 +175,12 @@ def summary(
             for path in paths
         ],
     }
+
+
+def _bound(solution: Solution) -> str:
+    if solution.by_evidence and solution.history:
+        return f"log evidence {-solution.history[-1].objective:.6g}"
+    return f"lower bound {solution.dual_bound:.6g}"
 
 
 def _told(shares: HeldOutShares) -> dict[str, Any]:

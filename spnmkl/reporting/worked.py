@@ -66,12 +66,10 @@ def worked_residual(solution: Solution, product: str) -> str:
     return f"1 % more or less of {solution.spn.names[product]} changes P by about {numbers}"
 
 
-def worked_product(values: Sequence[tuple[str, float]], rows: tuple[int, int]) -> str:
-    """Two rows by the kernels of a path, and by their product: K₁ ∘ K₂ = 0.8 · 0.5 = 0.4."""
-    named = " ∘ ".join(name for name, _ in values)
-    numbers = " · ".join(f"{value:.3g}" for _, value in values)
-    result = math.prod(value for _, value in values)
-    return shortened(f"rows {rows[0]:,} and {rows[1]:,}: {named} = {numbers}", LONGEST) + f" = {result:.3g}"
+def worked_product(kernels: str, values: Sequence[float], rows: tuple[int, int]) -> str:
+    """Two rows of the table by the kernels of a path, and by their product: K₁ ∘ K₂ = 0.8 · 0.5 = 0.4."""
+    numbers = shortened(" · ".join(f"{value:.3g}" for value in values), LONGEST)
+    return f"rows {rows[0]:,} and {rows[1]:,}: {shortened(kernels, LONGEST)} = {numbers} = {math.prod(values):.3g}"
 
 
 def likeness(K: Floats, codes: np.ndarray) -> tuple[float, float]:

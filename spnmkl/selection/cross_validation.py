@@ -15,12 +15,14 @@ from numpy.typing import ArrayLike, NDArray
 from spnmkl.circuit.program import Floats
 from spnmkl.circuit.source import KernelSource, MatrixSource, interruptible, is_computed
 from spnmkl.errors import DataError, Stopped
+from spnmkl.evidence.entry import MOST_STEPS, fit_evidence
+from spnmkl.evidence.machine import machines
 from spnmkl.measures import SCORINGS, scoring_name
 from spnmkl.memory import kernel_bytes
-from spnmkl.parameters import check_callback, checked_threads
+from spnmkl.parameters import check_callback, checked_threads, weighing
 from spnmkl.problem import check_labels, checked_source
 from spnmkl.selection.folds import fold_bytes, fold_splits, folds_at_once, matrix_bytes, parts
-from spnmkl.selection.grid import checked_grid, default_grid
+from spnmkl.selection.grid import WIDE, checked_grid, default_grid
 from spnmkl.selection.path import below_bounds, carried, solve_next, walk
 from spnmkl.selection.results import UNFINISHED, CrossValidation, PathPoint, summed_up
 from spnmkl.solution import Solution
@@ -41,6 +43,7 @@ def cross_validate_C(
     random_state: int | None = 0,
     callback: Callable[[PathPoint], object] | None = None,
     max_time: float | None = None,
+    weights: str = "certified",
     **settings: Any,
 ) -> CrossValidation:
     """The score of every C on held-out folds, stratified, and with whole groups held out where `groups` is given.
@@ -62,7 +65,7 @@ def cross_validate_C(
         The grid; None: as for `regularization_path`, from just above the C_min of a fold.
     folds : int, default=5
         How many, from 2 to the size of the smallest class.
-    scoring : {"accuracy", "balanced_accuracy", "auc"}, default="accuracy"
+    scoring : {"accuracy", "balanced_accuracy", "roc_auc"}, default="accuracy"
         By what C is chosen: the share of the rows held out that are answered rightly; the mean of that share over
         classes, which suits classes of uneven size; or the area under the ROC curve, with several classes the mean of
         each against the rest. A fold without rows of two classes has no area, and NaN in its place.
@@ -75,6 +78,9 @@ def cross_validate_C(
         begins with a C in the lower part of the grid. Returning False stops and keeps what was told.
     max_time : float, default=None
         Seconds for the whole, after which what is there is kept.
+    weights : {"certified", "evidence"}, default="certified"
+        How every fold finds its weights: certified at every C, or as evidence weights of its rows (`fit_evidence`),
+        at which the SVM is solved for every C, from 0.01 to 1000 where no grid is given.
     **settings : dict
         Passed to `solve`; ``stop`` is asked in several threads.
 
@@ -103,6 +109,7 @@ def cross_validate_C(
     (3, 3)
     """
     check_callback(callback)
+    by_evidence = weighing(weights) == "evidence"
     scoring = scoring_name(scoring)
     stop, halt = settings.pop("stop", None), threading.Event()
     deadline = Deadline(max_time, lambda: halt.is_set() or (stop is not None and stop()))
@@ -111,15 +118,16 @@ def cross_validate_C(
     source = checked_source(spn, kernels, len(labels), n_threads)
     splits = list(fold_splits(labels, folds, groups, random_state))
     share = 1 - 1 / folds
-    if C is None:
+    if C is None and by_evidence:
+        grid = WIDE
+    elif C is None:
         grid = default_grid(spn, source, y, share, deadline, n_threads=n_threads, **settings)
     else:
         grid = checked_grid(C)
-    weights = settings.pop("sample_weight", None)
-    if weights is not None and np.shape(weights) != labels.shape:
+    counts = settings.pop("sample_weight", None)
+    if counts is not None and np.shape(counts) != labels.shape:
         raise DataError(
-            f"sample_weight must hold one number per sample, {len(labels)} in all, but its shape is "
-            f"{np.shape(weights)}."
+            f"sample_weight must hold one number per sample, {len(labels)} in all, but its shape is {np.shape(counts)}."
         )
     held, at_once = source, 1
     if not is_computed(source):
@@ -128,7 +136,7 @@ def cross_validate_C(
         each = fold_bytes(matrix_bytes(held.matrices), folds)
         at_once = folds_at_once(n_threads, folds, each, kernel_bytes(None))
     settings["n_threads"] = max(1, n_threads // at_once)
-    work = _Folds(spn, held, labels, splits, grid, scoring, weights, settings, deadline)
+    work = _Folds(spn, held, labels, splits, grid, scoring, counts, settings, deadline, by_evidence)
     scores = np.full((len(grid), folds), np.nan)
     beta = {v: np.full_like(scores, np.nan) for v in spn.products}
     works = [partial(work.fits, fold) for fold in range(folds)]
@@ -163,15 +171,36 @@ class _Folds:
     weights: ArrayLike | None
     settings: dict[str, Any]
     deadline: Deadline
+    by_evidence: bool
 
     def fits(self, fold: int) -> Iterator[_Fit]:
         """Train on the fold's rows at every C, each from one beside it, and score on the rows held out."""
         if self.deadline():
             return
         with suppress(Stopped):
-            yield from self._fits(fold)
+            yield from self._at_evidence(fold) if self.by_evidence else self._certified(fold)
 
-    def _fits(self, fold: int) -> Iterator[_Fit]:
+    def _at_evidence(self, fold: int) -> Iterator[_Fit]:
+        """The weights once, then the SVM at every C."""
+        train, test = self.splits[fold]
+        inside, across = parts(self.source, train, test, self.deadline)
+        settings, y = self.own_settings(train), self.labels[train]
+        steps, _ = settings.pop("max_iter", None), settings.pop("solver", None)
+        found = fit_evidence(
+            self.spn,
+            inside,
+            y,
+            max_iter=steps or MOST_STEPS,
+            sample_weight=settings.get("sample_weight"),
+            n_threads=settings["n_threads"],
+            stop=self.deadline,
+        )
+        for k, fitted in enumerate(machines(found, inside, y, self.grid, stop=self.deadline, **settings)):
+            if fitted.status in UNFINISHED:
+                return
+            yield _Fit(fold, k, fitted, self.score(fitted, across, test))
+
+    def _certified(self, fold: int) -> Iterator[_Fit]:
         train, test = self.splits[fold]
         inside, across = parts(self.source, train, test, self.deadline)
         settings, fitted = self.own_settings(train), dict[int, Solution]()
@@ -185,9 +214,11 @@ class _Folds:
             fitted[k] = known or solve_next(self.spn, inside, self.labels[train], C, last, settings, self.deadline)
             if fitted[k].status in UNFINISHED:
                 return
-            decision = fitted[k].decision_function(self.stoppable(across), settings["n_threads"])
-            score = SCORINGS[self.scoring].of(self.labels[test], decision, fitted[k].classes)
-            yield _Fit(fold, k, fitted[k], score)
+            yield _Fit(fold, k, fitted[k], self.score(fitted[k], across, test))
+
+    def score(self, fitted: Solution, across: KernelSource, test: NDArray) -> float:
+        decision = fitted.decision_function(self.stoppable(across), self.settings["n_threads"])
+        return SCORINGS[self.scoring].of(self.labels[test], decision, fitted.classes)
 
     def stoppable(self, part: KernelSource) -> KernelSource:
         """A pass over matrices is short; one over tiles may take many seconds."""

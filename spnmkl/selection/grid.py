@@ -16,6 +16,8 @@ from spnmkl.solvers import C_min
 from spnmkl.solvers.deadline import Stop
 from spnmkl.structure import SPN
 
+WIDE = np.logspace(-2, 3, 11)  # where no C_min tells where to begin
+
 
 def default_grid(
     spn: SPN,
@@ -60,7 +62,7 @@ def default_grid(
     [0.01, 1000.0]
     """
     if (powers(spn, compile_circuit(spn), settings.get("p")) != 1).any():
-        return np.logspace(-2, 3, 11)
+        return WIDE
     passed = {k: settings[k] for k in ("lam", "p", "sample_weight", "class_weight", "n_threads") if k in settings}
     # The bracket's lower end comes close early, and the grid begins a quarter above it.
     smallest = C_min(spn, kernels, y, tol=0.1, stop=stop, **passed)

@@ -56,6 +56,16 @@ def solve_sturdily(
     return fit
 
 
+def solve_closely(K: Floats, y: Floats, C: Floats, alpha: Floats, tol: float, stop: Stop = None) -> SVMSolution:
+    """Solved from α until primal − dual is at most `tol` of the primal value, which is not known before."""
+    for digits in range(1, 15):
+        found = solve_sturdily(K, y, C, alpha, 10.0**-digits * C.sum(), stop)
+        if found.primal - found.dual <= tol * found.primal or (stop is not None and stop()):
+            break
+        alpha = found.alpha
+    return found
+
+
 def _near_optimum(K: Floats, y: Floats, C: Floats, alpha: Floats, gap: float, pause: Pause) -> Iterator[Floats]:
     """Ever better α for SMO to go on from: at its bounds where a centre, whose gap is at most 2nμ, is near them."""
     live = np.flatnonzero(C > 0)

@@ -35,6 +35,7 @@ class Group:
     members: tuple[str, ...]
     text: str
     sub: str
+    name: str = ""  # that a person gave it, whole; the text has it short
 
 
 @dataclass(frozen=True)
@@ -262,7 +263,7 @@ class _Finder:
         id = f"g:{stem}{entries[0]}"
         while id in self.spn._nodes:
             id = "g" + id
-        return Group(id, parent, tuple(entries), members, text, self._about(entries, kernels, direct))
+        return Group(id, parent, tuple(entries), members, text, self._about(entries, kernels, direct), name)
 
     def _count(self, entries: list[str], kernels: list[str], direct: bool) -> str:
         names = {self.kernel[v] for v in kernels}

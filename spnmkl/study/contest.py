@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -15,16 +15,15 @@ from numpy.typing import NDArray
 
 from spnmkl.baselines import Fitted, Learned, Method
 from spnmkl.baselines.labels import named_kernel
-from spnmkl.circuit.program import Floats
 from spnmkl.data import Choices, Dataset, Split, SplitSettings
 from spnmkl.errors import DataError
 from spnmkl.fixed_weights import Weighted
 from spnmkl.inspection import decision_shares
-from spnmkl.measures import SCORINGS, resampled_error
+from spnmkl.measures import FEWEST, SCORINGS, resampled_error, spread
 from spnmkl.selection.folds import fold_splits
 from spnmkl.structure import SPN, templates
 from spnmkl.study.entrants import OWN, Entrants
-from spnmkl.study.significance import FEWEST, corrected_t_test, holm, smallest_visible, spread
+from spnmkl.study.significance import corrected_t_test, holm, smallest_visible
 from spnmkl.training.choose import most_folds
 from spnmkl.training.prepared import Prepared, labelled_parts, prepare
 from spnmkl.training.scores import mean_auc, score
@@ -35,6 +34,7 @@ SMALL = 1000  # rows up to which one thread is as fast as several
 MEASURES = tuple(SCORINGS)
 LOST, ADVICE = "Methods cannot be compared by cross-validation", "add rows, or leave the class out"
 Tick = Callable[[str], object]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Entry:
     n_train: int
     n_test: int
     accuracy: float
-    auc: float
+    roc_auc: float
     kernels: int
     active: int
     C: float
@@ -397,5 +397,5 @@ def fitted(
     return found, time.perf_counter() - started
 
 
-def by_label(spn: SPN, matrices: Mapping[str, Floats]) -> dict[str, Floats]:
-    return {spn.label(leaf): K for leaf, K in matrices.items()}
+def by_label(spn: SPN, of_leaves: Mapping[str, T]) -> dict[str, T]:
+    return {spn.label(leaf): value for leaf, value in of_leaves.items()}

@@ -9,10 +9,9 @@ from typing import Any
 import pandas as pd
 
 from spnmkl.charts.comparison import MARKS
-from spnmkl.measures import SCORINGS
+from spnmkl.measures import FEWEST, SCORINGS
 from spnmkl.study.contest import LEVEL, Contest
 from spnmkl.study.entrants import OWN
-from spnmkl.study.significance import FEWEST
 from spnmkl.wording import counted
 
 WHAT = {

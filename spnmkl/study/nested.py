@@ -67,7 +67,7 @@ def nested_scores(
         How many, at most as many as the smallest class has rows.
     rounds : int, default=2
         How often the folds are drawn anew.
-    scoring : {"accuracy", "balanced_accuracy", "auc"}, default="accuracy"
+    scoring : {"accuracy", "balanced_accuracy", "roc_auc"}, default="accuracy"
         By what C is chosen; see `cross_validate_C`.
     groups : array-like of shape (n,), default=None
         Which rows belong together: they are held out together.
@@ -209,6 +209,8 @@ def resample(
 def _options(settings: Settings) -> dict[str, Any]:
     """What differs from how methods are compared: as far as nothing does, the scores are the same."""
     usual, asked = Settings().solver_options(), settings.solver_options()
+    if settings.weights == "evidence":
+        return {"weights": "evidence", "max_iter": settings.max_iter, "class_weight": settings.class_weight}
     return {name: asked[name] for name in ("lam", "solver", "max_iter", "class_weight") if asked[name] != usual[name]}
 
 

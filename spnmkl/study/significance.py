@@ -10,9 +10,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from spnmkl.circuit.program import Floats
-from spnmkl.measures import resampled_error
-
-FEWEST = 3  # folds; with fewer nothing is said
+from spnmkl.measures import FEWEST, resampled_error, spread
 
 
 def corrected_t_test(differences: ArrayLike, test_by_train: float) -> float:
@@ -43,13 +41,6 @@ def corrected_t_test(differences: ArrayLike, test_by_train: float) -> float:
     return float(2 * stats.t.sf(abs(t), len(d) - 1))
 
 
-def spread(differences: ArrayLike) -> float:
-    """The standard deviation; exactly 0 where all differ by the same amount but for rounding."""
-    d = np.asarray(differences, dtype=float)
-    s = float(d.std(ddof=1))
-    return s if s > 1e-12 * np.abs(d).max() else 0.0
-
-
 def holm(p: Sequence[float]) -> Floats:
     """Adjusted p by Holm's step-down method; NaN is no test and stays."""
     values = np.asarray(p, dtype=float)
@@ -68,31 +59,3 @@ def smallest_visible(spread: float, folds: int, test_by_train: float, tests: int
         return math.inf
     needed = stats.t.isf(level / (2 * tests), folds - 1)
     return float(needed * resampled_error(spread, folds, test_by_train))
-
-
-def corrected_interval(
-    values: ArrayLike, test_by_train: float, finest: float = 0.0, level: float = 0.05
-) -> tuple[float, float]:
-    """The interval of the mean of fold results, or of differences of them, that the corrected resampled t-test gives.
-
-    Where folds agree to the last row, they would give an interval of no width, which nobody should believe: it is never
-    narrower than if one row more had changed sides in one of the folds.
-
-    Parameters
-    ----------
-    values : one per fold.
-    test_by_train : n_test / n_train of a fold.
-    finest : by how much one row changes the result of a fold.
-    level : of the test that rejects what lies outside.
-
-    Returns
-    -------
-    tuple of float
-        NaN where nothing can be told: fewer than three folds, or a fold without a result.
-    """
-    v = np.asarray(values, dtype=float)
-    if len(v) < FEWEST or not np.isfinite(v).all():
-        return math.nan, math.nan
-    s = max(spread(v), finest / math.sqrt(len(v)))
-    half = float(stats.t.isf(level / 2, len(v) - 1)) * s * math.sqrt(1 / len(v) + test_by_train)
-    return float(v.mean()) - half, float(v.mean()) + half

@@ -4,15 +4,64 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from spnmkl.data import Choices, Dataset, Joined, Preparation, SplitSettings, fill_template, identifiers
+import numpy as np
+
+from spnmkl.data import (
+    Choices,
+    Dataset,
+    Joined,
+    Preparation,
+    SplitSettings,
+    Suggestion,
+    apart,
+    fill_template,
+    identifiers,
+    kept_rows,
+    suggestions,
+)
+from spnmkl.data.dataset import has_few_values
+from spnmkl.data.options import LABEL_NAMES
+from spnmkl.errors import DataError
 from spnmkl.structure import SPN
 from spnmkl.training.prepared import labelled_parts
+from spnmkl.wording import name_some, quoted
 
 
 def guessed_dataset(name: str, found: Joined) -> Dataset:
     """What the columns look like: label, group, identifiers, and views where files or names tell them."""
     dataset = Dataset.guess(name, found.frame, found.matrices)
-    return dataset.with_views(found.views) if found.views else dataset
+    if not found.views:
+        return dataset
+    alone = labels_alone(found)
+    if alone is not None and str(dataset.label).lower() not in LABEL_NAMES:
+        dataset = dataset.with_label(alone)
+    return dataset.with_views(_but_labels(found, dataset.label))
+
+
+def labels_alone(found: Joined) -> str | None:
+    """The column of the one file that has nothing but a column of few values, beside the ids."""
+    single = [columns[0] for columns in found.views.values() if len(columns) == 1]
+    labels = [column for column in single if has_few_values(found.frame[column])]
+    return labels[0] if len(labels) == 1 < len(found.views) else None
+
+
+def _but_labels(found: Joined, label: str | None) -> dict[str, tuple[str, ...]]:
+    """A file of labels alone is no view."""
+    return {view: columns for view, columns in found.views.items() if columns != (label,)}
+
+
+def roles_of_others(dataset: Dataset, joined: bool) -> list[str]:
+    """What the columns are for that are no features, but for the label and the group.
+
+    `joined` is whether the data are of several files, which ids brought together.
+    """
+    ids = identifiers(dataset.frame[list(dataset.ignored)])
+    others = [name for name in dataset.ignored if name not in ids]
+    first = list(dataset.frame.columns[:1])  # of joined files their ids
+    role = "joins the files" if joined and ids[:1] == first else "tells the rows apart"
+    said = [f"{quoted(ids[0])} {role} and is no feature."] if ids else []
+    left = [*ids[1:], *others]
+    return said + ([f"Left out: {name_some(left, 3)}."] if left else [])
 
 
 def chosen_dataset(
@@ -44,7 +93,7 @@ def chosen_dataset(
     dataset = Dataset(name, found.frame, label, given[0], {}, group, found.matrices, given[1])
     left_out = [c for c in identifiers(found.frame[list(dataset.features)]) if c not in kept]
     dataset = dataset.with_ignored([*dataset.ignored, *left_out])
-    return dataset.with_views(found.views) if found.views else dataset.views_by_prefix()
+    return dataset.with_views(_but_labels(found, label)) if found.views else dataset.views_by_prefix()
 
 
 def filled_template(name: str, dataset: Dataset, choices: Choices, split: SplitSettings) -> SPN:
@@ -52,3 +101,14 @@ def filled_template(name: str, dataset: Dataset, choices: Choices, split: SplitS
     preparation = Preparation.of(dataset, choices, labelled_parts(dataset, split)[0].train)
     matrices = tuple(dataset.matrices)
     return fill_template(name, preparation.numeric, preparation.text, dataset.feature_views or None, matrices)
+
+
+def training_suggestions(dataset: Dataset, choices: Choices, split: SplitSettings) -> dict[str, Suggestion]:
+    """What the training rows, or all where they cannot be split, say is to be done to the numbers of each view."""
+    try:
+        rows = labelled_parts(dataset, split)[0].train
+    except DataError:
+        rows = np.arange(len(dataset.frame))
+    columns = dataset.numeric if choices.categorical == "drop" else dataset.features
+    frame = dataset.frame[[*columns, *dataset.adjust]].iloc[rows]
+    return suggestions(dataset, rows[kept_rows(frame, apart(dataset.views, columns), choices)])

@@ -44,6 +44,7 @@ def choose_C(
         groups=prepared.groups,
         random_state=prepared.split.seed,
         callback=callback,
+        weights=settings.weights,
         **_but_C(settings, n_threads, stop),
     )
 
@@ -56,7 +57,9 @@ def trace_C(
     n_threads: int | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> RegularizationPath:
-    """Solutions over a grid of C on all training rows."""
+    """Solutions over a grid of C on all training rows; evidence weights are the same at every C."""
+    if settings.weights == "evidence":
+        raise ParameterError("Evidence weights do not depend on C, so that they have no path over it; train them once.")
     return regularization_path(
         prepared.mapped, prepared.source, prepared.y_train, C, callback=callback, **_but_C(settings, n_threads, stop)
     )

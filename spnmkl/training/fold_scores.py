@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from spnmkl.calibration import probabilities, scaling
 from spnmkl.circuit.program import Floats
-from spnmkl.measures import NOWHERE, SCORINGS, interval_over_folds, row_losses
+from spnmkl.measures import FEWEST, SCORINGS, interval_over_folds, interval_text, row_losses
 from spnmkl.training.scores import Measured, Scores, score
 from spnmkl.wording import counted
 
@@ -92,7 +92,7 @@ class FoldScores:
     @property
     def enough(self) -> bool:
         """Whether every row was held out once, or so many folds are done that an interval can be told."""
-        return self.n_rounds > 0 or self.n_done >= 3
+        return self.n_rounds > 0 or self.n_done >= FEWEST
 
     @property
     def test_by_train(self) -> float:
@@ -147,8 +147,8 @@ class FoldScores:
         known = values[np.isfinite(values)]
         mean = float(known.mean()) if len(known) else math.nan
         most = math.inf if looks.get("smaller") else 1.0
-        interval = interval_over_folds(values, self.test_by_train, most) if len(known) else NOWHERE
-        return Measured(title, mean, interval, guess, **looks)
+        finest = 0.0 if looks.get("smaller") else self.n_folds / len(self.y)
+        return Measured(title, mean, interval_over_folds(values, self.test_by_train, finest, most), guess, **looks)
 
     def _decisions(self, r: int, rows: NDArray[np.intp]) -> Floats:
         """(1 or classes, rows), as a scaling takes them."""
@@ -195,6 +195,14 @@ class FoldScores:
             return f"C chosen anew in each training part by {SCORINGS[self.scoring].title}"
         used = self.C[np.isfinite(self.C)]
         return f"C = {used[0]:.3g} as set by hand" if len(used) else "C as set by hand"
+
+    def sentence(self) -> str:
+        """The score that counts, in words, with what it is worth and how it came about."""
+        found = self.measured()
+        interval = interval_text(found.interval, found.percent)
+        worth = "; ".join(filter(None, [interval, f"guessing gives {found.guess_text}"]))
+        title = f"{found.title[:1].upper()}{found.title[1:]}"
+        return f"{title} {found.text} on rows held out ({worth}), mean over {self.how}"
 
     def described(self) -> dict[str, Any]:
         """What is stored beside a model, as JSON can hold it."""

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from spnmkl.circuit.program import Floats
 from spnmkl.circuit.source import KernelSource, MatrixSource
+from spnmkl.evidence.machine import solve_by_evidence
 from spnmkl.kernels import FittedKernel, fit_source
 from spnmkl.kernels.joined import joined
 from spnmkl.memory import kernel_bytes
@@ -90,15 +91,14 @@ def learn(
     stop: Callable[[], bool] | None = None,
     warn: bool = True,
 ) -> Solution:
-    """The weights and the SVM; see `spnmkl.solve`."""
-    return solve(
-        spn,
-        source,
-        y,
-        **settings.solver_options(),
-        sample_weight=sample_weight,
-        callback=callback,
-        n_threads=n_threads,
-        warn=warn,
-        stop=stop,
-    )
+    """The weights and the SVM: certified, see `spnmkl.solve`, or at evidence weights."""
+    options = settings.solver_options() | {
+        "sample_weight": sample_weight,
+        "callback": callback,
+        "n_threads": n_threads,
+        "stop": stop,
+    }
+    if settings.weights == "evidence":
+        del options["solver"]
+        return solve_by_evidence(spn, source, y, **options)
+    return solve(spn, source, y, **options, warn=warn)

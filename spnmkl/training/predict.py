@@ -25,6 +25,7 @@ from spnmkl.model_file import load_model
 from spnmkl.problem import answers
 from spnmkl.training.scores import Scores, score
 from spnmkl.training.train import Run, used_columns
+from spnmkl.training.trained_rows import Seen, seen_ids, seen_values, trained_on_sentence
 from spnmkl.wording import counted, listed, name_some, quoted
 
 PIECE_ROWS = 2_000
@@ -152,7 +153,7 @@ class Predictor:
         """
         match.check()
         frame = match.frame
-        decision, usable = self._decisions(frame, tick or (lambda done, total: None))
+        decision, usable, seen = self._decisions(frame, tick or (lambda done, total: None))
         values, classes = decision[usable], self.model.classes_
         predicted = answers(values, classes)
         columns: dict[str, Any] = {"row": _row_numbers(frame)} | {name: frame[name] for name in match.ids}
@@ -162,6 +163,7 @@ class Predictor:
         if notes:
             columns[ODD] = marks
         notes.append(_without_values(frame, self.needed, usable))
+        notes.append(self._trained_on(match, seen))
         scores = None
         if self.label in frame.columns:
             truth = as_text(frame[self.label])
@@ -221,22 +223,32 @@ class Predictor:
         counts = {view: (int(rows.sum()), "lacks" if rows.sum() == 1 else "lack") for view, rows in named.items()}
         return named, [f"{counted(n, 'row')} {verb} the view {quoted(v)}: {how}." for v, (n, verb) in counts.items()]
 
-    def _decisions(self, frame: pd.DataFrame, tick: Tick) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Decision values, NaN where a row has missing values that training does not fill; and the other rows."""
+    def _trained_on(self, match: Match, seen: Seen) -> str:
+        """What to say where rows were trained on: by what the model sees of them, or by their ids."""
+        column = self.model.extra_.get("id")
+        ids = match.frame[column] if column in match.ids else None
+        return trained_on_sentence(seen, seen_ids(self.model.extra_.get("trained_on"), ids), column)
+
+    def _decisions(self, frame: pd.DataFrame, tick: Tick) -> tuple[NDArray[np.float64], Seen, Seen]:
+        """Decision values, NaN where a row has missing values that training does not fill; the other rows; and those
+        of them that were trained on.
+        """
         frame = frame[list(self.needed.names)].copy(deep=False)
         for name in self.needed.read_as_text:
             # Before the rows are cut: whether a number has a decimal point depends on the whole column.
             frame[name] = as_text(frame[name])
         n, usable = len(frame), self.needed.usable(frame)
         decision = np.full((n, len(self.score_names)), np.nan)
+        seen, used = np.zeros(n, dtype=bool), list(self.needed.outputs)
         for start in range(0, n, PIECE_ROWS):
             tick(start, n)
             rows = start + np.flatnonzero(usable[start : start + PIECE_ROWS])
             if len(rows):
                 X = self.transform(frame.iloc[rows])
                 decision[rows] = self.model.decision_function(X).reshape(len(rows), -1)
+                seen[rows] = seen_values(self.model.extra_.get("trained_on"), X[used].to_numpy())
         tick(n, n)
-        return decision[:, 0] if decision.shape[1] == 1 else decision, usable
+        return decision[:, 0] if decision.shape[1] == 1 else decision, usable, seen
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -61,6 +61,8 @@ class Prepared:
     dataset_name, label : str
     max_memory : float or None
         Gigabytes that kernel matrices were allowed to take.
+    ids : Series or None
+        Of the training rows, where there is an `id_column`.
     """
 
     spn: SPN
@@ -82,6 +84,7 @@ class Prepared:
     dataset_name: str
     label: str
     max_memory: float | None = None
+    ids: pd.Series | None = None
 
     @property
     def n(self) -> int:
@@ -156,6 +159,11 @@ class Prepared:
             "id": self.id_column,
             "views": [[view, list(columns)] for view, columns in self.view_columns.items()],
         }
+
+    def identified(self, dataset: Dataset, column: str | None) -> Prepared:
+        """With a column of the data that tells the rows apart."""
+        ids = None if column is None else dataset.frame[column].iloc[self.train]
+        return replace(self, id_column=column, ids=ids)
 
     def sample(self, part: Part, position: int) -> dict[str, Floats]:
         """Leaf → (1, n) kernel values between a training or test row and the training rows."""
@@ -236,11 +244,11 @@ def prepare(
         matrices_test=across,
         views=leaves_by_view(spn, dataset),
         view_columns=dataset.feature_views,
-        id_column=id_column(dataset),
+        id_column=None,
         dataset_name=dataset.name,
         label=str(dataset.label),
         max_memory=max_memory,
-    )
+    ).identified(dataset, id_column(dataset))
 
 
 def prepared_columns(

@@ -245,10 +245,9 @@ class Measured:
 
     @property
     def beats_guessing(self) -> bool:
-        """Whether even the worse end of the interval is better than guessing; without an interval, the value."""
+        """Whether even the worse end of the interval is better than guessing; without an interval nobody knows."""
         low, high = self.interval
-        worst = (high if self.smaller else low) if math.isfinite(low) else self.value
-        return worst < self.guess if self.smaller else worst > self.guess
+        return high < self.guess if self.smaller else low > self.guess
 
 
 def measures_table(found: list[Measured]) -> pd.DataFrame:

@@ -10,7 +10,7 @@ import numpy as np
 
 from spnmkl.errors import ParameterError
 from spnmkl.measures import scoring_name
-from spnmkl.parameters import Power, class_weights, count, positive, power, seconds, solver_name, tolerance
+from spnmkl.parameters import Power, class_weights, count, positive, power, seconds, solver_name, tolerance, weighing
 from spnmkl.solvers import SOLVERS
 from spnmkl.structure.nodes import describe
 
@@ -30,8 +30,10 @@ class Settings:
     max_time : float or None
         Seconds.
     class_weight : "balanced", mapping from class to float, or None
-    scoring : {"accuracy", "balanced_accuracy", "auc"}
+    scoring : {"accuracy", "balanced_accuracy", "roc_auc"}
         By what C is chosen, and which score is looked at first; training at a given C does not depend on it.
+    weights : "certified" or "evidence"
+        The certified optimum, or evidence weights (`spnmkl.fit_evidence`), which need none of λ, p and solver.
     """
 
     C: float = 1.0
@@ -43,6 +45,7 @@ class Settings:
     max_time: float | None = None
     class_weight: Mapping[Any, float] | str | None = None
     scoring: str = "accuracy"
+    weights: str = "certified"
 
     def __post_init__(self) -> None:
         by_class = class_weights(self.class_weight)
@@ -56,6 +59,7 @@ class Settings:
             "max_time": seconds(self.max_time),
             "class_weight": {_label(c): w for c, w in by_class.items()} if isinstance(by_class, dict) else by_class,
             "scoring": scoring_name(self.scoring),
+            "weights": weighing(self.weights),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
@@ -64,8 +68,12 @@ class Settings:
         return hash(tuple(_hashable(getattr(self, field.name)) for field in fields(self)))
 
     def solver_options(self) -> dict[str, Any]:
-        """The keyword arguments of `spnmkl.solve`, which are parameters of `SPNMKLClassifier` too."""
+        """The keyword arguments of `spnmkl.solve`."""
         return {name: getattr(self, name) for name in SOLVER_OPTIONS}
+
+    def model_options(self) -> dict[str, Any]:
+        """Parameters of `SPNMKLClassifier`: those of `spnmkl.solve`, and how weights are found."""
+        return self.solver_options() | {"weights": self.weights}
 
     def to_dict(self) -> dict[str, Any]:
         """Values that JSON can hold; a weight per class as pairs, because the keys of a JSON object are text."""
@@ -90,7 +98,7 @@ class Settings:
         return cls(**values)
 
 
-SOLVER_OPTIONS = tuple(field.name for field in fields(Settings) if field.name != "scoring")
+SOLVER_OPTIONS = tuple(field.name for field in fields(Settings) if field.name not in ("scoring", "weights"))
 
 
 def _hashable(value: Any) -> Any:

@@ -29,6 +29,7 @@ from spnmkl.training.learn import learn
 from spnmkl.training.prepared import Prepared, Tick
 from spnmkl.training.scores import Scores, score, unscored
 from spnmkl.training.settings import Settings
+from spnmkl.training.trained_rows import described_rows
 
 Rows = NDArray[np.intp]
 SCORED_ROWS = 500  # at a time
@@ -56,6 +57,8 @@ class Run:
         What carries the decision on rows not trained on: the test rows, or folds; None where it was not measured.
     fold_scores : FoldScores or None
         Of other trainings by the same drawing and settings, on folds of the training rows.
+    importance : mapping or None
+        What views and columns are worth, as `spnmkl.importance` writes it.
     positive : optional
         Of two classes the one whose rows are to be found, for sensitivity and specificity; None for the second.
     """
@@ -80,6 +83,7 @@ class Run:
     path: RegularizationPath | None = None
     held_out: HeldOutShares | None = None
     fold_scores: FoldScores | None = None
+    importance: Mapping[str, Any] | None = None
     positive: Any = None
 
     @property
@@ -333,9 +337,11 @@ def _model(
     """What predicts new rows, with what is needed to read them."""
     if prepared.fitted.keys() != set(prepared.spn.kernels):
         return None
-    options = settings.solver_options() | {"n_threads": n_threads, "max_memory": prepared.max_memory}
+    options = settings.model_options() | {"n_threads": n_threads, "max_memory": prepared.max_memory}
     model = SPNMKLClassifier.from_solution(solution, prepared.fitted, prepared.features, **options)
+    seen = list(used_columns(solution, prepared.preparation).outputs)
     model.extra_ = prepared.described()
+    model.extra_["trained_on"] = described_rows(prepared.X_train[seen].to_numpy(), prepared.ids)
     return model
 
 

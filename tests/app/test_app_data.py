@@ -133,12 +133,31 @@ def test_undo_stays_when_the_page_was_left_and_the_next_upload_undoes_itself_alo
 
 def test_a_loaded_file_says_what_was_left_out_and_what_blocks_training(at: AppTest) -> None:
     upload(at, ("t.csv", b"id,a,y\nS1,1,u\nS2,,v\nS3,3,u\nS4,4,v\n"))
-    assert "Left out: 'id'." in texts(at)
+    assert "'id' tells the rows apart and is no feature." in texts(at)
     assert "**Values are missing**" in texts(at)
     labelled(at.radio, "Missing values").set_value("mean").run()
     assert "Values are missing" not in texts(fine(at))
     upload(at, ("t.csv", b"a,b,y\n1,5,u\n2,6,v\n3,7,u\n4,8,v\n"))
     assert "Left out" not in texts(at) and "Values are missing" not in texts(at)
+
+
+def test_data_can_be_named_and_stay_the_same_to_their_runs(at: AppTest) -> None:
+    upload(at, ("t.csv", TABLE))
+    task = work(at).task
+    work(at).trainer.book.tasks["Run 1"] = task
+    labelled(at.text_input, "Name of these data").set_value("  My cohort ").run()
+    assert work(at).dataset.name == "My cohort"
+    assert "Loaded: **My cohort**" in texts(fine(at))
+    assert work(at).trainer.book.tasks["Run 1"].dataset is work(at).dataset
+    assert work(at).uploaded and "Loaded My cohort." in texts(at)
+    labelled(at.text_input, "Name of these data").set_value("").run()
+    assert work(at).dataset.name == "My cohort"
+
+
+def test_rows_are_counted_from_1(at: AppTest) -> None:
+    upload(at, ("t.csv", TABLE))
+    (table,) = [t.value for t in at.dataframe if list(t.value.columns) == list(work(at).dataset.frame.columns)][-1:]
+    assert list(table.index) == list(range(1, len(table) + 1))
 
 
 def test_the_page_opens_where_something_is_to_be_chosen(at: AppTest) -> None:
@@ -195,6 +214,9 @@ def test_three_tables_joined_by_id_and_labels_of_their_own(at: AppTest, download
     subtype = pd.DataFrame({"sample": ids, "subtype": ["basal", "luminal"] * 10})
     files = [(f"{name}.csv", table.to_csv(index=False).encode()) for name, table in views.items()]
     fine(upload(at, *files, ("labels.csv", subtype.to_csv(index=False).encode())))
+    assert work(at).dataset.label == "subtype"
+    assert list(work(at).dataset.views) == ["mrna", "mirna", "methylation"], "a file of labels alone is no view"
+    assert "'sample' joins the files and is no feature." in texts(at)
     labelled(at.selectbox, "Labels are").set_value("labels.csv").run()
     fine(at)
     dataset = work(at).dataset
@@ -362,7 +384,7 @@ def test_views_by_prefix_and_by_hand(at: AppTest) -> None:
 
 def test_choices_survive_other_pages(at: AppTest) -> None:
     labelled(at.radio, "Missing values").set_value("median").run()
-    labelled(at.radio, "Numeric columns").set_value("as is").run()
+    labelled(at.selectbox, "Numeric columns").set_value("as is").run()
     labelled(at.number_input, "Seed of the split").set_value(7).run()
     labelled(at.slider, "Rows held out for the test").set_value(0.4).run()
     at.switch_page("pages/design.py").run()

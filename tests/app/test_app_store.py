@@ -40,7 +40,7 @@ def test_two_tabs_share_nothing() -> None:
     mine.drawing.push(SPN(Product(Kernel("rbf"))))
     mine.choices = Choices(missing="mean")
     assert other.drawing.spn.spec("k1").kernel == "linear"
-    assert other.choices == Choices()
+    assert other.choices == Choices("auto")
     assert mine.drawing.revision.split(".")[0] != other.drawing.revision.split(".")[0]
 
 

@@ -51,7 +51,7 @@ def test_how_a_file_was_read_can_be_corrected_later(at: AppTest, later) -> None:
 def test_a_correction_stays_and_is_not_taken_twice(at: AppTest, later) -> None:  # type: ignore[no-untyped-def]
     upload(at, ("t.csv", TABLE))
     labelled(at.selectbox, "Decimal sign").set_value(".").run()
-    labelled(at.radio, "Numeric columns").set_value("as is").run()
+    labelled(at.selectbox, "Numeric columns").set_value("as is").run()
     before = work(at).dataset
     at = later(at)
     assert work(at).dataset is before and work(at).choices.numeric == "as is"
@@ -62,7 +62,7 @@ def test_a_correction_stays_and_is_not_taken_twice(at: AppTest, later) -> None: 
 def test_what_was_chosen_stays_where_a_correction_leaves_the_names(at: AppTest) -> None:
     upload(at, ("t.csv", TABLE))
     labelled(at.selectbox, "Label: the column with the classes").set_value("b").run()
-    labelled(at.radio, "Numeric columns").set_value("as is").run()
+    labelled(at.selectbox, "Numeric columns").set_value("as is").run()
     fine(labelled(at.selectbox, "Decimal sign").set_value(".").run())
     assert work(at).dataset.frame["a"].tolist() == WORDS
     assert work(at).dataset.label == "b" and work(at).choices.numeric == "as is"

@@ -155,6 +155,63 @@ def test_who_looks_at_a_part_keeps_the_scale_and_sees_the_new_node(canvas: Canva
     assert canvas.look("canvas.view.scale") == scale
 
 
+def behind(canvas: Canvas) -> list[str]:
+    """Edges that pass behind a box which is none of their ends, by the points they are painted from."""
+    return list(
+        canvas.look(
+            """canvas.lines.filter(({ from, to, points }) => {
+                const others = [...canvas.items.values()].filter(({ id }) => id !== from.id && id !== to.id);
+                const at = (k, t) => [0, 1].map((side) => (1 - t) ** 3 * points[k][side] + 3 * (1 - t) ** 2 * t
+                    * points[k + 1][side] + 3 * (1 - t) * t ** 2 * points[k + 2][side] + t ** 3 * points[k + 3][side]);
+                for (let k = 0; k + 3 < points.length; k += 3)
+                    for (let t = 0; t <= 1; t += 0.02) {
+                        const [x, y] = at(k, t);
+                        if (others.some((o) => Math.abs(x - o.x) < o.w / 2 && Math.abs(y - o.y) < o.h / 2)) return true;
+                    }
+                return false;
+            }).map(({ name }) => name)"""
+        )
+    )
+
+
+def test_what_is_drawn_by_keys_passes_behind_nothing_and_moves_no_view(canvas: Canvas) -> None:
+    canvas.empty()
+    canvas.press("s")
+    view = canvas.look("[canvas.view.x, canvas.view.y, canvas.view.scale]")
+    for key in "kkkUUpskkUUUUpskkUUkUUUUk":
+        canvas.press({"U": "ArrowLeft"}.get(key, key))
+        assert canvas.look("canvas.inView(canvas.selected()[0])")
+        assert behind(canvas) == [] and no_overlap(canvas), "also before Python has answered"
+    canvas.sent()
+    assert behind(canvas) == [] and no_overlap(canvas)
+    assert canvas.look("[canvas.view.x, canvas.view.y, canvas.view.scale]") == view
+    assert len(canvas.exported().roots) == 1
+
+
+def test_an_edge_goes_around_a_node_that_is_dragged_into_its_way(canvas: Canvas) -> None:
+    canvas.use("figure1")
+    canvas.look("canvas.move(['p8', 's2', 'p1', 'p2', 'k1', 'k2'], 330, -40)")
+    canvas.sent()
+    line = canvas.look("canvas.lines.find(l => l.to.id === 'p8')")
+    x, y = (sum(point[side] for point in (line["points"][0], line["points"][-1])) / 2 for side in (0, 1))
+    place = canvas.nodes["k7"]
+    canvas.look(f"canvas.move(['k7'], {x - place['x']}, {y - place['y']})")
+    assert '["s1","p8"]' not in behind(canvas), "at once"
+    canvas.sent()
+    canvas.wait("canvas.items.get('k7').settled")
+    assert '["s1","p8"]' not in behind(canvas), "and as Python draws it"
+
+
+def test_a_parent_out_of_sight_is_shown_with_its_new_child(canvas: Canvas) -> None:
+    canvas.use("figure1")
+    canvas.click("s4")
+    canvas.look("canvas.view.moved(-3000, 0)")
+    scale = canvas.look("canvas.view.scale")
+    canvas.type("k")
+    canvas.sent()
+    assert canvas.look("canvas.inView(canvas.selected()[0])") and canvas.look("canvas.view.scale") == scale
+
+
 def test_a_mode_says_what_to_do_next(canvas: Canvas) -> None:
     canvas.tool("product")
     assert canvas.status.startswith("Click the node that gets a product") and canvas.status.endswith("Esc ends.")

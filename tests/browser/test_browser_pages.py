@@ -83,6 +83,16 @@ def test_another_address_in_the_same_tab_keeps_everything_and_a_copied_tab_gets_
     expect(page.get_by_text("Certified optimal").first).to_be_visible()
 
 
+def test_pictures_follow_the_theme(page: Page, url: str) -> None:
+    opened(page, url, "Start")
+    picture = page.locator(".st-key-card_guided img")
+    before = str(picture.get_attribute("src"))
+    page.emulate_media(color_scheme="dark")
+    expect(picture).not_to_have_attribute("src", before)
+    page.emulate_media(color_scheme="light")
+    expect(picture).to_have_attribute("src", before)
+
+
 def test_the_keyboard_alone_reaches_every_page_and_all_text_can_be_read(page: Page, url: str) -> None:
     opened(page, url, "Start")
     faint = {}

@@ -129,7 +129,7 @@ CHARTS: dict[str, Callable[[Sequence[str]], AnyChart]] = {
     "pushes": lambda names: charts.pushes_chart(pushes(names), names),
     "heat map": heatmap,
     "methods": lambda names: charts.methods_chart(summary(names), names[0]),
-    "methods in grey": lambda names: charts.methods_chart(summary(names), names[0], "auc", grey=True),
+    "methods in grey": lambda names: charts.methods_chart(summary(names), names[0], "roc_auc", grey=True),
     "learning": lambda names: charts.learning_chart(learning(names)),
 }
 NAMELESS = ("convergence", "folds")

@@ -300,6 +300,23 @@ def test_words_beside_the_marks_have_the_colour_of_the_page(name: str) -> None:
     assert [m for m in marks_of(CHARTS[name](("a", "b", "c")).to_dict()) if m["type"] == "text" and "color" in m] == []
 
 
+@pytest.mark.parametrize("name", CHARTS)
+def test_no_axis_of_names_leaves_one_out(name: str) -> None:
+    for axis in name_axes(CHARTS[name](("a", "b", "c")).to_dict()):
+        assert axis["labelOverlap"] is False
+
+
+def name_axes(spec: Any) -> list[dict[str, Any]]:
+    """The axes of names, however deep."""
+    if isinstance(spec, list):
+        return [axis for part in spec for axis in name_axes(part)]
+    if not isinstance(spec, dict):
+        return []
+    shown = [spec.get("encoding", {}).get(side, {}) for side in ("x", "y")]
+    own = [of["axis"] for of in shown if of.get("type") == "nominal" and of.get("axis")]
+    return own + [a for key, part in spec.items() if key not in ("encoding", "datasets") for a in name_axes(part)]
+
+
 def marks_of(spec: Any) -> list[dict[str, Any]]:
     """Every mark, however deep."""
     if isinstance(spec, list):

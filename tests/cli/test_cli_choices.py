@@ -87,10 +87,10 @@ def test_rows_that_cannot_be_predicted_are_left_empty(run: Run) -> None:
 
 
 def test_C_by_another_score(run: Run) -> None:
-    code, out, _ = run(*FIT, "--missing", "mean", "--C", "cv", "--scoring", "auc")
+    code, out, _ = run(*FIT, "--missing", "mean", "--C", "cv", "--scoring", "roc_auc")
     dataset = Dataset("data", samples(), "y")
     prepared = prepare(dataset.template("flat"), dataset, Choices(missing="mean"), SplitSettings(0.0, 0))
-    best = choose_C(prepared, Settings(scoring="auc"))
+    best = choose_C(prepared, Settings(scoring="roc_auc"))
     assert code == 0
     assert f"C = {best.best_C:.4g} by cross-validation: area under the ROC curve {best.mean.max():.3f} on 5" in out
     assert best.best_C != choose_C(prepared, Settings()).best_C, "accuracy would have chosen another"

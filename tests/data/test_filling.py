@@ -24,7 +24,7 @@ FORMULAS = [
         VIEWS,
         [],
         "K = β_size (β_size__height K_size__height + β_size__width K_size__width)"
-        " + β_colour (β_colour__red K_colour__red + β_colour__blue K_colour__blue) + β₇(β₈K_age)",
+        " + β_colour (β_colour__red K_colour__red + β_colour__blue K_colour__blue) + β_age K_age",
     ),
     ("product_of_sums", ["a__x"], ["b__y"], "K = β₁(β_a__x K_a__x)∘(β_b__y K_b__y)"),
     ("pairwise_products", PLAIN, [], "K = β₁K_height∘K_width"),

@@ -107,3 +107,16 @@ def test_slope_in_the_constant() -> None:
     ]
     difference = (value[1][0].log_evidence - value[2][0].log_evidence) / 2e-4
     assert value[0][1][-1] == pytest.approx(difference, rel=DIFFERENCES)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_row_that_counts_twice_is_as_one_that_comes_twice(classes: int) -> None:
+    X, y = labelled(classes=classes)
+    counts = np.random.default_rng(2).integers(1, 4, len(y))
+    Y, K, twice = one_vs_rest(y, classes), 3 * gram(X, X) + 1, np.repeat(np.arange(len(y)), counts)
+    counted = laplace(K, Y, np.zeros_like(Y), counts.astype(float))
+    repeated = laplace(K[np.ix_(twice, twice)], Y[:, twice], np.zeros((len(Y), len(twice))))
+    assert counted.log_evidence == pytest.approx(repeated.log_evidence, rel=1e-10)
+    together = np.eye(len(y))[twice]
+    np.testing.assert_allclose(counted.G, together.T @ repeated.G @ together, atol=1e-8)
+    np.testing.assert_allclose(counted.a, repeated.a @ together, atol=1e-8)

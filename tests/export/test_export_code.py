@@ -145,3 +145,15 @@ def test_structures_of_2000_nodes_come_back(spn: SPN) -> None:
     code = to_python(spn)
     assert max(len(line) - len(line.lstrip()) for line in code.splitlines()) <= 60
     assert built(code) == spn
+
+
+def test_a_long_list_of_columns_is_written_once() -> None:
+    names = [f"column number {k}" for k in range(40)]
+    spn = t.flat(
+        [Kernel("rbf", features=names), Kernel("linear", features=names), Kernel("linear", features=names[:2])]
+    )
+    code = to_python(spn)
+    assert code.count("column number 7") == 1 and "features=columns_1" in code
+    space: dict[str, SPN] = {}
+    exec(code, space)  # type: ignore[arg-type]
+    assert space["spn"] == spn

@@ -18,11 +18,11 @@ from spnmkl.importance import ColumnImportance, ImportanceStep, column_importanc
 from spnmkl.importance.alike import alike, column_groups
 from spnmkl.importance.columns import ColumnWork, measured_columns
 from spnmkl.importance.folds import FoldData, TableFolds
-from spnmkl.importance.measures import measure
 from spnmkl.importance.measuring import Measuring
 from spnmkl.importance.permuting import FoldModel
 from spnmkl.importance.restriction import FULL, Removals
 from spnmkl.kernels import cross_kernels, fit_kernels
+from spnmkl.measures import SCORINGS
 from spnmkl.solvers import solve
 from spnmkl.study.contest import Plan
 
@@ -93,7 +93,7 @@ def test_losses_by_brute_force(classes: int, monkeypatch: pytest.MonkeyPatch) ->
     model = model_of(X.to_numpy(), y, drawing())
     orders = permuting.shuffles(len(model.X), 3, [0])
     monkeypatch.setattr(permuting, "_ENTRIES", 1)  # one order at a time
-    drop, lost, square = model.loss([0, 3], orders, measure("accuracy"))
+    drop, lost, square = model.loss([0, 3], orders, SCORINGS["accuracy"])
     rows, scores = [], []
     for order in orders:
         moved = model.X.copy()
@@ -106,7 +106,7 @@ def test_losses_by_brute_force(classes: int, monkeypatch: pytest.MonkeyPatch) ->
         scores.append((base == model.y).mean() - (answers == model.y).mean())
     assert drop == pytest.approx(np.mean(scores))
     assert lost == pytest.approx(np.mean(rows)) and square == pytest.approx((np.mean(rows, axis=0) ** 2).mean())
-    all_at_once = model.loss([0, 3], orders, measure("accuracy"))
+    all_at_once = model.loss([0, 3], orders, SCORINGS["accuracy"])
     assert all_at_once == pytest.approx((drop, lost, square))
 
 

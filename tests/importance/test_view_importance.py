@@ -25,9 +25,9 @@ from spnmkl.importance.restriction import FULL, removals
 from spnmkl.importance.views import measured_views
 from spnmkl.inspection import HeldOutShares, decision_parts
 from spnmkl.kernels import cross_kernels, fit_kernels
+from spnmkl.measures import corrected_interval
 from spnmkl.solvers import solve
 from spnmkl.study.contest import Plan
-from spnmkl.study.significance import corrected_interval
 
 VIEWS = {"clear": [0, 1], "weak": [2, 3, 4], "noise": [5, 6, 7]}
 SEED = 3

@@ -53,7 +53,7 @@ def test_a_width_by_the_number_of_columns_makes_an_identity() -> None:
     (issue,) = examine_kernels(flat(Kernel("rbf", gamma=10 / 220, features=range(220), label="narrow")), NORMAL)
     assert issue.message == (
         "The kernel 'rbf · narrow' is nearly the identity: two rows are less than 0.0001 % as alike as a row is to "
-        "itself, on average over 150 rows, so that it learns rows by heart and tells nothing of new ones. Its γ = "
+        "itself, on average over 150 rows, so that it learns rows by heart and tells little of new ones. Its γ = "
         "0.0455 is 10 / 220, by the number of its columns."
     )
     assert issue.repair == "take its width from the data (γ = median)"
@@ -68,6 +68,7 @@ def test_a_width_by_the_number_of_columns_makes_an_identity() -> None:
         (Kernel("polynomial", degree=20, coef0=0), NORMAL, "nearly_identity", "take the degree 2"),
         (Kernel("cosine"), np.vstack([COUNTS[:9] * 0, COUNTS]), "zero_rows", "compare by distance instead"),
         (Kernel("rbf", features=[0]), np.c_[np.ones(150), NORMAL], "nearly_constant", "take 'K₁ rbf · column 0' out"),
+        (Kernel("linear", features=[0]), 9 + abs(NORMAL), "nearly_constant", "take out what all rows have in common"),
         (Kernel("rbf", gamma=5.0, features=[0, 1]), NORMAL, "width_by_columns", "take its width from the data"),
     ],
 )  # fmt: skip

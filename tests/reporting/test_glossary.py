@@ -85,7 +85,7 @@ def test_the_price_and_the_residual_of_a_weight_are_worked_out() -> None:
 
 
 def test_two_rows_on_a_path_are_worked_out() -> None:
-    assert worked_product([("K₁", 0.8), ("K₂", 0.5)], (3, 1004)) == "rows 3 and 1,004: K₁ ∘ K₂ = 0.8 · 0.5 = 0.4"
+    assert worked_product("K₁ ∘ K₂", [0.8, 0.5], (3, 1004)) == "rows 3 and 1,004: K₁ ∘ K₂ = 0.8 · 0.5 = 0.4"
 
 
 def test_likeness_is_the_mean_over_pairs() -> None:

@@ -1,6 +1,7 @@
 """The report of a run: complete, offline, escaped, and its code trains the run again."""
 
 import base64
+import re
 from dataclasses import replace
 from functools import cache
 from html.parser import HTMLParser
@@ -16,6 +17,7 @@ from tolerances import ROUNDING
 
 from spnmkl import SPN, Kernel, Product, Sum
 from spnmkl.data import Choices, Dataset, SplitSettings, load_sample
+from spnmkl.reporting.endings import doubts
 from spnmkl.reporting.page import html_report
 from spnmkl.reporting.reproduction import reproduction_code
 from spnmkl.training.choose import choose_C, trace_C
@@ -226,3 +228,41 @@ def test_a_report_of_a_run_that_was_not_scored_says_so(classes: int) -> None:
     words = " ".join(page.text.split())
     assert f"{found.run.n_test} test rows not scored: stopped." in words and "nan" not in words
     assert len(page.images) < len(report(classes).images)
+
+
+def test_a_report_speaks_of_nothing_that_can_be_pressed() -> None:
+    found = trained()
+    scores = found.run.test_scores
+    worst = replace(found.run, test_scores=replace(scores, decision=-scores.decision))
+    chosen = choose_C(found.prepared, found.run.settings, C=[0.1, 1.0])
+    at_best = replace(worst, cross_validation=chosen, settings=replace(worst.settings, C=chosen.best_C))
+    for run in (found.run, worst, at_best, replace(worst, cross_validation=chosen, settings=Settings(C=77.0))):
+        words = re.findall(r"[a-z]+", Page(html_report(run, found.prepared, found.dataset)).text.lower())
+        assert not {"button", "buttons", "click", "press", "tab", "canvas"} & set(words)
+
+
+def test_advice_on_C_is_never_circular() -> None:
+    found = trained()
+    scores = found.run.test_scores
+    worst = replace(found.run, test_scores=replace(scores, decision=-scores.decision))
+    chosen = choose_C(found.prepared, found.run.settings, C=[0.1, 1.0])
+    at_best = replace(worst, cross_validation=chosen, settings=replace(worst.settings, C=chosen.best_C))
+    elsewhere = replace(at_best, settings=replace(at_best.settings, C=77.0))
+    advice = {run: " ".join(doubts(run)) for run in (worst, at_best, elsewhere)}
+    assert "it was not chosen by cross-validation" in advice[worst]
+    assert "chosen by cross-validation already" in advice[at_best] and "smaller C" not in advice[at_best]
+    assert f"C = {chosen.best_C:.3g} better than this 77." in advice[elsewhere]
+
+
+def test_columns_are_listed_once() -> None:
+    """However many kernels look at them; the code below still trains the run again."""
+    rng = np.random.default_rng(0)
+    names = [f"gene_number_{k:03d}" for k in range(60)]
+    frame = pd.DataFrame(rng.normal(size=(40, 60)), columns=names).assign(y=["u", "v"] * 20)
+    dataset = Dataset("genes", frame, "y", views={"genes": tuple(names)})
+    kernels = [Kernel("rbf", gamma="median", features=names), Kernel("linear", features=names)]
+    spn = SPN(Sum(*map(Product, kernels), Product(*(kernel.on(names) for kernel in kernels))))
+    prepared = prepare(spn, dataset, Choices(), SplitSettings())
+    page = Page(html_report(train(prepared, Settings()), prepared, dataset)).text
+    assert {page.count(name) for name in names[20:]} == {1}
+    assert all(page.count(name) <= 3 for name in names)

@@ -265,7 +265,7 @@ def test_the_same_difference_on_every_fold_is_no_verdict() -> None:
     said = verdict(contest, "accuracy")
     assert "from even by more than chance cannot be told" in said and "drawing and wild:" in said
     unscored = made_up({OWN: [*own[:4], np.nan], "other": own})
-    assert "other by more than chance cannot be told: some folds have no such score" in verdict(unscored, "auc")
+    assert "other by more than chance cannot be told: some folds have no such score" in verdict(unscored, "roc_auc")
     low, high = contest.visible() or (0.0, 0.0)
     assert low == high > 0.01  # of the wild one
 

@@ -48,7 +48,7 @@ def test_they_are_the_scores_of_a_comparison(two: FoldScores) -> None:
     entries = [e for e in compete(who, small_dataset(), Choices(), SPLIT, QUICK) if isinstance(e, Entry)]
     assert [e.accuracy for e in entries] == two.values("accuracy").tolist()
     assert [e.balanced_accuracy for e in entries] == two.values("balanced_accuracy").tolist()
-    assert [e.auc for e in entries] == pytest.approx(two.values("auc").tolist())
+    assert [e.roc_auc for e in entries] == pytest.approx(two.values("roc_auc").tolist())
     assert [e.C for e in entries] == two.C.ravel().tolist()
 
 
@@ -98,7 +98,7 @@ def test_a_given_C_is_what_scikit_learn_cross_validates() -> None:
         expected = cross_val_predict(model, X, y, cv=folds, method="decision_function")
         np.testing.assert_allclose(found.decision[r], expected, atol=0.05)
     values = [roc_auc_score(s.y == "yes", s.decision) for s in found.scores]
-    assert found.measured("auc").value == pytest.approx(np.mean(values))
+    assert found.measured("roc_auc").value == pytest.approx(np.mean(values))
     assert found.complete and found.n_rounds == 2 and (found.C == 2.0).all()
 
 
@@ -162,7 +162,7 @@ def test_settings_count_and_finer_tolerances_do_not(two: FoldScores) -> None:
     np.testing.assert_array_equal(finer.decision, two.decision)
     weighed = resampled(small_dataset(), settings=Settings(class_weight={"dull": 5.0, "bright": 1.0}))
     assert not np.array_equal(weighed.decision, two.decision)
-    auc = resampled(small_dataset(), settings=Settings(scoring="auc"))
+    auc = resampled(small_dataset(), settings=Settings(scoring="roc_auc"))
     assert auc.measured().title == "area under the ROC curve" and "by area under" in auc.how
 
 

@@ -141,6 +141,10 @@ CASES = {
         in_two_files(samples(("u", "v", "w"))), settings=Settings(C=2.0, solver="interior"),
         given=("--C", "2", "--solver", "interior"),
     ),
+    "evidence weights, three classes": Case(
+        one_file(samples(("u", "v", "w"))), WORDS, settings=Settings(C=2.0, weights="evidence"),
+        given=("--C", "2", "--weights", "evidence"),
+    ),
 }  # fmt: skip
 
 
@@ -178,7 +182,7 @@ def by_library(case: Case, dataset: Dataset, run: Run) -> tuple[SPNMKLClassifier
     features = dataset.frame[[*dataset.features, *dataset.adjust]]
     preparation = Preparation.fit(features, case.choices, run.train, views=dataset.views, adjust=dataset.adjust)
     y = dataset.frame["y"].to_numpy()[run.train].astype(str)
-    spn, options = preparation.mapped(case.spn), case.settings.solver_options()
+    spn, options = preparation.mapped(case.spn), case.settings.model_options()
     model = SPNMKLClassifier(spn, **options, max_memory=case.max_memory)
     model.fit(preparation.transform(features.iloc[run.train]), y)
     usable = preparation.usable(features)
@@ -194,7 +198,8 @@ def test_the_same_weights_and_answers(name: str, tmp_path: Path, monkeypatch: py
     dataset, run, shown = by_app(case, tmp_path, monkeypatch)
     model, decision, usable = by_library(case, dataset, run)
 
-    assert run.solution.status == ours.status_ == model.status_ == "optimal"
+    expected = "evidence" if case.settings.weights == "evidence" else "optimal"
+    assert run.solution.status == ours.status_ == model.status_ == expected
     for beta in (ours.beta_, run.solution.beta):
         assert beta == pytest.approx(model.beta_, rel=1e-10, abs=1e-10)
     assert sum(beta > 0 for beta in model.beta_.values()) > 1

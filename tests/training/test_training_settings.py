@@ -15,7 +15,7 @@ from spnmkl.training.settings import Settings
 VARIED = [
     Settings(),
     Settings(C=10, lam=0.5, p=2, solver="paper", tol=1e-2, max_iter=7, max_time=60, class_weight="balanced"),
-    Settings(scoring="auc"),
+    Settings(scoring="roc_auc"),
     Settings(p="sparse", class_weight={"yes": 2.0, "no": 1}),
     Settings(p={"p1": 1.5, "p2": 1}, class_weight={0: 2.0, 1: 0.5}),
 ]
@@ -51,9 +51,10 @@ def test_the_options_are_those_of_solve_and_of_the_classifier() -> None:
     for name, value in options.items():
         assert value == accepted[name].default
         assert value == SPNMKLClassifier().get_params()[name]
-    assert options.keys() == {field.name for field in fields(Settings)} - {"scoring"}, (
-        "which chooses C, and trains nothing"
+    assert options.keys() == {field.name for field in fields(Settings)} - {"scoring", "weights"}, (
+        "which choose C, and the method"
     )
+    assert Settings().model_options() == options | {"weights": SPNMKLClassifier().weights}
 
 
 BAD: dict[str, tuple[Any, str]] = {
@@ -61,7 +62,7 @@ BAD: dict[str, tuple[Any, str]] = {
     "an unknown name": (
         {"gamma": 1},
         "There is no setting 'gamma' (text); the settings are C, class_weight, lam, max_iter, max_time, p, scoring, "
-        "solver, tol.",
+        "solver, tol, weights.",
     ),
     "text as C": ({"C": "1"}, "C must be a finite number above 0, but it is '1' (text); choose for example 1.0."),
     "true as C": ({"C": True}, "C must be a finite number above 0, but it is True (bool); choose for example 1.0."),
@@ -113,7 +114,7 @@ BAD: dict[str, tuple[Any, str]] = {
     ),
     "an unknown score": (
         {"scoring": "f1"},
-        "scoring must be one of 'accuracy', 'balanced_accuracy', 'auc', but it is 'f1'.",
+        "scoring must be one of 'accuracy', 'balanced_accuracy', 'roc_auc', but it is 'f1'.",
     ),
     "class_weight of three": (
         {"class_weight": [["a", 1.0, 2.0]]},

@@ -13,7 +13,11 @@ tab.channel.onmessage = ({ data }) => {
 
 function followTheme() { // dialogs stand outside of the app's element, which alone is told which theme it has
   const app = document.querySelector(".stApp");
-  const tell = () => { document.documentElement.style.colorScheme = getComputedStyle(app).colorScheme; };
+  const tell = () => {
+    const theme = getComputedStyle(app).colorScheme;
+    if (tab.theme && tab.theme !== theme) tab.say("theme", theme); // pictures are drawn in Python
+    document.documentElement.style.colorScheme = tab.theme = theme;
+  };
   if (!app || tab.followed === app) return;
   tab.followed = app;
   tell();
@@ -28,6 +32,7 @@ async function isFree(token) {
 }
 
 export default function ({ data, setStateValue }) {
+  tab.say = setStateValue;
   followTheme();
   const kept = sessionStorage.getItem(KEY);
   if (kept === null || kept === data.token || kept === data.renew) {

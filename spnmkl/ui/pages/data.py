@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
 
-import numpy as np
 import streamlit as st
 
 from spnmkl.charts import class_balance_chart
@@ -16,14 +13,13 @@ from spnmkl.data import (
     Joined,
     class_balance,
     load_sample,
-    problems,
-    split_rows,
     summarize,
     summarize_views,
 )
-from spnmkl.errors import DataError, SPNMKLError
-from spnmkl.training.bring import guessed_dataset
+from spnmkl.training.bring import guessed_dataset, roles_of_others
 from spnmkl.ui.parts.cards import bare, open_sample, sample_drawing, sample_facts, thumbnail
+from spnmkl.ui.parts.naming import rename_data
+from spnmkl.ui.parts.preparing import choose_preparation, preparation_words
 from spnmkl.ui.parts.project import missing_data
 from spnmkl.ui.parts.session import boundary, fragment, heading, rerun, theme, workspace
 from spnmkl.ui.parts.uploads import FORMATS, forget_others, join_tables, read_files
@@ -38,19 +34,6 @@ FILES = "data_files"
 PART = "data_part"
 PARTS = SOURCE, COLUMNS, PREPARATION = "1 · Source", "2 · Columns", "3 · Preparation"
 MOST_OFFERED = 500
-NUMERIC_WORDS = {"standardize": "standardise (mean 0, deviation 1)", "as is": "leave as they are"}
-MISSING_WORDS = {
-    "refuse": "none are expected: refuse to train",
-    "mean": "fill with the column's mean",
-    "median": "fill with the column's median",
-    "drop rows": "leave out the rows",
-    "drop columns": "leave out the columns",
-}
-CATEGORICAL_WORDS = {
-    "codes": "compare as they are (Hamming kernel)",
-    "one-hot": "one column per category",
-    "drop": "leave them out",
-}
 
 
 @fragment
@@ -68,6 +51,7 @@ def data_page() -> None:
         loaded_now.markdown(
             f"Loaded: **{plain(work.dataset.name[:100])}** · {len(frame):,} rows · {frame.shape[1]:,} columns"
         )
+        rename_data(work)
         preview(work.dataset)
     with columns, boundary():
         choose_columns(work)
@@ -188,10 +172,13 @@ def loaded_words(work: Workspace) -> list[str]:
     dataset = work.dataset
     label = f"The label is **{plain(dataset.label[:60])}**" if dataset.label else "**No label was found**"
     words = [f"Loaded {plain(dataset.name[:60])}.", f"{label}: see *{COLUMNS}*."]
-    if dataset.ignored:
-        words.append(f"Left out: {plain(name_some(dataset.ignored, 3))}.")
+    read = work.arrival.read if work.arrival else None
+    several = read is not None and isinstance(read[0], tuple) and len(read[0]) > 1
+    words += [plain(sentence) for sentence in roles_of_others(dataset, several)]
     if work.lacks_values:
         words.append(f"**Values are missing**: before training, choose what to do in *{PREPARATION}*.")
+    if prepared := preparation_words(work):
+        words.append(f"Prepared {plain(prepared)}: see *{PREPARATION}*.")
     return words
 
 
@@ -205,7 +192,7 @@ def preview(dataset: Dataset) -> None:
     if dataset.matrices:
         st.caption(f"{len(dataset.matrices)} kernel matrices: {plain(', '.join(list(dataset.matrices)[:10]))}")
     shown = frame.iloc[:100, :MOST_SHOWN_COLUMNS]
-    st.dataframe(shown, height=240)
+    st.dataframe(shown.set_axis(range(1, len(shown) + 1)), height=240)
     if frame.shape[1] > MOST_SHOWN_COLUMNS or len(frame) > 100:
         st.caption(f"The first {len(shown)} rows and {shown.shape[1]} columns.")
 
@@ -230,6 +217,7 @@ def choose_columns(work: Workspace) -> None:
         table.head(MOST_OFFERED),
         hide_index=True,
         height=280,
+        placeholder="",
         column_config={"histogram": st.column_config.BarChartColumn("values", width="small")},
     )
     if len(table) > MOST_OFFERED:
@@ -254,14 +242,25 @@ def label_and_group(work: Workspace) -> None:
         columns.index(dataset.group) + 1 if dataset.group in columns else 0,
         help="Whole groups go to training or to test, so that a patient never helps to predict himself.",
     )
+    adjust = st.multiselect(
+        "Adjust for (age, batch)",
+        [c for c in columns if c != label],
+        [c for c in dataset.adjust if c in columns and c != label],
+        help="What these columns tell of each of the others, by a straight line or by a mean for each of few values, "
+        "is learned from the training rows and taken away. No kernel sees them, so that they have no weight and no "
+        "share. What is not linear stays. Where they go with the label, part of what tells the classes apart goes too.",
+    )
     ignored = st.multiselect("Columns to ignore", columns, [c for c in dataset.ignored if c in columns])
     changed = dataset.with_label(label).with_group(None if group in ("none", label) else group)
     hidden = [c for c in dataset.ignored if c not in columns]
-    changed = changed.with_ignored([*ignored, *hidden])
-    same = (changed.label, changed.group, set(changed.ignored)) == (dataset.label, dataset.group, set(dataset.ignored))
-    if not same:
-        work.dataset = changed
+    changed = changed.with_ignored([*ignored, *hidden]).with_adjust(adjust)
+    if use_of(changed) != use_of(dataset):
+        work.use(changed)
         rerun()
+
+
+def use_of(dataset: Dataset) -> tuple[object, ...]:
+    return dataset.label, dataset.group, set(dataset.ignored), set(dataset.adjust)
 
 
 def offered(dataset: Dataset) -> list[str]:
@@ -269,7 +268,7 @@ def offered(dataset: Dataset) -> list[str]:
     columns = list(dataset.frame.columns)
     if len(columns) <= MOST_OFFERED:
         return columns
-    used = [c for c in (dataset.label, dataset.group) if c is not None]
+    used = [c for c in (dataset.label, dataset.group, *dataset.adjust) if c is not None]
     return list(dict.fromkeys([*used, *columns[: MOST_OFFERED // 2], *columns[-MOST_OFFERED // 2 :]]))
 
 
@@ -283,7 +282,7 @@ def choose_views(work: Workspace) -> None:
     if prefix.button("Views from the beginnings of the names", disabled=not mark):
         found = dataset.views_by_prefix(mark)
         if found.views:
-            work.dataset = found
+            work.use(found)
             rerun()
         st.warning(f"No two names begin alike before {plain(mark)}; try another separator, such as \\_ or a point.")
     if dataset.views:
@@ -294,11 +293,11 @@ def choose_views(work: Workspace) -> None:
         name = st.text_input("Name of the view", max_chars=60)
         members = choose_members(dataset)
         if st.button("Add the view", disabled=not (name and members)):
-            work.dataset = dataset.with_views({**dataset.views, name: members})
+            work.use(dataset.with_views({**dataset.views, name: members}))
             rerun()
         gone = st.multiselect("Remove views", list(dataset.views))
         if st.button("Remove", disabled=not gone):
-            work.dataset = dataset.with_views({v: c for v, c in dataset.views.items() if v not in gone})
+            work.use(dataset.with_views({v: c for v, c in dataset.views.items() if v not in gone}))
             rerun()
 
 
@@ -314,53 +313,3 @@ def choose_members(dataset: Dataset) -> list[str]:
     else:
         st.caption("No column has this in its name." if part else "Type a part of the names, or choose columns.")
     return members
-
-
-def choose_preparation(work: Workspace) -> None:
-    """Choices about numbers, holes and categories, said before training; everything is fitted on training rows only."""
-    left, right = st.columns(2, gap="large")
-    with left:
-        choose("Numeric columns", NUMERIC_WORDS, **kept(work, "choices", "numeric"))
-        choose("Missing values", MISSING_WORDS, **kept(work, "choices", "missing"))
-        choose("Categorical columns", CATEGORICAL_WORDS, **kept(work, "choices", "categorical"))
-    with right:
-        share = kept(work, "split", "test_share")
-        st.slider("Rows held out for the test", 0.1, 0.5, step=0.05, format="percent", **share)
-        st.number_input("Seed of the split", 0, 10**6, **kept(work, "split", "seed"))
-        rows = None
-        try:
-            parts = split_rows(work.dataset.labelled_table, work.split.test_share, work.split.seed)
-        except SPNMKLError as error:
-            st.warning(plain(error))
-        else:
-            how = f", whole groups of {plain(work.dataset.group)}" if work.dataset.group else ", stratified by class"
-            train, test = (work.usable(rows) for rows in (parts.train, parts.test))
-            st.caption(f"{train:,} rows to train on, {test:,} to test{how}.")
-            if work.choices.missing == "drop columns":  # those that lack a value in a training row
-                rows = np.flatnonzero(work.dataset.frame[work.dataset.label].notna())[parts.train]
-    st.markdown("**What will happen before training**")
-    try:
-        notes = problems(work.dataset, work.choices, rows)
-    except DataError as error:
-        st.error(plain(error))
-        return
-    for note in notes:
-        st.markdown(f"- {plain(note)}")
-    st.caption(
-        "Means, scales, fill values and categories are taken from the training rows only and travel with the model."
-    )
-
-
-def kept(work: Workspace, part: str, field: str) -> dict[str, Any]:
-    """Ties a widget to a field of the choices or the split, which other data may change too."""
-    key = f"{part}_{field}"
-
-    def take() -> None:
-        setattr(work, part, replace(getattr(work, part), **{field: st.session_state[key]}))
-
-    st.session_state[key] = getattr(getattr(work, part), field)
-    return {"key": key, "on_change": take}
-
-
-def choose(title: str, words: dict[str, str], **tied: Any) -> None:
-    st.radio(title, list(words), format_func=words.__getitem__, **tied)

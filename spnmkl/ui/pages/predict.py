@@ -10,9 +10,9 @@ from spnmkl.charts import class_balance_chart
 from spnmkl.data import Joining, Table, join_files
 from spnmkl.errors import SPNMKLError
 from spnmkl.project.stored_run import model_bytes
+from spnmkl.reporting.endings import score_text
 from spnmkl.reporting.runs_beside import ending_text
 from spnmkl.training.predict import PIECE_ROWS, RIGHT, Match, Predictions, Predictor
-from spnmkl.training.scores import share_right
 from spnmkl.training.train import Run
 from spnmkl.ui.parts.session import boundary, fragment, heading, rerun, workspace
 from spnmkl.ui.parts.uploads import BY_ID, BY_ORDER, FORMATS, FOUND, JOINED, forget_others, read_files
@@ -103,7 +103,7 @@ def pick(work: Workspace) -> Run | Predictor | None:
 def title(option: Run | Predictor) -> str:
     if isinstance(option, Predictor):
         return f"from the file {option.name}"
-    return f"{option.name} · {option.dataset_name} · {share_right(option.test_scores.accuracy)} on test"
+    return f"{option.name} · {option.dataset_name} · {score_text(option)}"
 
 
 def describe(predictor: Predictor, run: Run | None) -> None:

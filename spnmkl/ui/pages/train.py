@@ -15,7 +15,8 @@ from spnmkl.charts.selection import MOST_SHOWN
 from spnmkl.data import Split
 from spnmkl.measures import SCORINGS
 from spnmkl.memory import available_memory, kernel_share
-from spnmkl.reporting.endings import doubts, effort, ending, methods, percent, pruning
+from spnmkl.reporting.doubts import doubts
+from spnmkl.reporting.endings import effort, ending, methods, percent, pruning
 from spnmkl.reporting.glossary import explained
 from spnmkl.solution import Record
 from spnmkl.structure import SPN
@@ -24,8 +25,10 @@ from spnmkl.training.room import Size, memory_text, refusal, size_of
 from spnmkl.training.scores import share_right
 from spnmkl.training.train import Run
 from spnmkl.ui.parts.canvas import show_trained
+from spnmkl.ui.parts.estimating import show_estimate
 from spnmkl.ui.parts.following import keep_up, offer_scores, progress_bar, refreshing, stop_button, words_of
-from spnmkl.ui.parts.ready import ready
+from spnmkl.ui.parts.preparing import preparation_words
+from spnmkl.ui.parts.ready import ready, warn_of_kernels
 from spnmkl.ui.parts.replay import show_replay
 from spnmkl.ui.parts.results import show_headlines
 from spnmkl.ui.parts.returning import offer_return
@@ -46,6 +49,10 @@ CHOOSE_HELP = (
     "groups are held out where the data have a group column. Which score: *All settings*."
 )
 TRACE_HELP = f"The regularisation path: every weight β over a dozen values of C.\n\n{explained('β', 'C')}"
+NO_SMALLEST = {
+    "certified": "Any C is useful: there is a C_min only where every p is 1.",
+    "evidence": "Any C is useful: evidence weights do not depend on it, only the classifier does.",
+}
 DOING: dict[Kind, str] = {
     "train": "Training",
     "score": "Scoring",
@@ -55,6 +62,7 @@ DOING: dict[Kind, str] = {
     "look": "Preparing",
     "compare": "Comparison with baselines",
     "lesson": "The guided experiment",
+    "width": "The choice of a width",
 }
 
 
@@ -82,6 +90,8 @@ def controls(work: Workspace, parts: Split) -> None:
     trainer.settings = fitting(trainer.settings, work.drawing.spn, dataset.classes)
     weights = len(work.drawing.spn.products)
     st.caption(f"**{plain(dataset.name[:60])}** · {rows:,} rows to train on · {counted(weights, 'weight')}")
+    if prepared := preparation_words(work):
+        st.caption(f"Prepared {plain(prepared)}: see *Data*, *3 · Preparation*.")
     held = size_of(work.drawing.spn, rows, len(dataset.classes))
     free = available_memory()
     room = None if free is None else free + kept_bytes()
@@ -96,8 +106,9 @@ def controls(work: Workspace, parts: Split) -> None:
         st.error(plain(refused))
     else:
         st.caption(memory_words(held, room))
+    warn_of_kernels(work)
     if looked := looked_ahead(work):
-        slider_of_C(trainer, looked.C, "Any C is useful: there is a C_min only where every p is 1.")
+        slider_of_C(trainer, looked.C, NO_SMALLEST[trainer.settings.weights])
     elif held.memory < QUICK_BYTES:
         slider_of_C(trainer, None, "Looking for C_min …")
     else:
@@ -142,7 +153,9 @@ def search(work: Workspace, refused: str | None, crossed: str | None) -> None:
         why = f"\n\n{plain(crossed)}" if crossed and not refused else ""
         begin_button(work, "choose", "Choose C", busy or crossed is not None, help=CHOOSE_HELP + why)
     with trace:
-        begin_button(work, "trace", "β against C", busy or refused is not None, help=TRACE_HELP)
+        same = trainer.settings.weights == "evidence"
+        why = "\n\nEvidence weights are the same at every C." if same else ""
+        begin_button(work, "trace", "β against C", busy or same or refused is not None, help=TRACE_HELP + why)
     found = found_for(trainer.cross_validation, work.task, trainer.settings)
     if found is not None and found.best_C != trainer.settings.C:
         st.button(
@@ -224,6 +237,7 @@ def outcome(run: Run, trainer: Trainer) -> None:
     show(f"**{plain(run.name)}.** {plain(ending(run.solution))}")
     if not offer_scores(trainer, run):
         show_headlines(run)
+        show_estimate(workspace(), run)
     for doubt in doubts(run):
         st.warning(plain(doubt))
     if run.settings != trainer.settings:
@@ -281,7 +295,9 @@ def curves(records: Sequence[Record], tol: float | None) -> None:
         st.caption("The objective and its lower bound appear here while they close in on each other.")
         return
     st.altair_chart(convergence_chart(records, tol), width="stretch")
-    if math.isfinite(records[-1].dual_bound):
+    if records[-1].method == "evidence":
+        st.caption("The best log evidence so far, from one start after the other.", help=explained("evidence"))
+    elif math.isfinite(records[-1].dual_bound):
         st.caption(
             "The optimum lies between the curves. The gap is their relative distance, recomputed from the data.",
             help=explained("objective", "bound", "gap"),

@@ -32,3 +32,12 @@ def ready(work: Workspace) -> Split | None:
         st.page_link("pages/data.py", label="Choose in Data", icon=":material/table:")
         return None
     return parts
+
+
+def warn_of_kernels(work: Workspace) -> None:
+    """Where kernels cannot work on these data: the first, how many more, and where to mend them."""
+    found = work.kernel_issues
+    if found:
+        more = f" And {len(found) - 1} more." if len(found) > 1 else ""
+        st.warning(plain(found[0].message) + more)
+        st.page_link("pages/design.py", label="Mend it in Design, under Checks", icon=":material/account_tree:")

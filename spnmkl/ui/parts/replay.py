@@ -43,15 +43,20 @@ def replay_data(run: Run, theme: str, spn: SPN, closed: frozenset[str]) -> dict[
     looks.append(_untitled(trained_looks(spn, closed, solution.beta, theme, shares=node_shares(run))))
     total = len(solution.history)
     words = [
-        f"iteration {r.iteration} of {total} · {_numbers(r.objective, r.gap, len(r.pruned))} · {r.seconds:.2g} s"
+        f"iteration {r.iteration} of {total} · "
+        f"{_numbers(r.objective, r.gap, len(r.pruned), r.method)} · {r.seconds:.2g} s"
         for r in shown
     ]
     pruned = sum(b <= 0 for b in solution.beta.values())
-    words.append(f"result of {counted(total, 'iteration')} · {_numbers(solution.objective, solution.gap, pruned)}")
+    last = shown[-1].objective if solution.by_evidence else solution.objective
+    said = _numbers(last, solution.gap, pruned, "evidence" if solution.by_evidence else "")
+    words.append(f"result of {counted(total, 'iteration')} · {said}")
     return {"name": f"{run.name} {id(run)} {theme} {sorted(closed)}", "words": words, "columns": columns(looks)}
 
 
-def _numbers(objective: float, gap: float, pruned: int) -> str:
+def _numbers(objective: float, gap: float, pruned: int, method: str) -> str:
+    if method == "evidence":
+        return f"log evidence {-objective:.5g} · {pruned} pruned"
     return f"objective {objective:.5g} · gap {percent(gap) if gap < 1 else 'not known'} · {pruned} pruned"
 
 

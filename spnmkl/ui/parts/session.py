@@ -85,6 +85,7 @@ def attach() -> None:
         key="spnmkl_tab",
         data={"token": st.session_state[_TOKEN], "renew": renew},
         on_kept_change=lambda: None,
+        on_theme_change=lambda: None,
         height=1,
     )
     if "User-Agent" in st.context.headers and not st.session_state.get(_ANSWERED):  # there is a browser to answer

@@ -35,6 +35,7 @@ SOLVERS = {
     **SOLVER_NAMES,
     "paper": f"{SOLVER_NAMES['paper']} of the paper (slow, for teaching)",
 }
+WEIGHTS = {"certified": "certified: provably the best", "evidence": "evidence weights, not certified"}
 CLASS_WEIGHTS = {"equal": "all samples alike", "balanced": "balanced: rare classes count more", "own": "by hand"}
 
 
@@ -103,6 +104,16 @@ def more_settings(trainer: Trainer, spn: SPN, classes: NDArray) -> None:
         on_change=lambda: take_C(trainer, st.session_state[key]),
         help=explained("C"),
     )
+    weights = st.selectbox(
+        "Weights",
+        list(WEIGHTS),
+        list(WEIGHTS).index(settings.weights),
+        format_func=WEIGHTS.__getitem__,
+        key=_key(trainer, "weights"),
+        help="Certified weights are provably the best for the drawing and C. They cannot tell a sum from a product "
+        "over the same columns, nor wide kernels from narrow ones; evidence weights can, but are not certified. With "
+        f"them λ, p and the solver mean nothing.\n\n{explained('evidence')}",
+    )
     lam = st.number_input(
         "λ",
         min(1e-9, settings.lam),
@@ -140,6 +151,7 @@ def more_settings(trainer: Trainer, spn: SPN, classes: NDArray) -> None:
     seconds = _most_time(trainer) if in_time else None
     _change(
         trainer,
+        weights=weights,
         lam=lam,
         p=p,
         solver=solver,

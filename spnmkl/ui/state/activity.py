@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -11,16 +11,20 @@ from spnmkl.study.contest import Contest, Plan, compete, planned, training_rows
 from spnmkl.study.entrants import Entrants
 from spnmkl.study.lesson import TOTAL as LESSON_TOTAL
 from spnmkl.study.lesson import Lesson, lesson
+from spnmkl.training.choose_width import WidthChoice, choose_width
 from spnmkl.training.settings import Settings
 from spnmkl.training.train import Run, measured_on_folds, score_run
-from spnmkl.ui.state import works
+from spnmkl.ui.state import importance, works
+from spnmkl.ui.state.estimate import Estimate
 from spnmkl.ui.state.jobs import Job
 from spnmkl.ui.state.kernel_shelf import KernelShelf
 from spnmkl.ui.state.run_book import RunBook
 from spnmkl.ui.state.task import Finding, Task, found_for
 from spnmkl.ui.state.works import SmallestC, Work
 
-Kind = Literal["train", "score", "shares", "choose", "trace", "look", "compare", "lesson"]
+Kind = Literal[
+    "train", "score", "shares", "choose", "trace", "look", "compare", "lesson", "width", "importance", "estimate"
+]
 WORKS: Mapping[Kind, Work] = {
     "train": works.train,
     "choose": works.choose,
@@ -67,7 +71,10 @@ class Trainer:
     failure : of the last activity.
     cross_validation, path, smallest_C : the last ones, with what they are of.
     contest : the last comparison with baselines.
+    width : the last choice of a width.
     lesson : the guided experiment.
+    estimate : the scores over folds that are being made, beside any activity.
+    estimated : the solutions, by id, for which these were begun, and what went wrong.
     """
 
     settings: Settings = field(default_factory=Settings)
@@ -80,7 +87,10 @@ class Trainer:
     path: Finding[RegularizationPath] | None = None
     smallest_C: Finding[SmallestC] | None = None
     contest: Finding[Contest] | None = None
+    width: Finding[WidthChoice] | None = None
     lesson: Lesson | None = None
+    estimate: Estimate | None = None
+    estimated: dict[int, str] = field(default_factory=dict)
 
     @property
     def busy(self) -> bool:
@@ -120,6 +130,22 @@ class Trainer:
 
         return self._begin(Activity("score", Job(work, alive), task, run.settings))
 
+    def choose_width(
+        self, task: Task, settings: Settings, leaves: Sequence[str], alive: Callable[[], bool]
+    ) -> Activity:
+        """Begin to compare widths of one kernel on folds of the training rows of a task."""
+
+        def work(job: Job[Any]) -> WidthChoice | None:
+            def follow(done: int, total: int, words: str) -> None:
+                job.progress(done, total)
+                job.say(words)
+
+            return choose_width(
+                task.spn, task.dataset, task.choices, task.split, leaves, settings, follow, lambda: job.stopping
+            )
+
+        return self._begin(Activity("width", Job(work, alive), task, settings))
+
     def measure(self, run: Run, alive: Callable[[], bool]) -> Activity:
         """Begin to measure the shares of a run on folds of its training rows."""
         task = self.book.tasks[run.name]
@@ -153,8 +179,37 @@ class Trainer:
 
         return self._begin(Activity("lesson", Job(work, alive), task, settings, Lesson()))
 
+    def measure_importance(self, run: Run, view: str | None, alive: Callable[[], bool]) -> Activity:
+        """Begin to measure what the views of a run are worth, or the columns of one of them."""
+        task = self.book.tasks[run.name]
+        job: Job[Any] = Job(lambda job: importance.measure(job, run, task, view), alive)
+        return self._begin(Activity("importance", job, task, run.settings))
+
+    def begin_estimate(self, run: Run, wanted: Callable[[], bool], alive: Callable[[], bool], seconds: float) -> None:
+        """Begin to score a run over folds, aside; it ends when it is no longer `wanted`, and keeps what it has."""
+        self.end_estimate()
+        self.estimate = Estimate.begun(run, self.book.tasks[run.name], wanted, alive, seconds)
+        self.estimated[id(run.solution)] = ""
+
+    def end_estimate(self) -> None:
+        if self.estimate is not None:
+            self.estimate.job.stop()
+            self._collect_estimate(wait=True)
+
+    def _collect_estimate(self, wait: bool = False) -> None:
+        """Give the run the scores that were made of it; those that came before an error or a Stop are kept."""
+        estimate = self.estimate
+        if estimate is None or not (wait or estimate.job.finished):
+            return
+        self.estimate, found, of = None, estimate.so_far, estimate.run.solution
+        self.estimated[id(of)] = estimate.job.error or ""
+        if found is not None:
+            self.book.revise(lambda run: run.with_fold_scores(found) if run.solution is of else run)
+
     def _begin(self, activity: Activity) -> Activity:
         self.collect()
+        if activity.kind == "train":
+            self.end_estimate()
         if self.activity is not None and not (self.activity.kind == "look" and self.activity.task.same(activity.task)):
             self.activity.job.stop()
         self.failure, self.activity = None, activity
@@ -163,6 +218,7 @@ class Trainer:
 
     def collect(self) -> Activity | None:
         """Take the result of an activity that has ended; returns it once."""
+        self._collect_estimate()
         activity = self.activity
         if activity is None or not activity.job.finished:
             return None
@@ -173,6 +229,8 @@ class Trainer:
             self.book.revise(lambda run: _with_findings(run, result))
         elif isinstance(result, Run):
             self.book.enter(self._with_search(result, activity.task), activity.task)
+        elif isinstance(result, importance.Measured):
+            self.book.revise(result.put_into)
         elif result is not None:
             self._keep(Finding(result, activity.task, activity.settings))
         elif isinstance(found := activity.so_far, Contest) and found.results:
@@ -184,6 +242,9 @@ class Trainer:
     def _keep(self, found: Finding[Any]) -> None:
         if isinstance(found.value, SmallestC):
             self.smallest_C = found
+            return
+        if isinstance(found.value, WidthChoice):
+            self.width = found
             return
         if isinstance(found.value, CrossValidation):
             self.cross_validation = found

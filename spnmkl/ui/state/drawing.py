@@ -67,7 +67,8 @@ class Drawing:
     version: int = 1
     select: tuple[str, ...] = ()
     size: tuple[int, int] = (1000, 560)
-    fitted: tuple[int, int] | None = None  # the size that `closed` was chosen for, until the canvas changes something
+    told: bool = False  # whether the canvas has told its size, or it is a guess
+    guessed: bool = False  # whether `closed` was chosen for a guess, and nothing was drawn since
 
     @property
     def revision(self) -> str:
@@ -95,7 +96,7 @@ class Drawing:
             return False
         self.acknowledged, self.pending = f"{page}/{sequence}", ()
         self.size = read_size(message.get("size")) or self.size
-        self.fitted = None
+        self.guessed = False
         changed = spn != self.spn
         redrawn = changed and unplaced(spn) != unplaced(self.spn)
         self.spn, self.closed = spn, closed
@@ -119,18 +120,18 @@ class Drawing:
         if any(spn.position(v) is None for v in spn.nodes):
             closed = fitting(spn, *self.size, _TEXT) if whole else closed
             spn = arranged(spn, closed)
-            self.fitted = self.size if whole else None
+            self.guessed = whole and not self.told
         self._show(spn, Push(0, spn, closed, said, fit=fit, whole=whole, select=tuple(select)))
 
     def resize(self, told: object) -> None:
-        """Take the size of the canvas; what was fitted into a guess before is fitted anew, once."""
+        """Take the size of the canvas; what was fitted into a guess before is fitted anew."""
         size = read_size(told)
-        if size is None or size == self.size:
+        if size is None:
             return
-        guess, self.size = self.fitted, size
-        if guess is not None and (closed := fitting(self.spn, *size, _TEXT)) != self.closed:
+        self.size, self.told = size, True
+        if self.guessed and (closed := fitting(self.spn, *size, _TEXT)) != self.closed:
             self._show(arranged(self.spn, closed), Push(0, self.spn, closed, fit=True, whole=True))
-        self.fitted = None
+        self.guessed = False
 
     def _show(self, spn: SPN, push: Push) -> None:
         self.version += not push.refused

@@ -81,6 +81,12 @@ class RunBook:
             if run.name not in self.tasks and was_trained_on(run, dataset):
                 self.tasks[run.name] = Task(run.spn, dataset, run.choices, run.split)
 
+    def renamed(self, before: Dataset, dataset: Dataset) -> None:
+        """The same data under another name."""
+        for name, task in self.tasks.items():
+            if task.dataset is before:
+                self.tasks[name] = replace(task, dataset=dataset)
+
     def known(self, dataset: Dataset) -> Dataset:
         """These data as a run has them already: loaded again, they are no other data."""
         return next((task.dataset for task in self.tasks.values() if task.dataset.same(dataset)), dataset)

@@ -38,7 +38,8 @@ def train(job: Job[Any], prepared: Prepared, settings: Settings) -> Run:
 
     def callback(record: Record) -> bool:
         job.report(record)
-        job.say(f"iteration {record.iteration}")
+        evidence = f", log evidence {-record.objective:.5g}" if record.method == "evidence" else ""
+        job.say(f"iteration {record.iteration}{evidence}")
         if math.isfinite(record.gap):  # without a bound nobody knows how far it is
             job.progress(round(_STEPS * closed(job.records, settings.tol)), _STEPS)
         return not job.stopping
@@ -70,7 +71,7 @@ def trace(job: Job[Any], prepared: Prepared, settings: Settings) -> Regularizati
 
 @dataclass(frozen=True)
 class SmallestC:
-    """Below which every weight is zero; None where some p is not 1, since then any C is useful."""
+    """Below which every weight is zero; None where some p is not 1 or weights are by evidence: then any C is useful."""
 
     C: float | None
 
@@ -78,7 +79,10 @@ class SmallestC:
 def look_ahead(job: Job[Any], prepared: Prepared, settings: Settings) -> SmallestC:
     """The smallest useful C; the kernels have been computed for it ahead of a training."""
     job.tick("finding the smallest useful C")
-    if not (powers(prepared.mapped, compile_circuit(prepared.mapped), settings.p) == 1).all():
+    if (
+        settings.weights == "evidence"
+        or not (powers(prepared.mapped, compile_circuit(prepared.mapped), settings.p) == 1).all()
+    ):
         return SmallestC(None)
     smallest = C_min(
         prepared.mapped,

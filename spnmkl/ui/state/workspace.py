@@ -8,20 +8,28 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from spnmkl.data import Choices, Dataset, SplitSettings
+from spnmkl.data import Choices, Dataset, SplitSettings, Suggestion, apart, holes, kept_rows
+from spnmkl.data.choices import AUTO
 from spnmkl.errors import DataError
+from spnmkl.kernels import KernelIssue
 from spnmkl.project.project_file import DataUse
 from spnmkl.structure import SPN, Issue, Path
 from spnmkl.structure.layout import unplaced
+from spnmkl.structure.text import one_line
+from spnmkl.training.bring import training_suggestions
 from spnmkl.training.checks import all_issues
 from spnmkl.training.settings import Settings
 from spnmkl.training.train import Run
 from spnmkl.ui.state.activity import Trainer
+from spnmkl.ui.state.computed_once import kept_with_dataset
 from spnmkl.ui.state.drawing import Drawing, check_size
+from spnmkl.ui.state.kernel_checks import KernelChecks
 from spnmkl.ui.state.opening import opening_structure
 from spnmkl.ui.state.predicting import Predicting
 from spnmkl.ui.state.task import Task
 from spnmkl.ui.state.uploaded_files import UploadedFiles
+
+SUGGESTED = Choices(AUTO)  # until somebody chooses
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +77,7 @@ class Workspace:
 
     drawing: Drawing
     dataset: Dataset
-    choices: Choices = field(default_factory=Choices)
+    choices: Choices = SUGGESTED
     split: SplitSettings = field(default_factory=SplitSettings)
     path: Path | None = None
     expanded: bool = False
@@ -81,6 +89,14 @@ class Workspace:
     arrival: Arrival | None = None
     comparing: CompareChoices = field(default_factory=CompareChoices)
     checked: tuple[SPN, Dataset, Choices, list[Issue]] | None = field(default=None, repr=False)
+    kernel_checks: KernelChecks = field(default_factory=KernelChecks, repr=False)
+
+    @property
+    def kernel_issues(self) -> list[KernelIssue]:
+        """Kernels that cannot work on the training rows; widths may compete where evidence chooses the weights."""
+        found = self.kernel_checks.of(self.task)
+        by_evidence = self.trainer.settings.weights == "evidence"
+        return [issue for issue in found if not (by_evidence and issue.widths)]
 
     @property
     def issues(self) -> list[Issue]:
@@ -107,10 +123,27 @@ class Workspace:
                 return
         untouched = unplaced(self.drawing.spn) == unplaced(opening_structure(self.dataset))
         self.dataset, self.loaded = dataset, True
-        self.choices, self.split, self.trainer.settings = Choices(), SplitSettings(), Settings()
+        self.choices, self.split, self.trainer.settings = SUGGESTED, SplitSettings(), Settings()
         self.trainer.book.attach(dataset)
         if untouched:
             self.redraw()
+
+    def use(self, dataset: Dataset) -> None:
+        """The same data, their columns used otherwise; the drawing follows if it is still the one they opened on."""
+        untouched = unplaced(self.drawing.spn) == unplaced(opening_structure(self.dataset))
+        self.dataset, self.choices = dataset, self.choices.among(dataset.views)
+        if untouched and unplaced(opening_structure(dataset)) != unplaced(self.drawing.spn):
+            self.redraw()
+
+    def rename_data(self, name: str) -> None:
+        """Call the data otherwise; they stay the same to runs that were trained on them, which keep the old name."""
+        name = one_line(name).strip()
+        if not name or name == self.dataset.name:
+            return
+        before, self.dataset = self.dataset, replace(self.dataset, name=name)
+        self.trainer.book.renamed(before, self.dataset)
+        if self.arrival is not None and self.arrival.dataset is before:
+            self.arrival = replace(self.arrival, dataset=self.dataset)
 
     def upload(self, dataset: Dataset, read: tuple[object, object]) -> None:
         """Data from files, which `undo_upload` takes back; the same files read otherwise are still the one upload."""
@@ -187,14 +220,24 @@ class Workspace:
         spn = self.drawing.spn
         if self.choices.missing != "refuse" or all(spn.spec(v).kernel == "precomputed" for v in spn.kernels):
             return False
-        return self.dataset.has_holes
+        if not self.dataset.has_holes or self.choices.absent == "as missing":
+            return self.dataset.has_holes
+        frame = self.dataset.frame[[*self.dataset.features, *self.dataset.adjust]]
+        views = apart(self.dataset.views, self.dataset.features)
+        return bool(holes(frame[kept_rows(frame, views, self.choices)], views, self.choices).to_numpy().any())
+
+    @property
+    def suggested(self) -> dict[str, Suggestion]:
+        """What the training rows say is to be done to the numbers of each view."""
+        return _suggested(self.dataset, self.split, replace(self.choices, numeric=AUTO, views=()))
 
     def usable(self, rows: NDArray[np.intp]) -> int:
         """How many of these rows are left where those with missing values are not used."""
-        if self.choices.missing != "drop rows":
+        if not self.choices.leaves_rows_out:
             return len(rows)
         labelled = self.dataset.labelled_table
-        return int(labelled.frame[list(labelled.features)].iloc[rows].notna().all(axis=1).sum())
+        frame = labelled.frame[[*labelled.features, *labelled.adjust]].iloc[rows]
+        return int(kept_rows(frame, apart(labelled.views, labelled.features), self.choices).sum())
 
     @property
     def foreign(self) -> bool:
@@ -202,6 +245,11 @@ class Workspace:
         spn, known = self.drawing.spn, set(self.dataset.features)
         named = {f for v in spn.kernels for f in spn.spec(v).features or () if isinstance(f, str)}
         return bool(named) and not named & known
+
+
+@kept_with_dataset
+def _suggested(dataset: Dataset, split: SplitSettings, choices: Choices) -> dict[str, Suggestion]:
+    return training_suggestions(dataset, choices, split)
 
 
 def _used_alike(dataset: Dataset, before: Before) -> Dataset:
@@ -215,4 +263,6 @@ def _used_alike(dataset: Dataset, before: Before) -> Dataset:
         dataset = dataset.with_label(used.label)
     if used.group != guessed.group and used.group != dataset.label:
         dataset = dataset.with_group(used.group)
+    if used.adjust != guessed.adjust:
+        dataset = dataset.with_adjust([name for name in used.adjust if name != dataset.label])
     return dataset.with_ignored(used.ignored) if used.ignored != guessed.ignored else dataset

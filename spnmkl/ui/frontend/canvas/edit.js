@@ -187,9 +187,11 @@ const Editing = {
   step(by) {
     const { history } = this;
     if (by < 0 ? !history.canUndo : !history.canRedo) return this.say(by < 0 ? "There is nothing to undo." : "There is nothing to do again.");
+    const fitted = this.view.isFitted, { closed } = history.present;
     const what = history.move(by);
     this.chosen = new Set([...this.chosen].filter((id) => history.present.nodes.some((n) => n.id === id)));
     this.show();
+    if (fitted && !same(closed, history.present.closed)) this.view.fit(); // who saw all sees all, with other groups open
     return this.send(`${by < 0 ? "Undone" : "Done again"}${what ? `: ${what}` : "."}`);
   },
 

@@ -113,12 +113,13 @@ const Talk = {
     const mine = this.drawing;
     history.revision = push.number;
     if (push.refused) {
+      this.after = null;
       history.forgetUntil(push.drawing);
       this.refuse(push.said);
     } else {
       const unseen = !push.whole && base && base !== mine; // drawn here since
       history.add(unseen ? merged(base, push.drawing, mine) : push.drawing, push.said);
-      this.resend ||= Boolean(unseen);
+      this.resend ||= Boolean(unseen) || Boolean(this.after && push.answers !== this.after.number); // a layout is still asked for
       this.sent.set(number, push.drawing); // the next push starts from this one
       if (push.said) this.say(push.said);
     }

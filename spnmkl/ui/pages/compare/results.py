@@ -18,7 +18,7 @@ from spnmkl.ui.parts.session import theme
 from spnmkl.ui.parts.words import plain, slug
 from spnmkl.ui.state.workspace import Workspace
 
-MEASURE_WORDS = {"accuracy": "Accuracy", "balanced_accuracy": "Balanced accuracy", "auc": "AUC"}
+MEASURE_WORDS = {"accuracy": "Accuracy", "balanced_accuracy": "Balanced accuracy", "roc_auc": "AUC"}
 WIDE, NARROW = 1100, 620  # of a picture that needs a row for itself, and of one that has room beside two others
 
 
@@ -83,7 +83,7 @@ def shown_table(summary: pd.DataFrame, measure: str) -> pd.DataFrame:
     columns = {
         "accuracy": ("accuracy", 100 * summary["accuracy"]),
         "balanced_accuracy": ("balanced", 100 * summary["balanced_accuracy"]),
-        "auc": ("AUC", summary["auc"]),
+        "roc_auc": ("AUC", summary["roc_auc"]),
     }
     first, mean = columns.pop(measure)
     used = zip(summary["active"], summary["kernels"], strict=True)

@@ -19,6 +19,8 @@ from spnmkl.structure.formula import symbols
 from spnmkl.structure.layout import unplaced
 from spnmkl.structure.sparsity import Prunable, prunable
 from spnmkl.training.checks import errors
+from spnmkl.training.kernel_checks import with_kernel_issues
+from spnmkl.ui.pages.design.checks import MOST_ISSUES, list_checks
 from spnmkl.ui.pages.design.node_panel import node_panel
 from spnmkl.ui.parts.canvas import receive, show_canvas
 from spnmkl.ui.parts.remapping import offer_redraw
@@ -29,7 +31,6 @@ from spnmkl.ui.state.workspace import Workspace
 from spnmkl.wording import counted, listed, name_some
 
 MOST_PATHS = 100
-MOST_ISSUES = 20
 MOST_NAMED = 24
 MOST_EXPANDED = 60
 
@@ -41,7 +42,7 @@ def workbench() -> None:
     if receive(work.drawing):
         work.path = None
     spn = work.drawing.spn
-    issues = work.issues
+    issues = with_kernel_issues(work.issues, work.kernel_issues)
     left, right = st.columns([13, 5], gap="small")
     with left:
         faulty = faulty_nodes(spn, issues)
@@ -88,23 +89,13 @@ def facts(spn: SPN, issues: list[Issue]) -> str:
         "weight": f"{len(spn.products):,}",
         "kernel": f"{len(spn.kernels):,}",
     }
-    return " · ".join(f"{number} {name}" + "s" * (number != "1") for name, number in numbers.items())
+    said = [f"{number} {name}" + "s" * (number != "1") for name, number in numbers.items()]
+    return " · ".join(said + [f"{counted(len(issues), 'warning')}, see Checks"] * bool(issues))
 
 
 def show_checks(work: Workspace, issues: list[Issue]) -> None:
     spn = work.drawing.spn
-    if not issues:
-        st.success("The structure is valid and fits the data.", icon=":material/check_circle:")
-    repairs = len({issue.repair for issue in issues if issue.repair})
-    if repairs and st.button(f"Repair {'it' if repairs == 1 else f'all {repairs}'}", type="primary"):
-        work.drawing.push(spn.repaired(), "Repaired.")
-        rerun()
-    for issue in issues[:MOST_ISSUES]:
-        show = st.error if issue.severity == "error" else st.warning
-        repair = f" Repair: {plain(issue.repair)}" if issue.repair else ""
-        show(plain(issue.message) + repair)
-    if len(issues) > MOST_ISSUES:
-        st.caption(f"and {len(issues) - MOST_ISSUES} more")
+    list_checks(work, issues)
     unused = [] if work.foreign else unused_columns(spn, work.dataset.features)
     if unused:
         verb = "takes" if len(unused) == 1 else "take"

@@ -106,7 +106,8 @@ def weight_numbers(run: Run, node: str) -> None:
     st.markdown(f"exponent p **{solution.p[node]:g}**", help=explained("p"))
     part = path_flows(spn, solution.beta).get(node, float("nan"))
     st.markdown(f"part of the path weights **{share_text(part)}**", help=WEIGHT_HELP)
-    st.markdown(f"KKT residual **{solution.kkt_residual[node]:.1e}**", help=RESIDUAL_HELP)
+    if not solution.by_evidence:
+        st.markdown(f"KKT residual **{solution.kkt_residual[node]:.1e}**", help=RESIDUAL_HELP)
 
 
 def fate(run: Run, node: str) -> str:

@@ -17,6 +17,8 @@ from spnmkl.charts.look import unique_names
 from spnmkl.circuit.heaviest import WeightedPath
 from spnmkl.reporting.explain import ERROR, HELD_OUT, SPREAD, children_text, paths_table, ranking, weights_table
 from spnmkl.reporting.glossary import explained
+from spnmkl.selection import CrossValidation
+from spnmkl.solution import Solution
 from spnmkl.structure import SPN
 from spnmkl.structure.text import node_text
 from spnmkl.training.prepared import Prepared
@@ -76,8 +78,26 @@ class Inspected:
         return _learned(self.run)
 
 
-@lru_cache(maxsize=MOST_RUNS)
 def _findings(run: Run) -> dict[Hashable, Any]:
+    return _found_of(_Same(run.solution, run.cross_validation))
+
+
+@dataclass(frozen=True, eq=False)
+class _Same:
+    """What tables are made of; the same whatever scores or name the run gets later."""
+
+    solution: Solution
+    folds: CrossValidation | None
+
+    def __hash__(self) -> int:
+        return hash((id(self.solution), id(self.folds)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.solution is self.solution and other.folds is self.folds
+
+
+@lru_cache(maxsize=MOST_RUNS)
+def _found_of(learned: _Same) -> dict[Hashable, Any]:
     return {}
 
 

@@ -62,6 +62,11 @@ def show_certificate(seen: Inspected) -> None:
 
 def lemma(run: Run) -> str:
     """Sections 5 and 6 of the formulation in a few sentences."""
+    if run.solution.by_evidence:
+        return (
+            "**Why there is no proof.** Evidence weights are those at which the labels are most probable, of all that "
+            "were tried: another criterion than the objective P, and not a convex one. There may be better ones."
+        )
     if not math.isfinite(run.solution.dual_bound):
         return (
             "**Why there is no proof.** With some exponent p < 1 the problem is not convex and may have several "
@@ -83,6 +88,9 @@ def _number(value: float, unit: str = "") -> str:
 
 def show_residuals(run: Run) -> None:
     solution, name = run.solution, run.spn.names
+    if solution.by_evidence:
+        st.caption("Evidence weights do not minimise the objective: there are no KKT residuals of it to show.")
+        return
     order = sorted(run.spn.products, key=lambda v: -solution.kkt_residual[v])
     table = pd.DataFrame(
         {

@@ -19,6 +19,7 @@ from spnmkl.training.held_out import MOST_PATHS
 from spnmkl.training.prepared import Prepared
 from spnmkl.training.train import Run
 from spnmkl.ui.pages.inspect.folds import offer_folds
+from spnmkl.ui.pages.inspect.importance import show_importance
 from spnmkl.ui.pages.inspect.inspected import (
     RESIDUAL_HELP,
     SHARE_COLUMNS,
@@ -97,30 +98,29 @@ def choose_path(seen: Inspected, learned: LearnedTables) -> Path | None:
 
 def worked_out(seen: Inspected, learned: LearnedTables, at: int) -> None:
     """The numbers of one path, as they are made of the weights."""
-    path, run = learned.path_list[at], seen.run
+    path, run, kernels = learned.path_list[at], seen.run, learned.paths["kernels"].iloc[at]
     share = run.held_out.paths.get(path.path, NOT_KNOWN) if run.held_out else NOT_KNOWN
     with st.container(border=True, gap="xsmall"):
-        st.markdown(f"**Path {at + 1} worked out**: {plain(learned.paths['kernels'].iloc[at])}")
+        st.markdown(f"**Path {at + 1} worked out**: {plain(kernels)}")
         st.markdown(plain(worked_g(run.spn, path, run.solution.beta)), help=explained("g", "β"))
         st.markdown(plain(worked_share(path)), help=explained("Σg"))
         if not math.isnan(share.share):
             st.markdown(f"held-out share: {share}", help=SHARE_HELP)
         if seen.has_data and len(path.path.leaves) > 1:
-            st.markdown(plain(worked_pair(seen, path.path)), help=explained("∘", "kernel"))
+            st.markdown(plain(worked_pair(seen, path.path, kernels)), help=explained("∘", "kernel"))
         product = max(path.path.exponents, key=lambda v: path.path.exponents[v])
         st.markdown(plain(worked_price(run.solution, product)), help=explained("p", "λ", "c"))
 
 
-def worked_pair(seen: Inspected, path: Path) -> str:
+def worked_pair(seen: Inspected, path: Path, kernels: str) -> str:
     """The first two training rows, by each kernel of a path and by their product."""
 
     def entries(prepared: Prepared) -> list[float]:
         tiles = prepared.source.tiles(list(path.leaves), slice(0, 1), slice(1, 2))
         return [float(tile[0, 0]) for tile in tiles]
 
-    names = [seen.run.spn.names[leaf] for leaf in path.leaves]
-    values = seen.once(("pair", path.leaves), entries)
-    return worked_product([*zip(names, values, strict=True)], (int(seen.run.train[0]) + 1, int(seen.run.train[1]) + 1))
+    first, second = (int(row) + 1 for row in seen.run.train[:2])
+    return worked_product(kernels, seen.once(("pair", path.leaves), entries), (first, second))
 
 
 def show_weights(seen: Inspected, learned: LearnedTables) -> None:
@@ -145,6 +145,7 @@ def show_weights(seen: Inspected, learned: LearnedTables) -> None:
 
 def matters_tab(seen: Inspected) -> None:
     """Views and kernels by what they carry, with how stable that is."""
+    show_importance(seen)
     seen = seen.measured()
     run, ranking = seen.run, seen.learned().ranking
     words, taken = st.columns([12, 1])
