@@ -264,4 +264,5 @@ def _with_findings(run: Run, found: Run) -> Run:
     """A run with the scores and shares that were made of it; it may have got another name since."""
     if run.solution is not found.solution:
         return run
-    return replace(run, test_scores=found.test_scores, train_scores=found.train_scores, held_out=found.held_out)
+    scored = replace(run, test_scores=found.test_scores, train_scores=found.train_scores)
+    return scored.with_held_out(found.held_out)
