@@ -11,6 +11,7 @@ from spnmkl.study.contest import Contest, Plan, compete, planned, training_rows
 from spnmkl.study.entrants import Entrants
 from spnmkl.study.lesson import TOTAL as LESSON_TOTAL
 from spnmkl.study.lesson import Lesson, lesson
+from spnmkl.training.branches import BranchEvidence, branch_evidence
 from spnmkl.training.choose_width import WidthChoice, choose_width
 from spnmkl.training.settings import Settings
 from spnmkl.training.train import Run, score_run
@@ -21,7 +22,7 @@ from spnmkl.ui.state.run_book import RunBook
 from spnmkl.ui.state.task import Finding, Task, found_for
 from spnmkl.ui.state.works import SmallestC, Work
 
-Kind = Literal["train", "score", "choose", "trace", "look", "compare", "lesson", "width"]
+Kind = Literal["train", "score", "choose", "trace", "look", "compare", "lesson", "width", "evidence"]
 WORKS: Mapping[Kind, Work] = {
     "train": works.train,
     "choose": works.choose,
@@ -70,6 +71,7 @@ class Trainer:
     contest : the last comparison with baselines.
     width : the last choice of a width.
     lesson : the guided experiment.
+    evidence : what evidence said of the branches below a sum, by run and sum.
     """
 
     settings: Settings = field(default_factory=Settings)
@@ -84,6 +86,7 @@ class Trainer:
     contest: Finding[Contest] | None = None
     width: Finding[WidthChoice] | None = None
     lesson: Lesson | None = None
+    evidence: dict[tuple[str, str], BranchEvidence] = field(default_factory=dict)
 
     @property
     def busy(self) -> bool:
@@ -159,6 +162,21 @@ class Trainer:
 
         return self._begin(Activity("lesson", Job(work, alive), task, settings, Lesson()))
 
+    def weigh(self, run: Run, node: str, alive: Callable[[], bool]) -> Activity:
+        """Begin to weigh the branches below a sum by evidence."""
+        task = self.book.tasks[run.name]
+
+        def work(job: Job[Any]) -> BranchEvidence | None:
+            prepared = self.kernels.prepared(task, job.tick)
+            return branch_evidence(prepared, run.solution, node, job.say, job.progress, stop=lambda: job.stopping)
+
+        return self._begin(Activity("evidence", Job(work, alive), task, run.settings))
+
+    def evidence_of(self, run: Run, node: str) -> BranchEvidence | None:
+        """What evidence said of the branches of a run, whatever it is called now."""
+        found = (said for said in self.evidence.values() if said.solution is run.solution and said.node == node)
+        return next(found, None)
+
     def _begin(self, activity: Activity) -> Activity:
         self.collect()
         if self.activity is not None and not (self.activity.kind == "look" and self.activity.task.same(activity.task)):
@@ -177,6 +195,8 @@ class Trainer:
         result = activity.job.result
         if isinstance(result, Run) and activity.kind == "score":
             self.book.revise(lambda run: _with_scores(run, result))
+        elif isinstance(result, BranchEvidence):
+            self.evidence[str(id(result.solution)), result.node] = result
         elif isinstance(result, Run):
             self.book.enter(self._with_search(result, activity.task), activity.task)
         elif result is not None:
