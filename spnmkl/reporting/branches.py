@@ -15,9 +15,10 @@ from spnmkl.training.branches import NEEDED, NOT_NEEDED, BranchEvidence
 from spnmkl.training.train import Run
 from spnmkl.wording import counted
 
+MOST_PAIRS = 3
 CANNOT_TELL = (
-    "Certified weights are the best for this drawing and C. They cannot tell which of the two shapes made the labels: "
-    "a product fits any labels with less effort than a sum, and nothing charges it for that."
+    "Certified weights are the best for this drawing and C. They cannot tell whether a sum or a product made the "
+    "labels: a product fits any labels with less effort than a sum, and nothing charges it for that."
 )
 
 
@@ -49,6 +50,8 @@ def branches_table(
         }
         for v in spn.children(node)
     )
+    if (table["branch"] == table["multiplies"]).all():
+        del table["multiplies"]
     return table.sort_values("share of Σg", ascending=False, kind="stable", ignore_index=True)
 
 
@@ -89,30 +92,30 @@ def _columns(spn: SPN, v: str) -> set[object]:
 
 
 def rival_sentences(run: Run, node: str, found: BranchEvidence | None = None) -> list[str]:
-    """What certified weights can and cannot tell where a sum and a product compete, and what evidence says."""
-    said = []
-    for added, product in rivals(run.spn, node):
+    """Where a sum and a product compete: what certified weights cannot tell, and of every pair what evidence says."""
+    pairs = rivals(run.spn, node)
+    said = [] if run.solution.by_evidence or not pairs else [CANNOT_TELL]
+    for added, product in pairs[:MOST_PAIRS]:
         names = branch_name(run.spn, added), branch_name(run.spn, product)
-        both = f"{names[0]} adds and {names[1]} multiplies kernels of the same columns."
-        words = [both] if run.solution.by_evidence else [both, CANNOT_TELL]
+        several = sum(run.spn.kind(v) == "kernel" for v in _below(run.spn, added)) > 1
+        words = f"{names[0]} {'adds' if several else 'takes'} and {names[1]} multiplies kernels of the same columns."
         if found is not None and {added, product} <= found.deltas.keys():
-            words.append(_verdict(names, found.deltas[added], found.deltas[product], found))
-        said.append(" ".join(words))
-    return said
+            words += f" {_verdict(names, found.deltas[added], found.deltas[product], found)}"
+        said.append(words)
+    left = len(pairs) - MOST_PAIRS
+    return [*said, f"And {counted(left, 'more pair')} of such branches."] if left > 0 else said
 
 
 def _verdict(names: tuple[str, str], of_sum: float, of_product: float, found: BranchEvidence) -> str:
-    added, product = names
-    rows = counted(found.rows, "training row")
-    beside = f"(Δ {of_sum:.1f} and {of_product:.1f}, on {rows})"
+    beside = f"(Δ {of_sum:.1f} and {of_product:.1f}, on {counted(found.rows, 'training row')})"
     if of_sum >= NEEDED and of_product >= NEEDED:
         return f"Evidence: the labels need both {beside}."
     if of_sum >= NEEDED and of_product <= NOT_NEEDED:
-        return f"Evidence: the labels need the sum, {added}, and not the product {beside}."
+        return f"Evidence: the labels need {names[0]}, and not the product {beside}."
     if of_product >= NEEDED and of_sum <= NOT_NEEDED:
-        return f"Evidence: the labels need the product, {product}, and not the sum {beside}."
+        return f"Evidence: the labels need the product, {names[1]}, and not {names[0]} {beside}."
     if max(of_sum, of_product) <= NOT_NEEDED:
-        return f"Evidence: neither is missed if it alone is removed; each may do the other's work {beside}."
+        return f"Evidence: neither is missed if it alone is removed; other branches do its work {beside}."
     return f"Evidence leaves it open {beside}: more rows may decide."
 
 

@@ -1,6 +1,7 @@
 """Branches beside each other: what the table and the sentences say, against the library."""
 
 import math
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -82,20 +83,27 @@ def test_a_sum_and_a_product_over_the_same_columns_are_rivals_and_nothing_else_i
 
 def test_the_sentence_says_what_weights_cannot_tell_and_what_evidence_says() -> None:
     _, run = trained()
-    (before,) = rival_sentences(run, "root")
-    assert CANNOT_TELL in before and "Evidence" not in before
-    (after,) = rival_sentences(run, "root", found())
-    assert "need the sum, added, and not the product" in after and "120 training rows" in after
+    cannot, before = rival_sentences(run, "root")
+    assert cannot == CANNOT_TELL and before == "added adds and multiplied multiplies kernels of the same columns."
+    _, after = rival_sentences(run, "root", found())
+    assert "need added, and not the product" in after and "120 training rows" in after
     _, by_evidence = trained("evidence")
     (own,) = rival_sentences(by_evidence, "root", found())
-    assert CANNOT_TELL not in own
+    assert "need added" in own
+
+
+def test_few_pairs_are_told_and_the_others_counted() -> None:
+    _, run = trained()
+    many = SPN(Sum(*(Product(column("a"), label=f"s{k}") for k in range(5)), Product(column("a"), column("b"))))
+    said = rival_sentences(replace(run, spn=many), many.root)
+    assert len(said) == 5 and "s0 takes and" in said[1] and said[-1] == "And 2 more pairs of such branches."
 
 
 @pytest.mark.parametrize(
     ("deltas", "said"),
     [
         ((9.0, 8.0), "need both"),
-        ((0.2, 8.0), "need the product, multiplied, and not the sum"),
+        ((0.2, 8.0), "need the product, multiplied, and not added"),
         ((0.3, 0.2), "neither is missed"),
         ((3.0, 0.2), "leaves it open"),
     ],
@@ -106,7 +114,7 @@ def test_every_verdict(deltas: tuple[float, float], said: str) -> None:
         run.solution, "root", -10.0, 50, 90, {"p1": 0.5, "p2": 0.5, "p3": 0.0},
         dict(zip(("p1", "p2"), deltas, strict=True)),
     )  # fmt: skip
-    assert said in rival_sentences(run, "root", of)[0]
+    assert said in rival_sentences(run, "root", of)[1]
     words = evidence_words(of, run.solution)
     assert "a sample of 90" in words and "Stopped before" in words and "not certified" in words
 

@@ -291,7 +291,7 @@ def curves(records: Sequence[Record], tol: float | None) -> None:
         return
     st.altair_chart(convergence_chart(records, tol), width="stretch")
     if records[-1].method == "evidence":
-        st.caption("The best log evidence so far, from one start after the other.", help=explained("evidence"))
+        st.caption("The best log evidence so far of every start, one after the other.", help=explained("evidence"))
     elif math.isfinite(records[-1].dual_bound):
         st.caption(
             "The optimum lies between the curves. The gap is their relative distance, recomputed from the data.",

@@ -50,8 +50,8 @@ def branches_tab(seen: Inspected) -> None:
     with row():
         st.caption(plain(evidence_words(found, run.solution) if found else "Δ evidence is not computed yet."))
         download(table, run, "branches")
-    for said in rival_sentences(run, node, found):
-        st.info(sentence(said), icon=":material/balance:")
+    if said := rival_sentences(run, node, found):
+        st.info("\n\n".join(map(sentence, said)), icon=":material/balance:")
     if held and (why := held.why_none):
         st.caption(plain(why))
     if not seen.has_data:
