@@ -52,6 +52,7 @@ from spnmkl.model_file import save_model
 from spnmkl.reporting.sentences import (
     accuracy_sentence,
     certificate_sentence,
+    measure_lines,
     share_lines,
     weight_lines,
 )
@@ -59,13 +60,16 @@ from spnmkl.solution import Record
 from spnmkl.solvers.deadline import Deadline
 from spnmkl.structure import SPN
 from spnmkl.structure.templates import TEMPLATES
+from spnmkl.study.contest import Plan
+from spnmkl.study.nested import resample
 from spnmkl.training.bring import chosen_dataset, filled_template
 from spnmkl.training.choose import choose_C, nothing_done
+from spnmkl.training.fold_scores import FoldScores
 from spnmkl.training.held_out import keeping_shares
 from spnmkl.training.predict import Predictor
 from spnmkl.training.prepared import Prepared, prepare
 from spnmkl.training.settings import Settings
-from spnmkl.training.train import Trained, after_a_moment, learn_weights
+from spnmkl.training.train import Trained, after_a_moment, calibrated, learn_weights, with_probabilities
 from spnmkl.wording import counted, name_some
 
 EXIT_CODES = {
@@ -150,6 +154,15 @@ def _fit(args: argparse.Namespace) -> int:
             )
         limited = replace(settings, max_time=deadline.left)
         trained = learn_weights(prepared, limited, follow, args.threads, stop.is_set, warn=True)
+        folds = None
+        if args.nested and not stop.is_set():
+            folds = _over_folds(args, spn, dataset, choices, split, settings, progress, stop.is_set)
+            trained = trained if folds is None else replace(trained, model=calibrated(trained.model, folds))
+        elif args.probabilities:
+            progress.say("calibrating probabilities")
+            trained = with_probabilities(trained, prepared, limited, args.threads, stop.is_set)
+            if trained.model is not None and trained.model.calibration_ is None:
+                tell("No probabilities: the training was stopped before they were calibrated.")
         shares = measured_shares(trained, prepared, dataset, settings, args, progress, stop.is_set)
         trained = replace(trained, model=keeping_shares(trained.model, shares))
         progress.close()
@@ -161,8 +174,9 @@ def _fit(args: argparse.Namespace) -> int:
     else:
         save_model(trained.model, out)
     if not args.quiet:
-        said += _outcome(trained, prepared, args.threads, stop.is_set)
+        said += _outcome(trained, prepared, args.threads, stop.is_set, args.positive)
         said += [] if shares is None else share_lines(trained.solution.spn, shares)
+        said += [] if folds is None else [folds.sentence(), *measure_lines(folds.measures(args.positive))]
         n = counted(len(trained.solution.history), "iteration")
         where = "" if out is None else f", saved as {out}"
         said.append(f"{n} in {time.perf_counter() - started:.1f} s{where}")
@@ -248,13 +262,33 @@ def _chosen(
     return replace(settings, C=found.best_C), said
 
 
-def _outcome(trained: Trained, prepared: Prepared, threads: int | None, stopped: Callable[[], bool]) -> list[str]:
+def _over_folds(
+    args: argparse.Namespace,
+    spn: SPN,
+    dataset: Dataset,
+    choices: Choices,
+    split: SplitSettings,
+    settings: Settings,
+    progress: Progress,
+    stop: Callable[[], bool],
+) -> FoldScores | None:
+    """What there is when it ends, or is ended."""
+    plan = Plan(folds=args.nested[0], repeats=args.nested[1])
+    given = spn, dataset, choices, split, settings
+    found = list(resample(*given, chosen=args.C == "cv", plan=plan, tick=progress.say, stop=stop))
+    return found[-1] if found else None
+
+
+def _outcome(
+    trained: Trained, prepared: Prepared, threads: int | None, stopped: Callable[[], bool], positive: str | None
+) -> list[str]:
     solution, late = trained.solution, after_a_moment(stopped)
     train = trained.train_scores(prepared, threads, stop=late)
     right = accuracy_sentence("training accuracy", train.predicted, train.y)
     lines = [certificate_sentence(solution), right if train.scored else f"{train.sentence('training')}; {LATER}"]
     if len(prepared.test):
-        lines.append(trained.test_scores(prepared, threads, stop=late).sentence())
+        test = trained.test_scores(prepared, threads, stop=late)
+        lines += [test.sentence(), *measure_lines(test.measures(positive) if test.scored else [])]
     return lines + weight_lines(solution, MOST_WEIGHTS)
 
 
@@ -309,12 +343,17 @@ def _predict(args: argparse.Namespace) -> int:
     out = target(args.out or STANDARD, *args.data, args.model)
     read_once(args.model, *args.data)
     predictor = Predictor.of_model(Path(args.model).name, read_model(args.model))
+    if args.probabilities and not predictor.probability_names:
+        raise ParameterError(
+            "The model has no probabilities; fit it with --probabilities or --nested, or leave --probabilities out."
+        )
     found, id_column = _joined(args, predictor.needed.text)
     match = predictor.match(found.frame, id_column=id_column)
     predictions = predictor.predict(match)
     for note in predictions.notes:
         tell(note)
     columns = [*match.ids, "prediction", *(predictor.score_names if args.scores else ())]
+    columns += predictor.probability_names if args.probabilities else ()
     with written(out) as file:
         predictions.table[list(dict.fromkeys(columns))].to_csv(file, index=False)
     return 0
