@@ -61,6 +61,7 @@ from spnmkl.structure import SPN
 from spnmkl.structure.templates import TEMPLATES
 from spnmkl.training.bring import chosen_dataset, filled_template
 from spnmkl.training.choose import choose_C, nothing_done
+from spnmkl.training.held_out import keeping_shares
 from spnmkl.training.predict import Predictor
 from spnmkl.training.prepared import Prepared, prepare
 from spnmkl.training.settings import Settings
@@ -150,6 +151,7 @@ def _fit(args: argparse.Namespace) -> int:
         limited = replace(settings, max_time=deadline.left)
         trained = learn_weights(prepared, limited, follow, args.threads, stop.is_set, warn=True)
         shares = measured_shares(trained, prepared, dataset, settings, args, progress, stop.is_set)
+        trained = replace(trained, model=keeping_shares(trained.model, shares))
         progress.close()
     assert trained.model is not None
     trained.model.set_params(max_time=args.max_time)

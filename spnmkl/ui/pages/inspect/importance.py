@@ -86,11 +86,12 @@ def offer_views(trainer: Trainer, run: Run, asked: Question, found: ViewImportan
 def what_it_does(asked: Question, run: Run) -> str:
     work = asked.work
     measure = SCORINGS[work.scoring].title
+    how = ", all with certified weights, which this run has not" if run.settings.weights != "certified" else ""
     unseen = ", so that the test rows stay unseen" if len(run.test) else ""
     return (
         f"Trains every view alone and all without it on {work.folds.plan.folds} folds of the {work.folds.rows}"
         f"{unseen}: {measure} on the rows held out, at a C chosen within each fold; about "
-        f"{counted(asked.trainings, 'training')}."
+        f"{counted(asked.trainings, 'training')}{how}."
     )
 
 
@@ -211,7 +212,9 @@ def show_columns(trainer: Trainer, run: Run, asked: Question) -> None:
         )
         if view in known:
             found = known[view]
-            for said in found.sentences:
-                st.markdown(sentence(said))
+            *said, how = found.sentences
+            for words in said:
+                st.markdown(sentence(words))
             st.altair_chart(found.figure(), width="stretch")
+            st.caption(sentence(how))
             downloads(run, found.table, found, f"columns_{slug(view)}")
