@@ -366,7 +366,10 @@ def _importance(args: argparse.Namespace) -> int:
     read_once(*args.data, args.structure)
     choices = _choices(args)
     dataset = _training_set(args, choices)
-    return importance(args, dataset, _structure(args.structure, dataset, choices, SplitSettings(0.0)), choices)
+    spn = _structure(args.structure, dataset, choices, SplitSettings(0.0))
+    for note in step_notes(dataset.labelled_table, choices):
+        tell(note)
+    return importance(args, dataset, spn, choices)
 
 
 def _validate(args: argparse.Namespace) -> int:
