@@ -53,7 +53,7 @@ ranking = pd.DataFrame(
     }
 )
 ranking["share of the decision"] = list(shares.kernels.values())
-ranking["share of Σg"] = [weights[leaf] for leaf in shares.kernels]
+ranking["part of Σg"] = [weights[leaf] for leaf in shares.kernels]
 picture = to_svg(
     ranking_chart(
         ranking.sort_values("share of the decision", ascending=False), kind="kernel"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import io
-import json
 import os
 import shlex
 import sys
@@ -21,8 +20,10 @@ from pathlib import Path
 import numpy as np
 
 from spnmkl.cli.arguments import ABORTED, BAD_INPUT, PREPARE, parsed
+from spnmkl.cli.shares import inspect_model, measured_shares
 from spnmkl.cli.streams import STANDARD, read_model, read_once, read_spn, target, write_spn, written
 from spnmkl.cli.terminal import Progress, stop_on_interrupt, tell, warnings_as_sentences
+from spnmkl.cli.validating import doubtful, validate
 from spnmkl.data import (
     Choices,
     Dataset,
@@ -45,30 +46,30 @@ from spnmkl.data import (
     step_notes,
 )
 from spnmkl.errors import KernelError, ParameterError, SPNMKLError, StructureError
-from spnmkl.inspection import heaviest_paths
 from spnmkl.launch import run_app
 from spnmkl.measures import SCORINGS
 from spnmkl.model_file import save_model
 from spnmkl.reporting.sentences import (
     accuracy_sentence,
     certificate_sentence,
-    count_text,
-    inspection_lines,
-    summary,
+    measure_lines,
+    share_lines,
     weight_lines,
 )
 from spnmkl.solution import Record
 from spnmkl.solvers.deadline import Deadline
-from spnmkl.structure import SPN, Issue
+from spnmkl.structure import SPN
 from spnmkl.structure.templates import TEMPLATES
+from spnmkl.study.contest import Plan
+from spnmkl.study.nested import resample
 from spnmkl.training.bring import chosen_dataset, filled_template
-from spnmkl.training.checks import all_issues, errors
 from spnmkl.training.choose import choose_C, nothing_done
-from spnmkl.training.kernel_checks import kernel_issues, repaired_on_data
+from spnmkl.training.fold_scores import FoldScores
+from spnmkl.training.held_out import keeping_shares
 from spnmkl.training.predict import Predictor
-from spnmkl.training.prepared import Prepared, prepare, prepared_columns
+from spnmkl.training.prepared import Prepared, prepare
 from spnmkl.training.settings import Settings
-from spnmkl.training.train import Trained, after_a_moment, learn_weights
+from spnmkl.training.train import Trained, after_a_moment, calibrated, learn_weights, with_probabilities
 from spnmkl.wording import counted, name_some
 
 EXIT_CODES = {
@@ -80,8 +81,7 @@ EXIT_CODES = {
     "interrupted": 5,
     "time_limit": 6,
 }
-UNFIT = 1
-MOST_WEIGHTS, MOST_WARNINGS = 30, 5
+MOST_WEIGHTS = 30
 LATER = "spnmkl predict answers them with the weights that are saved"
 
 
@@ -127,7 +127,7 @@ def _fit(args: argparse.Namespace) -> int:
     settings, choices, split = _asked(args)
     dataset = _training_set(args, choices)
     spn = _structure(args.structure, dataset, choices, split)
-    for warning in _doubtful(spn, dataset, choices, split):
+    for warning in doubtful(spn, dataset, choices, split, by_evidence=settings.weights == "evidence"):
         tell(warning)
     started = time.perf_counter()
     progress = Progress(sys.stderr, args.progress or (sys.stderr.isatty() and not args.quiet))
@@ -154,6 +154,17 @@ def _fit(args: argparse.Namespace) -> int:
             )
         limited = replace(settings, max_time=deadline.left)
         trained = learn_weights(prepared, limited, follow, args.threads, stop.is_set, warn=True)
+        folds = None
+        if args.nested and not stop.is_set():
+            folds = _over_folds(args, spn, dataset, choices, split, settings, progress, stop.is_set)
+            trained = trained if folds is None else replace(trained, model=calibrated(trained.model, folds))
+        elif args.probabilities:
+            progress.say("calibrating probabilities")
+            trained = with_probabilities(trained, prepared, limited, args.threads, stop.is_set)
+            if trained.model is not None and trained.model.calibration_ is None:
+                tell("No probabilities: the training was stopped before they were calibrated.")
+        shares = measured_shares(trained, prepared, dataset, settings, args, progress, stop.is_set)
+        trained = replace(trained, model=keeping_shares(trained.model, shares))
         progress.close()
     assert trained.model is not None
     trained.model.set_params(max_time=args.max_time)
@@ -163,24 +174,14 @@ def _fit(args: argparse.Namespace) -> int:
     else:
         save_model(trained.model, out)
     if not args.quiet:
-        said += _outcome(trained, prepared, args.threads, stop.is_set)
+        said += _outcome(trained, prepared, args.threads, stop.is_set, args.positive)
+        said += [] if shares is None else share_lines(trained.solution.spn, shares)
+        said += [] if folds is None else [folds.sentence(), *measure_lines(folds.measures(args.positive))]
         n = counted(len(trained.solution.history), "iteration")
         where = "" if out is None else f", saved as {out}"
         said.append(f"{n} in {time.perf_counter() - started:.1f} s{where}")
         print("\n".join(said), file=sys.stderr if out is None else sys.stdout)
     return EXIT_CODES[trained.solution.status]
-
-
-def _doubtful(spn: SPN, dataset: Dataset, choices: Choices, split: SplitSettings) -> list[str]:
-    """Kernels that cannot work on these data; what cannot even be computed is refused by the training itself."""
-    found = [i for i in kernel_issues(spn, dataset, choices, split) if i.severity == "warning"]
-    said = [_with_repair(issue) for issue in found[:MOST_WARNINGS]]
-    more = len(found) - len(said)
-    return said + [f"And {counted(more, 'such warning')} more: see spnmkl validate --data."] * (more > 0)
-
-
-def _with_repair(issue: Issue) -> str:
-    return issue.message + (f" Repair: {issue.repair}." if issue.repair else "")
 
 
 def _training_set(args: argparse.Namespace, choices: Choices) -> Dataset:
@@ -261,13 +262,33 @@ def _chosen(
     return replace(settings, C=found.best_C), said
 
 
-def _outcome(trained: Trained, prepared: Prepared, threads: int | None, stopped: Callable[[], bool]) -> list[str]:
+def _over_folds(
+    args: argparse.Namespace,
+    spn: SPN,
+    dataset: Dataset,
+    choices: Choices,
+    split: SplitSettings,
+    settings: Settings,
+    progress: Progress,
+    stop: Callable[[], bool],
+) -> FoldScores | None:
+    """What there is when it ends, or is ended."""
+    plan = Plan(folds=args.nested[0], repeats=args.nested[1])
+    given = spn, dataset, choices, split, settings
+    found = list(resample(*given, chosen=args.C == "cv", plan=plan, tick=progress.say, stop=stop))
+    return found[-1] if found else None
+
+
+def _outcome(
+    trained: Trained, prepared: Prepared, threads: int | None, stopped: Callable[[], bool], positive: str | None
+) -> list[str]:
     solution, late = trained.solution, after_a_moment(stopped)
     train = trained.train_scores(prepared, threads, stop=late)
     right = accuracy_sentence("training accuracy", train.predicted, train.y)
     lines = [certificate_sentence(solution), right if train.scored else f"{train.sentence('training')}; {LATER}"]
     if len(prepared.test):
-        lines.append(trained.test_scores(prepared, threads, stop=late).sentence())
+        test = trained.test_scores(prepared, threads, stop=late)
+        lines += [test.sentence(), *measure_lines(test.measures(positive) if test.scored else [])]
     return lines + weight_lines(solution, MOST_WEIGHTS)
 
 
@@ -322,24 +343,19 @@ def _predict(args: argparse.Namespace) -> int:
     out = target(args.out or STANDARD, *args.data, args.model)
     read_once(args.model, *args.data)
     predictor = Predictor.of_model(Path(args.model).name, read_model(args.model))
+    if args.probabilities and not predictor.probability_names:
+        raise ParameterError(
+            "The model has no probabilities; fit it with --probabilities or --nested, or leave --probabilities out."
+        )
     found, id_column = _joined(args, predictor.needed.text)
     match = predictor.match(found.frame, id_column=id_column)
     predictions = predictor.predict(match)
     for note in predictions.notes:
         tell(note)
     columns = [*match.ids, "prediction", *(predictor.score_names if args.scores else ())]
+    columns += predictor.probability_names if args.probabilities else ()
     with written(out) as file:
         predictions.table[list(dict.fromkeys(columns))].to_csv(file, index=False)
-    return 0
-
-
-def _inspect(args: argparse.Namespace) -> int:
-    model = read_model(args.model)
-    paths = heaviest_paths(model.solution_, args.paths)
-    if args.json:
-        print(json.dumps(summary(model, paths), indent=2, ensure_ascii=False, allow_nan=False))
-    else:
-        print("\n".join(inspection_lines(model, paths)))
     return 0
 
 
@@ -350,56 +366,19 @@ def _importance(args: argparse.Namespace) -> int:
     read_once(*args.data, args.structure)
     choices = _choices(args)
     dataset = _training_set(args, choices)
-    return importance(args, dataset, _structure(args.structure, dataset, choices, SplitSettings(0.0)), choices)
+    spn = _structure(args.structure, dataset, choices, SplitSettings(0.0))
+    for note in step_notes(dataset.labelled_table, choices):
+        tell(note)
+    return importance(args, dataset, spn, choices)
 
 
 def _validate(args: argparse.Namespace) -> int:
-    out = target(args.repair or STANDARD, *(args.data or []))
-    read_once(args.structure, *(args.data or []))
-    # Where the repaired structure goes to standard output, words go beside it.
-    stream = sys.stderr if args.repair == STANDARD else sys.stdout
-    spn = read_spn(args.structure)
-    issues = all_issues(spn)
-    for issue in issues:
-        print(f"{issue.severity}: {_with_repair(issue)}", file=stream)
-    if args.repair is not None:
-        spn = spn.repaired()
-    data = (_dataset(args), _choices(args), SplitSettings(0.0)) if args.data and not errors(all_issues(spn)) else None
-    if data is not None:
-        for issue in kernel_issues(spn, *data):
-            if issue.severity == "warning":
-                print(f"warning: {_with_repair(issue)}", file=stream)
-    if args.repair is not None:
-        spn = spn if data is None else repaired_on_data(spn, *data)
-        write_spn(spn, out)
-        issues = all_issues(spn)
-        saved = "" if out is None else f" saved as {out}"
-        print(f"repaired structure{saved}; errors left: {len(errors(issues))}", file=stream)
-    unfit = [] if data is None else _unfit(spn, *data)
-    if errors(issues):
-        return BAD_INPUT
-    for sentence in unfit:
-        print(f"error: {sentence}", file=stream)
-    if unfit:
-        return UNFIT
-    fits = f", fits {', '.join(Path(given).name for given in args.data)}" if args.data else ""
-    print(f"valid: {spn!r}, {count_text(spn.n_paths)} paths, {counted(spn.n_layers, 'layer')}{fits}", file=stream)
-    return 0
-
-
-def _unfit(spn: SPN, dataset: Dataset, choices: Choices, split: SplitSettings) -> list[str]:
-    """Why `fit` would refuse a structure without errors on these tables."""
-    wrong = [issue.message for issue in errors(all_issues(spn, dataset, choices))]
-    if wrong:
-        return wrong
-    try:
+    def refuse(spn: SPN, dataset: Dataset, choices: Choices) -> None:
         _refuse_matrices(spn)
         if dataset.label is not None:
             _refuse_missing(dataset, choices)
-            prepared_columns(spn, dataset, choices, split)[2].mapped(spn)
-    except SPNMKLError as error:
-        return [str(error)]
-    return [issue.message for issue in errors([*kernel_issues(spn, dataset, choices, split)])]
+
+    return validate(args, lambda: (_dataset(args), _choices(args)), refuse)
 
 
 def _template(args: argparse.Namespace) -> int:
@@ -439,7 +418,7 @@ COMMANDS = {
     "app": _app,
     "fit": _fit,
     "predict": _predict,
-    "inspect": _inspect,
+    "inspect": inspect_model,
     "importance": _importance,
     "validate": _validate,
     "template": _template,

@@ -8,6 +8,7 @@ from spnmkl.data.filling import fill_template, group_by_prefix
 from spnmkl.data.joining import Joined, Joining, attach_labels, join_files, join_tables, join_views
 from spnmkl.data.options import ReadOptions
 from spnmkl.data.preparation import Preparation, sees_text
+from spnmkl.data.preparer import Preparer
 from spnmkl.data.problems import STEP_WORDS, contradictions, left_out, problems, step_notes, suggestions
 from spnmkl.data.reading import Table, guess_options, read_file
 from spnmkl.data.samples import SAMPLES, Sample, load_sample
@@ -24,6 +25,7 @@ __all__ = [
     "Joined",
     "Joining",
     "Preparation",
+    "Preparer",
     "ReadOptions",
     "Sample",
     "Split",

@@ -87,7 +87,7 @@ def step_notes(dataset: Dataset, choices: Choices, rows: Sequence[int] | NDArray
     if all(s.step == "standardize" or choices.step_of(view) != AUTO for view, s in suggested.items()):
         return []
     parts = apart(dataset.views, dataset.features)
-    return list(_steps(parts, dataset.numeric, choices, suggested))
+    return list(_steps(parts, dataset.numeric, choices, suggested, reasons=True))
 
 
 def left_out(dataset: Dataset, choices: Choices) -> list[str]:
@@ -221,9 +221,13 @@ def _numbers(frame: pd.DataFrame) -> Iterator[str]:
 
 
 def _steps(
-    views: Views, numeric: Sequence[str], choices: Choices, suggested: Mapping[str, Suggestion]
+    views: Views,
+    numeric: Sequence[str],
+    choices: Choices,
+    suggested: Mapping[str, Suggestion],
+    reasons: bool = False,
 ) -> Iterator[str]:
-    """What becomes of the numbers: one sentence for all, or one for each view where it is not the same."""
+    """What becomes of the numbers: one sentence for all, or one for each view where it is not the same; and why."""
     known = set(numeric)
     sizes = {view: sum(name in known for name in columns) for view, columns in views.items()}
     steps: dict[str, Step] = {}
@@ -232,15 +236,13 @@ def _steps(
         steps[view] = suggested[view].step if asked == AUTO else asked
     if set(steps.values()) <= {"as is"}:
         return
-    if len(set(steps.values())) == 1:
-        step = next(iter(steps.values()))
-        plainly = step == "standardize" or AUTO not in map(choices.step_of, steps)
-        if plainly or len(steps) == 1:
-            why = "" if plainly else f" {suggested[next(iter(steps))].why}"
-            yield f"{counted(len(known), 'numeric column')}: {STEP_WORDS[step]}.{why}"
-            return
+    if len(set(steps.values())) == 1 and not (reasons and len(steps) > 1):
+        view, step = next(iter(steps.items()))
+        why = f" {suggested[view].why}" if reasons else ""
+        yield f"{counted(len(known), 'numeric column')}: {STEP_WORDS[step]}.{why}"
+        return
     for view, step in steps.items():
-        why = f" {suggested[view].why}" if choices.step_of(view) == AUTO else ""
+        why = f" {suggested[view].why}" if reasons and choices.step_of(view) == AUTO else ""
         where = f"View {quoted(view)}" if view else "Columns in no view"
         yield f"{where} ({counted(sizes[view], 'numeric column')}): {STEP_WORDS[step]}.{why}"
 

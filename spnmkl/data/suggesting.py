@@ -23,7 +23,24 @@ SPARSE, MANY_WORDS, ONCE = 0.75, 20, 0.3
 
 @dataclass(frozen=True)
 class Suggestion:
-    """What the numbers of a view are, what to do with them, and why in one sentence."""
+    """What the numbers of a view are, what to do with them, and in one sentence why.
+
+    Attributes
+    ----------
+    kind : str
+        "counts", "word counts", "fractions", "composition", "binary", "categories" or "measurements".
+    step : str
+        What to do, as `Preparer` takes it.
+    why : str
+        What the columns look like.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from spnmkl.data import suggest
+    >>> suggest(pd.DataFrame({"height": [1.62, 1.84, 1.75]})).why
+    'Measurements: neither counts nor fractions.'
+    """
 
     kind: Kind
     step: Step
@@ -44,7 +61,7 @@ def suggest(frame: pd.DataFrame) -> Suggestion:
     Returns
     -------
     Suggestion
-        With `kind`, `step` and `why`.
+        What they are, what to do, and why.
 
     Examples
     --------
@@ -60,12 +77,12 @@ def suggest(frame: pd.DataFrame) -> Suggestion:
     X = X[:, np.isfinite(X).any(axis=0)]
     X = np.where(np.isfinite(X), X, np.nan)
     if not X.size:
-        return Suggestion("measurements", "standardize", "No number is known yet; scaled as measurements are.")
+        return Suggestion("measurements", "standardize", "No number is known yet.")
     low, high = np.nanmin(X, axis=0), np.nanmax(X, axis=0)
     binary = np.isnan(X) | np.equal(X, low) | np.equal(X, high)
     binary = binary.all(axis=0)
     if binary.all():
-        return Suggestion("binary", "standardize", "Two values in every column; scaled, so that rare ones weigh more.")
+        return Suggestion("binary", "standardize", "Two values in every column; scaled, a rare one weighs more.")
     whole = bool((low >= 0).all() and ((X % 1 == 0) | np.isnan(X)).all())
     return (_of_words(X) or _of_counts(X[:, ~binary])) if whole else _of_fractions(X, low, high)
 
@@ -77,25 +94,25 @@ def _of_words(X: Floats) -> Suggestion | None:
     zeros, once = 1 - positive / known.sum(), (X == 1).sum() / positive
     if X.shape[1] < MANY_WORDS or zeros < SPARSE or once < ONCE:
         return None
-    why = f"Whole numbers, {zeros:.0%} of them 0, in {counted(X.shape[1], 'column')}, as counts of words are"
-    return Suggestion("word counts", "tf-idf", f"{why}: weighted by how rare a column is, rows of length 1.")
+    why = f"Whole numbers in {counted(X.shape[1], 'column')}, {zeros:.0%} of them 0, as counts of words are."
+    return Suggestion("word counts", "tf-idf", why)
 
 
 def _of_counts(X: Floats) -> Suggestion:
     largest, tail = np.nanmax(X), np.median(np.nanmax(X, axis=0) / np.maximum(np.nanmedian(X, axis=0), 1))
     if largest < LARGE_COUNT or tail < LONG_TAIL or largest == BRIGHTEST:
         what = "as pixels have them" if largest == BRIGHTEST else "but without the long tail of counts"
-        return Suggestion("measurements", "standardize", f"Whole numbers up to {largest:,.0f}, {what}: scaled.")
-    why = f"Whole numbers up to {largest:,.0f}, mostly far below the largest, as counts are"
-    return Suggestion("counts", "log1p", f"{why}: log(1 + count), then scaled.")
+        return Suggestion("measurements", "standardize", f"Whole numbers up to {largest:,.0f}, {what}.")
+    why = f"Whole numbers up to {largest:,.0f}, most of them far below the largest of their column, as counts are."
+    return Suggestion("counts", "log1p", why)
 
 
 def _of_fractions(X: Floats, low: Floats, high: Floats) -> Suggestion:
     totals = X.sum(axis=1)
     totals = totals[np.isfinite(totals)]
     if X.shape[1] > 2 and (low >= 0).all() and len(totals) and np.ptp(totals) <= 1e-3 * totals.mean():
-        why = f"Parts that add up to {totals.mean():.3g} in every row: scaled; left as they are, they keep their sizes."
+        why = f"Parts that add up to {totals.mean():.3g} in every row; left as they are, they would keep their sizes."
         return Suggestion("composition", "standardize", why)
     if (low >= 0).all() and (high <= 1).all():
-        return Suggestion("fractions", "standardize", "Numbers between 0 and 1: scaled, as measurements are.")
-    return Suggestion("measurements", "standardize", "Measurements: scaled to mean 0 and spread 1.")
+        return Suggestion("fractions", "standardize", "Fractions: numbers between 0 and 1.")
+    return Suggestion("measurements", "standardize", "Measurements: neither counts nor fractions.")

@@ -175,9 +175,9 @@ class ColumnImportance:
             else f"{counted(self.n_columns, 'column')}, of which no two have a correlation of {self.alike:g} or more."
         )
         screened = (
-            f" All were screened {SCREENED[self.screening]}; the {len(self.tested)} that change it most were permuted."
+            f" All were screened {SCREENED[self.screening]}, and the {len(self.tested)} that change it most were taken."
             if self.screening in SCREENED
-            else " Each was permuted."
+            else ""
         )
         done = counted(len(self.folds), "fold") if self.complete else f"{len(self.folds)} of {self.planned} folds"
         return (

@@ -34,7 +34,7 @@ Stop = Callable[[], bool] | None
 
 
 @dataclass(frozen=True)
-class FoldScores:
+class ViewFold:
     """What one fold gave.
 
     Attributes
@@ -60,8 +60,8 @@ class FoldScores:
 
     Examples
     --------
-    >>> from spnmkl.importance import FoldScores
-    >>> fold = FoldScores(1, 1, 80, 20, 1.0, 0.9, 0.5, {"a": 0.8}, {"a": 0.7}, {"a": 1.0}, 1.0, 1.5, 0.1)
+    >>> from spnmkl.importance import ViewFold
+    >>> fold = ViewFold(1, 1, 80, 20, 1.0, 0.9, 0.5, {"a": 0.8}, {"a": 0.7}, {"a": 1.0}, 1.0, 1.5, 0.1)
     >>> round(fold.full - fold.without["a"], 6)
     0.2
     """
@@ -91,7 +91,7 @@ class FoldScores:
         return {name: _plain(value) for name, value in asdict(self).items()}
 
     @classmethod
-    def from_dict(cls, stored: Mapping[str, Any]) -> FoldScores:
+    def from_dict(cls, stored: Mapping[str, Any]) -> ViewFold:
         """What `to_dict` gave.
 
         Parameters
@@ -101,7 +101,7 @@ class FoldScores:
 
         Returns
         -------
-        FoldScores
+        ViewFold
             The same.
         """
         whole = ("repeat", "fold", "n_train", "n_test")
@@ -157,7 +157,7 @@ class Measuring:
         plan = self.folds.plan
         return (1 if self.C is not None else plan.inner * plan.points + 1) + len(self.others)
 
-    def measured(self, done: Collection[tuple[int, int]], say: Tick, stop: Stop) -> Iterator[FoldScores]:
+    def measured(self, done: Collection[tuple[int, int]], say: Tick, stop: Stop) -> Iterator[ViewFold]:
         """Fold by fold, without those that are done; `say` is called often, and may raise to stop."""
         for (repeat, fold, rows), tell in self.told(say):
             if (repeat, fold) in done:
@@ -175,13 +175,13 @@ class Measuring:
             where = f"fold {fold} of {plan.folds}" + (f", round {repeat} of {plan.repeats}" if plan.repeats > 1 else "")
             yield (repeat, fold, rows), partial(_tell, say, where)
 
-    def fold_scores(self, data: FoldData, say: Tick, stop: Stop) -> FoldScores:
+    def fold_scores(self, data: FoldData, say: Tick, stop: Stop) -> ViewFold:
         full, C = self.fitted(data, say, stop)
         values = {FULL: self.score(full, data)} | self.restricted_scores(data, full, C, say, stop)
         spn, views = full.spn, self.removals.leaves
         parts = decision_parts(full, of_leaves(spn, data.cross), data.y_test, of_leaves(spn, data.kernels), views=views)
         nothing = float("nan")
-        return FoldScores(
+        return ViewFold(
             0,
             0,
             len(data.y_train),

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from spnmkl.measures import Measure
+from spnmkl.study.contest import LEVEL
 from spnmkl.study.significance import FEWEST
 from spnmkl.wording import counted, listed
 
@@ -47,7 +48,7 @@ def view_sentence(row: Row, measure: Measure) -> str:
         parts.append(f"without it the rest reaches {rest}")
         parts.append(f"drop {points(row, measure)}")
     if not math.isnan(row["share"]):
-        parts.append(f"share of the decision {100 * row['share']:.0f} %".replace("-", "−"))
+        parts.append(f"held-out share {100 * row['share']:.0f} %".replace("-", "−"))
     return f"{row['view']}: {', '.join(parts)}."
 
 
@@ -88,9 +89,10 @@ def finding_sentences(found: ViewImportance) -> Iterator[str]:
             yield f"{counted(len(found.folds), 'fold')}: too few to tell how sure these numbers are."
         return
     table = found.table.dropna(subset=["drop"])
-    needed = table.loc[table["drop_low"] > 0, "view"].tolist()
-    better = table.loc[table["drop_high"] < 0, "view"].tolist()
-    unclear = table.loc[(table["drop_low"] <= 0) & (table["drop_high"] >= 0)]
+    shown = table["view"].map(found.adjusted) < LEVEL
+    needed = table.loc[shown & (table["drop"] > 0), "view"].tolist()
+    better = table.loc[shown & (table["drop"] < 0), "view"].tolist()
+    unclear = table.loc[~shown]
     if needed:
         yield f"The score falls, by more than chance, without {_any_of(needed)}."
     if better:

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from spnmkl.data import Choices, Preparation, SplitSettings
 from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.history import NUMBERS, STATUSES, history_arrays, read_history
+from spnmkl.importance.kept import checked
+from spnmkl.inspection import HeldOutShares
 from spnmkl.measures import scoring_name
 from spnmkl.model_file import load_model, save_model
 from spnmkl.project.archive import Reader, Writer
@@ -25,6 +27,7 @@ from spnmkl.training.settings import Settings
 from spnmkl.training.train import Run
 
 MODEL = "model.spnmkl"
+IMPORTANCE = "importance.json"
 _NUMBERS = ("objective", "dual_bound", "gap", "lam", "tol")
 _PER_PRODUCT = ("beta", "p", "witness_beta", "kkt_residual")
 
@@ -43,6 +46,7 @@ def write_run(writer: Writer, folder: str, run: Run) -> None:
         "folds_scoring": None if run.cross_validation is None else run.cross_validation.scoring,
         "positive": None if run.positive is None else int(np.searchsorted(run.solution.classes, run.positive)),
         "path_points": 0 if run.path is None else len(run.path.C),
+        "held_out": None if run.held_out is None else run.held_out.to_dict(),
     }
     if run.model is None:
         document["preparation"] = run.preparation.to_dict()
@@ -60,6 +64,8 @@ def write_run(writer: Writer, folder: str, run: Run) -> None:
             writer.array(f"{folder}/{part}_decision.npy", scores.decision, np.float64)
     _write_selection(writer, folder, run)
     _write_fold_scores(writer, f"{folder}/held_out", run)
+    if run.importance is not None:
+        writer.json(f"{folder}/{IMPORTANCE}", dict(run.importance))
 
 
 def read_run(reader: Reader, folder: str) -> Run:
@@ -109,7 +115,9 @@ def read_run(reader: Reader, folder: str) -> Run:
             preparation=preparation,
             cross_validation=_read_cross_validation(reader, folder, mapped, document.get("folds_scoring")),
             path=_read_path(reader, folder, document["path_points"], solution),
+            held_out=_read_shares(spn, document.get("held_out")),
             fold_scores=_read_fold_scores(reader, f"{folder}/held_out", solution.classes),
+            importance=_read_importance(reader, f"{folder}/{IMPORTANCE}"),
             positive=_read_positive(document.get("positive"), solution.classes),
         )
 
@@ -164,6 +172,14 @@ def _read_views(spn: SPN, stored: Mapping[str, Any]) -> dict[str, tuple[str, ...
     if any(leaf not in spn.kernels for leaves in views.values() for leaf in leaves):
         raise ValueError("a view names a leaf that the structure does not have")
     return views
+
+
+def _read_shares(spn: SPN, stored: Mapping[str, Any] | None) -> HeldOutShares | None:
+    """None in files of earlier versions, and where they were not measured."""
+    shares = None if stored is None else HeldOutShares.from_dict(stored)
+    if shares is not None and shares.nodes.keys() != set(spn.nodes):
+        raise ValueError("the held-out shares are of another drawing")
+    return shares
 
 
 def _read_labels(reader: Reader, folder: str) -> tuple[NDArray, NDArray]:
@@ -281,6 +297,14 @@ def _write_fold_scores(writer: Writer, folder: str, run: Run) -> None:
     writer.array(f"{folder}/fold.npy", found.fold, np.int64)
     writer.array(f"{folder}/decision.npy", found.decision, np.float64)
     writer.array(f"{folder}/C.npy", found.C, np.float64)
+
+
+def _read_importance(reader: Reader, member: str) -> Mapping[str, Any] | None:
+    if member not in reader:
+        return None
+    stored = reader.json(member)
+    with reader.part(member):
+        return checked(stored)
 
 
 def _read_fold_scores(reader: Reader, folder: str, classes: NDArray) -> FoldScores | None:

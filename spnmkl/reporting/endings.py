@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from spnmkl.measures import interval_text
 from spnmkl.reporting.glossary import GLOSSARY
 from spnmkl.reporting.sentences import BY_EVIDENCE, how_it_ended
 from spnmkl.solution import METHODS, Solution, methods_text
-from spnmkl.training.scores import Scores, share_right
+from spnmkl.training.fold_scores import FoldScores
+from spnmkl.training.scores import Measured, Scores
 from spnmkl.training.train import Run
 from spnmkl.wording import counted, quoted
 
 MOST_NAMED = 6
-FAR_ABOVE = 0.15  # of the training accuracy over that of the test, to speak of it
 SOLVER_NAMES = {"auto": "automatic", **METHODS}
 
 
@@ -65,36 +66,6 @@ def pruned_means(solution: Solution) -> str:
     return f"{what} adds nothing that the others do not give already{proved}"
 
 
-def doubts(run: Run) -> list[str]:
-    """What a proof of the weights does not tell: whether the model is of any use for new rows."""
-    if not any(run.solution.beta.values()):
-        return []  # then the ending says so already
-    test, train = run.test_scores, run.train_scores
-    (low, high), (answer, share), said = test.interval, test.majority, []
-    if low <= share:
-        said.append(
-            f"This {'may be no better' if share <= high else 'is worse'} than guessing: always answering "
-            f"{quoted(answer)} gives {share_right(share)}, and the 95 % interval of the test accuracy "
-            f"{'contains' if share <= high else 'lies below'} that. {_better_C(run, 'Another C')}"
-        )
-    if train.accuracy - test.accuracy > FAR_ABOVE and train.accuracy > high:
-        said.append(
-            f"It answers training rows far better ({share_right(train.accuracy)}) than test rows "
-            f"({share_right(test.accuracy)}): it may have learned them by heart. {_better_C(run, 'A smaller C')}"
-        )
-    return said
-
-
-def _better_C(run: Run, what: str) -> str:
-    """What may still help: C where it was not chosen, else what C cannot do."""
-    found, C = run.cross_validation, run.settings.C
-    if found is None:
-        return f"{what} may help: it was not chosen by cross-validation."
-    if math.isclose(found.best_C, C, rel_tol=1e-6):
-        return "C was chosen by cross-validation already; more rows, or fewer and wider kernels, may help."
-    return f"Cross-validation found C = {found.best_C:.3g} better than this {C:.3g}."
-
-
 @dataclass(frozen=True)
 class Headline:
     """One of the numbers that are looked at first: what it is, and what it means."""
@@ -107,18 +78,12 @@ class Headline:
 
 def headlines(run: Run) -> tuple[Headline, Headline, Headline]:
     """How good on rows not trained on, how near to the best weights, how much was pruned."""
-    solution, scores = run.solution, run.test_scores
+    solution = run.solution
     pruned, total = sum(weight <= 0 for weight in solution.beta.values()), len(solution.beta)
     known = solution.gap < 1
     ends = {"optimal": "certified optimal", "stationary": "stationary, not certified", "evidence": BY_EVIDENCE}
     return (
-        Headline(
-            share_right(scores.accuracy),
-            f"right of {counted(run.n_test, 'test row')}",
-            _how_sure(scores) if scores.scored else "training was stopped before they were answered",
-            "Rows that training has not seen. With other test rows it would differ: the interval (Wilson's) holds the "
-            "true share in 95 of 100 such experiments. Guessing is always answering the most frequent class.",
-        ),
+        _over_folds(run, run.measured) if run.measured is not None else _on_one_split(run),
         _evidence(solution)
         if solution.by_evidence
         else Headline(
@@ -141,10 +106,62 @@ def _evidence(solution: Solution) -> Headline:
     return Headline(f"{value:.1f}", "log evidence", BY_EVIDENCE, GLOSSARY["evidence"].sentence)
 
 
-def _how_sure(scores: Scores) -> str:
-    (low, high), (answer, guess) = scores.interval, scores.majority
-    guessing = f"guessing {quoted(str(answer)[:24])} gives {share_right(guess)}"
-    return f"95 % interval {100 * low:.0f}–{100 * high:.0f} %; {guessing}"
+def _on_one_split(run: Run) -> Headline:
+    scores, scoring = run.test_scores, run.settings.scoring
+    found, rows = scores.measured(scoring), counted(run.n_test, "test row")
+    return Headline(
+        found.text,
+        f"right of {rows}" if scoring == "accuracy" else f"{found.title}, {rows}",
+        f"{_how_sure(found, scores)}; one split" if scores.scored else "training was stopped before they were answered",
+        "Rows that training has not seen. With others it would differ: the interval holds the true value in 95 of 100 "
+        f"such experiments. {GUESSING} Scores over folds, which do not depend on one split, take its place once "
+        "they are made.",
+    )
+
+
+GUESSING = (
+    "Guessing is always answering the most frequent class; by balanced accuracy and the area under the ROC curve, any "
+    "answer that does not look at the row."
+)
+
+
+def _over_folds(run: Run, folds: FoldScores) -> Headline:
+    found, test = folds.measured(), run.test_scores.measured(folds.scoring)
+    alone = f"; the {counted(run.n_test, 'test row')} alone: {test.text}" if run.test_scores.scored else ""
+    times = f", {folds.n_rounds} times" if folds.n_rounds > 1 else ""
+    which = counted(folds.n_folds, "fold") + times if folds.n_rounds else f"{folds.n_done} of {folds.n_folds} folds"
+    return Headline(
+        found.text,
+        "right, cross-validated" if folds.scoring == "accuracy" else f"{found.title}, cross-validated",
+        f"{_how_sure(found, run.train_scores)}; {which}{alone}",
+        f"Mean over {folds.how}. Each fold is answered by a training that has not seen it; the interval (corrected "
+        f"resampled t) allows for trainings that share rows. {GUESSING} {beside_compare(run, folds)}",
+    )
+
+
+def beside_compare(run: Run, folds: FoldScores) -> str:
+    """Why Compare has the same score for the drawing, or another."""
+    usual = run.settings.lam == 1 and run.settings.class_weight is None
+    if folds.chosen and usual:
+        return "Compare uses the same folds, and in its first rounds has the same scores for this drawing."
+    why = "chooses C anew in each training part" if not folds.chosen else "uses neither class weights nor λ"
+    return f"Compare uses the same folds but {why}, so that its score for this drawing may differ."
+
+
+def score_text(run: Run) -> str:
+    """How good a run is, in two or three words."""
+    if run.measured is None:
+        found, where = run.test_scores.measured(run.settings.scoring), "on test"
+    else:
+        found, where = run.measured.measured(), "over folds"
+    kind = "" if run.settings.scoring == "accuracy" else f"{found.title} "
+    return f"{kind}{found.text} {where}" if run.measured is not None or run.test_scores.scored else "not scored"
+
+
+def _how_sure(found: Measured, scores: Scores) -> str:
+    answer = f" {quoted(str(scores.majority[0])[:24])}" if found.title == "accuracy" else ""
+    guessing = f"guessing{answer} gives {found.guess_text}"
+    return "; ".join(filter(None, [interval_text(found.interval, found.percent), guessing]))
 
 
 def _when(run: Run) -> str:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from spnmkl.calibration import probabilities, scaling
 from spnmkl.circuit.program import Floats
-from spnmkl.measures import FEWEST, SCORINGS, interval_over_folds, row_losses
+from spnmkl.measures import FEWEST, SCORINGS, interval_over_folds, interval_text, row_losses
 from spnmkl.training.scores import Measured, Scores, score
 from spnmkl.wording import counted
 
@@ -195,6 +195,14 @@ class FoldScores:
             return f"C chosen anew in each training part by {SCORINGS[self.scoring].title}"
         used = self.C[np.isfinite(self.C)]
         return f"C = {used[0]:.3g} as set by hand" if len(used) else "C as set by hand"
+
+    def sentence(self) -> str:
+        """The score that counts, in words, with what it is worth and how it came about."""
+        found = self.measured()
+        interval = interval_text(found.interval, found.percent)
+        worth = "; ".join(filter(None, [interval, f"guessing gives {found.guess_text}"]))
+        title = f"{found.title[:1].upper()}{found.title[1:]}"
+        return f"{title} {found.text} on rows held out ({worth}), mean over {self.how}"
 
     def described(self) -> dict[str, Any]:
         """What is stored beside a model, as JSON can hold it."""

@@ -154,7 +154,7 @@ class Scores:
             return
         at = int(np.flatnonzero(self.classes == positive)[0]) if positive in self.classes.tolist() else 1
         for title, k in (("sensitivity", at), ("specificity", 1 - at)):
-            which = f"{title}, right of class {quoted(str(self.classes[k])[:24])}"
+            which = f"{title}, right of {quoted(str(self.classes[k])[:24])}"
             yield Measured(which, float(of[k]), wilson(float(of[k]), int(self.rows[k])))
 
     def _loss(self, probability: Floats | None) -> Iterator[Measured]:
@@ -245,10 +245,9 @@ class Measured:
 
     @property
     def beats_guessing(self) -> bool:
-        """Whether even the worse end of the interval is better than guessing; without an interval, the value."""
+        """Whether even the worse end of the interval is better than guessing; without an interval nobody knows."""
         low, high = self.interval
-        worst = (high if self.smaller else low) if math.isfinite(low) else self.value
-        return worst < self.guess if self.smaller else worst > self.guess
+        return high < self.guess if self.smaller else low > self.guess
 
 
 def measures_table(found: list[Measured]) -> pd.DataFrame:

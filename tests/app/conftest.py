@@ -4,6 +4,14 @@ import pytest
 from app_pages import Downloads
 from streamlit.elements.widgets import button
 
+from spnmkl.ui.parts import estimating
+
+
+@pytest.fixture(autouse=True)
+def without_estimates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scores over folds begin in the tests about them alone: elsewhere they would take time and change words."""
+    monkeypatch.setattr(estimating, "AUTOMATIC", False)
+
 
 @pytest.fixture
 def downloads(monkeypatch: pytest.MonkeyPatch) -> Downloads:

@@ -68,7 +68,6 @@ def test_moving_a_node_asks_for_nothing_anew(at: AppTest) -> None:
 def test_one_width_by_cross_validation(at: AppTest) -> None:
     checks(at, WIDTHS)
     assert "differ in width alone" in texts(at)
-    assert BY_EVIDENCE not in [button.label for button in at.button] or hasattr(work(at).trainer.settings, "weights")
     labelled(at.button, ONE_WIDTH).click().run()
     activity = work(at).trainer.activity
     if activity is not None:
@@ -80,3 +79,10 @@ def test_one_width_by_cross_validation(at: AppTest) -> None:
     keep.click().run()
     assert len(spn(at).kernels) == 1
     assert "valid" in texts(fine(at)) or "single child" in texts(at)
+
+
+def test_evidence_may_choose_among_widths(at: AppTest) -> None:
+    checks(at, WIDTHS)
+    labelled(at.button, BY_EVIDENCE).click().run()
+    assert work(at).trainer.settings.weights == "evidence"
+    assert "differ in width alone" not in texts(fine(at))

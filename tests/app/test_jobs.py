@@ -152,6 +152,38 @@ def test_others_wait_for_their_turn_in_order() -> None:
     assert order[2:] == [2]
 
 
+def test_what_is_done_aside_takes_no_place_and_rests_while_others_work() -> None:
+    asked: list[int] = []
+
+    def work(job: Job[str]) -> str:
+        while not job.resting():
+            asked.append(1)
+            time.sleep(0.002)
+        return "what there is"
+
+    aside = [Job(work, aside=True).start() for _ in range(2)]
+    assert eventually(lambda: len(asked) > 3)
+    assert [job.state for job in aside] == ["running", "waiting"], "one after the other"
+    others = [Job(until_stopped).start() for _ in range(2)]
+    assert eventually(lambda: all(job.state == "running" for job in others)), "as many as if there were nothing else"
+    time.sleep(0.05)
+    before = len(asked)
+    time.sleep(0.1)
+    assert len(asked) == before, "it rests"
+    others[0].stop()
+    ended(others[0])
+    time.sleep(0.05)
+    assert len(asked) == before
+    others[1].stop()
+    assert eventually(lambda: len(asked) > before), "and goes on"
+    late = Job(until_stopped).start()
+    aside[0].stop()
+    assert ended(aside[0]).result == "what there is", "it can be stopped while it rests"
+    for job in (late, aside[1]):
+        job.stop()
+        ended(job)
+
+
 def test_a_job_stopped_before_it_starts_never_runs() -> None:
     ran: list[int] = []
     job = Job(lambda job: ran.append(1))

@@ -166,7 +166,7 @@ def test_labels_that_are_missing_or_foreign_are_not_counted(wine: Run) -> None:
     found = ours.predict(ours.match(frame))
     assert found.scores is not None
     assert found.scores.n == 4
-    assert found.notes == ("1 row of a class that training did not have, such as 'Merlot': not counted.",)
+    assert found.notes[1:] == ("1 row of a class that training did not have, such as 'Merlot': not counted.",)
     nothing = ours.predict(ours.match(frame.drop(columns="cultivar")))
     assert nothing.scores is None
     assert "right" not in nothing.table
@@ -287,7 +287,7 @@ def test_filled_and_unknown_values_are_told_and_marked(sites: tuple[pd.DataFrame
     assert found.notes[2].endswith("1 row.")
     assert found.table["filled or unknown"].tolist() == ["x filled", "view signal missing", "", "site unknown", ""]
     usual = predictor(run).predict(predictor(run).match(frame.iloc[10:15]))
-    assert not usual.notes
+    assert [note for note in usual.notes if "trained on" not in note] == []
     assert "filled or unknown" not in usual.table
 
 

@@ -255,7 +255,7 @@ def label_and_group(work: Workspace) -> None:
     hidden = [c for c in dataset.ignored if c not in columns]
     changed = changed.with_ignored([*ignored, *hidden]).with_adjust(adjust)
     if use_of(changed) != use_of(dataset):
-        work.dataset = changed
+        work.use(changed)
         rerun()
 
 
@@ -282,7 +282,7 @@ def choose_views(work: Workspace) -> None:
     if prefix.button("Views from the beginnings of the names", disabled=not mark):
         found = dataset.views_by_prefix(mark)
         if found.views:
-            work.dataset = found
+            work.use(found)
             rerun()
         st.warning(f"No two names begin alike before {plain(mark)}; try another separator, such as \\_ or a point.")
     if dataset.views:
@@ -293,11 +293,11 @@ def choose_views(work: Workspace) -> None:
         name = st.text_input("Name of the view", max_chars=60)
         members = choose_members(dataset)
         if st.button("Add the view", disabled=not (name and members)):
-            work.dataset = dataset.with_views({**dataset.views, name: members})
+            work.use(dataset.with_views({**dataset.views, name: members}))
             rerun()
         gone = st.multiselect("Remove views", list(dataset.views))
         if st.button("Remove", disabled=not gone):
-            work.dataset = dataset.with_views({v: c for v, c in dataset.views.items() if v not in gone})
+            work.use(dataset.with_views({v: c for v, c in dataset.views.items() if v not in gone}))
             rerun()
 
 

@@ -10,9 +10,9 @@ from spnmkl.charts import class_balance_chart
 from spnmkl.data import Joining, Table, join_files
 from spnmkl.errors import SPNMKLError
 from spnmkl.project.stored_run import model_bytes
+from spnmkl.reporting.endings import score_text
 from spnmkl.reporting.runs_beside import ending_text
 from spnmkl.training.predict import PIECE_ROWS, RIGHT, Match, Predictions, Predictor
-from spnmkl.training.scores import share_right
 from spnmkl.training.train import Run
 from spnmkl.ui.parts.session import boundary, fragment, heading, rerun, workspace
 from spnmkl.ui.parts.uploads import BY_ID, BY_ORDER, FORMATS, FOUND, JOINED, forget_others, read_files
@@ -21,6 +21,11 @@ from spnmkl.ui.state.workspace import Workspace
 from spnmkl.wording import counted, listed, name_some
 
 MOST_SHOWN = 1_000
+PROBABILITY_HELP = (
+    "Calibrated on training rows that were held out: of rows that are given 80 %, about 80 of 100 should be of it. "
+    "*Inspect*, *Samples* shows whether they are."
+)
+NO_PROBABILITIES = " Probabilities come with the scores over folds, which the pages Train and Inspect make."
 CHOICE, MODEL_FILE, ROWS_FILE = "predict_choice", "predict_model", "predict_rows"
 
 
@@ -103,7 +108,7 @@ def pick(work: Workspace) -> Run | Predictor | None:
 def title(option: Run | Predictor) -> str:
     if isinstance(option, Predictor):
         return f"from the file {option.name}"
-    return f"{option.name} · {option.dataset_name} · {share_right(option.test_scores.accuracy)} on test"
+    return f"{option.name} · {option.dataset_name} · {score_text(option)}"
 
 
 def describe(predictor: Predictor, run: Run | None) -> None:
@@ -297,11 +302,16 @@ def offer_predictions(table: pd.DataFrame) -> None:
 def looks(predictor: Predictor) -> dict[str, ColumnConfig]:
     helped = "The decision value: how far on its side of the boundary a row lies. It is no probability."
     scores = {name: st.column_config.NumberColumn(format="%.4f", help=helped) for name in predictor.score_names}
+    scores |= {
+        name: st.column_config.NumberColumn(format="percent", help=PROBABILITY_HELP)
+        for name in predictor.probability_names
+    }
     return {**scores, "row": st.column_config.NumberColumn(width="small"), RIGHT: st.column_config.CheckboxColumn()}
 
 
 def meaning(predictor: Predictor) -> str:
     classes = predictor.model.classes_
+    lacking = "" if predictor.probability_names else NO_PROBABILITIES
     if len(classes) > 2:
-        return "The class of the largest score is the prediction."
-    return f"A positive score means {plain(str(classes[1])[:40])}; the farther from 0, the clearer."
+        return f"The class of the largest score is the prediction.{lacking}"
+    return f"A positive score means {plain(str(classes[1])[:40])}; the farther from 0, the clearer.{lacking}"

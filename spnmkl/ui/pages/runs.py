@@ -24,6 +24,10 @@ from spnmkl.wording import quoted
 TABLE = "runs_table"
 PROJECT = "Project"
 HIGHEST = 8  # rows of the table before it scrolls
+FOLDS_HELP = (
+    "The mean over cross-validated folds of the training rows, with its 95 % interval: a score of no one "
+    "split. It is made on the pages Train and Inspect."
+)
 
 
 def runs_page() -> None:
@@ -108,6 +112,7 @@ def table_of_runs(trainer: Trainer, shown: Run) -> list[Run]:
             "gap": st.column_config.NumberColumn(format="%.1e", help=explained("gap")),
             "training": st.column_config.NumberColumn(format="%.1f %%", help="Training rows answered rightly."),
             "test": st.column_config.NumberColumn(format="%.1f %%", help="Rows held out that are answered rightly."),
+            "over folds": st.column_config.TextColumn(help=FOLDS_HELP),
             "pruned": st.column_config.TextColumn(help=f"Weights that became zero, of all.\n\n{explained('pruned')}"),
             "seconds": st.column_config.NumberColumn(format="%.2f", help="Of solving, without the kernels."),
         },

@@ -37,9 +37,10 @@ def start_page() -> None:
         return
     heading("Start — draw how your data combine, and learn the best weights", "pages/design.py", "Next: draw")
     st.markdown(
-        "You draw how kernels are added and multiplied; training finds the weights that no others can beat, proves it, "
-        "and shows which parts are not needed.",
-        help=explained("kernel", "β"),
+        "A kernel tells how alike two samples are, seen through some columns. You draw how kernels are added and "
+        "multiplied; training finds the weights that no others can beat, proves it, and shows which parts are not "
+        "needed.",
+        help=explained("kernel", "∘", "β"),
     )
     guided, sample, own = st.columns(3, gap="medium")
     with guided, st.container(border=True, height="stretch", key="card_guided"), boundary():

@@ -15,7 +15,8 @@ from spnmkl.charts.selection import MOST_SHOWN
 from spnmkl.data import Split
 from spnmkl.measures import SCORINGS
 from spnmkl.memory import available_memory, kernel_share
-from spnmkl.reporting.endings import doubts, effort, ending, methods, percent, pruning
+from spnmkl.reporting.doubts import doubts
+from spnmkl.reporting.endings import effort, ending, methods, percent, pruning
 from spnmkl.reporting.glossary import explained
 from spnmkl.solution import Record
 from spnmkl.structure import SPN
@@ -24,6 +25,7 @@ from spnmkl.training.room import Size, memory_text, refusal, size_of
 from spnmkl.training.scores import share_right
 from spnmkl.training.train import Run
 from spnmkl.ui.parts.canvas import show_trained
+from spnmkl.ui.parts.estimating import show_estimate
 from spnmkl.ui.parts.following import keep_up, offer_scores, progress_bar, refreshing, stop_button, words_of
 from spnmkl.ui.parts.preparing import preparation_words
 from spnmkl.ui.parts.ready import ready, warn_of_kernels
@@ -50,6 +52,7 @@ TRACE_HELP = f"The regularisation path: every weight β over a dozen values of C
 DOING: dict[Kind, str] = {
     "train": "Training",
     "score": "Scoring",
+    "shares": "Measuring shares on folds",
     "choose": "Cross-validation",
     "trace": "Tracing the weights over C",
     "look": "Preparing",
@@ -233,6 +236,7 @@ def outcome(run: Run, trainer: Trainer) -> None:
     show(f"**{plain(run.name)}.** {plain(ending(run.solution))}")
     if not offer_scores(trainer, run):
         show_headlines(run)
+        show_estimate(workspace(), run)
     for doubt in doubts(run):
         st.warning(plain(doubt))
     if run.settings != trainer.settings:

@@ -17,7 +17,7 @@ from spnmkl.ui.state.workspace import Workspace
 from spnmkl.wording import counted
 
 STEP_NAMES = {
-    "standardize": "standardise (mean 0, deviation 1)",
+    "standardize": "standardise",
     "log1p": "log(1 + x), then standardise",
     "tf-idf": "TF-IDF (counts of words)",
     "ranks": "ranks, evenly spaced",
@@ -53,9 +53,9 @@ def choose_preparation(work: Workspace) -> None:
     with left:
         lacking_views(work)
         choose("Missing values", MISSING_WORDS, **kept(work, "choices", "missing"))
-        choose("Categorical columns", CATEGORICAL_WORDS, **kept(work, "choices", "categorical"))
     with right:
         rows = held_out(work)
+        choose("Categorical columns", CATEGORICAL_WORDS, **kept(work, "choices", "categorical"))
     st.markdown("**What will happen before training**")
     try:
         notes = problems(work.dataset, work.choices, rows, work.suggested)
@@ -153,8 +153,8 @@ def lacking_views(work: Workspace) -> None:
     if counts:
         choose("Rows that lack a whole view", ABSENT_WORDS, **kept(work, "choices", "absent"))
         n = len(work.dataset.labelled_table.frame)
-        listed = " · ".join(f"{plain(view[:40])}: {rows:,}" for view, rows in counts.items())
-        st.caption(f"Of {n:,} rows lack {listed}.")
+        listed = " · ".join(f"{plain(view[:40])} {rows:,}" for view, rows in counts.items())
+        st.caption(f"Rows that lack it, of {n:,}: {listed}.")
 
 
 def held_out(work: Workspace) -> np.ndarray | None:

@@ -14,15 +14,29 @@ from spnmkl.study.lesson import Lesson, lesson
 from spnmkl.training.branches import BranchEvidence, branch_evidence
 from spnmkl.training.choose_width import WidthChoice, choose_width
 from spnmkl.training.settings import Settings
-from spnmkl.training.train import Run, score_run
-from spnmkl.ui.state import works
+from spnmkl.training.train import Run, measured_on_folds, score_run
+from spnmkl.ui.state import importance, works
+from spnmkl.ui.state.estimate import Estimate
 from spnmkl.ui.state.jobs import Job
 from spnmkl.ui.state.kernel_shelf import KernelShelf
 from spnmkl.ui.state.run_book import RunBook
 from spnmkl.ui.state.task import Finding, Task, found_for
 from spnmkl.ui.state.works import SmallestC, Work
 
-Kind = Literal["train", "score", "choose", "trace", "look", "compare", "lesson", "width", "evidence"]
+Kind = Literal[
+    "train",
+    "score",
+    "shares",
+    "choose",
+    "trace",
+    "look",
+    "compare",
+    "lesson",
+    "width",
+    "importance",
+    "estimate",
+    "evidence",
+]
 WORKS: Mapping[Kind, Work] = {
     "train": works.train,
     "choose": works.choose,
@@ -71,6 +85,8 @@ class Trainer:
     contest : the last comparison with baselines.
     width : the last choice of a width.
     lesson : the guided experiment.
+    estimate : the scores over folds that are being made, beside any activity.
+    estimated : the solutions, by id, for which these were begun, and what went wrong.
     evidence : what evidence said of the branches below a sum, by run and sum.
     """
 
@@ -86,6 +102,8 @@ class Trainer:
     contest: Finding[Contest] | None = None
     width: Finding[WidthChoice] | None = None
     lesson: Lesson | None = None
+    estimate: Estimate | None = None
+    estimated: dict[int, str] = field(default_factory=dict)
     evidence: dict[tuple[str, str], BranchEvidence] = field(default_factory=dict)
 
     @property
@@ -142,6 +160,19 @@ class Trainer:
 
         return self._begin(Activity("width", Job(work, alive), task, settings))
 
+    def measure(self, run: Run, alive: Callable[[], bool]) -> Activity:
+        """Begin to measure the shares of a run on folds of its training rows."""
+        task = self.book.tasks[run.name]
+
+        def work(job: Job[Any]) -> Run:
+            def tick(words: str, done: int, total: int) -> None:
+                job.progress(done, total)
+                job.tick(words)
+
+            return measured_on_folds(run, task.dataset, tick, lambda: job.stopping)
+
+        return self._begin(Activity("shares", Job(work, alive), task, run.settings))
+
     def compare(self, task: Task, settings: Settings, who: Entrants, plan: Plan, alive: Callable[[], bool]) -> Activity:
         """Begin to compare methods on the training rows of a task."""
         n = len(training_rows(task.dataset, task.split)[0])
@@ -162,6 +193,33 @@ class Trainer:
 
         return self._begin(Activity("lesson", Job(work, alive), task, settings, Lesson()))
 
+    def measure_importance(self, run: Run, view: str | None, alive: Callable[[], bool]) -> Activity:
+        """Begin to measure what the views of a run are worth, or the columns of one of them."""
+        task = self.book.tasks[run.name]
+        job: Job[Any] = Job(lambda job: importance.measure(job, run, task, view), alive)
+        return self._begin(Activity("importance", job, task, run.settings))
+
+    def begin_estimate(self, run: Run, wanted: Callable[[], bool], alive: Callable[[], bool], seconds: float) -> None:
+        """Begin to score a run over folds, aside; it ends when it is no longer `wanted`, and keeps what it has."""
+        self.end_estimate()
+        self.estimate = Estimate.begun(run, self.book.tasks[run.name], wanted, alive, seconds)
+        self.estimated[id(run.solution)] = ""
+
+    def end_estimate(self) -> None:
+        if self.estimate is not None:
+            self.estimate.job.stop()
+            self._collect_estimate(wait=True)
+
+    def _collect_estimate(self, wait: bool = False) -> None:
+        """Give the run the scores that were made of it; those that came before an error or a Stop are kept."""
+        estimate = self.estimate
+        if estimate is None or not (wait or estimate.job.finished):
+            return
+        self.estimate, found, of = None, estimate.so_far, estimate.run.solution
+        self.estimated[id(of)] = estimate.job.error or ""
+        if found is not None:
+            self.book.revise(lambda run: run.with_fold_scores(found) if run.solution is of else run)
+
     def weigh(self, run: Run, node: str, alive: Callable[[], bool]) -> Activity:
         """Begin to weigh the branches below a sum by evidence."""
         task = self.book.tasks[run.name]
@@ -179,6 +237,8 @@ class Trainer:
 
     def _begin(self, activity: Activity) -> Activity:
         self.collect()
+        if activity.kind == "train":
+            self.end_estimate()
         if self.activity is not None and not (self.activity.kind == "look" and self.activity.task.same(activity.task)):
             self.activity.job.stop()
         self.failure, self.activity = None, activity
@@ -187,18 +247,21 @@ class Trainer:
 
     def collect(self) -> Activity | None:
         """Take the result of an activity that has ended; returns it once."""
+        self._collect_estimate()
         activity = self.activity
         if activity is None or not activity.job.finished:
             return None
         self.activity, error = None, activity.job.error
         self.failure = None if error is None else Failure(error, activity.kind, activity.task)
         result = activity.job.result
-        if isinstance(result, Run) and activity.kind == "score":
-            self.book.revise(lambda run: _with_scores(run, result))
+        if isinstance(result, Run) and activity.kind in ("score", "shares"):
+            self.book.revise(lambda run: _with_findings(run, result))
         elif isinstance(result, BranchEvidence):
             self.evidence[str(id(result.solution)), result.node] = result
         elif isinstance(result, Run):
             self.book.enter(self._with_search(result, activity.task), activity.task)
+        elif isinstance(result, importance.Measured):
+            self.book.revise(result.put_into)
         elif result is not None:
             self._keep(Finding(result, activity.task, activity.settings))
         elif isinstance(found := activity.so_far, Contest) and found.results:
@@ -228,8 +291,9 @@ class Trainer:
         return replace(run, cross_validation=folds, path=found_for(self.path, task, run.settings) or run.path)
 
 
-def _with_scores(run: Run, scored: Run) -> Run:
-    """A run with the scores that were made of it; it may have got another name since."""
-    if run.solution is not scored.solution:
+def _with_findings(run: Run, found: Run) -> Run:
+    """A run with the scores and shares that were made of it; it may have got another name since."""
+    if run.solution is not found.solution:
         return run
-    return replace(run, test_scores=scored.test_scores, train_scores=scored.train_scores)
+    scored = replace(run, test_scores=found.test_scores, train_scores=found.train_scores)
+    return scored.with_held_out(found.held_out)

@@ -1,4 +1,7 @@
-"""Work in the background: a few jobs at once, the others wait; whose owner is gone is stopped."""
+"""Work in the background: a few jobs at once, the others wait; whose owner is gone is stopped.
+
+What nobody asked for is done `aside`: it takes no place from other jobs, and rests while any of them goes on.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ T = TypeVar("T")
 GRACE_SECONDS = 60.0  # how long an owner may be away
 WATCH_SECONDS = 1.0  # between two looks at the owners
 MOST_AT_ONCE = max(2, default_threads())
+ASIDE_AT_ONCE = 1  # of those that nobody asked for
 _LOG = logging.getLogger("spnmkl")
 SECOND_THOUGHT = 2.0  # seconds after which another Stop is meant
 _APOLOGY = "Something went wrong in this training. Your drawing and your data are kept; try again."
@@ -35,6 +39,8 @@ class Job(Generic[T]):
         Gets the job: it should ask `stopping` now and then and hand back what it has, or call `tick`.
     alive : callable
         Whether somebody still wants the result; it is asked from another thread.
+    aside : bool
+        Whether it makes way for other jobs: its work should ask `resting` in the place of `stopping`.
 
     Attributes
     ----------
@@ -52,7 +58,10 @@ class Job(Generic[T]):
         What the work reported; it only grows, so that readers may copy it at any time.
     """
 
-    def __init__(self, work: Callable[[Job[T]], T], alive: Callable[[], bool] = _always) -> None:
+    def __init__(
+        self, work: Callable[[Job[T]], T], alive: Callable[[], bool] = _always, *, aside: bool = False
+    ) -> None:
+        self.aside = aside
         self._work: Callable[[Job[T]], T] | None = work
         self._alive = alive
         self._stop, self._given_up = threading.Event(), threading.Event()
@@ -92,6 +101,12 @@ class Job(Generic[T]):
     def stopping(self) -> bool:
         return self._stop.is_set()
 
+    def resting(self) -> bool:
+        """Wait while other jobs go on; whether it was asked to stop meanwhile."""
+        while not self.stopping and not _QUEUE.wait_for_calm(WATCH_SECONDS):
+            pass
+        return self.stopping
+
     @property
     def given_up(self) -> bool:
         """Whether it was asked to stop twice: what it has is not wanted."""
@@ -118,7 +133,7 @@ class Job(Generic[T]):
     def tick(self, words: str) -> None:
         """Say what is done now, and end the work here if it was asked to stop."""
         self.say(words)
-        if self.stopping:
+        if self.resting() if self.aside else self.stopping:
             raise Stopped
 
     def progress(self, done: int, total: int) -> None:
@@ -177,6 +192,8 @@ class _Queue:
         self._lock = threading.Lock()
         self._waiting: list[Job[Any]] = []
         self._running: set[Job[Any]] = set()
+        self._calm = threading.Event()
+        self._calm.set()
         self._watched = False
 
     def put(self, job: Job[Any]) -> None:
@@ -200,11 +217,21 @@ class _Queue:
             self._running.discard(job)
             self._fill()
 
+    def wait_for_calm(self, seconds: float) -> bool:
+        """Whether no job that was asked for goes on, now or within these seconds."""
+        return self._calm.wait(seconds)
+
     def _fill(self) -> None:
-        while self._waiting and len(self._running) < MOST_AT_ONCE:
-            job = self._waiting.pop(0)
-            self._running.add(job)
-            job._begin()
+        for aside, most in ((False, MOST_AT_ONCE), (True, ASIDE_AT_ONCE)):
+            waiting = [job for job in self._waiting if job.aside == aside]
+            for job in waiting[: max(0, most - sum(running.aside == aside for running in self._running))]:
+                self._waiting.remove(job)
+                self._running.add(job)
+                job._begin()
+        if all(job.aside for job in self._running):
+            self._calm.set()
+        else:
+            self._calm.clear()
 
     def _watch(self) -> None:
         while self._look():

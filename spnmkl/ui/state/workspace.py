@@ -95,7 +95,7 @@ class Workspace:
     def kernel_issues(self) -> list[KernelIssue]:
         """Kernels that cannot work on the training rows; widths may compete where evidence chooses the weights."""
         found = self.kernel_checks.of(self.task)
-        by_evidence = getattr(self.trainer.settings, "weights", None) == "evidence"
+        by_evidence = self.trainer.settings.weights == "evidence"
         return [issue for issue in found if not (by_evidence and issue.widths)]
 
     @property
@@ -126,6 +126,13 @@ class Workspace:
         self.choices, self.split, self.trainer.settings = SUGGESTED, SplitSettings(), Settings()
         self.trainer.book.attach(dataset)
         if untouched:
+            self.redraw()
+
+    def use(self, dataset: Dataset) -> None:
+        """The same data, their columns used otherwise; the drawing follows if it is still the one they opened on."""
+        untouched = unplaced(self.drawing.spn) == unplaced(opening_structure(self.dataset))
+        self.dataset, self.choices = dataset, self.choices.among(dataset.views)
+        if untouched and unplaced(opening_structure(dataset)) != unplaced(self.drawing.spn):
             self.redraw()
 
     def rename_data(self, name: str) -> None:

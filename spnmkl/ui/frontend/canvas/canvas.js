@@ -113,6 +113,7 @@ class Canvas {
     for (const id of new Set(hidden.values())) this.items.set(id, this.groupItem(id));
     const open = new Map(Object.entries(this.looks.groups ?? {}).filter(([id, g]) => !closed.includes(id) && this.items.has(g.parent)).map(([id, g]) => [g.parent, id]));
     for (const [id, group] of open) this.items.get(id).open = group;
+    const moved = [...this.items.values()].filter((item) => !item.settled).map((item) => ({ id: item.id, ...sides(item) }));
     const seen = new Set();
     this.lines = [];
     for (const edge of drawing.edges) {
@@ -120,7 +121,7 @@ class Canvas {
       const name = edgeName([from, to]);
       if (from === to || seen.has(name) || !this.items.has(from) || !this.items.has(to)) continue;
       seen.add(name);
-      this.lines.push(this.lineOf(name, this.items.get(from), this.items.get(to)));
+      this.lines.push(this.lineOf(name, this.items.get(from), this.items.get(to), moved));
     }
     this.findLoose();
     this.frame.classList.toggle("empty", !drawing.nodes.length);
@@ -176,12 +177,12 @@ class Canvas {
     return found.map(({ look, items }) => ({ items, text: [often.has(look.text) && look.sub || look.text, look.value].filter(Boolean).join(", ") }));
   }
 
-  lineOf(name, from, to) { // as the scene has it while its ends stand where the scene has them
+  lineOf(name, from, to, moved) { // as the scene has it while its ends stand where the scene has them, and nothing new is in its way
     const look = this.looks.edges?.[name] ?? {};
-    const d = look.d && from.settled && to.settled ? look.d : pathOf(routed(from, to, this.items.values()));
-    const places = d.match(/-?[\d.]+(?:e[-+]?\d+)?/g).map(Number);
-    const [xs, ys] = [places.filter((_, k) => k % 2 === 0), places.filter((_, k) => k % 2)];
-    return { name, from, to, path: new Path2D(d), points: xs.map((x, k) => [x, ys[k]]), look, outline: { left: Math.min(...xs), right: Math.max(...xs), top: Math.min(...ys), bottom: Math.max(...ys) } };
+    const around = () => outlinedLine(pathOf(routed(from, to, this.items.values())));
+    const drawn = look.d && from.settled && to.settled ? outlinedLine(look.d) : around();
+    const others = moved.filter((box) => box.id !== from.id && box.id !== to.id && meets(box, drawn.outline));
+    return { name, from, to, look, ...(look.d && others.length && passed(drawn.points, others).size ? around() : drawn) };
   }
 
   drift(ids, dx, dy) { // while a drag lasts
@@ -350,6 +351,12 @@ function outlinedItem(item) { // with all that is written around it
     Object.assign(box, { left: Math.min(box.left, left), right: item.kind === "group" ? box.right : Math.max(box.right, left + wide), top: Math.min(box.top, y + t.y - t.size / 2), bottom: Math.max(box.bottom, y + t.y + t.size / 2) });
   }
   return { ...item, outline: box };
+}
+
+function outlinedLine(d) {
+  const places = d.match(/-?[\d.]+(?:e[-+]?\d+)?/g).map(Number);
+  const [xs, ys] = [places.filter((_, k) => k % 2 === 0), places.filter((_, k) => k % 2)];
+  return { path: new Path2D(d), points: xs.map((x, k) => [x, ys[k]]), outline: { left: Math.min(...xs), right: Math.max(...xs), top: Math.min(...ys), bottom: Math.max(...ys) } };
 }
 
 function luminance(color) {

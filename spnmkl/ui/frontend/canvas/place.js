@@ -51,7 +51,7 @@ const Placing = {
   crossings(row, boxes, items) { // of the new edges with boxes, and of the new boxes with edges
     const others = items.filter((item) => item.id !== row[0].id).map(sides);
     const mine = row.slice(1).reduce((sum, to, k) => sum + passed(curve(row[k], to), others).size, 0);
-    const theirs = this.lines.filter(({ outline, points }) => boxes.some((box) => outline.right > box.left && outline.left < box.right && outline.bottom > box.top && outline.top < box.bottom) && passed(points, boxes).size);
+    const theirs = this.lines.filter(({ outline, points }) => boxes.some((box) => meets(box, outline)) && passed(points, boxes).size);
     return mine + theirs.length;
   },
 

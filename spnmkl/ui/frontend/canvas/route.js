@@ -47,6 +47,8 @@ function routed(from, to, items) { // around what stands in the way, where there
   return ways.find((way) => !passed(way, boxes).size) ?? direct;
 }
 
+function meets(a, b) { return a.right > b.left && a.left < b.right && a.bottom > b.top && a.top < b.bottom; }
+
 function sides({ x, y, w, h }) { return { left: x - w / 2, right: x + w / 2, top: y - h / 2, bottom: y + h / 2 }; }
 
 function pathOf([start, ...rest]) { // as SVG and Path2D have it

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import streamlit as st
 
@@ -13,7 +13,6 @@ from spnmkl.structure import SPN, Issue
 from spnmkl.structure.text import short_name
 from spnmkl.training.choose_width import WidthChoice, only
 from spnmkl.training.scores import share_right
-from spnmkl.training.settings import Settings
 from spnmkl.ui.parts.canvas import receive
 from spnmkl.ui.parts.following import REFRESHES, progress_bar, stop_button, words_of
 from spnmkl.ui.parts.session import presence, workspace
@@ -84,8 +83,7 @@ def offer_widths(work: Workspace, issue: KernelIssue, k: int) -> None:
     row = st.container(horizontal=True, gap="small")
     busy = trainer.working is not None
     row.button(ONE_WIDTH, key=f"width_{k}", disabled=busy, on_click=begin_choosing, args=(issue, presence()))
-    if any(field.name == "weights" for field in fields(Settings)):
-        row.button(BY_EVIDENCE, key=f"evidence_{k}", on_click=take_evidence)
+    row.button(BY_EVIDENCE, key=f"evidence_{k}", disabled=busy, on_click=take_evidence)
 
 
 def begin_choosing(issue: KernelIssue, here: Callable[[], bool]) -> None:
@@ -95,7 +93,7 @@ def begin_choosing(issue: KernelIssue, here: Callable[[], bool]) -> None:
 
 def take_evidence() -> None:
     trainer = workspace().trainer
-    trainer.take_settings(Settings.from_dict({**trainer.settings.to_dict(), "weights": "evidence"}))
+    trainer.take_settings(replace(trainer.settings, weights="evidence"))
 
 
 @st.fragment(run_every=REFRESHES[0])

@@ -7,20 +7,18 @@ from collections.abc import Callable
 import pandas as pd
 import streamlit as st
 
-from spnmkl.inspection import HeldOutShares, decision_parts
 from spnmkl.reporting.branches import branches_table, evidence_words, rival_sentences
 from spnmkl.reporting.explain import children_text
 from spnmkl.reporting.glossary import explained
 from spnmkl.structure import SPN
-from spnmkl.training.prepared import Prepared
 from spnmkl.training.train import Run
 from spnmkl.ui.pages.inspect.inspected import (
+    SHARE_HELP,
     WEIGHT_HELP,
     Inspected,
     download,
     row,
     sentence,
-    share_column,
     tell_missing_data,
 )
 from spnmkl.ui.parts.following import REFRESHES, progress_bar, start_or_stop, words_of
@@ -43,7 +41,7 @@ def branches_tab(seen: Inspected) -> None:
             start_or_stop(trainer, KIND, "Weigh by evidence", begin, trainer, run, node, presence())
     follow(trainer)
     found = trainer.evidence_of(run, node)
-    held = seen.once("held-out", lambda prepared: held_out(run, prepared)) if seen.has_data and run.n_test else None
+    held = seen.measured().run.held_out
     shares = {v: held.nodes[v].share for v in run.spn.children(node)} if held else None
     table = branches_table(run, node, found, shares)
     show_table(table)
@@ -55,14 +53,9 @@ def branches_tab(seen: Inspected) -> None:
     if held and (why := held.why_none):
         st.caption(plain(why))
     if not seen.has_data:
-        tell_missing_data(run, "Held-out shares and Δ evidence")
+        tell_missing_data(run, "Δ evidence")
     elif trainer.failure is not None and trainer.failure.kind == KIND:
         st.error(plain(trainer.failure.message))
-
-
-def held_out(run: Run, prepared: Prepared) -> HeldOutShares:
-    parts = decision_parts(run.solution, prepared.test_source, prepared.y_test, prepared.source)
-    return HeldOutShares.of_parts([parts], f"{run.n_test:,} test rows")
 
 
 def show_table(table: pd.DataFrame) -> None:
@@ -72,17 +65,12 @@ def show_table(table: pd.DataFrame) -> None:
         height=min(420, 38 + 35 * len(table)),
         column_config={
             "β": st.column_config.NumberColumn(format="%.4g", help=explained("β")),
-            "share of Σg": share_column(WEIGHT_HELP, label="of Σg", width=100),
-            "held-out share": share_column(
-                "Of the decision on the test rows, which were not trained on; below 0 where a branch speaks against "
-                "the right answers.",
-                label="share, test rows",
-                width=120,
-            ),
-            "evidence share": share_column(
-                "Of the decision of the Gaussian process with evidence weights, on the training rows.",
-                label="evidence share",
-                width=120,
+            "share of Σg": st.column_config.NumberColumn("of Σg", format="percent", help=WEIGHT_HELP),
+            "held-out share": st.column_config.NumberColumn(format="percent", help=SHARE_HELP),
+            "evidence share": st.column_config.NumberColumn(
+                "evidence: share on training rows",
+                format="percent",
+                help="Of the decision of the Gaussian process with evidence weights, on the training rows.",
             ),
             "Δ evidence": st.column_config.NumberColumn(format="%.1f", help=explained("Δ evidence", "evidence")),
         },

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import streamlit as st
 
+from spnmkl.reporting.endings import score_text
 from spnmkl.training.train import Run
 from spnmkl.ui.pages.inspect.branches import branches_tab
 from spnmkl.ui.pages.inspect.drawing import drawing_tab
-from spnmkl.ui.pages.inspect.inspected import Inspected, share_text
+from spnmkl.ui.pages.inspect.inspected import Inspected
 from spnmkl.ui.pages.inspect.kernels import kernels_tab
 from spnmkl.ui.pages.inspect.proof import proof_tab
 from spnmkl.ui.pages.inspect.samples import samples_tab
 from spnmkl.ui.pages.inspect.weights import matters_tab, weights_tab
 from spnmkl.ui.pages.inspect.what_if import what_if_tab
+from spnmkl.ui.parts.estimating import show_estimate
 from spnmkl.ui.parts.results import show_headlines
 from spnmkl.ui.parts.returning import offer_return
 from spnmkl.ui.parts.session import fragment, heading, tabs, workspace
@@ -35,6 +37,7 @@ def inspect_page() -> None:
         choose_run(trainer, run)
     offer_return(workspace(), run)
     show_headlines(run)
+    show_estimate(workspace(), run)
     seen = Inspected(run, trainer)
     tabs(
         "inspect",
@@ -85,4 +88,4 @@ def choose_run(trainer: Trainer, run: Run) -> None:
 
 
 def title(run: Run) -> str:
-    return f"{run.name} · {run.dataset_name} · C = {run.settings.C:g} · {share_text(run.test_scores.accuracy)} on test"
+    return f"{run.name} · {run.dataset_name} · C = {run.settings.C:g} · {score_text(run)}"

@@ -1,0 +1,69 @@
+"""Scores over folds, made aside while a person looks at a run (no Streamlit here)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from spnmkl.errors import Stopped
+from spnmkl.study.contest import Plan
+from spnmkl.study.nested import resample
+from spnmkl.training.fold_scores import FoldScores
+from spnmkl.training.train import Run
+from spnmkl.ui.state.jobs import Job
+from spnmkl.ui.state.task import Task
+
+PLAN = Plan(repeats=5)
+SECONDS = 60.0  # after which no further round begins
+LONG = 300.0  # seconds for the first round beyond which it begins only when asked for
+TRAININGS = 0.5  # of one at the C of the run: what one in the search for C takes, since it starts from the one before
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """The scores of a run that are being made."""
+
+    run: Run
+    job: Job[Any]
+
+    @classmethod
+    def begun(
+        cls, run: Run, task: Task, wanted: Callable[[], bool], alive: Callable[[], bool], seconds: float = SECONDS
+    ) -> Estimate:
+        """Where a run has some folds already, it goes on from them."""
+        known = run.fold_scores
+        spent = known.seconds if known is not None else 0.0
+
+        def work(job: Job[Any]) -> None:
+            def tick(words: str) -> None:
+                if not wanted():
+                    raise Stopped
+                job.tick(words)
+
+            given = task.spn, task.dataset, task.choices, task.split, run.settings
+            making = resample(
+                *given,
+                chosen=run.chose_C if known is None else known.chosen,
+                plan=PLAN,
+                seconds=spent + seconds,
+                known=known,
+                tick=tick,
+                stop=job.resting,
+            )
+            for found in making:
+                job.report(found)
+                job.progress(found.n_done, found.C.size)
+
+        return cls(run, Job(work, alive, aside=True).start())
+
+    @property
+    def so_far(self) -> FoldScores | None:
+        records = self.job.records
+        return records[-1] if records else None
+
+
+def expected_seconds(run: Run) -> float:
+    """About what the first round takes, by how long the run itself took; without its kernels."""
+    each = PLAN.inner * PLAN.points * TRAININGS + 1 if run.chose_C else 1.0
+    return run.seconds * PLAN.folds * each
