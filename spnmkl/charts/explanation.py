@@ -118,7 +118,7 @@ def ranking_chart(ranking: pd.DataFrame, kind: str = "view", most: int = MOST_RA
     Parameters
     ----------
     ranking : DataFrame
-        With `kind`, `id`, `name`, `held-out share`, `standard error`, `share of Σg`, and after a cross-validation
+        With `kind`, `id`, `name`, `held-out share`, `standard error`, `part of Σg`, and after a cross-validation
         `Σg ± over folds`. Weights are shown only where no held-out share is known: they are no importance.
     kind : {"view", "kernel"}, default="view"
         Which of the rows to show.
@@ -134,7 +134,7 @@ def ranking_chart(ranking: pd.DataFrame, kind: str = "view", most: int = MOST_RA
     --------
     >>> import pandas as pd
     >>> from spnmkl.charts import ranking_chart, to_svg
-    >>> ranking = pd.DataFrame({"kind": "view", "id": ["a", "b"], "name": ["A", "B"], "share of Σg": [0.6, 0.4]})
+    >>> ranking = pd.DataFrame({"kind": "view", "id": ["a", "b"], "name": ["A", "B"], "part of Σg": [0.6, 0.4]})
     >>> ranking = ranking.assign(**{"held-out share": [0.9, 0.1], "standard error": [0.05, 0.05]})
     >>> to_svg(ranking_chart(ranking)).startswith("<svg")
     True
@@ -142,7 +142,7 @@ def ranking_chart(ranking: pd.DataFrame, kind: str = "view", most: int = MOST_RA
     measured = bool(ranking["held-out share"].notna().any())
     table = ranking[ranking["kind"] == kind].head(most)
     titles = unique_names(table["id"], dict(zip(table["id"], table["name"], strict=True)))
-    value, spread = ("held-out share", "standard error") if measured else ("share of Σg", "Σg ± over folds")
+    value, spread = ("held-out share", "standard error") if measured else ("part of Σg", "Σg ± over folds")
     share = table[value].to_numpy(dtype=float)
     error = np.nan_to_num(table[spread].to_numpy(dtype=float)) if spread in table else np.zeros(len(table))
     bars = pd.DataFrame(

@@ -10,6 +10,7 @@ import altair as alt
 import pandas as pd
 
 from spnmkl.charts.look import COLOURS, INK, every_name, layered, unique_names
+from spnmkl.wording import whole_percent
 
 KINDS = {"alone": "alone", "without": "all without it"}
 TOGETHER = "all together"
@@ -188,7 +189,7 @@ def _points(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _share_text(share: float) -> str:
-    return "" if math.isnan(share) else f"{100 * share + 0.0:.0f} % of the decision".replace("-", "−")
+    return "" if math.isnan(share) else f"{whole_percent(share)} of the decision"
 
 
 def _colours(kinds: list[str], grey: bool, channel: Any = alt.Color) -> Any:

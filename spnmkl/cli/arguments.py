@@ -75,17 +75,17 @@ def _natural(text: str) -> int:
     return int(text)
 
 
+def _folds(text: str) -> int:
+    if text.isascii() and text.isdigit() and int(text) > 1:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"expected a whole number of 2 or more, found {text!r}")
+
+
 def _folds_and_rounds(text: str) -> tuple[int, int]:
     folds, _, rounds = text.partition("x")
     if not folds.isdecimal() or not rounds.isdecimal() or int(folds) < 2 or int(rounds) < 1:
         raise argparse.ArgumentTypeError(f"expected folds x rounds such as 5x2, found {text!r}")
     return int(folds), int(rounds)
-
-
-def _folds(text: str) -> int:
-    if text.isascii() and text.isdigit() and int(text) > 1:
-        return int(text)
-    raise argparse.ArgumentTypeError(f"expected a whole number of 2 or more, found {text!r}")
 
 
 def _share(text: str) -> float:
@@ -235,6 +235,12 @@ def _fit_arguments(fit: argparse.ArgumentParser) -> None:
         help="share of the rows, between 0 and 1, to hold out and report the accuracy on",
     )
     fit.add_argument(
+        "--share-folds",
+        type=_folds,
+        metavar="FOLDS",
+        help="measure what carries the decision on so many folds, in place of the rows held out",
+    )
+    fit.add_argument(
         "--nested",
         type=_folds_and_rounds,
         metavar="FOLDSxROUNDS",
@@ -246,12 +252,6 @@ def _fit_arguments(fit: argparse.ArgumentParser) -> None:
     )
     fit.add_argument(
         "--probabilities", action="store_true", help="calibrate probabilities on rows held out; --nested does so too"
-    )
-    fit.add_argument(
-        "--share-folds",
-        type=_folds,
-        metavar="FOLDS",
-        help="measure what carries the decision on so many folds, in place of the rows held out",
     )
     fit.add_argument("--seed", type=_natural, default=0, help="of the rows held out and of folds; default 0")
     fit.add_argument("--threads", type=int, help="default: all cores")

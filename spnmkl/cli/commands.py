@@ -63,6 +63,7 @@ from spnmkl.structure import SPN
 from spnmkl.structure.templates import TEMPLATES
 from spnmkl.training.bring import chosen_dataset, filled_template
 from spnmkl.training.choose import choose_C, nothing_done
+from spnmkl.training.held_out import keeping_shares
 from spnmkl.training.predict import Predictor
 from spnmkl.training.prepared import Prepared, prepare
 from spnmkl.training.settings import Settings
@@ -153,6 +154,7 @@ def _fit(args: argparse.Namespace) -> int:
         trained = learn_weights(prepared, limited, follow, args.threads, stop.is_set, warn=True)
         trained, folds = scored_over_folds(trained, prepared, dataset, settings, args, progress, stop.is_set)
         shares = measured_shares(trained, prepared, dataset, settings, args, progress, stop.is_set)
+        trained = replace(trained, model=keeping_shares(trained.model, shares))
         progress.close()
     assert trained.model is not None
     trained.model.set_params(max_time=args.max_time)
@@ -163,8 +165,8 @@ def _fit(args: argparse.Namespace) -> int:
         save_model(trained.model, out)
     if not args.quiet:
         said += _outcome(trained, prepared, args.threads, stop.is_set, args.positive)
-        said += [] if folds is None else [folds.sentence(), *measure_lines(folds.measures(args.positive))]
         said += [] if shares is None else share_lines(trained.solution.spn, shares)
+        said += [] if folds is None else [folds.sentence(), *measure_lines(folds.measures(args.positive))]
         n = counted(len(trained.solution.history), "iteration")
         where = "" if out is None else f", saved as {out}"
         said.append(f"{n} in {time.perf_counter() - started:.1f} s{where}")
@@ -337,7 +339,10 @@ def _importance(args: argparse.Namespace) -> int:
     read_once(*args.data, args.structure)
     choices = _choices(args)
     dataset = _training_set(args, choices)
-    return importance(args, dataset, _structure(args.structure, dataset, choices, SplitSettings(0.0)), choices)
+    spn = _structure(args.structure, dataset, choices, SplitSettings(0.0))
+    for note in step_notes(dataset.labelled_table, choices):
+        tell(note)
+    return importance(args, dataset, spn, choices)
 
 
 def _validate(args: argparse.Namespace) -> int:

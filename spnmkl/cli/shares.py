@@ -13,7 +13,7 @@ from spnmkl.data import Dataset
 from spnmkl.errors import Stopped
 from spnmkl.inspection import HeldOutShares, heaviest_paths
 from spnmkl.reporting.sentences import inspection_lines, summary
-from spnmkl.training.held_out import keep_shares, shares_on_folds, stored_shares
+from spnmkl.training.held_out import shares_on_folds, stored_shares
 from spnmkl.training.prepared import Prepared
 from spnmkl.training.settings import Settings
 from spnmkl.training.train import Trained, after_a_moment
@@ -28,11 +28,11 @@ def measured_shares(
     progress: Progress,
     stop: Callable[[], bool],
 ) -> HeldOutShares | None:
-    """What carries the decision on the test rows, or on folds where these were asked for; kept with the model."""
+    """What carries the decision on the test rows, or on folds where these were asked for."""
     if not args.share_folds:
         return trained.held_out(prepared, args.threads, stop=after_a_moment(stop))
     try:
-        shares = shares_on_folds(
+        return shares_on_folds(
             trained.solution,
             prepared.spn,
             dataset,
@@ -48,8 +48,6 @@ def measured_shares(
         )
     except Stopped:
         return None
-    keep_shares(trained.model, shares)
-    return shares
 
 
 def inspect_model(args: argparse.Namespace) -> int:

@@ -60,7 +60,7 @@ def paths_table(run: Run, k: int = MOST_PATHS) -> tuple[pd.DataFrame, list[Weigh
             "kernels": [path_text(run.spn, path) for path in paths],
             "g written out": [shortened(path.path.g(run.spn.names), _LONGEST) for path in paths],
             "g": [path.g for path in paths],
-            "share of Σg": [path.share for path in paths],
+            "part of Σg": [path.share for path in paths],
             **share_columns([known.get(path.path, NOT_KNOWN) for path in paths]),
         }
     )
@@ -84,7 +84,7 @@ def ranking(run: Run) -> pd.DataFrame:
     DataFrame
         kind ("view" or "kernel"), id, name, held-out share with its standard error and its spread over folds, share of
         Σg. After a cross-validation also, at the C of its grid that is nearest to the run's: "Σg ± over folds", the
-        standard deviation of the share of Σg, and survival, the share of folds in which the weights left a path
+        standard deviation of the part of Σg, and survival, the share of folds in which the weights left a path
         through it.
     """
     groups = {("view", view): leaves for view, leaves in run.views.items()}
@@ -101,7 +101,7 @@ def ranking(run: Run) -> pd.DataFrame:
             "id": ids,
             "name": [one_line(id) if kind == "view" else node_text(run.spn, id) for kind, id in groups],
             **share_columns([known.get(group, NOT_KNOWN) for group in groups]),
-            "share of Σg": _weight_shares(compile_circuit(run.solution.spn), run.solution.beta, products),
+            "part of Σg": _weight_shares(compile_circuit(run.solution.spn), run.solution.beta, products),
         }
     )
     if run.cross_validation is not None:
@@ -112,7 +112,7 @@ def ranking(run: Run) -> pd.DataFrame:
 
 def ranked_by(table: pd.DataFrame) -> str:
     """What to show of a ranking: held-out shares where they are known, else weights, which say less."""
-    return "share of Σg" if table[HELD_OUT].isna().all() else HELD_OUT
+    return "part of Σg" if table[HELD_OUT].isna().all() else HELD_OUT
 
 
 def column_shares(run: Run, ranked: pd.DataFrame) -> tuple[dict[str, float], str]:
@@ -133,8 +133,9 @@ def shares_sentence(found: HeldOutShares | None) -> str:
     if not found.known:
         return found.why_none
     return (
-        f"Held-out shares, measured on {found.rows}: the part of what tells the classes of rows apart that were not "
-        "trained on; ± is the standard error over these rows. Below 0: it pulls rows to the wrong side."
+        f"Held-out shares, measured on {found.rows}: how much of what tells the classes of these rows apart, while "
+        "they are not trained on, comes through each. ± is the standard error over the rows; below 0, a part pulls "
+        "rows to the wrong side."
     )
 
 
@@ -144,7 +145,7 @@ def overlap(shares: Iterable[float]) -> str:
 
 
 def _over_folds(run: Run, validation: CrossValidation, groups: Iterable[set[str]]) -> dict[str, Floats]:
-    """How much the share of Σg varies over the folds, and in how many something is left of it."""
+    """How much the part of Σg varies over the folds, and in how many something is left of it."""
     at = int(np.abs(np.log(validation.C / run.settings.C)).argmin())
     groups, circuit = list(groups), compile_circuit(run.solution.spn)
     folds = [
@@ -161,7 +162,7 @@ def _over_folds(run: Run, validation: CrossValidation, groups: Iterable[set[str]
 
 
 def _weight_shares(circuit: Circuit, beta: Mapping[str, float], groups: Iterable[set[str]]) -> Floats:
-    """The share of Σg of the paths through any product of each group."""
+    """The part of Σg of the paths through any product of each group."""
     weights = np.array([beta[v] for v in circuit.products])
     total = circuit.path_weight_total(weights)
     without = [

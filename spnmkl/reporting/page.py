@@ -187,7 +187,7 @@ _FORMATS: dict[str, Callable[[Any], str]] = {
     "p": "{:g}".format,
     "g": "{:.4g}".format,
     "KKT residual": "{:.1e}".format,
-    "share of Σg": _percent,
+    "part of Σg": _percent,
     "precision": _percent,
     "recall": _percent,
     "f1": _percent,

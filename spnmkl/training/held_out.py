@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
 
 import numpy as np
 import pandas as pd
@@ -128,10 +129,13 @@ def _heaviest(solution: Solution) -> list[Path]:
     return [path.path for path in heaviest_paths(solution, MOST_PATHS)]
 
 
-def keep_shares(model: SPNMKLClassifier | None, shares: HeldOutShares | None) -> None:
-    """Let a model take its shares into its file."""
-    if model is not None and shares is not None:
-        model.extra_ = {**model.extra_, STORED: shares.to_dict()}
+def keeping_shares(model: SPNMKLClassifier | None, shares: HeldOutShares | None) -> SPNMKLClassifier | None:
+    """A copy of the model that takes its shares into its file."""
+    if model is None or shares is None:
+        return model
+    copied = copy(model)
+    copied.extra_ = model.extra_ | {STORED: shares.to_dict()}
+    return copied
 
 
 def stored_shares(model: SPNMKLClassifier, name: str) -> HeldOutShares | None:

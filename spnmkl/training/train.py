@@ -27,7 +27,7 @@ from spnmkl.solution import Record, Solution
 from spnmkl.structure import SPN
 from spnmkl.training.choose import FOLDS, most_folds
 from spnmkl.training.fold_scores import FoldScores
-from spnmkl.training.held_out import keep_shares, shares_on_folds, shares_on_test_rows
+from spnmkl.training.held_out import keeping_shares, shares_on_folds, shares_on_test_rows
 from spnmkl.training.learn import learn
 from spnmkl.training.prepared import Prepared, Tick
 from spnmkl.training.scores import Scores, score, unscored
@@ -107,6 +107,10 @@ class Run:
             return None
         return probabilities(np.atleast_2d(self.test_scores.decision.T), self.model.calibration_)
 
+    def with_held_out(self, shares: HeldOutShares | None) -> Run:
+        """With shares measured on rows not trained on, which its model keeps too."""
+        return replace(self, held_out=shares, model=keeping_shares(self.model, shares))
+
     def with_fold_scores(self, found: FoldScores) -> Run:
         """With scores over folds, and probabilities calibrated on the decisions they are made of."""
         return replace(self, fold_scores=found, model=calibrated(self.model, found))
@@ -174,11 +178,9 @@ class Trained:
         tick: Tick | None = None,
         stop: Callable[[], bool] | None = None,
     ) -> HeldOutShares | None:
-        """What carries the decision on the rows held out, kept with the model; parameters as of `train`."""
+        """What carries the decision on the rows held out; parameters as of `train`."""
         (tick or (lambda words: None))("splitting the decision on the test rows")
-        shares = shares_on_test_rows(self.solution, prepared, n_threads, stop)
-        keep_shares(self.model, shares)
-        return shares
+        return shares_on_test_rows(self.solution, prepared, n_threads, stop)
 
     def _by_kernels(
         self, y: NDArray, source: KernelSource, n_threads: int | None, stop: Callable[[], bool] | None
@@ -276,8 +278,7 @@ def train(
         test=prepared.test,
         views=prepared.views,
         preparation=prepared.preparation,
-        held_out=trained.held_out(prepared, n_threads, tick, late),
-    )
+    ).with_held_out(trained.held_out(prepared, n_threads, tick, late))
 
 
 def score_run(
@@ -290,19 +291,19 @@ def score_run(
     """The run with the scores that it lacks, because its training was stopped; parameters as of `train`."""
     trained = Trained(run.solution, run.model, run.seconds)
     test, train = run.test_scores, run.train_scores
-    return replace(
+    scored = replace(
         run,
         test_scores=test if test.scored else trained.test_scores(prepared, n_threads, tick, stop),
         train_scores=train if train.scored else trained.train_scores(prepared, n_threads, tick, stop),
-        held_out=run.held_out or trained.held_out(prepared, n_threads, tick, stop),
     )
+    return scored.with_held_out(run.held_out or trained.held_out(prepared, n_threads, tick, stop))
 
 
 def with_shares(run: Run, prepared: Prepared, n_threads: int | None = None) -> Run:
     """The run with its shares on the test rows, which files of earlier versions lack; itself where there is no such."""
     if run.held_out is not None or not run.n_test:
         return run
-    return replace(run, held_out=Trained(run.solution, run.model, run.seconds).held_out(prepared, n_threads))
+    return run.with_held_out(Trained(run.solution, run.model, run.seconds).held_out(prepared, n_threads))
 
 
 def measured_on_folds(
@@ -325,8 +326,7 @@ def measured_on_folds(
         tick=tick,
         stop=stop,
     )
-    keep_shares(run.model, shares)
-    return replace(run, held_out=shares)
+    return run.with_held_out(shares)
 
 
 def after_a_moment(stop: Callable[[], bool] | None) -> Callable[[], bool]:

@@ -37,7 +37,8 @@ from spnmkl.ui.state.task import Task
 SAYS = {
     "Drawing": "Click a node to see its numbers",
     "Weights and paths": "Choose a row to see the path in violet",
-    "What matters": "the part of what tells the classes of rows apart",
+    "What matters": "how much of what tells the classes of these rows apart",
+    "Branches": "Δ evidence is not computed yet",
     "Kernels": "Alignment with the labels",
     "Samples": "Map of the samples",
     "What if": "Move one",
@@ -138,7 +139,7 @@ def test_a_run_without_its_data_shows_what_it_can() -> None:
         assert ("came without its data" in texts(fine(show(at, tab)))) == needs
         assert ("data" in [link.proto.page for link in at.get("page_link")]) == needs, tab
     weights = show(at, "Weights and paths").dataframe[0].value
-    assert weights["share of Σg"].sum() == pytest.approx(1.0)
+    assert weights["part of Σg"].sum() == pytest.approx(1.0)
     assert len(weights) == task.spn.n_paths - 1
 
 
@@ -149,7 +150,7 @@ def test_without_shares_weights_are_shown_as_weights() -> None:
     at.session_state["inspect_drawing"] = {"selection": ["p4"]}
     assert "held-out share" not in texts(fine(at.run()))
     paths = show(at, "Weights and paths").dataframe[0].value
-    assert "held-out share" not in paths and paths["share of Σg"].sum() == pytest.approx(1.0)
+    assert "held-out share" not in paths and paths["part of Σg"].sum() == pytest.approx(1.0)
     assert "Weights only" in texts(at)
     views = fine(show(at, "What matters")).dataframe[0].value
     assert "Weights only" in texts(at) and "held-out share" not in views

@@ -46,7 +46,7 @@ def ranking(names: Sequence[str]) -> pd.DataFrame:
             "name": list(names),
             "held-out share": np.linspace(0.9, -0.1, len(names)),
             "standard error": np.full(len(names), 0.05),
-            "share of Σg": np.linspace(0.8, 0.2, len(names)),
+            "part of Σg": np.linspace(0.8, 0.2, len(names)),
             "Σg ± over folds": np.full(len(names), 0.3),
             "survival": np.full(len(names), 0.8),
         }

@@ -73,7 +73,7 @@ def test_heaviest_paths_with_their_shares(case: Trained) -> None:
     place = {path: m for m, path in enumerate(case.paths)}
     listed = [place[path.path] for path in paths]
     np.testing.assert_allclose(table["g"], case.g[listed], rtol=ROUNDING)
-    np.testing.assert_allclose(table["share of Σg"], (case.g / case.g.sum())[listed], atol=ROUNDING)
+    np.testing.assert_allclose(table["part of Σg"], (case.g / case.g.sum())[listed], atol=ROUNDING)
     np.testing.assert_allclose(table["held-out share"], case.carried[listed], atol=ROUNDING)
     assert table["held-out share"].sum() == pytest.approx(1, abs=ROUNDING)
     assert [drawn_path(case.run.spn, path.path) for path in paths] == [
@@ -232,7 +232,7 @@ def test_a_run_without_any_weight() -> None:
     table, paths = paths_table(case.run)
     assert table.empty
     assert paths == []
-    assert (ranking(case.run)["share of Σg"] == 0).all() and ranking(case.run)["held-out share"].isna().all()
+    assert (ranking(case.run)["part of Σg"] == 0).all() and ranking(case.run)["held-out share"].isna().all()
     pushed = sample_paths(case.run, case.prepared, "test", 0)
     assert pushed["kind"].tolist() == ["intercept"]
     assert pushed["push"].sum() == case.run.test_scores.decision[0]

@@ -183,7 +183,3 @@ SHARE_COLUMNS = {
     ERROR: st.column_config.NumberColumn("± error", format="percent", help="Its standard error over the rows."),
     SPREAD: st.column_config.NumberColumn("± folds", format="percent", help="Its standard deviation over the folds."),
 }
-
-
-def share_column(help: str = WEIGHT_HELP, **looks: Any) -> Any:
-    return st.column_config.ProgressColumn(help=help, format="percent", min_value=0.0, max_value=1.0, **looks)

@@ -30,7 +30,6 @@ from spnmkl.ui.pages.inspect.inspected import (
     download,
     known,
     row,
-    share_column,
 )
 from spnmkl.ui.parts.pyvis_view import offer_pyvis, show_drawing
 from spnmkl.ui.parts.words import plain
@@ -73,7 +72,7 @@ def choose_path(seen: Inspected, learned: LearnedTables) -> Path | None:
         column_config={
             "kernels": st.column_config.TextColumn(width=165, help=explained("∘")),
             "g": st.column_config.NumberColumn(format="%.4g", help=explained("g")),
-            "share of Σg": share_column(WEIGHT_HELP, label="of Σg", width=100),
+            "part of Σg": st.column_config.NumberColumn("of Σg", format="percent", help=WEIGHT_HELP),
             **SHARE_COLUMNS,
         },
     )
@@ -149,14 +148,15 @@ def matters_tab(seen: Inspected) -> None:
     show_importance(seen)
     seen = seen.measured()
     run, ranking = seen.run, seen.learned().ranking
-    with row():
-        st.markdown(plain(shares_sentence(run.held_out)), width="stretch", help=explained("held-out"))
+    words, taken = st.columns([12, 1])
+    words.markdown(plain(shares_sentence(run.held_out)), help=explained("held-out"))
+    with taken:
         download(ranking, run, "ranking")
     offer_folds(seen)
     show_shape(seen, ranking)
     for kind, title in KINDS.items():
         if (ranking["kind"] == kind).any():
-            st.markdown(f"**{title}**")
+            st.markdown(f"**{title}**" + ", by weight alone" * (ranked_by(ranking) != HELD_OUT))
             if said := overlap(ranking.loc[ranking["kind"] == kind, ranked_by(ranking)]):
                 st.caption(said)
             if kind == "view":
@@ -185,7 +185,7 @@ def show_shape(seen: Inspected, ranking: pd.DataFrame) -> None:
 def tell_of_no_view(run: Run, ranking: pd.DataFrame) -> None:
     """Kernels that see columns of several views, or of none, stand in no view's share."""
     within = {leaf for leaves in run.views.values() for leaf in leaves}
-    others = ranking[(ranking["kind"] == "kernel") & ~ranking["id"].isin(within) & (ranking["share of Σg"] > 0)]
+    others = ranking[(ranking["kind"] == "kernel") & ~ranking["id"].isin(within) & (ranking["part of Σg"] > 0)]
     if len(others):
         shares = run.held_out.nodes if run.held_out and run.held_out.known else {}
         found = zip(others["id"], others["name"], strict=True)
@@ -201,14 +201,14 @@ def show_ranking(table: pd.DataFrame) -> None:
         hide_index=True,
         height=min(520, 38 + 35 * len(table)),
         # Weights beside importance would be read as importance.
-        column_order=["name", *(SHARE_COLUMNS if measured else ["share of Σg", "Σg ± over folds", "survival"])],
+        column_order=["name", *(SHARE_COLUMNS if measured else ["part of Σg", "Σg ± over folds", "survival"])],
         column_config={
             **SHARE_COLUMNS,
             **{
                 name: st.column_config.NumberColumn(title, format="percent", help=help)
                 for name, title, help in (
-                    ("share of Σg", "of Σg", WEIGHT_HELP),
-                    ("Σg ± over folds", "± over folds", "Standard deviation of the share of Σg over the folds."),
+                    ("part of Σg", "of Σg", WEIGHT_HELP),
+                    ("Σg ± over folds", "± over folds", "Standard deviation of the part of Σg over the folds."),
                     ("survival", "survives", "In how many of the folds the weights left a path through it."),
                 )
             },
