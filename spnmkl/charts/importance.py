@@ -10,11 +10,13 @@ import altair as alt
 import pandas as pd
 
 from spnmkl.charts.look import COLOURS, INK, every_name, layered, unique_names
+from spnmkl.wording import whole_percent
 
 KINDS = {"alone": "alone", "without": "all without it"}
 TOGETHER = "all together"
+AROUND = 125  # pixels of the legend, the axis and its title, which a chart's height includes
 MARGIN = 0.06  # of the reach, left free at both ends
-SHOWN, NOT_SHOWN = "shown, of all columns looked at", "not shown by more than chance"
+SHOWN, NOT_SHOWN = "shown", "not shown"
 NO_ENDS = "95 % intervals need three folds or more"
 
 
@@ -97,7 +99,7 @@ def importance_chart(
     layers = [*_lines(full, guessing, reach, grey), spans.transform_filter("isValid(datum.low)"), dots]
     if table["share"].notna().any():
         layers.append(shares.encode(y=y, x=alt.value("width"), text="share:N"))
-    return layered(*layers, height=max(46 * len(names) + 20, 110))
+    return layered(*layers, height=44 * len(names) + AROUND)
 
 
 def columns_chart(
@@ -138,6 +140,7 @@ def columns_chart(
     ]
     reach = _reach([0.0, *rows["margin"], *rows["margin_low"], *rows["margin_high"]])
     words = ["part of the decision on rows not trained on that is lost", "where these columns stand in the wrong rows"]
+    words.append("filled: shown by more than chance, given how many were looked at")
     axis = alt.Axis(format="~%", tickCount=6)
     base = alt.Chart(rows).encode(
         y=alt.Y("name:N", sort=names, title=None, axis=every_name(260, ticks=False, domain=False, grid=False)),
@@ -158,11 +161,11 @@ def columns_chart(
     )
     fills = alt.Scale(domain=[SHOWN, NOT_SHOWN], range=[1.0, 0.0])
     dots = base.mark_point(size=80, opacity=1, strokeWidth=2, stroke=colour, fill=colour).encode(
-        x=x, fillOpacity=alt.FillOpacity("kind:N", scale=fills, legend=_legend())
+        x=x, fillOpacity=alt.FillOpacity("kind:N", scale=fills, legend=None)
     )
     zero = alt.Chart(pd.DataFrame({"at": [0.0]})).mark_rule(color=INK, strokeDash=[4, 3])
     layers = [zero.encode(x=alt.X("at:Q", scale=reach)), spans.transform_filter("isValid(datum.margin_low)"), dots]
-    return layered(*layers, height=max(24 * len(names) + 20, 90))
+    return layered(*layers, height=24 * len(names) + AROUND)
 
 
 def _points(table: pd.DataFrame) -> pd.DataFrame:
@@ -186,7 +189,7 @@ def _points(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _share_text(share: float) -> str:
-    return "" if math.isnan(share) else f"{100 * share + 0.0:.0f} % of the decision".replace("-", "−")
+    return "" if math.isnan(share) else f"{whole_percent(share)} of the decision"
 
 
 def _colours(kinds: list[str], grey: bool, channel: Any = alt.Color) -> Any:

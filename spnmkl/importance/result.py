@@ -19,6 +19,7 @@ from spnmkl.importance.measuring import ViewFold
 from spnmkl.importance.words import finding_sentences, full_sentence, view_sentence
 from spnmkl.inspection.held_out import ERRORS
 from spnmkl.measures import SCORINGS, Measure, corrected_interval, scoring_name
+from spnmkl.study.significance import corrected_t_test, holm
 
 FORMAT = "spnmkl/view-importance"
 COLUMNS = ("alone", "without", "drop", "share")
@@ -145,6 +146,18 @@ class ViewImportance:
         """How the score is called and written."""
         return SCORINGS[self.scoring]
 
+    @property
+    def adjusted(self) -> dict[str, float]:
+        """View → p of the test that leaving it out costs nothing, by Holm's method, since all views are tested at once.
+
+        NaN where nothing can be told: without the view no kernel is left, or there are fewer than three folds.
+        """
+        drops = {view: [fold.full - fold.without[view] for fold in self.folds] for view in self.views}
+        if not self.folds:
+            return dict.fromkeys(self.views, math.nan)
+        tests = [corrected_t_test(values, self._test_by_train, self._finest) for values in drops.values()]
+        return dict(zip(drops, holm(tests).tolist(), strict=True))
+
     def figure(self, grey: bool = False) -> alt.LayerChart:
         """Dots and intervals: each view alone and all without it, and a line at all together.
 
@@ -233,9 +246,16 @@ class ViewImportance:
     def _ends(self, values: Sequence[float] | Floats, finest: float | None = None) -> tuple[float, float]:
         if not self.folds:
             return math.nan, math.nan
-        rows = _mean([fold.n_test for fold in self.folds])
-        test_by_train = rows / _mean([fold.n_train for fold in self.folds])
-        return corrected_interval(values, test_by_train, 1 / rows if finest is None else finest)
+        return corrected_interval(values, self._test_by_train, self._finest if finest is None else finest)
+
+    @property
+    def _finest(self) -> float:
+        """What one row changes."""
+        return 1 / _mean([fold.n_test for fold in self.folds])
+
+    @property
+    def _test_by_train(self) -> float:
+        return _mean([fold.n_test for fold in self.folds]) / _mean([fold.n_train for fold in self.folds])
 
     @property
     def _weights(self) -> Floats:

@@ -40,6 +40,7 @@ from spnmkl.reporting.reproduction import reproduction_code
 from spnmkl.reporting.sentences import BY_EVIDENCE, count_text
 from spnmkl.solution import Solution
 from spnmkl.training.prepared import Prepared, id_column
+from spnmkl.training.reliability import run_reliability
 from spnmkl.training.scores import NOT_SCORED, measures_table
 from spnmkl.training.train import Run, with_shares
 from spnmkl.wording import counted, listed
@@ -325,6 +326,10 @@ def _figures(run: Run, prepared: Prepared) -> dict[str, list[_Figure]]:
         answers.append(_figure(charts.confusion_chart(scores.confusion), told, narrow))
     if len(roc := scores.roc()):
         answers.append(_figure(charts.roc_chart(roc, solution.classes), f"ROC on the test rows; {_auc(run)}.", 480))
+    if reliable := run_reliability(run):
+        table, rows, of = reliable
+        told = f"How often what was said came true, with 95 % intervals: {rows}."
+        answers.append(_figure(charts.reliability_chart(table, of), told, 480))
     if scores.scored and run.train_scores.scored:
         where = "Samples in the plane of the learned kernel's two leading components."
         places = projection(run, prepared)

@@ -12,8 +12,10 @@ from spnmkl import structure
 from spnmkl.circuit.heaviest import WeightedPath
 from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.inspection import HeldOutShares, Share
+from spnmkl.measures import interval_text
 from spnmkl.solution import Solution, methods_text, stretches
 from spnmkl.structure import SPN
+from spnmkl.training.scores import Measured
 
 BY_EVIDENCE = "evidence weights, not certified"
 OVERLAP = (
@@ -70,6 +72,31 @@ def accuracy_sentence(what: str, predicted: np.ndarray, y: np.ndarray) -> str:
     classes, counts = np.unique(y, return_counts=True)
     k = counts.argmax()
     return f"{what} {np.mean(predicted == y):.1%}; always answering {str(classes[k])!r} gives {counts[k] / len(y):.1%}"
+
+
+def measure_lines(found: Sequence[Measured]) -> list[str]:
+    """Measures but for the accuracy, which the sentence above has, each with its interval and what guessing gives."""
+    others = [m for m in found if m.title != "accuracy"]
+    width = max((len(m.title) for m in others), default=0)
+    lines = []
+    for m in others:
+        worth = [interval_text(m.interval, m.percent), f"guessing {m.guess_text}" if m.guess_text else ""]
+        said = "; ".join(filter(None, worth))
+        lines.append(f"  {m.title:{width}}  {m.text}" + (f" ({said})" if said else ""))
+    return lines
+
+
+def score_lines(stored: Any) -> list[str]:
+    """The scores over folds that were saved with a model, in a line each."""
+    try:
+        measures = stored["measures"]
+        lines = [f"on rows held out, {stored['folds_done']} folds of {stored['rows']} {stored['of']}, C {stored['C']}:"]
+        for name, m in measures.items():
+            interval = "" if m["low"] is None else f" ({float(m['low']):.3f} to {float(m['high']):.3f})"
+            lines.append(f"  {name.replace('_', ' ')} {float(m['value']):.3f}{interval}")
+        return lines
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return []  # none, or of another program
 
 
 def weight_lines(solution: Solution, most: int) -> list[str]:
@@ -136,6 +163,7 @@ def inspection_lines(
         f"{len(model.classes_)} classes: {', '.join(map(str, model.classes_))}; {len(model.support_)} support vectors",
         f"{spn!r}, {count_text(spn.n_paths)} paths",
         spn.formula(latex=False),
+        *score_lines(model.extra_.get("scores")),
         *weight_lines(solution, len(solution.beta)),
         *share_lines(spn, shares),
         f"heaviest paths (part of all g{measured}):" if paths else "no path is left: every weight is zero",
@@ -159,6 +187,8 @@ def summary(
         "methods": [{"method": method, "from_iteration": first} for first, method in stretches(solution.history)],
         "iterations": len(solution.history),
         "classes": model.classes_.tolist(),
+        "probabilities": model.calibration_ is not None,
+        "scores": model.extra_.get("scores"),
         "n_support": len(model.support_),
         "formula": solution.spn.formula(latex=False),
         "beta": dict(sorted(solution.beta.items(), key=lambda item: -item[1])),

@@ -13,7 +13,7 @@ from spnmkl.circuit.program import Floats
 from spnmkl.measures import FEWEST, resampled_error, spread
 
 
-def corrected_t_test(differences: ArrayLike, test_by_train: float) -> float:
+def corrected_t_test(differences: ArrayLike, test_by_train: float, finest: float = 0.0) -> float:
     """p of the corrected resampled t-test, two-sided (Nadeau and Bengio 2003).
 
     The training parts of folds overlap, so that their results vary less than those on new data would: the variance of
@@ -23,6 +23,8 @@ def corrected_t_test(differences: ArrayLike, test_by_train: float) -> float:
     ----------
     differences : of the scores of two methods, one per fold.
     test_by_train : n_test / n_train of a fold.
+    finest : by how much one row changes the result of a fold, where folds that agree are to be tested; see
+        `corrected_interval`.
 
     Returns
     -------
@@ -35,7 +37,7 @@ def corrected_t_test(differences: ArrayLike, test_by_train: float) -> float:
         return math.nan
     if not d.any():
         return 1.0
-    if not (s := spread(d)):
+    if not (s := max(spread(d), finest / math.sqrt(len(d)))):
         return math.nan
     t = d.mean() / resampled_error(s, len(d), test_by_train)
     return float(2 * stats.t.sf(abs(t), len(d) - 1))

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from spnmkl.calibration import probabilities
+from spnmkl.calibration import probabilities, relearned, scaling
 from spnmkl.circuit.program import Floats
 from spnmkl.circuit.source import KernelSource, interruptible
 from spnmkl.data import Choices, Dataset, Preparation, SplitSettings
@@ -21,8 +21,11 @@ from spnmkl.errors import Stopped
 from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.inspection import HeldOutShares
 from spnmkl.selection import CrossValidation, RegularizationPath
+from spnmkl.selection.folds import fold_splits
+from spnmkl.selection.results import UNFINISHED
 from spnmkl.solution import Record, Solution
 from spnmkl.structure import SPN
+from spnmkl.training.choose import FOLDS, most_folds
 from spnmkl.training.fold_scores import FoldScores
 from spnmkl.training.held_out import keeping_shares, shares_on_folds, shares_on_test_rows
 from spnmkl.training.learn import learn
@@ -33,6 +36,7 @@ from spnmkl.training.trained_rows import described_rows
 
 Rows = NDArray[np.intp]
 SCORED_ROWS = 500  # at a time
+LOST_PROBABILITIES = "Probabilities cannot be calibrated"
 MOMENT = 1.0  # seconds for the scores of a training that was stopped
 
 
@@ -355,6 +359,29 @@ def calibrated(model: SPNMKLClassifier | None, found: FoldScores) -> SPNMKLClass
         copied.set_params(probability=True)
         copied.calibration_ = scale
     return copied
+
+
+def with_probabilities(
+    trained: Trained,
+    prepared: Prepared,
+    settings: Settings,
+    n_threads: int | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> Trained:
+    """What was trained, with probabilities calibrated on trainings that have not seen a row; as it was if stopped."""
+    solution, model = trained.solution, trained.model
+    if model is None or solution.status in UNFINISHED:
+        return trained
+    folds = most_folds(prepared.y_train, prepared.groups, FOLDS, lost=LOST_PROBABILITIES, advice="leave them out")
+    splits = fold_splits(prepared.y_train, folds, prepared.groups, prepared.split.seed)
+    options = settings.solver_options() | {"n_threads": n_threads, "stop": stop}
+    F = relearned(solution, prepared.source, splits, None, options)
+    if F is None:
+        return trained
+    copied = copy(model)
+    copied.set_params(probability=True)
+    copied.calibration_ = scaling(F, solution.y, solution.classes)
+    return replace(trained, model=copied)
 
 
 def closed(records: Sequence[Record], tol: float) -> float:

@@ -38,6 +38,7 @@ SAYS = {
     "Drawing": "Click a node to see its numbers",
     "Weights and paths": "Choose a row to see the path in violet",
     "What matters": "how much of what tells the classes of these rows apart",
+    "Branches": "Δ evidence is not computed yet",
     "Kernels": "Alignment with the labels",
     "Samples": "Map of the samples",
     "What if": "Move one",

@@ -18,7 +18,7 @@ from tolerances import ROUNDING
 from spnmkl import SPN, DataError, Kernel, ParameterError, Product, SPNMKLClassifier, Sum, templates
 from spnmkl.charts import to_svg
 from spnmkl.data import Choices, Dataset, SplitSettings
-from spnmkl.importance import ImportanceStep, ViewImportance, view_importance
+from spnmkl.importance import ImportanceStep, ViewFold, ViewImportance, view_importance
 from spnmkl.importance.folds import TableFolds, table_views
 from spnmkl.importance.measuring import Measuring
 from spnmkl.importance.restriction import FULL, removals
@@ -28,6 +28,7 @@ from spnmkl.kernels import cross_kernels, fit_kernels
 from spnmkl.measures import corrected_interval
 from spnmkl.solvers import solve
 from spnmkl.study.contest import Plan
+from spnmkl.study.significance import corrected_t_test
 
 VIEWS = {"clear": [0, 1], "weak": [2, 3, 4], "noise": [5, 6, 7]}
 SEED = 3
@@ -108,6 +109,23 @@ def test_intervals_by_hand() -> None:
         assert half > 0
         assert row[f"{name}_high"] - row[f"{name}_low"] == pytest.approx(2 * half)
     assert found().full.low == pytest.approx(full.mean() - full.std(ddof=1) * reach)
+
+
+def test_what_is_found_allows_for_how_many_views_are_tested() -> None:
+    drops = {"sure": [0.2, 0.21, 0.19, 0.2, 0.22], "barely": [0.02, 0.07, 0.05, 0.06, 0.03], "even": [0.0] * 5}
+    made = [
+        ViewFold(
+            1, k + 1, 800, 200, 1.0, 0.9, 0.5, dict.fromkeys(drops, 0.8), without, dict.fromkeys(drops, 1.0), 3, 9.1, 0
+        )
+        for k, without in enumerate({view: 0.9 - values[k] for view, values in drops.items()} for k in range(5))
+    ]
+    whole = ViewImportance(tuple(drops), tuple(made), 5, "accuracy", "1,000 rows")
+    alone = corrected_t_test(drops["barely"], 0.25)
+    assert alone < 0.05 < whole.adjusted["barely"] == pytest.approx(2 * alone)
+    assert whole.adjusted["even"] == 1 and whole.table.set_index("view").loc["barely", "drop_low"] > 0
+    assert whole.findings[0] == "The score falls, by more than chance, without sure."
+    assert whole.findings[1].startswith("By itself, the loss without barely is more than chance; among 3 views")
+    assert whole.findings[2].startswith("No loss is shown without even, though it tells something alone")
 
 
 def test_folds_that_agree_are_as_uncertain_as_one_row() -> None:

@@ -11,6 +11,7 @@ from spnmkl.study.contest import Contest, Plan, compete, planned, training_rows
 from spnmkl.study.entrants import Entrants
 from spnmkl.study.lesson import TOTAL as LESSON_TOTAL
 from spnmkl.study.lesson import Lesson, lesson
+from spnmkl.training.branches import BranchEvidence, branch_evidence
 from spnmkl.training.choose_width import WidthChoice, choose_width
 from spnmkl.training.settings import Settings
 from spnmkl.training.train import Run, measured_on_folds, score_run
@@ -23,7 +24,18 @@ from spnmkl.ui.state.task import Finding, Task, found_for
 from spnmkl.ui.state.works import SmallestC, Work
 
 Kind = Literal[
-    "train", "score", "shares", "choose", "trace", "look", "compare", "lesson", "width", "importance", "estimate"
+    "train",
+    "score",
+    "shares",
+    "choose",
+    "trace",
+    "look",
+    "compare",
+    "lesson",
+    "width",
+    "importance",
+    "estimate",
+    "evidence",
 ]
 WORKS: Mapping[Kind, Work] = {
     "train": works.train,
@@ -75,6 +87,7 @@ class Trainer:
     lesson : the guided experiment.
     estimate : the scores over folds that are being made, beside any activity.
     estimated : the solutions, by id, for which these were begun, and what went wrong.
+    evidence : what evidence said of the branches below a sum, by run and sum.
     """
 
     settings: Settings = field(default_factory=Settings)
@@ -91,6 +104,7 @@ class Trainer:
     lesson: Lesson | None = None
     estimate: Estimate | None = None
     estimated: dict[int, str] = field(default_factory=dict)
+    evidence: dict[tuple[str, str], BranchEvidence] = field(default_factory=dict)
 
     @property
     def busy(self) -> bool:
@@ -206,6 +220,21 @@ class Trainer:
         if found is not None:
             self.book.revise(lambda run: run.with_fold_scores(found) if run.solution is of else run)
 
+    def weigh(self, run: Run, node: str, alive: Callable[[], bool]) -> Activity:
+        """Begin to weigh the branches below a sum by evidence."""
+        task = self.book.tasks[run.name]
+
+        def work(job: Job[Any]) -> BranchEvidence | None:
+            prepared = self.kernels.prepared(task, job.tick)
+            return branch_evidence(prepared, run.solution, node, job.say, job.progress, stop=lambda: job.stopping)
+
+        return self._begin(Activity("evidence", Job(work, alive), task, run.settings))
+
+    def evidence_of(self, run: Run, node: str) -> BranchEvidence | None:
+        """What evidence said of the branches of a run, whatever it is called now."""
+        found = (said for said in self.evidence.values() if said.solution is run.solution and said.node == node)
+        return next(found, None)
+
     def _begin(self, activity: Activity) -> Activity:
         self.collect()
         if activity.kind == "train":
@@ -227,6 +256,8 @@ class Trainer:
         result = activity.job.result
         if isinstance(result, Run) and activity.kind in ("score", "shares"):
             self.book.revise(lambda run: _with_findings(run, result))
+        elif isinstance(result, BranchEvidence):
+            self.evidence[str(id(result.solution)), result.node] = result
         elif isinstance(result, Run):
             self.book.enter(self._with_search(result, activity.task), activity.task)
         elif isinstance(result, importance.Measured):

@@ -57,23 +57,27 @@ def legend(run: Run) -> None:
         f'<span style="display:inline-block;width:16px;height:{width}px;background:{colours.line}"></span>'
         for width in (1, 3, 5)
     )
-    flowing = ("edges: part of the path weights Σg", "Σg")
+    flowing = "edges: part of the path weights Σg"
     if run.held_out is not None and run.held_out.known:
-        flowing = ("edges: held-out share (played again: Σg)", "held-out")
+        flowing = "edges: held-out share (played again: Σg)"
     parts = (
-        (dots, f"products: weight β, 0 to {largest:.3g}", "β"),
-        (lines, *flowing),
-        (_dot(14, "transparent", colours.faded), "dashed: pruned, takes no part", "pruned"),
+        (dots, f"products: weight β, 0 to {largest:.3g}", ("β",)),
+        (lines, flowing, ("held-out", "Σg") if "held-out" in flowing else ("Σg",)),
+        (_dot(14, "transparent", colours.faded), "dashed: pruned, takes no part", ("pruned",)),
     )
     st.html(
         '<div style="display:flex;flex-wrap:wrap;gap:2px 22px;font-size:13px">'
         + "".join(
-            f'<span style="display:inline-flex;align-items:center;gap:5px" title="{GLOSSARY[sign].sentence}">{a}'
+            f'<span style="display:inline-flex;align-items:center;gap:5px" title="{_sentences(signs)}">{a}'
             f'<span style="opacity:.8">{b}</span></span>'
-            for a, b, sign in parts
+            for a, b, signs in parts
         )
         + "</div>"
     )
+
+
+def _sentences(signs: tuple[str, ...]) -> str:
+    return " ".join(f"{GLOSSARY[sign].title}: {GLOSSARY[sign].sentence}" for sign in signs)
 
 
 def _dot(size: float, fill: str, border: str) -> str:

@@ -22,7 +22,7 @@ from spnmkl.ui.parts.words import plain, slug
 from spnmkl.ui.state.activity import Trainer
 from spnmkl.ui.state.importance import Question, columns_of_run, going_on, question, views_of_run
 from spnmkl.ui.state.kernel_shelf import kept_bytes
-from spnmkl.wording import counted
+from spnmkl.wording import counted, whole_percent
 
 TITLE = "What each view is worth, on rows not trained on"
 MEASURE, GO_ON, AGAIN = "Measure what each view is worth", "Go on measuring", "Measure again"
@@ -86,11 +86,12 @@ def offer_views(trainer: Trainer, run: Run, asked: Question, found: ViewImportan
 def what_it_does(asked: Question, run: Run) -> str:
     work = asked.work
     measure = SCORINGS[work.scoring].title
+    how = ", all with certified weights, which this run has not" if run.settings.weights != "certified" else ""
     unseen = ", so that the test rows stay unseen" if len(run.test) else ""
     return (
         f"Trains every view alone and all without it on {work.folds.plan.folds} folds of the {work.folds.rows}"
         f"{unseen}: {measure} on the rows held out, at a C chosen within each fold; about "
-        f"{counted(asked.trainings, 'training')}."
+        f"{counted(asked.trainings, 'training')}{how}."
     )
 
 
@@ -175,7 +176,7 @@ def shown_views(found: ViewImportance) -> pd.DataFrame:
             "alone": with_ends("alone"),
             "without it": with_ends("without"),
             "drop": ["–" if pd.isna(r["drop"]) else points(r, found.measure) for r in rows],
-            "share": ["–" if pd.isna(r["share"]) else f"{100 * r['share'] + 0.0:.0f} %" for r in rows],
+            "share": ["–" if pd.isna(r["share"]) else whole_percent(r["share"]) for r in rows],
         }
     )
 
@@ -211,7 +212,9 @@ def show_columns(trainer: Trainer, run: Run, asked: Question) -> None:
         )
         if view in known:
             found = known[view]
-            for said in found.sentences:
-                st.markdown(sentence(said))
+            *said, how = found.sentences
+            for words in said:
+                st.markdown(sentence(words))
             st.altair_chart(found.figure(), width="stretch")
+            st.caption(sentence(how))
             downloads(run, found.table, found, f"columns_{slug(view)}")
