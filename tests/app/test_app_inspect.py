@@ -316,7 +316,10 @@ def test_the_samples_tab_counts_right(sample: str) -> None:
     assert f"Wrong answers: {wrong} of {len(prepared.train)}" in texts(at)
     if decision.ndim == 1:
         auc = roc_auc_score(prepared.y_train == run.solution.classes[1], decision)
-        assert f"Area under the curve {auc:.3f}" in texts(at)
+        table = at.dataframe[0].value.set_index("measure")["training rows"]
+        assert table["area under the ROC curve"].startswith(f"{auc:.3f} (")
+        at.session_state["inspect_report_True"] = "ROC curve"
+        assert f"Area under the curve {auc:.3f}" in texts(fine(at.run()))
     at.session_state[f"inspect_report_{decision.ndim == 1}"] = "Per class"
     report = fine(at.run()).dataframe[0].value
     counts = confusion_matrix(prepared.y_train, run.train_scores.predicted)
