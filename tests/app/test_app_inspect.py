@@ -330,7 +330,7 @@ def test_the_samples_tab_counts_right(sample: str) -> None:
 def test_a_wrong_answer_is_explained_when_it_is_chosen() -> None:
     at = usual("Samples")
     _, prepared, run = trained()
-    wrong = at.dataframe[0].value
+    (wrong,) = [table.value for table in at.dataframe if "row" in table.value]
     assert set(wrong["row"] - 1) == set(prepared.test[run.test_scores.predicted != prepared.y_test])
     number = int(wrong["row"].iloc[1])
     labelled(at.number_input, "Row of the table").set_value(number).run()
