@@ -13,7 +13,8 @@ from spnmkl.cli.commands import main
 from spnmkl.data import Choices, Dataset, SplitSettings
 from spnmkl.errors import ParameterError
 from spnmkl.project.project_file import load_project, save_project
-from spnmkl.reporting.endings import doubts, ending, headlines, pruning
+from spnmkl.reporting.doubts import doubts
+from spnmkl.reporting.endings import ending, headlines, pruning
 from spnmkl.reporting.page import html_report
 from spnmkl.reporting.reproduction import reproduction_code
 from spnmkl.reporting.runs_beside import ending_text, runs_table, settings_table
