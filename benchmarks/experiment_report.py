@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from experiment_bound import bound_lines
 from experiment_convergence import convergence_lines
+from experiment_evidence import evidence_lines
 from experiment_known import KNOWN, known_lines
 from experiment_sparsity import sparsity_lines
 from experiment_store import read
@@ -64,6 +65,8 @@ def write_report(out: Path) -> None:
         lines += sparsity_lines(pruned, _settings(out / "sparsity.json"), out)
     if len(measured := read(out / "bound.csv")):
         lines += bound_lines(measured, _settings(out / "bound.json"), out)
+    if len(asked := read(out / "evidence.csv")):
+        lines += evidence_lines(asked, _settings(out / "evidence.json"))
     (out / "report.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

@@ -5,8 +5,8 @@ base kernels; columns are standardised, kernels fitted, and C (and the kernel, w
 cross-validation, on the training rows alone. Sets are those that scikit-learn brings and, with --data, every CSV file
 of a folder (features first, `label` last; `NAME.views.json` names the columns of views). recovery, nested, additive:
 labels drawn from known structures (`experiment_known.py`), more and more rows to learn them from, always the same 100
-rows to test. convergence, sparsity, bound: as `experiment_convergence.py`, `experiment_sparsity.py` and
-`experiment_bound.py` say.
+rows to test. convergence, sparsity, bound, evidence: as `experiment_convergence.py`, `experiment_sparsity.py`,
+`experiment_bound.py` and `experiment_evidence.py` say.
 
 Each result is added to a CSV file at once; what stands there is not computed again, so a run can be interrupted and
 continued, also with more sets or splits. report.md and its pictures are written from these files at the end, or from
@@ -26,6 +26,7 @@ from typing import Any
 
 import experiment_bound as bound
 import experiment_convergence as convergence
+import experiment_evidence as evidence
 import experiment_sparsity as sparsity
 from experiment_data import Choice
 from experiment_known import KNOWN
@@ -41,6 +42,7 @@ class Configuration:
     convergence: convergence.Convergence
     sparsity: sparsity.Sparsity
     bound: bound.Bound
+    evidence: evidence.Evidence
 
 
 FULL = Configuration(
@@ -54,6 +56,7 @@ FULL = Configuration(
         ("breast_cancer", "wine", "heart", "ionosphere", "liver", "sonar"),
     ),
     bound.Bound(bound.Settings(1e-3, 20), 10, (50, 100, 200, 300), (2.0, 8.0, 32.0), tuple(bound.sets())),
+    evidence.Evidence(evidence.Settings(3, 4, 1e-3), 10, (50, 100, 200, 400)),
 )
 SHORT = Configuration(
     Accuracy(Choice(2, 3, 1e-2, 70), 2, ("iris", "wine")),
@@ -61,8 +64,9 @@ SHORT = Configuration(
     convergence.Convergence(convergence.Settings(10.0, 1e-2, 0.3, 60), ("breast cancer",)),
     sparsity.Sparsity(Choice(2, 2, 1e-2, 70), 1, ("sparse", "1", "2"), ("wine",)),
     bound.Bound(bound.Settings(1e-2, 2), 2, (40, 60), (2.0, 8.0), ("breast_cancer",)),
+    evidence.Evidence(evidence.Settings(2, 2, 1e-2), 1, (40,)),
 )
-SECTIONS = ("accuracy", *KNOWN, "convergence", "sparsity", "bound")
+SECTIONS = ("accuracy", *KNOWN, "convergence", "sparsity", "bound", "evidence")
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,9 @@ def sections(c: Configuration, folder: Path | None) -> dict[str, Section]:
         ),
         "sparsity": Section("sparsity.csv", sparsity.Pruned, sparsity.KEY, "sparsity.json", c.sparsity.choice, pruned),
         "bound": Section("bound.csv", bound.Measured, bound.KEY, "bound.json", c.bound.settings, c.bound.tasks),
+        "evidence": Section(
+            "evidence.csv", evidence.Asked, evidence.KEY, "evidence.json", c.evidence.settings, c.evidence.tasks
+        ),
     }
 
 

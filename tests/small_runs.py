@@ -78,9 +78,13 @@ class Trained:
 
     @cached_property
     def carried(self) -> Array:
-        """(paths,) the share of the decision of each."""
-        gq = np.array([g * np.sum((self.A @ K) * self.A) for g, K in zip(self.g, self.path_kernels(), strict=True)])
-        return gq / gq.sum()
+        """(paths,) the held-out share of each: the mean of y·f_m over the test rows, f_m less its training mean."""
+        classes, y = self.run.solution.classes, self.prepared.y_test
+        signs = np.where(y == (classes[1:] if len(classes) == 2 else classes)[:, None], 1.0, -1.0)
+        both = zip(self.g, self.path_kernels("test"), self.path_kernels(), strict=True)
+        parts = [g * (K @ self.A.T - (K_train @ self.A.T).mean(axis=0)) for g, K, K_train in both]
+        means = np.array([np.sum(part * signs.T) for part in parts])
+        return means / means.sum()
 
     def nodes(self, m: int) -> set[str]:
         path = self.paths[m]

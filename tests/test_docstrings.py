@@ -19,6 +19,7 @@ PUBLIC = [
     "spnmkl.solvers",
     "spnmkl.solution",
     "spnmkl.selection",
+    "spnmkl.data.preparer",
     "spnmkl.estimator",
     "spnmkl.model_file",
     "spnmkl.inspection",

@@ -37,6 +37,7 @@ FILES = {
     "convergence": (2, ["convergence"]),
     "sparsity": (4, ["sparsity"]),
     "bound": (5, ["bound"]),
+    "evidence": (5, ["evidence"]),
 }
 
 

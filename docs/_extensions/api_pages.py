@@ -8,6 +8,7 @@ MODULES = {
     "spnmkl.templates": "Structures to start from",
     "spnmkl.structure": "The drawing",
     "spnmkl.kernels": "Base kernels",
+    "spnmkl.data.preparer": "Columns before kernels see them",
     "spnmkl.estimator": "The scikit-learn classifier",
     "spnmkl.model_file": "Models in files",
     "spnmkl.solvers": "Solving",

@@ -1,5 +1,6 @@
 """Charts in Altair, from plain tables."""
 
+from spnmkl.charts.calibration import reliability_chart
 from spnmkl.charts.comparison import learning_chart, methods_chart
 from spnmkl.charts.explanation import MOST_RANKED, heatmap_chart, pushes_chart, ranking_chart
 from spnmkl.charts.files import to_html, to_png, to_svg
@@ -26,6 +27,7 @@ __all__ = [
     "projection_chart",
     "pushes_chart",
     "ranking_chart",
+    "reliability_chart",
     "roc_chart",
     "shape_chart",
     "stability_chart",

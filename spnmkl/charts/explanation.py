@@ -113,13 +113,13 @@ def heatmap_chart(image: ArrayLike, boundaries: Sequence[float], classes: Iterab
 
 
 def ranking_chart(ranking: pd.DataFrame, kind: str = "view", most: int = MOST_RANKED) -> alt.LayerChart:
-    """Views or kernels by the share of the decision they carry (bars), with their share of all path weights (dots).
+    """Views or kernels by their held-out share with its standard error; where none are known, by weight.
 
     Parameters
     ----------
     ranking : DataFrame
-        With `kind`, `id`, `name`, `share of the decision`, `share of Σg`, and after a cross-validation
-        `spread over folds`, drawn to both sides of the dots, and `survival`.
+        With `kind`, `id`, `name`, `held-out share`, `standard error`, `part of Σg`, and after a cross-validation
+        `Σg ± over folds`. Weights are shown only where no held-out share is known: they are no importance.
     kind : {"view", "kernel"}, default="view"
         Which of the rows to show.
     most : int, default=20
@@ -134,40 +134,36 @@ def ranking_chart(ranking: pd.DataFrame, kind: str = "view", most: int = MOST_RA
     --------
     >>> import pandas as pd
     >>> from spnmkl.charts import ranking_chart, to_svg
-    >>> ranking = pd.DataFrame({"kind": "view", "id": ["a", "b"], "name": ["A", "B"]})
-    >>> ranking = ranking.assign(**{"share of the decision": [0.7, 0.3], "share of Σg": [0.6, 0.4]})
+    >>> ranking = pd.DataFrame({"kind": "view", "id": ["a", "b"], "name": ["A", "B"], "part of Σg": [0.6, 0.4]})
+    >>> ranking = ranking.assign(**{"held-out share": [0.9, 0.1], "standard error": [0.05, 0.05]})
     >>> to_svg(ranking_chart(ranking)).startswith("<svg")
     True
     """
+    measured = bool(ranking["held-out share"].notna().any())
     table = ranking[ranking["kind"] == kind].head(most)
     titles = unique_names(table["id"], dict(zip(table["id"], table["name"], strict=True)))
-    weight = table["share of Σg"].to_numpy(dtype=float)
+    value, spread = ("held-out share", "standard error") if measured else ("part of Σg", "Σg ± over folds")
+    share = table[value].to_numpy(dtype=float)
+    error = np.nan_to_num(table[spread].to_numpy(dtype=float)) if spread in table else np.zeros(len(table))
     bars = pd.DataFrame(
-        {"name": list(titles.values()), "share": table["share of the decision"].to_numpy(), "weight": weight}
+        {"name": list(titles.values()), "share": share, "error": error, "low": share - error, "high": share + error}
     )
-    tooltip = [
-        alt.Tooltip("name:N", title=kind),
-        alt.Tooltip("share:Q", title="share of the decision", format=".1%"),
-        alt.Tooltip("weight:Q", title="share of the path weights", format=".1%"),
-    ]
-    folds = "spread over folds" in table
-    if folds:
-        spread = np.nan_to_num(table["spread over folds"].to_numpy(dtype=float))
-        survival = table["survival"].to_numpy(dtype=float)
-        bars = bars.assign(low=np.clip(weight - spread, 0, 1), high=np.clip(weight + spread, 0, 1), survival=survival)
-        tooltip.append(alt.Tooltip("survival:Q", title="kept in, of the folds", format=".0%"))
-    dots = "and of the path weights (dots, ± spread over folds)" if folds else "and of the path weights (dots)"
-    title = ["share of the decision (bars)", dots]
+    if not measured:
+        bars = bars.assign(low=bars["low"].clip(0, 1), high=bars["high"].clip(0, 1))
+    what = "held-out share" if measured else "part of the path weights"
+    tooltip = [alt.Tooltip("name:N", title=kind), alt.Tooltip("share:Q", title=what, format=".1%")]
+    tooltip += [alt.Tooltip("error:Q", title="± over folds" if not measured else "± standard error", format=".1%")]
+    some = bool(error.any())
+    title = f"{what}, ± {'standard error' if measured else 'spread over folds'}" if some else what
     base = alt.Chart(bars).encode(
         y=alt.Y("name:N", sort=list(titles.values()), title=None, axis=every_name(240)), tooltip=tooltip
     )
-    reach = float(np.nanmax([0.0, *bars["share"], *bars["high" if folds else "weight"]]))
-    scale = alt.Scale(domain=[0, min(1.0, 1.05 * reach) or 1.0], nice=False)
+    low, high = float(np.nanmin([0.0, *bars["low"]])), float(np.nanmax([0.0, *bars["high"]]))
+    scale = alt.Scale(domain=[1.05 * low, 1.05 * high or 1.0], nice=False)
     x = alt.X("share:Q", title=title, scale=scale, axis=alt.Axis(format="~%", tickCount=6))
     layers = [base.mark_bar(color=COLOURS[0], opacity=0.75, cornerRadiusEnd=2).encode(x=x)]
-    if folds:
+    if some:
         layers.append(base.mark_rule(color=COLOURS[1], strokeWidth=2).encode(x=alt.X("low:Q"), x2="high:Q"))
-    layers.append(base.mark_point(color=COLOURS[1], filled=True, size=60, opacity=1).encode(x=alt.X("weight:Q")))
     return layered(*layers, height=26 * len(bars) + 90)
 
 

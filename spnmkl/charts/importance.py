@@ -83,7 +83,7 @@ def importance_chart(
             alt.Tooltip("score:Q", title=title, format=number),
             alt.Tooltip("low:Q", title="95 % interval from", format=number),
             alt.Tooltip("high:Q", title="to", format=number),
-            alt.Tooltip("share:N", title="share of the decision"),
+            alt.Tooltip("share:N", title="held-out share"),
         ],
     )
     shapes = alt.Scale(domain=kinds, range=["circle", "diamond"])

@@ -75,6 +75,19 @@ def _natural(text: str) -> int:
     return int(text)
 
 
+def _folds(text: str) -> int:
+    if text.isascii() and text.isdigit() and int(text) > 1:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"expected a whole number of 2 or more, found {text!r}")
+
+
+def _folds_and_rounds(text: str) -> tuple[int, int]:
+    folds, _, rounds = text.partition("x")
+    if not folds.isdecimal() or not rounds.isdecimal() or int(folds) < 2 or int(rounds) < 1:
+        raise argparse.ArgumentTypeError(f"expected folds x rounds such as 5x2, found {text!r}")
+    return int(folds), int(rounds)
+
+
 def _share(text: str) -> float:
     try:
         share = float(text)
@@ -117,6 +130,7 @@ def command_parser(runs: Mapping[str, Run] | None = None) -> argparse.ArgumentPa
     predict.add_argument("data", nargs="+", help="table with the columns of training, -, or one for each view")
     predict.add_argument("--out", help="where to write the predictions; default: standard output")
     predict.add_argument("--scores", action="store_true", help="add the decision function's values")
+    predict.add_argument("--probabilities", action="store_true", help="add the probability of every class")
     _reading_arguments(predict)
     inspect = command("inspect", "show what a model learned and what is proved")
     inspect.add_argument("model", help="a file that fit has written")
@@ -220,7 +234,26 @@ def _fit_arguments(fit: argparse.ArgumentParser) -> None:
         metavar="SHARE",
         help="share of the rows, between 0 and 1, to hold out and report the accuracy on",
     )
-    fit.add_argument("--seed", type=_natural, default=0, help="of the rows held out; default 0")
+    fit.add_argument(
+        "--share-folds",
+        type=_folds,
+        metavar="FOLDS",
+        help="measure what carries the decision on so many folds, in place of the rows held out",
+    )
+    fit.add_argument(
+        "--nested",
+        type=_folds_and_rounds,
+        metavar="FOLDSxROUNDS",
+        help="also score by repeated cross-validation with C chosen inside (at the C given, without --C cv), such as "
+        "5x2: of the training rows where --test-share holds some out, else of all",
+    )
+    fit.add_argument(
+        "--positive", metavar="CLASS", help="of two classes the one to be found, for sensitivity; default: the second"
+    )
+    fit.add_argument(
+        "--probabilities", action="store_true", help="calibrate probabilities on rows held out; --nested does so too"
+    )
+    fit.add_argument("--seed", type=_natural, default=0, help="of the rows held out and of folds; default 0")
     fit.add_argument("--threads", type=int, help="default: all cores")
     fit.add_argument(
         "--max-memory", type=float, metavar="GB", help="gigabytes for kernel matrices; default: half of what is free"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import io
-import json
 import os
 import shlex
 import sys
@@ -21,6 +20,8 @@ from pathlib import Path
 import numpy as np
 
 from spnmkl.cli.arguments import ABORTED, BAD_INPUT, PREPARE, parsed
+from spnmkl.cli.scoring import scored_over_folds
+from spnmkl.cli.shares import inspect_model, measured_shares
 from spnmkl.cli.streams import STANDARD, read_model, read_once, read_spn, target, write_spn, written
 from spnmkl.cli.terminal import Progress, stop_on_interrupt, tell, warnings_as_sentences
 from spnmkl.cli.validating import doubtful, validate
@@ -46,15 +47,14 @@ from spnmkl.data import (
     step_notes,
 )
 from spnmkl.errors import KernelError, ParameterError, SPNMKLError, StructureError
-from spnmkl.inspection import heaviest_paths
 from spnmkl.launch import run_app
 from spnmkl.measures import SCORINGS
 from spnmkl.model_file import save_model
 from spnmkl.reporting.sentences import (
     accuracy_sentence,
     certificate_sentence,
-    inspection_lines,
-    summary,
+    measure_lines,
+    share_lines,
     weight_lines,
 )
 from spnmkl.solution import Record
@@ -63,6 +63,7 @@ from spnmkl.structure import SPN
 from spnmkl.structure.templates import TEMPLATES
 from spnmkl.training.bring import chosen_dataset, filled_template
 from spnmkl.training.choose import choose_C, nothing_done
+from spnmkl.training.held_out import keeping_shares
 from spnmkl.training.predict import Predictor
 from spnmkl.training.prepared import Prepared, prepare
 from spnmkl.training.settings import Settings
@@ -151,6 +152,9 @@ def _fit(args: argparse.Namespace) -> int:
             )
         limited = replace(settings, max_time=deadline.left)
         trained = learn_weights(prepared, limited, follow, args.threads, stop.is_set, warn=True)
+        trained, folds = scored_over_folds(trained, prepared, dataset, settings, args, progress, stop.is_set)
+        shares = measured_shares(trained, prepared, dataset, settings, args, progress, stop.is_set)
+        trained = replace(trained, model=keeping_shares(trained.model, shares))
         progress.close()
     assert trained.model is not None
     trained.model.set_params(max_time=args.max_time)
@@ -160,7 +164,9 @@ def _fit(args: argparse.Namespace) -> int:
     else:
         save_model(trained.model, out)
     if not args.quiet:
-        said += _outcome(trained, prepared, args.threads, stop.is_set)
+        said += _outcome(trained, prepared, args.threads, stop.is_set, args.positive)
+        said += [] if shares is None else share_lines(trained.solution.spn, shares)
+        said += [] if folds is None else [folds.sentence(), *measure_lines(folds.measures(args.positive))]
         n = counted(len(trained.solution.history), "iteration")
         where = "" if out is None else f", saved as {out}"
         said.append(f"{n} in {time.perf_counter() - started:.1f} s{where}")
@@ -246,13 +252,16 @@ def _chosen(
     return replace(settings, C=found.best_C), said
 
 
-def _outcome(trained: Trained, prepared: Prepared, threads: int | None, stopped: Callable[[], bool]) -> list[str]:
+def _outcome(
+    trained: Trained, prepared: Prepared, threads: int | None, stopped: Callable[[], bool], positive: str | None
+) -> list[str]:
     solution, late = trained.solution, after_a_moment(stopped)
     train = trained.train_scores(prepared, threads, stop=late)
     right = accuracy_sentence("training accuracy", train.predicted, train.y)
     lines = [certificate_sentence(solution), right if train.scored else f"{train.sentence('training')}; {LATER}"]
     if len(prepared.test):
-        lines.append(trained.test_scores(prepared, threads, stop=late).sentence())
+        test = trained.test_scores(prepared, threads, stop=late)
+        lines += [test.sentence(), *measure_lines(test.measures(positive) if test.scored else [])]
     return lines + weight_lines(solution, MOST_WEIGHTS)
 
 
@@ -307,24 +316,19 @@ def _predict(args: argparse.Namespace) -> int:
     out = target(args.out or STANDARD, *args.data, args.model)
     read_once(args.model, *args.data)
     predictor = Predictor.of_model(Path(args.model).name, read_model(args.model))
+    if args.probabilities and not predictor.probability_names:
+        raise ParameterError(
+            "The model has no probabilities; fit it with --probabilities or --nested, or leave --probabilities out."
+        )
     found, id_column = _joined(args, predictor.needed.text)
     match = predictor.match(found.frame, id_column=id_column)
     predictions = predictor.predict(match)
     for note in predictions.notes:
         tell(note)
     columns = [*match.ids, "prediction", *(predictor.score_names if args.scores else ())]
+    columns += predictor.probability_names if args.probabilities else ()
     with written(out) as file:
         predictions.table[list(dict.fromkeys(columns))].to_csv(file, index=False)
-    return 0
-
-
-def _inspect(args: argparse.Namespace) -> int:
-    model = read_model(args.model)
-    paths = heaviest_paths(model.solution_, args.paths)
-    if args.json:
-        print(json.dumps(summary(model, paths), indent=2, ensure_ascii=False, allow_nan=False))
-    else:
-        print("\n".join(inspection_lines(model, paths)))
     return 0
 
 
@@ -335,7 +339,10 @@ def _importance(args: argparse.Namespace) -> int:
     read_once(*args.data, args.structure)
     choices = _choices(args)
     dataset = _training_set(args, choices)
-    return importance(args, dataset, _structure(args.structure, dataset, choices, SplitSettings(0.0)), choices)
+    spn = _structure(args.structure, dataset, choices, SplitSettings(0.0))
+    for note in step_notes(dataset.labelled_table, choices):
+        tell(note)
+    return importance(args, dataset, spn, choices)
 
 
 def _validate(args: argparse.Namespace) -> int:
@@ -384,7 +391,7 @@ COMMANDS = {
     "app": _app,
     "fit": _fit,
     "predict": _predict,
-    "inspect": _inspect,
+    "inspect": inspect_model,
     "importance": _importance,
     "validate": _validate,
     "template": _template,

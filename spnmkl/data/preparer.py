@@ -12,7 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from spnmkl.data.choices import Absent, Categorical, Choices, Missing, Numeric
 from spnmkl.data.preparation import Preparation
+from spnmkl.data.suggesting import Suggestion, suggest
 from spnmkl.errors import DataError
+
+__all__ = ["Preparer", "Suggestion", "suggest"]
 
 
 class Preparer(TransformerMixin, BaseEstimator):

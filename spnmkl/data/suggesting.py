@@ -30,8 +30,16 @@ class Suggestion:
     kind : str
         "counts", "word counts", "fractions", "composition", "binary", "categories" or "measurements".
     step : str
-        As `Choices` has it.
+        What to do, as `Preparer` takes it.
     why : str
+        What the columns look like.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from spnmkl.data import suggest
+    >>> suggest(pd.DataFrame({"height": [1.62, 1.84, 1.75]})).why
+    'Measurements: neither counts nor fractions.'
     """
 
     kind: Kind
@@ -53,7 +61,7 @@ def suggest(frame: pd.DataFrame) -> Suggestion:
     Returns
     -------
     Suggestion
-        With `kind`, `step` and `why`.
+        What they are, what to do, and why.
 
     Examples
     --------

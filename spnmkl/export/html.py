@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Mapping
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 
@@ -13,6 +13,9 @@ from spnmkl.export.looks import GroupLook, NodeLook, Scene
 from spnmkl.export.packages import optional
 from spnmkl.export.scene import scene
 from spnmkl.structure import SPN, Path
+
+if TYPE_CHECKING:
+    from spnmkl.inspection import Share
 
 _OPTIONS = {
     "physics": {"enabled": False},
@@ -28,6 +31,7 @@ def pyvis_network(
     highlight: Collection[str] | Path | None = None,
     closed: Iterable[str] = (),
     theme: str = "light",
+    shares: Mapping[str, Share] | None = None,
 ) -> Any:
     """The drawing as a `pyvis.network.Network`: nodes where they were put, edges, options with physics off.
 
@@ -46,6 +50,8 @@ def pyvis_network(
         Ids of groups to be drawn as one box each.
     theme : {"light", "dark"}, default="light"
         The colours.
+    shares : mapping from node to Share, default=None
+        Held-out shares, which set the width of the lines; by default the path weights do.
 
     Returns
     -------
@@ -65,7 +71,7 @@ def pyvis_network(
     20
     """
     pyvis = optional("pyvis.network", "pyvis", "A web page")
-    table = scene(spn, closed=closed, beta=beta, path=highlight, theme=theme)
+    table = scene(spn, closed=closed, beta=beta, path=highlight, theme=theme, shares=shares)
     graph = nx.DiGraph()
     graph.add_nodes_from((v, _attributes(look)) for v, look in _drawn(table).items())
     graph.add_edges_from(
@@ -87,6 +93,7 @@ def to_html(
     highlight: Collection[str] | Path | None = None,
     closed: Iterable[str] = (),
     theme: str = "light",
+    shares: Mapping[str, Share] | None = None,
 ) -> str:
     """The drawing as a standalone page that needs no internet: nodes can be moved, the view zoomed.
 
@@ -102,6 +109,8 @@ def to_html(
         Ids of groups to be drawn as one box each.
     theme : {"light", "dark"}, default="light"
         The colours.
+    shares : mapping from node to Share, default=None
+        Held-out shares, which set the width of the lines; by default the path weights do.
 
     Returns
     -------
@@ -121,7 +130,7 @@ def to_html(
     True
     """
     jinja2 = optional("jinja2", "jinja2", "A web page")
-    network = pyvis_network(spn, beta=beta, highlight=highlight, closed=closed, theme=theme)
+    network = pyvis_network(spn, beta=beta, highlight=highlight, closed=closed, theme=theme, shares=shares)
     # The page that comes with pyvis loads styles from the internet and shows some titles as markup; ours does neither.
     page = (files("spnmkl.export") / "page.html").read_text("utf-8")
     network.templateEnv = jinja2.Environment(

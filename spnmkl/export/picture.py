@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from math import sqrt
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from spnmkl.export.looks import SHADOW, GroupLook, NodeLook, Scene, Text
@@ -12,6 +13,9 @@ from spnmkl.export.scene import scene
 from spnmkl.export.themes import THEMES
 from spnmkl.structure import SPN, Path
 from spnmkl.structure.text import FONT_SIZE, one_line
+
+if TYPE_CHECKING:
+    from spnmkl.inspection import Share
 
 # What the PNG and PDF are made with draws a whole text in another font where one sign of it is missing.
 _COMPLETE = "'DejaVu Sans', 'Segoe UI', sans-serif"
@@ -29,6 +33,7 @@ def to_svg(
     highlight: Collection[str] | Path | None = None,
     closed: Iterable[str] = (),
     theme: str = "light",
+    shares: Mapping[str, Share] | None = None,
 ) -> str:
     """The drawing as a standalone SVG.
 
@@ -45,6 +50,8 @@ def to_svg(
         Ids of groups (`Group.id` of `find_groups`) to be drawn as one box each; see `fitting`.
     theme : {"light", "dark"}, default="light"
         The colours.
+    shares : mapping from node to Share, default=None
+        Held-out shares (`HeldOutShares.nodes`), which set the width of the lines; by default the path weights do.
 
     Returns
     -------
@@ -63,7 +70,7 @@ def to_svg(
     >>> to_svg(templates.figure1()).startswith("<svg")
     True
     """
-    return _drawn(scene(spn, closed=closed, beta=beta, path=highlight, theme=theme))
+    return _drawn(scene(spn, closed=closed, beta=beta, path=highlight, theme=theme, shares=shares))
 
 
 def to_png(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from math import inf, isfinite, sqrt
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from spnmkl.export.curves import Boxes, curve, is_right
 from spnmkl.export.flows import lost, parts_of_largest, path_flows
@@ -39,6 +39,9 @@ from spnmkl.structure.text import (
     shortened,
 )
 
+if TYPE_CHECKING:
+    from spnmkl.inspection import Share
+
 __all__ = ["THEMES", "Scene", "extent", "lost", "mixed", "path_flows", "scene"]
 
 SIGNS: dict[Kind, str] = {"sum": "+", "product": "×", "kernel": ""}
@@ -56,7 +59,7 @@ def scene(
     selected: Collection[str] = (),
     faulty: Collection[str] = (),
     theme: str = "light",
-    shares: Mapping[str, float] | None = None,
+    shares: Mapping[str, Share] | None = None,
 ) -> Scene:
     """Everything to be drawn of a structure.
 
@@ -75,8 +78,9 @@ def scene(
         Nodes that are selected, and nodes with an error.
     theme : {"light", "dark"}, default="light"
         The colours.
-    shares : mapping from product to float, default=None
-        What part of the whole flows through each; by default the part of the path weights.
+    shares : mapping from node to Share, default=None
+        Held-out shares: they set the width of the lines, and are told of every node. Without them, or where there are
+        none because the decision tells nothing, the part of the path weights takes their place.
 
     Returns
     -------
@@ -134,14 +138,14 @@ class _Painter:
         faulty: Collection[str] = (),
         *,
         colours: Theme,
-        shares: Mapping[str, float] | None = None,
+        shares: Mapping[str, Share] | None = None,
     ) -> None:
         self.spn, self.view, self.beta, self.colours = spn, view, beta, colours
         self.selected, self.faulty = set(selected), set(faulty)
         self.chosen, self.chosen_edges = marked(spn, path)
         self.gone = lost(spn, beta) if beta is not None else set()
         self.part = parts_of_largest(spn, beta or {})
-        self.flow = shares if shares is not None else path_flows(spn, beta) if beta is not None else {}
+        self.flow, self.told = _flows(spn, beta, shares)
         self.fullest = max(self.flow.values(), default=0.0)
         self.spots = positions(spn, view)
         self.grids = find_grids(spn, view)
@@ -241,8 +245,9 @@ class _Painter:
         text = shortened(text, WEIGHT_LENGTH)
         level = leads_on_level(self.spn, self.view, v)
         if level and abs(self.spots[self.view.children[v][0]][1] - self.spots[v][1]) < 1:
-            lines = [Text(text, radius + 5, -7.5, ink, style=style, halo=False)] if text else []
-            return (*lines, *([Text(value, radius + 5, 7.5, self.colours.muted, size=12, halo=False)] if value else []))
+            # The line to the box may be as wide as its flow: the texts keep clear of it by their halo.
+            lines = [Text(text, radius + 5, -7.5, ink, style=style, halo=bool(value))] if text else []
+            return (*lines, *([Text(value, radius + 5, 7.5, self.colours.muted, size=12)] if value else []))
         whole = f"{text} = {value}" if text and value else text or value
         return (Text(whole, 0.0, -radius - 10, ink, "middle", style),) if whole else ()
 
@@ -341,8 +346,7 @@ class _Painter:
             words.append(f"p = {self.spn.p(v):g}")
         if value:
             words.append(f"β = {value}")
-        if v in self.flow and self.beta is not None:
-            words.append(_part_text(self.flow[v]))
+        words += [self.told[v]] if v in self.told else []
         return ", ".join(words + ["pruned"] * faded)
 
     def _edges(self, boxes: Mapping[str, NodeLook | GroupLook]) -> dict[Edge, EdgeLook]:
@@ -377,8 +381,8 @@ class _Painter:
     def _edge(self, v: str, child: str, points: tuple[Point, ...], chosen: bool) -> EdgeLook:
         ends = [self._hidden(end) for end in (v, child)]
         faded = any(all(u in self.gone for u in members) for members in ends if members)
-        share = self._share(child) if self._share(child) is not None else self._share(v)
-        title = "" if share is None or self.beta is None else _part_text(share)
+        end = self._fullest_of(child) or self._fullest_of(v)
+        share, title = (None, "") if end is None else (self.flow[end], self.told[end])
         if chosen:
             return EdgeLook(points, 3.0, self.colours.chosen, False, title, True)
         if faded:
@@ -391,11 +395,11 @@ class _Painter:
         group = self.view.closed.get(v)
         return (v,) if group is None else tuple(u for u in group.members if self.spn.kind(u) == "kernel")
 
-    def _share(self, v: str) -> float | None:
+    def _fullest_of(self, v: str) -> str | None:
+        """A node through which a known part flows: itself, or of a closed group the one with most."""
         group = self.view.closed.get(v)
-        if group is None:
-            return self.flow.get(v)
-        return max((self.flow[u] for u in group.entries if u in self.flow), default=None)
+        ends = [u for u in ((v,) if group is None else group.entries) if u in self.flow]
+        return max(ends, key=self.flow.__getitem__, default=None)
 
 
 def _warning(width: float, height: float, colours: Theme) -> Text:
@@ -406,5 +410,13 @@ def _number(value: float) -> str:
     return f"{value:.3g}"
 
 
-def _part_text(share: float) -> str:
-    return f"{100 * share:.3g} % of the path weights"
+def _flows(
+    spn: SPN, beta: Mapping[str, float] | None, shares: Mapping[str, Share] | None
+) -> tuple[Mapping[str, float], dict[str, str]]:
+    """How much flows through each product, at least 0, for the width of its lines; and what is told of every node."""
+    known = {v: share for v, share in (shares or {}).items() if isfinite(share.share)}
+    if known:
+        flow = {v: max(0.0, known[v].share) for v in spn.products if v in known}
+        return flow, {v: f"held-out share {share}" for v, share in known.items()}
+    flows = path_flows(spn, beta) if beta is not None else {}
+    return flows, {v: f"{100 * part:.3g} % of the path weights" for v, part in flows.items()}

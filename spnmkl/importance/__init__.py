@@ -5,6 +5,7 @@ from spnmkl.importance.columns import column_importance
 from spnmkl.importance.measuring import ViewFold
 from spnmkl.importance.progress import ImportanceStep
 from spnmkl.importance.result import Interval, ViewImportance
+from spnmkl.importance.shares import held_out_shares
 from spnmkl.importance.views import view_importance
 
 __all__ = [
@@ -15,5 +16,6 @@ __all__ = [
     "ViewFold",
     "ViewImportance",
     "column_importance",
+    "held_out_shares",
     "view_importance",
 ]

@@ -48,7 +48,7 @@ def view_sentence(row: Row, measure: Measure) -> str:
         parts.append(f"without it the rest reaches {rest}")
         parts.append(f"drop {points(row, measure)}")
     if not math.isnan(row["share"]):
-        parts.append(f"share of the decision {whole_percent(row['share'])}")
+        parts.append(f"held-out share {whole_percent(row['share'])}")
     return f"{row['view']}: {', '.join(parts)}."
 
 

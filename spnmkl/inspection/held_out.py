@@ -13,6 +13,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -47,13 +48,25 @@ class Share:
     Examples
     --------
     >>> from spnmkl.inspection import Share
-    >>> Share(0.25, 0.04).share
-    0.25
+    >>> print(Share(0.254, 0.041))
+    25 ± 4 %
     """
 
     share: float
     error: float
     spread: float = math.nan
+
+    def __str__(self) -> str:
+        """As it is shown everywhere: "37 ± 4 %", "−1.2 ± 0.8 %"; a dash where there is none."""
+        if math.isnan(self.share):
+            return "–"
+        digits = 1 if self.error < 0.0095 else 0
+        number = f"{100 * self.share:.{digits}f}"
+        number = number.lstrip("-") if float(number) == 0 else number.replace("-", "−")
+        return f"{number} ± {100 * self.error:.{digits}f} %"
+
+    def _stored(self) -> list[float | None]:
+        return [_stored(value) for value in (self.share, self.error, self.spread)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,6 +174,8 @@ class HeldOutShares:
         Which rows these are: "88 test rows", "5 folds".
     n : int
         How many rows.
+    folds : int
+        How many trainings these were held out of: 1 for one split.
     total : float
         The mean over the rows of y·f, the decision without its intercept, less its mean over the training rows.
     error : float
@@ -188,6 +203,7 @@ class HeldOutShares:
 
     rows: str
     n: int
+    folds: int
     total: float
     error: float
     nodes: Mapping[str, Share] = field(repr=False)
@@ -220,12 +236,71 @@ class HeldOutShares:
         return cls(
             rows,
             len(whole),
+            len(folds),
             total,
             error,
             {key: share([fold.nodes[key] for fold in folds]) for key in folds[0].nodes},
             {key: share([fold.views[key] for fold in folds]) for key in folds[0].views},
             {key: share([fold.paths[key] for fold in folds]) for key in folds[0].paths},
         )
+
+    def to_dict(self) -> dict[str, Any]:
+        """What JSON can hold; a number that is not finite is None.
+
+        Returns
+        -------
+        dict
+            What `from_dict` reads.
+        """
+        return {
+            "rows": self.rows,
+            "n": self.n,
+            "folds": self.folds,
+            "total": _stored(self.total),
+            "error": _stored(self.error),
+            "nodes": {key: share._stored() for key, share in self.nodes.items()},
+            "views": {key: share._stored() for key, share in self.views.items()},
+            "paths": [
+                [list(path.leaves), [list(layer) for layer in path.layers], share._stored()]
+                for path, share in self.paths.items()
+            ],
+        }
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> HeldOutShares:
+        """What `to_dict` gave.
+
+        Parameters
+        ----------
+        stored : mapping
+            From a file, perhaps.
+
+        Returns
+        -------
+        HeldOutShares
+            The same.
+
+        Raises
+        ------
+        ValueError
+            These are no shares.
+        """
+        try:
+            total, error = _read(stored["total"], math.nan), _read(stored["error"], math.inf)
+            nodes, views = (
+                {_text(key): Share(*map(_read, share)) for key, share in stored[name].items()}
+                for name in ("nodes", "views")
+            )
+            paths = {
+                Path(tuple(map(_text, leaves)), tuple(tuple(map(_text, layer)) for layer in layers)): Share(
+                    *map(_read, share)
+                )
+                for leaves, layers, share in stored["paths"]
+            }
+            n, folds = int(stored["n"]), int(stored["folds"])
+            return cls(_text(stored["rows"]), n, folds, total, error, nodes, views, paths)
+        except (KeyError, TypeError, AttributeError, ValueError) as wrong:
+            raise ValueError(f"the held-out shares cannot be read ({wrong!r})") from None
 
     @property
     def known(self) -> bool:
@@ -243,6 +318,24 @@ class HeldOutShares:
             f"No shares: on {self.rows} the decision does not tell the classes apart beyond chance "
             f"(mean of y·f {self.total:.3g}, standard error {self.error:.2g}), so there is nothing to share out."
         )
+
+
+def _stored(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _read(value: object, missing: float = math.nan) -> float:
+    if value is None:
+        return missing
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"a number was expected, found {type(value).__name__}")
+    return float(value)
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"a text was expected, found {type(value).__name__}")
+    return value
 
 
 def _share(parts: Sequence[Floats], totals: Sequence[Floats]) -> Share:

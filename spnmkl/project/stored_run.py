@@ -14,6 +14,7 @@ from spnmkl.data import Choices, Preparation, SplitSettings
 from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.history import NUMBERS, STATUSES, history_arrays, read_history
 from spnmkl.importance.kept import checked
+from spnmkl.inspection import HeldOutShares
 from spnmkl.measures import scoring_name
 from spnmkl.model_file import load_model, save_model
 from spnmkl.project.archive import Reader, Writer
@@ -45,6 +46,7 @@ def write_run(writer: Writer, folder: str, run: Run) -> None:
         "folds_scoring": None if run.cross_validation is None else run.cross_validation.scoring,
         "positive": None if run.positive is None else int(np.searchsorted(run.solution.classes, run.positive)),
         "path_points": 0 if run.path is None else len(run.path.C),
+        "held_out": None if run.held_out is None else run.held_out.to_dict(),
     }
     if run.model is None:
         document["preparation"] = run.preparation.to_dict()
@@ -113,6 +115,7 @@ def read_run(reader: Reader, folder: str) -> Run:
             preparation=preparation,
             cross_validation=_read_cross_validation(reader, folder, mapped, document.get("folds_scoring")),
             path=_read_path(reader, folder, document["path_points"], solution),
+            held_out=_read_shares(spn, document.get("held_out")),
             fold_scores=_read_fold_scores(reader, f"{folder}/held_out", solution.classes),
             importance=_read_importance(reader, f"{folder}/{IMPORTANCE}"),
             positive=_read_positive(document.get("positive"), solution.classes),
@@ -169,6 +172,14 @@ def _read_views(spn: SPN, stored: Mapping[str, Any]) -> dict[str, tuple[str, ...
     if any(leaf not in spn.kernels for leaves in views.values() for leaf in leaves):
         raise ValueError("a view names a leaf that the structure does not have")
     return views
+
+
+def _read_shares(spn: SPN, stored: Mapping[str, Any] | None) -> HeldOutShares | None:
+    """None in files of earlier versions, and where they were not measured."""
+    shares = None if stored is None else HeldOutShares.from_dict(stored)
+    if shares is not None and shares.nodes.keys() != set(spn.nodes):
+        raise ValueError("the held-out shares are of another drawing")
+    return shares
 
 
 def _read_labels(reader: Reader, folder: str) -> tuple[NDArray, NDArray]:

@@ -11,10 +11,7 @@ from spnmkl.training.train import Run
 from spnmkl.wording import quoted
 
 FAR_ABOVE = 0.15  # of the training accuracy over that of the test, to speak of it
-BALANCE = (
-    " If the rarer class matters as much, let classes count alike (class weights: balanced) and choose C by balanced "
-    "accuracy."
-)
+BALANCE = " If the rarer class matters as much, let classes count alike (class weights: balanced)"
 
 
 def doubts(run: Run) -> list[str]:
@@ -38,7 +35,8 @@ def _beside_guessing(run: Run) -> Iterator[str]:
     always = f"always answering {answer} gives {right.guess_text}, and it is right in {right.text} {where}"
     if better:
         seen = " and ".join(f"its {m.title} is {m.text}, where guessing has {m.guess_text}" for m in better)
-        advice = "" if run.settings.class_weight == "balanced" else BALANCE
+        by = "." if run.settings.scoring != "accuracy" else ", and choose C by balanced accuracy."
+        advice = "" if run.settings.class_weight == "balanced" else BALANCE + by
         yield f"Accuracy does not show that it is better than guessing ({always}); other scores do: {seen}.{advice}"
         return
     worse = math.isfinite(right.interval[1]) and right.interval[1] < right.guess

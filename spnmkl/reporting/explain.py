@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
 
 import numpy as np
@@ -11,28 +12,31 @@ import pandas as pd
 from spnmkl.circuit.heaviest import WeightedPath
 from spnmkl.circuit.program import Circuit, Floats, compile_circuit
 from spnmkl.errors import ParameterError
-from spnmkl.inspection import Carried, heaviest_paths, sample_contributions
+from spnmkl.inspection import HeldOutShares, Share, heaviest_paths, sample_contributions
+from spnmkl.reporting.sentences import OVERLAP, more_than_all
 from spnmkl.selection import CrossValidation
 from spnmkl.structure import SPN
 from spnmkl.structure.meeting import products_through
 from spnmkl.structure.text import node_text, one_line, shortened
+from spnmkl.training.held_out import MOST_PATHS
 from spnmkl.training.prepared import Part, Prepared
 from spnmkl.training.train import Run
 from spnmkl.wording import counted
 
+HELD_OUT, ERROR, SPREAD = "held-out share", "standard error", "spread over folds"
+NOT_KNOWN = Share(math.nan, math.nan)
+NOT_MEASURED = (
+    "Weights only: what carries the decision on rows that were not trained on was not measured. A heavy weight may say "
+    "nothing about new rows."
+)
 _LONGEST = 120
 _CANDIDATES = 200  # paths among which those that push a sample most are looked for
 
 
-def carried(run: Run, prepared: Prepared) -> Carried:
-    """What the paths carry; tables that are given the same object share its pass over the kernels."""
-    return Carried(run.solution, prepared.source)
-
-
-def weights_table(run: Run, prepared: Prepared, shares: Carried | None = None) -> pd.DataFrame:
-    """Every product, heaviest first: id, weight (its symbol), β, p, share of the decision, and how it ended."""
+def weights_table(run: Run) -> pd.DataFrame:
+    """Every product, heaviest first: id, weight (its symbol), β, p, its held-out share, and how it ended."""
     spn, solution, name = run.spn, run.solution, run.spn.names
-    shares = shares or carried(run, prepared)
+    known = run.held_out.nodes if run.held_out else {}
     products = sorted(spn.products, key=lambda v: -solution.beta[v])
     return pd.DataFrame(
         {
@@ -40,7 +44,7 @@ def weights_table(run: Run, prepared: Prepared, shares: Carried | None = None) -
             "weight": [name[v] for v in products],
             "β": [solution.beta[v] for v in products],
             "p": [solution.p[v] for v in products],
-            "share of the decision": [shares.through([v]) for v in products],
+            **share_columns([known.get(v, NOT_KNOWN) for v in products]),
             "pruned at iteration": pd.array([solution.pruned.get(v) for v in products], dtype="Int64"),
             "KKT residual": [solution.kkt_residual[v] for v in products],
             "multiplies": [children_text(spn, v) for v in products],
@@ -48,36 +52,47 @@ def weights_table(run: Run, prepared: Prepared, shares: Carried | None = None) -
     )
 
 
-def paths_table(
-    run: Run, prepared: Prepared, k: int = 100, shares: Carried | None = None
-) -> tuple[pd.DataFrame, list[WeightedPath]]:
+def paths_table(run: Run, k: int = MOST_PATHS) -> tuple[pd.DataFrame, list[WeightedPath]]:
     """The k heaviest paths with what they multiply, their g and their shares; row by row, the paths themselves."""
-    paths = heaviest_paths(run.solution, k)
+    paths, known = heaviest_paths(run.solution, k), run.held_out.paths if run.held_out else {}
     table = pd.DataFrame(
         {
             "kernels": [path_text(run.spn, path) for path in paths],
             "g written out": [shortened(path.path.g(run.spn.names), _LONGEST) for path in paths],
             "g": [path.g for path in paths],
-            "share of Σg": [path.share for path in paths],
-            "share of the decision": (shares or carried(run, prepared)).by(paths),
+            "part of Σg": [path.share for path in paths],
+            **share_columns([known.get(path.path, NOT_KNOWN) for path in paths]),
         }
     )
     return table, paths
 
 
-def ranking(run: Run, prepared: Prepared, shares: Carried | None = None) -> pd.DataFrame:
-    """Views, then kernels, each from what carries most of the decision down.
+def share_columns(shares: Sequence[Share]) -> dict[str, list[float]]:
+    """Held-out shares as columns of a table: the share, its standard error over the rows, its spread over folds."""
+    return {
+        HELD_OUT: [share.share for share in shares],
+        ERROR: [share.error for share in shares],
+        SPREAD: [share.spread for share in shares],
+    }
+
+
+def ranking(run: Run) -> pd.DataFrame:
+    """Views, then kernels, each from what carries most of the decision on held-out rows down, else by weight.
 
     Returns
     -------
     DataFrame
-        kind ("view" or "kernel"), id, name, share of the decision, share of Σg. After a cross-validation also, at the C
-        of its grid that is nearest to the run's: spread over folds, the standard deviation of the share of Σg, and
-        survival, the share of folds in which the weights left a path through it.
+        kind ("view" or "kernel"), id, name, held-out share with its standard error and its spread over folds, share of
+        Σg. After a cross-validation also, at the C of its grid that is nearest to the run's: "Σg ± over folds", the
+        standard deviation of the part of Σg, and survival, the share of folds in which the weights left a path
+        through it.
     """
-    shares = shares or carried(run, prepared)
     groups = {("view", view): leaves for view, leaves in run.views.items()}
     groups |= {("kernel", leaf): (leaf,) for leaf in run.spn.kernels}
+    known: dict[tuple[str, str], Share] = {}
+    if run.held_out is not None:
+        known |= {("view", view): share for view, share in run.held_out.views.items()}
+        known |= {("kernel", node): share for node, share in run.held_out.nodes.items()}
     products = [products_through(run.spn, leaves) or set() for leaves in groups.values()]
     kinds, ids = zip(*groups, strict=True)
     table = pd.DataFrame(
@@ -85,20 +100,24 @@ def ranking(run: Run, prepared: Prepared, shares: Carried | None = None) -> pd.D
             "kind": kinds,
             "id": ids,
             "name": [one_line(id) if kind == "view" else node_text(run.spn, id) for kind, id in groups],
-            "share of the decision": [shares.through(leaves) for leaves in groups.values()],
-            "share of Σg": _weight_shares(compile_circuit(run.solution.spn), run.solution.beta, products),
+            **share_columns([known.get(group, NOT_KNOWN) for group in groups]),
+            "part of Σg": _weight_shares(compile_circuit(run.solution.spn), run.solution.beta, products),
         }
     )
     if run.cross_validation is not None:
         table = table.assign(**_over_folds(run, run.cross_validation, products))
-    order = table.sort_values(["kind", "share of the decision"], ascending=False, kind="stable")
+    order = table.sort_values(["kind", ranked_by(table)], ascending=False, kind="stable")
     return order.reset_index(drop=True)
+
+
+def ranked_by(table: pd.DataFrame) -> str:
+    """What to show of a ranking: held-out shares where they are known, else weights, which say less."""
+    return "part of Σg" if table[HELD_OUT].isna().all() else HELD_OUT
 
 
 def column_shares(run: Run, ranked: pd.DataFrame) -> tuple[dict[str, float], str]:
     """Column → what the kernels that see it alone carry, and of what that is a share; empty where there are none."""
-    kernels = ranked[ranked["kind"] == "kernel"].set_index("id")
-    by = "share of Σg" if kernels["share of the decision"].isna().all() else "share of the decision"
+    kernels, by = ranked[ranked["kind"] == "kernel"].set_index("id"), ranked_by(ranked)
     found: dict[str, float] = {}
     for leaf in run.spn.kernels:
         features = run.spn.spec(leaf).features
@@ -107,8 +126,26 @@ def column_shares(run: Run, ranked: pd.DataFrame) -> tuple[dict[str, float], str
     return found, by
 
 
+def shares_sentence(found: HeldOutShares | None) -> str:
+    """Which rows the shares are of, or why there are none."""
+    if found is None:
+        return NOT_MEASURED
+    if not found.known:
+        return found.why_none
+    return (
+        f"Held-out shares, measured on {found.rows}: how much of what tells the classes of these rows apart, while "
+        "they are not trained on, comes through each. ± is the standard error over the rows; below 0, a part pulls "
+        "rows to the wrong side."
+    )
+
+
+def overlap(shares: Iterable[float]) -> str:
+    """Why shares add up to more than 100 %, where they do."""
+    return OVERLAP if more_than_all(Share(share, 0.0) for share in shares if not math.isnan(share)) else ""
+
+
 def _over_folds(run: Run, validation: CrossValidation, groups: Iterable[set[str]]) -> dict[str, Floats]:
-    """How much the share of Σg varies over the folds, and in how many something is left of it."""
+    """How much the part of Σg varies over the folds, and in how many something is left of it."""
     at = int(np.abs(np.log(validation.C / run.settings.C)).argmin())
     groups, circuit = list(groups), compile_circuit(run.solution.spn)
     folds = [
@@ -119,13 +156,13 @@ def _over_folds(run: Run, validation: CrossValidation, groups: Iterable[set[str]
     shares = [_weight_shares(circuit, beta, groups) for beta in folds]
     left = [[bool(products & _alive(circuit, beta)) for products in groups] for beta in folds]
     return {
-        "spread over folds": np.std(shares, axis=0, ddof=1) if len(folds) > 1 else nothing,
+        "Σg ± over folds": np.std(shares, axis=0, ddof=1) if len(folds) > 1 else nothing,
         "survival": np.mean(left, axis=0) if folds else nothing,
     }
 
 
 def _weight_shares(circuit: Circuit, beta: Mapping[str, float], groups: Iterable[set[str]]) -> Floats:
-    """The share of Σg of the paths through any product of each group."""
+    """The part of Σg of the paths through any product of each group."""
     weights = np.array([beta[v] for v in circuit.products])
     total = circuit.path_weight_total(weights)
     without = [

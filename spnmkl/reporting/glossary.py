@@ -58,11 +58,12 @@ GLOSSARY: Mapping[str, Term] = {
         "The weights of all paths together; “of Σg” is the part of it that belongs to a path, or to all paths through "
         "a node, and does not look at the data.",
     ),
-    "decision": Term(
-        "of the decision",
+    "held-out": Term(
+        "held-out share",
         "",
-        "The part of what decides about the rows, the squared length of f = Σ f_m, that comes through a path or node; "
-        "unlike “of Σg” it depends on the data, and a heavy path whose kernel says little has a small one.",
+        "The part of what tells the classes apart, on rows that were not trained on, that comes through a path, node "
+        "or view; what only fits the training rows has none, however heavy it is, and below 0 it pulls rows to the "
+        "wrong side.",
     ),
     "K(β)": Term("K(β)", "learned kernel", "The kernel that is predicted with: Σ g K over all paths."),
     "pruned": Term(

@@ -19,22 +19,34 @@ from spnmkl.data import Dataset, problems
 from spnmkl.errors import SPNMKLError
 from spnmkl.export import fitting, to_svg
 from spnmkl.export.packages import optional
-from spnmkl.inspection import Carried, heaviest_paths
+from spnmkl.inspection import Share, heaviest_paths
 from spnmkl.measures import SCORINGS, interval_text
 from spnmkl.reporting.doubts import doubts
 from spnmkl.reporting.endings import SOLVER_NAMES, beside_compare, ending, headlines, methods, percent, pruning
-from spnmkl.reporting.explain import carried, paths_table, ranking, weights_table
+from spnmkl.reporting.explain import (
+    ERROR,
+    HELD_OUT,
+    SPREAD,
+    overlap,
+    paths_table,
+    ranked_by,
+    ranking,
+    shares_sentence,
+    weights_table,
+)
 from spnmkl.reporting.glossary import GLOSSARY, worked_g, worked_share
 from spnmkl.reporting.kernel_views import kernel_image, projection
 from spnmkl.reporting.reproduction import reproduction_code
 from spnmkl.reporting.sentences import BY_EVIDENCE, count_text
 from spnmkl.solution import Solution
 from spnmkl.training.prepared import Prepared, id_column
+from spnmkl.training.reliability import run_reliability
 from spnmkl.training.scores import NOT_SCORED, measures_table
-from spnmkl.training.train import Run
+from spnmkl.training.train import Run, with_shares
 from spnmkl.wording import counted, listed
 
 _PICTURE = (1000.0, 700.0)  # px
+_MEASURED = (HELD_OUT, ERROR, SPREAD)
 MOST_WEIGHTS = 60
 MOST_PATHS = 20
 WIDTH = 800
@@ -57,7 +69,7 @@ class _Figure:
     caption: str
 
 
-def html_report(run: Run, prepared: Prepared, dataset: Dataset, shares: Carried | None = None) -> str:
+def html_report(run: Run, prepared: Prepared, dataset: Dataset) -> str:
     """One self-contained page on a run: how it ended, what was learned, how good it is, and how to do it again.
 
     Parameters
@@ -67,8 +79,6 @@ def html_report(run: Run, prepared: Prepared, dataset: Dataset, shares: Carried 
         What the run was trained on, as `prepare` computes it again.
     dataset : Dataset
         The data of the run.
-    shares : Carried, optional
-        As `carried(run, prepared)` gives it, where it is known already.
     """
     jinja2 = optional("jinja2", "jinja2", "A report")
     from spnmkl import __version__
@@ -76,8 +86,9 @@ def html_report(run: Run, prepared: Prepared, dataset: Dataset, shares: Carried 
     template = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(
         (files("spnmkl.reporting") / "report.html").read_text("utf-8")
     )
-    shares = shares or carried(run, prepared)
-    solution = run.solution
+    run = with_shares(run, prepared)
+    solution, shares = run.solution, run.held_out.nodes if run.held_out else None
+    drawn = to_svg(run.spn, beta=solution.beta, closed=fitting(run.spn, *_PICTURE), shares=shares)
     return template.render(
         run=run,
         version=__version__,
@@ -89,10 +100,12 @@ def html_report(run: Run, prepared: Prepared, dataset: Dataset, shares: Carried 
         train=_tied(run.train_scores.sentence("training") + "."),
         pruned=_tied(pruning(run)),
         tiles=list(_tiles(run)),
-        picture=jinja2.utils.markupsafe.Markup(to_svg(run.spn, beta=solution.beta, closed=fitting(run.spn, *_PICTURE))),
+        picture=jinja2.utils.markupsafe.Markup(drawn),
+        measured=run.held_out is not None and run.held_out.known,
+        shares=_tied(shares_sentence(run.held_out)),
         formula=run.spn.formula(latex=False),
-        weights=_weights(run, prepared, shares),
-        paths=_paths(run, prepared, shares),
+        weights=_weights(run),
+        paths=_paths(run),
         worked=_worked(run),
         glossary={term.title: term.sentence for term in GLOSSARY.values()},
         classes=_classes(run),
@@ -102,7 +115,7 @@ def html_report(run: Run, prepared: Prepared, dataset: Dataset, shares: Carried 
         data=_data(run, dataset),
         preparation=_preparation(run, dataset),
         code=reproduction_code(run, dataset),
-        **_figures(run, prepared, shares),
+        **_figures(run, prepared),
     )
 
 
@@ -174,8 +187,7 @@ _FORMATS: dict[str, Callable[[Any], str]] = {
     "p": "{:g}".format,
     "g": "{:.4g}".format,
     "KKT residual": "{:.1e}".format,
-    "share of the decision": _percent,
-    "share of Σg": _percent,
+    "part of Σg": _percent,
     "precision": _percent,
     "recall": _percent,
     "f1": _percent,
@@ -202,15 +214,23 @@ def _classes(run: Run) -> _Table:
     return _table(table.astype({"class": str}))
 
 
-def _weights(run: Run, prepared: Prepared, shares: Carried) -> _Table:
-    table = weights_table(run, prepared, shares)
-    order = ["weight", "multiplies", "β", "share of the decision", "p", "pruned at iteration", "KKT residual"]
-    return _table(table[order], MOST_WEIGHTS, table["β"] <= 0)
+def _weights(run: Run) -> _Table:
+    table = weights_table(run)
+    order = ["weight", "multiplies", "β", *_MEASURED, "p", "pruned at iteration", "KKT residual"]
+    return _table(_with_errors(table[order]), MOST_WEIGHTS, table["β"] <= 0)
 
 
-def _paths(run: Run, prepared: Prepared, shares: Carried) -> _Table:
-    table, _ = paths_table(run, prepared, MOST_PATHS, shares)
-    found = _table(table)
+def _with_errors(table: pd.DataFrame) -> pd.DataFrame:
+    """Each share and its error in one cell; no such column where none are known."""
+    if table[HELD_OUT].isna().all():
+        return table.drop(columns=list(_MEASURED))
+    told = [_tied(str(Share(*numbers))) for numbers in zip(*(table[name] for name in _MEASURED), strict=True)]
+    return table.assign(**{HELD_OUT: told}).drop(columns=[ERROR, SPREAD])
+
+
+def _paths(run: Run) -> _Table:
+    table, _ = paths_table(run, MOST_PATHS)
+    found = _table(_with_errors(table))
     left = f"The heaviest of {count_text(run.spn.n_paths)} paths." if len(table) == MOST_PATHS else ""
     return _Table(found.columns, found.rows, found.numbers, found.faded, left)
 
@@ -287,9 +307,9 @@ def _preparation(run: Run, dataset: Dataset) -> list[str]:
         return []
 
 
-def _figures(run: Run, prepared: Prepared, shares: Carried) -> dict[str, list[_Figure]]:
+def _figures(run: Run, prepared: Prepared) -> dict[str, list[_Figure]]:
     solution, names, scores = run.solution, run.spn.names, run.test_scores
-    order, image = ranking(run, prepared, shares), kernel_image(run, prepared, run.spn.root)
+    order, image = ranking(run), kernel_image(run, prepared, run.spn.root)
     kinds = [kind for kind in ("view", "kernel") if (order["kind"] == kind).any()]
     closing = "The objective and its lower bound, and the gap between them."
     training = [
@@ -306,6 +326,10 @@ def _figures(run: Run, prepared: Prepared, shares: Carried) -> dict[str, list[_F
         answers.append(_figure(charts.confusion_chart(scores.confusion), told, narrow))
     if len(roc := scores.roc()):
         answers.append(_figure(charts.roc_chart(roc, solution.classes), f"ROC on the test rows; {_auc(run)}.", 480))
+    if reliable := run_reliability(run):
+        table, rows, of = reliable
+        told = f"How often what was said came true, with 95 % intervals: {rows}."
+        answers.append(_figure(charts.reliability_chart(table, of), told, 480))
     if scores.scored and run.train_scores.scored:
         where = "Samples in the plane of the learned kernel's two leading components."
         places = projection(run, prepared)
@@ -314,11 +338,17 @@ def _figures(run: Run, prepared: Prepared, shares: Carried) -> dict[str, list[_F
     aligned = f"The learned kernel over the training rows; its alignment with the labels is {image.alignment:.2f}."
     matrix = charts.heatmap_chart(image.cells, image.boundaries, image.classes)
     return {
-        "carrying": [_figure(charts.ranking_chart(order, kind), f"What each {kind} carries.") for kind in kinds],
+        "carrying": [_figure(charts.ranking_chart(order, kind), _carries(order, kind)) for kind in kinds],
         "training": training,
         "answers": [*answers, _figure(matrix, aligned)],
         "choosing": list(_choosing(run, names)),
     }
+
+
+def _carries(order: pd.DataFrame, kind: str) -> str:
+    by = ranked_by(order)
+    what = f"The held-out share of each {kind}." if by == HELD_OUT else f"The part of the path weights of each {kind}."
+    return f"{what} {overlap(order.loc[order['kind'] == kind, by])}".strip()
 
 
 def _auc(run: Run) -> str:

@@ -11,12 +11,14 @@ import pandas as pd
 
 from spnmkl.data import Dataset, Preparation
 from spnmkl.errors import SPNMKLError
+from spnmkl.inspection import Share
 from spnmkl.measures import SCORINGS
 from spnmkl.reporting.endings import SOLVER_NAMES
 from spnmkl.reporting.explain import children_text
 from spnmkl.reporting.sentences import BY_EVIDENCE
 from spnmkl.structure import SPN
 from spnmkl.structure.layout import unplaced
+from spnmkl.structure.text import node_text, one_line
 from spnmkl.training.prepared import labelled_parts, prepare
 from spnmkl.training.scores import mean_auc, range_text
 from spnmkl.training.train import Run
@@ -162,6 +164,24 @@ def weights_beside(runs: Sequence[Run]) -> pd.DataFrame:
             rows.setdefault(_product(run.spn, v), first)[column] = run.solution.beta[v]
     order = sorted(rows.values(), key=lambda row: -max(row.get(column, 0.0) for column in columns))
     return pd.DataFrame(order, columns=["weight", "multiplies", *columns])
+
+
+def shares_beside(runs: Sequence[Run]) -> pd.DataFrame:
+    """The held-out shares of views, or of kernels where there are no views, with their errors; one column a run."""
+    rows: dict[tuple[str, str], dict[str, str]] = {}
+    for run in runs:
+        for kind, name, share in _shares(run):
+            rows.setdefault((kind, name), {"of": name})[run.name] = str(share)
+    return pd.DataFrame(list(rows.values()), columns=["of", *(run.name for run in runs)])
+
+
+def _shares(run: Run) -> Iterator[tuple[str, str, Share]]:
+    """Those of views where there are any, else of kernels; largest first."""
+    if run.held_out is None or not run.held_out.known:
+        return
+    found = [("view", one_line(view), share) for view, share in run.held_out.views.items()]
+    found = found or [("kernel", node_text(run.spn, v), run.held_out.nodes[v]) for v in run.spn.kernels]
+    yield from sorted(found, key=lambda entry: -entry[2].share)
 
 
 def _product(spn: SPN, v: str) -> object:

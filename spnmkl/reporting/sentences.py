@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,19 @@ import numpy as np
 from spnmkl import structure
 from spnmkl.circuit.heaviest import WeightedPath
 from spnmkl.estimator import SPNMKLClassifier
+from spnmkl.inspection import HeldOutShares, Share
+from spnmkl.measures import interval_text
 from spnmkl.solution import Solution, methods_text, stretches
 from spnmkl.structure import SPN
+from spnmkl.training.scores import Measured
 
 BY_EVIDENCE = "evidence weights, not certified"
+OVERLAP = (
+    "Shares add up to more than 100 %, because a path that multiplies several kernels counts for each of them and for "
+    "each of their views."
+)
+MOST_SHARES = 20
+_MORE = 1.005  # beyond rounding
 
 
 def certificate_sentence(solution: Solution) -> str:
@@ -65,6 +74,31 @@ def accuracy_sentence(what: str, predicted: np.ndarray, y: np.ndarray) -> str:
     return f"{what} {np.mean(predicted == y):.1%}; always answering {str(classes[k])!r} gives {counts[k] / len(y):.1%}"
 
 
+def measure_lines(found: Sequence[Measured]) -> list[str]:
+    """Measures but for the accuracy, which the sentence above has, each with its interval and what guessing gives."""
+    others = [m for m in found if m.title != "accuracy"]
+    width = max((len(m.title) for m in others), default=0)
+    lines = []
+    for m in others:
+        worth = [interval_text(m.interval, m.percent), f"guessing {m.guess_text}" if m.guess_text else ""]
+        said = "; ".join(filter(None, worth))
+        lines.append(f"  {m.title:{width}}  {m.text}" + (f" ({said})" if said else ""))
+    return lines
+
+
+def score_lines(stored: Any) -> list[str]:
+    """The scores over folds that were saved with a model, in a line each."""
+    try:
+        measures = stored["measures"]
+        lines = [f"on rows held out, {stored['folds_done']} folds of {stored['rows']} {stored['of']}, C {stored['C']}:"]
+        for name, m in measures.items():
+            interval = "" if m["low"] is None else f" ({float(m['low']):.3f} to {float(m['high']):.3f})"
+            lines.append(f"  {name.replace('_', ' ')} {float(m['value']):.3f}{interval}")
+        return lines
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return []  # none, or of another program
+
+
 def weight_lines(solution: Solution, most: int) -> list[str]:
     """The weights from the heaviest down, then what was pruned."""
     spn, name = solution.spn, solution.spn.names
@@ -80,10 +114,12 @@ def weight_lines(solution: Solution, most: int) -> list[str]:
     return [*lines, f"pruned: {', '.join(pruned) or 'none'}"]
 
 
-def path_lines(spn: SPN, paths: Sequence[WeightedPath]) -> list[str]:
-    """Share of Σg, g, the kernels multiplied, and how g is made of weights."""
-    name = spn.names
+def path_lines(spn: SPN, paths: Sequence[WeightedPath], shares: HeldOutShares | None = None) -> list[str]:
+    """Share of Σg, the kernels multiplied, the held-out share where known, and how g is made of weights."""
+    name, known = spn.names, shares.paths if shares is not None and shares.known else {}
     kernels = ["∘".join(name[leaf] for leaf in path.leaves) for path in paths]
+    if known:
+        kernels = [f"{_share(known.get(p.path)):>12}  {text}" for p, text in zip(paths, kernels, strict=True)]
     width = max(map(len, kernels), default=0)
     return [
         f"  {path.share:6.1%}  {text:{width}}  g = {structure.Path(path.leaves, path.layers).g(name)} = {path.g:.4g}"
@@ -91,8 +127,35 @@ def path_lines(spn: SPN, paths: Sequence[WeightedPath]) -> list[str]:
     ]
 
 
-def inspection_lines(model: SPNMKLClassifier, paths: Sequence[WeightedPath]) -> list[str]:
+def share_lines(spn: SPN, shares: HeldOutShares | None) -> list[str]:
+    """What carries the decision on rows that were not trained on: views, then kernels; or why that is not known."""
+    if shares is None:
+        return ["held-out shares: not measured; fit with --test-share or --share-folds to measure them"]
+    if not shares.known:
+        return [shares.why_none]
+    kernels = {spn.names[leaf]: shares.nodes[leaf] for leaf in spn.kernels}
+    lines = [f"held-out shares, ± standard error over {shares.rows}:"]
+    for kind, found in (("view", shares.views), ("kernel", kernels)):
+        ranked = sorted(found.items(), key=lambda entry: -entry[1].share)
+        lines += [f"  {share!s:>12}  {kind} {name}" for name, share in ranked[:MOST_SHARES]]
+        lines += [f"  and {len(found) - MOST_SHARES:,} {kind}s more"] if len(found) > MOST_SHARES else []
+    return lines + ([f"  {OVERLAP}"] if more_than_all(shares.views.values()) or more_than_all(kernels.values()) else [])
+
+
+def more_than_all(shares: Iterable[Share]) -> bool:
+    """Whether shares add up to more than 100 %, because paths count for several."""
+    return sum(share.share for share in shares) > _MORE
+
+
+def _share(share: Share | None) -> str:
+    return "–" if share is None else str(share)
+
+
+def inspection_lines(
+    model: SPNMKLClassifier, paths: Sequence[WeightedPath], shares: HeldOutShares | None = None
+) -> list[str]:
     solution, spn = model.solution_, model.solution_.spn
+    measured = ", held-out share" if shares is not None and shares.known else ""
     return [
         certificate_sentence(solution),
         f"objective {solution.objective:.6g}, {_bound(solution)}; "
@@ -100,15 +163,19 @@ def inspection_lines(model: SPNMKLClassifier, paths: Sequence[WeightedPath]) -> 
         f"{len(model.classes_)} classes: {', '.join(map(str, model.classes_))}; {len(model.support_)} support vectors",
         f"{spn!r}, {count_text(spn.n_paths)} paths",
         spn.formula(latex=False),
+        *score_lines(model.extra_.get("scores")),
         *weight_lines(solution, len(solution.beta)),
-        "heaviest paths (share of all g):" if paths else "no path is left: every weight is zero",
-        *path_lines(spn, paths),
+        *share_lines(spn, shares),
+        f"heaviest paths (part of all g{measured}):" if paths else "no path is left: every weight is zero",
+        *path_lines(spn, paths, shares),
     ]
 
 
-def summary(model: SPNMKLClassifier, paths: Sequence[WeightedPath]) -> dict[str, Any]:
+def summary(
+    model: SPNMKLClassifier, paths: Sequence[WeightedPath], shares: HeldOutShares | None = None
+) -> dict[str, Any]:
     """What `inspection_lines` says, for programs; a number that is not finite is null."""
-    solution = model.solution_
+    solution, known = model.solution_, shares.paths if shares is not None else {}
     return {
         "status": solution.status,
         "certificate": certificate_sentence(solution),
@@ -120,16 +187,20 @@ def summary(model: SPNMKLClassifier, paths: Sequence[WeightedPath]) -> dict[str,
         "methods": [{"method": method, "from_iteration": first} for first, method in stretches(solution.history)],
         "iterations": len(solution.history),
         "classes": model.classes_.tolist(),
+        "probabilities": model.calibration_ is not None,
+        "scores": model.extra_.get("scores"),
         "n_support": len(model.support_),
         "formula": solution.spn.formula(latex=False),
         "beta": dict(sorted(solution.beta.items(), key=lambda item: -item[1])),
         "pruned": solution.pruned,
+        "held_out": None if shares is None else _told(shares),
         "paths": [
             {
                 "leaves": path.leaves,
                 "exponents": {v: str(e) for v, e in path.exponents.items()},
                 "g": path.g,
                 "share": path.share,
+                "held_out": _numbers(known[path.path]) if path.path in known else None,
             }
             for path in paths
         ],
@@ -140,6 +211,22 @@ def _bound(solution: Solution) -> str:
     if solution.by_evidence and solution.history:
         return f"log evidence {-solution.history[-1].objective:.6g}"
     return f"lower bound {solution.dual_bound:.6g}"
+
+
+def _told(shares: HeldOutShares) -> dict[str, Any]:
+    return {
+        "rows": shares.rows,
+        "n": shares.n,
+        "total": _finite(shares.total),
+        "error": _finite(shares.error),
+        "why_none": shares.why_none or None,
+        "views": {view: _numbers(share) for view, share in shares.views.items()},
+        "nodes": {node: _numbers(share) for node, share in shares.nodes.items()},
+    }
+
+
+def _numbers(share: Share) -> dict[str, float | None]:
+    return {name: _finite(getattr(share, name)) for name in ("share", "error", "spread")}
 
 
 def _methods(solution: Solution) -> str:

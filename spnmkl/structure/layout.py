@@ -204,6 +204,11 @@ class _Sizes:
         above = node_text(self.spn, v) and not leads_on_level(self.spn, self.view, v)
         return (self.radius(v) + _ABOVE if above else own), own
 
+    def half_text(self, v: str) -> float:
+        """How far the text above a circle reaches to its sides."""
+        above = not self.is_box(v) and not leads_on_level(self.spn, self.view, v)
+        return text_width(shortened(node_text(self.spn, v), WEIGHT_LENGTH)) / 2 if above else 0.0
+
     def lead(self, v: str) -> float:
         """How far right of a circle a box on its line begins: the weight and its value stand between."""
         text = shortened(node_text(self.spn, v), WEIGHT_LENGTH)
@@ -350,7 +355,9 @@ def _across(
         elif below[v]:
             span = max(abs(y[child] - y[v]) for child in below[v])
             high = blocks[child].height if (child := below[v][0]) in blocks else 0.0
-            gap[k] = max(gap[k], 78 + 44 * min(1.0, max(span, high / 2) / 250))
+            written = max(0.0 if child in blocks else sizes.half_text(child) for child in below[v])
+            beside = sizes.half_text(v) + written + 8 if written else 0.0
+            gap[k] = max(gap[k], beside, 78 + 44 * min(1.0, max(span, high / 2) / 250))
     x = list(
         accumulate(
             (max(g, w + 60 if w > PRODUCT_RADIUS + 4 else 0) for g, w in zip(gap, wide, strict=True)), initial=0.0

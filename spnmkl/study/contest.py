@@ -70,7 +70,7 @@ class Entry:
 
 @dataclass(frozen=True, eq=False)
 class Portrait:
-    """A method trained on all rows, or on some: its weights, and which share of the decision each product has."""
+    """A method trained on all rows, or on some: its weights, and each product's share on training rows."""
 
     method: str
     spn: SPN

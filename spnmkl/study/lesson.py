@@ -127,7 +127,7 @@ def accuracy_finding(lesson: Lesson) -> str:
 
 
 def weights_finding(portrait: Portrait) -> str:
-    """Which of the branches carries the decision."""
+    """Which of the branches carries the decision on the rows that it was learned from."""
     spn = portrait.spn
     branches = spn.children(spn.root)
     shares = {spn.label(v): portrait.shares.get(v, 0.0) for v in branches}
@@ -135,7 +135,7 @@ def weights_finding(portrait: Portrait) -> str:
     if len(pruned) == len(branches):
         return f"From {portrait.rows} rows nothing is learned: every branch is pruned."
     first, *others = sorted((label for label in shares if label not in pruned), key=lambda label: -shares[label])
-    said = f"The branch “{first}” carries {100 * shares[first]:.0f} % of the decision"
+    said = f"The branch “{first}” has the largest share on training rows, {100 * shares[first]:.0f} %"
     said += "".join(f", “{label}” {100 * shares[label]:.0f} %" for label in others) + "."
     if pruned:
         said += f" Pruned, with a weight of exactly zero: {' and '.join(f'“{label}”' for label in pruned)}."

@@ -185,8 +185,7 @@ def resample(
             return
         started = time.perf_counter()
         where = f"round {repeat + 1}, fold {fold + 1} of {plan.folds}"
-        say(where)
-        prepared = prepare(drawn.pool, dataset, choices, split, say, rows, math.inf)
+        prepared = prepare(drawn.pool, dataset, choices, split, _within(where, say), rows, math.inf)
         model, _ = fitted(
             drawn.methods[OWN],
             prepared,
@@ -204,6 +203,10 @@ def resample(
         del prepared  # free before the next kernels are computed
         found = found.with_fold(at, places, decision, model.C, time.perf_counter() - started)
         yield found
+
+
+def _within(where: str, say: Tick) -> Tick:
+    return lambda words: say(f"{where}, {words}")
 
 
 def _options(settings: Settings) -> dict[str, Any]:

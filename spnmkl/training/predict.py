@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from spnmkl.calibration import probabilities
 from spnmkl.data import Preparation, Table, guess_options, read_file
 from spnmkl.data.columns import as_text
 from spnmkl.data.options import ID_NAMES, ReadOptions
@@ -91,6 +92,11 @@ class Predictor:
         classes = self.model.classes_
         return ["score"] if len(classes) == 2 else [f"score_{c}" for c in classes]
 
+    @property
+    def probability_names(self) -> list[str]:
+        """As `spnmkl predict --probabilities` calls them; none where the model has no probabilities."""
+        return [] if self.model.calibration_ is None else [f"probability_{c}" for c in self.model.classes_]
+
     def read(self, name: str, data: bytes, options: ReadOptions | None = None) -> Table:
         """A table of new rows: text columns of training stay text, and the way to read it that finds more columns."""
         guessed = options or guess_options(name, data)
@@ -158,7 +164,10 @@ class Predictor:
         predicted = answers(values, classes)
         columns: dict[str, Any] = {"row": _row_numbers(frame)} | {name: frame[name] for name in match.ids}
         columns["prediction"] = predicted if usable.all() else _spread(predicted, usable)
-        columns |= dict(zip(self.score_names, decision.reshape(len(decision), -1).T, strict=True))
+        F = decision.reshape(len(decision), -1).T
+        columns |= dict(zip(self.score_names, F, strict=True))
+        if self.model.calibration_ is not None:
+            columns |= dict(zip(self.probability_names, probabilities(F, self.model.calibration_).T, strict=True))
         marks, notes = self.odd_values(frame)
         if notes:
             columns[ODD] = marks

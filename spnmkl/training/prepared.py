@@ -133,7 +133,13 @@ class Prepared:
         """The kernels between test and training rows: matrices that are kept, or tiles, as those of training are."""
         if self.trained_on.in_memory:
             return MatrixSource(self.cross_test)
-        return joined(CrossSource(self.fitted, self.X_test.to_numpy()), dict(self.matrices_test))
+        return self.test_tiles
+
+    @property
+    def test_tiles(self) -> KernelSource:
+        """The same, nothing kept: for a single pass over the kernels that the weights left."""
+        given = dict(self.matrices_test)
+        return joined(CrossSource(self.fitted, self.X_test.to_numpy()), given) if self.fitted else MatrixSource(given)
 
     @property
     def nbytes(self) -> int:

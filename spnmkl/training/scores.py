@@ -154,7 +154,7 @@ class Scores:
             return
         at = int(np.flatnonzero(self.classes == positive)[0]) if positive in self.classes.tolist() else 1
         for title, k in (("sensitivity", at), ("specificity", 1 - at)):
-            which = f"{title}, right of class {quoted(str(self.classes[k])[:24])}"
+            which = f"{title}, right of {quoted(str(self.classes[k])[:24])}"
             yield Measured(which, float(of[k]), wilson(float(of[k]), int(self.rows[k])))
 
     def _loss(self, probability: Floats | None) -> Iterator[Measured]:

@@ -13,16 +13,21 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from spnmkl.calibration import probabilities
+from spnmkl.calibration import probabilities, relearned, scaling
 from spnmkl.circuit.program import Floats
 from spnmkl.circuit.source import KernelSource, interruptible
-from spnmkl.data import Choices, Preparation, SplitSettings
+from spnmkl.data import Choices, Dataset, Preparation, SplitSettings
 from spnmkl.errors import Stopped
 from spnmkl.estimator import SPNMKLClassifier
+from spnmkl.inspection import HeldOutShares
 from spnmkl.selection import CrossValidation, RegularizationPath
+from spnmkl.selection.folds import fold_splits
+from spnmkl.selection.results import UNFINISHED
 from spnmkl.solution import Record, Solution
 from spnmkl.structure import SPN
+from spnmkl.training.choose import FOLDS, most_folds
 from spnmkl.training.fold_scores import FoldScores
+from spnmkl.training.held_out import keeping_shares, shares_on_folds, shares_on_test_rows
 from spnmkl.training.learn import learn
 from spnmkl.training.prepared import Prepared, Tick
 from spnmkl.training.scores import Scores, score, unscored
@@ -31,6 +36,7 @@ from spnmkl.training.trained_rows import described_rows
 
 Rows = NDArray[np.intp]
 SCORED_ROWS = 500  # at a time
+LOST_PROBABILITIES = "Probabilities cannot be calibrated"
 MOMENT = 1.0  # seconds for the scores of a training that was stopped
 
 
@@ -51,6 +57,8 @@ class Run:
     train, test : ndarray of int
         Positions of the rows in the data set's frame.
     views : dict from view to leaves
+    held_out : HeldOutShares or None
+        What carries the decision on rows not trained on: the test rows, or folds; None where it was not measured.
     fold_scores : FoldScores or None
         Of other trainings by the same drawing and settings, on folds of the training rows.
     importance : mapping or None
@@ -77,6 +85,7 @@ class Run:
     preparation: Preparation
     cross_validation: CrossValidation | None = None
     path: RegularizationPath | None = None
+    held_out: HeldOutShares | None = None
     fold_scores: FoldScores | None = None
     importance: Mapping[str, Any] | None = None
     positive: Any = None
@@ -97,6 +106,10 @@ class Run:
         if self.model is None or self.model.calibration_ is None or not self.test_scores.scored:
             return None
         return probabilities(np.atleast_2d(self.test_scores.decision.T), self.model.calibration_)
+
+    def with_held_out(self, shares: HeldOutShares | None) -> Run:
+        """With shares measured on rows not trained on, which its model keeps too."""
+        return replace(self, held_out=shares, model=keeping_shares(self.model, shares))
 
     def with_fold_scores(self, found: FoldScores) -> Run:
         """With scores over folds, and probabilities calibrated on the decisions they are made of."""
@@ -157,6 +170,17 @@ class Trained:
         if self.model is None:
             return self._by_kernels(prepared.y_test, prepared.test_source, n_threads, stop)
         return self._by_rows(self.model, prepared.y_test, prepared.X_test, tick, stop)
+
+    def held_out(
+        self,
+        prepared: Prepared,
+        n_threads: int | None = None,
+        tick: Tick | None = None,
+        stop: Callable[[], bool] | None = None,
+    ) -> HeldOutShares | None:
+        """What carries the decision on the rows held out; parameters as of `train`."""
+        (tick or (lambda words: None))("splitting the decision on the test rows")
+        return shares_on_test_rows(self.solution, prepared, n_threads, stop)
 
     def _by_kernels(
         self, y: NDArray, source: KernelSource, n_threads: int | None, stop: Callable[[], bool] | None
@@ -237,6 +261,7 @@ def train(
     trained = learn_weights(prepared, settings, callback, n_threads, stop)
     late = after_a_moment(stop)
     test_scores = trained.test_scores(prepared, n_threads, tick, late)
+    train_scores = trained.train_scores(prepared, n_threads, tick, late)
     return Run(
         spn=prepared.spn,
         settings=settings,
@@ -246,14 +271,14 @@ def train(
         label=prepared.label,
         solution=trained.solution,
         model=trained.model,
-        train_scores=trained.train_scores(prepared, n_threads, tick, late),
+        train_scores=train_scores,
         test_scores=test_scores,
         seconds=trained.seconds,
         train=prepared.train,
         test=prepared.test,
         views=prepared.views,
         preparation=prepared.preparation,
-    )
+    ).with_held_out(trained.held_out(prepared, n_threads, tick, late))
 
 
 def score_run(
@@ -266,11 +291,42 @@ def score_run(
     """The run with the scores that it lacks, because its training was stopped; parameters as of `train`."""
     trained = Trained(run.solution, run.model, run.seconds)
     test, train = run.test_scores, run.train_scores
-    return replace(
+    scored = replace(
         run,
         test_scores=test if test.scored else trained.test_scores(prepared, n_threads, tick, stop),
         train_scores=train if train.scored else trained.train_scores(prepared, n_threads, tick, stop),
     )
+    return scored.with_held_out(run.held_out or trained.held_out(prepared, n_threads, tick, stop))
+
+
+def with_shares(run: Run, prepared: Prepared, n_threads: int | None = None) -> Run:
+    """The run with its shares on the test rows, which files of earlier versions lack; itself where there is no such."""
+    if run.held_out is not None or not run.n_test:
+        return run
+    return run.with_held_out(Trained(run.solution, run.model, run.seconds).held_out(prepared, n_threads))
+
+
+def measured_on_folds(
+    run: Run,
+    dataset: Dataset,
+    tick: Callable[[str, int, int], object] | None = None,
+    stop: Callable[[], bool] | None = None,
+    n_threads: int | None = None,
+) -> Run:
+    """The run with shares measured on folds of its training rows; parameters as of `shares_on_folds`."""
+    shares = shares_on_folds(
+        run.solution,
+        run.spn,
+        dataset,
+        run.choices,
+        run.split,
+        run.settings,
+        run.train,
+        n_threads=n_threads,
+        tick=tick,
+        stop=stop,
+    )
+    return run.with_held_out(shares)
 
 
 def after_a_moment(stop: Callable[[], bool] | None) -> Callable[[], bool]:
@@ -303,6 +359,29 @@ def calibrated(model: SPNMKLClassifier | None, found: FoldScores) -> SPNMKLClass
         copied.set_params(probability=True)
         copied.calibration_ = scale
     return copied
+
+
+def with_probabilities(
+    trained: Trained,
+    prepared: Prepared,
+    settings: Settings,
+    n_threads: int | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> Trained:
+    """What was trained, with probabilities calibrated on trainings that have not seen a row; as it was if stopped."""
+    solution, model = trained.solution, trained.model
+    if model is None or solution.status in UNFINISHED:
+        return trained
+    folds = most_folds(prepared.y_train, prepared.groups, FOLDS, lost=LOST_PROBABILITIES, advice="leave them out")
+    splits = fold_splits(prepared.y_train, folds, prepared.groups, prepared.split.seed)
+    options = settings.solver_options() | {"n_threads": n_threads, "stop": stop}
+    F = relearned(solution, prepared.source, splits, None, options)
+    if F is None:
+        return trained
+    copied = copy(model)
+    copied.set_params(probability=True)
+    copied.calibration_ = scaling(F, solution.y, solution.classes)
+    return replace(trained, model=copied)
 
 
 def closed(records: Sequence[Record], tol: float) -> float:

@@ -173,7 +173,7 @@ def test_the_guided_experiment_leaves_data_and_drawing_alone(monkeypatch: pytest
     activity = work(at).trainer.activity
     assert activity is None or activity.job.join(60)
     said = texts(fine(at.run()))
-    assert "With 40 rows" in said and "of the decision" in said
+    assert "With 40 rows" in said and "share on training rows" in said
     assert work(at).task.same(before)
     at.button(key="open_lesson").click().run()
     assert work(at).dataset.name == "known"

@@ -20,11 +20,11 @@ from streamlit.testing.v1 import AppTest
 from spnmkl import SPNMKLClassifier
 from spnmkl.data import Choices, Dataset, SplitSettings, load_sample
 from spnmkl.export.themes import THEMES
-from spnmkl.inspection import complexity_bound
+from spnmkl.inspection import Share, complexity_bound
 from spnmkl.kernels.matrices import alignment
 from spnmkl.reporting.explain import column_shares, ranking
 from spnmkl.structure import SPN, Kernel, Product, Sum, templates
-from spnmkl.training.choose import choose_C
+from spnmkl.training.held_out import stored_shares
 from spnmkl.training.prepared import Prepared, prepare
 from spnmkl.training.settings import Settings
 from spnmkl.training.train import Run, train
@@ -37,7 +37,8 @@ from spnmkl.ui.state.task import Task
 SAYS = {
     "Drawing": "Click a node to see its numbers",
     "Weights and paths": "Choose a row to see the path in violet",
-    "What matters": "How much of the decision passes through each",
+    "What matters": "how much of what tells the classes of these rows apart",
+    "Branches": "Δ evidence is not computed yet",
     "Kernels": "Alignment with the labels",
     "Samples": "Map of the samples",
     "What if": "Move one",
@@ -91,13 +92,15 @@ def charts(at: AppTest) -> int:
 
 
 def path_contributions(run: Run, prepared: Prepared, spn: SPN, alpha: Any) -> dict[tuple[str, ...], float]:
-    """Leaves → g q of every listed path: what it carries of the decision, without a circuit."""
-    signed = alpha * np.where(prepared.y_train == run.solution.classes[1], 1.0, -1.0)
+    """Leaves → Σ y·f over the test rows of every listed path, f less its training mean, without a circuit."""
+    train, test = (np.where(y == run.solution.classes[1], 1.0, -1.0) for y in (prepared.y_train, prepared.y_test))
     found = {}
     for path in spn.paths():
-        K = np.prod([prepared.kernels[leaf] for leaf in path.leaves], axis=0)
+        K, new = (
+            np.prod([source[v] for v in path.leaves], axis=0) for source in (prepared.kernels, prepared.cross_test)
+        )
         g = np.prod([run.solution.beta[v] ** float(e) for v, e in path.exponents.items()])
-        found[path.leaves] = float(g * (signed @ K @ signed))
+        found[path.leaves] = float(g * (test @ (new @ (alpha * train) - (K @ (alpha * train)).mean())))
     return found
 
 
@@ -130,14 +133,28 @@ def test_a_run_without_its_data_shows_what_it_can() -> None:
     at = shown(None, run)
     assert "Certified optimal" in texts(at)
     at.session_state["inspect_drawing"] = {"selection": ["p4"]}
-    assert "share of the decision **–**" in texts(fine(at.run()))
+    assert f"held-out share **{run.held_out.nodes['p4']}** on {run.held_out.rows}" in texts(fine(at.run()))
     for tab in TABS[1:]:
-        assert "came without its data" in texts(fine(show(at, tab)))
-        assert "data" in [link.proto.page for link in at.get("page_link")], tab
+        needs = tab not in ("Weights and paths", "What matters")  # which shares kept with the run suffice for
+        assert ("came without its data" in texts(fine(show(at, tab)))) == needs
+        assert ("data" in [link.proto.page for link in at.get("page_link")]) == needs, tab
     weights = show(at, "Weights and paths").dataframe[0].value
-    assert "share of the decision" not in weights
-    assert weights["share of Σg"].sum() == pytest.approx(1.0)
+    assert weights["part of Σg"].sum() == pytest.approx(1.0)
     assert len(weights) == task.spn.n_paths - 1
+
+
+def test_without_shares_weights_are_shown_as_weights() -> None:
+    """Of an earlier version, without its data."""
+    _, _, run = trained()
+    at = shown(None, replace(run, held_out=None))
+    at.session_state["inspect_drawing"] = {"selection": ["p4"]}
+    assert "held-out share" not in texts(fine(at.run()))
+    paths = show(at, "Weights and paths").dataframe[0].value
+    assert "held-out share" not in paths and paths["part of Σg"].sum() == pytest.approx(1.0)
+    assert "Weights only" in texts(at)
+    views = fine(show(at, "What matters")).dataframe[0].value
+    assert "Weights only" in texts(at) and "held-out share" not in views
+    assert labelled(at.button, "Measure on 5 folds").disabled
 
 
 def test_the_numbers_are_the_library_s() -> None:
@@ -153,12 +170,12 @@ def test_the_numbers_are_the_library_s() -> None:
     show(at, "Weights and paths")
     paths = at.dataframe[0].value
     carries = path_contributions(run, prepared, task.spn, model.solution_.alpha)
-    expected = sorted((value / sum(carries.values()) for value in carries.values()), reverse=True)
-    assert sorted(paths["share of the decision"], reverse=True) == pytest.approx(expected[: len(paths)], abs=1e-7)
+    expected = sorted((value / sum(carries.values()) for value in carries.values() if value), reverse=True)
+    assert sorted(paths["held-out share"], reverse=True) == pytest.approx(expected, abs=1e-7)
     at.session_state["inspect_table"] = "Weights"
     weights = at.run().dataframe[0].value
     assert dict(zip(weights["id"], weights["β"], strict=True)) == pytest.approx(model.beta_, rel=1e-9)
-    share = weights.set_index("id")["share of the decision"]
+    share = weights.set_index("id")["held-out share"]
     through_p4 = sum(value for leaves, value in carries.items() if len(leaves) == 2)
     assert share["p4"] == pytest.approx(through_p4 / sum(carries.values()), abs=1e-7)
 
@@ -198,7 +215,7 @@ def test_a_chosen_node_tells_its_numbers() -> None:
     assert f"weight β **{run.solution.beta['p4']:.4g}**" in said
     assert f"KKT residual **{run.solution.kkt_residual['p4']:.1e}**" in said
     at.session_state["inspect_drawing"] = {"selection": ["s2"]}
-    share_of_branch = next(line for line in texts(at.run()).splitlines() if "share of the decision" in line)
+    share_of_branch = next(line for line in texts(at.run()).splitlines() if "held-out share" in line)
     assert share_of_branch in said  # all that p4 carries goes through each of its sums
     at.session_state["inspect_drawing"] = {"selection": ["k1", "nonsense"]}
     assert "every path through it meets a weight that is zero" in texts(fine(at.run()))
@@ -229,18 +246,37 @@ def test_a_path_and_its_weights_are_shown_with_pyvis() -> None:
     assert THEMES["light"].chosen in page, "the path stands out"
 
 
-def test_what_matters_hints_at_the_folds_until_there_are_some() -> None:
-    at = usual("What matters")
-    assert "choose C by cross-validation" in texts(at)
-    assert "survival" not in at.dataframe[0].value
+def test_a_run_of_an_earlier_version_gets_its_shares_from_its_data() -> None:
     task, prepared, run = trained()
-    validated = replace(run, cross_validation=choose_C(prepared, run.settings, 3, C=[0.3, 1.0]))
-    at = shown(task, validated, prepared, "What matters")
-    assert "choose C by cross-validation" not in texts(at)
+    at = shown(task, replace(run, held_out=None), prepared, "What matters")
+    found = work(at).trainer.book.runs[0].held_out
+    assert found is not None and found.to_dict() == run.held_out.to_dict()
+    assert f"measured on {found.rows}" in texts(at)
+
+
+def test_what_matters_ranks_by_held_out_shares() -> None:
+    at = usual("What matters")
     views = at.dataframe[0].value.set_index("name")
-    assert views["survival"].between(0, 1).all()
-    assert views["share of the decision"].is_monotonic_decreasing
+    assert views["held-out share"].is_monotonic_decreasing and (views["standard error"] > 0).all()
     assert charts(at) == 2
+    assert "Measure on 5 folds" not in [button.label for button in at.button], "these test rows tell enough"
+
+
+def test_shares_are_measured_on_folds_on_request() -> None:
+    task, prepared, run = trained()
+    roughly = {v: Share(s.share, 0.2) for v, s in run.held_out.views.items()}
+    at = shown(task, replace(run, held_out=replace(run.held_out, views=roughly)), prepared, "What matters")
+    labelled(at.button, "Measure on 5 folds").click().run()
+    trainer = work(at).trainer
+    activity = trainer.activity
+    assert activity is None or activity.job.join(120)
+    fine(at.run())
+    shares = trainer.book.runs[0].held_out
+    assert shares.folds == 5 and shares.n == run.n_train and shares.rows == f"5 folds of {run.n_train} training rows"
+    assert f"measured on {shares.rows}" in texts(at)
+    assert "Measure on 5 folds" not in [button.label for button in at.button]
+    kept = stored_shares(trainer.book.runs[0].model, "model")
+    assert kept is not None and kept.to_dict() == shares.to_dict()
 
 
 def test_what_matters_tells_of_kernels_that_belong_to_no_view() -> None:
@@ -464,7 +500,7 @@ def test_columns_that_are_pixels_are_shown_as_an_image() -> None:
     some = digits.take(np.arange(150))
     task, prepared, run = training(placed(templates.flat(digits.features)), some, Settings())
     assert "The columns as an image" in texts(shown(task, run, prepared, "What matters"))
-    ranks = ranking(run, prepared)
+    ranks = ranking(run)
     shares, by = column_shares(run, ranks)
-    assert by == "share of the decision" and len(shares) == 64 and sum(shares.values()) == pytest.approx(1, abs=1e-6)
+    assert by == "held-out share" and len(shares) == 64 and sum(shares.values()) == pytest.approx(1, abs=1e-6)
     assert "The columns as an image" not in texts(usual("What matters"))

@@ -20,8 +20,8 @@ SIGNS = {
     ("train", "Convergence"): ("objective", "bound", "gap"),
     ("train", "Weights"): ("β",),
     ("inspect", "Drawing"): ("β", "Σg", "pruned", "gap"),
-    ("inspect", "Weights and paths"): ("path", "g", "Σg", "decision", "∘", "β", "p", "λ", "c"),
-    ("inspect", "What matters"): ("Σg", "g", "decision"),
+    ("inspect", "Weights and paths"): ("path", "g", "Σg", "held-out", "∘", "β", "p", "λ", "c"),
+    ("inspect", "What matters"): ("Σg", "g", "held-out"),
     ("inspect", "Kernels"): ("alignment", "kernel", "g", "path"),
     ("inspect", "What if"): ("β", "objective"),
     ("inspect", "Proof"): ("objective", "bound", "gap", "β", "KKT", "λ", "p", "c", "C", "g", "q", "F"),
@@ -46,7 +46,7 @@ def page(name: str, tab: str) -> AppTest:
     book = work(at).trainer.book
     work(at).bring(task.dataset)
     work(at).drawing.push(task.spn)
-    book.runs, book.tasks[run.name] = [run], task
+    book.runs, book.tasks[run.name] = [run], work(at).task
     if tab:
         at.session_state[{"compare": "compare_part", "train": "watched"}[name]] = tab
     return fine(at.run())

@@ -44,9 +44,10 @@ def ranking(names: Sequence[str]) -> pd.DataFrame:
             "kind": ["view"] * len(names),
             "id": list(names),
             "name": list(names),
-            "share of the decision": np.linspace(0.9, 0.1, len(names)),
-            "share of Σg": np.linspace(0.8, 0.2, len(names)),
-            "spread over folds": np.full(len(names), 0.05),
+            "held-out share": np.linspace(0.9, -0.1, len(names)),
+            "standard error": np.full(len(names), 0.05),
+            "part of Σg": np.linspace(0.8, 0.2, len(names)),
+            "Σg ± over folds": np.full(len(names), 0.3),
             "survival": np.full(len(names), 0.8),
         }
     )

@@ -177,11 +177,31 @@ def test_wrong_answers_wear_a_ring() -> None:
 
 
 def test_small_shares_of_many_are_seen() -> None:
-    many = ranking([f"view {k}" for k in range(70)]).assign(**{"share of the decision": np.linspace(0.06, 0, 70)})
-    many["share of Σg"], many["spread over folds"] = many["share of the decision"], 0.0
+    many = ranking([f"view {k}" for k in range(70)]).assign(**{"held-out share": np.linspace(0.06, 0, 70)})
+    many["standard error"] = 0.0
     assert domain(charts.ranking_chart(many)) == [0, pytest.approx(0.063)]
     assert len(tables(charts.ranking_chart(many))[0]) == charts.MOST_RANKED
-    assert domain(charts.ranking_chart(ranking(["a"]))) == [0, pytest.approx(0.945)]
+
+
+def test_shares_below_zero_and_their_errors_are_within_the_chart() -> None:
+    two = ranking(["a", "b"])
+    assert domain(charts.ranking_chart(two)) == pytest.approx([1.05 * -0.15, 1.05 * 0.95])
+    bars = tables(charts.ranking_chart(two))[0]
+    assert bars["share"].tolist() == pytest.approx([0.9, -0.1])
+    assert bars["low"].tolist() == pytest.approx([0.85, -0.15]) and bars["high"].tolist() == pytest.approx(
+        [0.95, -0.05]
+    )
+
+
+def test_weights_are_ranked_only_where_no_share_is_known() -> None:
+    """Beside a share they would be read as importance."""
+    two = ranking(["a", "b"])
+    assert "weights" not in str(charts.ranking_chart(two).to_dict())
+    unknown = two.assign(**{"held-out share": np.nan, "standard error": np.nan})
+    bars = tables(charts.ranking_chart(unknown))[0]
+    assert bars["share"].tolist() == pytest.approx([0.8, 0.2])
+    assert bars["low"].tolist() == pytest.approx([0.5, 0.0]) and bars["high"].tolist() == pytest.approx([1.0, 0.5])
+    assert "part of the path weights" in str(charts.ranking_chart(unknown).to_dict())
 
 
 def domain(bars: alt.LayerChart) -> list[float]:

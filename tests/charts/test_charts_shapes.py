@@ -26,9 +26,9 @@ def test_digits_are_an_image() -> None:
 def test_a_spectrum_is_a_profile_in_the_order_of_its_numbers() -> None:
     shape = find_shape(WAVES[::-1])
     assert shape is not None and not shape.is_image and shape.unit == "nm"
-    chart = shape_chart(dict.fromkeys(WAVES[::-1], 1.0), shape, "share of Σg")
+    chart = shape_chart(dict.fromkeys(WAVES[::-1], 1.0), shape, "part of Σg")
     assert chart.data["at"].tolist() == sorted(chart.data["at"]) and chart.data["at"].iloc[0] == 900.5
-    assert "share of Σg" in to_svg(chart)
+    assert "part of Σg" in to_svg(chart)
 
 
 def test_a_part_of_an_image_is_painted_where_it_lies() -> None:

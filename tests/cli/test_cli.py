@@ -114,7 +114,7 @@ def test_predict_agrees_with_the_library(run: Run, folder: Path) -> None:
     assert code == 0 and "trained on" in err and list(table) == ["prediction", "score"]
     assert table["prediction"].tolist() == model.predict(X).tolist()
     np.testing.assert_allclose(table["score"], model.decision_function(X))
-    assert run("predict", "m.spnmkl", "new.tsv", "--out", "p.csv") == (0, "", "")
+    assert run("predict", "m.spnmkl", "new.tsv", "--out", "p.csv") == (0, "", err)
     assert pd.read_csv("p.csv")["prediction"].tolist() == table["prediction"].tolist()
 
 
@@ -382,12 +382,28 @@ def test_inspect(run: Run) -> None:
     code, out, _ = run("inspect", "m.spnmkl", "--paths", 2)
     assert code == 0
     assert out.startswith("certified optimal") and "K = β_shape (β_shape__a K_shape__a + " in out
-    paths = out.split("heaviest paths (share of all g):\n")[1].splitlines()
+    paths = out.split("heaviest paths (part of all g):\n")[1].splitlines()
     assert len(paths) == 2 and "g = β_" in paths[0] and "¹⁄²" in paths[0]
     data = json.loads(run("inspect", "m.spnmkl", "--json")[1])
     assert data["status"] == "optimal" and data["gap"] <= data["tol"] and len(data["beta"]) == 7
     assert list(data["beta"].values()) == sorted(data["beta"].values(), reverse=True)
     assert sum(path["share"] for path in data["paths"]) == pytest.approx(1)
+
+
+def test_held_out_shares_are_measured_kept_and_told(run: Run) -> None:
+    assert run(*FIT)[0] == 0
+    assert "held-out shares: not measured; fit with --test-share" in run("inspect", "m.spnmkl")[1]
+    x = np.random.default_rng(0).normal(size=(120, 2))
+    pd.DataFrame(x, columns=["a", "b"]).assign(y=x[:, 0] > 0).to_csv("data.csv", index=False)
+    out = run(*FIT, "--test-share", 0.3)[1]
+    told = out[out.index("held-out shares, ± standard error over ") :].splitlines()[:2]
+    assert "test rows:" in told[0] and " ± " in told[1]
+    assert "\n".join(told) in run("inspect", "m.spnmkl")[1]
+    run(*FIT, "--share-folds", 3, "--quiet")
+    data = json.loads(run("inspect", "m.spnmkl", "--json")[1])["held_out"]
+    assert data["rows"].startswith("3 folds of ") and data["why_none"] is None
+    code, _, err = run(*FIT, "--share-folds", 1)
+    assert code == 2 and "expected a whole number of 2 or more, found '1'" in err
 
 
 def test_validate_and_repair(run: Run) -> None:
@@ -543,7 +559,8 @@ def test_a_failed_save_keeps_the_old_file(
     before = {path: path.read_bytes() for path in folder.iterdir()}
     monkeypatch.setattr(zipfile.ZipFile, "writestr", full)
     monkeypatch.setattr(pd.DataFrame, "to_csv", full)
-    assert run(*command) == (2, "", "spnmkl: No space left on device: the disk\n")
+    code, out, err = run(*command)
+    assert (code, out, err.splitlines()[-1]) == (2, "", "spnmkl: No space left on device: the disk")
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
 

@@ -1,5 +1,6 @@
 """What the app can do to rows and columns, and to C, on the command line."""
 
+import io
 from collections.abc import Callable
 from pathlib import Path
 
@@ -120,3 +121,26 @@ def test_C_by_cross_validation_in_tiles(run: Run) -> None:
         assert code == 0
         chosen.append(out.splitlines()[0])
     assert chosen[0] == chosen[1] and "by cross-validation" in chosen[0]
+
+
+def test_scores_over_folds_and_probabilities(run: Run) -> None:
+    code, out, _ = run(*FIT, "--missing", "mean", "--nested", "3x2", "--test-share", 0.25, "--positive", "yes")
+    model = load_model("m.spnmkl")
+    stored = model.extra_["scores"]
+    assert code == 0 and stored["folds_done"] == 6 and stored["of"] == "training rows" and stored["C"] == "given"
+    assert "3 folds, 2 times; training rows only; C = 1 as set by hand" in out
+    for measure in ("balanced accuracy", "area under the ROC curve", "sensitivity", "specificity", "log loss"):
+        assert f"  {measure}" in out
+    code, told, _ = run("inspect", "m.spnmkl")
+    assert "on rows held out, 6 folds of" in told and "log loss" in told
+    code, table, _ = run("predict", "m.spnmkl", "data.csv", "--probabilities")
+    found = pd.read_csv(io.StringIO(table))
+    names = [f"probability_{c}" for c in model.classes_]
+    assert code == 0 and np.allclose(found[names].sum(axis=1), 1)
+    assert run(*FIT, "--missing", "mean")[0] == 0
+    code, _, said = run("predict", "m.spnmkl", "data.csv", "--probabilities")
+    assert code == 2 and "The model has no probabilities; fit it with --probabilities or --nested" in said
+    assert run(*FIT, "--missing", "mean", "--probabilities")[0] == 0
+    assert run("predict", "m.spnmkl", "data.csv", "--probabilities")[0] == 0
+    code, _, said = run(*FIT, "--nested", "5")
+    assert code == 2 and "expected folds x rounds such as 5x2, found '5'" in said

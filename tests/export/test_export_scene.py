@@ -175,6 +175,21 @@ def test_a_way_around_passes_nothing_new(spn: SPN, data: st.DataObject) -> None:
         assert len(look.points) == 4 or (a, b) not in behind
 
 
+def test_long_names_above_neighbouring_circles_do_not_overlap() -> None:
+    def branch(k: int) -> Product:
+        name = f"transcriptome of the cohort {k}"
+        return Product(Sum(*(Product(Kernel("rbf")) for _ in range(3)), label=f"sum of the {name}"), label=name)
+
+    table = scene(SPN(Sum(*map(branch, range(3)), label="everything that was measured so far")))
+    written = [
+        text.bounds(look.x, look.y) for look in table.nodes.values() if look.kind != "kernel" for text in look.texts
+    ]
+    assert len(written) > 12
+    assert not [
+        (a, b) for a, b in combinations(written, 2) if a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3] - 0.5
+    ]
+
+
 def test_weights_and_values_of_neighbouring_rows_do_not_touch() -> None:
     for spn in (flat(9), SIZES["grouped 9"], t.figure1()):
         table = scene(spn, beta=dict.fromkeys(spn.products, 0.123))

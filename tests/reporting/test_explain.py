@@ -11,7 +11,6 @@ from tolerances import ROUNDING
 from spnmkl import ParameterError
 from spnmkl.reporting import explain
 from spnmkl.reporting.explain import (
-    carried,
     paths_table,
     ranking,
     sample_paths,
@@ -32,26 +31,26 @@ def case(request: pytest.FixtureRequest) -> Trained:
 
 
 def test_every_weight_with_its_share(case: Trained) -> None:
-    table = weights_table(case.run, case.prepared).set_index("id")
+    table = weights_table(case.run).set_index("id")
     solution = case.run.solution
     assert dict(table["β"]) == solution.beta
     assert table["β"].is_monotonic_decreasing
     assert dict(table["p"]) == solution.p
     assert dict(table["KKT residual"]) == solution.kkt_residual
     expected = {v: case.through(case.carried, {v}) for v in table.index}
-    assert dict(table["share of the decision"]) == pytest.approx(expected, abs=ROUNDING)
+    assert dict(table["held-out share"]) == pytest.approx(expected, abs=ROUNDING)
     assert dict(table["pruned at iteration"].dropna()) == solution.pruned
 
 
 def test_what_was_pruned_and_when() -> None:
     case = trained(C=0.2)
-    table = weights_table(case.run, case.prepared).set_index("id")
+    table = weights_table(case.run).set_index("id")
     assert dict(table["pruned at iteration"].dropna()) == case.run.solution.pruned != {}
-    assert (table["share of the decision"][list(case.run.solution.pruned)] == 0).all()
+    assert (table["held-out share"][list(case.run.solution.pruned)] == 0).all()
 
 
 def test_weights_in_words() -> None:
-    table = weights_table(trained().run, trained().prepared).set_index("id")
+    table = weights_table(trained().run).set_index("id")
     assert dict(table["weight"]) == {"joint": "β_joint"} | {
         f"p{i}": f"β{'₀₁₂₃₄₅₆₇₈₉'[i]}" for i in (1, 2, 3, 4, 6, 7, 8, 9)
     }
@@ -67,16 +66,16 @@ def test_names_are_text_on_one_line() -> None:
 
 
 def test_heaviest_paths_with_their_shares(case: Trained) -> None:
-    table, paths = paths_table(case.run, case.prepared)
+    table, paths = paths_table(case.run)
     kept = case.g > 0
     assert len(table) == len(paths) == kept.sum()
     assert table["g"].is_monotonic_decreasing
     place = {path: m for m, path in enumerate(case.paths)}
     listed = [place[path.path] for path in paths]
     np.testing.assert_allclose(table["g"], case.g[listed], rtol=ROUNDING)
-    np.testing.assert_allclose(table["share of Σg"], (case.g / case.g.sum())[listed], atol=ROUNDING)
-    np.testing.assert_allclose(table["share of the decision"], case.carried[listed], atol=ROUNDING)
-    assert table["share of the decision"].sum() == pytest.approx(1, abs=ROUNDING)
+    np.testing.assert_allclose(table["part of Σg"], (case.g / case.g.sum())[listed], atol=ROUNDING)
+    np.testing.assert_allclose(table["held-out share"], case.carried[listed], atol=ROUNDING)
+    assert table["held-out share"].sum() == pytest.approx(1, abs=ROUNDING)
     assert [drawn_path(case.run.spn, path.path) for path in paths] == [
         drawn_path(case.run.spn, case.paths[m]) for m in listed
     ]
@@ -84,7 +83,7 @@ def test_heaviest_paths_with_their_shares(case: Trained) -> None:
 
 def test_paths_in_words() -> None:
     case = trained()
-    table, paths = paths_table(case.run, case.prepared)
+    table, paths = paths_table(case.run)
     texts = {path.leaves: row for path, row in zip(paths, table.itertuples(index=False), strict=True)}
     joint = texts[("near", "form")]
     assert joint[0] == "rbf γ=0.5 · near colours ∘ rbf γ=0.3 · form"
@@ -92,31 +91,22 @@ def test_paths_in_words() -> None:
 
 
 def test_fewer_paths_than_there_are(case: Trained) -> None:
-    some, paths = paths_table(case.run, case.prepared, k=2)
-    every, _ = paths_table(case.run, case.prepared)
+    some, paths = paths_table(case.run, k=2)
+    every, _ = paths_table(case.run)
     pd.testing.assert_frame_equal(some, every[:2])
     assert len(paths) == 2
 
 
-def test_one_pass_serves_all_tables(case: Trained) -> None:
-    shares = carried(case.run, case.prepared)
-    for table in (weights_table, ranking):
-        pd.testing.assert_frame_equal(table(case.run, case.prepared, shares), table(case.run, case.prepared))
-    pd.testing.assert_frame_equal(
-        paths_table(case.run, case.prepared, shares=shares)[0], paths_table(case.run, case.prepared)[0]
-    )
-
-
 def test_ranking_of_views_and_kernels(case: Trained) -> None:
-    table = ranking(case.run, case.prepared)
+    table = ranking(case.run)
     views = {"colour": {"near", "far"}, "shape": {"form", "flat"}}
     groups = views | {leaf: {leaf} for leaf in case.run.spn.kernels}
     assert set(table["id"]) == groups.keys()
     assert list(table["kind"]) == ["view"] * 2 + ["kernel"] * 5
     for kind, part in table.groupby("kind"):
-        assert part["share of the decision"].is_monotonic_decreasing, kind
+        assert part["held-out share"].is_monotonic_decreasing, kind
     for row in table.itertuples(index=False):
-        decision, weight = row[3], row[4]
+        decision, weight = row[3], row[6]
         assert decision == pytest.approx(case.through(case.carried, groups[row.id]), abs=ROUNDING)
         assert weight == pytest.approx(case.through(case.g / case.g.sum(), groups[row.id]), abs=ROUNDING)
     names = dict(zip(table["id"], table["name"], strict=True))
@@ -140,23 +130,23 @@ def test_spread_and_survival_over_folds() -> None:
     rng = np.random.default_rng(0)
     folds = [{v: float(rng.uniform(0.1, 2)) for v in case.run.spn.products} for _ in range(3)]
     folds[0]["joint"] = folds[1]["joint"] = folds[1]["p7"] = 0.0
-    table = ranking(folds_of(case.run, folds), case.prepared).set_index("id")
+    table = ranking(folds_of(case.run, folds)).set_index("id")
     groups = {"colour": {"near", "far"}, "near": {"near"}, "far": {"far"}, "everything": {"everything"}}
     for name, nodes in groups.items():
         shares = []
         for beta in folds:
             g = np.array([np.prod([beta[v] ** float(e) for v, e in m.exponents.items()]) for m in case.paths])
             shares.append(case.through(g / g.sum(), nodes))
-        assert table.loc[name, "spread over folds"] == pytest.approx(np.std(shares, ddof=1), abs=ROUNDING)
+        assert table.loc[name, "Σg ± over folds"] == pytest.approx(np.std(shares, ddof=1), abs=ROUNDING)
     survival = {"near": 2 / 3, "far": 1 / 3, "everything": 1.0, "flat": 2 / 3, "colour": 2 / 3}
     assert dict(table.loc[list(survival), "survival"]) == pytest.approx(survival)
 
 
 def test_too_few_folds_have_no_spread() -> None:
     case = trained()
-    one = ranking(folds_of(case.run, [case.run.solution.beta]), case.prepared)
-    assert one["spread over folds"].isna().all()
-    none = ranking(folds_of(case.run, []), case.prepared)
+    one = ranking(folds_of(case.run, [case.run.solution.beta]))
+    assert one["Σg ± over folds"].isna().all()
+    none = ranking(folds_of(case.run, []))
     assert none["survival"].isna().all()
 
 
@@ -164,7 +154,7 @@ def test_ranking_after_a_real_cross_validation() -> None:
     case = trained()
     C = case.run.settings.C
     validation = choose_C(case.prepared, case.run.settings, folds=3, C=[C / 10, C], n_threads=1)
-    table = ranking(replace(case.run, cross_validation=validation), case.prepared).set_index("id")
+    table = ranking(replace(case.run, cross_validation=validation)).set_index("id")
     alive = np.mean(validation.beta["p6"][1] > 0)
     assert table.loc["everything", "survival"] == alive
 
@@ -238,11 +228,11 @@ def test_the_margin_by_hand(case: Trained) -> None:
 def test_a_run_without_any_weight() -> None:
     case = trained(C=1e-6)
     assert not any(case.run.solution.beta.values())
-    assert (weights_table(case.run, case.prepared)["share of the decision"] == 0).all()
-    table, paths = paths_table(case.run, case.prepared)
+    assert weights_table(case.run)["held-out share"].isna().all()
+    table, paths = paths_table(case.run)
     assert table.empty
     assert paths == []
-    assert (ranking(case.run, case.prepared)[["share of the decision", "share of Σg"]] == 0).all(axis=None)
+    assert (ranking(case.run)["part of Σg"] == 0).all() and ranking(case.run)["held-out share"].isna().all()
     pushed = sample_paths(case.run, case.prepared, "test", 0)
     assert pushed["kind"].tolist() == ["intercept"]
     assert pushed["push"].sum() == case.run.test_scores.decision[0]
@@ -261,8 +251,8 @@ def test_given_matrices_are_explained_like_computed_ones() -> None:
     prepared = prepare(spn, given, case.prepared.choices, case.prepared.split)
     run = train(prepared, case.run.settings, n_threads=1)
     assert run.model is None
-    names = ranking(run, prepared).set_index("id")["name"]
+    names = ranking(run).set_index("id")["name"]
     assert names["given"] == "precomputed · all pairs"
-    assert paths_table(run, prepared)[0]["share of the decision"].sum() == pytest.approx(1, abs=ROUNDING)
+    assert paths_table(run)[0]["held-out share"].sum() == pytest.approx(1, abs=ROUNDING)
     table = sample_paths(run, prepared, "test", 4)
     assert table["push"].sum() == pytest.approx(run.test_scores.decision[4], abs=ROUNDING)

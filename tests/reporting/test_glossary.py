@@ -34,7 +34,7 @@ def test_the_page_of_the_documentation_is_of_today() -> None:
 
 def test_what_the_wish_names_is_explained() -> None:
     signs = ("g", "∘", "Σg", "β", "p", "λ", "c", "C", "C_min", "q", "F")
-    named = (*signs, "gap", "KKT", "alignment", "path-dependent view", "decision")
+    named = (*signs, "gap", "KKT", "alignment", "path-dependent view", "held-out")
     assert all(GLOSSARY[name].sentence in explained(*named) for name in named)
 
 

@@ -387,7 +387,7 @@ def test_the_guided_experiment_finds_the_true_branch(monkeypatch: pytest.MonkeyP
     branches = found.portraits[BRANCHES]
     shares = {branches.spn.label(v): branches.shares[v] for v in branches.spn.children(branches.spn.root)}
     assert max(shares, key=shares.__getitem__) == "true" and shares["true"] > 0.5
-    assert weights_finding(branches).startswith("The branch “true” carries")
+    assert weights_finding(branches).startswith("The branch “true” has the largest share on training rows, ")
     for name in (TRUE, FLAT):  # what the page says of both
         assert all(weight > 0 for weight in found.portraits[name].beta.values())
 

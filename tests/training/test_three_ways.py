@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from three_views import one_kernel_a_view, three_views
 
 from spnmkl import SPN, Kernel, Product, SPNMKLClassifier, Sum
 from spnmkl.cli.commands import main
@@ -53,23 +54,6 @@ def in_two_files(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
     frame = frame.assign(code=[f"s{k}" for k in range(len(frame))])
     first, second = frame[["code", *COLUMNS[:2], "y"]], frame[["code", *COLUMNS[2:]]]
     return {"first.csv": first, "second.csv": second.sample(frac=1, random_state=2).iloc[:110]}
-
-
-THREE = {view: [f"{view}__{k}" for k in range(n)] for view, n in {"a": 30, "b": 8, "c": 3}.items()}
-
-
-def three_views() -> dict[str, pd.DataFrame]:
-    """Counts of words, counts and measurements, some rows without the counts; what they tell follows age and batch."""
-    rng, n = np.random.default_rng(3), 120
-    age, batch = rng.uniform(20, 80, n), rng.choice(["x", "y", "z"], n)
-    truth = rng.normal(size=n)
-    words = rng.poisson(np.exp(np.outer(truth, rng.normal(size=30)) - 2.5))
-    counts = rng.poisson(np.exp(4 + np.outer(truth, rng.normal(size=8)) + rng.normal(size=(n, 8))))
-    numbers = np.outer(truth, [1, 0, -1]) + rng.normal(size=(n, 3)) + age[:, None] / 20 + (batch == "x")[:, None]
-    frame = pd.DataFrame(np.hstack([words, counts, numbers]), columns=[c for names in THREE.values() for c in names])
-    frame.loc[::7, THREE["b"]] = None
-    frame = frame.assign(age=age, batch=batch)
-    return one_file(frame.assign(y=np.where(truth + 0.3 * rng.normal(size=n) > 0, "yes", "no")))
 
 
 def one_file(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -125,10 +109,10 @@ CASES = {
         group="patient",
     ),
     "counts, words and measurements, a view lacking, adjusted": Case(
-        three_views(),
-        SPN(Sum(*(Product(Kernel("rbf", gamma="median", features=columns)) for columns in THREE.values()))),
-        Choices("auto", views=(("c", "normal ranks"),), absent="mean"),
-        given=("--prepare", "auto", "c=normal-ranks", "--absent", "mean", "--adjust", "age,batch"),
+        one_file(three_views()),
+        one_kernel_a_view(),
+        Choices("auto", views=(("lab", "normal ranks"),), absent="mean"),
+        given=("--prepare", "auto", "lab=normal-ranks", "--absent", "mean", "--adjust", "age,batch"),
         adjust=("age", "batch"),
     ),
     "several classes, rows without a label": Case(

@@ -21,6 +21,11 @@ from spnmkl.ui.state.workspace import Workspace
 from spnmkl.wording import counted, listed, name_some
 
 MOST_SHOWN = 1_000
+PROBABILITY_HELP = (
+    "Calibrated on training rows that were held out: of rows that are given 80 %, about 80 of 100 should be of it. "
+    "*Inspect*, *Samples* shows whether they are."
+)
+NO_PROBABILITIES = " Probabilities come with the scores over folds, which the pages Train and Inspect make."
 CHOICE, MODEL_FILE, ROWS_FILE = "predict_choice", "predict_model", "predict_rows"
 
 
@@ -297,11 +302,16 @@ def offer_predictions(table: pd.DataFrame) -> None:
 def looks(predictor: Predictor) -> dict[str, ColumnConfig]:
     helped = "The decision value: how far on its side of the boundary a row lies. It is no probability."
     scores = {name: st.column_config.NumberColumn(format="%.4f", help=helped) for name in predictor.score_names}
+    scores |= {
+        name: st.column_config.NumberColumn(format="percent", help=PROBABILITY_HELP)
+        for name in predictor.probability_names
+    }
     return {**scores, "row": st.column_config.NumberColumn(width="small"), RIGHT: st.column_config.CheckboxColumn()}
 
 
 def meaning(predictor: Predictor) -> str:
     classes = predictor.model.classes_
+    lacking = "" if predictor.probability_names else NO_PROBABILITIES
     if len(classes) > 2:
-        return "The class of the largest score is the prediction."
-    return f"A positive score means {plain(str(classes[1])[:40])}; the farther from 0, the clearer."
+        return f"The class of the largest score is the prediction.{lacking}"
+    return f"A positive score means {plain(str(classes[1])[:40])}; the farther from 0, the clearer.{lacking}"

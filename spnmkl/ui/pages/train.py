@@ -49,18 +49,16 @@ CHOOSE_HELP = (
     "groups are held out where the data have a group column. Which score: *All settings*."
 )
 TRACE_HELP = f"The regularisation path: every weight β over a dozen values of C.\n\n{explained('β', 'C')}"
-NO_SMALLEST = {
-    "certified": "Any C is useful: there is a C_min only where every p is 1.",
-    "evidence": "Any C is useful: evidence weights do not depend on it, only the classifier does.",
-}
 DOING: dict[Kind, str] = {
     "train": "Training",
     "score": "Scoring",
+    "shares": "Measuring shares on folds",
     "choose": "Cross-validation",
     "trace": "Tracing the weights over C",
     "look": "Preparing",
     "compare": "Comparison with baselines",
     "lesson": "The guided experiment",
+    "evidence": "Weighing branches by evidence",
     "width": "The choice of a width",
 }
 
@@ -106,8 +104,10 @@ def controls(work: Workspace, parts: Split) -> None:
     else:
         st.caption(memory_words(held, room))
     warn_of_kernels(work)
-    if looked := looked_ahead(work):
-        slider_of_C(trainer, looked.C, NO_SMALLEST[trainer.settings.weights])
+    if trainer.settings.weights == "evidence":
+        slider_of_C(trainer, None, "Any C is useful: evidence weights do not depend on it, only the classifier does.")
+    elif looked := looked_ahead(work):
+        slider_of_C(trainer, looked.C, "Any C is useful: there is a C_min only where every p is 1.")
     elif held.memory < QUICK_BYTES:
         slider_of_C(trainer, None, "Looking for C_min …")
     else:
@@ -295,7 +295,7 @@ def curves(records: Sequence[Record], tol: float | None) -> None:
         return
     st.altair_chart(convergence_chart(records, tol), width="stretch")
     if records[-1].method == "evidence":
-        st.caption("The best log evidence so far, from one start after the other.", help=explained("evidence"))
+        st.caption("The best log evidence so far of every start, one after the other.", help=explained("evidence"))
     elif math.isfinite(records[-1].dual_bound):
         st.caption(
             "The optimum lies between the curves. The gap is their relative distance, recomputed from the data.",

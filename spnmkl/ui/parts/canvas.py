@@ -11,8 +11,10 @@ import streamlit as st
 from spnmkl.data import Dataset
 from spnmkl.export.closing import fitting
 from spnmkl.export.scene import scene
+from spnmkl.inspection import Share
 from spnmkl.structure import SPN, Path
 from spnmkl.structure.layout import arranged
+from spnmkl.training.train import Run
 from spnmkl.ui.parts.session import FRONTEND, theme
 from spnmkl.ui.state.computed_once import kept_with_dataset, kept_with_drawing
 from spnmkl.ui.state.drawing import Drawing, read_size, wished_groups
@@ -97,7 +99,13 @@ def _mount(key: str, data: dict[str, Any], *states: str) -> None:
 
 
 def show_trained(
-    key: str, spn: SPN, beta: Mapping[str, float] | None, *, said: str = "", path: Path | None = None
+    key: str,
+    spn: SPN,
+    beta: Mapping[str, float] | None,
+    *,
+    said: str = "",
+    path: Path | None = None,
+    shares: Mapping[str, Share] | None = None,
 ) -> tuple[str, ...]:
     """The drawing to look at; with weights, sizes and colours are by weight and what is pruned is dashed."""
     shown, closed = shown_there(key, spn)
@@ -107,18 +115,28 @@ def show_trained(
         "message": said,
         "select": list(chosen_nodes(key, spn)),
         "drawing": _described_drawing(shown, closed),
-        "looks": trained_looks(shown, closed, beta, theme(), path),
+        "looks": trained_looks(shown, closed, beta, theme(), path, shares),
         "size": list(_size_there(key)),
     }
     _mount(key, data, "selection", "wish", "theme", "size")
     return chosen_nodes(key, spn)
 
 
+def node_shares(run: Run) -> Mapping[str, Share] | None:
+    """The held-out shares of the nodes of a run, where they were measured."""
+    return run.held_out.nodes if run.held_out else None
+
+
 def trained_looks(
-    spn: SPN, closed: frozenset[str], beta: Mapping[str, float] | None, theme: str, path: Path | None = None
+    spn: SPN,
+    closed: frozenset[str],
+    beta: Mapping[str, float] | None,
+    theme: str,
+    path: Path | None = None,
+    shares: Mapping[str, Share] | None = None,
 ) -> dict[str, Any]:
-    """How nodes, groups and edges look with these weights."""
-    return scene(spn, closed=closed, beta=beta, path=path, theme=theme).to_dict()
+    """How nodes, groups and edges look with these weights and held-out shares."""
+    return scene(spn, closed=closed, beta=beta, path=path, theme=theme, shares=shares).to_dict()
 
 
 def shown_there(key: str, spn: SPN) -> tuple[SPN, frozenset[str]]:

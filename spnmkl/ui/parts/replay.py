@@ -12,7 +12,7 @@ from spnmkl.charts.look import thinned
 from spnmkl.reporting.endings import percent
 from spnmkl.structure import SPN
 from spnmkl.training.train import Run
-from spnmkl.ui.parts.canvas import shown_there, trained_looks
+from spnmkl.ui.parts.canvas import node_shares, shown_there, trained_looks
 from spnmkl.ui.parts.session import FRONTEND, theme
 from spnmkl.wording import counted
 
@@ -39,7 +39,8 @@ def replay_data(run: Run, theme: str, spn: SPN, closed: frozenset[str]) -> dict[
     """What changes on the drawing from iteration to iteration, the result being the last, and what to say of each."""
     solution = run.solution
     shown = thinned(solution.history, MOST_FRAMES - 1)
-    looks = [_untitled(trained_looks(spn, closed, beta, theme)) for beta in (*(r.beta for r in shown), solution.beta)]
+    looks = [_untitled(trained_looks(spn, closed, r.beta, theme)) for r in shown]
+    looks.append(_untitled(trained_looks(spn, closed, solution.beta, theme, shares=node_shares(run))))
     total = len(solution.history)
     words = [
         f"iteration {r.iteration} of {total} · "

@@ -1,8 +1,9 @@
-"""Several runs side by side: structures, settings, weights, convergence, scores."""
+"""Several runs side by side: structures, settings, weights, shares, convergence, scores."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import cast
 from xml.etree import ElementTree as ET
 
@@ -13,8 +14,17 @@ from spnmkl.charts.comparison import intervals_chart
 from spnmkl.charts.training import Along
 from spnmkl.export.closing import fitting
 from spnmkl.export.picture import to_svg
+from spnmkl.reporting.explain import shares_sentence
 from spnmkl.reporting.glossary import explained
-from spnmkl.reporting.runs_beside import agreement, only_here, same_test, scores_table, settings_table, weights_beside
+from spnmkl.reporting.runs_beside import (
+    agreement,
+    only_here,
+    same_test,
+    scores_table,
+    settings_table,
+    shares_beside,
+    weights_beside,
+)
 from spnmkl.structure import SPN
 from spnmkl.training.train import Run
 from spnmkl.ui.parts.session import tabs, theme
@@ -35,6 +45,7 @@ def runs_beside(runs: Sequence[Run]) -> None:
             "Structures": lambda: structures(runs),
             "Settings": lambda: settings(runs),
             "Weights β": lambda: weights(runs),
+            "Shares": lambda: shares(runs),
             "Convergence": lambda: convergence(runs),
             "Scores": lambda: scores(runs),
         },
@@ -51,8 +62,9 @@ def structures(runs: Sequence[Run]) -> None:
             marks = dict.fromkeys(marks, frozenset())
             said = "They have hardly a node in common. "
     more = f" The first {MOST_DRAWN} of {len(runs)} runs." if len(runs) > MOST_DRAWN else ""
-    st.caption(f"{said}Larger and darker: heavier. Thicker lines: more of the path weights. Dashed: pruned.{more}")
-    pictures = [picture(run.spn, tuple(run.solution.beta.items()), marks[run.name], theme()) for run in drawn]
+    lines = "more of the decision on held-out rows, or of the path weights where that was not measured"
+    st.caption(f"{said}Larger and darker: heavier. Thicker lines: {lines}. Dashed: pruned.{more}")
+    pictures = [run_picture(run, marks[run.name], theme()) for run in drawn]
     beside = BESIDE if max(map(shape, pictures)) < WIDEST else 1
     gallery({run.name: (svg, "") for run, svg in zip(drawn, pictures, strict=True)}, "compared", beside)
 
@@ -70,6 +82,14 @@ def gallery(pictures: Mapping[str, tuple[str, str]], key: str, beside: int) -> N
 @kept_with_drawing
 def picture(spn: SPN, beta: tuple[tuple[str, float], ...], marked: frozenset[str], theme: str) -> str:
     return to_svg(spn, beta=dict(beta), highlight=marked, closed=fitting(spn, *PICTURE), theme=theme)
+
+
+@lru_cache(maxsize=4 * MOST_DRAWN)
+def run_picture(run: Run, marked: frozenset[str], theme: str) -> str:
+    """As `picture`, its lines as wide as the held-out shares are large where these are known."""
+    spn, shares = run.spn, run.held_out.nodes if run.held_out else None
+    closed = fitting(spn, *PICTURE)
+    return to_svg(spn, beta=run.solution.beta, highlight=marked, closed=closed, theme=theme, shares=shares)
 
 
 def shape(svg: str) -> float:
@@ -103,6 +123,15 @@ def weights(runs: Sequence[Run]) -> None:
         "Weights β. 0: pruned. Empty: the run has no such weight. Sort by a click on the name of a column.",
         help=explained("β", "pruned"),
     )
+
+
+def shares(runs: Sequence[Run]) -> None:
+    table = shares_beside(runs)
+    if len(table):
+        st.dataframe(table, hide_index=True, height=min(38 + 35 * len(table), 420), placeholder="")
+    st.caption(explained("held-out"))
+    for run in runs:
+        st.caption(plain(f"{run.name}: {shares_sentence(run.held_out)}"))
 
 
 def convergence(runs: Sequence[Run]) -> None:

@@ -11,9 +11,10 @@ from spnmkl.study.contest import Contest, Plan, compete, planned, training_rows
 from spnmkl.study.entrants import Entrants
 from spnmkl.study.lesson import TOTAL as LESSON_TOTAL
 from spnmkl.study.lesson import Lesson, lesson
+from spnmkl.training.branches import BranchEvidence, branch_evidence
 from spnmkl.training.choose_width import WidthChoice, choose_width
 from spnmkl.training.settings import Settings
-from spnmkl.training.train import Run, score_run
+from spnmkl.training.train import Run, measured_on_folds, score_run
 from spnmkl.ui.state import importance, works
 from spnmkl.ui.state.estimate import Estimate
 from spnmkl.ui.state.jobs import Job
@@ -22,7 +23,20 @@ from spnmkl.ui.state.run_book import RunBook
 from spnmkl.ui.state.task import Finding, Task, found_for
 from spnmkl.ui.state.works import SmallestC, Work
 
-Kind = Literal["train", "score", "choose", "trace", "look", "compare", "lesson", "width", "importance", "estimate"]
+Kind = Literal[
+    "train",
+    "score",
+    "shares",
+    "choose",
+    "trace",
+    "look",
+    "compare",
+    "lesson",
+    "width",
+    "importance",
+    "estimate",
+    "evidence",
+]
 WORKS: Mapping[Kind, Work] = {
     "train": works.train,
     "choose": works.choose,
@@ -73,6 +87,7 @@ class Trainer:
     lesson : the guided experiment.
     estimate : the scores over folds that are being made, beside any activity.
     estimated : the solutions, by id, for which these were begun, and what went wrong.
+    evidence : what evidence said of the branches below a sum, by run and sum.
     """
 
     settings: Settings = field(default_factory=Settings)
@@ -89,6 +104,7 @@ class Trainer:
     lesson: Lesson | None = None
     estimate: Estimate | None = None
     estimated: dict[int, str] = field(default_factory=dict)
+    evidence: dict[tuple[str, str], BranchEvidence] = field(default_factory=dict)
 
     @property
     def busy(self) -> bool:
@@ -144,6 +160,19 @@ class Trainer:
 
         return self._begin(Activity("width", Job(work, alive), task, settings))
 
+    def measure(self, run: Run, alive: Callable[[], bool]) -> Activity:
+        """Begin to measure the shares of a run on folds of its training rows."""
+        task = self.book.tasks[run.name]
+
+        def work(job: Job[Any]) -> Run:
+            def tick(words: str, done: int, total: int) -> None:
+                job.progress(done, total)
+                job.tick(words)
+
+            return measured_on_folds(run, task.dataset, tick, lambda: job.stopping)
+
+        return self._begin(Activity("shares", Job(work, alive), task, run.settings))
+
     def compare(self, task: Task, settings: Settings, who: Entrants, plan: Plan, alive: Callable[[], bool]) -> Activity:
         """Begin to compare methods on the training rows of a task."""
         n = len(training_rows(task.dataset, task.split)[0])
@@ -191,6 +220,21 @@ class Trainer:
         if found is not None:
             self.book.revise(lambda run: run.with_fold_scores(found) if run.solution is of else run)
 
+    def weigh(self, run: Run, node: str, alive: Callable[[], bool]) -> Activity:
+        """Begin to weigh the branches below a sum by evidence."""
+        task = self.book.tasks[run.name]
+
+        def work(job: Job[Any]) -> BranchEvidence | None:
+            prepared = self.kernels.prepared(task, job.tick)
+            return branch_evidence(prepared, run.solution, node, job.say, job.progress, stop=lambda: job.stopping)
+
+        return self._begin(Activity("evidence", Job(work, alive), task, run.settings))
+
+    def evidence_of(self, run: Run, node: str) -> BranchEvidence | None:
+        """What evidence said of the branches of a run, whatever it is called now."""
+        found = (said for said in self.evidence.values() if said.solution is run.solution and said.node == node)
+        return next(found, None)
+
     def _begin(self, activity: Activity) -> Activity:
         self.collect()
         if activity.kind == "train":
@@ -210,8 +254,10 @@ class Trainer:
         self.activity, error = None, activity.job.error
         self.failure = None if error is None else Failure(error, activity.kind, activity.task)
         result = activity.job.result
-        if isinstance(result, Run) and activity.kind == "score":
-            self.book.revise(lambda run: _with_scores(run, result))
+        if isinstance(result, Run) and activity.kind in ("score", "shares"):
+            self.book.revise(lambda run: _with_findings(run, result))
+        elif isinstance(result, BranchEvidence):
+            self.evidence[str(id(result.solution)), result.node] = result
         elif isinstance(result, Run):
             self.book.enter(self._with_search(result, activity.task), activity.task)
         elif isinstance(result, importance.Measured):
@@ -245,8 +291,9 @@ class Trainer:
         return replace(run, cross_validation=folds, path=found_for(self.path, task, run.settings) or run.path)
 
 
-def _with_scores(run: Run, scored: Run) -> Run:
-    """A run with the scores that were made of it; it may have got another name since."""
-    if run.solution is not scored.solution:
+def _with_findings(run: Run, found: Run) -> Run:
+    """A run with the scores and shares that were made of it; it may have got another name since."""
+    if run.solution is not found.solution:
         return run
-    return replace(run, test_scores=scored.test_scores, train_scores=scored.train_scores)
+    scored = replace(run, test_scores=found.test_scores, train_scores=found.train_scores)
+    return scored.with_held_out(found.held_out)

@@ -214,6 +214,7 @@ const Editing = {
     const closed = new Set(this.drawing.closed);
     const opens = closed.delete(id);
     if (!opens) closed.add(id);
+    if (opens && this.items.has(id) && this.isChosen(this.items.get(id))) this.choose([]); // else all that it holds would be marked
     const at = anchor && this.items.get(anchor), said = `${opens ? "Opened" : "Closed"} ${group?.text ?? "the group"}`;
     if (this.view.isFitted) return this.ask(closed, { fit: true, said }, opens ? { opened: id } : {});
     return this.ask(closed, { anchor, at: at && this.view.toScreen(at.x, at.y), show: group?.members, said });

@@ -7,7 +7,7 @@ import streamlit as st
 from spnmkl.export.flows import lost, path_flows
 from spnmkl.export.themes import THEMES, mixed
 from spnmkl.reporting.endings import ending, pruning
-from spnmkl.reporting.explain import carried, children_text
+from spnmkl.reporting.explain import children_text
 from spnmkl.reporting.glossary import GLOSSARY, explained
 from spnmkl.training.train import Run
 from spnmkl.ui.pages.inspect.inspected import (
@@ -31,11 +31,11 @@ def drawing_tab(seen: Inspected) -> None:
     run = seen.run
     left, right = st.columns([13, 6], gap="medium")
     with left:
-        selected = show_drawing(CANVAS, run.spn, run.solution.beta)
+        selected = show_drawing(CANVAS, run)
         if not shows_pyvis(CANVAS):
             show_replay(run, CANVAS)
-        legend(run.solution.beta)
-        offer_pyvis(CANVAS, run.spn, run.solution.beta)
+        legend(run)
+        offer_pyvis(CANVAS, run)
     with right:
         verdict(run)
         if selected:
@@ -46,9 +46,9 @@ def drawing_tab(seen: Inspected) -> None:
             st.caption("Click a node to see its numbers; hover over nodes and edges for the most important.")
 
 
-def legend(beta: dict[str, float]) -> None:
+def legend(run: Run) -> None:
     colours = THEMES[theme()]
-    largest = max(beta.values(), default=0.0)
+    largest = max(run.solution.beta.values(), default=0.0)
     dots = "".join(
         _dot(8 + 14 * share**0.5, mixed(colours.light, colours.heavy, share), colours.border["product"])
         for share in (0.0, 0.3, 1.0)
@@ -57,20 +57,27 @@ def legend(beta: dict[str, float]) -> None:
         f'<span style="display:inline-block;width:16px;height:{width}px;background:{colours.line}"></span>'
         for width in (1, 3, 5)
     )
+    flowing = "edges: part of the path weights Σg"
+    if run.held_out is not None and run.held_out.known:
+        flowing = "edges: held-out share (played again: Σg)"
     parts = (
-        (dots, f"products: weight β, 0 to {largest:.3g}", "β"),
-        (lines, "edges: part of the path weights Σg", "Σg"),
-        (_dot(14, "transparent", colours.faded), "dashed: pruned, takes no part", "pruned"),
+        (dots, f"products: weight β, 0 to {largest:.3g}", ("β",)),
+        (lines, flowing, ("held-out", "Σg") if "held-out" in flowing else ("Σg",)),
+        (_dot(14, "transparent", colours.faded), "dashed: pruned, takes no part", ("pruned",)),
     )
     st.html(
         '<div style="display:flex;flex-wrap:wrap;gap:2px 22px;font-size:13px">'
         + "".join(
-            f'<span style="display:inline-flex;align-items:center;gap:5px" title="{GLOSSARY[sign].sentence}">{a}'
+            f'<span style="display:inline-flex;align-items:center;gap:5px" title="{_sentences(signs)}">{a}'
             f'<span style="opacity:.8">{b}</span></span>'
-            for a, b, sign in parts
+            for a, b, signs in parts
         )
         + "</div>"
     )
+
+
+def _sentences(signs: tuple[str, ...]) -> str:
+    return " ".join(f"{GLOSSARY[sign].title}: {GLOSSARY[sign].sentence}" for sign in signs)
 
 
 def _dot(size: float, fill: str, border: str) -> str:
@@ -91,8 +98,8 @@ def node_numbers(seen: Inspected, node: str) -> None:
     st.markdown(f"**{plain(node_names(run.spn)[node])}** · {kind} {plain(node)}")
     if kind == "product":
         weight_numbers(run, node)
-    share = decision_share(seen, node)
-    st.markdown(f"share of the decision **{share_text(share)}**", help=SHARE_HELP)
+    if run.held_out is not None and run.held_out.known:
+        st.markdown(f"held-out share **{run.held_out.nodes[node]}** on {run.held_out.rows}", help=SHARE_HELP)
     st.caption(plain(fate(run, node)))
 
 
@@ -105,16 +112,6 @@ def weight_numbers(run: Run, node: str) -> None:
     st.markdown(f"part of the path weights **{share_text(part)}**", help=WEIGHT_HELP)
     if not solution.by_evidence:
         st.markdown(f"KKT residual **{solution.kkt_residual[node]:.1e}**", help=RESIDUAL_HELP)
-
-
-def decision_share(seen: Inspected, node: str) -> float:
-    if not seen.has_data:
-        return float("nan")
-    learned, kind = seen.learned(), seen.run.spn.kind(node)
-    if kind == "sum":
-        return seen.once(("share", node), lambda prepared: carried(seen.run, prepared).through([node]))
-    table = learned.weights if kind == "product" else learned.ranking[learned.ranking["kind"] == "kernel"]
-    return float(table.set_index("id")["share of the decision"][node])
 
 
 def fate(run: Run, node: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,16 +15,14 @@ import streamlit as st
 
 from spnmkl.charts.look import unique_names
 from spnmkl.circuit.heaviest import WeightedPath
-from spnmkl.circuit.program import Floats
-from spnmkl.inspection import Carried
-from spnmkl.reporting.explain import carried, children_text, paths_table, ranking, weights_table
+from spnmkl.reporting.explain import ERROR, HELD_OUT, SPREAD, children_text, paths_table, ranking, weights_table
 from spnmkl.reporting.glossary import explained
 from spnmkl.selection import CrossValidation
 from spnmkl.solution import Solution
 from spnmkl.structure import SPN
 from spnmkl.structure.text import node_text
 from spnmkl.training.prepared import Prepared
-from spnmkl.training.train import Run
+from spnmkl.training.train import Run, with_shares
 from spnmkl.ui.parts.words import plain
 from spnmkl.ui.state.activity import Trainer
 from spnmkl.ui.state.computed_once import kept_with_drawing
@@ -32,7 +30,6 @@ from spnmkl.ui.state.computed_once import kept_with_drawing
 T = TypeVar("T")
 MOST_RUNS = 12
 MOST_FINDINGS = 24  # of one run; the largest, a kernel's picture, takes half a megabyte
-MOST_PATHS = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +50,17 @@ class Inspected:
         with st.spinner("Computing the kernels of this run …"):
             return self.trainer.kernels.prepared(task)
 
+    def measured(self) -> Inspected:
+        """With shares on its test rows, which a run from a file of an earlier version lacks; they stay with it."""
+        run = self.run
+        if run.held_out is not None or not (self.has_data and run.n_test and run.test_scores.scored):
+            return self
+        prepared = self.prepared()
+        with st.spinner("Measuring shares on the test rows …"):
+            found = with_shares(run, prepared)
+        self.trainer.book.revise(lambda other: found if other is run else other)
+        return Inspected(found, self.trainer)
+
     def once(self, key: Hashable, compute: Callable[[Prepared], T]) -> T:
         """A finding that needs the kernels: computed the first time, and kept without them."""
         findings = _findings(self.run)
@@ -67,9 +75,7 @@ class Inspected:
         return found
 
     def learned(self) -> LearnedTables:
-        if self.has_data:
-            return self.once("learned", lambda prepared: LearnedTables.of(self.run, prepared))
-        return _without_kernels(self.run)
+        return _learned(self.run)
 
 
 def _findings(run: Run) -> dict[Hashable, Any]:
@@ -95,42 +101,24 @@ def _found_of(learned: _Same) -> dict[Hashable, Any]:
     return {}
 
 
-@lru_cache(maxsize=MOST_RUNS)
-def _without_kernels(run: Run) -> LearnedTables:
-    return LearnedTables.of(run, None)
-
-
 @dataclass(frozen=True, eq=False)
 class LearnedTables:
-    """The tables of what was learned, from one pass over the kernels."""
+    """The tables of what was learned."""
 
     weights: pd.DataFrame
     paths: pd.DataFrame
     path_list: list[WeightedPath]
     ranking: pd.DataFrame
 
-    @classmethod
-    def of(cls, run: Run, prepared: Prepared | None) -> LearnedTables:
-        kernels: Any = prepared  # the tables ask for it only where they are not given the shares
-        shares = _NoShares() if prepared is None else carried(run, prepared)
-        paths, path_list = paths_table(run, kernels, MOST_PATHS, shares)
-        ranks = ranking(run, kernels, shares)
-        if prepared is None:
-            ranks = ranks.sort_values(["kind", "share of Σg"], ascending=False, kind="stable", ignore_index=True)
-        return cls(weights_table(run, kernels, shares), paths, path_list, ranks)
+
+@lru_cache(maxsize=MOST_RUNS)
+def _learned(run: Run) -> LearnedTables:
+    return LearnedTables(weights_table(run), *paths_table(run), ranking(run))
 
 
-class _NoShares(Carried):
-    """In the place of shares of the decision where there are no kernels to tell them from."""
-
-    def __init__(self) -> None:
-        pass
-
-    def through(self, nodes: Iterable[str]) -> float:
-        return float("nan")
-
-    def by(self, paths: Any) -> Floats:
-        return np.full(len(paths), np.nan)
+def known(table: pd.DataFrame) -> pd.DataFrame:
+    """Without the columns that nothing is known of."""
+    return table.dropna(axis="columns", how="all") if len(table) else table
 
 
 def tell_missing_data(run: Run, what: str) -> None:
@@ -187,10 +175,11 @@ def download(table: pd.DataFrame, run: Run, what: str) -> None:
     )
 
 
-SHARE_HELP = f"{explained('decision')} Shares of nodes on one path overlap."
+SHARE_HELP = f"{explained('held-out')} Shares of nodes on one path overlap."
 RESIDUAL_HELP = explained("KKT")
 WEIGHT_HELP = explained("Σg", "g")
-
-
-def share_column(help: str = SHARE_HELP, **looks: Any) -> Any:
-    return st.column_config.ProgressColumn(help=help, format="percent", min_value=0.0, max_value=1.0, **looks)
+SHARE_COLUMNS = {
+    HELD_OUT: st.column_config.NumberColumn("held-out share", format="percent", help=SHARE_HELP),
+    ERROR: st.column_config.NumberColumn("± error", format="percent", help="Its standard error over the rows."),
+    SPREAD: st.column_config.NumberColumn("± folds", format="percent", help="Its standard deviation over the folds."),
+}

@@ -7,12 +7,13 @@ import streamlit as st
 
 from spnmkl.charts import heatmap_chart
 from spnmkl.kernels.matrices import alignment
+from spnmkl.reporting.explain import HELD_OUT
 from spnmkl.reporting.glossary import GLOSSARY, explained
 from spnmkl.reporting.kernel_views import KernelImage, kernel_image
 from spnmkl.structure import SPN
 from spnmkl.training.prepared import Prepared
 from spnmkl.training.train import Run
-from spnmkl.ui.pages.inspect.inspected import Inspected, node_names, share_column, tell_missing_data
+from spnmkl.ui.pages.inspect.inspected import SHARE_COLUMNS, Inspected, known, node_names, tell_missing_data
 from spnmkl.wording import counted
 
 CELLS = 250
@@ -48,7 +49,7 @@ def kernel_key(run: Run) -> str:
 
 
 def kernel_titles(seen: Inspected) -> dict[str, str]:
-    """The learned kernel, then leaves by their share of the decision, then what lies between."""
+    """The learned kernel, then leaves by their held-out share, then what lies between."""
     spn, ranking = seen.run.spn, seen.learned().ranking
     names = node_names(spn)
     leaves = {v: f"kernel · {names[v]}" for v in ranking.loc[ranking["kind"] == "kernel", "id"]}
@@ -85,10 +86,10 @@ def show_alignments(seen: Inspected) -> None:
         on_select=show,
         selection_mode="single-row",
         key=key,
-        column_order=["kernel", "alignment", "share of the decision"],
+        column_order=["kernel", "alignment", HELD_OUT],
         column_config={
             "alignment": st.column_config.NumberColumn(format="%.3f", help=ALIGNMENT_HELP),
-            "share of the decision": share_column(label="of the decision", width=130),
+            HELD_OUT: SHARE_COLUMNS[HELD_OUT],
         },
     )
 
@@ -96,11 +97,12 @@ def show_alignments(seen: Inspected) -> None:
 def alignments(seen: Inspected, prepared: Prepared) -> pd.DataFrame:
     spn, names = seen.run.spn, node_names(seen.run.spn)
     ranking = seen.learned().ranking
-    share = ranking[ranking["kind"] == "kernel"].set_index("id")["share of the decision"]
+    share = ranking[ranking["kind"] == "kernel"].set_index("id")[HELD_OUT]
     rows = [(v, names[v], _alignment(seen, prepared, v), share[v]) for v in spn.kernels]
     rows.sort(key=lambda found: -found[2])
-    learned = (spn.root, LEARNED, picture_of(seen, spn.root).alignment, 1.0)
-    return pd.DataFrame([learned, *rows], columns=["id", "kernel", "alignment", "share of the decision"])
+    whole = 1.0 if share.notna().any() else float("nan")
+    learned = (spn.root, LEARNED, picture_of(seen, spn.root).alignment, whole)
+    return known(pd.DataFrame([learned, *rows], columns=["id", "kernel", "alignment", HELD_OUT]))
 
 
 def _alignment(seen: Inspected, prepared: Prepared, leaf: str) -> float:

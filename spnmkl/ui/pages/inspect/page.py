@@ -6,6 +6,7 @@ import streamlit as st
 
 from spnmkl.reporting.endings import score_text
 from spnmkl.training.train import Run
+from spnmkl.ui.pages.inspect.branches import branches_tab
 from spnmkl.ui.pages.inspect.drawing import drawing_tab
 from spnmkl.ui.pages.inspect.inspected import Inspected
 from spnmkl.ui.pages.inspect.kernels import kernels_tab
@@ -44,6 +45,7 @@ def inspect_page() -> None:
             "Drawing": lambda: drawing_tab(seen),
             "Weights and paths": lambda: weights_tab(seen),
             "What matters": lambda: matters_tab(seen),
+            "Branches": lambda: branches_tab(seen),
             "Kernels": lambda: kernels_tab(seen),
             "Samples": lambda: samples_tab(seen),
             "What if": lambda: what_if_tab(seen),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import altair as alt
@@ -9,14 +10,15 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from spnmkl.charts import confusion_chart, projection_chart, pushes_chart, roc_chart
+from spnmkl.charts import confusion_chart, projection_chart, pushes_chart, reliability_chart, roc_chart
 from spnmkl.charts.look import GREY, MANY, shown
 from spnmkl.charts.results import confusion_height, map_note
 from spnmkl.data import Dataset
 from spnmkl.reporting.explain import Part, sample_paths, wrong_samples
 from spnmkl.reporting.kernel_views import projection
 from spnmkl.training.prepared import id_column
-from spnmkl.training.scores import Scores
+from spnmkl.training.reliability import run_reliability
+from spnmkl.training.scores import Measured, Scores, range_text
 from spnmkl.training.train import Run
 from spnmkl.ui.pages.inspect.inspected import Inspected, download, row, sentence, tell_missing_data
 from spnmkl.ui.parts.following import offer_scores
@@ -49,7 +51,7 @@ def samples_tab(seen: Inspected) -> None:
         height = max(CHART_HEIGHT, confusion_height(len(scores.classes)) if len(scores.classes) > MANY else 0)
         st.altair_chart(confusion_chart(scores.confusion).properties(height=height), width="stretch")
     with right:
-        show_report(scores)
+        show_report(seen, part)
     left, right = st.columns(2, gap="large")
     with right:
         task = seen.trainer.book.tasks.get(run.name)
@@ -68,17 +70,24 @@ def scores_of(run: Run, part: Part) -> Scores:
     return run.test_scores if part == "test" else run.train_scores
 
 
-def show_report(scores: Scores) -> None:
-    """ROC curves, or precision and recall per class."""
+def show_report(seen: Inspected, part: Part) -> None:
+    """All measures, ROC curves, precision and recall per class, or whether probabilities can be believed."""
+    scores = scores_of(seen.run, part)
     binary = scores.decision.ndim == 1
     how = st.segmented_control(
         "Report",
-        ["ROC curve", "Per class"],
-        default="ROC curve" if binary else "Per class",
+        ["Scores", "ROC curve", "Per class", "Probabilities"],
+        default="Scores",
         required=True,
         key=f"inspect_report_{binary}",
         label_visibility="collapsed",
     )
+    if how == "Scores":
+        show_measures(seen, part)
+        return
+    if how == "Probabilities":
+        show_reliability(seen.run)
+        return
     if how == "ROC curve":
         roc = scores.roc()
         if not len(roc):
@@ -94,6 +103,58 @@ def show_report(scores: Scores) -> None:
         height="content" if len(scores.classes) <= 12 else 420,
         column_config=_REPORT,
     )
+
+
+def show_measures(seen: Inspected, part: Part) -> None:
+    """Every measure on the rows chosen and, beside the test rows, over folds."""
+    run, scores = seen.run, scores_of(seen.run, part)
+    where = "test rows" if part == "test" else "training rows"
+    found = scores.measures(run.positive, run.test_probabilities if part == "test" else None)
+    table = pd.DataFrame({"measure": [m.title for m in found], where: list(map(with_interval, found))})
+    if part == "test" and run.measured is not None:
+        folds = {m.title: with_interval(m) for m in run.measured.measures(run.positive)}
+        table.insert(1, "over folds", table["measure"].map(folds).fillna(""))
+    table["guessing"] = [m.guess_text for m in found]
+    st.dataframe(table, hide_index=True, height="content", placeholder="")
+    if len(scores.classes) == 2:
+        positive(seen)
+    over = f"Over {run.measured.how}. " if part == "test" and run.measured is not None else ""
+    st.caption(f"{over or MEASURED_ALONE[part]} In brackets: 95 % intervals.".replace("  ", " "))
+
+
+def with_interval(found: Measured) -> str:
+    """97.4 % (95.6–99.3 %)"""
+    interval = range_text(found.interval, found.percent)
+    return found.text + (f" ({interval})" if interval else "")
+
+
+MEASURED_ALONE: dict[Part, str] = {
+    "test": "On the test rows of one split; scores over folds stand beside them once they are made.",
+    "train": "Rows that were trained on: they are answered better than new ones.",
+}
+
+
+def positive(seen: Inspected) -> None:
+    """Which of two classes is to be found: sensitivity is the share of its rows that are."""
+    run, classes = seen.run, list(seen.run.solution.classes)
+    key = f"inspect_positive_{run.name}"
+
+    def take() -> None:
+        chosen = st.session_state[key]
+        seen.trainer.book.revise(lambda other: replace(other, positive=chosen) if other.name == run.name else other)
+
+    at = classes.index(run.positive) if run.positive in classes else 1
+    st.selectbox("Positive class, which sensitivity is about", classes, at, format_func=shown, key=key, on_change=take)
+
+
+def show_reliability(run: Run) -> None:
+    found = run_reliability(run)
+    if found is None:
+        st.caption("Probabilities are calibrated on the decisions over folds: they come with these scores.")
+        return
+    table, rows, of = found
+    st.altair_chart(reliability_chart(table, of), width="stretch")
+    st.caption(f"{rows}, in groups of similar probability. On the diagonal, what is said comes true; bars: 95 %.")
 
 
 _REPORT: dict[str, Any] = {

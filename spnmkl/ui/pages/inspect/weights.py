@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -11,25 +10,26 @@ import streamlit as st
 from spnmkl.charts import MOST_RANKED, ranking_chart
 from spnmkl.charts.look import unique_names
 from spnmkl.charts.shapes import FEWEST, find_shape, shape_chart
-from spnmkl.reporting.explain import column_shares
+from spnmkl.reporting.explain import HELD_OUT, NOT_KNOWN, column_shares, overlap, ranked_by, shares_sentence
 from spnmkl.reporting.glossary import explained, worked_g, worked_share
 from spnmkl.reporting.sentences import count_text
 from spnmkl.reporting.worked import worked_price, worked_product
 from spnmkl.structure import Path
+from spnmkl.training.held_out import MOST_PATHS
 from spnmkl.training.prepared import Prepared
 from spnmkl.training.train import Run
+from spnmkl.ui.pages.inspect.folds import offer_folds
 from spnmkl.ui.pages.inspect.importance import show_importance
 from spnmkl.ui.pages.inspect.inspected import (
-    MOST_PATHS,
     RESIDUAL_HELP,
+    SHARE_COLUMNS,
     SHARE_HELP,
     WEIGHT_HELP,
     Inspected,
     LearnedTables,
     download,
+    known,
     row,
-    share_column,
-    tell_missing_data,
 )
 from spnmkl.ui.parts.pyvis_view import offer_pyvis, show_drawing
 from spnmkl.ui.parts.words import plain
@@ -39,13 +39,10 @@ KINDS = {"view": "Views", "kernel": "Kernels"}
 TABLES = "Paths", "Weights"
 CANVAS = "inspect_paths"
 HEIGHT = 330
-OVERLAP = (
-    "Shares add up to more than 100 %, because a path that multiplies several kernels counts for each of them and for "
-    "each of their views."
-)
 
 
 def weights_tab(seen: Inspected) -> None:
+    seen = seen.measured()
     run, learned = seen.run, seen.learned()
     left, right = st.columns([13, 9], gap="medium")
     with left:
@@ -58,10 +55,9 @@ def weights_tab(seen: Inspected) -> None:
         else:
             path = choose_path(seen, learned)
     with right:
-        show_drawing(CANVAS, run.spn, run.solution.beta, path)
-        offer_pyvis(CANVAS, run.spn, run.solution.beta, path)
-        if not seen.has_data:
-            tell_missing_data(run, "Shares of the decision")
+        show_drawing(CANVAS, run, path)
+        offer_pyvis(CANVAS, run, path)
+        st.caption(plain(shares_sentence(run.held_out)))
 
 
 def choose_path(seen: Inspected, learned: LearnedTables) -> Path | None:
@@ -76,8 +72,8 @@ def choose_path(seen: Inspected, learned: LearnedTables) -> Path | None:
         column_config={
             "kernels": st.column_config.TextColumn(width=165, help=explained("∘")),
             "g": st.column_config.NumberColumn(format="%.4g", help=explained("g")),
-            "share of Σg": share_column(WEIGHT_HELP, label="of Σg", width=100),
-            "share of the decision": share_column(label="of the decision", width=110),
+            "part of Σg": st.column_config.NumberColumn("of Σg", format="percent", help=WEIGHT_HELP),
+            **SHARE_COLUMNS,
         },
     )
     number, left = count_text(seen.run.spn.n_paths), len(learned.paths)
@@ -89,7 +85,7 @@ def choose_path(seen: Inspected, learned: LearnedTables) -> Path | None:
     with row():
         st.caption(
             f"{which} Choose a row to see the path in violet.",
-            help=explained("path", "g", "Σg", "decision"),
+            help=explained("path", "g", "Σg", "held-out"),
             width="content",
         )
         download(learned.paths, seen.run, "paths")
@@ -103,13 +99,13 @@ def choose_path(seen: Inspected, learned: LearnedTables) -> Path | None:
 def worked_out(seen: Inspected, learned: LearnedTables, at: int) -> None:
     """The numbers of one path, as they are made of the weights."""
     path, run, kernels = learned.path_list[at], seen.run, learned.paths["kernels"].iloc[at]
-    share = learned.paths["share of the decision"].iloc[at]
+    share = run.held_out.paths.get(path.path, NOT_KNOWN) if run.held_out else NOT_KNOWN
     with st.container(border=True, gap="xsmall"):
         st.markdown(f"**Path {at + 1} worked out**: {plain(kernels)}")
         st.markdown(plain(worked_g(run.spn, path, run.solution.beta)), help=explained("g", "β"))
         st.markdown(plain(worked_share(path)), help=explained("Σg"))
-        if not math.isnan(share):
-            st.markdown(f"of the decision: {100 * share:.3g} %", help=explained("decision"))
+        if not math.isnan(share.share):
+            st.markdown(f"held-out share: {share}", help=SHARE_HELP)
         if seen.has_data and len(path.path.leaves) > 1:
             st.markdown(plain(worked_pair(seen, path.path, kernels)), help=explained("∘", "kernel"))
         product = max(path.path.exponents, key=lambda v: path.path.exponents[v])
@@ -133,11 +129,11 @@ def show_weights(seen: Inspected, learned: LearnedTables) -> None:
         hide_index=True,
         height=min(HEIGHT, 38 + 35 * len(learned.weights)),
         placeholder="",
-        column_order=["weight", "multiplies", "β", "share of the decision", "p", "pruned at iteration", "KKT residual"],
+        column_order=["weight", "multiplies", "β", *SHARE_COLUMNS, "p", "pruned at iteration", "KKT residual"],
         column_config={
             "β": st.column_config.NumberColumn(format="%.4g", help=explained("β")),
             "p": st.column_config.NumberColumn(format="%g", help=explained("p")),
-            "share of the decision": share_column(label="of the decision", width=110),
+            **SHARE_COLUMNS,
             "pruned at iteration": st.column_config.NumberColumn("pruned", help="At which iteration it became zero."),
             "KKT residual": st.column_config.NumberColumn(format="%.1e", help=RESIDUAL_HELP),
         },
@@ -147,28 +143,22 @@ def show_weights(seen: Inspected, learned: LearnedTables) -> None:
         download(learned.weights, seen.run, "weights")
 
 
-def known(table: pd.DataFrame) -> pd.DataFrame:
-    """Without the columns that nothing is known of."""
-    return table.dropna(axis="columns", how="all") if len(table) else table
-
-
 def matters_tab(seen: Inspected) -> None:
     """Views and kernels by what they carry, with how stable that is."""
     show_importance(seen)
+    seen = seen.measured()
     run, ranking = seen.run, seen.learned().ranking
-    if not seen.has_data:
-        tell_missing_data(run, "Shares of the decision")
-    with row():
-        st.markdown("How much of the decision passes through each, and how much of the path weights.", width="content")
+    words, taken = st.columns([12, 1])
+    words.markdown(plain(shares_sentence(run.held_out)), help=explained("held-out"))
+    with taken:
         download(ranking, run, "ranking")
-    if run.cross_validation is None:
-        hint_of_folds()
+    offer_folds(seen)
     show_shape(seen, ranking)
     for kind, title in KINDS.items():
         if (ranking["kind"] == kind).any():
-            st.markdown(f"**{title}**")
-            if ranking.loc[ranking["kind"] == kind, "share of the decision"].sum() > 1.005:
-                st.caption(OVERLAP)
+            st.markdown(f"**{title}**" + ", by weight alone" * (ranked_by(ranking) != HELD_OUT))
+            if said := overlap(ranking.loc[ranking["kind"] == kind, ranked_by(ranking)]):
+                st.caption(said)
             if kind == "view":
                 tell_of_no_view(run, ranking)
             left, right = st.columns([11, 9], gap="large")
@@ -187,7 +177,7 @@ def show_shape(seen: Inspected, ranking: pd.DataFrame) -> None:
     if shape is None or len(values.keys() & shape.places.keys()) < FEWEST:
         return
     where = "image" if shape.is_image else "profile"
-    st.markdown(f"**The columns as {'an' if shape.is_image else 'a'} {where}**", help=explained("decision", "Σg"))
+    st.markdown(f"**The columns as {'an' if shape.is_image else 'a'} {where}**", help=explained("held-out", "Σg"))
     st.altair_chart(shape_chart(values, shape, by), width="content" if shape.is_image else "stretch")
     st.caption(f"The {by} of the kernels that see one column alone, where the names of the columns place them.")
 
@@ -195,36 +185,32 @@ def show_shape(seen: Inspected, ranking: pd.DataFrame) -> None:
 def tell_of_no_view(run: Run, ranking: pd.DataFrame) -> None:
     """Kernels that see columns of several views, or of none, stand in no view's share."""
     within = {leaf for leaves in run.views.values() for leaf in leaves}
-    others = ranking[(ranking["kind"] == "kernel") & ~ranking["id"].isin(within) & (ranking["share of Σg"] > 0)]
+    others = ranking[(ranking["kind"] == "kernel") & ~ranking["id"].isin(within) & (ranking["part of Σg"] > 0)]
     if len(others):
-        shares = others["share of the decision"].map(lambda share: "" if math.isnan(share) else f" ({share:.0%})")
-        named = list(others["name"] + shares)
+        shares = run.held_out.nodes if run.held_out and run.held_out.known else {}
+        found = zip(others["id"], others["name"], strict=True)
+        named = [f"{name} ({shares[v]})" if v in shares else name for v, name in found]
         st.caption(f"In no view's share, because they do not see columns of one view alone: {plain(listed(named, 3))}.")
 
 
-def hint_of_folds() -> None:
-    with row():
-        st.caption(
-            "How much this varies from sample to sample is not known yet: choose C by cross-validation, and the spread "
-            "over the folds and how often each one survives stand here too.",
-            width="content",
-        )
-        st.page_link("pages/train.py", label="Choose C", icon=":material/arrow_forward:")
-
-
 def show_ranking(table: pd.DataFrame) -> None:
-    def share(title: str, help: str) -> Any:
-        return st.column_config.NumberColumn(title, format="percent", help=help)
-
     names = unique_names(table["id"], dict(zip(table["id"], table["name"], strict=True)))
+    measured = ranked_by(table) == HELD_OUT
     st.dataframe(
-        known(table).assign(name=list(names.values())).drop(columns=["kind", "id"]),
+        known(table).assign(name=list(names.values())),
         hide_index=True,
         height=min(520, 38 + 35 * len(table)),
+        # Weights beside importance would be read as importance.
+        column_order=["name", *(SHARE_COLUMNS if measured else ["part of Σg", "Σg ± over folds", "survival"])],
         column_config={
-            "share of the decision": share("of the decision", SHARE_HELP),
-            "share of Σg": share("of Σg", WEIGHT_HELP),
-            "spread over folds": share("± over folds", "Standard deviation of the share of Σg over the folds."),
-            "survival": share("survives", "In how many of the folds the weights left a path through it."),
+            **SHARE_COLUMNS,
+            **{
+                name: st.column_config.NumberColumn(title, format="percent", help=help)
+                for name, title, help in (
+                    ("part of Σg", "of Σg", WEIGHT_HELP),
+                    ("Σg ± over folds", "± over folds", "Standard deviation of the part of Σg over the folds."),
+                    ("survival", "survives", "In how many of the folds the weights left a path through it."),
+                )
+            },
         },
     )

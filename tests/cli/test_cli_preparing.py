@@ -1,0 +1,128 @@
+"""Preparation view by view, columns to adjust for and rows without a view, on the command line."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from three_views import VIEWS, one_kernel_a_view, three_views
+
+from spnmkl.cli.commands import main
+from spnmkl.data import Choices, Dataset, Preparation
+from spnmkl.model_file import load_model
+from spnmkl.training.predict import stored_preparation
+
+Run = Callable[..., tuple[int, str, str]]
+FIT = ("fit", "data.csv", "--label", "y", "--structure", "s.json", "--out", "m.spnmkl")
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    monkeypatch.chdir(tmp_path)
+    three_views().to_csv("data.csv", index=False)
+    three_views(lacking=False).to_csv("whole.csv", index=False)
+    Path("s.json").write_text(one_kernel_a_view().to_json())
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        code = main([str(argument) for argument in arguments])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def steps(file: str = "m.spnmkl") -> dict[str, str]:
+    return dict(stored_preparation(load_model(file), file).steps)
+
+
+def test_what_the_columns_suggest_is_taken_and_said(run: Run) -> None:
+    code, _, err = run("fit", "whole.csv", *FIT[2:], "--ignore", "age", "batch")
+    assert code == 0
+    assert steps() == {"report": "tf-idf", "rna": "log1p", "lab": "standardize"}
+    assert "View 'report' (30 numeric columns): weighted by how rare each column is" in err
+    assert "of them 0, as counts of words are." in err and "as counts are." in err
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (("--prepare", "log1p", "lab=none"), {"report": "log1p", "rna": "log1p", "lab": "as is"}),
+        (("--prepare", "rna=normal-ranks"), {"report": "tf-idf", "rna": "normal ranks", "lab": "standardize"}),
+        (("--prepare", "ranks"), dict.fromkeys(VIEWS, "ranks")),
+        (("--no-standardize",), dict.fromkeys(VIEWS, "as is")),
+    ],
+)
+def test_steps_by_name(run: Run, given: tuple[str, ...], expected: dict[str, str]) -> None:
+    three_views(lacking=False).drop(columns=["age", "batch"]).to_csv("data.csv", index=False)
+    code, _, err = run(*FIT, *given)
+    assert code == 0 and steps() == expected
+    assert ("as counts of words are" in err) == (expected["report"] == "tf-idf")  # what was asked for is not told
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (
+            ("--prepare", "magic"),
+            "--prepare expects one of auto, standardize, log1p, tf-idf, ranks, normal-ranks, none",
+        ),
+        (("--prepare", "rna=magic"), "for the view 'rna', but found 'magic'"),
+        (("--prepare", "dna=log1p"), "There is no view 'dna' to prepare; the views are 'report', 'rna', 'lab'"),
+        (("--prepare", "lab=log1p"), "but log1p needs numbers of 0 or more"),
+        (("--adjust", "aeg"), "There is no column 'aeg'; the closest name is 'age'"),
+        (("--adjust", "y"), "The label 'y' cannot be adjusted for"),
+    ],
+)
+def test_what_does_not_fit_is_refused(run: Run, given: tuple[str, ...], sentence: str) -> None:
+    code, _, err = run("fit", "whole.csv", *FIT[2:], *given)
+    assert code == 2 and sentence in err and not Path("m.spnmkl").exists()
+
+
+def test_rows_that_lack_a_view_are_refused_with_their_number_until_something_is_said(run: Run) -> None:
+    code, _, err = run(*FIT, "--adjust", "age,batch")
+    assert code == 2
+    assert "rows lack a whole view: 'report' (11 rows), 'rna' (18 rows)" in err and "--absent mean or drop-rows" in err
+
+
+def test_the_average_stands_for_a_view_and_predictions_say_so(run: Run) -> None:
+    code, _, err = run(*FIT, "--adjust", "age,batch", "--absent", "mean")
+    assert code == 0 and "27 of 120 rows lack a whole view ('report' in 11 rows, 'rna' in 18 rows): the average" in err
+    model = load_model("m.spnmkl")
+    dataset = Dataset("data", three_views(), "y", views=VIEWS, adjust=("age", "batch"))
+    expected = Preparation.of(dataset, Choices("auto", absent="mean"))
+    assert stored_preparation(model, "m").steps == expected.steps
+    new = three_views(20, seed=9).drop(columns="y")
+    new.to_csv("new.csv", index=False)
+    code, _, err = run("predict", "m.spnmkl", "new.csv", "--scores", "--out", "p.csv")
+    assert code == 0 and "3 rows lack the view 'rna': the average of the training rows stands for it." in err
+    np.testing.assert_allclose(
+        pd.read_csv("p.csv")["score"], model.decision_function(expected.transform(new)), atol=1e-9
+    )
+    new.drop(columns=list(VIEWS["rna"])).to_csv("new.csv", index=False)  # nobody measured it
+    code, _, err = run("predict", "m.spnmkl", "new.csv", "--scores", "--out", "p.csv")
+    assert code == 0 and "20 rows lack the view 'rna'" in err
+    new[list(VIEWS["rna"])] = np.nan
+    np.testing.assert_allclose(
+        pd.read_csv("p.csv")["score"], model.decision_function(expected.transform(new)), atol=1e-9
+    )
+
+
+def test_rows_that_lack_a_view_can_be_left_out(run: Run) -> None:
+    code, _, err = run(*FIT, "--adjust", "age", "batch", "--absent", "drop-rows")
+    assert code == 0 and "lack a whole view ('report' in 11 rows, 'rna' in 18 rows): left out." in err
+    assert len(load_model("m.spnmkl").solution_.y) == 93
+    code, _, err = run("predict", "m.spnmkl", "data.csv", "--out", "p.csv")
+    assert code == 0 and int(pd.read_csv("p.csv")["prediction"].isna().sum()) == 27
+    assert "27 rows without a prediction" in err
+
+
+def test_a_template_does_not_see_what_is_adjusted_for(run: Run) -> None:
+    code, _, _ = run(
+        "template", "flat", "--columns", "data.csv", "--label", "y", "--adjust", "age,batch", "--out", "t.json"
+    )
+    assert code == 0
+    assert not {"age", "batch"} & set(Path("t.json").read_text().split('"'))
+    code, _, err = run(
+        *FIT[:4], "--structure", "t.json", "--out", "m.spnmkl", "--adjust", "age,batch", "--absent", "mean"
+    )
+    assert code == 0, err
