@@ -1,7 +1,6 @@
-"""What matters in a real browser: measured with one click, stopped, gone on with, and taken along."""
+"""What matters in a real browser: measured with one click, and taken along."""
 
 import io
-import re
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +26,7 @@ def downloaded(page: Page, key: str) -> bytes:
     return Path(download.value.path()).read_bytes()
 
 
-def test_views_and_columns_measured_stopped_and_gone_on_with(data: Page) -> None:
+def test_views_and_columns_measured_and_taken_along(data: Page) -> None:
     give(data, "data_files", "cohort.csv", cohort().to_csv(index=False).encode())
     expect(data.get_by_text("600 rows · 5 columns")).to_be_visible(timeout=LONG)
     go(data, "Train")
@@ -37,11 +36,6 @@ def test_views_and_columns_measured_stopped_and_gone_on_with(data: Page) -> None
     data.get_by_role("tab", name="What matters").click()
     settled(data)
     data.get_by_role("button", name="Measure what each view is worth").click()
-    data.get_by_text(re.compile("fold [23] of 5")).first.wait_for(timeout=LONG)
-    data.locator(".st-key-stop_importance button").click()
-    data.get_by_text("it was stopped before the others").first.wait_for(timeout=LONG)
-    settled(data)
-    data.get_by_role("button", name="Go on measuring").click()
     data.get_by_text("(5 folds of 450 training rows)").first.wait_for(timeout=LONG)
     settled(data)
     table = pd.read_csv(io.BytesIO(downloaded(data, "download_importance_views"))).set_index("view")
