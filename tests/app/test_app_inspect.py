@@ -316,7 +316,10 @@ def test_the_samples_tab_counts_right(sample: str) -> None:
     assert f"Wrong answers: {wrong} of {len(prepared.train)}" in texts(at)
     if decision.ndim == 1:
         auc = roc_auc_score(prepared.y_train == run.solution.classes[1], decision)
-        assert f"Area under the curve {auc:.3f}" in texts(at)
+        table = at.dataframe[0].value.set_index("measure")["training rows"]
+        assert table["area under the ROC curve"].startswith(f"{auc:.3f} (")
+        at.session_state["inspect_report_True"] = "ROC curve"
+        assert f"Area under the curve {auc:.3f}" in texts(fine(at.run()))
     at.session_state[f"inspect_report_{decision.ndim == 1}"] = "Per class"
     report = fine(at.run()).dataframe[0].value
     counts = confusion_matrix(prepared.y_train, run.train_scores.predicted)
@@ -327,7 +330,7 @@ def test_the_samples_tab_counts_right(sample: str) -> None:
 def test_a_wrong_answer_is_explained_when_it_is_chosen() -> None:
     at = usual("Samples")
     _, prepared, run = trained()
-    wrong = at.dataframe[0].value
+    (wrong,) = [table.value for table in at.dataframe if "row" in table.value]
     assert set(wrong["row"] - 1) == set(prepared.test[run.test_scores.predicted != prepared.y_test])
     number = int(wrong["row"].iloc[1])
     labelled(at.number_input, "Row of the table").set_value(number).run()
