@@ -38,3 +38,8 @@ def suggestion(name: str, names: Iterable[str]) -> str:
     comparable = [other for other in known[:_COMPARED] if len(other) <= _LONGEST]
     close = get_close_matches(name[:_LONGEST], comparable, n=1)
     return f"the closest name is {close[0]!r}" if close else f"the columns are {name_some(known)}"
+
+
+def whole_percent(share: float) -> str:
+    """57 %, −3 %; nearly nothing is 0 and not −0."""
+    return f"{round(100 * share) + 0:d} %".replace("-", "−")

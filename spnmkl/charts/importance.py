@@ -10,6 +10,7 @@ import altair as alt
 import pandas as pd
 
 from spnmkl.charts.look import COLOURS, INK, every_name, layered, unique_names
+from spnmkl.wording import whole_percent
 
 KINDS = {"alone": "alone", "without": "all without it"}
 TOGETHER = "all together"
@@ -94,7 +95,7 @@ def importance_chart(
         fillOpacity=alt.FillOpacity("kind:N", scale=fills, sort=kinds, legend=_legend()),
     )
     spans = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", scale=reach, axis=axis), x2="high:Q")
-    shares = alt.Chart(points.drop_duplicates("name")).mark_text(align="left", dx=8, color=INK, fontSize=12)
+    shares = alt.Chart(points.drop_duplicates("name")).mark_text(align="left", dx=8, fontSize=12)
     layers = [*_lines(full, guessing, reach, grey), spans.transform_filter("isValid(datum.low)"), dots]
     if table["share"].notna().any():
         layers.append(shares.encode(y=y, x=alt.value("width"), text="share:N"))
@@ -188,7 +189,7 @@ def _points(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _share_text(share: float) -> str:
-    return "" if math.isnan(share) else f"{100 * share + 0.0:.0f} % of the decision".replace("-", "−")
+    return "" if math.isnan(share) else f"{whole_percent(share)} of the decision"
 
 
 def _colours(kinds: list[str], grey: bool, channel: Any = alt.Color) -> Any:
@@ -214,7 +215,7 @@ def _lines(full: Sequence[float], guessing: float, reach: alt.Scale, grey: bool)
             base = alt.Chart(pd.DataFrame({"at": [at], "words": [words]}))
             where = alt.X("at:Q", scale=reach)
             layers.append(base.mark_rule(color=ink, strokeDash=dash, strokeWidth=1.5).encode(x=where))
-            text = base.mark_text(color=ink, fontSize=11, baseline="bottom", dy=-3)
+            text = base.mark_text(fontSize=11, baseline="bottom", dy=-3)
             layers.append(text.encode(x=where, y=alt.value(0), text="words:N"))
     return layers
 

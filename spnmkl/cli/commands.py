@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from spnmkl.cli.arguments import ABORTED, BAD_INPUT, PREPARE, parsed
+from spnmkl.cli.scoring import scored_over_folds
 from spnmkl.cli.shares import inspect_model, measured_shares
 from spnmkl.cli.streams import STANDARD, read_model, read_once, read_spn, target, write_spn, written
 from spnmkl.cli.terminal import Progress, stop_on_interrupt, tell, warnings_as_sentences
@@ -60,16 +61,13 @@ from spnmkl.solution import Record
 from spnmkl.solvers.deadline import Deadline
 from spnmkl.structure import SPN
 from spnmkl.structure.templates import TEMPLATES
-from spnmkl.study.contest import Plan
-from spnmkl.study.nested import resample
 from spnmkl.training.bring import chosen_dataset, filled_template
 from spnmkl.training.choose import choose_C, nothing_done
-from spnmkl.training.fold_scores import FoldScores
 from spnmkl.training.held_out import keeping_shares
 from spnmkl.training.predict import Predictor
 from spnmkl.training.prepared import Prepared, prepare
 from spnmkl.training.settings import Settings
-from spnmkl.training.train import Trained, after_a_moment, calibrated, learn_weights, with_probabilities
+from spnmkl.training.train import Trained, after_a_moment, learn_weights
 from spnmkl.wording import counted, name_some
 
 EXIT_CODES = {
@@ -154,15 +152,7 @@ def _fit(args: argparse.Namespace) -> int:
             )
         limited = replace(settings, max_time=deadline.left)
         trained = learn_weights(prepared, limited, follow, args.threads, stop.is_set, warn=True)
-        folds = None
-        if args.nested and not stop.is_set():
-            folds = _over_folds(args, spn, dataset, choices, split, settings, progress, stop.is_set)
-            trained = trained if folds is None else replace(trained, model=calibrated(trained.model, folds))
-        elif args.probabilities:
-            progress.say("calibrating probabilities")
-            trained = with_probabilities(trained, prepared, limited, args.threads, stop.is_set)
-            if trained.model is not None and trained.model.calibration_ is None:
-                tell("No probabilities: the training was stopped before they were calibrated.")
+        trained, folds = scored_over_folds(trained, prepared, dataset, settings, args, progress, stop.is_set)
         shares = measured_shares(trained, prepared, dataset, settings, args, progress, stop.is_set)
         trained = replace(trained, model=keeping_shares(trained.model, shares))
         progress.close()
@@ -260,23 +250,6 @@ def _chosen(
     cut = "" if done.all() else f"; stopped by --max-time after {done.sum()} of {counted(done.size, 'training')}"
     said = f"C = {found.best_C:.4g} by cross-validation: {best} on {folds}{cut}"
     return replace(settings, C=found.best_C), said
-
-
-def _over_folds(
-    args: argparse.Namespace,
-    spn: SPN,
-    dataset: Dataset,
-    choices: Choices,
-    split: SplitSettings,
-    settings: Settings,
-    progress: Progress,
-    stop: Callable[[], bool],
-) -> FoldScores | None:
-    """What there is when it ends, or is ended."""
-    plan = Plan(folds=args.nested[0], repeats=args.nested[1])
-    given = spn, dataset, choices, split, settings
-    found = list(resample(*given, chosen=args.C == "cv", plan=plan, tick=progress.say, stop=stop))
-    return found[-1] if found else None
 
 
 def _outcome(

@@ -257,7 +257,8 @@ def _adjusted(covariates: pd.DataFrame, numeric: Sequence[str], text: pd.DataFra
         return
     hot = choices.categorical == "one-hot" and text.shape[1]
     columns = counted(len(numeric), "numeric column") + (f" and {counted(text.shape[1], 'text column')}" if hot else "")
-    yield f"Adjusted for {told}: what they tell of {columns} is taken away, and no kernel sees them."
+    it, tell = ("it", "it tells") if covariates.shape[1] == 1 else ("them", "they tell")
+    yield f"Adjusted for {told}: what {tell} of {columns} is taken away, and no kernel sees {it}."
     if choices.categorical == "codes" and text.shape[1]:
         names = name_some(list(text.columns))
         yield f"Text that is compared value by value cannot be adjusted: {names}; one column per category can."

@@ -245,8 +245,9 @@ class _Painter:
         text = shortened(text, WEIGHT_LENGTH)
         level = leads_on_level(self.spn, self.view, v)
         if level and abs(self.spots[self.view.children[v][0]][1] - self.spots[v][1]) < 1:
-            lines = [Text(text, radius + 5, -7.5, ink, style=style, halo=False)] if text else []
-            return (*lines, *([Text(value, radius + 5, 7.5, self.colours.muted, size=12, halo=False)] if value else []))
+            # The line to the box may be as wide as its flow: the texts keep clear of it by their halo.
+            lines = [Text(text, radius + 5, -7.5, ink, style=style, halo=bool(value))] if text else []
+            return (*lines, *([Text(value, radius + 5, 7.5, self.colours.muted, size=12)] if value else []))
         whole = f"{text} = {value}" if text and value else text or value
         return (Text(whole, 0.0, -radius - 10, ink, "middle", style),) if whole else ()
 

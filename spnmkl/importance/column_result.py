@@ -18,7 +18,7 @@ from spnmkl.circuit.program import Floats
 from spnmkl.errors import ParameterError
 from spnmkl.importance.result import Interval
 from spnmkl.measures import SCORINGS, Measure, corrected_interval, scoring_name
-from spnmkl.wording import counted, listed
+from spnmkl.wording import counted, listed, whole_percent
 
 SEVERAL = ("drops", "margins", "squares")
 FORMAT = "spnmkl/column-importance"
@@ -321,5 +321,5 @@ def _with_ends(name: str, found: Interval) -> dict[str, float]:
 
 
 def _percent(found: Interval) -> str:
-    numbers = [f"{100 * value + 0.0:.0f}".replace("-", "−") for value in found]
-    return f"{numbers[0]} %" + (f" ({numbers[1]} to {numbers[2]})" if math.isfinite(found.low) else "")
+    ends = f" ({whole_percent(found.low)} to {whole_percent(found.high)})" if math.isfinite(found.low) else ""
+    return whole_percent(found.mean) + ends

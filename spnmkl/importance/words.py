@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from spnmkl.measures import Measure
 from spnmkl.study.contest import LEVEL
 from spnmkl.study.significance import FEWEST
-from spnmkl.wording import counted, listed
+from spnmkl.wording import counted, listed, whole_percent
 
 if TYPE_CHECKING:
     from spnmkl.importance.result import ViewImportance
@@ -48,7 +48,7 @@ def view_sentence(row: Row, measure: Measure) -> str:
         parts.append(f"without it the rest reaches {rest}")
         parts.append(f"drop {points(row, measure)}")
     if not math.isnan(row["share"]):
-        parts.append(f"held-out share {100 * row['share']:.0f} %".replace("-", "−"))
+        parts.append(f"held-out share {whole_percent(row['share'])}")
     return f"{row['view']}: {', '.join(parts)}."
 
 
@@ -92,17 +92,26 @@ def finding_sentences(found: ViewImportance) -> Iterator[str]:
     shown = table["view"].map(found.adjusted) < LEVEL
     needed = table.loc[shown & (table["drop"] > 0), "view"].tolist()
     better = table.loc[shown & (table["drop"] < 0), "view"].tolist()
-    unclear = table.loc[~shown]
+    nearly = table.loc[~shown & (table["drop_low"] > 0), "view"].tolist()
+    unclear = table.loc[~shown & ~(table["drop_low"] > 0)]
     if needed:
         yield f"The score falls, by more than chance, without {_any_of(needed)}."
     if better:
         yield f"The score rises, by more than chance, without {_any_of(better)}."
+    if nearly:
+        yield (
+            f"By itself, the loss without {_any_of(nearly)} is more than chance; among {len(table)} views that were "
+            "looked at, it may still be."
+        )
     tells = unclear.loc[unclear["alone_low"] > found.guessing, "view"].tolist()
     silent = unclear.loc[~unclear["view"].isin(tells), "view"].tolist()
     if tells:
-        each = "it tells" if len(tells) == 1 else "each tells"
-        seen = f"as far as {counted(len(found.folds), 'fold')} show"
-        yield f"No loss is shown without {_any_of(tells)}: {each} something alone, which the others tell too, {seen}."
+        each = "it tells" if len(tells) == 1 else "each of them tells"
+        few = f"{counted(len(found.folds), 'fold')} are too few to see a loss"
+        yield (
+            f"No loss is shown without {_any_of(tells)}, though {each} something alone: the others may tell it too, or "
+            f"{few}."
+        )
     if silent:
         they = "it is not shown" if len(silent) == 1 else "none of them is shown"
         yield f"No loss is shown without {_any_of(silent)}, and alone {they} to beat guessing."

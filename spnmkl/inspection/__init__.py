@@ -1,7 +1,8 @@
 """Understanding a solution: what carries the decision, for all samples or for one, and what if it were otherwise.
 
-The decision function is f = Σ_m f_m + b over the paths, ‖f_m‖² = g_m q_m. The *share* of a path is g_m q_m over the
-total; the share of anything else (a product, a sum, a kernel, a view) is that of all paths through it.
+The decision function is f = Σ_m f_m + b over the paths, ‖f_m‖² = g_m q_m. The share of a path *on training rows* is
+g_m q_m over the total; its *held-out share*, which says what matters, is its part of y·f on rows that were not trained
+on. The share of anything else (a product, a sum, a kernel, a view) is that of all paths through it.
 """
 
 from spnmkl.circuit.heaviest import WeightedPath

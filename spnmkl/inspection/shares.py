@@ -63,7 +63,7 @@ def heaviest_paths(solution: Solution, k: int = 10) -> list[WeightedPath]:
 
 @dataclass(frozen=True)
 class Shares:
-    """Per node the share of the decision that passes through it, between 0 and 1; the root's is 1.
+    """Per node its share on training rows, between 0 and 1; the root's is 1.
 
     Attributes
     ----------
@@ -83,7 +83,9 @@ class Shares:
 
 
 def decision_shares(solution: Solution, kernels: Kernels) -> Shares:
-    """How much of the decision every product, sum and kernel carries.
+    """How much every product, sum and kernel carries of the decision on the rows it was learned from.
+
+    What was learned by heart counts here; `spnmkl.importance.held_out_shares` measures on other rows.
 
     Parameters
     ----------
@@ -114,7 +116,7 @@ def decision_shares(solution: Solution, kernels: Kernels) -> Shares:
 
 
 def view_shares(solution: Solution, kernels: Kernels, views: Mapping[str, Iterable[str]]) -> dict[str, float]:
-    """How much of the decision passes through any kernel of a view.
+    """How much of the decision on the rows it was learned from passes through any kernel of a view.
 
     Parameters
     ----------
@@ -148,7 +150,7 @@ def view_shares(solution: Solution, kernels: Kernels, views: Mapping[str, Iterab
 
 
 def path_shares(solution: Solution, kernels: Kernels, paths: Sequence[WeightedPath]) -> Floats:
-    """How much of the decision the given paths carry: g_m q_m / Σ g q.
+    """How much of the decision on the rows it was learned from the given paths carry: g_m q_m / Σ g q.
 
     Parameters
     ----------

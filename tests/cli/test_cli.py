@@ -390,6 +390,22 @@ def test_inspect(run: Run) -> None:
     assert sum(path["share"] for path in data["paths"]) == pytest.approx(1)
 
 
+def test_held_out_shares_are_measured_kept_and_told(run: Run) -> None:
+    assert run(*FIT)[0] == 0
+    assert "held-out shares: not measured; fit with --test-share" in run("inspect", "m.spnmkl")[1]
+    x = np.random.default_rng(0).normal(size=(120, 2))
+    pd.DataFrame(x, columns=["a", "b"]).assign(y=x[:, 0] > 0).to_csv("data.csv", index=False)
+    out = run(*FIT, "--test-share", 0.3)[1]
+    told = out[out.index("held-out shares, ± standard error over ") :].splitlines()[:2]
+    assert "test rows:" in told[0] and " ± " in told[1]
+    assert "\n".join(told) in run("inspect", "m.spnmkl")[1]
+    run(*FIT, "--share-folds", 3, "--quiet")
+    data = json.loads(run("inspect", "m.spnmkl", "--json")[1])["held_out"]
+    assert data["rows"].startswith("3 folds of ") and data["why_none"] is None
+    code, _, err = run(*FIT, "--share-folds", 1)
+    assert code == 2 and "expected a whole number of 2 or more, found '1'" in err
+
+
 def test_validate_and_repair(run: Run) -> None:
     broken = SPN(Sum(Kernel("linear"), Product(Kernel("rbf"))))
     Path("s.json").write_text(broken.to_json())

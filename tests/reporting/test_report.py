@@ -17,7 +17,7 @@ from tolerances import ROUNDING
 
 from spnmkl import SPN, Kernel, Product, Sum
 from spnmkl.data import Choices, Dataset, SplitSettings, load_sample
-from spnmkl.reporting.endings import doubts
+from spnmkl.reporting.doubts import doubts
 from spnmkl.reporting.page import html_report
 from spnmkl.reporting.reproduction import reproduction_code
 from spnmkl.training.choose import choose_C, trace_C

@@ -48,7 +48,7 @@ const Talk = {
 
   update(data) {
     const first = this.revision === null;
-    this.toldSize = data.size;
+    this.toldSize ??= data.size; // never told twice: an answer is no reason to tell again
     this.tellSize();
     if (data.readonly) return this.updateShown(data, first);
     const drawn = this.items;

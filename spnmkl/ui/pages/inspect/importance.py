@@ -22,7 +22,7 @@ from spnmkl.ui.parts.words import plain, slug
 from spnmkl.ui.state.activity import Trainer
 from spnmkl.ui.state.importance import Question, columns_of_run, going_on, question, views_of_run
 from spnmkl.ui.state.kernel_shelf import kept_bytes
-from spnmkl.wording import counted
+from spnmkl.wording import counted, whole_percent
 
 TITLE = "What each view is worth, on rows not trained on"
 MEASURE, GO_ON, AGAIN = "Measure what each view is worth", "Go on measuring", "Measure again"
@@ -176,7 +176,7 @@ def shown_views(found: ViewImportance) -> pd.DataFrame:
             "alone": with_ends("alone"),
             "without it": with_ends("without"),
             "drop": ["–" if pd.isna(r["drop"]) else points(r, found.measure) for r in rows],
-            "share": ["–" if pd.isna(r["share"]) else f"{100 * r['share'] + 0.0:.0f} %" for r in rows],
+            "share": ["–" if pd.isna(r["share"]) else whole_percent(r["share"]) for r in rows],
         }
     )
 

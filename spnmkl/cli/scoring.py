@@ -1,0 +1,39 @@
+"""Scores over folds and probabilities on the command line: what `spnmkl fit --nested` and `--probabilities` add."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import replace
+
+from spnmkl.cli.terminal import Progress, tell
+from spnmkl.data import Dataset
+from spnmkl.study.contest import Plan
+from spnmkl.study.nested import resample
+from spnmkl.training.fold_scores import FoldScores
+from spnmkl.training.prepared import Prepared
+from spnmkl.training.settings import Settings
+from spnmkl.training.train import Trained, calibrated, with_probabilities
+
+
+def scored_over_folds(
+    trained: Trained,
+    prepared: Prepared,
+    dataset: Dataset,
+    settings: Settings,
+    args: argparse.Namespace,
+    progress: Progress,
+    stop: Callable[[], bool],
+) -> tuple[Trained, FoldScores | None]:
+    """What was trained, with scores and probabilities as far as they were asked for and there was time."""
+    if args.nested and not stop():
+        plan = Plan(folds=args.nested[0], repeats=args.nested[1])
+        given = prepared.spn, dataset, prepared.choices, prepared.split, settings
+        found = list(resample(*given, chosen=args.C == "cv", plan=plan, tick=progress.say, stop=stop))
+        return (replace(trained, model=calibrated(trained.model, found[-1])), found[-1]) if found else (trained, None)
+    if args.probabilities:
+        progress.say("calibrating probabilities")
+        trained = with_probabilities(trained, prepared, settings, args.threads, stop)
+        if trained.model is not None and trained.model.calibration_ is None:
+            tell("No probabilities: the training was stopped before they were calibrated.")
+    return trained, None

@@ -1,0 +1,53 @@
+"""What is said beside scores fits all of them: an uneven class is no reason to call a good model a guess."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from small_runs import trained
+
+from spnmkl.reporting.doubts import doubts
+from spnmkl.reporting.endings import headlines, score_text
+from spnmkl.training.scores import Scores, score
+from spnmkl.training.settings import Settings
+from spnmkl.training.train import Run
+
+CLASSES = np.array(["bright", "dull"])
+
+
+def uneven(shift: float, seed: int = 0) -> Scores:
+    """32 of 155 rows are dull; with no shift nothing tells them apart, and most answers are the frequent one."""
+    rng = np.random.default_rng(seed)
+    dull = np.arange(155) < 32
+    return score(CLASSES[dull.astype(int)], rng.normal(np.where(dull, shift, 0.0)) - 1.5, CLASSES)
+
+
+def shown(scores: Scores, **settings: object) -> Run:
+    run = trained().run
+    return replace(run, test_scores=scores, train_scores=scores, settings=Settings(**settings))
+
+
+def test_a_model_that_ranks_well_is_not_called_a_guess() -> None:
+    scores = uneven(1.6)
+    auc = scores.measured("roc_auc")
+    assert auc.interval[0] > 0.7 and not scores.measured("accuracy").beats_guessing, "as in the case that was reported"
+    (said,) = doubts(shown(scores))
+    assert "no better than guessing" not in said and f"area under the ROC curve is {auc.text}" in said
+    assert "class weights: balanced" in said and "choose C by balanced accuracy" in said
+    (said,) = doubts(shown(scores, class_weight="balanced", scoring="balanced_accuracy"))
+    assert "class weights" not in said and "choose C by" not in said, "which is done already"
+
+
+def test_one_that_tells_nothing_is() -> None:
+    (said,) = doubts(shown(uneven(0.0)))
+    assert "may be no better than guessing" in said or "is worse than guessing" in said
+    assert "always answering 'bright'" in said and "on the test rows" in said
+
+
+@pytest.mark.parametrize("scoring", ["accuracy", "balanced_accuracy", "roc_auc"])
+def test_the_headline_is_the_score_that_counts(scoring: str) -> None:
+    run = shown(uneven(1.6), scoring=scoring)
+    found, first = run.test_scores.measured(scoring), headlines(run)[0]
+    assert first.number == found.text and "one split" in first.remark and found.guess_text in first.remark
+    assert (scoring == "accuracy") == first.what.startswith("right of")
+    assert found.text in score_text(run) and "on test" in score_text(run)
