@@ -107,12 +107,19 @@ class ViewFold:
         ViewFold
             The same.
         """
-        whole = ("repeat", "fold", "n_train", "n_test")
         by_name = {name: stored[name] for name in ("alone", "without", "parts")} | {"own_C": stored.get("own_C", {})}
-        values: dict[str, Any] = {name: int(stored[name]) for name in whole}
+        values: dict[str, Any] = read_counts(stored)
         values |= {name: {str(v): _number(x) for v, x in given.items()} for name, given in by_name.items()}
         rest = [name for name in cls.__dataclass_fields__ if name not in values]
         return cls(**values | {name: _number(stored[name]) for name in rest})
+
+
+def read_counts(stored: Mapping[str, Any]) -> dict[str, int]:
+    """Which fold it is and of how many rows; all are divided by."""
+    counts = {name: int(stored[name]) for name in ("repeat", "fold", "n_train", "n_test")}
+    if min(counts.values()) < 1:
+        raise ParameterError("A stored fold has no rows, or no number; measure it again.")
+    return counts
 
 
 def _plain(value: Any) -> Any:

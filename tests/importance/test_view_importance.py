@@ -414,3 +414,11 @@ def test_the_figure_shows_the_table() -> None:
     for grey in (False, True):
         svg = to_svg(found().figure(grey=grey))
         assert all(word in svg for word in ("clear", "all without it", "all together", "guessing", "of the decision"))
+
+
+@pytest.mark.parametrize("name", ["n_test", "n_train"])
+def test_stored_folds_without_rows_are_refused(name: str) -> None:
+    stored = found().to_dict()
+    stored["folds"][0][name] = 0
+    with pytest.raises(ParameterError, match="no rows"):
+        ViewImportance.from_dict(stored)
