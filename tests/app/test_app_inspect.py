@@ -30,6 +30,7 @@ from spnmkl.training.settings import Settings
 from spnmkl.training.train import Run, train
 from spnmkl.ui.parts.words import plain
 from spnmkl.ui.state.drawing import placed
+from spnmkl.ui.state.kernel_shelf import KernelShelf
 from spnmkl.ui.state.opening import opening_structure
 from spnmkl.ui.state.task import Task
 
@@ -452,7 +453,7 @@ def test_given_matrices_are_inspected_too() -> None:
         fine(show(at, tab))
 
 
-def test_what_is_kept_of_a_run_holds_no_kernel() -> None:
+def test_what_is_kept_of_a_run_holds_no_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     dataset = load_sample("wine")
     task, prepared, run = training(placed(opening_structure(dataset)), dataset, Settings())
     at = shown(task, run, prepared)
@@ -463,8 +464,7 @@ def test_what_is_kept_of_a_run_holds_no_kernel() -> None:
     del prepared
     gc.collect()
     assert not any(kernel() is not None for kernel in kernels)
-    work(at).trainer.book.tasks.clear()  # so that computing anything anew would fail
-    work(at).trainer.book.tasks[run.name] = None  # type: ignore[assignment]
+    monkeypatch.delattr(KernelShelf, "prepared")  # so that computing anything anew would fail
     for tab in TABS:
         fine(show(at, tab))
 
