@@ -194,7 +194,7 @@ def test_groups_close_and_open_as_steps_of_the_history(small_screen: Canvas) -> 
         canvas.frame.evaluate(
             """(frame, id) => {
             const c = frame.spnCanvas, parent = [...c.items.values()].find(item => item.open === id);
-            const at = c.view.toScreen(parent.x - parent.w / 2 - 14, parent.y), stage = c.stage.getBoundingClientRect();
+            const at = c.view.toScreen(parent.x - parent.w / 2 - 11, parent.y), stage = c.stage.getBoundingClientRect();
             return [stage.x + at.x, stage.y + at.y];
         }""",
             group["id"],
