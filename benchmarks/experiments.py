@@ -56,7 +56,7 @@ FULL = Configuration(
         ("breast_cancer", "wine", "heart", "ionosphere", "liver", "sonar"),
     ),
     bound.Bound(bound.Settings(1e-3, 20), 10, (50, 100, 200, 300), (2.0, 8.0, 32.0), tuple(bound.sets())),
-    evidence.Evidence(evidence.Settings(3, 4, 1e-3), 10, (50, 100, 200, 400)),
+    evidence.Evidence(evidence.Settings(3, 4, 1e-3), 8, (50, 100, 200, 400)),
 )
 SHORT = Configuration(
     Accuracy(Choice(2, 3, 1e-2, 70), 2, ("iris", "wine")),

@@ -8,6 +8,7 @@ import numpy as np
 
 from spnmkl.circuit.program import Floats
 from spnmkl.estimator import SPNMKLClassifier
+from spnmkl.evidence import fit_evidence
 from spnmkl.inspection import decision_parts
 from spnmkl.kernels import fit_kernels, fit_tiles
 from spnmkl.selection import cross_validate_C
@@ -46,6 +47,7 @@ def _train(spn: SPN, X: Floats, y: np.ndarray) -> None:
     decision_parts(solution, matrices, y, matrices, n_threads=1)
     solve(spn, fit_tiles(spn, X)[0], np.arange(_ROWS) % 3, warn=False, n_threads=1)
     C_min(spn, matrices, y, n_threads=1)
+    fit_evidence(spn, matrices, y, starts=1, max_iter=2, n_threads=1)
     cross_validate_C(spn, matrices, y, C=[1.0, 10.0], folds=2, n_threads=1)
     others = {leaf: 2.0 * K for leaf, K in matrices.items()}  # what is known to be a kernel is not looked at again
     for K in others.values():

@@ -216,3 +216,10 @@ def test_labels_must_be_known_and_one_for_every_row() -> None:
         decision_parts(solution, cross, np.full(5, 7), case.kernels)
     with pytest.raises(KernelError, match=r"^The kernel matrices have 5 rows, but the solution is over 30 samples"):
         decision_parts(solution, cross, y, MatrixSource(cross))
+
+
+@pytest.mark.parametrize("wrong", [{"n": math.inf}, {"total": 10**400}, {"folds": "many"}, {"nodes": []}])
+def test_stored_shares_that_are_none_are_refused_in_one_way(wrong: dict[str, object]) -> None:
+    stored = HeldOutShares("3 rows", 3, 1, 1.0, 0.1, {}, {}, {}).to_dict()
+    with pytest.raises(ValueError, match="the held-out shares cannot be read"):
+        HeldOutShares.from_dict({**stored, **wrong})

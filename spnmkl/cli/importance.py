@@ -94,7 +94,7 @@ def _before(kept: Path | None) -> ViewImportance | None:
         return None
     try:
         return ViewImportance.from_dict(json.loads(kept.read_text(encoding="utf-8")))
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
         raise DataError(f"{str(kept)!r} holds no folds of an earlier run; remove it, or name another file.") from None
 
 

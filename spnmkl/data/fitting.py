@@ -34,9 +34,7 @@ def dropped_columns(training: pd.DataFrame, views: Views, choices: Choices) -> d
 
 def complete_rows(training: pd.DataFrame, views: Views, choices: Choices) -> pd.DataFrame:
     """The rows to learn from, which have values in every column but for whole views."""
-    empty = training.columns[training.isna().all()]
-    if len(empty) and len(training):
-        raise DataError(f"No value stands in {counted(len(empty), 'column')}: {name_some(empty)}; leave them out.")
+    _refuse_empty(training, "")
     if choices.missing not in ("mean", "median", "drop rows"):
         how = "mean, median, drop rows or drop columns" if choices.missing == "refuse" else "mean, median or drop rows"
         left = training.loc[kept_rows(training, views, choices)]
@@ -44,7 +42,15 @@ def complete_rows(training: pd.DataFrame, views: Views, choices: Choices) -> pd.
     training = training.loc[kept_rows(training, views, choices)]
     if not len(training):
         raise DataError("No row without a missing value is left to learn from; fill missing values instead.")
+    _refuse_empty(training, " of the rows that are not left out")
     return training
+
+
+def _refuse_empty(training: pd.DataFrame, which: str) -> None:
+    empty = training.columns[training.isna().all()]
+    if len(empty) and len(training):
+        columns = f"{counted(len(empty), 'column')}{which}: {name_some(empty)}"
+        raise DataError(f"No value stands in {columns}; leave them out.")
 
 
 def fit_columns(training: pd.DataFrame, views: Views, choices: Choices) -> dict[str, Column]:

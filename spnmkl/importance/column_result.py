@@ -16,6 +16,7 @@ from scipy import stats
 from spnmkl.charts.importance import columns_chart
 from spnmkl.circuit.program import Floats
 from spnmkl.errors import ParameterError
+from spnmkl.importance.measuring import read_counts
 from spnmkl.importance.result import Interval
 from spnmkl.measures import SCORINGS, Measure, corrected_interval, scoring_name
 from spnmkl.wording import counted, listed, whole_percent
@@ -307,7 +308,7 @@ class ColumnImportance:
 
 
 def _read_fold(stored: Mapping[str, Any]) -> ColumnFold:
-    values: dict[str, Any] = {name: int(stored[name]) for name in ("repeat", "fold", "n_train", "n_test")}
+    values: dict[str, Any] = read_counts(stored)
     values |= {name: float(stored[name]) for name in ("C", "full", "margin")}
     return ColumnFold(**values | {name: tuple(map(float, stored[name])) for name in SEVERAL})
 

@@ -44,7 +44,7 @@ class ViewFold:
     n_train, n_test : int
         Rows to learn from, and rows held out.
     C : float
-        Of all trainings of this fold.
+        Of all trainings of this fold but those of `own_C`.
     full : float
         The score of the whole drawing.
     guessing : float
@@ -57,6 +57,8 @@ class ViewFold:
         The mean of y·f of all paths, and of its square.
     seconds : float
         How long it took.
+    own_C : dict from what was trained to float
+        Such as "genes alone": where at `C` all its weights would be zero, and inner folds chose a C of its own.
 
     Examples
     --------
@@ -79,6 +81,7 @@ class ViewFold:
     total: float
     square: float
     seconds: float
+    own_C: Mapping[str, float] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Values that JSON can hold; NaN is None.
@@ -104,12 +107,19 @@ class ViewFold:
         ViewFold
             The same.
         """
-        whole = ("repeat", "fold", "n_train", "n_test")
-        by_view = ("alone", "without", "parts")
-        values: dict[str, Any] = {name: int(stored[name]) for name in whole}
-        values |= {name: {str(v): _number(x) for v, x in stored[name].items()} for name in by_view}
+        by_name = {name: stored[name] for name in ("alone", "without", "parts")} | {"own_C": stored.get("own_C", {})}
+        values: dict[str, Any] = read_counts(stored)
+        values |= {name: {str(v): _number(x) for v, x in given.items()} for name, given in by_name.items()}
         rest = [name for name in cls.__dataclass_fields__ if name not in values]
         return cls(**values | {name: _number(stored[name]) for name in rest})
+
+
+def read_counts(stored: Mapping[str, Any]) -> dict[str, int]:
+    """Which fold it is and of how many rows; all are divided by."""
+    counts = {name: int(stored[name]) for name in ("repeat", "fold", "n_train", "n_test")}
+    if min(counts.values()) < 1:
+        raise ParameterError("A stored fold has no rows, or no number; measure it again.")
+    return counts
 
 
 def _plain(value: Any) -> Any:
@@ -177,7 +187,8 @@ class Measuring:
 
     def fold_scores(self, data: FoldData, say: Tick, stop: Stop) -> ViewFold:
         full, C = self.fitted(data, say, stop)
-        values = {FULL: self.score(full, data)} | self.restricted_scores(data, full, C, say, stop)
+        restricted = self.restricted_scores(data, full, C, say, stop)
+        values = {FULL: self.score(full, data)} | {name: value for name, (value, _) in restricted.items()}
         spn, views = full.spn, self.removals.leaves
         parts = decision_parts(full, of_leaves(spn, data.cross), data.y_test, of_leaves(spn, data.kernels), views=views)
         nothing = float("nan")
@@ -195,44 +206,60 @@ class Measuring:
             float(parts.total.mean()),
             float((parts.total**2).mean()),
             0.0,
+            {name: own for name in self.others if (own := restricted[name][1]) != C},
         )
 
     def fitted(self, data: FoldData, say: Tick, stop: Stop) -> tuple[Solution, float]:
         """The whole drawing, and the C that inner folds choose for it."""
+        found = self._chosen(FULL, data, self.C, checked_threads(self.n_threads), stop, lambda: say("choosing C"))
+        say("all views")  # where it was stopped meanwhile, this was no training to the end
+        return found
+
+    def _chosen(
+        self,
+        name: str,
+        data: FoldData,
+        C: float | None,
+        n_threads: int,
+        stop: Stop,
+        tick: Callable[[], object] | None = None,
+    ) -> tuple[Solution, float]:
+        """A structure trained at a C that inner folds choose for it, or at this one."""
         plan, seed = self.folds.plan, self.folds.random_state
-        found = self.who.methods[FULL].fit(
+        found = self.who.methods[name].fit(
             data.kernels,
             data.y_train,
-            None if self.C is None else [self.C],
+            None if C is None else [C],
             points=plan.points,
-            folds=2 if self.C is not None else inner_folds(data.y_train, data.groups, plan.inner, seed),
+            folds=2 if C is not None else inner_folds(data.y_train, data.groups, plan.inner, seed),
             scoring=plan.scoring,
             groups=data.groups,
             random_state=seed,
-            tick=lambda: say("choosing C"),
-            n_threads=checked_threads(self.n_threads),
+            tick=tick,
+            n_threads=n_threads,
             stop=stop,
             **self._settings(),
         )
-        say("all views")  # where it was stopped meanwhile, this was no training to the end
         assert isinstance(found.model, Learned)
         _check_ended(found.model.solution, stop)
         return found.model.solution, found.C
 
-    def restricted_scores(self, data: FoldData, full: Solution, C: float, say: Tick, stop: Stop) -> dict[str, float]:
-        """Structure → score, all at the same C; so many at once as there are threads."""
+    def restricted_scores(
+        self, data: FoldData, full: Solution, C: float, say: Tick, stop: Stop
+    ) -> dict[str, tuple[float, float]]:
+        """Structure → its score, and its C; so many at once as there are threads."""
         threads, halt = checked_threads(self.n_threads), threading.Event()
         at_once = 1 if len(data.y_train) > LARGE else max(1, min(threads, len(self.others)))
 
         def stopping() -> bool:
             return halt.is_set() or (stop is not None and stop())
 
-        def work(name: str) -> Iterator[tuple[str, float]]:
+        def work(name: str) -> Iterator[tuple[str, tuple[float, float]]]:
             if not stopping():
-                solution = self.restricted(name, data, full, C, stopping, max(1, threads // at_once))
-                yield name, self.score(solution, data)
+                solution, own = self.restricted(name, data, full, C, stopping, max(1, threads // at_once))
+                yield name, (self.score(solution, data), own)
 
-        found: dict[str, float] = {}
+        found: dict[str, tuple[float, float]] = {}
         with closing(as_they_come([partial(work, name) for name in self.others], at_once, halt)) as scores:
             for name, value in scores:
                 found[name] = value
@@ -241,8 +268,14 @@ class Measuring:
             raise Stopped
         return found
 
-    def restricted(self, name: str, data: FoldData, full: Solution, C: float, stop: Stop, n_threads: int) -> Solution:
-        """What is left of the drawing, trained; where most of it is, from the weights of the whole."""
+    def restricted(
+        self, name: str, data: FoldData, full: Solution, C: float, stop: Stop, n_threads: int
+    ) -> tuple[Solution, float]:
+        """What is left of the drawing, trained, and its C; where most of it is left, from the weights of the whole.
+
+        What tells little needs a larger C before it has any weight. Below that it would score as guessing, which says
+        nothing of what it can tell: then C is chosen for it, unless the whole has no weight either.
+        """
         spn = self.who.methods[name].candidates[0]
         source = checked_source(spn, of_leaves(spn, data.kernels), len(data.y_train))
         beta = {v: full.beta[v] for v in spn.products}
@@ -252,7 +285,9 @@ class Measuring:
             spn, source, data.y_train, C=C, start=start, warn=False, n_threads=n_threads, stop=stop, **self._settings()
         )
         _check_ended(solution, stop)
-        return solution
+        if any(solution.beta.values()) or not any(full.beta.values()):
+            return solution, C
+        return self._chosen(name, data, None, n_threads, stop)
 
     def score(self, solution: Solution, data: FoldData) -> float:
         decision = solution.decision_function(of_leaves(solution.spn, data.cross))

@@ -46,7 +46,8 @@ def view_importance(
     """Score every view alone, and all views without it, on rows that were not trained on.
 
     All trainings of a fold share its rows, its kernels, which are computed once, and one C, which inner folds choose
-    for the whole drawing. Alone and without, a kernel sees the columns that are left and a product multiplies the
+    for the whole drawing; what would have no weight above zero at that C, and so score as guessing whatever it tells,
+    has one chosen for itself. Alone and without, a kernel sees the columns that are left and a product multiplies the
     factors that are left; what has none left is gone. Intervals allow for training parts that overlap (corrected
     resampled t, Nadeau and Bengio 2003); that of a drop is of the differences fold by fold. They hold for one view at a
     time.

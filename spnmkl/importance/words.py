@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from spnmkl.measures import Measure
@@ -83,7 +85,21 @@ def _difference(measure: Measure, value: float) -> str:
     return f"{round(scaled, digits) + 0.0:.{digits}f}".replace("-", "−")
 
 
+def own_C_sentence(found: ViewImportance) -> str:
+    """Which trainings had another C than the whole drawing; empty where none had."""
+    times = Counter(chain.from_iterable(fold.own_C for fold in found.folds))
+    if not times:
+        return ""
+    named = listed([f"{name} ({n} of {counted(len(found.folds), 'fold')})" for name, n in sorted(times.items())])
+    return (
+        f"At the C of the whole drawing no kernel would have a weight above zero in {named}: there C was chosen anew, "
+        "since nothing learned says nothing of what could be."
+    )
+
+
 def finding_sentences(found: ViewImportance) -> Iterator[str]:
+    if own := own_C_sentence(found):
+        yield own
     if len(found.folds) < FEWEST:
         if found.folds:
             yield f"{counted(len(found.folds), 'fold')}: too few to tell how sure these numbers are."

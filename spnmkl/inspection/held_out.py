@@ -299,7 +299,7 @@ class HeldOutShares:
             }
             n, folds = int(stored["n"]), int(stored["folds"])
             return cls(_text(stored["rows"]), n, folds, total, error, nodes, views, paths)
-        except (KeyError, TypeError, AttributeError, ValueError) as wrong:
+        except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as wrong:
             raise ValueError(f"the held-out shares cannot be read ({wrong!r})") from None
 
     @property

@@ -11,8 +11,8 @@ from spnmkl.kernels.reuse import Memory
 from spnmkl.threads import single_threaded_blas
 
 # Per thread. Less, and the threads wait for Python's lock; more, and the circuit reads values that left the cache.
-_TILE_BYTES = 24 * 2**20
-_FEWEST_ROWS, _MOST_ROWS = 8, 256
+TILE_BYTES = 24 * 2**20
+_FEWEST_ROWS, MOST_ROWS = 8, 256
 
 
 class CrossSource:
@@ -78,7 +78,7 @@ class CrossSource:
         compared = max(len(k.X_ref) if k.needs_all_rows else k.n_reference for k in kernels)
         # Every kernel's values, and while one is computed its distances and their temporary.
         row_bytes = 8 * (len(kernels) * self.shape[1] + 2 * compared)
-        return max(_FEWEST_ROWS, min(_TILE_BYTES // row_bytes, _MOST_ROWS))
+        return max(_FEWEST_ROWS, min(TILE_BYTES // row_bytes, MOST_ROWS))
 
 
 def apply_cross(

@@ -92,10 +92,12 @@ def score_lines(stored: Any) -> list[str]:
         measures = stored["measures"]
         lines = [f"on rows held out, {stored['folds_done']} folds of {stored['rows']} {stored['of']}, C {stored['C']}:"]
         for name, m in measures.items():
+            if m["value"] is None:  # no fold has this one, such as an area where every fold has one class only
+                continue
             interval = "" if m["low"] is None else f" ({float(m['low']):.3f} to {float(m['high']):.3f})"
             lines.append(f"  {name.replace('_', ' ')} {float(m['value']):.3f}{interval}")
         return lines
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         return []  # none, or of another program
 
 

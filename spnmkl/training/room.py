@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from spnmkl.circuit.program import compile_circuit
 from spnmkl.kernels.matrices import PSD_ROWS
+from spnmkl.kernels.source import MOST_ROWS, TILE_BYTES
 from spnmkl.memory import kernel_bytes
 from spnmkl.selection.folds import fold_bytes, folds_at_once
 from spnmkl.structure import SPN
@@ -37,14 +38,21 @@ class Size:
 
     @property
     def memory(self) -> int:
-        """Bytes at the peak: the kernels, K(β) and a block of it to factorise, and one response per term and row."""
+        """Bytes at the peak: the kernels, K(β) and a block of it to factorise, and one response per term and row.
+
+        The kernels of test rows, a tile for each thread, come when the weights are learned; of few rows they take more.
+        """
         kernels = self.matrices * self.n**2
         if self.folds:
             kernels += round(self.at_once * fold_bytes(kernels, self.folds))
         working = max(2 * self.at_once * self.n**2, 3 * min(self.n, PSD_ROWS) ** 2)
         responses = (self.threads + 2) * self.terms * self.problems * self.n
         dense = (2 * self.terms + 3 * self.n) * self.products
-        return _ITEM * (kernels + working + responses + dense)
+        return _ITEM * kernels + max(_ITEM * (working + responses + dense), 0 if self.folds else self._tiles)
+
+    @property
+    def _tiles(self) -> int:
+        return self.threads * min(TILE_BYTES, _ITEM * self.matrices * min(self.n, MOST_ROWS) * self.n)
 
     @property
     def in_tiles(self) -> Size:

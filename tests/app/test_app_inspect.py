@@ -30,6 +30,7 @@ from spnmkl.training.settings import Settings
 from spnmkl.training.train import Run, train
 from spnmkl.ui.parts.words import plain
 from spnmkl.ui.state.drawing import placed
+from spnmkl.ui.state.kernel_shelf import KernelShelf
 from spnmkl.ui.state.opening import opening_structure
 from spnmkl.ui.state.task import Task
 
@@ -316,7 +317,10 @@ def test_the_samples_tab_counts_right(sample: str) -> None:
     assert f"Wrong answers: {wrong} of {len(prepared.train)}" in texts(at)
     if decision.ndim == 1:
         auc = roc_auc_score(prepared.y_train == run.solution.classes[1], decision)
-        assert f"Area under the curve {auc:.3f}" in texts(at)
+        table = at.dataframe[0].value.set_index("measure")["training rows"]
+        assert table["area under the ROC curve"].startswith(f"{auc:.3f} (")
+        at.session_state["inspect_report_True"] = "ROC curve"
+        assert f"Area under the curve {auc:.3f}" in texts(fine(at.run()))
     at.session_state[f"inspect_report_{decision.ndim == 1}"] = "Per class"
     report = fine(at.run()).dataframe[0].value
     counts = confusion_matrix(prepared.y_train, run.train_scores.predicted)
@@ -327,7 +331,7 @@ def test_the_samples_tab_counts_right(sample: str) -> None:
 def test_a_wrong_answer_is_explained_when_it_is_chosen() -> None:
     at = usual("Samples")
     _, prepared, run = trained()
-    wrong = at.dataframe[0].value
+    (wrong,) = [table.value for table in at.dataframe if "row" in table.value]
     assert set(wrong["row"] - 1) == set(prepared.test[run.test_scores.predicted != prepared.y_test])
     number = int(wrong["row"].iloc[1])
     labelled(at.number_input, "Row of the table").set_value(number).run()
@@ -449,7 +453,7 @@ def test_given_matrices_are_inspected_too() -> None:
         fine(show(at, tab))
 
 
-def test_what_is_kept_of_a_run_holds_no_kernel() -> None:
+def test_what_is_kept_of_a_run_holds_no_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     dataset = load_sample("wine")
     task, prepared, run = training(placed(opening_structure(dataset)), dataset, Settings())
     at = shown(task, run, prepared)
@@ -460,8 +464,7 @@ def test_what_is_kept_of_a_run_holds_no_kernel() -> None:
     del prepared
     gc.collect()
     assert not any(kernel() is not None for kernel in kernels)
-    work(at).trainer.book.tasks.clear()  # so that computing anything anew would fail
-    work(at).trainer.book.tasks[run.name] = None  # type: ignore[assignment]
+    monkeypatch.delattr(KernelShelf, "prepared")  # so that computing anything anew would fail
     for tab in TABS:
         fine(show(at, tab))
 

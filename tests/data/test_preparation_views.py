@@ -448,3 +448,10 @@ def test_what_will_happen_is_said_view_by_view() -> None:
     assert problems(plain, AUTO) == problems(plain, Choices())
     left = problems(dataset, replace(AUTO, absent="drop rows"))
     assert any(note.endswith("'counts' in 5 rows): left out.") for note in left)
+
+
+def test_a_column_whose_values_all_stand_in_rows_that_are_left_out_is_refused_in_words() -> None:
+    """Rows that lack the view stay, those that lack c go: with them goes all that b has."""
+    table = pd.DataFrame({"a": [1.0, None, None], "b": [5.0, None, None], "c": [None, 1.0, 2.0]})
+    with pytest.raises(DataError, match="No value stands in 2 columns of the rows that are not left out"):
+        Preparation.fit(table, Choices(missing="drop rows", absent="mean"), views={"v": ["a", "b"]})

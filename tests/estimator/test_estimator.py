@@ -94,8 +94,8 @@ def test_learned_attributes_agree_with_the_solution():
 def test_prediction_uses_few_rows_at_a_time(monkeypatch, n_threads):
     model = SPNMKLClassifier(DEEP, C=10.0, n_threads=n_threads).fit(X, y)
     expected = model.solution_.decision_function(cross_kernels(fit_kernels(DEEP, X)[1], NEW))
-    for limit in (kernel_source._TILE_BYTES, 20_000, 1):
-        monkeypatch.setattr(kernel_source, "_TILE_BYTES", limit)
+    for limit in (kernel_source.TILE_BYTES, 20_000, 1):
+        monkeypatch.setattr(kernel_source, "TILE_BYTES", limit)
         np.testing.assert_allclose(model.decision_function(NEW), expected, atol=1e-10)
     assert CrossSource(model.kernels_, NEW).rows_per_tile() == 8
 
@@ -138,7 +138,7 @@ def test_tiles_stay_bounded_for_many_rows_and_references():
     leaf = fit_kernels(ONE_PATH, np.zeros((3000, 2)) + np.arange(3000)[:, None])[1]
     source = CrossSource(leaf, np.zeros((10**6, 2)))
     assert source.rows_per_tile() <= 256
-    assert source.rows_per_tile() * 3 * 3000 * 8 <= kernel_source._TILE_BYTES
+    assert source.rows_per_tile() * 3 * 3000 * 8 <= kernel_source.TILE_BYTES
 
 
 def test_equal_leaves_are_computed_once_per_tile():

@@ -171,6 +171,29 @@ def test_C_is_chosen_within_the_training_part() -> None:
         assert fixed.folds[0].alone == fold.alone and fixed.folds[0].full == fold.full
 
 
+def test_a_weak_view_has_a_C_of_its_own_where_that_of_the_whole_gives_it_no_weight() -> None:
+    rng = np.random.default_rng(0)
+    y = np.repeat([-1, 1], 60)
+    X = np.column_stack([3 * y, 0.9 * y]) + rng.standard_normal((120, 2))
+    views = {"clear": [0], "weak": [1]}
+    spn = templates.flat([Kernel("rbf", features=columns, label=view) for view, columns in views.items()])
+    asked: dict[str, Any] = {"cv": 3, "transformer": StandardScaler()}
+    whole = view_importance(spn, X, y, views, C=0.05, **asked)
+    table = whole.table.set_index("view")
+    assert table.loc["weak", "alone"] > 0.7 and table.loc["clear", "without"] > 0.7  # at C = 0.05 both would guess
+    assert table.loc["clear", "drop"] < 0.35
+    assert all(fold.own_C.keys() == {"weak alone"} and fold.own_C["weak alone"] > fold.C for fold in whole.folds)
+    assert "above zero in weak alone (3 of 3 folds): there C was chosen anew" in whole.findings[0]
+    stored = json.loads(json.dumps(whole.to_dict(), allow_nan=False))
+    assert ViewImportance.from_dict(stored).findings == whole.findings
+    for fold in stored["folds"]:
+        del fold["own_C"]  # as it was written before
+    assert ViewImportance.from_dict(stored).table.equals(whole.table)
+    # Where the whole drawing has no weight at a C, nothing else is given a better one: a drop would be below zero.
+    none = view_importance(spn, X, y, views, C=1e-3, **asked)
+    assert not any(fold.own_C for fold in none.folds) and (none.table["drop"] == 0).all()
+
+
 def test_stopped_and_taken_up_again() -> None:
     X, y = table()
     told: list[ImportanceStep] = []
@@ -391,3 +414,11 @@ def test_the_figure_shows_the_table() -> None:
     for grey in (False, True):
         svg = to_svg(found().figure(grey=grey))
         assert all(word in svg for word in ("clear", "all without it", "all together", "guessing", "of the decision"))
+
+
+@pytest.mark.parametrize("name", ["n_test", "n_train"])
+def test_stored_folds_without_rows_are_refused(name: str) -> None:
+    stored = found().to_dict()
+    stored["folds"][0][name] = 0
+    with pytest.raises(ParameterError, match="no rows"):
+        ViewImportance.from_dict(stored)
