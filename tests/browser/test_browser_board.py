@@ -290,6 +290,19 @@ def test_all_groups_open_and_close_and_no_picture_is_without_a_word(small_screen
     canvas.wait("Number(canvas.frame.dataset.textPx) >= 11")
 
 
+def test_what_is_drawn_after_closed_groups_were_deleted_is_not_put_into_them(small_screen: Canvas) -> None:
+    canvas = small_screen
+    canvas.opened("many.json", MANY["grouped"].to_json().encode())
+    assert canvas.look("canvas.drawing.closed")
+    canvas.empty()
+    top = canvas.type("s")
+    for _ in range(4):
+        canvas.type("k")
+        canvas.click(top)
+    canvas.sent()
+    assert set(canvas.places) == set(canvas.nodes) and len(canvas.nodes) == 9
+
+
 def test_a_closed_group_is_renamed(small_screen: Canvas) -> None:
     canvas = small_screen
     canvas.opened("image.json", image().to_json().encode())
