@@ -10,7 +10,7 @@ import pandas as pd
 from canvas_driver import Canvas, settled
 from playwright.sync_api import Page, expect
 from test_browser_pages import too_faint
-from test_browser_training import train_button, wait_for_ending
+from test_browser_training import LONG, train_button, wait_for_ending
 
 from spnmkl import SPNMKLClassifier
 from spnmkl.data import Preparation
@@ -182,6 +182,7 @@ def test_a_training_is_played_again_without_asking_the_server(page: Page, url: s
     canvas = Canvas(page)
     group = page.get_by_role("group", name="Replay of the training")
     group.wait_for()
+    expect(page.locator(".st-key-estimating")).to_have_count(0, timeout=LONG)  # it asks how far it is, and redraws
     settled(page)
     products = "canvas.drawing.nodes.filter(n => n.kind === 'product')"
     weights = f"{products}.map(n => canvas.look(n.id).texts.map(t => t.text)).join()"
