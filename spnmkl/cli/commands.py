@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from spnmkl.cli.arguments import ABORTED, BAD_INPUT, PREPARE, parsed
-from spnmkl.cli.scoring import scored_over_folds
+from spnmkl.cli.scoring import over_folds, scored_over_folds
 from spnmkl.cli.shares import inspect_model, measured_shares
 from spnmkl.cli.streams import STANDARD, read_model, read_once, read_spn, target, write_spn, written
 from spnmkl.cli.terminal import Progress, stop_on_interrupt, tell, warnings_as_sentences
@@ -165,8 +165,9 @@ def _fit(args: argparse.Namespace) -> int:
         save_model(trained.model, out)
     if not args.quiet:
         said += _outcome(trained, prepared, args.threads, stop.is_set, args.positive)
+        said += over_folds(folds, args)
+        said += weight_lines(trained.solution, MOST_WEIGHTS)
         said += [] if shares is None else share_lines(trained.solution.spn, shares)
-        said += [] if folds is None else [folds.sentence(), *measure_lines(folds.measures(args.positive))]
         n = counted(len(trained.solution.history), "iteration")
         where = "" if out is None else f", saved as {out}"
         said.append(f"{n} in {time.perf_counter() - started:.1f} s{where}")
@@ -255,14 +256,14 @@ def _chosen(
 def _outcome(
     trained: Trained, prepared: Prepared, threads: int | None, stopped: Callable[[], bool], positive: str | None
 ) -> list[str]:
-    solution, late = trained.solution, after_a_moment(stopped)
+    late = after_a_moment(stopped)
     train = trained.train_scores(prepared, threads, stop=late)
     right = accuracy_sentence("training accuracy", train.predicted, train.y)
-    lines = [certificate_sentence(solution), right if train.scored else f"{train.sentence('training')}; {LATER}"]
+    lines = [certificate_sentence(trained.solution), right if train.scored else f"{train.sentence('training')}; {LATER}"]
     if len(prepared.test):
         test = trained.test_scores(prepared, threads, stop=late)
         lines += [test.sentence(), *measure_lines(test.measures(positive) if test.scored else [])]
-    return lines + weight_lines(solution, MOST_WEIGHTS)
+    return lines
 
 
 def _dataset(args: argparse.Namespace, say: bool = True) -> Dataset:

@@ -12,10 +12,11 @@ from spnmkl import structure
 from spnmkl.circuit.heaviest import WeightedPath
 from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.inspection import HeldOutShares, Share
-from spnmkl.measures import interval_text
+from spnmkl.measures import interval_text, value_text
 from spnmkl.solution import Solution, methods_text, stretches
 from spnmkl.structure import SPN
 from spnmkl.training.scores import Measured
+from spnmkl.wording import counted
 
 BY_EVIDENCE = "evidence weights, not certified"
 OVERLAP = (
@@ -49,7 +50,7 @@ def certificate_sentence(solution: Solution) -> str:
         return f"{BY_EVIDENCE}: {how}"
     if not math.isfinite(solution.gap):
         return f"not certified: {how}, and no bound on the optimum is known"
-    lower = f"{min(100 * solution.gap, 100):.3g}%"
+    lower = f"{min(100 * solution.gap, 100):.3g} %"
     return f"not certified: {how} at gap {solution.gap:.1e} > {tol}; the optimum is at most {lower} lower"
 
 
@@ -71,12 +72,13 @@ def how_it_ended(solution: Solution) -> str:
 def accuracy_sentence(what: str, predicted: np.ndarray, y: np.ndarray) -> str:
     classes, counts = np.unique(y, return_counts=True)
     k = counts.argmax()
-    return f"{what} {np.mean(predicted == y):.1%}; always answering {str(classes[k])!r} gives {counts[k] / len(y):.1%}"
+    right, guessed = value_text(float(np.mean(predicted == y))), value_text(counts[k] / len(y))
+    return f"{what} {right}; always answering {str(classes[k])!r} gives {guessed}"
 
 
-def measure_lines(found: Sequence[Measured]) -> list[str]:
-    """Measures but for the accuracy, which the sentence above has, each with its interval and what guessing gives."""
-    others = [m for m in found if m.title != "accuracy"]
+def measure_lines(found: Sequence[Measured], said: str = "accuracy") -> list[str]:
+    """Measures but for the one that the sentence above has `said`, each with its interval and what guessing gives."""
+    others = [m for m in found if m.title != said]
     width = max((len(m.title) for m in others), default=0)
     lines = []
     for m in others:
@@ -124,7 +126,7 @@ def path_lines(spn: SPN, paths: Sequence[WeightedPath], shares: HeldOutShares | 
         kernels = [f"{_share(known.get(p.path)):>12}  {text}" for p, text in zip(paths, kernels, strict=True)]
     width = max(map(len, kernels), default=0)
     return [
-        f"  {path.share:6.1%}  {text:{width}}  g = {structure.Path(path.leaves, path.layers).g(name)} = {path.g:.4g}"
+        f"  {100 * path.share:5.1f} %  {text:{width}}  g = {structure.Path(path.leaves, path.layers).g(name)} = {path.g:.4g}"
         for path, text in zip(paths, kernels, strict=True)
     ]
 
@@ -139,8 +141,12 @@ def share_lines(spn: SPN, shares: HeldOutShares | None) -> list[str]:
     lines = [f"held-out shares, ± standard error over {shares.rows}:"]
     for kind, found in (("view", shares.views), ("kernel", kernels)):
         ranked = sorted(found.items(), key=lambda entry: -entry[1].share)
+        # What pulls to the wrong side, by more than its error, is news however long the list is.
+        wrong = [entry for entry in ranked[MOST_SHARES:] if entry[1].share < -entry[1].error]
+        between = len(ranked) - MOST_SHARES - len(wrong)
         lines += [f"  {share!s:>12}  {kind} {name}" for name, share in ranked[:MOST_SHARES]]
-        lines += [f"  and {len(found) - MOST_SHARES:,} {kind}s more"] if len(found) > MOST_SHARES else []
+        lines += [f"  and {counted(between, kind)} more"] if between > 0 else []
+        lines += [f"  {share!s:>12}  {kind} {name}" for name, share in wrong]
     return lines + ([f"  {OVERLAP}"] if more_than_all(shares.views.values()) or more_than_all(kernels.values()) else [])
 
 
