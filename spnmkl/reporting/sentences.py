@@ -10,6 +10,7 @@ import numpy as np
 
 from spnmkl import structure
 from spnmkl.circuit.heaviest import WeightedPath
+from spnmkl.data import Preparation, preparation_facts, preparation_lines
 from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.inspection import HeldOutShares, Share
 from spnmkl.measures import interval_text, value_text
@@ -125,9 +126,10 @@ def path_lines(spn: SPN, paths: Sequence[WeightedPath], shares: HeldOutShares | 
     if known:
         kernels = [f"{_share(known.get(p.path)):>12}  {text}" for p, text in zip(paths, kernels, strict=True)]
     width = max(map(len, kernels), default=0)
+    made = [structure.Path(path.leaves, path.layers).g(name) for path in paths]
     return [
-        f"  {100 * path.share:5.1f} %  {text:{width}}  g = {structure.Path(path.leaves, path.layers).g(name)} = {path.g:.4g}"
-        for path, text in zip(paths, kernels, strict=True)
+        f"  {100 * path.share:5.1f} %  {text:{width}}  g = {g} = {path.g:.4g}"
+        for path, text, g in zip(paths, kernels, made, strict=True)
     ]
 
 
@@ -171,12 +173,19 @@ def inspection_lines(
         f"{len(model.classes_)} classes: {', '.join(map(str, model.classes_))}; {len(model.support_)} support vectors",
         f"{spn!r}, {count_text(spn.n_paths)} paths",
         spn.formula(latex=False),
+        *([] if (prepared := _preparation(model)) is None else preparation_lines(prepared)),
         *score_lines(model.extra_.get("scores")),
         *weight_lines(solution, len(solution.beta)),
         *share_lines(spn, shares),
         f"heaviest paths (part of all g{measured}):" if paths else "no path is left: every weight is zero",
         *path_lines(spn, paths, shares),
     ]
+
+
+def _preparation(model: SPNMKLClassifier) -> Preparation | None:
+    """What `fit` did to columns; a model that was trained in Python knows of nothing."""
+    stored = model.extra_.get("preparation")
+    return None if stored is None else Preparation.from_dict(stored)
 
 
 def summary(
@@ -196,6 +205,7 @@ def summary(
         "iterations": len(solution.history),
         "classes": model.classes_.tolist(),
         "probabilities": model.calibration_ is not None,
+        "preparation": None if (prepared := _preparation(model)) is None else preparation_facts(prepared),
         "scores": model.extra_.get("scores"),
         "n_support": len(model.support_),
         "formula": solution.spn.formula(latex=False),

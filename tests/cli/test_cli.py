@@ -307,7 +307,7 @@ def test_ctrl_c_twice_writes_nothing(run: Run, monkeypatch: pytest.MonkeyPatch) 
 def test_a_useless_C_is_said(run: Run) -> None:
     code, out, err = run(*FIT, "--C", "1e-6")
     assert code == 0
-    assert err.startswith("spnmkl: C is at or below C_min") and err.count("\n") == 1
+    assert err.startswith("spnmkl: C = 1e-06 is at or below C_min, ") and err.count("\n") == 1
     assert "every weight is zero and the answer constant: choose a larger C" in out
     table = pd.read_csv(io.StringIO(run("predict", "m.spnmkl", "data.csv")[1]))
     assert table["prediction"].nunique() == 1
