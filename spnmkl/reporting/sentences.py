@@ -21,8 +21,8 @@ from spnmkl.wording import counted
 
 BY_EVIDENCE = "evidence weights, not certified"
 OVERLAP = (
-    "Shares add up to more than 100 %, because a path that multiplies several kernels counts for each of them and for "
-    "each of their views."
+    "Shares add up to more than 100 %, because a path that multiplies several kernels counts in full for each of them "
+    "and for each of their views, also for one that adds nothing to it; what a view adds is what leaving it out costs."
 )
 MOST_SHARES = 20
 _MORE = 1.005  # beyond rounding

@@ -6,7 +6,8 @@ from typing import Any
 from streamlit.testing.v1 import AppTest
 
 from spnmkl.data import Dataset
-from spnmkl.structure import SPN
+from spnmkl.structure import SPN, Kernel, Product, Sum
+from spnmkl.structure.templates import RBF
 from spnmkl.training.settings import Settings
 from spnmkl.ui.parts.canvas import KEY
 from spnmkl.ui.state.activity import Trainer
@@ -43,6 +44,16 @@ def bring(at: AppTest, dataset: Dataset, structure: SPN | None = None) -> AppTes
     if structure is not None:
         work(at).drawing.push(placed(structure))
     return at.run()
+
+
+def with_a_product(dataset: Dataset) -> SPN:
+    """Each view of numbers, and the product of the first and the last: something to keep, something to prune."""
+    views = list(dataset.feature_views.items())
+    sums = (
+        Sum(Product(RBF.on(columns, view)), Product(Kernel("linear", features=columns, label=f"{view} linear")))
+        for view, columns in (views[0], views[-1])
+    )
+    return SPN(Sum(*(Product(RBF.on(columns, view)) for view, columns in views), Product(*sums)))
 
 
 def train(trainer: Trainer, at: AppTest, **settings: float) -> None:

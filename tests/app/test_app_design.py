@@ -56,7 +56,7 @@ def test_every_column_takes_part_in_the_drawing_that_data_open_on(at: AppTest, v
     for spec in map(drawing.spec, drawing.kernels):
         used["text" if spec.kernel == "hamming" else "numbers"].update(map(str, spec.features or ()))
     assert used == {"numbers": set(dataset.numeric), "text": set(dataset.categorical)}
-    assert len(drawing.kernels) <= 16
+    assert len(drawing.kernels) <= 20
     bring(at, dataset, drawing)
     assert "no part" not in texts(fine(show(at, "Checks")))
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from app_pages import fine, labelled, opened, texts, work
+from app_pages import fine, labelled, opened, texts, with_a_product, work
 from sklearn.metrics import confusion_matrix, roc_auc_score
 from sklearn.svm import SVC
 from small_runs import without_scores
@@ -50,9 +50,9 @@ TABS = tuple(SAYS)
 
 @cache
 def trained(sample: str = "breast_cancer", settings: Settings | None = None) -> tuple[Task, Prepared, Run]:
-    """The opening structure on a sample, trained once for all tests."""
+    """Views and a product of two of them on a sample, trained once for all tests."""
     dataset = load_sample(sample)
-    return training(placed(opening_structure(dataset)), dataset, settings or Settings())
+    return training(placed(with_a_product(dataset)), dataset, settings or Settings())
 
 
 def training(spn: SPN, dataset: Dataset, settings: Settings) -> tuple[Task, Prepared, Run]:

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from app_pages import bring, fine, labelled, opened, texts, work
+from app_pages import bring, fine, labelled, opened, texts, with_a_product, work
 from small_runs import without_scores
 from streamlit.testing.v1 import AppTest
 
@@ -75,7 +75,12 @@ def test_no_C_is_promised_where_none_is_enough(at: AppTest) -> None:
     assert "C_min" not in texts(at)
 
 
+def draw_a_product(at: AppTest) -> None:
+    finish(bring(at, work(at).dataset, with_a_product(work(at).dataset)))
+
+
 def test_one_click_ends_certified_and_prunes_a_branch(at: AppTest) -> None:
+    draw_a_product(at)
     fine(press(at, "Train"))
     (run,) = work(at).trainer.book.runs
     assert run.solution.status == "optimal"
@@ -146,6 +151,7 @@ def test_the_numbers_are_the_library_s(at: AppTest) -> None:
 
 
 def test_a_trivial_training_says_what_to_do(at: AppTest) -> None:
+    draw_a_product(at)
     labelled(at.select_slider, "C: how much an error costs").set_value(0.01).run()
     press(at, "Train")
     assert "every weight is zero" in at.warning[0].value
@@ -397,6 +403,7 @@ def test_what_is_being_done_is_said_once(at: AppTest, monkeypatch: pytest.Monkey
 
 
 def test_one_pruned_weight_is_spoken_of_as_one(at: AppTest) -> None:
+    draw_a_product(at)
     fine(press(at, "Train"))
     run = work(at).trainer.book.runs[0]
     (first, when), *_ = run.solution.pruned.items()

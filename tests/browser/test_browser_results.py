@@ -10,7 +10,7 @@ import pandas as pd
 from canvas_driver import Canvas, settled
 from playwright.sync_api import Page, expect
 from test_browser_pages import too_faint
-from test_browser_training import train_button, wait_for_ending
+from test_browser_training import LONG, train_button, wait_for_ending
 
 from spnmkl import SPNMKLClassifier
 from spnmkl.data import Preparation
@@ -133,12 +133,15 @@ def test_pyvis_shows_the_drawing_where_it_was(page: Page, url: str) -> None:
     go(trained(page, url), "Inspect")
     canvas = page.locator(".frame")
     place = canvas.bounding_box()
+    hint = page.get_by_text("Click a node to see its numbers")
+    expect(hint).to_be_visible()
     switch = page.get_by_text("Show it with pyvis")
     switch.click()
     frame = page.locator("iframe")
     frame.wait_for()
     settled(page)
     expect(canvas).to_be_hidden()
+    expect(hint).to_have_count(0)  # there are no numbers behind its nodes
     expect(frame).to_be_in_viewport(ratio=0.6)
     found = frame.bounding_box()
     assert place is not None and found is not None
@@ -179,6 +182,7 @@ def test_a_training_is_played_again_without_asking_the_server(page: Page, url: s
     canvas = Canvas(page)
     group = page.get_by_role("group", name="Replay of the training")
     group.wait_for()
+    expect(page.locator(".st-key-estimating")).to_have_count(0, timeout=LONG)  # it asks how far it is, and redraws
     settled(page)
     products = "canvas.drawing.nodes.filter(n => n.kind === 'product')"
     weights = f"{products}.map(n => canvas.look(n.id).texts.map(t => t.text)).join()"

@@ -86,7 +86,7 @@ def test_train_pressed_before_the_page_is_ready_keeps_C(tab: Callable[[], Page],
         page.get_by_text("Useful above C_min").wait_for()
         settled(page)
         page.get_by_text("All settings").click()  # what the browser shows is sent with it
-        expect(page.get_by_label("C, exactly")).to_have_value("1")
+        expect(page.get_by_label("C, exactly", exact=True)).to_have_value("1")
         expect(page.get_by_role("slider", name="C: how much an error costs")).to_have_attribute("aria-valuetext", "1")
         expect(page.get_by_text("The settings have changed since")).to_have_count(0)
 

@@ -9,8 +9,8 @@ from cases import FIGURE_1, Case, case_of, drawn, flat, random_case
 from oracles import Array, Structure, smallest_C
 from tolerances import DECISION, OBJECTIVE, ROUNDING, SMALLEST_C
 
-from spnmkl import C_min, TrivialSolutionWarning, solve
-from spnmkl.problem import build_problem
+from spnmkl import SPN, C_min, Kernel, Product, TrivialSolutionWarning, solve
+from spnmkl.problem import answers, build_problem
 from spnmkl.selection import regularization_path
 from spnmkl.solvers import smallest
 
@@ -211,3 +211,16 @@ def test_a_constant_kernel_does_not_matter() -> None:
     leaf = next(iter(case.kernels))
     for kernels in (case.kernels | {leaf: flat[leaf]}, flat):
         assert C_min(case.spn, kernels, case.y, lam=case.lam, tol=0.1) > 0
+
+
+@pytest.mark.parametrize("labels", ["abc", "bca", "cab"])
+def test_below_it_the_most_frequent_of_several_classes_is_answered(labels: str) -> None:
+    rare, rarer, frequent = labels
+    y = np.array([rare] * 9 + [rarer] * 8 + [frequent] * 10)
+    X = np.random.default_rng(0).normal(size=(27, 2))
+    spn = SPN(Product(Kernel("rbf")))
+    with pytest.warns(TrivialSolutionWarning):
+        solution = solve(spn, {leaf: np.exp(-((X[:, None] - X) ** 2).sum(2)) for leaf in spn.kernels}, y, C=1e-6)
+    assert not any(solution.beta.values()) and solution.status == "optimal"
+    decision = solution.decision_function({leaf: np.ones((3, 27)) for leaf in spn.kernels})
+    assert set(answers(decision, solution.classes)) == {frequent}

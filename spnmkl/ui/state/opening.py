@@ -2,35 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from spnmkl.data import Dataset
 from spnmkl.errors import SPNMKLError
 from spnmkl.structure import SPN, Kernel, Product, Sum
 from spnmkl.structure.templates import RBF
 from spnmkl.ui.state.drawing import check_size
 
-MOST_VIEWS = 8  # with a kernel of their own; the columns of further ones are put together
+MOST_VIEWS = 8  # with kernels of their own; the columns of further ones are put together
 
 
 def opening_structure(dataset: Dataset) -> SPN:
-    """Each view alone, and the product of the first and the last one of numbers: something to keep, something to prune.
+    """A flat sum: an rbf and a linear kernel of the numbers of each view, and what else there is.
 
-    Every column takes part. Without two views of numbers, a flat sum of what there is.
+    Every column takes part, and no view is multiplied with another: a path counts in full for each of its views, so
+    that noise which happened to be multiplied with the signal would seem to matter as much. Views in another order
+    give the same sum in that order. Without views, the flat template.
     """
-    numeric = set(dataset.numeric)
     views = dict(list(dataset.feature_views.items())[:MOST_VIEWS])
-    numbers = {view: [c for c in columns if c in numeric] for view, columns in views.items()}
-    pair = [(view, columns) for view, columns in numbers.items() if columns]
-    if len(pair) < 2:
+    if not views:
         return _flat(dataset)
-    first, second = (
-        Sum(
-            Product(RBF.on(columns, view)),
-            Product(Kernel("linear", features=columns, label=f"{view} linear")),
-        )
-        for view, columns in (pair[0], pair[-1])
-    )
     singles = dataset.with_views(_with_others(dataset, views)).kernels()
-    return SPN(Sum(*map(Product, singles), Product(first, second)))
+    return SPN(Sum(*(Product(kernel) for single in singles for kernel in _with_linear(single))))
+
+
+def _with_linear(kernel: Kernel) -> Iterator[Kernel]:
+    """What is linear in a view needs no width, and is learned from fewer rows."""
+    yield kernel
+    if kernel.spec.kernel == "rbf":
+        yield Kernel("linear", features=kernel.spec.features, label=f"{kernel.node.label} linear")
 
 
 def _with_others(dataset: Dataset, views: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
