@@ -8,6 +8,8 @@ from collections.abc import Hashable, Iterator, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
 from spnmkl.measures import Measure
 from spnmkl.study.contest import LEVEL
 from spnmkl.study.significance import FEWEST
@@ -83,6 +85,26 @@ def _difference(measure: Measure, value: float) -> str:
     """Nearly nothing is 0 and not −0."""
     scaled, digits = (100 * value, 1) if measure.percent else (value, 3)
     return f"{round(scaled, digits) + 0.0:.{digits}f}".replace("-", "−")
+
+
+def shown_views(found: ViewImportance) -> pd.DataFrame:
+    """Numbers with their intervals, as people read them; the download has all digits."""
+    rows = found.table.to_dict("records")
+
+    def with_ends(name: str) -> list[str]:
+        return [
+            "–" if pd.isna(r[name]) else with_interval(found.measure, *(r[name + end] for end in ENDS)) for r in rows
+        ]
+
+    return pd.DataFrame(
+        {
+            "view": found.table["view"],
+            "alone": with_ends("alone"),
+            "without it": with_ends("without"),
+            "drop": ["–" if pd.isna(r["drop"]) else points(r, found.measure) for r in rows],
+            "share": ["–" if pd.isna(r["share"]) else whole_percent(r["share"]) for r in rows],
+        }
+    )
 
 
 def own_C_sentence(found: ViewImportance) -> str:

@@ -19,6 +19,8 @@ from spnmkl.data import Dataset, problems
 from spnmkl.errors import SPNMKLError
 from spnmkl.export import fitting, to_svg
 from spnmkl.export.packages import optional
+from spnmkl.importance.kept import view_of
+from spnmkl.importance.words import shown_views
 from spnmkl.inspection import Share, heaviest_paths
 from spnmkl.measures import SCORINGS, interval_text
 from spnmkl.reporting.doubts import doubts
@@ -102,6 +104,7 @@ def html_report(run: Run, prepared: Prepared, dataset: Dataset) -> str:
         tiles=list(_tiles(run)),
         picture=jinja2.utils.markupsafe.Markup(drawn),
         measured=run.held_out is not None and run.held_out.known,
+        worth=_worth(run),
         shares=_tied(shares_sentence(run.held_out)),
         formula=run.spn.formula(latex=False),
         weights=_weights(run),
@@ -226,6 +229,14 @@ def _with_errors(table: pd.DataFrame) -> pd.DataFrame:
         return table.drop(columns=list(_MEASURED))
     told = [_tied(str(Share(*numbers))) for numbers in zip(*(table[name] for name in _MEASURED), strict=True)]
     return table.assign(**{HELD_OUT: told}).drop(columns=[ERROR, SPREAD])
+
+
+def _worth(run: Run) -> tuple[str, _Table, str] | None:
+    """What each view is worth, where it was measured: the headline, the table, and what was found."""
+    found = view_of(run)
+    if found is None:
+        return None
+    return _tied(found.headline), _table(shown_views(found)), _tied(" ".join([*found.findings, *found.remarks]))
 
 
 def _paths(run: Run) -> _Table:

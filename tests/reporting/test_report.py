@@ -17,6 +17,8 @@ from tolerances import ROUNDING
 
 from spnmkl import SPN, Kernel, Product, Sum
 from spnmkl.data import Choices, Dataset, SplitSettings, load_sample
+from spnmkl.importance import view_importance
+from spnmkl.importance.kept import with_views
 from spnmkl.reporting.doubts import doubts
 from spnmkl.reporting.page import html_report
 from spnmkl.reporting.reproduction import reproduction_code
@@ -266,3 +268,17 @@ def test_columns_are_listed_once() -> None:
     page = Page(html_report(train(prepared, Settings()), prepared, dataset)).text
     assert {page.count(name) for name in names[20:]} == {1}
     assert all(page.count(name) <= 3 for name in names)
+
+
+def test_what_views_are_worth_comes_first_under_what_matters_where_it_was_measured() -> None:
+    X = np.random.default_rng(0).standard_normal((60, 2))
+    drawing = Sum(Product(Kernel("rbf", features=[0])), Product(Kernel("rbf", features=[1])))
+    worth = view_importance(
+        SPN(drawing), X, np.sign(X[:, 0]), views={"first": [0], "<second>": [1]}, C=1.0, cv=3, n_threads=1
+    )
+    run = trained().run
+    text = report(importance=with_views(run, worth).importance).text.replace("\u00a0", " ")
+    section = text[text.index("What matters") : text.index("Heaviest paths")]
+    assert section.index(worth.headline) < section.index("without it") < section.index("<second>")
+    assert all(said in section for said in worth.findings)
+    assert "What each view is worth" not in report().text

@@ -10,7 +10,7 @@ import streamlit as st
 from spnmkl.charts import to_svg
 from spnmkl.errors import SPNMKLError
 from spnmkl.importance import ColumnImportance, ViewImportance
-from spnmkl.importance.words import points, with_interval
+from spnmkl.importance.words import shown_views
 from spnmkl.measures import SCORINGS
 from spnmkl.memory import available_memory
 from spnmkl.training.room import refusal
@@ -22,7 +22,7 @@ from spnmkl.ui.parts.words import plain, slug
 from spnmkl.ui.state.activity import Trainer
 from spnmkl.ui.state.importance import Question, columns_of_run, going_on, question, views_of_run
 from spnmkl.ui.state.kernel_shelf import kept_bytes
-from spnmkl.wording import counted, whole_percent
+from spnmkl.wording import counted
 
 TITLE = "What each view is worth, on rows not trained on"
 MEASURE, GO_ON, AGAIN = "Measure what each view is worth", "Go on measuring", "Measure again"
@@ -158,27 +158,6 @@ def show_views(run: Run, found: ViewImportance) -> None:
         st.markdown(plain(" ".join(found.remarks)))
         st.markdown("\n".join(f"- {plain(said)}" for said in found.view_sentences))
     downloads(run, found.table, found, "views")
-
-
-def shown_views(found: ViewImportance) -> pd.DataFrame:
-    """Numbers with their intervals, as people read them; the download has all digits."""
-    rows = found.table.to_dict("records")
-
-    def with_ends(name: str) -> list[str]:
-        ends = ("", "_low", "_high")
-        return [
-            "–" if pd.isna(r[name]) else with_interval(found.measure, *(r[name + end] for end in ends)) for r in rows
-        ]
-
-    return pd.DataFrame(
-        {
-            "view": found.table["view"],
-            "alone": with_ends("alone"),
-            "without it": with_ends("without"),
-            "drop": ["–" if pd.isna(r["drop"]) else points(r, found.measure) for r in rows],
-            "share": ["–" if pd.isna(r["share"]) else whole_percent(r["share"]) for r in rows],
-        }
-    )
 
 
 def downloads(run: Run, table: pd.DataFrame, found: ViewImportance | ColumnImportance, what: str) -> None:
