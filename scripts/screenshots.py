@@ -167,9 +167,8 @@ def open_settings(page: Page) -> None:
 def search(page: Page, button: str) -> None:
     train(page)
     page.get_by_role("button", name=button, exact=True).click()
-    stop = page.get_by_test_id("stMainBlockContainer").get_by_role("button", name="Stop")
-    stop.wait_for()
-    stop.wait_for(state="hidden", timeout=60_000)
+    stop_button(page).wait_for()
+    stop_button(page).wait_for(state="hidden", timeout=60_000)
     settle(page)
 
 
@@ -218,7 +217,8 @@ def compared(page: Page) -> None:
 
 
 def stop_button(page: Page) -> Locator:
-    return page.get_by_test_id("stMainBlockContainer").get_by_role("button", name="Stop")
+    """The first of them: what was trained may still be scored over folds."""
+    return page.get_by_test_id("stMainBlockContainer").get_by_role("button", name="Stop").first
 
 
 def baselines(page: Page, *tabs: str) -> None:

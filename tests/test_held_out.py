@@ -168,6 +168,23 @@ def test_folds_are_pooled_and_their_spread_is_told() -> None:
     assert shares.views["v"].share == pytest.approx(-0.06)  # as it is: below 0
 
 
+def test_rows_of_one_group_are_one_witness() -> None:
+    """Every row five times in a group of its own is as good as once; groups of single rows are as good as none."""
+    rng = np.random.default_rng(1)
+    whole, part = rng.normal(2.0, 1.0, 40), rng.normal(1.0, 1.0, 40)
+
+    def shares(times: int, groups: Array | None) -> HeldOutShares:
+        parts = DecisionParts(np.repeat(whole, times), {"a": np.repeat(part, times)}, {}, {})
+        return HeldOutShares.of_parts([parts], "rows", None if groups is None else [groups])
+
+    once, fivefold = shares(1, None), shares(5, np.repeat(np.arange(40), 5))
+    assert shares(1, np.arange(40)[::-1]).nodes["a"].error == pytest.approx(once.nodes["a"].error)
+    assert fivefold.error == pytest.approx(once.error)
+    assert fivefold.nodes["a"].error == pytest.approx(once.nodes["a"].error)
+    assert shares(5, None).error < once.error / 2, "which is what it would be taken for without them"
+    assert not shares(1, np.zeros(40, dtype=int)).known, "one group tells nothing of another"
+
+
 def test_no_shares_where_the_decision_tells_nothing() -> None:
     noise = np.array([1.0, -1.0, 0.9, -1.1, 1.05])
     shares = HeldOutShares.of_parts([DecisionParts(noise, {"a": noise / 2}, {}, {})], "5 test rows")

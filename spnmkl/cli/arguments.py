@@ -339,7 +339,7 @@ def _preparing_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--ignore", nargs="+", default=[], metavar="COLUMN", help="columns to leave out")
     _adjusting_argument(command)
     command.add_argument(
-        "--keep", nargs="+", default=[], metavar="COLUMN", help="columns to use though they look like ids"
+        "--keep", nargs="+", default=[], metavar="COLUMN", help="columns to use though they look like ids or groups"
     )
     command.add_argument(
         "--group", metavar="COLUMN", help="hold out rows of one value of it together, such as a patient"

@@ -20,7 +20,8 @@ from pathlib import Path
 import numpy as np
 
 from spnmkl.cli.arguments import ABORTED, BAD_INPUT, PREPARE, parsed
-from spnmkl.cli.scoring import scored_over_folds
+from spnmkl.cli.noting import mistyped, refuse_ungrouped, ungrouped
+from spnmkl.cli.scoring import over_folds, scored_over_folds
 from spnmkl.cli.shares import inspect_model, measured_shares
 from spnmkl.cli.streams import STANDARD, read_model, read_once, read_spn, target, write_spn, written
 from spnmkl.cli.terminal import Progress, stop_on_interrupt, tell, warnings_as_sentences
@@ -32,10 +33,10 @@ from spnmkl.data import (
     Joining,
     SplitSettings,
     Table,
+    adjusted_lines,
     apart,
     contradictions,
     fill_template,
-    guess_group,
     guess_label,
     headed_table,
     join_tables,
@@ -124,6 +125,8 @@ def _fit(args: argparse.Namespace) -> int:
     read_once(*args.data, args.structure)
     settings, choices, split = _asked(args)
     dataset = _training_set(args, choices)
+    for note in ungrouped(dataset, args.keep):
+        tell(note)
     spn = _structure(args.structure, dataset, choices, split)
     for warning in doubtful(spn, dataset, choices, split, by_evidence=settings.weights == "evidence"):
         tell(warning)
@@ -165,8 +168,10 @@ def _fit(args: argparse.Namespace) -> int:
         save_model(trained.model, out)
     if not args.quiet:
         said += _outcome(trained, prepared, args.threads, stop.is_set, args.positive)
+        said += over_folds(folds, args)
+        said += adjusted_lines(prepared.preparation)
+        said += weight_lines(trained.solution, MOST_WEIGHTS)
         said += [] if shares is None else share_lines(trained.solution.spn, shares)
-        said += [] if folds is None else [folds.sentence(), *measure_lines(folds.measures(args.positive))]
         n = counted(len(trained.solution.history), "iteration")
         where = "" if out is None else f", saved as {out}"
         said.append(f"{n} in {time.perf_counter() - started:.1f} s{where}")
@@ -177,24 +182,10 @@ def _fit(args: argparse.Namespace) -> int:
 def _training_set(args: argparse.Namespace, choices: Choices) -> Dataset:
     """The tables to learn from, with notes on them; missing values are refused unless something is chosen for them."""
     dataset = _dataset(args)
-    for note in (*left_out(dataset, choices), *contradictions(dataset, choices), *_ungrouped(dataset)):
+    for note in (*left_out(dataset, choices), *mistyped(dataset, args), *contradictions(dataset, choices)):
         tell(note)
     _refuse_missing(dataset, choices)
     return dataset
-
-
-def _ungrouped(dataset: Dataset) -> list[str]:
-    """A note where no group was named and a column to learn from looks like one."""
-    features = dataset.labelled_table.frame[list(dataset.features)]
-    group = None if dataset.group is not None else guess_group(features, dataset.label)
-    if group is None:
-        return []
-    n, option = features[group].nunique(), shlex.quote(group)
-    each = counted(round(features[group].count() / n), "row")
-    return [
-        f"Column {group!r} looks like it groups rows ({counted(n, 'value')}, about {each} each); say --group {option} "
-        f"to keep groups together, or --ignore {option} to leave it out."
-    ]
 
 
 def _refuse_missing(dataset: Dataset, choices: Choices) -> None:
@@ -255,14 +246,15 @@ def _chosen(
 def _outcome(
     trained: Trained, prepared: Prepared, threads: int | None, stopped: Callable[[], bool], positive: str | None
 ) -> list[str]:
-    solution, late = trained.solution, after_a_moment(stopped)
+    late = after_a_moment(stopped)
     train = trained.train_scores(prepared, threads, stop=late)
     right = accuracy_sentence("training accuracy", train.predicted, train.y)
-    lines = [certificate_sentence(solution), right if train.scored else f"{train.sentence('training')}; {LATER}"]
+    unanswered = f"{train.sentence('training')}; {LATER}"
+    lines = [certificate_sentence(trained.solution), right if train.scored else unanswered]
     if len(prepared.test):
         test = trained.test_scores(prepared, threads, stop=late)
         lines += [test.sentence(), *measure_lines(test.measures(positive) if test.scored else [])]
-    return lines + weight_lines(solution, MOST_WEIGHTS)
+    return lines
 
 
 def _dataset(args: argparse.Namespace, say: bool = True) -> Dataset:
@@ -339,6 +331,7 @@ def _importance(args: argparse.Namespace) -> int:
     read_once(*args.data, args.structure)
     choices = _choices(args)
     dataset = _training_set(args, choices)
+    refuse_ungrouped(dataset, args.keep)
     spn = _structure(args.structure, dataset, choices, SplitSettings(0.0))
     for note in step_notes(dataset.labelled_table, choices):
         tell(note)

@@ -8,6 +8,8 @@ from dataclasses import replace
 
 from spnmkl.cli.terminal import Progress, tell
 from spnmkl.data import Dataset
+from spnmkl.measures import SCORINGS
+from spnmkl.reporting.sentences import measure_lines
 from spnmkl.study.contest import Plan
 from spnmkl.study.nested import resample
 from spnmkl.training.fold_scores import FoldScores
@@ -37,3 +39,10 @@ def scored_over_folds(
         if trained.model is not None and trained.model.calibration_ is None:
             tell("No probabilities: the training was stopped before they were calibrated.")
     return trained, None
+
+
+def over_folds(found: FoldScores | None, args: argparse.Namespace) -> list[str]:
+    """The scores that `--nested` asked for, or why there are none."""
+    if found is None:
+        return ["no scores over folds: stopped before the first was done"] if args.nested else []
+    return [found.sentence(), *measure_lines(found.measures(args.positive), SCORINGS[found.scoring].title)]

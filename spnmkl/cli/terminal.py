@@ -41,7 +41,7 @@ class Progress:
         assert point.fold is not None and point.score is not None
         self.tell(
             f"choosing C  {point.done:3} of {point.total}  fold {point.fold + 1}  C {point.C:<9.3g}  "
-            f"right on it {point.score:.1%}"
+            f"right on it {100 * point.score:.1f} %"
         )
 
     def tell(self, line: str) -> None:

@@ -8,8 +8,9 @@ from spnmkl.data.filling import fill_template, group_by_prefix
 from spnmkl.data.joining import Joined, Joining, attach_labels, join_files, join_tables, join_views
 from spnmkl.data.options import ReadOptions
 from spnmkl.data.preparation import Preparation, sees_text
+from spnmkl.data.preparation_words import adjusted_lines, preparation_facts, preparation_lines
 from spnmkl.data.preparer import Preparer
-from spnmkl.data.problems import STEP_WORDS, contradictions, left_out, problems, step_notes, suggestions
+from spnmkl.data.problems import STEP_WORDS, contradictions, left_out, nearly_numbers, problems, step_notes, suggestions
 from spnmkl.data.reading import Table, guess_options, read_file
 from spnmkl.data.samples import SAMPLES, Sample, load_sample
 from spnmkl.data.splitting import Split, SplitSettings, split_rows
@@ -32,6 +33,7 @@ __all__ = [
     "SplitSettings",
     "Suggestion",
     "Table",
+    "adjusted_lines",
     "apart",
     "attach_labels",
     "class_balance",
@@ -54,6 +56,9 @@ __all__ = [
     "left_out",
     "load_sample",
     "load_table",
+    "nearly_numbers",
+    "preparation_facts",
+    "preparation_lines",
     "problems",
     "read_file",
     "read_table",

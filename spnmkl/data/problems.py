@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from spnmkl.data.absence import Views, apart, holes, kept_rows, lacking_rows
 from spnmkl.data.adjusting import Covariate
 from spnmkl.data.choices import AUTO, Choices, Step
-from spnmkl.data.columns import LARGEST, numeric_columns
+from spnmkl.data.columns import LARGEST, is_numeric, numeric_columns
 from spnmkl.data.dataset import Dataset
 from spnmkl.data.suggesting import Suggestion, suggest
 from spnmkl.errors import DataError
@@ -293,10 +293,20 @@ def _texts(text: pd.DataFrame, choices: Choices) -> Iterator[str]:
 
 
 def _odd_text(values: pd.Series) -> Iterator[str]:
-    present = values.dropna()
-    if present.nunique() == len(values) > 2:
+    mistyped = list(_nearly_numbers(values))
+    if not mistyped and values.dropna().nunique() == len(values) > 2:
         yield f"Text column {quoted(values.name)} is different in every row and tells nothing of new ones: ignore it."
-        return
+    yield from mistyped
+
+
+def nearly_numbers(frame: pd.DataFrame) -> list[str]:
+    """Notes on columns that are text only because a few of their values are no numbers, such as <0.5."""
+    text = [name for name in frame if not is_numeric(frame[name])][:_LOOKED_AT]
+    return [note for name in text for note in _nearly_numbers(frame[name])]
+
+
+def _nearly_numbers(values: pd.Series) -> Iterator[str]:
+    present = values.dropna()
     words = present[pd.to_numeric(present, errors="coerce").isna()]
     if 0 < len(words) <= (1 - _MOSTLY_NUMBERS) * len(present):
         yield (

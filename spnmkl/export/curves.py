@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from itertools import islice
+from functools import cache
+from itertools import chain, islice
 
 import numpy as np
 
 from spnmkl.export.looks import GroupLook, NodeLook, Point
 
 Line = tuple[Point, ...]
+Lane = tuple[float, float, float]  # the x where it begins, its height, the x where it ends
 BESIDE = 3.0  # how far from a box a line passes it
 _TRIES = 24  # heights at which a way around is looked for
-_T = np.linspace(0, 1, 17)
-_WEIGHTS = np.stack([(1 - _T) ** 3, 3 * (1 - _T) ** 2 * _T, 3 * (1 - _T) * _T**2, _T**3], axis=1)  # 17 × 4
+_PLACES = 17  # on a curve, at which is looked for boxes
+_PLACES_ON_LONG = 65
+
+
+@cache
+def _weights(n: int) -> np.ndarray:
+    """Of the four points that make a curve, for n places on it: n × 4."""
+    t = np.linspace(0, 1, n)
+    return np.stack([(1 - t) ** 3, 3 * (1 - t) ** 2 * t, 3 * (1 - t) * t**2, t**3], axis=1)
 
 
 def is_right(start: NodeLook | GroupLook, end: NodeLook | GroupLook) -> bool:
@@ -24,7 +33,7 @@ def is_right(start: NodeLook | GroupLook, end: NodeLook | GroupLook) -> bool:
 def curve(
     start: NodeLook | GroupLook,
     end: NodeLook | GroupLook,
-    lane: tuple[float, float, float] | None = None,
+    lane: Lane | None = None,
     downwards: bool = False,
 ) -> Line:
     """From the right of the parent to the left of the child; a child that is not to the right is met from above."""
@@ -63,8 +72,11 @@ class Boxes:
         ]
         self.sides = np.array(sides, dtype=float).reshape(-1, 4)  # left, top, right, bottom
 
-    def around(self, line: Line, ends: Collection[str]) -> Line:
-        """A line of one curve, or where it passes a box other than its ends, a way around, if there is one."""
+    def around(self, line: Line, ends: Collection[str], lane: Lane | None = None) -> Line:
+        """A line of one curve, or where it passes a box other than its ends, a way around, if there is one.
+
+        A lane is tried before other ways.
+        """
         (x1, y1), (x2, y2) = line[0], line[-1]
         if x2 - x1 < 24:
             return line
@@ -74,20 +86,21 @@ class Boxes:
         if not (beside & (bottom > min(y1, y2) - 1) & (top < max(y1, y2) + 1)).any():
             return line
         boxes = self.sides[beside]
-        met = boxes[passed(line, boxes)]
+        met = boxes[passed(line, boxes, _PLACES_ON_LONG if lane else _PLACES)]
         if not len(met):
             return line
         enter = max(x1 + 8, met[:, 0].min() - 2 * BESIDE)
         leave = min(x2 - 8, met[:, 2].max() + 2 * BESIDE)
         levels = {y1, y2, *(boxes[:, 1] - BESIDE), *(boxes[:, 3] + BESIDE)} if leave > enter else ()
         nearest = sorted(levels, key=lambda level: abs(level - y1) + abs(level - y2))
-        ways = (_in_lane(line[0], line[-1], *map(float, (enter, level, leave))) for level in islice(nearest, _TRIES))
+        lanes = ((float(enter), float(level), float(leave)) for level in islice(nearest, _TRIES))
+        ways = (_in_lane(line[0], line[-1], *one) for one in chain([lane] if lane else [], lanes))
         return next((way for way in ways if not passed(way, boxes).any()), line)
 
 
-def passed(line: Line, boxes: np.ndarray) -> np.ndarray:
+def passed(line: Line, boxes: np.ndarray, places: int = _PLACES) -> np.ndarray:
     """Which of the boxes (left, top, right, bottom) a line passes."""
-    points = np.concatenate([_WEIGHTS @ np.array(line[k : k + 4]) for k in range(0, len(line) - 1, 3)])
+    points = np.concatenate([_weights(places) @ np.array(line[k : k + 4]) for k in range(0, len(line) - 1, 3)])
     x, y = points.T[:, :, None]
     left, top, right, bottom = boxes.T
     inside = (x > left - 1) & (x < right + 1) & (y > top - 1) & (y < bottom + 1)

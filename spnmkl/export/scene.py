@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from spnmkl.export.curves import Boxes, curve, is_right
 from spnmkl.export.flows import lost, parts_of_largest, path_flows
+from spnmkl.export.lanes import between_lines, between_rows
 from spnmkl.export.looks import Edge, EdgeLook, GroupLook, NodeLook, Point, Scene, Text, bounds_of
 from spnmkl.export.themes import THEMES, Theme, find_theme, mixed
 from spnmkl.structure import SPN, Path
@@ -354,29 +355,15 @@ class _Painter:
         edges: dict[Edge, EdgeLook] = {}
         obstacles = Boxes(boxes)
         for v, children in self.view.children.items():
-            lanes = self._lanes(v, boxes)
+            lanes, passages = between_lines(self.grids.get(v, ()), boxes), between_rows(v, self.view, boxes)
             # A drawing from elsewhere may run from the top down.
             downwards = 3 * sum(not is_right(boxes[v], boxes[child]) for child in children) >= max(1, len(children))
             for child in children:
                 points = curve(boxes[v], boxes[child], lanes.get(child), downwards)
                 if child not in lanes:
-                    points = obstacles.around(points, (v, child))
+                    points = obstacles.around(points, (v, child), passages.get(child))
                 edges[v, child] = self._edge(v, child, points, (v, child) in chosen)
         return edges
-
-    def _lanes(self, v: str, boxes: Mapping[str, NodeLook | GroupLook]) -> dict[str, tuple[float, float, float]]:
-        """How to reach the second and further columns: between the lines of those before.
-
-        For each child the x up to which the first curve leads, the height of its lane, the x where the lane ends.
-        """
-        lanes: dict[str, tuple[float, float, float]] = {}
-        for grid in self.grids.get(v, ()):
-            lefts = [min(boxes[u].x - boxes[u].width / 2 for u in column) for column in grid.columns]
-            for k, column in enumerate(grid.columns[1:], 1):
-                beside = 1.4 * (k - len(grid.columns) / 2)
-                if lefts[k] - lefts[0] > 60:
-                    lanes |= {u: (lefts[0] - 2, boxes[u].y + grid.line / 2 + beside, lefts[k] - 22) for u in column}
-        return lanes
 
     def _edge(self, v: str, child: str, points: tuple[Point, ...], chosen: bool) -> EdgeLook:
         ends = [self._hidden(end) for end in (v, child)]

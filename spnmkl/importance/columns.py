@@ -177,7 +177,7 @@ class ColumnWork:
     ) -> ColumnFold:
         """A fold with what is lost without each group."""
         orders = self.orders((at.repeat, at.fold), at.n_test, self.permutations)
-        halt = threading.Event()
+        halt, _ = threading.Event(), model.cross  # once, before threads ask for it
 
         def work(k: int) -> Iterator[tuple[int, tuple[float, float, float]]]:
             if not halt.is_set() and not (stop is not None and stop()):
@@ -218,6 +218,7 @@ def measured_columns(
         for fold, model in work.trained(say, stop):
             orders = work.orders((fold.repeat, fold.fold, 1), fold.n_test, SCREENS)
             screens.append(model.screened(groups, tested, orders))
+            model.forget_kernels()
             models.append((fold, model))
             say(f"fold {fold.fold} of {folds.plan.folds}, screening {len(groups):,} groups of columns")
         order = np.argsort(-np.mean(screens, axis=0), kind="stable")[:tested]
@@ -227,6 +228,7 @@ def measured_columns(
         found = replace(found, tested=tuple(order.tolist()), screening=screening if rest else "none")
         for fold, model in models:
             done = work.permuted(fold, model, [*chosen, *([others] if rest else [])], say, stop)
+            model.forget_kernels()
             found = replace(found, folds=(*found.folds, done))
             say.folds = len(found.folds)
     return found

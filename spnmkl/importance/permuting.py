@@ -79,6 +79,10 @@ class FoldModel:
         with single_threaded_blas():
             return cross_kernels(self.fitted, self.X) if self.fitted else {}
 
+    def forget_kernels(self) -> None:
+        """Those of all folds together would take as much as a whole training; they come back when they are needed."""
+        vars(self).pop("cross", None)
+
     @cached_property
     def decision(self) -> Floats:
         """(rows, classes) as they are, one column for two classes."""

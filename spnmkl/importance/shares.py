@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from spnmkl.baselines.labels import of_leaves
 from spnmkl.errors import Stopped
@@ -109,7 +109,7 @@ def held_out_shares(
         Removals({FULL: drawn}, {}, {}, leaves), folds, C=given_C(C), settings=settings, n_threads=n_threads
     )
     say = Teller(work.steps() * len(folds.splits), callback, stop)
-    wanted, found = list(paths), list[DecisionParts]()
+    wanted, found, together = list(paths), list[DecisionParts](), list[NDArray]()
     try:
         for (_, _, rows), tell in work.told(say):
             data = folds.data(rows, work.who.pool, tell)
@@ -117,9 +117,12 @@ def held_out_shares(
             spn = solution.spn
             cross, kernels = of_leaves(spn, data.cross), of_leaves(spn, data.kernels)
             found.append(decision_parts(solution, cross, data.y_test, kernels, views=leaves, paths=wanted))
+            if folds.groups is not None:
+                together.append(folds.groups[rows.test])
             say.folds = len(found)
     except Stopped:
         if not found:
             raise
     done = counted(len(found), "fold")
-    return HeldOutShares.of_parts(found, f"{done} of {folds.rows}" if len(found) == cv else f"{done} of {cv}")
+    where = f"{done} of {folds.rows}" if len(found) == cv else f"{done} of {cv}"
+    return HeldOutShares.of_parts(found, where, together or None)

@@ -211,7 +211,9 @@ class HeldOutShares:
     paths: Mapping[Path, Share] = field(repr=False)
 
     @classmethod
-    def of_parts(cls, folds: Sequence[DecisionParts], rows: str) -> HeldOutShares:
+    def of_parts(
+        cls, folds: Sequence[DecisionParts], rows: str, groups: Sequence[NDArray] | None = None
+    ) -> HeldOutShares:
         """Pool the rows of one split, or of all folds.
 
         Parameters
@@ -220,6 +222,9 @@ class HeldOutShares:
             One for each training; their rows are taken together.
         rows : str
             What to call these rows.
+        groups : sequence of ndarray, default=None
+            For every fold, which of its rows belong together, such as those of one patient; errors are then over
+            groups, because rows of one group are no independent witnesses.
 
         Returns
         -------
@@ -228,10 +233,11 @@ class HeldOutShares:
         """
         totals = [fold.total for fold in folds]
         whole = np.concatenate(totals)
-        total, error = float(whole.mean()) if len(whole) else math.nan, _standard_error(whole)
+        together = None if groups is None else np.unique(np.concatenate(groups), return_inverse=True)[1]
+        total, error = float(whole.mean()) if len(whole) else math.nan, _standard_error(whole, together)
 
         def share(parts: list[Floats]) -> Share:
-            return _share(parts, totals) if total > ERRORS * error else Share(math.nan, math.nan)
+            return _share(parts, totals, together) if total > ERRORS * error else Share(math.nan, math.nan)
 
         return cls(
             rows,
@@ -338,17 +344,23 @@ def _text(value: object) -> str:
     return value
 
 
-def _share(parts: Sequence[Floats], totals: Sequence[Floats]) -> Share:
+def _share(parts: Sequence[Floats], totals: Sequence[Floats], groups: NDArray | None = None) -> Share:
     """The ratio of two means over the same rows; its error as the first order of both gives it."""
     part, total = np.concatenate(parts), np.concatenate(totals)
     share = float(part.sum() / total.sum())
     own = np.array([b.sum() / s.sum() for b, s in zip(parts, totals, strict=True) if s.sum() > 0])
     spread = float(own.std(ddof=1)) if len(own) > 1 else math.nan
-    return Share(share, _standard_error(part - share * total) / float(total.mean()), spread)
+    return Share(share, _standard_error(part - share * total, groups) / float(total.mean()), spread)
 
 
-def _standard_error(values: Floats) -> float:
-    return float(values.std(ddof=1) / math.sqrt(len(values))) if len(values) > 1 else math.inf
+def _standard_error(values: Floats, groups: NDArray | None = None) -> float:
+    """Of the mean over rows; with groups, as the sums over independent groups vary."""
+    if not len(values):
+        return math.inf
+    away = values - values.mean()
+    sums = away if groups is None else np.bincount(groups, away)
+    n = len(sums)
+    return math.sqrt(n / (n - 1) * float(sums @ sums)) / len(values) if n > 1 else math.inf
 
 
 class _Split:

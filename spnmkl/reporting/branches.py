@@ -98,7 +98,8 @@ def rival_sentences(run: Run, node: str, found: BranchEvidence | None = None) ->
     for added, product in pairs[:MOST_PAIRS]:
         names = branch_name(run.spn, added), branch_name(run.spn, product)
         several = sum(run.spn.kind(v) == "kernel" for v in _below(run.spn, added)) > 1
-        words = f"{names[0]} {'adds' if several else 'takes'} and {names[1]} multiplies kernels of the same columns."
+        how = "adds them up" if several else "uses one of them alone"
+        words = f"Two branches have kernels of the same columns: {names[0]} {how}, {names[1]} multiplies them."
         if found is not None and {added, product} <= found.deltas.keys():
             words += f" {_verdict(names, found.deltas[added], found.deltas[product], found)}"
         said.append(words)
@@ -115,7 +116,7 @@ def _verdict(names: tuple[str, str], of_sum: float, of_product: float, found: Br
     if of_product >= NEEDED and of_sum <= NOT_NEEDED:
         return f"Evidence: the labels need the product, {names[1]}, and not {names[0]} {beside}."
     if max(of_sum, of_product) <= NOT_NEEDED:
-        return f"Evidence: neither is missed if it alone is removed; other branches do its work {beside}."
+        return f"Evidence: the labels do not need {names[0]}, nor {names[1]}, if only that one is removed {beside}."
     return f"Evidence leaves it open {beside}: more rows may decide."
 
 

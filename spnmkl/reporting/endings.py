@@ -61,9 +61,12 @@ def pruning(run: Run) -> str:
 def pruned_means(solution: Solution) -> str:
     if not any(solution.beta.values()):
         return "At this C nothing is worth its weight."
-    what, them = ("What it leads to", "it") if len(solution.pruned) == 1 else ("What they lead to", "them")
-    proved = f"; the proof covers {them} too." if solution.status == "optimal" else ", as far as training got."
-    return f"{what} adds nothing that the others do not give already{proved}"
+    what, it = ("What it leads to", "it") if len(solution.pruned) == 1 else ("What they lead to", "they")
+    proved = "this is proved" if solution.status == "optimal" else "as far as training got"
+    return (
+        f"{what} adds nothing on the training rows at this C that the others do not give already ({proved}). Whether "
+        f"{it} would help on new rows is another question, which only rows that were not trained on can answer."
+    )
 
 
 @dataclass(frozen=True)

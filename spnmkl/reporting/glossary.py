@@ -70,7 +70,7 @@ GLOSSARY: Mapping[str, Term] = {
         "pruned",
         "",
         "A weight that became exactly zero: every path through it is out, and where the result is certified that is "
-        "proved with it.",
+        "proved to be best for the training rows at this C, which says nothing of new rows.",
     ),
     "p": Term(
         "p",

@@ -10,17 +10,19 @@ import numpy as np
 
 from spnmkl import structure
 from spnmkl.circuit.heaviest import WeightedPath
+from spnmkl.data import Preparation, preparation_facts, preparation_lines
 from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.inspection import HeldOutShares, Share
-from spnmkl.measures import interval_text
+from spnmkl.measures import interval_text, value_text
 from spnmkl.solution import Solution, methods_text, stretches
 from spnmkl.structure import SPN
 from spnmkl.training.scores import Measured
+from spnmkl.wording import counted
 
 BY_EVIDENCE = "evidence weights, not certified"
 OVERLAP = (
-    "Shares add up to more than 100 %, because a path that multiplies several kernels counts for each of them and for "
-    "each of their views."
+    "Shares add up to more than 100 %, because a path that multiplies several kernels counts in full for each of them "
+    "and for each of their views, also for one that adds nothing to it; what a view adds is what leaving it out costs."
 )
 MOST_SHARES = 20
 _MORE = 1.005  # beyond rounding
@@ -49,7 +51,7 @@ def certificate_sentence(solution: Solution) -> str:
         return f"{BY_EVIDENCE}: {how}"
     if not math.isfinite(solution.gap):
         return f"not certified: {how}, and no bound on the optimum is known"
-    lower = f"{min(100 * solution.gap, 100):.3g}%"
+    lower = f"{min(100 * solution.gap, 100):.3g} %"
     return f"not certified: {how} at gap {solution.gap:.1e} > {tol}; the optimum is at most {lower} lower"
 
 
@@ -71,12 +73,13 @@ def how_it_ended(solution: Solution) -> str:
 def accuracy_sentence(what: str, predicted: np.ndarray, y: np.ndarray) -> str:
     classes, counts = np.unique(y, return_counts=True)
     k = counts.argmax()
-    return f"{what} {np.mean(predicted == y):.1%}; always answering {str(classes[k])!r} gives {counts[k] / len(y):.1%}"
+    right, guessed = value_text(float(np.mean(predicted == y))), value_text(counts[k] / len(y))
+    return f"{what} {right}; always answering {str(classes[k])!r} gives {guessed}"
 
 
-def measure_lines(found: Sequence[Measured]) -> list[str]:
-    """Measures but for the accuracy, which the sentence above has, each with its interval and what guessing gives."""
-    others = [m for m in found if m.title != "accuracy"]
+def measure_lines(found: Sequence[Measured], said: str = "accuracy") -> list[str]:
+    """Measures but for the one that the sentence above has `said`, each with its interval and what guessing gives."""
+    others = [m for m in found if m.title != said]
     width = max((len(m.title) for m in others), default=0)
     lines = []
     for m in others:
@@ -123,9 +126,10 @@ def path_lines(spn: SPN, paths: Sequence[WeightedPath], shares: HeldOutShares | 
     if known:
         kernels = [f"{_share(known.get(p.path)):>12}  {text}" for p, text in zip(paths, kernels, strict=True)]
     width = max(map(len, kernels), default=0)
+    made = [structure.Path(path.leaves, path.layers).g(name) for path in paths]
     return [
-        f"  {path.share:6.1%}  {text:{width}}  g = {structure.Path(path.leaves, path.layers).g(name)} = {path.g:.4g}"
-        for path, text in zip(paths, kernels, strict=True)
+        f"  {100 * path.share:5.1f} %  {text:{width}}  g = {g} = {path.g:.4g}"
+        for path, text, g in zip(paths, kernels, made, strict=True)
     ]
 
 
@@ -139,8 +143,12 @@ def share_lines(spn: SPN, shares: HeldOutShares | None) -> list[str]:
     lines = [f"held-out shares, ± standard error over {shares.rows}:"]
     for kind, found in (("view", shares.views), ("kernel", kernels)):
         ranked = sorted(found.items(), key=lambda entry: -entry[1].share)
+        # What pulls to the wrong side, by more than its error, is news however long the list is.
+        wrong = [entry for entry in ranked[MOST_SHARES:] if entry[1].share < -entry[1].error]
+        between = len(ranked) - MOST_SHARES - len(wrong)
         lines += [f"  {share!s:>12}  {kind} {name}" for name, share in ranked[:MOST_SHARES]]
-        lines += [f"  and {len(found) - MOST_SHARES:,} {kind}s more"] if len(found) > MOST_SHARES else []
+        lines += [f"  and {counted(between, kind)} more"] if between > 0 else []
+        lines += [f"  {share!s:>12}  {kind} {name}" for name, share in wrong]
     return lines + ([f"  {OVERLAP}"] if more_than_all(shares.views.values()) or more_than_all(kernels.values()) else [])
 
 
@@ -165,12 +173,19 @@ def inspection_lines(
         f"{len(model.classes_)} classes: {', '.join(map(str, model.classes_))}; {len(model.support_)} support vectors",
         f"{spn!r}, {count_text(spn.n_paths)} paths",
         spn.formula(latex=False),
+        *([] if (prepared := _preparation(model)) is None else preparation_lines(prepared)),
         *score_lines(model.extra_.get("scores")),
         *weight_lines(solution, len(solution.beta)),
         *share_lines(spn, shares),
         f"heaviest paths (part of all g{measured}):" if paths else "no path is left: every weight is zero",
         *path_lines(spn, paths, shares),
     ]
+
+
+def _preparation(model: SPNMKLClassifier) -> Preparation | None:
+    """What `fit` did to columns; a model that was trained in Python knows of nothing."""
+    stored = model.extra_.get("preparation")
+    return None if stored is None else Preparation.from_dict(stored)
 
 
 def summary(
@@ -190,6 +205,7 @@ def summary(
         "iterations": len(solution.history),
         "classes": model.classes_.tolist(),
         "probabilities": model.calibration_ is not None,
+        "preparation": None if (prepared := _preparation(model)) is None else preparation_facts(prepared),
         "scores": model.extra_.get("scores"),
         "n_support": len(model.support_),
         "formula": solution.spn.formula(latex=False),

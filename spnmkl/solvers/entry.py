@@ -151,7 +151,7 @@ def solve(
         status = run.follow(iterates(run.problem, solver, tol, begin))
         solution = run.solution(spn, np.array(y), classes, solver, status)
     if warn and run.best is not None and run.best.smallest_C is not None:
-        warnings.warn(_trivial_sentence(run.best.smallest_C), TrivialSolutionWarning, stacklevel=2)
+        warnings.warn(_trivial_sentence(C, run.best.smallest_C), TrivialSolutionWarning, stacklevel=2)
     return solution
 
 
@@ -171,15 +171,14 @@ def _begin(problem: Problem, start: Mapping[str, float] | Solution, classes: NDA
     return Begin(beta, scaled, struggled=start.history[-1:] != () and start.history[-1].method == "interior")
 
 
-def _trivial_sentence(multiple: float) -> str:
+def _trivial_sentence(C: float, multiple: float) -> str:
     constant = "so every weight is zero and the classifier is constant"
     if not np.isfinite(multiple):
         return (
             f"The kernels tell no classes apart, {constant} at any C; use other kernels, or look for samples that are "
             "alike but labelled differently."
         )
-    much = f"{multiple:.3g} times"
-    return f"C is at or below C_min, {much} the given C, {constant}; choose a C more than {much} as large."
+    return f"C = {C:.3g} is at or below C_min, {constant}; C must be above {multiple * C:.4g}."
 
 
 @single_threaded_blas()

@@ -10,6 +10,8 @@ from spnmkl.certificate import Dual, best_intercept
 from spnmkl.circuit.program import Floats
 from spnmkl.problem import Problem
 
+EVEN = 2.0**-40  # by how much the most frequent class may stand above the others where all are denied alike
+
 
 @dataclass(frozen=True)
 class Iterate:
@@ -55,8 +57,14 @@ def trivial_objective(problem: Problem) -> float:
 
 
 def trivial_iterate(problem: Problem, alpha: Floats, proof: Dual, evaluations: int, method: str) -> Iterate:
-    """β = 0: the best constant classifier."""
+    """β = 0: the best constant classifier.
+
+    Of several classes each is better denied alike, at −1. So that the one of most weight is answered, and not the
+    first, its intercept lies above the others by less than rounding would tell.
+    """
     nothing = np.zeros(problem.n)
     intercept = np.array([best_intercept(nothing, y, problem.C)[0] for y in problem.Y])
+    if len(intercept) > 1:
+        intercept += EVEN * np.where(problem.Y > 0, problem.C, 0.0).sum(axis=1) / problem.C.sum()
     beta = np.zeros(len(problem.p))
     return Iterate(beta, alpha, intercept, trivial_objective(problem), proof, 0.0, 0, evaluations, method=method)

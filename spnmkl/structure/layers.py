@@ -196,3 +196,43 @@ def _separated(wanted: list[tuple[float, float]], gaps: list[float]) -> list[flo
         blocks.append((mean, weight, count))
     means = (mean for mean, _, count in blocks for _ in range(count))
     return [mean + offset for mean, offset in zip(means, offsets, strict=True)]
+
+
+def layers_of(below: Mapping[str, list[str]]) -> dict[str, int]:
+    """The longest way from a root; a further root stands right above its highest child."""
+    waiting = dict.fromkeys(below, 0)
+    for children in below.values():
+        for child in children:
+            waiting[child] += 1
+    roots = [v for v, count in waiting.items() if count == 0]
+    order = list(roots)
+    layer = dict.fromkeys(below, 0)
+    for v in order:
+        for child in below[v]:
+            layer[child] = max(layer[child], layer[v] + 1)
+            waiting[child] -= 1
+            if waiting[child] == 0:
+                order.append(child)
+    for root in roots:
+        layer[root] = min((layer[child] for child in below[root]), default=1) - 1
+    return layer
+
+
+def parts_of(below: Mapping[str, list[str]]) -> list[list[str]]:
+    """The connected parts, the largest first."""
+    near: dict[str, list[str]] = {v: list(children) for v, children in below.items()}
+    for v, children in below.items():
+        for child in children:
+            near[child].append(v)
+    parts: list[list[str]] = []
+    seen: set[str] = set()
+    for start in below:
+        if start not in seen:
+            seen.add(start)
+            part = [start]
+            for v in part:
+                new = [u for u in near[v] if u not in seen]
+                seen.update(new)
+                part += new
+            parts.append(part)
+    return sorted(parts, key=len, reverse=True)

@@ -8,8 +8,9 @@ from collections.abc import Container, Iterable, Mapping
 from itertools import accumulate, groupby, pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
+from spnmkl.structure.branches import BETWEEN_ROWS, Columns, in_columns, rows_of, shifted
 from spnmkl.structure.groups import Group, Shown, shown
-from spnmkl.structure.layers import Extents, Item, in_layers
+from spnmkl.structure.layers import Extents, Item, in_layers, layers_of, parts_of
 from spnmkl.structure.text import (
     FONT_SIZE,
     KERNEL_LENGTH,
@@ -228,13 +229,15 @@ def places_of(spn: SPN, view: Shown) -> Spots:
     extents: dict[Item, tuple[float, float]] = {
         v: (blocks[v].height / 2,) * 2 if v in blocks else sizes.extent(v) for v in below
     }
-    layer = _layers(below)
+    layer = layers_of(below)
     spots: Spots = {}
     bottom = 0.0
-    for part in _parts(below):
-        tree = _is_tree(part, below)
-        y = _in_bands(part, below, extents) if tree else in_layers(part, below, layer, extents)
-        x = _across(part, below, layer, y, sizes, blocks, tree)
+    for part in parts_of(below):
+        if _is_tree(part, below):
+            x, y = _tree(part, below, layer, extents, sizes, blocks)
+        else:
+            y = in_layers(part, below, layer, extents)
+            x = _across(part, below, layer, y, sizes, blocks, tree=False)
         top = min(y[v] - extents[v][0] for v in part)
         for v in part:
             spots |= (
@@ -294,19 +297,54 @@ def _cells(grid: Grid, x: float, y: float, sizes: _Sizes) -> Spots:
     return spots
 
 
-def _in_bands(part: list[str], below: Mapping[str, list[str]], extents: Extents) -> dict[str, float]:
-    """A tree: every branch has the lines from its first to its last leaf to itself, its top stands at their middle."""
+def _tree(
+    part: list[str],
+    below: Mapping[str, list[str]],
+    layer: Mapping[str, int],
+    extents: Extents,
+    sizes: _Sizes,
+    blocks: Mapping[str, Grid],
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Where the nodes of a tree stand; what would be far higher than a screen is set in columns of branches."""
+
+    def right(v: str) -> float:
+        if v in blocks:
+            return x[v] + _grid_width(blocks[v], sizes)
+        return x[v] + (sizes.width(v) if sizes.is_box(v) else sizes.radius(v))
+
+    y = _in_bands(part, below, extents, {})
+    x = _across(part, below, layer, y, sizes, blocks, tree=True)
+    (root,) = set(part).difference(*(below[v] for v in part))
+    columns = in_columns(root, below, lambda v: sum(extents[v]), right, x.__getitem__)
+    if columns:
+        y = _in_bands(part, below, extents, columns)
+        x = _across(part, below, layer, y, sizes, blocks, tree=True)
+        for held in columns.values():
+            x |= {v: x[v] + by for v, by in shifted(held, below, right, x.__getitem__).items()}
+    return x, y
+
+
+def _in_bands(
+    part: list[str], below: Mapping[str, list[str]], extents: Extents, columns: Mapping[str, Columns]
+) -> dict[str, float]:
+    """A tree: every branch has the lines from its first to its last leaf to itself, its top stands at their middle.
+
+    Branches in columns share their lines with those beside them.
+    """
     offset = dict.fromkeys(part, 0.0)
     reach: dict[str, tuple[float, float]] = {}
     order = _preorder(part, below)
     for v in reversed(order):
-        bottom = 0.0
-        for k, child in enumerate(below[v]):
-            up, down = reach[child]
-            bottom += _BETWEEN_BRANCHES if k and max(up + down, sum(reach[below[v][k - 1]])) > _GROUP_LINE else 0.0
-            offset[child] = bottom + up
+        bottom, before = 0.0, 0.0
+        rows = rows_of(columns[v]) if v in columns else [[child] for child in below[v]]
+        for row in rows:
+            up, down = (max(reach[child][side] for child in row) for side in (0, 1))
+            apart = BETWEEN_ROWS if v in columns else _BETWEEN_BRANCHES
+            bottom += apart if before and max(up + down, before) > _GROUP_LINE else 0.0
+            offset |= dict.fromkeys(row, bottom + up)
             bottom += up + down
-        middle = (offset[below[v][0]] + offset[below[v][-1]]) / 2 if below[v] else 0.0
+            before = up + down
+        middle = (offset[rows[0][0]] + offset[rows[-1][0]]) / 2 if rows else 0.0
         for child in below[v]:
             offset[child] -= middle
         reach[v] = max(middle, extents[v][0]), max(bottom - middle, extents[v][1])
@@ -387,43 +425,3 @@ def _acyclic(view: Shown) -> dict[str, list[str]]:
             elif child in finished:
                 below[v].append(child)
     return {v: below[v] for v in view.children}
-
-
-def _layers(below: Mapping[str, list[str]]) -> dict[str, int]:
-    """The longest way from a root; a further root stands right above its highest child."""
-    waiting = dict.fromkeys(below, 0)
-    for children in below.values():
-        for child in children:
-            waiting[child] += 1
-    roots = [v for v, count in waiting.items() if count == 0]
-    order = list(roots)
-    layer = dict.fromkeys(below, 0)
-    for v in order:
-        for child in below[v]:
-            layer[child] = max(layer[child], layer[v] + 1)
-            waiting[child] -= 1
-            if waiting[child] == 0:
-                order.append(child)
-    for root in roots:
-        layer[root] = min((layer[child] for child in below[root]), default=1) - 1
-    return layer
-
-
-def _parts(below: Mapping[str, list[str]]) -> list[list[str]]:
-    """The connected parts, the largest first."""
-    near: dict[str, list[str]] = {v: list(children) for v, children in below.items()}
-    for v, children in below.items():
-        for child in children:
-            near[child].append(v)
-    parts: list[list[str]] = []
-    seen: set[str] = set()
-    for start in below:
-        if start not in seen:
-            seen.add(start)
-            part = [start]
-            for v in part:
-                new = [u for u in near[v] if u not in seen]
-                seen.update(new)
-                part += new
-            parts.append(part)
-    return sorted(parts, key=len, reverse=True)

@@ -37,8 +37,8 @@ SAID = {
 }
 TEST_HELP = (
     "The corrected resampled t-test (Nadeau and Bengio 2003) on the differences fold by fold: it allows for training "
-    "parts that overlap. p is adjusted by Holm's method, since several methods are tested at once; a difference is "
-    f"marked where it is below {LEVEL}."
+    "parts that overlap. The p-value is adjusted by Holm's method, since several methods are tested at once; a "
+    f"difference is marked where it is below {LEVEL}."
 )
 
 
@@ -120,7 +120,7 @@ def _limit(contest: Contest, measure: str) -> str:
 def against(row: Mapping[Hashable, Any]) -> str:
     """The verdict on one method, for a table."""
     said = SAID.get(row["verdict"], row["verdict"])
-    return said if math.isnan(row["adjusted"]) else f"{said}, p = {row['adjusted']:.2g}"
+    return said if math.isnan(row["adjusted"]) else f"{said}, p-value {row['adjusted']:.2g}"
 
 
 def about(seconds: float) -> str:

@@ -116,9 +116,9 @@ def accuracy_finding(lesson: Lesson) -> str:
     true, flat = (score_text(table.loc[name], "accuracy") for name in RIVALS)
     p, verdict = table.loc[FLAT, "adjusted"], table.loc[FLAT, "verdict"]
     sure = {
-        "worse": f"That is more than chance (p = {p:.2g}).",
-        "better": f"Here the flat sum wins, by more than chance (p = {p:.2g}).",
-        "no difference shown": f"Five folds are too few to exclude chance (p = {p:.2g}, above {LEVEL}).",
+        "worse": f"That is more than chance (p-value {p:.2g}).",
+        "better": f"Here the flat sum wins, by more than chance (p-value {p:.2g}).",
+        "no difference shown": f"Five folds are too few to exclude chance (p-value {p:.2g}, above {LEVEL}).",
     }
     return (
         f"With {size} rows to learn from, the true structure answers {true} of the other rows rightly, the flat sum of "

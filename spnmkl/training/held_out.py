@@ -41,7 +41,8 @@ def shares_on_test_rows(
         parts = _parts(solution, prepared, prepared.views, _heaviest(solution), n_threads, stop)
     except Stopped:
         return None
-    return HeldOutShares.of_parts([parts], counted(len(prepared.test), "test row"))
+    groups = None if prepared.test_groups is None else [prepared.test_groups]
+    return HeldOutShares.of_parts([parts], counted(len(prepared.test), "test row"), groups)
 
 
 def shares_on_folds(
@@ -79,7 +80,7 @@ def shares_on_folds(
     say = tick or (lambda words, done, total: None)
     y, groups = solution.y, None if dataset.group is None else pd.factorize(dataset.frame[dataset.group].iloc[rows])[0]
     folds = most_folds(y, groups, folds, lost=LOST, advice=ADVICE, every_class=False)
-    views, paths, found = leaves_by_view(spn, dataset), _heaviest(solution), []
+    views, paths, found, together = leaves_by_view(spn, dataset), _heaviest(solution), [], []
     for k, (train, test) in enumerate(fold_splits(y, folds, groups, split.seed)):
         seen = np.isin(y[test], y[train])  # of a class that all its groups hold out nothing was learned
         parts = Split(np.sort(rows[train]), np.sort(rows[test[seen]]))
@@ -103,12 +104,14 @@ def shares_on_folds(
         word("splitting the decision")
         if len(np.unique(prepared.y_train)) > 1 and len(prepared.test):
             found.append(_parts(fold, prepared, views, paths, n_threads, stop))
+            together.append(prepared.test_groups)
         del prepared  # free before the next kernels are computed
     say("done", folds, folds)
     if not found:
         raise DataError(f"{LOST}: no fold has rows of the classes that were learned; {ADVICE}.")
     which = "training row" if split.test_share else "row"
-    return HeldOutShares.of_parts(found, f"{folds} folds of {counted(len(rows), which)}")
+    known = None if dataset.group is None else [group for group in together if group is not None]
+    return HeldOutShares.of_parts(found, f"{folds} folds of {counted(len(rows), which)}", known)
 
 
 def _parts(

@@ -47,8 +47,8 @@ class Prepared:
     y_train, y_test : ndarray
     train, test : ndarray of int
         Positions of the rows in the data set's frame.
-    groups : ndarray of int, or None
-        Which training rows belong together.
+    groups, test_groups : ndarray of int, or None
+        Which training rows belong together, and which test rows.
     trained_on : TrainingKernels
         Matrices, or kernels computed whenever they are needed.
     matrices_test : dict from leaf to ndarray of shape (test rows, n)
@@ -76,6 +76,7 @@ class Prepared:
     train: Rows
     test: Rows
     groups: Rows | None
+    test_groups: Rows | None
     trained_on: TrainingKernels
     matrices_test: Mapping[str, Floats]
     views: Mapping[str, tuple[str, ...]]
@@ -239,7 +240,8 @@ def prepare(
         y_test=y[parts.test],
         train=parts.train,
         test=parts.test,
-        groups=None if dataset.group is None else pd.factorize(dataset.frame[dataset.group].iloc[parts.train])[0],
+        groups=_groups(dataset, parts.train),
+        test_groups=_groups(dataset, parts.test),
         trained_on=kernels,
         matrices_test=across,
         views=leaves_by_view(spn, dataset),
@@ -266,6 +268,10 @@ def prepared_columns(
     preparation = Preparation.of(dataset, choices, parts.train)
     preparation.check_structure(spn)
     return _usable(parts, y, preparation, dataset.frame), y, preparation
+
+
+def _groups(dataset: Dataset, rows: Rows) -> Rows | None:
+    return None if dataset.group is None else pd.factorize(dataset.frame[dataset.group])[0][rows]
 
 
 def _computed(spn: SPN) -> list[str]:

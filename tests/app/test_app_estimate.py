@@ -1,6 +1,7 @@
 """Scores over folds in the app: made aside, shown once they are there, kept when they are stopped."""
 
 import time
+from dataclasses import replace
 
 import pytest
 from app_pages import bring, fine, labelled, opened, send, spn, texts, work
@@ -37,6 +38,19 @@ def estimated(at: AppTest) -> AppTest:
     estimate = work(at).trainer.estimate
     assert estimate is not None and estimate.job.join(60)
     return fine(at.run())
+
+
+def test_a_run_is_not_taken_for_one_that_is_gone_whose_id_it_has(at: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(estimating, "AUTOMATIC", False)
+    trained(at)
+    trainer = work(at).trainer
+    run = trainer.book.run
+    gone = replace(run.solution)
+    trainer._note_estimate(gone, "It went wrong.")
+    assert trainer.estimate_failure(replace(run, solution=gone)) == "It went wrong."
+    trainer.estimated[id(run.solution)] = trainer.estimated.pop(id(gone))
+    del gone
+    assert trainer.estimate_failure(run) is None
 
 
 def test_the_headline_is_of_one_split_until_there_are_folds(at: AppTest) -> None:

@@ -409,6 +409,7 @@ def test_one_pruned_weight_is_spoken_of_as_one(at: AppTest) -> None:
     (first, when), *_ = run.solution.pruned.items()
     one = replace(run, solution=replace(run.solution, pruned={first: when}))
     assert "What it leads to adds nothing" in pruning(one)
-    assert "covers it too" in pruning(one)
+    assert "on the training rows at this C" in pruning(one) and "(this is proved)" in pruning(one)
+    assert "Whether it would help on new rows" in pruning(one)
     two = replace(run, solution=replace(run.solution, pruned={first: when, "another": when}))
     assert "What they lead to" in pruned_means(two.solution)

@@ -194,7 +194,7 @@ def test_groups_close_and_open_as_steps_of_the_history(small_screen: Canvas) -> 
         canvas.frame.evaluate(
             """(frame, id) => {
             const c = frame.spnCanvas, parent = [...c.items.values()].find(item => item.open === id);
-            const at = c.view.toScreen(parent.x - parent.w / 2 - 14, parent.y), stage = c.stage.getBoundingClientRect();
+            const at = c.view.toScreen(parent.x - parent.w / 2 - 11, parent.y), stage = c.stage.getBoundingClientRect();
             return [stage.x + at.x, stage.y + at.y];
         }""",
             group["id"],
@@ -288,6 +288,19 @@ def test_all_groups_open_and_close_and_no_picture_is_without_a_word(small_screen
     assert canvas.shown["textPx"] >= 11 and canvas.look("canvas.view.isFitted")
     canvas.look("canvas.view.zoom(0.2)")
     canvas.wait("Number(canvas.frame.dataset.textPx) >= 11")
+
+
+def test_what_is_drawn_after_closed_groups_were_deleted_is_not_put_into_them(small_screen: Canvas) -> None:
+    canvas = small_screen
+    canvas.opened("many.json", MANY["grouped"].to_json().encode())
+    assert canvas.look("canvas.drawing.closed")
+    canvas.empty()
+    top = canvas.type("s")
+    for _ in range(4):
+        canvas.type("k")
+        canvas.click(top)
+    canvas.sent()
+    assert set(canvas.places) == set(canvas.nodes) and len(canvas.nodes) == 9
 
 
 def test_a_closed_group_is_renamed(small_screen: Canvas) -> None:

@@ -133,12 +133,15 @@ def test_pyvis_shows_the_drawing_where_it_was(page: Page, url: str) -> None:
     go(trained(page, url), "Inspect")
     canvas = page.locator(".frame")
     place = canvas.bounding_box()
+    hint = page.get_by_text("Click a node to see its numbers")
+    expect(hint).to_be_visible()
     switch = page.get_by_text("Show it with pyvis")
     switch.click()
     frame = page.locator("iframe")
     frame.wait_for()
     settled(page)
     expect(canvas).to_be_hidden()
+    expect(hint).to_have_count(0)  # there are no numbers behind its nodes
     expect(frame).to_be_in_viewport(ratio=0.6)
     found = frame.bounding_box()
     assert place is not None and found is not None

@@ -66,7 +66,7 @@ def test_fit_reports_the_certificate(run: Run) -> None:
     lines = out.splitlines()
     assert code == 0 and err == ""
     assert lines[0].startswith("certified optimal: gap ") and lines[0].endswith(" ≤ 1e-03")
-    assert lines[1].startswith("training accuracy ") and "; always answering 'yes' gives 55.0%" in lines[1]
+    assert lines[1].startswith("training accuracy ") and "; always answering 'yes' gives 55.0 %" in lines[1]
     assert lines[2] == "weights:" and lines[3].startswith("  β_")
     assert lines[-2].startswith("pruned: ")
     assert lines[-1].endswith(" s, saved as m.spnmkl")
@@ -307,7 +307,7 @@ def test_ctrl_c_twice_writes_nothing(run: Run, monkeypatch: pytest.MonkeyPatch) 
 def test_a_useless_C_is_said(run: Run) -> None:
     code, out, err = run(*FIT, "--C", "1e-6")
     assert code == 0
-    assert err.startswith("spnmkl: C is at or below C_min") and err.count("\n") == 1
+    assert err.startswith("spnmkl: C = 1e-06 is at or below C_min, ") and err.count("\n") == 1
     assert "every weight is zero and the answer constant: choose a larger C" in out
     table = pd.read_csv(io.StringIO(run("predict", "m.spnmkl", "data.csv")[1]))
     assert table["prediction"].nunique() == 1
@@ -323,14 +323,14 @@ def test_certificates_in_plain_words(run: Run) -> None:
         (
             "precision",
             0.02,
-            "not certified: rounding allows no further progress at gap 2.0e-02 > 1e-03; the optimum is at most 2% "
+            "not certified: rounding allows no further progress at gap 2.0e-02 > 1e-03; the optimum is at most 2 % "
             "lower",
         ),
         (
             "time_limit",
             0.5,
             "not certified: ended at the limit of time after 7 iterations at gap 5.0e-01 > 1e-03; the optimum is at "
-            "most 50% lower",
+            "most 50 % lower",
         ),
         (
             "iteration_limit",
@@ -357,7 +357,7 @@ def test_a_model_of_an_earlier_version_that_stalled_is_read(run: Run) -> None:
     code, out, err = run("inspect", "old.spnmkl")
     assert (code, err) == (0, "")
     assert out.startswith(
-        "not certified: no further progress was possible at gap 5.0e-01 > 1e-01; the optimum is at most 50% lower"
+        "not certified: no further progress was possible at gap 5.0e-01 > 1e-01; the optimum is at most 50 % lower"
     )
     assert {record.method for record in load_model("old.spnmkl").history_} == {"paper"}
 

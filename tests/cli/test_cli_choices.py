@@ -1,6 +1,7 @@
 """What the app can do to rows and columns, and to C, on the command line."""
 
 import io
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -131,6 +132,7 @@ def test_scores_over_folds_and_probabilities(run: Run) -> None:
     assert "3 folds, 2 times; training rows only; C = 1 as set by hand" in out
     for measure in ("balanced accuracy", "area under the ROC curve", "sensitivity", "specificity", "log loss"):
         assert f"  {measure}" in out
+    assert out.index("C = 1 as set by hand") < out.index("weights:")  # beside the other scores
     code, told, _ = run("inspect", "m.spnmkl")
     assert "on rows held out, 6 folds of" in told and "log loss" in told
     code, table, _ = run("predict", "m.spnmkl", "data.csv", "--probabilities")
@@ -144,3 +146,11 @@ def test_scores_over_folds_and_probabilities(run: Run) -> None:
     assert run("predict", "m.spnmkl", "data.csv", "--probabilities")[0] == 0
     code, _, said = run(*FIT, "--nested", "5")
     assert code == 2 and "expected folds x rounds such as 5x2, found '5'" in said
+
+
+def test_the_score_over_folds_is_said_once_and_nothing_is_left_out(run: Run) -> None:
+    code, out, _ = run(*FIT, "--missing", "mean", "--nested", "5x1", "--scoring", "balanced_accuracy")
+    assert code == 0 and "mean over 5 folds; all rows" in out
+    assert out.lower().count("balanced accuracy ") == 1
+    assert re.search(r"^  accuracy +\d+\.\d %", out, re.MULTILINE)
+    assert not re.search(r"\d%", out)

@@ -96,6 +96,17 @@ def test_what_cannot_be_is_said_before_any_work(run: Run) -> None:
     assert list(SCORINGS) == list(arguments.SCORINGS)
 
 
+def test_a_column_that_looks_like_a_group_is_refused_until_it_is_said_what_it_is(run: Run) -> None:
+    samples().assign(patient=[f"p{k // 3}" for k in range(90)]).to_csv("data.csv", index=False)
+    asked = (*BEGIN, "--folds", 2, "--C", 1)
+    code, _, err = run(*asked)
+    assert code == 2 and "Column 'patient' looks like it groups rows (30 values, about 3 rows each)" in err
+    assert "--group patient" in err and "--keep patient" in err
+    for way_out in ("--group", "--keep"):
+        code, out, err = run(*asked, way_out, "patient")
+        assert code == 0 and "looks like" not in err and out.count(": alone ") == 2 + (way_out == "--keep")
+
+
 def test_ctrl_c_keeps_the_folds_that_are_done(tmp_path: Path) -> None:
     samples(400).to_csv(tmp_path / "data.csv", index=False)
     asked = [*BEGIN, "--repeats", "500", "--C", "1", "--progress", "--resume", "folds.json"]

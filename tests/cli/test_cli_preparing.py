@@ -1,5 +1,6 @@
 """Preparation view by view, columns to adjust for and rows without a view, on the command line."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -126,3 +127,32 @@ def test_a_template_does_not_see_what_is_adjusted_for(run: Run) -> None:
         *FIT[:4], "--structure", "t.json", "--out", "m.spnmkl", "--adjust", "age,batch", "--absent", "mean"
     )
     assert code == 0, err
+
+
+def test_a_model_tells_how_its_columns_were_prepared(run: Run) -> None:
+    three_views(lacking=False).to_csv("data.csv", index=False)
+    code, out, _ = run(*FIT, "--prepare", "rna=log1p", "lab=ranks", "--adjust", "age", "batch", "--missing", "median")
+    adjusted = "adjusted for 'age' (a line), 'batch' ("
+    assert code == 0 and adjusted in out
+    told = run("inspect", "m.spnmkl")[1]
+    assert f"prepared: rna ({len(VIEWS['rna'])} numeric columns): log(1 + value), then scaled" in told
+    assert f"prepared: lab ({len(VIEWS['lab'])} numeric columns): ranks among the training rows" in told
+    assert "missing values: numbers filled with the median of the training rows" in told and adjusted in told
+    stored = json.loads(run("inspect", "m.spnmkl", "--json")[1])["preparation"]
+    assert stored["steps"] == {"report": "tf-idf", "rna": "log1p", "lab": "ranks"}
+    assert stored["missing"] == "median" and stored["adjusted_for"] == ["age", "batch"]
+
+
+@pytest.mark.parametrize("command", [("fit", "--out", "m.spnmkl"), ("importance", "--folds", "2", "--C", "1")])
+@pytest.mark.parametrize("word", ["<0.5", "12,345"])
+def test_a_column_that_one_value_makes_text_is_told(run: Run, command: tuple[str, ...], word: str) -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(30, 2)), columns=["a", "b"]).assign(y=np.arange(30) % 2)
+    frame["c"] = [*map(str, rng.integers(0, 9, 29)), word]
+    frame.to_csv("odd.csv", index=False)
+    code, _, err = run(command[0], "odd.csv", "--label", "y", *command[1:])
+    assert code == 0 and f"Text column 'c' holds numbers but for 1 row, such as {word!r}" in err
+    frame["c"] = [*(f"{v:.9f}" for v in rng.random(29)), word]  # all different, and yet numbers
+    frame.to_csv("odd.csv", index=False)
+    err = run(command[0], "odd.csv", "--label", "y", *command[1:])[2]
+    assert f"Text column 'c' holds numbers but for 1 row, such as {word!r}" in err

@@ -253,6 +253,18 @@ def test_edges_to_further_columns_pass_between_the_lines() -> None:
                 assert crossed == []
 
 
+@pytest.mark.parametrize("sizes", [[15] * 20, [16] * 4, [3 + (7 * j) % 40 for j in range(12)]])
+def test_edges_to_columns_of_branches_pass_between_the_rows(sizes: list[int]) -> None:
+    spn = t.grouped({f"view {j}": [f"gene {j}, {k}" for k in range(n)] for j, n in enumerate(sizes)})
+    table = scene(spn)
+    every = Boxes(dict(table.nodes))
+    behind = spn.children(spn.root)
+    assert len({round(table.nodes[v].x) for v in behind}) > 1
+    for v in behind:
+        others = [k for u, k in every.at.items() if u not in (v, spn.root)]
+        assert not passed(table.edges[spn.root, v].points, every.sides[others], places=400).any()
+
+
 def test_stored_places_are_kept_and_groups_without_one_are_arranged() -> None:
     spn = arranged(grouped(16, 4)).replace("s1", x=-500.0, y=3.0)
     assert (scene(spn).nodes["s1"].x, scene(spn).nodes["s1"].y) == (-500.0, 3.0)

@@ -243,3 +243,22 @@ def test_the_figure_shows_the_table() -> None:
     assert {row["name"]: row["margin"] for row in values} == found.table.set_index("columns")["margin"].to_dict()
     assert {row["name"]: row["kind"] for row in values if row["name"] == "c2"} == {"c2": "not shown"}
     assert "where these columns stand in the wrong rows" in to_svg(found.figure(grey=True))
+
+
+def test_kernels_of_one_fold_at_a_time_are_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    models, held = [], []
+    make = FoldModel.of.__func__  # type: ignore[attr-defined]
+
+    def of(cls: type[FoldModel], *given: Any) -> FoldModel:
+        models.append(make(cls, *given))
+        return models[-1]
+
+    monkeypatch.setattr(FoldModel, "of", classmethod(of))
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 3))
+    y = X[:, 0] > 0
+    column_importance(
+        templates.flat([Kernel("rbf")]), X, y, C=1.0, cv=3, most=1,
+        callback=lambda step: held.append(sum("cross" in vars(model) for model in models)),
+    )  # fmt: skip
+    assert len(models) == 3 and max(held) == 1

@@ -9,8 +9,8 @@ from cases import FIGURE_1, Case, case_of, drawn, flat, random_case
 from oracles import Array, Structure, smallest_C
 from tolerances import DECISION, OBJECTIVE, ROUNDING, SMALLEST_C
 
-from spnmkl import C_min, TrivialSolutionWarning, solve
-from spnmkl.problem import build_problem
+from spnmkl import SPN, C_min, Kernel, Product, TrivialSolutionWarning, solve
+from spnmkl.problem import answers, build_problem
 from spnmkl.selection import regularization_path
 from spnmkl.solvers import smallest
 
@@ -55,13 +55,13 @@ def test_the_warning_says_how_much_more_is_needed() -> None:
     with pytest.warns(TrivialSolutionWarning) as warned:
         solve(*case.posed, C=smallest / 2)
     found = re.fullmatch(
-        r"C is at or below C_min, (\S+) times the given C, so every weight is zero and the classifier is constant; "
-        r"choose a C more than (\S+) times as large\.",
+        r"C = (\S+) is at or below C_min, so every weight is zero and the classifier is constant; "
+        r"C must be above (\S+)\.",
         str(warned[0].message),
     )
     assert found
-    assert found[1] == found[2]
-    assert 1 < float(found[1]) <= 2.01
+    assert float(found[1]) == pytest.approx(smallest / 2, rel=5e-3)  # as it is rounded
+    assert float(found[1]) < float(found[2]) <= 1.005 * smallest
 
 
 def test_a_start_does_not_hide_it() -> None:
@@ -211,3 +211,16 @@ def test_a_constant_kernel_does_not_matter() -> None:
     leaf = next(iter(case.kernels))
     for kernels in (case.kernels | {leaf: flat[leaf]}, flat):
         assert C_min(case.spn, kernels, case.y, lam=case.lam, tol=0.1) > 0
+
+
+@pytest.mark.parametrize("labels", ["abc", "bca", "cab"])
+def test_below_it_the_most_frequent_of_several_classes_is_answered(labels: str) -> None:
+    rare, rarer, frequent = labels
+    y = np.array([rare] * 9 + [rarer] * 8 + [frequent] * 10)
+    X = np.random.default_rng(0).normal(size=(27, 2))
+    spn = SPN(Product(Kernel("rbf")))
+    with pytest.warns(TrivialSolutionWarning):
+        solution = solve(spn, {leaf: np.exp(-((X[:, None] - X) ** 2).sum(2)) for leaf in spn.kernels}, y, C=1e-6)
+    assert not any(solution.beta.values()) and solution.status == "optimal"
+    decision = solution.decision_function({leaf: np.ones((3, 27)) for leaf in spn.kernels})
+    assert set(answers(decision, solution.classes)) == {frequent}

@@ -171,6 +171,33 @@ def test_what_can_be_read_in_one_column_stays_there() -> None:
     assert len({places(spn)[v][0] for v in spn.products}) == 1
 
 
+@pytest.mark.parametrize("sizes", [[15] * 20, [16] * 4, [3 + (7 * j) % 40 for j in range(12)]])
+def test_branches_that_are_far_too_tall_are_set_in_columns(sizes: list[int]) -> None:
+    spn = t.grouped({f"view {j}": [f"gene {j}, {k}" for k in range(n)] for j, n in enumerate(sizes)})
+    spots = places(spn)
+    branches = spn.children(spn.root)
+    columns = sorted({spots[v][0] for v in branches})
+    assert len(columns) > 1 and len({spots[v][1] for v in branches}) == -(-len(branches) // len(columns))
+    assert sorted(branches, key=spots.__getitem__) == list(branches), "column by column in their order"
+    assert runs_right(spn, spots) and overlapping(spn, spots) == []
+    sides = boxes(spn, spots).values()
+    width, height = (max(s[k + 2] for s in sides) - min(s[k] for s in sides) for k in (0, 1))
+    assert min(1000 / width, 560 / height) > 1.5 * 560 / (LINE * sum(sizes)), "seen larger than in one column"
+
+
+def test_columns_of_branches_below_two_branches() -> None:
+    def part(name: str, n: int) -> Product:
+        return Product(Sum(*(Product(Kernel("linear", label=f"{name} {k}")) for k in range(n)), label=name))
+
+    halves = [Product(Sum(*(part(f"{half} {j}", 9) for j in range(8)))) for half in ("left", "right")]
+    spn = SPN(Sum(*halves))
+    spots = places(spn)
+    assert runs_right(spn, spots) and overlapping(spn, spots) == []
+    for half in spn.children(spn.root):
+        (middle,) = spn.children(half)
+        assert len({spots[v][0] for v in spn.children(middle)}) > 1
+
+
 def test_columns_beside_other_branches_and_shared_kernels() -> None:
     shared = Kernel("rbf")
     many = [Product(Kernel("linear", label=f"gene {k}")) for k in range(30)]

@@ -253,7 +253,7 @@ def test_verdicts_and_their_words() -> None:
     assert summary["verdict"].to_dict() == {OWN: "reference", "poor": "worse", "alike": "no difference shown"}
     said = verdict(contest, "accuracy")
     assert "better than poor" in said and "your drawing and alike: with 5 folds" in said
-    assert against(summary.loc["poor"].to_dict()).startswith("▼ worse, p = ")
+    assert against(summary.loc["poor"].to_dict()).startswith("▼ worse, p-value ")
     assert ranking_words(contest, "accuracy") == "Your drawing, alike share the highest mean, 90.4 ± 0.8 %."
 
 

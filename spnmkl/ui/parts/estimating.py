@@ -48,7 +48,7 @@ def follow(work: Workspace) -> None:
 
 def begin_by_itself(work: Workspace, run: Run) -> None:
     """Once per run, where nothing else goes on and it is not long."""
-    if not AUTOMATIC or work.trainer.working or id(run.solution) in work.trainer.estimated:
+    if not AUTOMATIC or work.trainer.working or work.trainer.estimate_failure(run) is not None:
         return
     if run.fold_scores is not None or run.solution.status in UNFINISHED or not possible(work, run):
         return
@@ -74,7 +74,7 @@ def begin(work: Workspace, run: Run) -> None:
 def offer(work: Workspace, run: Run) -> None:
     """Begin, or go on with what was stopped or ended with its time."""
     trainer, found = work.trainer, run.fold_scores
-    if wrong := trainer.estimated.get(id(run.solution)):
+    if wrong := trainer.estimate_failure(run):
         st.caption(f"No scores over folds: {plain(wrong)}")
         return
     if (found is not None and found.complete) or not possible(work, run):

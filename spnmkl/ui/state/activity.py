@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
+from weakref import ReferenceType, ref
 
 from spnmkl.selection import CrossValidation, RegularizationPath
+from spnmkl.solution import Solution
 from spnmkl.study.contest import Contest, Plan, compete, planned, training_rows
 from spnmkl.study.entrants import Entrants
 from spnmkl.study.lesson import TOTAL as LESSON_TOTAL
@@ -86,7 +88,7 @@ class Trainer:
     width : the last choice of a width.
     lesson : the guided experiment.
     estimate : the scores over folds that are being made, beside any activity.
-    estimated : the solutions, by id, for which these were begun, and what went wrong.
+    estimated : by id the solutions for which these were begun, as long as there are such, and what went wrong.
     evidence : what evidence said of the branches below a sum, by run and sum.
     """
 
@@ -103,7 +105,7 @@ class Trainer:
     width: Finding[WidthChoice] | None = None
     lesson: Lesson | None = None
     estimate: Estimate | None = None
-    estimated: dict[int, str] = field(default_factory=dict)
+    estimated: dict[int, tuple[ReferenceType[Solution], str]] = field(default_factory=dict)
     evidence: dict[tuple[str, str], BranchEvidence] = field(default_factory=dict)
 
     @property
@@ -203,7 +205,16 @@ class Trainer:
         """Begin to score a run over folds, aside; it ends when it is no longer `wanted`, and keeps what it has."""
         self.end_estimate()
         self.estimate = Estimate.begun(run, self.book.tasks[run.name], wanted, alive, seconds)
-        self.estimated[id(run.solution)] = ""
+        self._note_estimate(run.solution)
+
+    def estimate_failure(self, run: Run) -> str | None:
+        """What went wrong with the scores of a run; empty where nothing did, None where they were never begun."""
+        of, wrong = self.estimated.get(id(run.solution), (None, None))
+        return wrong if of is not None and of() is run.solution else None  # an id may be that of one that is gone
+
+    def _note_estimate(self, of: Solution, wrong: str | None = None) -> None:
+        self.estimated = {key: known for key, known in self.estimated.items() if known[0]() is not None}
+        self.estimated[id(of)] = ref(of), wrong or ""
 
     def end_estimate(self) -> None:
         if self.estimate is not None:
@@ -216,7 +227,7 @@ class Trainer:
         if estimate is None or not (wait or estimate.job.finished):
             return
         self.estimate, found, of = None, estimate.so_far, estimate.run.solution
-        self.estimated[id(of)] = estimate.job.error or ""
+        self._note_estimate(of, estimate.job.error)
         if found is not None:
             self.book.revise(lambda run: run.with_fold_scores(found) if run.solution is of else run)
 

@@ -238,7 +238,7 @@ class Canvas {
     const near = (bx, by) => Math.abs(x - bx) <= BADGE && Math.abs(y - by) <= BADGE;
     for (const item of this.items.values()) {
       if (item.kind === "group" && near(item.x + item.w / 2 - 16, item.y)) return item.id;
-      if (item.open && near(item.x - item.w / 2 - 14, item.y)) return item.open;
+      if (item.open && near(item.x - item.w / 2 - CLOSER, item.y)) return item.open;
     }
     return null;
   }

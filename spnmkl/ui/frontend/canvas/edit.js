@@ -59,9 +59,10 @@ const Editing = {
     const ids = this.selected();
     if (!ids.length && !this.chosenEdges.size) return this.refuse("Select what to delete first.");
     const what = `${said} ${ids.length ? count(ids.length, "node") : count(this.chosenEdges.size, "edge")}.`;
-    const left = without(this.drawing, ids, this.chosenEdges);
+    const left = without(this.drawing, ids, this.chosenEdges), known = byId(left.nodes);
+    const closed = left.closed.filter((id) => !this.groups[id] || this.groups[id].members.some((v) => known.has(v))); // new nodes may get the ids of deleted ones
     this.chosenEdges = new Set();
-    return this.edit(left, what, []);
+    return this.edit({ ...left, closed }, what, []);
   },
 
   move(ids, dx, dy) {

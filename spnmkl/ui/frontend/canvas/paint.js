@@ -3,6 +3,7 @@
 
 const MANY = 150; // items above which texts are left out while the view moves
 const BADGE = 9; // half the side of the place where a click opens or closes a group
+const CLOSER = 11; // how far left of a node the sign that closes its group stands: within the margin of a drawing that fits
 const OPEN = "⊞"; // painted as lines, so that it is there in every font
 const ROOM = { // the largest text for which there is room: what is said first, and second
   sum: { first: 15.5, second: 13.8 }, product: { first: 15.5, second: 13.8 }, kernel: { first: 24, second: 18 }, group: { first: 19, second: 15.5, alone: 34 },
@@ -115,7 +116,7 @@ class Painter {
       this.text(t.text, x + t.x, y + off, t.size, { color: t.ink, align: ALIGN[t.anchor], most: inside ? w / 2 - t.x - (kind === "group" ? 28 : 5) : Infinity, room, bold: t.style === "bold", italic: t.style === "italic", halo: t.halo });
     }
     if (kind === "group") this.badge(x + w / 2 - 16, y, "+", look.ink, look.fill);
-    if (open) this.badge(x - w / 2 - 14, y, "−", colors.text, colors.background);
+    if (open) this.badge(x - w / 2 - CLOSER, y, "−", colors.text, colors.background);
   }
 
   badge(x, y, sign, ink, fill) { // ⊞ or ⊟, drawn so that it is there in every font

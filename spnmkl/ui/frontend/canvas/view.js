@@ -55,7 +55,18 @@ class View {
     this.scale = clamp(Math.min(across, down), FARTHEST[0], 1.25);
     this.x = (box.left + box.right) / 2;
     this.y = (box.top + box.bottom) / 2;
+    this.besideTools(box);
     this.canvas.paintSoon();
+  }
+
+  besideTools(box) { // where the tools lie over the drawing, it goes aside, if there is room
+    const { frame, stage } = this.canvas;
+    const [tools, paper] = [frame.querySelector(".set[aria-label=View]"), stage].map((part) => part.getBoundingClientRect());
+    const [high, low] = [this.toScreen(box.left, box.top), this.toScreen(box.right, box.bottom)];
+    const [aside, down] = [low.x - (tools.left - paper.left) + 8, tools.bottom - paper.top - high.y + 4];
+    if (aside <= 0 || down <= 0) return;
+    if (aside <= high.x - 8) this.x += aside / this.scale;
+    else if (down <= this.height - low.y - 8) this.y -= down / this.scale;
   }
 
   shows({ left, top, right, bottom }) {

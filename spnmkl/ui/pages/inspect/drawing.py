@@ -31,8 +31,8 @@ def drawing_tab(seen: Inspected) -> None:
     run = seen.run
     left, right = st.columns([13, 6], gap="medium")
     with left:
-        selected = show_drawing(CANVAS, run)
-        if not shows_pyvis(CANVAS):
+        selected, on_canvas = show_drawing(CANVAS, run), not shows_pyvis(CANVAS)
+        if on_canvas:
             show_replay(run, CANVAS)
         legend(run)
         offer_pyvis(CANVAS, run)
@@ -42,7 +42,7 @@ def drawing_tab(seen: Inspected) -> None:
             with st.container(border=True, gap="xsmall"):
                 node_numbers(seen, selected[0])
         st.markdown(plain(pruning(run)))
-        if not selected:
+        if on_canvas and not selected:
             st.caption("Click a node to see its numbers; hover over nodes and edges for the most important.")
 
 
