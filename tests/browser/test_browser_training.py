@@ -63,8 +63,12 @@ def slow(page: Page) -> None:
     settled(page)
 
 
-def test_open_train_inspect(canvas: Canvas) -> None:
-    page = canvas.page
+def test_open_train_inspect(data: Page) -> None:
+    page = data
+    page.get_by_role("button", name="Load Wine").click()
+    expect(page.get_by_text("178 rows · 13 columns").first).to_be_visible()
+    settled(page)
+    page.get_by_role("button", name="Next: draw the structure").click()
     page.get_by_role("button", name="Next: train").click()
     train_button(page).click()
     wait_for_ending(page)
