@@ -289,7 +289,7 @@ def test_a_chosen_path_is_marked(canvas: Canvas) -> None:
         assert set(canvas.look("[...canvas.items.values()].filter(n => n.look.chosen).map(n => n.id)")) == set(nodes)
         marked = canvas.look("canvas.lines.filter(l => l.look.chosen).map(l => [l.from.id, l.to.id])")
         assert {tuple(edge) for edge in marked} == set(edges)
-        assert canvas.page.locator(".katex").first.is_visible()
+        canvas.page.locator(".katex").first.wait_for()
     canvas.open("Node")
     canvas.click("k1")
     canvas.press("Delete")
