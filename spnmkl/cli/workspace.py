@@ -1,0 +1,114 @@
+"""`spnmkl workspace`: the projects that the app keeps, listed, exported, imported and trained."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from datetime import datetime
+from itertools import count
+from pathlib import Path
+
+from spnmkl.cli.exits import EXIT_CODES
+from spnmkl.cli.streams import target, written
+from spnmkl.cli.terminal import Progress, stop_on_interrupt, warnings_as_sentences
+from spnmkl.errors import DataError, SPNMKLError
+from spnmkl.reporting.sentences import certificate_sentence
+from spnmkl.training.prepared import prepare
+from spnmkl.training.train import train
+from spnmkl.workspace.exchange import exported, imported
+from spnmkl.workspace.state import KeptRun, ProjectInfo, ProjectState
+from spnmkl.workspace.store import Overtaken, WorkspaceStore
+
+TRIES = 5  # against an app that saves the same project meanwhile
+
+
+def workspace(args: argparse.Namespace) -> int:
+    """Run one of the commands."""
+    store = WorkspaceStore.opened(args.workspace)
+    try:
+        return {"list": _list, "export": _export, "import": _import, "run": _run}[args.what](store, args)
+    finally:
+        store.close()
+
+
+def _list(store: WorkspaceStore, args: argparse.Namespace) -> int:
+    found = store.catalog.projects(" ".join(args.search), deleted=args.deleted)
+    if args.json:
+        print(json.dumps([asdict(info) for info in found], ensure_ascii=False, indent=1))
+        return 0
+    for info in found:
+        print(_line(info))
+    if not found:
+        print(f"No project in {store.place.shown}" + (" has these words." if args.search else "."), file=sys.stderr)
+    return 0
+
+
+def _line(info: ProjectInfo) -> str:
+    changed = datetime.fromtimestamp(info.changed).strftime("%Y-%m-%d %H:%M")
+    tags = "".join(f" #{tag}" for tag in info.tags)
+    data = f"{info.dataset_name}, {info.n_rows:,} rows" if info.dataset_name else "no data"
+    return f"{info.id[:8]}  {changed}  {info.name}{tags}  ({data}; runs {info.n_runs}, versions {info.n_versions})"
+
+
+def _export(store: WorkspaceStore, args: argparse.Namespace) -> int:
+    out = target(args.out)
+    loaded = store.load(store.catalog.named(args.project).id)
+    data = exported(loaded.saved.state, not args.without_data)
+    with written(out) as file:
+        file.write_bytes(data)
+    for lost in loaded.lost:
+        print(f"spnmkl: {lost}", file=sys.stderr)
+    return 0
+
+
+def _import(store: WorkspaceStore, args: argparse.Namespace) -> int:
+    path = Path(args.file)
+    state = imported(path.read_bytes(), path.name)
+    name = args.name or path.name.removesuffix(".zip").removesuffix(".project")
+    saved = store.save(None, state, name=name)
+    print(f"{saved.id[:8]}  {name}")
+    return 0
+
+
+def _run(store: WorkspaceStore, args: argparse.Namespace) -> int:
+    id = store.catalog.named(args.project).id
+    state = store.load(id).saved.state
+    dataset = state.dataset
+    if dataset is None:
+        raise DataError(state.missing.missing_sentence if state.missing else "The project has no data to train on.")
+    asked = {name: value for name, value in (("C", args.C), ("max_time", args.max_time)) if value is not None}
+    settings = replace(state.settings, **asked)
+    progress = Progress(sys.stderr, sys.stderr.isatty() and not args.quiet)
+    with stop_on_interrupt(lambda: True) as stop, warnings_as_sentences():
+        prepared = prepare(state.spn, dataset, state.choices, state.split, progress.say)
+        run = train(prepared, settings, progress, stop=stop.is_set)
+        progress.close()
+    key, name = uuid.uuid4().hex, ""
+
+    def with_run(now: ProjectState) -> ProjectState:
+        nonlocal name
+        taken = {kept.run.name for kept in now.runs} | set(now.more.get("gone", ()))
+        name = next(free for k in count(1) if (free := f"Run {k}") not in taken)
+        return replace(now, runs=(*now.runs, KeptRun(key, replace(run, name=name, spn=state.spn), now.dataset)))
+
+    _saved(store, id, with_run)
+    if not args.quiet:
+        print(f"{name}: {certificate_sentence(run.solution)}")
+    return EXIT_CODES[run.solution.status]
+
+
+def _saved(store: WorkspaceStore, id: str, changed: Callable[[ProjectState], ProjectState]) -> None:
+    """Change a project that an app may save at the same time."""
+    for k in range(TRIES):
+        saved = store.load(id).saved
+        try:
+            store.save(saved, changed(saved.state))
+            return
+        except Overtaken:
+            time.sleep(0.2 * k)
+    raise SPNMKLError("The project is changed all the time; close the app that has it open, and try again.")

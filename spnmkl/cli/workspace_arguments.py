@@ -1,0 +1,42 @@
+"""The options of `spnmkl workspace`; nothing heavy is loaded for them."""
+
+from __future__ import annotations
+
+import argparse
+
+KINDS = ("list", "export", "import", "run")
+
+
+def add_folder(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--workspace",
+        metavar="DIR",
+        help="the folder of the workspace; default: $SPNMKL_WORKSPACE, or a folder in the user's data directory",
+    )
+
+
+def workspace_arguments(command: argparse.ArgumentParser) -> None:
+    """Projects of the workspace that the app keeps."""
+    kinds = command.add_subparsers(required=True, metavar="WHAT", dest="what")
+
+    def kind(name: str, help: str) -> argparse.ArgumentParser:
+        sub = kinds.add_parser(name, help=help, description=help)
+        add_folder(sub)
+        return sub
+
+    listed = kind("list", "list the projects, the last changed first")
+    listed.add_argument("search", nargs="*", help="words that stand in the name, the tags or the name of the data")
+    listed.add_argument("--deleted", action="store_true", help="those in the bin")
+    listed.add_argument("--json", action="store_true", help="for programs")
+    exported = kind("export", "write a project as one zip, which the app and import open")
+    exported.add_argument("project", help="its name, or the first letters of its key")
+    exported.add_argument("--out", required=True, help="the zip to write")
+    exported.add_argument("--without-data", action="store_true", help="leave the table and the matrices out")
+    imported = kind("import", "put a project file into the workspace")
+    imported.add_argument("file", help="a zip that export or the app has written")
+    imported.add_argument("--name", help="what to call it; default: the name of the file")
+    run = kind("run", "train the drawing of a project on its data with its settings, and keep the run in it")
+    run.add_argument("project", help="its name, or the first letters of its key")
+    run.add_argument("--C", type=float, help="in the place of the project's")
+    run.add_argument("--max-time", type=float, metavar="SECONDS", help="end in time with the best so far")
+    run.add_argument("--quiet", action="store_true", help="print nothing")

@@ -1,0 +1,152 @@
+"""What is in a workspace: lists and versions; names, tags, copies, and a bin from which things come back."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterable
+
+from sqlalchemy import Table, delete, func, insert, select, update
+
+from spnmkl.errors import ParameterError, WorkspaceError
+from spnmkl.structure.text import one_line
+from spnmkl.wording import quoted
+from spnmkl.workspace.database import Database, rows
+from spnmkl.workspace.state import ProjectInfo, VersionInfo
+from spnmkl.workspace.tables import DATASET, FINDING, PROJECT, RUN, TAG, UPLOAD, VERSION
+
+MOST_LETTERS, MOST_TAGS = 80, 20
+COPIED: tuple[Table, ...] = (RUN, FINDING, UPLOAD)  # with a project; versions are its own
+
+
+class Catalog:
+    """The projects of a workspace."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def projects(self, search: str = "", *, owner: str | None = None, deleted: bool = False) -> list[ProjectInfo]:
+        """Those whose name, tags or data have every word of the search, the last changed first.
+
+        Parameters
+        ----------
+        search : str
+        owner : str, optional
+            None for those of everybody.
+        deleted : bool
+            Those in the bin in the place of the others.
+        """
+        asked = select(PROJECT, DATASET.c.name.label("dataset_name"), DATASET.c.rows.label("n_rows"))
+        asked = asked.join(DATASET, DATASET.c.id == PROJECT.c.dataset, isouter=True).order_by(PROJECT.c.changed.desc())
+        asked = asked.where(PROJECT.c.deleted.is_not(None) if deleted else PROJECT.c.deleted.is_(None))
+        if owner is not None:
+            asked = asked.where(PROJECT.c.owner == owner)
+        with self._database.reading() as connection:
+            found = rows(connection.execute(asked))
+            tags: dict[str, list[str]] = {}
+            for project, name in connection.execute(select(TAG.c.project, TAG.c.name).order_by(TAG.c.name)):
+                tags.setdefault(project, []).append(name)
+            runs = select(RUN.c.project, func.count()).where(RUN.c.deleted.is_(None)).group_by(RUN.c.project)
+            n_runs = {row[0]: row[1] for row in connection.execute(runs)}
+            versions = select(VERSION.c.project, func.count()).group_by(VERSION.c.project)
+            n_versions = {row[0]: row[1] for row in connection.execute(versions)}
+        listed = [
+            ProjectInfo(
+                row["id"],
+                row["name"],
+                tuple(tags.get(row["id"], ())),
+                row["created"],
+                row["changed"],
+                row["deleted"],
+                row["dataset_name"] or "",
+                row["n_rows"] or 0,
+                n_runs.get(row["id"], 0),
+                n_versions.get(row["id"], 0),
+            )
+            for row in found
+        ]
+        words = search.casefold().split()
+        return [info for info in listed if all(word in _searched(info) for word in words)]
+
+    def named(self, given: str) -> ProjectInfo:
+        """The project of that key, or of that name where one alone has it."""
+        found = self.projects()
+        by_key = [info for info in found if len(given) >= 4 and info.id.startswith(given)]
+        matching = by_key if len(by_key) == 1 else [info for info in found if info.name == given]
+        if len(matching) == 1:
+            return matching[0]
+        several = f"there are {len(matching)} of that name; give one of {', '.join(info.id[:8] for info in matching)}"
+        raise ParameterError(
+            f"The project {quoted(given)} is not known: "
+            + (several if matching else "see `spnmkl workspace list` for those that are there.")
+        )
+
+    def rename(self, id: str, name: str) -> str:
+        """Call a project otherwise; returns its name, in one line and not too long."""
+        name = one_line(name).strip()[:MOST_LETTERS]
+        if not name:
+            raise ParameterError("A project's name has one letter or more; choose another name.")
+        self._update(id, name=name)
+        return name
+
+    def tag(self, id: str, names: Iterable[str]) -> tuple[str, ...]:
+        """These tags and no others."""
+        tags = tuple(sorted({tag for name in names if (tag := one_line(name).strip()[:MOST_LETTERS])}))[:MOST_TAGS]
+        with self._database.writing() as connection:
+            connection.execute(delete(TAG).where(TAG.c.project == id))
+            for name in tags:
+                connection.execute(insert(TAG).values(project=id, name=name))
+        return tags
+
+    def delete(self, id: str) -> None:
+        """Into the bin, from which `restore` brings it back."""
+        self._update(id, deleted=time.time())
+
+    def restore(self, id: str) -> None:
+        self._update(id, deleted=None)
+
+    def duplicate(self, id: str, owner: str | None = None) -> str:
+        """A copy with the drawing as it is now, the data, runs and comparisons; returns its key."""
+        new, now = uuid.uuid4().hex, time.time()
+        with self._database.writing() as connection:
+            row = connection.execute(select(PROJECT).where(PROJECT.c.id == id)).mappings().first()
+            if row is None:
+                raise _gone()
+            name = f"{row['name'][: MOST_LETTERS - 7]} (copy)"
+            own = {"id": new, "name": name, "created": now, "changed": now, "revision": 1, "deleted": None}
+            own |= {} if owner is None else {"owner": owner}
+            connection.execute(insert(PROJECT).values(**{**row, **own}))
+            newest = select(VERSION.c.drawing).where(VERSION.c.project == id).order_by(VERSION.c.number.desc()).limit(1)
+            drawing = connection.execute(newest).scalar()
+            if drawing is not None:
+                connection.execute(insert(VERSION).values(project=new, number=1, made=now, drawing=drawing))
+            for name in connection.execute(select(TAG.c.name).where(TAG.c.project == id)).scalars().all():
+                connection.execute(insert(TAG).values(project=new, name=name))
+            for table in COPIED:
+                for part in rows(connection.execute(select(table).where(table.c.project == id))):
+                    fresh = {"id": uuid.uuid4().hex} if "id" in part else {}
+                    connection.execute(insert(table).values(**{**part, **fresh, "project": new}))
+        return new
+
+    def versions(self, id: str) -> list[VersionInfo]:
+        """Every drawing that the project had, the newest first."""
+        asked = select(VERSION).where(VERSION.c.project == id).order_by(VERSION.c.number.desc())
+        with self._database.reading() as connection:
+            return [VersionInfo(row["number"], row["made"], row["drawing"]) for row in rows(connection.execute(asked))]
+
+    def info(self, id: str) -> ProjectInfo | None:
+        found = [info for deleted in (False, True) for info in self.projects(deleted=deleted) if info.id == id]
+        return found[0] if found else None
+
+    def _update(self, id: str, **values: object) -> None:
+        with self._database.writing() as connection:
+            if not connection.execute(update(PROJECT).where(PROJECT.c.id == id).values(**values)).rowcount:
+                raise _gone()
+
+
+def _gone() -> WorkspaceError:
+    return WorkspaceError("This project is no longer in the workspace; look at the list again.")
+
+
+def _searched(info: ProjectInfo) -> str:
+    return " ".join((info.name, *info.tags, info.dataset_name)).casefold()

@@ -1,0 +1,60 @@
+"""A project of the workspace as one zip, and back."""
+
+from __future__ import annotations
+
+import uuid
+
+from spnmkl.data import SAMPLES, Dataset, load_sample
+from spnmkl.errors import DataError, WorkspaceError
+from spnmkl.project.project_file import Project, load_project, save_project
+from spnmkl.project.stored_contest import Compared
+from spnmkl.reporting.runs_beside import was_trained_on
+from spnmkl.workspace.state import KeptComparison, KeptRun, ProjectState
+
+
+def exported(state: ProjectState, with_data: bool = True) -> bytes:
+    """What `imported` and the page Runs open; runs on other data are kept without these."""
+    data = state.dataset or state.missing
+    if data is None:
+        raise WorkspaceError("The project has no data, and says of none that it is about; it cannot be exported.")
+    runs = [kept.run for kept in state.runs]
+    kept = state.comparison
+    compared = kept.compared if kept is not None and kept.dataset is state.dataset else None
+    chosen = (state.choices, state.split, state.settings)
+    return save_project(state.spn, data, *chosen, runs, with_data and state.dataset is not None, compared)
+
+
+def imported(data: bytes, name: str) -> ProjectState:
+    """A project of a zip that anybody may have written."""
+    project = load_project(data, name)
+    dataset = project.dataset or _sample(project)
+    return ProjectState(
+        spn=project.spn,
+        closed=frozenset(),
+        dataset=dataset,
+        choices=project.choices,
+        split=project.split,
+        settings=project.settings,
+        missing=None if dataset is not None else project.data,
+        runs=tuple(
+            KeptRun(uuid.uuid4().hex, run, dataset if dataset is not None and was_trained_on(run, dataset) else None)
+            for run in project.runs
+        ),
+        comparison=_kept(project.compared, dataset),
+    )
+
+
+def _kept(compared: Compared | None, dataset: Dataset | None) -> KeptComparison | None:
+    if compared is None or dataset is None:
+        return None
+    return KeptComparison(uuid.uuid4().hex, compared, dataset)
+
+
+def _sample(project: Project) -> Dataset | None:
+    """The data of a project that came without them, where they are those of a sample."""
+    if project.data.name not in SAMPLES:
+        return None
+    try:
+        return project.data.applied(load_sample(project.data.name))
+    except DataError:
+        return None

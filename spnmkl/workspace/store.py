@@ -1,0 +1,423 @@
+"""The workspace: projects are saved whole in one transaction, after the files that they name, and read again."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import Any, Self
+
+from sqlalchemy import Connection, Table, delete, func, insert, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from spnmkl.data import Dataset
+from spnmkl.errors import DataError, SPNMKLError, WorkspaceError
+from spnmkl.project.archive import Reader, Writer
+from spnmkl.project.stored_attempt import read_attempt, write_attempt
+from spnmkl.project.stored_contest import Compared, read_comparison, write_comparison
+from spnmkl.project.stored_data import DataUse, read_use
+from spnmkl.project.stored_run import read_choices, read_split
+from spnmkl.structure import SPN
+from spnmkl.training.settings import Settings
+from spnmkl.untrusted import parse_json
+from spnmkl.wording import quoted
+from spnmkl.workspace.catalog import Catalog
+from spnmkl.workspace.database import Database, rows, told
+from spnmkl.workspace.files import FileStore
+from spnmkl.workspace.forms import (
+    DataForms,
+    DataReader,
+    Row,
+    damaged,
+    drawing_row,
+    dumped,
+    named,
+    read_drawing,
+    run_bytes,
+    run_of,
+    run_summary,
+)
+from spnmkl.workspace.place import Place, workspace_place
+from spnmkl.workspace.state import (
+    KeptAttempt,
+    KeptComparison,
+    KeptRun,
+    Loaded,
+    ProjectState,
+    Saved,
+    Upload,
+)
+from spnmkl.workspace.tables import ATTEMPT, DATASET, DRAWING, FINDING, PROJECT, RUN, UPLOAD, VERSION
+from spnmkl.workspace.upkeep import Upkeep
+
+COMPARISON = "comparison"
+FILES = "files"
+
+
+class Overtaken(Exception):
+    """Somebody else saved the project meanwhile."""
+
+
+class WorkspaceStore:
+    """A workspace on disk.
+
+    Attributes
+    ----------
+    place : where it is.
+    catalog : lists of projects and versions; names, tags, copies, the bin.
+    upkeep : the servers that use it, the tabs that have a project open, and what is thrown away by time.
+    """
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        with told(place):
+            place.folder.mkdir(parents=True, exist_ok=True)
+            (place.folder / FILES).mkdir(exist_ok=True)
+        self._database = Database(place)
+        self._files = FileStore(place.folder / FILES)
+        self._forms = DataForms(self._files)
+        try:
+            self._database.migrate()
+        except BaseException:
+            self._database.close()
+            raise
+        self.upkeep = Upkeep(self._database, self._files)
+        self.catalog = Catalog(self._database)
+
+    @classmethod
+    def opened(cls, folder: str | None = None) -> Self:
+        """The workspace in that folder, or in that of the environment or of the user."""
+        return cls(workspace_place(folder))
+
+    def close(self) -> None:
+        self.upkeep.leave()
+        self._database.close()
+
+    def save(
+        self,
+        saved: Saved | None,
+        state: ProjectState,
+        *,
+        name: str = "",
+        owner: str = "",
+        versions: Sequence[SPN] = (),
+        visit: str | None = None,
+    ) -> Saved:
+        """Write what differs from what was saved before; it is on disk when this returns.
+
+        Parameters
+        ----------
+        saved : Saved or None
+            None for a project that is not there yet.
+        state : ProjectState
+        name, owner : str
+            Of a new project.
+        versions : sequence of SPN
+            Drawings since the last save, oldest first; that of the state is the last in any case.
+        visit : str, optional
+            The token of the tab that has it open.
+
+        Raises
+        ------
+        Overtaken
+            When somebody else saved it after `saved`.
+        WorkspaceError
+        """
+        with told(self.place):
+            work = _Writing(self, saved, state)
+            with self._database.writing() as connection:
+                if not all(map(self._files.has, work.files)):  # collected in the meantime
+                    raise WorkspaceError(f"Files of the workspace in {self.place.shown} are missing; save again.")
+                done = work.run(connection, name, owner, versions)
+                if visit is not None:
+                    self.upkeep.remember(connection, visit, done.id)
+        return done
+
+    def load(self, id: str) -> Loaded:
+        """A project as it was saved last; what of it cannot be read is told and left out."""
+        with self._database.reading() as connection:
+            project = connection.execute(select(PROJECT).where(PROJECT.c.id == id)).mappings().first()
+            if project is None:
+                raise WorkspaceError(f"The workspace in {self.place.shown} has no project {quoted(id)}.")
+            parts = {
+                table.name: rows(connection.execute(select(table).where(table.c.project == id)))
+                for table in (RUN, ATTEMPT, FINDING, UPLOAD)
+            }
+            names = {row["dataset"] for part in parts.values() for row in part if row.get("dataset")}
+            names |= {project["dataset"]} if project["dataset"] else set()
+            datasets = rows(connection.execute(select(DATASET).where(DATASET.c.id.in_(names))))
+            document = parse_json(project["document"].encode())
+            body = connection.execute(select(DRAWING.c.body).where(DRAWING.c.digest == document["drawing"])).scalar()
+        parts[ATTEMPT.name] = [row for row in parts[ATTEMPT.name] if not self.upkeep.works(row["server"])]
+        with told(self.place):
+            return _Reading(self._files, datasets).loaded(dict(project), document, body, parts)
+
+    def drawing(self, digest: str) -> SPN:
+        """A version of a drawing."""
+        with self._database.reading() as connection:
+            body = connection.execute(select(DRAWING.c.body).where(DRAWING.c.digest == digest)).scalar()
+        if body is None:
+            raise WorkspaceError(f"The workspace in {self.place.shown} has no such version of a drawing.")
+        return read_drawing(body)
+
+
+class _Writing:
+    """One save: first the files, then the rows."""
+
+    def __init__(self, store: WorkspaceStore, saved: Saved | None, state: ProjectState) -> None:
+        self._store, self._saved, self._state = store, saved, state
+        self._before = saved.state if saved else None
+        self._datasets: dict[Dataset, Row] = {}
+        self._remarks: list[str] = []
+        self._runs = {run.key: run for run in (self._before.runs if self._before else ())}
+        self._changed = [kept for kept in state.runs if not _same_run(self._runs.get(kept.key), kept)]
+        self._rows = {kept.key: self._run_row(kept) for kept in self._changed}
+        self._uploads = self._upload_rows() if self._before is None or self._before.uploads != state.uploads else None
+        self._comparison = state.comparison
+        compared = state.comparison.dataset if state.comparison else None
+        for dataset in (state.dataset, compared, *(kept.dataset for kept in state.attempts)):
+            self._dataset(dataset)
+
+    @property
+    def files(self) -> Iterable[str]:
+        """Those that the rows will name."""
+        yield from (name for row in self._datasets.values() for name in named(row))
+        yield from (row["file"] for row in (*self._rows.values(), *(self._uploads or ())))
+
+    def run(self, connection: Connection, name: str, owner: str, versions: Sequence[SPN]) -> Saved:
+        now, state = time.time(), self._state
+        for row in self._datasets.values():
+            _add(connection, DATASET, row)
+        drawings = [drawing_row(spn) for spn in self._new_versions(versions)]
+        digest = drawings[-1]["digest"] if drawings else drawing_row(state.spn)["digest"]
+        values = {"changed": now, "document": self._document(digest), "dataset": self._dataset(state.dataset)}
+        for drawing in drawings:
+            _add(connection, DRAWING, drawing)
+        if self._saved is None:
+            id, revision = uuid.uuid4().hex, 1
+            known = {"owner": owner, "name": name or "Untitled", "created": now, "revision": revision}
+            connection.execute(insert(PROJECT).values(id=id, **known, **values))
+        else:
+            id, revision = self._saved.id, self._saved.revision + 1
+            mine = (PROJECT.c.id == id) & (PROJECT.c.revision == self._saved.revision)
+            if not connection.execute(update(PROJECT).where(mine).values(revision=revision, **values)).rowcount:
+                raise Overtaken
+        _add_versions(connection, id, [drawing["digest"] for drawing in drawings], now)
+        self._sync_runs(connection, id, now)
+        self._sync_attempts(connection, id, now)
+        self._sync_comparison(connection, id, now)
+        if self._uploads is not None:
+            connection.execute(delete(UPLOAD).where(UPLOAD.c.project == id))
+            _insert(connection, UPLOAD, [{**row, "project": id} for row in self._uploads])
+        return Saved(id, revision, state, tuple(self._remarks))
+
+    def _new_versions(self, versions: Sequence[SPN]) -> list[SPN]:
+        last = self._before.spn if self._before else None
+        found = []
+        for spn in (*versions, self._state.spn):
+            if spn is not last:
+                found.append(spn)
+                last = spn
+        return found
+
+    def _document(self, drawing: str) -> str:
+        state = self._state
+        missing = state.missing
+        if state.dataset is not None and self._dataset(state.dataset) is None:
+            missing = DataUse.of(state.dataset)
+        return dumped(
+            {
+                "drawing": drawing,
+                "closed": sorted(state.closed),
+                "choices": state.choices.to_dict(),
+                "split": asdict(state.split),
+                "settings": state.settings.to_dict(),
+                "missing": None if missing is None else asdict(missing),
+                "chosen": state.chosen,
+                "more": dict(state.more),
+            }
+        )
+
+    def _dataset(self, dataset: Dataset | None) -> str | None:
+        """The key of a data set, whose files are written the first time; None where it has no form."""
+        if dataset is None:
+            return None
+        if dataset not in self._datasets:
+            try:
+                self._datasets[dataset] = self._store._forms.row(dataset)
+            except DataError as error:
+                self._remarks += [str(error)] * (str(error) not in self._remarks)
+                return None
+        return str(self._datasets[dataset]["id"])
+
+    def _run_row(self, kept: KeptRun) -> Row:
+        before = self._runs.get(kept.key)
+        row = {
+            "id": kept.key,
+            "name": kept.run.name,
+            "dataset": self._dataset(kept.dataset),
+            "document": dumped(run_summary(kept.run)),
+            "file": self._store._files.put(run_bytes(kept.run), ".zip"),
+        }
+        return row if before is None else {**row, "deleted": None}
+
+    def _upload_rows(self) -> list[Row]:
+        put = self._store._files.put
+        return [
+            {"position": k, "key": upload.key, "name": upload.name, "file": put(upload.data, ".bin")}
+            for k, upload in enumerate(self._state.uploads)
+        ]
+
+    def _sync_runs(self, connection: Connection, id: str, now: float) -> None:
+        before = self._before.runs if self._before else ()
+        if [kept.key for kept in before] != [kept.key for kept in self._state.runs] or self._changed:
+            gone = {kept.key for kept in before} - {kept.key for kept in self._state.runs}
+            connection.execute(update(RUN).where(RUN.c.id.in_(gone)).values(deleted=now))
+            there = set(connection.execute(select(RUN.c.id).where(RUN.c.project == id)).scalars())
+            for k, kept in enumerate(self._state.runs):
+                row = {**self._rows.get(kept.key, {}), "position": k, "deleted": None}
+                if kept.key in there:
+                    connection.execute(update(RUN).where(RUN.c.id == kept.key).values(**row))
+                else:
+                    connection.execute(insert(RUN).values(**(row or self._run_row(kept)), project=id, made=now))
+
+    def _sync_attempts(self, connection: Connection, id: str, now: float) -> None:
+        before = {kept.attempt.key: kept.attempt for kept in (self._before.attempts if self._before else ())}
+        now_there = {kept.attempt.key for kept in self._state.attempts}
+        for key in before.keys() - now_there:
+            connection.execute(delete(ATTEMPT).where(ATTEMPT.c.id == key))
+        for kept in self._state.attempts:
+            key, attempt = kept.attempt.key, kept.attempt
+            if attempt is before.get(key):
+                continue
+            values = {"body": write_attempt(attempt), "seen": now}
+            if not connection.execute(update(ATTEMPT).where(ATTEMPT.c.id == key).values(**values)).rowcount:
+                server, dataset = self._store.upkeep.server, self._dataset(kept.dataset)
+                row = {"id": key, "project": id, "server": server, "dataset": dataset}
+                connection.execute(insert(ATTEMPT).values(**row, **values))
+
+    def _sync_comparison(self, connection: Connection, id: str, now: float) -> None:
+        before, kept = self._before.comparison if self._before else None, self._comparison
+        if kept is before or (kept and before and kept.compared is before.compared):
+            return
+        mine = (FINDING.c.project == id) & (FINDING.c.kind == COMPARISON)
+        if kept is None or before is None or before.key != kept.key:
+            connection.execute(delete(FINDING).where(mine))
+        if kept is not None:
+            body, dataset = _packed(kept.compared), self._dataset(kept.dataset)
+            found = update(FINDING).where(FINDING.c.id == kept.key).values(body=body)
+            if not connection.execute(found).rowcount:
+                row = {"id": kept.key, "project": id, "kind": COMPARISON, "made": now, "dataset": dataset}
+                connection.execute(insert(FINDING).values(**row, body=body))
+
+
+class _Reading:
+    """One load, in which what is damaged is left out and told."""
+
+    def __init__(self, files: FileStore, datasets: list[Row]) -> None:
+        self._files, self._rows = files, {row["id"]: row for row in datasets}
+        self._reader = DataReader(files)
+        self._lost: list[str] = []
+
+    def loaded(self, project: Row, document: dict[str, Any], body: bytes | None, parts: dict[str, list[Row]]) -> Loaded:
+        try:
+            if body is None:
+                raise ValueError("the drawing is not there")
+            missing = document["missing"]
+            state = ProjectState(
+                spn=read_drawing(body),
+                closed=frozenset(map(str, document["closed"])),
+                dataset=self._dataset(project["dataset"]),
+                choices=read_choices(document["choices"]),
+                split=read_split(document["split"]),
+                settings=Settings.from_dict(document["settings"]),
+                missing=None if missing is None else read_use(missing),
+                runs=tuple(filter(None, map(self._run, self._kept(parts[RUN.name])))),
+                chosen=document["chosen"],
+                comparison=next(filter(None, map(self._comparison, parts[FINDING.name])), None),
+                attempts=tuple(filter(None, map(self._attempt, parts[ATTEMPT.name]))),
+                uploads=self._uploads(parts[UPLOAD.name]),
+                more=dict(document["more"]),
+            )
+        except (ValueError, KeyError, TypeError) as error:
+            raise damaged(f"the project {quoted(project['name'])}", error) from None
+        return Loaded(Saved(project["id"], project["revision"], state), project["name"], tuple(self._lost))
+
+    def _kept(self, runs: list[Row]) -> list[Row]:
+        return sorted((row for row in runs if row["deleted"] is None), key=lambda row: row["position"])
+
+    def _dataset(self, key: str | None) -> Dataset | None:
+        if key is None:
+            return None
+        try:
+            return self._reader.dataset(self._rows[key])
+        except SPNMKLError as error:
+            self._lost += [str(error)] * (str(error) not in self._lost)
+            return None
+
+    def _run(self, row: Row) -> KeptRun | None:
+        try:
+            return KeptRun(row["id"], run_of(self._files.read(row["file"]), row["name"]), self._dataset(row["dataset"]))
+        except SPNMKLError as error:
+            self._lost.append(f"{row['name']} could not be read: {error}")
+            return None
+
+    def _comparison(self, row: Row) -> KeptComparison | None:
+        dataset = self._dataset(row["dataset"])
+        if row["kind"] != COMPARISON or dataset is None:
+            return None
+        try:
+            return KeptComparison(row["id"], read_comparison(Reader("a comparison", row["body"])), dataset)
+        except SPNMKLError as error:
+            self._lost.append(str(error))
+            return None
+
+    def _attempt(self, row: Row) -> KeptAttempt | None:
+        try:
+            return KeptAttempt(read_attempt(row["id"], row["body"]), self._dataset(row["dataset"]))
+        except SPNMKLError as error:
+            self._lost.append(str(error))
+            return None
+
+    def _uploads(self, found: list[Row]) -> tuple[Upload, ...]:
+        try:
+            in_order = sorted(found, key=lambda row: row["position"])
+            return tuple(Upload(row["key"], row["name"], self._files.read(row["file"])) for row in in_order)
+        except WorkspaceError as error:
+            self._lost.append(str(error))
+            return ()
+
+
+def _same_run(one: KeptRun | None, other: KeptRun) -> bool:
+    return one is not None and one.run is other.run and one.dataset is other.dataset
+
+
+def _packed(compared: Compared) -> bytes:
+    writer = Writer()
+    write_comparison(writer, compared)
+    return writer.finished()
+
+
+def _add(connection: Connection, table: Table, row: Row) -> None:
+    """A row unless it is there."""
+    ours = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
+    connection.execute(ours(table).values(**row).on_conflict_do_nothing())
+
+
+def _insert(connection: Connection, table: Table, found: list[Row]) -> None:
+    if found:
+        connection.execute(insert(table), found)
+
+
+def _add_versions(connection: Connection, id: str, digests: list[str], now: float) -> None:
+    mine = VERSION.c.project == id
+    last = connection.execute(select(func.max(VERSION.c.number)).where(mine)).scalar() or 0
+    newest = select(VERSION.c.drawing).where(mine & (VERSION.c.number == last))
+    before = connection.execute(newest).scalar() if digests else None
+    fresh = [digest for k, digest in enumerate(digests) if digest != (digests[k - 1] if k else before)]
+    _insert(
+        connection,
+        VERSION,
+        [{"project": id, "number": last + k, "made": now, "drawing": digest} for k, digest in enumerate(fresh, 1)],
+    )

@@ -1,0 +1,128 @@
+"""Who uses a workspace now, and what is thrown away by time."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import socket
+import time
+import uuid
+
+from sqlalchemy import Connection, and_, delete, exists, insert, select, update
+
+from spnmkl.workspace.database import Database
+from spnmkl.workspace.files import ORPHAN_SECONDS, FileStore
+from spnmkl.workspace.tables import ATTEMPT, DATASET, DRAWING, FINDING, PROJECT, RUN, SERVER, UPLOAD, VERSION, VISIT
+
+SILENT_SECONDS = 90.0  # after which a server that does not report is taken for dead
+BIN_SECONDS = 30 * 86_400.0
+VISIT_SECONDS = 90 * 86_400.0
+
+
+class Upkeep:
+    """The servers of a workspace, the tabs, and the bin.
+
+    Attributes
+    ----------
+    server : the key of this process among those that use the workspace.
+    """
+
+    def __init__(self, database: Database, files: FileStore) -> None:
+        self._database, self._files = database, files
+        self.server = uuid.uuid4().hex
+        self._registered = False
+
+    def beat(self) -> None:
+        """Say that this server lives."""
+        with self._database.writing() as connection:
+            self._beat(connection)
+
+    def _beat(self, connection: Connection) -> None:
+        mine = SERVER.c.id == self.server
+        if not connection.execute(update(SERVER).where(mine).values(seen=time.time())).rowcount:
+            row = {"id": self.server, "host": socket.gethostname(), "process": os.getpid(), "seen": time.time()}
+            connection.execute(insert(SERVER).values(**row))
+        self._registered = True
+
+    def leave(self) -> None:
+        if self._registered:
+            with self._database.writing() as connection:
+                connection.execute(delete(SERVER).where(SERVER.c.id == self.server))
+
+    def works(self, server: str) -> bool:
+        """Whether another server is at work."""
+        if server == self.server:
+            return False
+        with self._database.reading() as connection:
+            row = connection.execute(select(SERVER).where(SERVER.c.id == server)).mappings().first()
+        return row is not None and _lives(row["host"], row["process"], row["seen"])
+
+    def remember(self, connection: Connection, token: str, project: str) -> None:
+        """Which project a tab has open."""
+        digest, now = _digest(token), time.time()
+        mine = VISIT.c.digest == digest
+        if not connection.execute(update(VISIT).where(mine).values(project=project, used=now)).rowcount:
+            connection.execute(insert(VISIT).values(digest=digest, project=project, used=now))
+
+    def visited(self, token: str) -> str | None:
+        """The project that a tab had open; None also where that is in the bin."""
+        asked = select(VISIT.c.project).join(PROJECT, PROJECT.c.id == VISIT.c.project)
+        asked = asked.where((VISIT.c.digest == _digest(token)) & PROJECT.c.deleted.is_(None))
+        with self._database.reading() as connection:
+            return connection.execute(asked).scalar()
+
+    def revision(self, project: str) -> int | None:
+        """How often a project was saved."""
+        with self._database.reading() as connection:
+            return connection.execute(select(PROJECT.c.revision).where(PROJECT.c.id == project)).scalar()
+
+    def open(self, token: str, project: str) -> None:
+        with self._database.writing() as connection:
+            self.remember(connection, token, project)
+
+    def forget(self, token: str) -> None:
+        """A tab begins anew."""
+        with self._database.writing() as connection:
+            connection.execute(delete(VISIT).where(VISIT.c.digest == _digest(token)))
+
+    def tidy(self, grace: float = ORPHAN_SECONDS) -> int:
+        """Empty the bin of what is old, forget old visits and dead servers, and remove files that nothing names.
+
+        Returns how many files were removed.
+        """
+        now = time.time()
+        with self._database.writing(alone=True) as connection:
+            self._beat(connection)
+            for table in (PROJECT, RUN):
+                connection.execute(delete(table).where(table.c.deleted < now - BIN_SECONDS))
+            connection.execute(delete(VISIT).where(VISIT.c.used < now - VISIT_SECONDS))
+            connection.execute(delete(SERVER).where(SERVER.c.seen < now - SILENT_SECONDS))
+            holders = [table.c.dataset for table in (PROJECT, RUN, ATTEMPT, FINDING)]
+            unused = and_(*(~exists().where(holder == DATASET.c.id) for holder in holders))
+            connection.execute(delete(DATASET).where(unused))
+            drawn = select(VERSION.c.drawing)
+            connection.execute(delete(DRAWING).where(DRAWING.c.digest.not_in(drawn)))
+            columns = (DATASET.c.table_file, DATASET.c.matrices_file, RUN.c.file, UPLOAD.c.file)
+            named = {name for column in columns for name in connection.execute(select(column)).scalars() if name}
+            return self._files.collect(named, grace)
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def _lives(host: str, process: int, seen: float) -> bool:
+    """A process of this machine can be asked; of another one, what it said last must do."""
+    if time.time() - seen > SILENT_SECONDS:
+        return False
+    if host != socket.gethostname() or os.name != "posix":
+        return True
+    if process == os.getpid():
+        return False  # the number of one that is gone
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

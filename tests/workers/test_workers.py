@@ -1,0 +1,362 @@
+"""Work in processes of their own: results and errors as elsewhere, limits that hold, nothing that outlives its use."""
+
+import gc
+import os
+import threading
+import time
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+
+from spnmkl.errors import DataError, Stopped
+from spnmkl.workers import Limits, Nursery, Worker, WorkerError
+
+
+class Thing:
+    """What is shared."""
+
+    def __init__(self, size: int) -> None:
+        self.values = np.arange(size)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Thing) and len(self.values) == len(other.values)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Shelf:
+    """What a child keeps."""
+
+    def __init__(self) -> None:
+        self.found: dict[int, Any] = {}
+
+    @property
+    def nbytes(self) -> int:
+        return 1000 * len(self.found)
+
+    def clear(self) -> None:
+        self.found.clear()
+
+
+class Asked:
+    """Who asks, and writes down what is heard."""
+
+    def __init__(self, aside: bool = False) -> None:
+        self.aside, self.stopping, self.given_up, self.quiet = aside, False, False, True
+        self.heard: list[Any] = []
+
+    def calm(self) -> bool:
+        return self.quiet
+
+    def attend(self) -> None: ...
+
+    def say(self, words: str) -> None:
+        self.heard.append(words)
+
+    def progress(self, done: int, total: int) -> None:
+        self.heard.append((done, total))
+
+    def report(self, record: object) -> None:
+        self.heard.append(record)
+
+
+def reporting(job: Any, kept: Shelf, n: int) -> tuple[int, int]:
+    for k in range(n):
+        job.tick(f"step {k}")
+        job.progress(k, n)
+        job.report({"k": k})
+    return os.getpid(), len(job.records)
+
+
+def keeping(job: Any, kept: Shelf, thing: Thing) -> tuple[int, Thing]:
+    """How often this thing was seen, and itself."""
+    times = kept.found.get(id(thing), (0, None))[0] + 1
+    kept.found[id(thing)] = times, thing
+    return times, thing
+
+
+def waiting(job: Any, kept: Shelf) -> str:
+    job.say("begun")
+    while not job.stopping:
+        time.sleep(0.01)
+    while not job.given_up:
+        time.sleep(0.01)
+    raise Stopped
+
+
+def resting(job: Any, kept: Shelf) -> None:
+    k = 0
+    while True:
+        job.tick(str(k := k + 1))
+        time.sleep(0.01)
+
+
+def eating(job: Any, kept: Shelf) -> None:
+    held = []
+    while True:
+        held.append(np.ones(2_000_000))
+        time.sleep(0.01)
+
+
+def spinning(job: Any, kept: Shelf) -> None:
+    while True:
+        pass
+
+
+def dying(job: Any, kept: Shelf) -> None:
+    os._exit(3)
+
+
+def dying_with(job: Any, kept: Shelf, thing: Thing) -> None:
+    os._exit(3)
+
+
+def unsendable(job: Any, kept: Shelf) -> object:
+    return lambda: None
+
+
+class TooLarge:
+    """For which there is no memory once it is sent."""
+
+    def __reduce__(self) -> Any:
+        raise MemoryError
+
+
+def too_large_to_send(job: Any, kept: Shelf) -> object:
+    return TooLarge()
+
+
+def refusing(job: Any, kept: Shelf) -> None:
+    raise DataError("The table 'a' is empty; fill it.")
+
+
+def failing(job: Any, kept: Shelf) -> None:
+    raise ZeroDivisionError
+
+
+@pytest.fixture(scope="module")
+def nursery() -> Iterator[Nursery]:
+    nursery = Nursery(["numpy", __name__], trained=False)
+    before = os.environ.get("PYTHONPATH", "")
+    os.environ["PYTHONPATH"] = os.pathsep.join([os.path.dirname(__file__), before])
+    nursery.start()
+    os.environ["PYTHONPATH"] = before
+    until = time.monotonic() + 120
+    while not nursery.ready and time.monotonic() < until:
+        time.sleep(0.01)
+    assert nursery.ready
+    yield nursery
+    nursery.stop()
+
+
+@pytest.fixture
+def worker(nursery: Nursery) -> Iterator[Worker]:
+    worker = Worker(nursery, Shelf, (Thing,))
+    yield worker
+    worker.close()
+
+
+def until_stopped(worker: Worker, asked: Asked, work: Any) -> None:
+    with pytest.raises(Stopped):
+        worker.do(asked, Limits(), work)
+
+
+def gone(pid: int) -> bool:
+    until = time.monotonic() + 30
+    while psutil.pid_exists(pid) and time.monotonic() < until:
+        time.sleep(0.02)
+    return not psutil.pid_exists(pid)
+
+
+def test_what_a_work_says_is_heard_in_its_order(worker: Worker) -> None:
+    asked = Asked()
+    pid, n = worker.do(asked, Limits(), reporting, 3)
+    assert pid != os.getpid() and n == 3
+    assert asked.heard == [step for k in range(3) for step in (f"step {k}", (k, 3), {"k": k})]
+    assert worker.do(Asked(), Limits(), reporting, 0)[0] == pid  # the same process
+
+
+def test_what_is_shared_is_sent_once_and_comes_back_itself(worker: Worker) -> None:
+    thing, other = Thing(10), Thing(5)
+    assert [worker.do(Asked(), Limits(), keeping, thing)[0] for _ in range(3)] == [1, 2, 3]
+    times, same = worker.do(Asked(), Limits(), keeping, thing)
+    assert times == 4 and same is thing
+    assert worker.do(Asked(), Limits(), keeping, other)[0] == 1
+    assert worker.do(Asked(), Limits(), keeping, Thing(5))[0] == 1  # equal, and another
+    assert worker.kept_bytes == 3000 and worker.idle
+
+
+def test_stop_and_a_second_stop_reach_the_work(worker: Worker) -> None:
+    asked = Asked()
+    ended: list[type] = []
+
+    def ask() -> None:
+        try:
+            worker.do(asked, Limits(), waiting)
+        except Stopped as stopped:
+            ended.append(type(stopped))
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    while "begun" not in asked.heard:
+        time.sleep(0.01)
+    asked.stopping = True
+    time.sleep(0.5)
+    assert thread.is_alive()
+    asked.given_up = True
+    thread.join(30)
+    assert ended == [Stopped]
+
+
+def test_a_work_aside_rests_while_others_go_on(worker: Worker) -> None:
+    asked = Asked(aside=True)
+    thread = threading.Thread(target=until_stopped, args=(worker, asked, resting))
+    thread.start()
+    while len(asked.heard) < 3:
+        time.sleep(0.01)
+    asked.quiet = False
+    time.sleep(1.0)
+    steps = len(asked.heard)
+    time.sleep(0.5)
+    assert len(asked.heard) <= steps + 1
+    asked.quiet = True
+    until = time.monotonic() + 30
+    while len(asked.heard) < steps + 5 and time.monotonic() < until:
+        time.sleep(0.01)
+    assert len(asked.heard) >= steps + 5
+    asked.stopping = True
+    thread.join(30)
+    assert not thread.is_alive()
+
+
+@pytest.mark.parametrize(
+    ("work", "limits", "sentence"),
+    [
+        (
+            eating,
+            Limits("Reading 'a'", "leave out rows", memory=200_000_000),
+            "Reading 'a' took more than 200 MB of memory and was ended; leave out rows.",
+        ),
+        (
+            spinning,
+            Limits("Reading 'a'", "leave out rows", seconds=1),
+            "Reading 'a' took more than 1 s of processor and was ended; leave out rows.",
+        ),
+        (
+            dying,
+            Limits("This training"),
+            "This training ended without a word, perhaps for want of memory. Your drawing and your data are kept; try "
+            "again.",
+        ),
+    ],
+)
+def test_what_takes_too_much_or_dies_gives_one_sentence(
+    worker: Worker, work: Any, limits: Limits, sentence: str
+) -> None:
+    pid, _ = worker.do(Asked(), Limits(), reporting, 0)
+    with pytest.raises(WorkerError) as ended:
+        worker.do(Asked(), limits, work)
+    assert str(ended.value) == sentence
+    assert gone(pid)
+    assert worker.do(Asked(), Limits(), reporting, 1)[1] == 1  # in another process
+
+
+def test_errors_are_those_of_the_work(worker: Worker) -> None:
+    with pytest.raises(DataError, match=r"^The table 'a' is empty; fill it\.$"):
+        worker.do(Asked(), Limits(), refusing)
+    with pytest.raises(RuntimeError):
+        worker.do(Asked(), Limits(), failing)
+
+
+@pytest.mark.parametrize(("work", "kind"), [(unsendable, RuntimeError), (too_large_to_send, MemoryError)])
+def test_what_cannot_be_sent_back_is_told_and_not_waited_for(worker: Worker, work: Any, kind: type[Exception]) -> None:
+    heard: list[BaseException] = []
+
+    def ask() -> None:
+        try:
+            worker.do(Asked(), Limits(), work)
+        except BaseException as error:
+            heard.append(error)
+
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    thread.join(60)
+    assert [type(error) for error in heard] == [kind]
+    assert worker.do(Asked(), Limits(), reporting, 1)[1] == 1
+
+
+def test_children_that_ended_hold_nothing(nursery: Nursery) -> None:
+    worker, thing = Worker(nursery, Shelf, (Thing,)), Thing(10)
+    there = weakref.ref(thing)
+    with pytest.raises(WorkerError):
+        worker.do(Asked(), Limits(), dying_with, thing)
+    del thing
+    worker.do(Asked(), Limits(), reporting, 0)
+    gc.collect()
+    assert there() is None
+    worker.close()
+
+
+def test_workers_are_counted_while_others_begin(nursery: Nursery) -> None:
+    """A set of weak references that grows while it is looked through raises an error, which would cost a result."""
+    stop, wrong = threading.Event(), list[RuntimeError]()
+
+    def look() -> None:
+        while not stop.is_set():
+            try:
+                Worker.living()
+            except RuntimeError as error:
+                wrong.append(error)
+
+    others = [Worker(nursery) for _ in range(5000)]
+    Worker._all.update(others)
+    thread = threading.Thread(target=look)
+    thread.start()
+    for worker in [Worker(nursery) for _ in range(5)]:
+        worker.do(Asked(), Limits(), reporting, 0)
+        worker.close()
+    stop.set()
+    thread.join(30)
+    assert wrong == []
+
+
+def test_a_child_ends_with_who_asked_for_it(nursery: Nursery) -> None:
+    worker = Worker(nursery)
+    pid, _ = worker.do(Asked(), Limits(), reporting, 0)
+    assert not gone_soon(pid)
+    del worker
+    assert gone(pid)
+
+
+def gone_soon(pid: int) -> bool:
+    time.sleep(0.1)
+    return not psutil.pid_exists(pid)
+
+
+def test_two_works_at_once_in_one_child(worker: Worker) -> None:
+    asked = Asked()
+    thread = threading.Thread(target=until_stopped, args=(worker, asked, waiting))
+    thread.start()
+    while "begun" not in asked.heard:
+        time.sleep(0.01)
+    assert worker.do(Asked(), Limits(), reporting, 2)[1] == 2
+    asked.stopping = asked.given_up = True
+    thread.join(30)
+    assert not thread.is_alive()
+
+
+def test_children_end_with_the_server() -> None:
+    nursery = Nursery(trained=False)
+    nursery.start()
+    until = time.monotonic() + 120
+    while not nursery.ready and time.monotonic() < until:
+        time.sleep(0.01)
+    connection, meter = nursery.child()
+    nursery.stop()
+    assert not gone_soon(meter.process.pid)
+    connection.close()
+    assert gone(meter.process.pid)
