@@ -2,8 +2,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 BROWSERS := chromium chromium-browser google-chrome
+# Without questions, which nobody would see: about a file of settings that is there already, or the time zone.
+APT := DEBIAN_FRONTEND=noninteractive apt-get install -y -qq -o Dpkg::Options::=--force-confold
 
-.PHONY: app test test-processors test-versions dist lint docs bench bench-peers browser quickstart clean
+.PHONY: app test test-processors test-versions dist lint docs bench bench-peers browser postgres crash quickstart clean
 
 app: .venv/installed
 	$(BIN)/spnmkl app
@@ -13,7 +15,7 @@ quickstart: .venv/installed
 
 # Two processes, one file each at a time; those that drive a browser by themselves, so that it answers at once.
 # What failed there is tried once more: a click may fall into the moment in which a page is drawn anew.
-test: .venv/installed browser lint
+test: .venv/installed browser postgres lint
 	$(BIN)/python -m pytest -n 2 --dist loadfile --ignore=tests/browser
 	$(BIN)/python -m pytest tests/browser || $(BIN)/python -m pytest tests/browser --last-failed
 	$(BIN)/python scripts/processors.py --quick
@@ -35,6 +37,11 @@ dist: .venv-dist/installed
 	.venv-dist/bin/python -m twine check --strict dist/*
 	.venv-dist/bin/python scripts/try_dist.py dist
 
+# What saves the app's work is killed at 200 random moments; nothing that was acknowledged may be lost.
+crash: .venv/installed
+	$(BIN)/python scripts/crash.py --kills 200
+	$(BIN)/python scripts/crash.py --kills 40 --servers 2 --seed 1000
+
 lint: .venv/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -55,8 +62,16 @@ bench-peers: .venv-peers/installed
 # The tests of the app drive a real Chromium: Debian's own is installed where that is allowed.
 browser:
 	@command -v $(BROWSERS) >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
-		&& apt-get update -qq && apt-get install -y -qq chromium >/dev/null; } \
+		&& apt-get update -qq && $(APT) chromium >/dev/null; } \
 		|| { echo "make test needs Chromium to test the app: install the package chromium, then run it again."; exit 1; }
+
+# The workspace is tested on PostgreSQL too: Debian's own is installed where that is allowed, without a cluster of its own.
+postgres:
+	@command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || { [ "$$(id -u)" = 0 ] \
+		&& command -v apt-get >/dev/null && mkdir -p /etc/postgresql-common \
+		&& { [ -e /etc/postgresql-common/createcluster.conf ] || echo "create_main_cluster = false" > /etc/postgresql-common/createcluster.conf; } \
+		&& apt-get update -qq && $(APT) postgresql >/dev/null; } \
+		|| echo "PostgreSQL is not installed (package postgresql): the workspace is tested on SQLite alone."
 
 .venv/installed: requirements.txt pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "spnmkl needs Python 3.11 or newer: make PYTHON=python3.11 ...")'

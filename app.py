@@ -2,7 +2,8 @@
 
 import streamlit as st
 
-from spnmkl.ui.parts.session import FRONTEND, attach, boundary
+from spnmkl.ui.parts.notices import notices
+from spnmkl.ui.parts.session import FRONTEND, attach, boundary, kept
 from spnmkl.ui.serve import warm_up
 
 st.set_page_config(page_title="spnmkl", page_icon=str(FRONTEND / "icon.png"), layout="wide")
@@ -16,11 +17,13 @@ page = st.navigation(
         st.Page("pages/compare.py", title="Compare", icon=":material/leaderboard:"),
         st.Page("pages/predict.py", title="Predict", icon=":material/upload_file:"),
         st.Page("pages/runs.py", title="Runs", icon=":material/compare:"),
+        st.Page("pages/projects.py", title="Projects", icon=":material/folder:"),
     ],
     position="top",
 )
 st.html(FRONTEND / "app.css")
 warm_up()
 attach()
-with boundary():
+with kept("page"), boundary():
+    notices()
     page.run()

@@ -134,16 +134,19 @@ def open_structure(page: Page, spn: SPN) -> Locator:
 
 
 def edits(browser: Browser, url: str, n_nodes: int) -> dict[str, list[float]]:
-    """Seconds until an edit is on the screen, until Python has it, and until the panel shows what was selected."""
+    """Seconds until an edit is on the screen, until Python has it, and until the panel shows what was selected; and
+    seconds of processors that an edit takes."""
     page = browser.new_page(viewport={"width": 1280, "height": 800})
     page.goto(f"{url}/design")
     frame = open_structure(page, structure(n_nodes))
-    seconds: dict[str, list[float]] = {"screen": [], "Python": [], "panel": []}
+    seconds: dict[str, list[float]] = {"screen": [], "Python": [], "panel": [], "processor": []}
     for k in range(EDITS + 1):
+        before = spent()
         painted, taken = frame.evaluate(EDIT, k % n_nodes)
         seconds["screen"].append(painted / 1000)
         seconds["Python"].append(taken / 1000)
         idle(page)
+        seconds["processor"].append(spent() - before)
     for k in range(EDITS // 2):
         seconds["panel"].append(frame.evaluate(CHOOSE, k + 1) / 1000)
         idle(page)
@@ -249,8 +252,8 @@ def set_up(page: Page, settings: Settings) -> None:
     page.get_by_role("link", name="Train", exact=True).click()
     page.get_by_text("All settings").click()
     idle(page)
-    page.get_by_label("C, exactly").fill(f"{settings.C:g}")
-    page.get_by_label("C, exactly").press("Enter")
+    page.get_by_role("spinbutton", name="C, exactly").fill(f"{settings.C:g}")
+    page.get_by_role("spinbutton", name="C, exactly").press("Enter")
     idle(page)
     gap = page.get_by_role("slider", name="Gap to prove")
     for _ in range(round(np.log10(Settings().tol / settings.tol))):
@@ -282,14 +285,14 @@ def drawn(page: Page, name: str) -> None:
     page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
 
 
+def spent() -> float:
+    """Seconds of processors in server and browser so far, which are the same however busy the machine is."""
+    times = [process.cpu_times() for process in psutil.Process().children(recursive=True)]
+    return sum(spell.user + spell.system for spell in times)
+
+
 def by_switch_and_address(page: Page, url: str) -> Iterator[tuple[str, str, float, float]]:
-    """How, which page, seconds until it is drawn, and seconds of processors in server and browser, which are the same
-    however busy the machine is."""
-
-    def spent() -> float:
-        times = [process.cpu_times() for process in psutil.Process().children(recursive=True)]
-        return sum(spell.user + spell.system for spell in times)
-
+    """How, which page, seconds until it is drawn, and seconds of processors."""
     for _ in range(SWITCHES):
         for how in ("switch", "address"):
             for name in ALL_PAGES:
@@ -354,6 +357,7 @@ def tell_canvas(browser: Browser, url: str) -> None:
         print(row(f"edit → screen, {n_nodes} nodes", found["screen"]))
         print(row(f"edit → Python → screen, {n_nodes} nodes", found["Python"]))
         print(row(f"selection → panel, {n_nodes} nodes", found["panel"]))
+        print(row(f"processors for an edit, {n_nodes} nodes", found["processor"]))
     rate, longest = pans(browser, url, 501)
     print(f"| pan and zoom, 501 nodes | {rate:.0f} frames/s | longest frame {longest:.0f} ms |")
 

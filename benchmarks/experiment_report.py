@@ -14,6 +14,7 @@ from experiment_bound import bound_lines
 from experiment_convergence import convergence_lines
 from experiment_evidence import evidence_lines
 from experiment_known import KNOWN, known_lines
+from experiment_search import search_lines
 from experiment_sparsity import sparsity_lines
 from experiment_store import read
 from experiment_tables import markdown, spread, write_chart
@@ -42,7 +43,8 @@ def note_run(out: Path, command: str) -> None:
 
 def write_report(out: Path) -> None:
     """From the files of a folder alone."""
-    cells = pd.concat([read(out / "results.csv"), read(out / "known.csv")], ignore_index=True)
+    files = ("results.csv", "beside.csv", "known.csv")
+    cells = pd.concat([read(out / file) for file in files], ignore_index=True)
     cells = cells if len(cells) else pd.DataFrame(columns=["section"])
     runs = json.loads((out / RUNS).read_text(encoding="utf-8")) if (out / RUNS).exists() else []
     lines = [
@@ -54,7 +56,8 @@ def write_report(out: Path) -> None:
     ]
     accuracy = cells[cells["section"] == "accuracy"]
     if len(accuracy):
-        lines += ["", "## Accuracy", "", _settings(out / "choice.json"), "", *accuracy_lines(accuracy, out)]
+        described = out / ("choice.json" if (out / "choice.json").exists() else "beside.json")
+        lines += ["", "## Accuracy", "", _settings(described), "", *accuracy_lines(accuracy, out)]
     for name in KNOWN:
         if len(of_name := cells[cells["section"] == name]):
             described = out / ("known.json" if (out / "known.json").exists() else "choice.json")
@@ -67,6 +70,8 @@ def write_report(out: Path) -> None:
         lines += bound_lines(measured, _settings(out / "bound.json"), out)
     if len(asked := read(out / "evidence.csv")):
         lines += evidence_lines(asked, _settings(out / "evidence.json"))
+    if len(sought := read(out / "search.csv")):
+        lines += search_lines(sought, _settings(out / "search.json"))
     (out / "report.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
@@ -97,7 +102,9 @@ def described(table: pd.DataFrame) -> list[str]:
     )
     kernels = table[table["method"] == "average kernel"].groupby("set", sort=False)["kernels"].first()
     told = [
-        f"{name} ({row.rows} + {row.test} rows, {row.classes} classes, {kernels[name]} kernels, {row.splits} splits)"
+        f"{name} ({row.rows} + {row.test} rows, {row.classes} classes, "
+        + (f"{kernels[name]} kernels, " if name in kernels else "")
+        + f"{row.splits} splits)"
         for name, row in sets.iterrows()
     ]
     return [
@@ -108,11 +115,10 @@ def described(table: pd.DataFrame) -> list[str]:
 
 
 def complete(table: pd.DataFrame, column: str) -> pd.DataFrame:
-    """Mean per set and method, of the methods and sets that have all of each other."""
-    means = table.pivot_table(index="set", columns="method", values=column, sort=False)
-    everywhere = means.notna().sum()
-    means = means[everywhere[everywhere == everywhere.max()].index]
-    return means.dropna()
+    """Mean per set and method, of the methods that have most sets, over the splits that all of these have."""
+    cells = table.pivot_table(index=["set", "split"], columns="method", values=column, sort=False)
+    sets = cells.notna().groupby(level="set", sort=False).any().sum()
+    return cells[sets[sets == sets.max()].index].dropna().groupby(level="set", sort=False).mean()
 
 
 def average_ranks(means: pd.DataFrame) -> pd.Series:
@@ -128,7 +134,7 @@ def costs(table: pd.DataFrame, order: list[str]) -> pd.DataFrame:
         {
             "seconds, median": groups["seconds"].median().map("{:.2f}".format),
             "seconds, most": groups["seconds"].max().map("{:.2f}".format),
-            "kernels used": (100 * groups["part"].mean()).map("{:.0f} %".format),
+            "kernels or columns used": (100 * groups["part"].mean()).map("{:.0f} %".format),
             "C at an end of its values": (100 * groups["at_end"].mean()).map("{:.0f} %".format),
             "largest gap": groups["gap"].max().map(lambda gap: "" if np.isnan(gap) else f"{gap:.1e}"),
         }

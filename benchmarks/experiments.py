@@ -3,10 +3,11 @@
 accuracy: every method of `spnmkl.baselines` on the same stratified splits (70 % train) of the same sets, with the same
 base kernels; columns are standardised, kernels fitted, and C (and the kernel, where a method takes one) chosen by
 cross-validation, on the training rows alone. Sets are those that scikit-learn brings and, with --data, every CSV file
-of a folder (features first, `label` last; `NAME.views.json` names the columns of views). recovery, nested, additive:
+of a folder (features first, `label` last; `NAME.views.json` names the columns of views). beside: what users know, on
+the same splits (`experiment_beside.py`). recovery, nested, additive:
 labels drawn from known structures (`experiment_known.py`), more and more rows to learn them from, always the same 100
-rows to test. convergence, sparsity, bound, evidence: as `experiment_convergence.py`, `experiment_sparsity.py`,
-`experiment_bound.py` and `experiment_evidence.py` say.
+rows to test. convergence, sparsity, bound, evidence, search: as `experiment_convergence.py`, `experiment_sparsity.py`,
+`experiment_bound.py`, `experiment_evidence.py` and `experiment_search.py` say.
 
 Each result is added to a CSV file at once; what stands there is not computed again, so a run can be interrupted and
 continued, also with more sets or splits. report.md and its pictures are written from these files at the end, or from
@@ -24,9 +25,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import experiment_beside as beside
 import experiment_bound as bound
 import experiment_convergence as convergence
 import experiment_evidence as evidence
+import experiment_search as search
 import experiment_sparsity as sparsity
 from experiment_data import Choice
 from experiment_known import KNOWN
@@ -43,6 +46,8 @@ class Configuration:
     sparsity: sparsity.Sparsity
     bound: bound.Bound
     evidence: evidence.Evidence
+    beside: beside.Beside
+    search: search.Search
 
 
 FULL = Configuration(
@@ -57,6 +62,8 @@ FULL = Configuration(
     ),
     bound.Bound(bound.Settings(1e-3, 20), 10, (50, 100, 200, 300), (2.0, 8.0, 32.0), tuple(bound.sets())),
     evidence.Evidence(evidence.Settings(3, 4, 1e-3), 8, (50, 100, 200, 400)),
+    beside.Beside(Choice(5, 11, 1e-3, 2000), 20),
+    search.Search(search.Settings(3, 5, 100), 10, (100, 200, 400), 40),
 )
 SHORT = Configuration(
     Accuracy(Choice(2, 3, 1e-2, 70), 2, ("iris", "wine")),
@@ -65,8 +72,10 @@ SHORT = Configuration(
     sparsity.Sparsity(Choice(2, 2, 1e-2, 70), 1, ("sparse", "1", "2"), ("wine",)),
     bound.Bound(bound.Settings(1e-2, 2), 2, (40, 60), (2.0, 8.0), ("breast_cancer",)),
     evidence.Evidence(evidence.Settings(2, 2, 1e-2), 1, (40,)),
+    beside.Beside(Choice(2, 3, 1e-2, 70), 2, ("iris", "wine")),
+    search.Search(search.Settings(2, 2, 6), 1, (40,), 1, ("mixed",), ("formula",)),
 )
-SECTIONS = ("accuracy", *KNOWN, "convergence", "sparsity", "bound", "evidence")
+SECTIONS = ("accuracy", "beside", *KNOWN, "convergence", "sparsity", "bound", "evidence", "search")
 
 
 @dataclass(frozen=True)
@@ -89,6 +98,7 @@ def sections(c: Configuration, folder: Path | None) -> dict[str, Section]:
     accuracy, pruned = partial(c.accuracy.tasks, folder), partial(c.sparsity.tasks, folder)
     return {
         "accuracy": Section("results.csv", Cell, KEY, "choice.json", c.accuracy.choice, accuracy),
+        "beside": Section("beside.csv", Cell, KEY, "beside.json", c.beside.choice, partial(c.beside.tasks, folder)),
         **known,
         "convergence": Section(
             "convergence.csv", convergence.Step, 2, "convergence.json", c.convergence.settings, c.convergence.tasks
@@ -98,6 +108,7 @@ def sections(c: Configuration, folder: Path | None) -> dict[str, Section]:
         "evidence": Section(
             "evidence.csv", evidence.Asked, evidence.KEY, "evidence.json", c.evidence.settings, c.evidence.tasks
         ),
+        "search": Section("search.csv", search.Sought, search.KEY, "search.json", c.search.settings, c.search.tasks),
     }
 
 
@@ -135,7 +146,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--short", action="store_true", help="a minute's test that everything works")
     parser.add_argument("--data", type=Path, help="folder with more sets")
     parser.add_argument("--sections", nargs="+", choices=SECTIONS, default=list(SECTIONS))
-    parser.add_argument("--sets", nargs="+", help="of accuracy and sparsity")
+    parser.add_argument("--sets", nargs="+", help="of accuracy, beside and sparsity")
+    parser.add_argument("--methods", nargs="+", help="of beside; by default all")
     parser.add_argument("--splits", type=int)
     parser.add_argument("--seeds", type=int, help="draws of known structures, and of the rows for the bound")
     parser.add_argument("--sizes", type=int, nargs="+", help="rows to learn from there")

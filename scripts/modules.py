@@ -34,7 +34,7 @@ BANDS: dict[str, tuple[str, ...]] = {
     "the drawing": ("structure", "templates", "parameters"),
     "the drawing on data": ("circuit", "kernels"),
     "the problem and its proof": ("problem", "measures", "certificate", "rounding", "solution"),
-    "the engine": ("solvers", "evidence", "selection", "fixed_weights", "calibration"),
+    "the engine": ("solvers", "evidence", "selection", "fixed_weights", "rivals", "calibration"),
     "the library": (
         "training.settings",
         "training.learn",
@@ -46,8 +46,9 @@ BANDS: dict[str, tuple[str, ...]] = {
         "precompile",
     ),
     "from tables to runs": ("data", "training"),
-    "what it means": ("export", "charts", "study", "importance", "reporting", "project"),
+    "what it means": ("export", "charts", "study", "importance", "search", "reporting", "project", "workspace"),
     "the app and the command line": (
+        "workers",
         "ui.state",
         "ui.parts",
         "ui.pages",

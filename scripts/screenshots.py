@@ -7,10 +7,12 @@ high as the page is.
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
-from playwright.sync_api import Browser, Locator, Page, sync_playwright
+from playwright.sync_api import Browser, Error, Locator, Page, sync_playwright
 from serving import browser_path, serving
 from sklearn.datasets import load_breast_cancer
 
@@ -20,6 +22,7 @@ SIZES = (
     {"width": 1366, "height": 768},
     {"width": 1920, "height": 1080},
 )
+Theme = Literal["light", "dark"]
 USUAL_WIDTHS = [1024, 1366, 1920]
 MESSY = "\ufeff# Clinic north\n# exported on Monday\nPatient;Size;Weight;Colour;Diagnosis\n" + "".join(
     f"P{k};1,{k + 50};{f'7{k % 10},5' if k % 4 else 'NA'};{('blue', 'red', 'green')[k % 3]};{('well', 'ill')[k % 2]}\n"
@@ -313,26 +316,39 @@ STATES: dict[str, tuple[str, Callable[[Page], object]]] = {
 }
 
 
-def take(browser: Browser, url: str, given: argparse.Namespace) -> None:
-    for size in (size for size in SIZES if size["width"] in given.widths):
-        context = browser.new_context(viewport=size, reduced_motion="reduce")  # type: ignore[arg-type]
-        for state in given.states or STATES:
-            address, act = STATES[state]
-            page = context.new_page()
-            page.emulate_media(color_scheme=given.themes[0])
-            page.goto(f"{url}/{address}")
-            page.get_by_text(" — ").first.wait_for()
-            settle(page)
-            act(page)
-            page.mouse.move(2, 2)
-            if given.whole:
-                heighten(page, size["width"])
-            for theme in given.themes:
-                page.emulate_media(color_scheme=theme)
+def take(browser: Browser, url: str, given: argparse.Namespace) -> list[str]:
+    """Every state is made once, and looked at in every size and theme; which of them could not be made."""
+    sizes = [size for size in SIZES if size["width"] in given.widths]
+    context = browser.new_context(viewport=sizes[0], reduced_motion="reduce")  # type: ignore[arg-type]
+    failed = []
+    for state in given.states or STATES:
+        page = context.new_page()
+        try:
+            show(page, url, state, given.themes[0])
+            for size in sizes:
+                page.set_viewport_size(size)  # type: ignore[arg-type]
                 settle(page)
-                page.screenshot(path=given.folder / f"{state}_{theme}_{size['width']}.png")
-            page.close()
-        context.close()
+                if given.whole:
+                    heighten(page, size["width"])
+                for theme in given.themes:
+                    page.emulate_media(color_scheme=theme)
+                    settle(page)
+                    page.screenshot(path=given.folder / f"{state}_{theme}_{size['width']}.png")
+        except Error as error:
+            failed.append(f"{state}: {error.message.splitlines()[0]}")
+        page.close()
+    context.close()
+    return failed
+
+
+def show(page: Page, url: str, state: str, theme: Theme) -> None:
+    address, act = STATES[state]
+    page.emulate_media(color_scheme=theme)
+    page.goto(f"{url}/{address}")
+    page.get_by_text(" — ").first.wait_for()
+    settle(page)
+    act(page)
+    page.mouse.move(2, 2)
 
 
 def heighten(page: Page, width: int) -> None:
@@ -353,8 +369,10 @@ def main() -> None:
     given.folder.mkdir(parents=True, exist_ok=True)
     with serving() as url, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=browser_path(), args=["--no-sandbox"])
-        take(browser, url, given)
+        failed = take(browser, url, given)
         browser.close()
+    if failed:
+        sys.exit("Not taken:\n" + "\n".join(failed))
 
 
 if __name__ == "__main__":

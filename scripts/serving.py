@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 import subprocess
@@ -11,6 +12,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import IO
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -30,20 +32,43 @@ def serving(
     log: IO[str] | int = subprocess.DEVNULL,
     python: str = sys.executable,
     port: int = 0,
+    workspace: Path | None = None,
 ) -> Iterator[str]:
-    """The address of a server that ends with the block; on a free port, unless one is given."""
-    if not port:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+    """The address of a server that ends with the block; on a free port and an empty workspace, unless one is given."""
+    port = port or free_port()
+    with TemporaryDirectory(ignore_cleanup_errors=True) as own:
+        server = started(workspace or Path(own), port, folder, log, python)
+        try:
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            server.terminate()
+            server.wait(20)
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+def started(
+    workspace: Path,
+    port: int,
+    folder: Path = Path(__file__).parents[1],
+    log: IO[str] | int = subprocess.DEVNULL,
+    python: str = sys.executable,
+) -> subprocess.Popen[bytes]:
+    """A server that answers; who starts it ends it."""
     command = [python, "-m", "spnmkl", "app", f"--server.port={port}"]
-    server = subprocess.Popen(command, cwd=folder, stdout=log, stderr=subprocess.STDOUT)
+    environment = os.environ | {"SPNMKL_WORKSPACE": str(workspace)}
+    server = subprocess.Popen(command, cwd=folder, stdout=log, stderr=subprocess.STDOUT, env=environment)
     try:
         _wait(server, port)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        server.terminate()
-        server.wait(20)
+    except BaseException:
+        server.kill()
+        server.wait()
+        raise
+    return server
 
 
 def _wait(server: subprocess.Popen[bytes], port: int) -> None:

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parent.parent
 TESTS = [
     *("tests/structure", "tests/circuit", "tests/kernels", "tests/oracle", "tests/solver", "tests/estimator"),
     *("tests/data", "tests/training", "tests/cli", "tests/export", "tests/charts", "tests/reporting"),
-    *("tests/study", "tests/project"),
+    *("tests/study", "tests/project", "tests/workspace"),
     *("tests/test_selection.py", "tests/test_inspection.py", "tests/test_baselines.py", "tests/test_lemmas.py"),
     *("tests/test_bad_input.py", "tests/test_threads.py", "tests/test_imports.py"),
 ]

@@ -75,6 +75,7 @@ _PARTS = {
     "importance",
     "inspection",
     "model_file",
+    "search",
     "templates",
 }
 

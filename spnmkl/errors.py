@@ -1,6 +1,14 @@
 """The errors a user can meet. Each message names the thing, what was expected, what was found, what to do."""
 
-__all__ = ["DataError", "KernelError", "ModelFileError", "ParameterError", "SPNMKLError", "StructureError"]
+__all__ = [
+    "DataError",
+    "KernelError",
+    "ModelFileError",
+    "ParameterError",
+    "SPNMKLError",
+    "StructureError",
+    "WorkspaceError",
+]
 
 
 class SPNMKLError(Exception):
@@ -77,6 +85,17 @@ class ModelFileError(SPNMKLError, ValueError):
     --------
     >>> from spnmkl import ModelFileError
     >>> issubclass(ModelFileError, ValueError)
+    True
+    """
+
+
+class WorkspaceError(SPNMKLError, OSError):
+    """The workspace on disk cannot be read or written.
+
+    Examples
+    --------
+    >>> from spnmkl.errors import SPNMKLError, WorkspaceError
+    >>> issubclass(WorkspaceError, SPNMKLError)
     True
     """
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -25,12 +26,16 @@ from spnmkl.kernels import FittedKernel, fit_kernel, restrict_kernels
 from spnmkl.kernels.matrices import spread_rows
 from spnmkl.kernels.source import apply_cross
 from spnmkl.notebook import ShownWithDrawing
-from spnmkl.parameters import Power, checked_threads, gigabytes, question, seed, truth
+from spnmkl.parameters import Power, checked_threads, gigabytes, positive, question, seed, truth
 from spnmkl.problem import answers, sample_weights
+from spnmkl.rivals import Choice, choose_rival
+from spnmkl.selection import cross_validate_C
 from spnmkl.selection.results import UNFINISHED
 from spnmkl.solution import Record, Solution
+from spnmkl.solvers.deadline import Deadline
 from spnmkl.solvers.entry import check_callback
-from spnmkl.structure import SPN, Kernel, KernelSpec, templates
+from spnmkl.structure import SPN, KernelSpec, templates
+from spnmkl.structure.defaults import Part, default_drawing
 from spnmkl.structure.nodes import describe
 from spnmkl.threads import single_threaded_blas
 from spnmkl.training.learn import learn, training_kernels
@@ -41,14 +46,14 @@ __all__ = ["SPNMKLClassifier", "default_structure"]
 Structure = SPN | Mapping[str, Any] | str | None
 
 _MEDIAN_ROWS = 1000
-_WIDTHS = (0.25, 1.0, 4.0)
 _FOLDS = 5
+_CONSTANT = 1e-12  # of the largest value: a spread that is rounding
 
 
 def default_structure(X: np.ndarray) -> SPN:
-    """What `SPNMKLClassifier` uses when no structure is given.
+    """What `SPNMKLClassifier` uses when no structure is given, on columns that it has standardised.
 
-    A weighted sum of four kernels on all columns: linear, and rbf with gamma at 1/4, 1 and 4 times
+    A weighted sum of six kernels on all columns: linear, and rbf with gamma from 1/64 to 4 times
     1 / (median squared distance between distinct rows).
 
     Parameters
@@ -67,13 +72,12 @@ def default_structure(X: np.ndarray) -> SPN:
     >>> from spnmkl.estimator import default_structure
     >>> spn = default_structure(np.random.default_rng(0).normal(size=(30, 2)))
     >>> [spn.label(leaf) for leaf in spn.kernels]
-    ['linear', 'rbf 0.25/median', 'rbf 1/median', 'rbf 4/median']
+    ['rbf 1/64', 'rbf 1/16', 'rbf 1/4', 'rbf', 'rbf 4', 'linear']
     """
     distinct = np.unique(X, axis=0)
     median = KernelSpec("rbf", (("gamma", "median"),))
     gamma = fit_kernel(median, distinct[spread_rows(len(distinct), _MEDIAN_ROWS)])[0].params["gamma"]
-    local = [Kernel("rbf", gamma=width * gamma, label=f"rbf {width:g}/median") for width in _WIDTHS]
-    return templates.flat([Kernel("linear", label="linear"), *local])
+    return default_drawing([Part("")], float(gamma))
 
 
 def _predicts_probabilities(model: SPNMKLClassifier) -> bool:
@@ -85,15 +89,19 @@ def _predicts_probabilities(model: SPNMKLClassifier) -> bool:
 class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
     """Support vector classifier whose kernel is a sum-product network over base kernels, with learned weights.
 
-    Two classes, or more one-vs-rest with one shared kernel. Kernels see the columns as they are, so standardise
-    columns of different units first.
+    Two classes, or more one-vs-rest with one shared kernel. The kernels of a structure see the columns as they are, so
+    standardise columns of different units first. Without a structure the columns are standardised here, the structure
+    is `default_structure`, and what is not set is chosen by cross-validation: C, and whether the weights are certified,
+    evidence weights, or one kernel alone does; `choice_` tells what was chosen and why. Where a class has one row, no
+    folds can be made: then the weights are evidence weights, and C is 1.
 
     Parameters
     ----------
     structure : SPN, dict, str or None, default=None
         The network; a dict or JSON text in the structure format is read. None: see `default_structure`.
-    C : float, default=1.0
-        Weight of the loss; what one tunes.
+    C : float, "cv" or None, default=None
+        Weight of the loss; what one tunes. "cv": the best on 5 folds of the training rows. None: 1.0 with a structure,
+        "cv" without.
     lam : float, default=1.0
         Weight of the regulariser λ Σ_v c_v β_v^{p_v}. Where all p are equal it only rescales C.
     p : float, "sparse", dict or None, default=None
@@ -108,22 +116,26 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
     max_iter : int or None, default=None
         Outer iterations; None: 500, or 2000 for "paper".
     max_time : float or None, default=None
-        Seconds for learning the weights, after which the best so far are kept, with their gap and status "time_limit".
+        Seconds for learning the weights, after which the best so far are kept, with their gap and status "time_limit";
+        where C is chosen, that takes half of them at most.
     class_weight : dict, "balanced" or None, default=None
         Scales C by class.
-    weights : {"certified", "evidence"}, default="certified"
+    weights : {"certified", "evidence"} or None, default=None
         How the weights β are found: as the certified optimum together with the SVM, or as evidence weights
         (`fit_evidence`, which tells a sum from a product; not certified), at which the SVM is then solved. With
-        "evidence", `lam`, `p` and `solver` mean nothing; C and `class_weight` are the SVM's alone.
+        "evidence", `lam`, `p` and `solver` mean nothing; C and `class_weight` are the SVM's alone. None: "certified"
+        with a structure or a C; without both, what is better on the folds.
     probability : bool, default=False
         Whether to calibrate `predict_proba` in `fit`: by Platt scaling of decision values from stratified 5-fold
         cross-validation, in which weights and SVM are learned anew and only the kernels' normalisation stays as
         learned on all samples. Where `fit` was stopped or ran out of time, the weights stay as well. More
         than two classes share one scaling of their decision values, each class against the rest, normalised to sum 1:
-        the class predicted is the most probable one. With two classes `predict` follows the decision function, so that
-        it may disagree with a probability near a half.
+        the class predicted is the most probable one. With two classes `predict` follows the sign of the decision
+        function, as scikit-learn's SVC does, whether probabilities are calibrated or not, and may disagree with the
+        larger probability: near a half always, and widely with `class_weight`, which moves the border but not how
+        often classes came. ``model.classes_[model.predict_proba(X).argmax(axis=1)]`` answers by probability.
     random_state : int, RandomState or None, default=None
-        Shuffles these folds; nothing else is random.
+        Shuffles these folds, and those that C is chosen on (None: always alike); nothing else is random.
     n_threads : int or None, default=None
         Cores to use in `fit` and prediction, None for all. Set it to 1 inside ``GridSearchCV(n_jobs=…)``.
     max_memory : float or None, default=None
@@ -140,6 +152,12 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
     ----------
     spn_ : SPN
         The structure in use.
+    C_ : float
+        The C in use.
+    choice_ : Choice or None
+        What was chosen by cross-validation, where no structure was given; its `sentences` say why. None after `load`.
+    centre_, spread_ : ndarray of shape (n_features,), or None
+        What columns are standardised by, where no structure was given.
     beta_ : dict
         Weight of every product.
     pruned_ : dict
@@ -183,19 +201,22 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
     >>> from sklearn.datasets import load_wine
     >>> from spnmkl import SPNMKLClassifier
     >>> X, y = load_wine(return_X_y=True)
-    >>> model = SPNMKLClassifier().fit(X / X.std(axis=0), y)
-    >>> model.status_
-    'optimal'
+    >>> model = SPNMKLClassifier().fit(X, y)
+    >>> model.choice_.best.score > 0.97
+    True
     """
 
     calibration_: Floats | None
+    choice_: Choice | None
+    centre_: Floats | None
+    spread_: Floats | None
     extra_: dict[str, Any]
 
     def __init__(
         self,
         structure: Structure = None,
         *,
-        C: float = 1.0,
+        C: float | str | None = None,
         lam: float = 1.0,
         p: Power = None,
         solver: str = "auto",
@@ -203,7 +224,7 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         max_iter: int | None = None,
         max_time: float | None = None,
         class_weight: Mapping[Any, float] | str | None = None,
-        weights: str = "certified",
+        weights: str | None = None,
         probability: bool = False,
         random_state: int | np.random.RandomState | None = None,
         n_threads: int | None = None,
@@ -262,24 +283,66 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
             samples, labels, weight = samples[rows], labels[rows], weight[rows]
         if self.probability:
             _check_class_sizes(labels)
+        centre, spread = _standardising(samples, weight) if self.structure is None else (None, None)
+        if centre is not None and spread is not None:
+            samples = (samples - centre) / spread
         spn = _read_structure(self.structure, samples)
         names = getattr(self, "feature_names_in_", None)
         kernels = training_kernels(spn, samples, names, max_memory=self.max_memory)
+        deadline = Deadline(self.max_time, self.stop)
+        spn, settings, choice = self._chosen(spn, kernels.source, labels, weight, deadline)
         solution = learn(
             spn,
             kernels.source,
             labels,
-            self._settings,
+            replace(settings, max_time=deadline.left),
             sample_weight=weight,
             callback=self.callback,
             n_threads=self.n_threads,
             stop=self.stop,
         )
         self._adopt(solution, kernels.fitted, rows, n_samples)
+        self.centre_, self.spread_, self.choice_, self.C_ = centre, spread, choice, settings.C
         if self.probability:
-            self.calibration_ = self._calibrate(kernels.source, weight)
+            self.calibration_ = self._calibrate(kernels.source, weight, settings)
         _warn_unless_converged(solution)
         return self
+
+    def _chosen(
+        self, spn: SPN, source: KernelSource, y: NDArray, weight: Floats | None, deadline: Deadline
+    ) -> tuple[SPN, Settings, Choice | None]:
+        """The drawing and the settings, with what was not set chosen by cross-validation where that is possible."""
+        settings = self._settings
+        folds = min(_FOLDS, *np.unique(y, return_counts=True)[1].tolist())
+        if self._given_C is not None:
+            return spn, settings, None
+        if folds < 2:  # evidence needs no folds, and any C is of use to it
+            by_evidence = self.structure is None and self.weights is None
+            return spn, replace(settings, weights="evidence") if by_evidence else settings, None
+        own: dict[str, Any] = {
+            "folds": folds,
+            "random_state": self.random_state if isinstance(self.random_state, int | np.integer) else 0,
+            "sample_weight": weight,
+            "class_weight": self.class_weight,
+            "n_threads": self.n_threads,
+            "max_time": None if deadline.left is None else deadline.left / 2,  # the rest is for learning
+            "stop": self.stop,
+        }
+        if self.structure is None:
+            choice = choose_rival(spn, source, y, weights=self.weights, lam=settings.lam, p=settings.p, **own)
+            if choice is None:
+                return spn, settings, None
+            return choice.best.spn, replace(settings, **choice.best.options), choice
+        options = settings.solver_options() | own
+        del options["C"]
+        found = cross_validate_C(spn, source, y, weights=settings.weights, **options)
+        return spn, replace(settings, C=found.best_C) if found.best_C > 0 else settings, None
+
+    @property
+    def _given_C(self) -> float | None:
+        """The C that is set, or None where it is to be chosen."""
+        chosen = self.C == "cv" or (self.C is None and self.structure is None)
+        return None if chosen else 1.0 if self.C is None else positive(self.C, "C")
 
     @classmethod
     def from_solution(
@@ -344,16 +407,18 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         self.intercept_ = np.atleast_1d(np.asarray(solution.intercept, dtype=float))
         self._circuit, self._term_weights = solution.active_circuit()
         self.calibration_ = None
+        self.centre_ = self.spread_ = self.choice_ = None
+        self.C_ = 1.0 if self._given_C is None else self._given_C
         self.extra_ = {}
 
-    def _calibrate(self, source: KernelSource, weight: Floats | None) -> Floats:
+    def _calibrate(self, source: KernelSource, weight: Floats | None, settings: Settings) -> Floats:
         solution, n = self.solution_, len(self.solution_.y)
         n_folds = min(_FOLDS, *np.unique(solution.y, return_counts=True)[1].tolist())
         folds = StratifiedKFold(n_folds, shuffle=True, random_state=self.random_state)
         splits = list(folds.split(solution.y, solution.y))
         F = None
         if solution.status not in UNFINISHED:
-            options = self._settings.solver_options() | {"n_threads": self._n_threads, "stop": self.stop}
+            options = settings.solver_options() | {"n_threads": self._n_threads, "stop": self.stop}
             F = relearned(solution, source, splits, weight, options)
         if F is None:
             K = kernel_matrix(self._circuit, self._term_weights, source, np.empty((n, n)), self._n_threads)
@@ -371,7 +436,8 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
 
     @property
     def _settings(self) -> Settings:
-        return Settings(**{name: getattr(self, name) for name in (*SOLVER_OPTIONS, "weights")})
+        given = {name: getattr(self, name) for name in SOLVER_OPTIONS}
+        return Settings(**given | {"C": self._given_C or 1.0, "weights": self.weights or "certified"})
 
     @property
     def _n_threads(self) -> int:
@@ -396,11 +462,13 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
 
     def _decisions(self, X: ArrayLike) -> Floats:
         samples = validate_data(self, X, reset=False, dtype=np.float64, order="C")
+        if self.centre_ is not None and self.spread_ is not None:
+            samples = (samples - self.centre_) / self.spread_
         F = apply_cross(self._circuit, self._term_weights, self.kernels_, samples, self.dual_coef_, self._n_threads)
         return F + self.intercept_[:, None]
 
     def predict(self, X: ArrayLike) -> NDArray:
-        """The class of every row.
+        """The class of every row, by the side of the border it lies on; of several, that of the largest decision value.
 
         Parameters
         ----------
@@ -410,7 +478,7 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n,)
-            Labels as given to `fit`.
+            Labels as given to `fit`; of two classes not always the one of the larger probability, see `probability`.
         """
         return answers(self.decision_function(X), self.classes_)
 
@@ -474,6 +542,16 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         from spnmkl.model_file import load_model
 
         return load_model(path)
+
+
+def _standardising(X: Floats, weight: Floats | None) -> tuple[Floats, Floats]:
+    """Mean and spread of every column, 1 for a constant one; a sample counts as often as its weight says."""
+    largest = np.abs(X).max(axis=0)
+    unit = np.where(largest > 0, largest, 1.0)  # else squares of very large or small numbers are infinite or 0
+    scaled = X / unit
+    centre = np.average(scaled, axis=0, weights=weight)
+    spread = np.sqrt(np.average((scaled - centre) ** 2, axis=0, weights=weight))
+    return centre * unit, np.where(spread > _CONSTANT, spread * unit, 1.0)
 
 
 def _check_labels(labels: NDArray) -> None:

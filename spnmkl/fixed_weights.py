@@ -42,12 +42,19 @@ def equal(kernels: Sequence[Floats], y: NDArray) -> Floats:
 
 
 def machines(
-    kernels: Matrices, y: NDArray, weigh: Weigh, grid: Floats, tol: float, stop: Stop = None
+    kernels: Matrices,
+    y: NDArray,
+    weigh: Weigh,
+    grid: Floats,
+    tol: float,
+    stop: Stop = None,
+    often: Floats | None = None,
 ) -> Iterator[Weighted]:
     """The machines at every C, smallest first, each from the one before, to a relative gap of `tol`.
 
-    Once `stop` says so they are not solved to the end, and of no use.
+    `often` scales C by sample. Once `stop` says so they are not solved to the end, and of no use.
     """
+    often = np.ones(len(y)) if often is None else often
     weights = dict(zip(kernels, map(float, weigh(list(kernels.values()), y)), strict=True))
     K = combined(weights, kernels)
     classes, codes = np.unique(y, return_inverse=True)
@@ -55,7 +62,7 @@ def machines(
     alpha = np.zeros_like(Y)
     for C in grid:
         with single_threaded_blas():
-            solved = [solve_closely(K, row, np.full(len(y), C), a, tol, stop) for row, a in zip(Y, alpha, strict=True)]
+            solved = [solve_closely(K, row, C * often, a, tol, stop) for row, a in zip(Y, alpha, strict=True)]
         alpha = np.array([s.alpha for s in solved])
         yield Weighted(weights, alpha * Y, np.array([s.intercept for s in solved]))
 
@@ -73,16 +80,19 @@ def validated(
     groups: ArrayLike | None = None,
     random_state: int | None,
     stop: Stop = None,
+    often: Floats | None = None,
 ) -> Floats:
-    """(C,) mean score on held-out folds, the same as those of `cross_validate_C`."""
+    """(C, folds) scores on held-out folds, the same as those of `cross_validate_C`; NaN where there is none."""
     scores = np.empty((len(grid), folds))
     for fold, (train, test) in enumerate(fold_splits(y, folds, groups, random_state)):
         inside, across = (blocks(kernels, rows, train) for rows in (train, test))
         classes = np.unique(y[train])
-        for k, model in enumerate(machines(inside, y[train], weigh, grid, tol, stop)):
+        for k, model in enumerate(
+            machines(inside, y[train], weigh, grid, tol, stop, None if often is None else often[train])
+        ):
             scores[k, fold] = SCORINGS[scoring].of(y[test], model.decision_function(across), classes)
             tick()
-    return scores[:, ~np.isnan(scores).all(axis=0)].mean(axis=1)
+    return scores
 
 
 def combined(weights: Mapping[str, float], kernels: Matrices) -> Floats:

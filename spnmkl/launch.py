@@ -12,8 +12,10 @@ from spnmkl.errors import SPNMKLError
 from spnmkl.installation import installed
 
 
-def run_app(options: Sequence[str] = ()) -> int:
+def run_app(options: Sequence[str] = (), workspace: str | None = None) -> int:
     """The server of the app, with Streamlit's own options passed on; returns its exit code."""
+    if workspace is not None:
+        os.environ["SPNMKL_WORKSPACE"] = os.path.abspath(workspace)
     if importlib.util.find_spec("streamlit") is None:
         raise SPNMKLError("The app needs Streamlit, which is not installed; run: pip install 'spnmkl[app]'.")
     app = installed("app.py")

@@ -60,6 +60,11 @@ class Measure:
         return value_text(value, self.percent)
 
 
+LOSSES = ("log_loss", "neg_log_loss")
+BY_LOSS = (
+    "; log loss needs probabilities, which are calibrated once C is known, and choosing C by it gains nothing that "
+    "could be measured: take 'accuracy', or GridSearchCV over SPNMKLClassifier(probability=True)"
+)
 SCORINGS: Mapping[str, Measure] = {
     "accuracy": Measure("accuracy", accuracy, lambda rows: float(rows.max() / rows.sum())),
     "balanced_accuracy": Measure("balanced accuracy", balanced_accuracy, lambda rows: 1 / len(rows)),
@@ -72,8 +77,7 @@ def scoring_name(name: object) -> Scoring:
     if isinstance(name, str) and name in SCORINGS:
         return name  # type: ignore[return-value]
     known = ", ".join(map(quoted, SCORINGS))
-    hint = "; log loss needs probabilities, which are calibrated once C is known" if name == "log_loss" else ""
-    raise ParameterError(f"scoring must be one of {known}, but it is {name!r}{hint}.")
+    raise ParameterError(f"scoring must be one of {known}, but it is {name!r}{BY_LOSS if name in LOSSES else ''}.")
 
 
 def value_text(value: float, percent: bool = True) -> str:
@@ -179,6 +183,47 @@ def interval_of_area(found: float, n: int, m: int) -> Interval:
     low = brentq(beyond, 0.0, inside) if found > 1e-9 else 0.0
     high = brentq(beyond, inside, 1.0) if found < 1 - 1e-9 else 1.0
     return float(low), float(high)
+
+
+def interval_of_mean_area(y: NDArray, decision: Floats, classes: NDArray) -> Interval:
+    """Of the mean over several classes of the area of each against the rest, whose curves share their rows.
+
+    The interval of each area is Newcombe's; they are combined by the method of variance recovery (Zou 2007), with the
+    correlations between the areas that the placements of the rows have (DeLong, DeLong and Clarke-Pearson 1988).
+    """
+    codes, n = np.searchsorted(classes, y), len(y)
+    known = [c for c in range(len(classes)) if 0 < (codes == c).sum() < n]
+    if not known:
+        return NOWHERE
+    areas = np.array([area(codes == c, decision[:, c]) for c in known])
+    parts = np.array([_placements(codes == c, decision[:, c]) for c in known])
+    covariance = np.zeros((len(known), len(known)))
+    for k in np.unique(codes):
+        if (own := codes == k).sum() > 1:
+            covariance += own.sum() * np.atleast_2d(np.cov(parts[:, own]))
+    scale = np.sqrt(np.diagonal(covariance))
+    both = np.outer(scale, scale)
+    # An area of which no row tells how far it varies counts as varying with all others, which is the widest.
+    correlation = np.divide(covariance, both, out=np.ones_like(both), where=both > 0)
+    ends = np.array(
+        [
+            interval_of_area(a, int((codes == c).sum()), int((codes != c).sum()))
+            for c, a in zip(known, areas, strict=True)
+        ]
+    )
+    below, above = areas - ends[:, 0], ends[:, 1] - areas
+    low, high = (math.sqrt(max(0.0, float(off @ correlation @ off))) / len(known) for off in (below, above))
+    mean = float(areas.mean())
+    return max(0.0, mean - low), min(1.0, mean + high)
+
+
+def _placements(positive: NDArray[np.bool_], values: Floats) -> Floats:
+    """(rows,) what each row has of the area: the share of the other side that it is in order with, by its own side."""
+    n, m = int(positive.sum()), int((~positive).sum())
+    ranks, parts = stats.rankdata(values), np.empty(len(values))
+    parts[positive] = (ranks[positive] - stats.rankdata(values[positive])) / (m * n)
+    parts[~positive] = 1 / m - (ranks[~positive] - stats.rankdata(values[~positive])) / (n * m)
+    return parts
 
 
 def interval_of_losses(losses: Floats) -> Interval:

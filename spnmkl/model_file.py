@@ -24,6 +24,7 @@ from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.history import NUMBERS, STATUSES, history_arrays, read_history
 from spnmkl.kernels import FittedKernel, kernel_names, kernel_schema
 from spnmkl.kernels.validation import DataColumns, check_spec, kernel_of
+from spnmkl.parameters import positive
 from spnmkl.solution import Record, Solution
 from spnmkl.structure import SPN, KernelSpec
 from spnmkl.untrusted import MOST_JSON_BYTES, parse_json, read_array
@@ -70,12 +71,12 @@ def save_model(model: SPNMKLClassifier, path: str | os.PathLike[str], extra: Map
     >>> from spnmkl import SPNMKLClassifier
     >>> from spnmkl.model_file import load_model, save_model
     >>> X, y = load_wine(return_X_y=True)
-    >>> model = SPNMKLClassifier().fit(X / X.std(axis=0), y)
+    >>> model = SPNMKLClassifier(C=1.0).fit(X, y)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = os.path.join(folder, "wine.spnmkl")
     ...     save_model(model, path, extra={"deviations": X.std(axis=0)})
     ...     again = load_model(path)
-    >>> bool((again.predict(X / again.extra_["deviations"]) == model.predict(X / X.std(axis=0))).all())
+    >>> bool((again.predict(X) == model.predict(X)).all())
     True
     """
     check_is_fitted(model)
@@ -166,6 +167,7 @@ def _document(model: SPNMKLClassifier, extra: Mapping[str, Any]) -> Document:
         },
         "solver": solution.solver,
         "methods": [record.method for record in solution.history],
+        "C": model.C_,
         "lam": solution.lam,
         "tol": solution.tol,
         "kernels": [
@@ -228,6 +230,8 @@ def _arrays(model: SPNMKLClassifier) -> Arrays:
         arrays[name] = np.array([getattr(solution, name)[v] for v in solution.beta])
     if model.calibration_ is not None:
         arrays["calibration"] = model.calibration_
+    if model.centre_ is not None and model.spread_ is not None:
+        arrays |= {"centre": model.centre_, "spread": model.spread_}
     for k, kernel in enumerate(_distinct(model).values()):
         arrays["X_ref"] = kernel.X_ref  # one for all kernels
         state = kernel.state()
@@ -326,6 +330,10 @@ class _Reader:
             model.feature_names_in_ = np.array(self.feature_names, dtype=object)
         if "calibration" in self.arrays:
             model.calibration_ = self.floats("calibration", self.n_problems, 2)
+        if "centre" in self.arrays:
+            model.centre_ = self.floats("centre", self.n_features)
+            model.spread_ = self.floats("spread", self.n_features, at_least=np.finfo(float).tiny)
+        model.C_ = positive(self.document.get("C", model.C_), "C")  # earlier releases always had it among the settings
         model.extra_ = dict(self.document["extra"])
         return model
 

@@ -10,7 +10,7 @@ import os
 import threading
 from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ContextDecorator
+from contextlib import ContextDecorator, contextmanager
 from functools import cache
 from queue import SimpleQueue
 from typing import Any, TypeVar
@@ -94,3 +94,10 @@ class single_threaded_blas(ContextDecorator):
                 _take_control()
                 cls._restore()
                 _take_control()  # for whoever comes next
+
+
+@contextmanager
+def single_threaded() -> Generator[None, None, None]:
+    """BLAS on one thread, and OpenMP in this thread: scikit-learn's trees have loops of their own."""
+    with single_threaded_blas(), _controller().limit(limits=1, user_api="openmp"):
+        yield

@@ -14,6 +14,7 @@ from scipy.optimize import minimize
 from tolerances import BOUND, COMPILED, ROUNDING, SEMIDEFINITE
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+import experiment_beside
 import experiment_methods
 import experiments
 from experiment_bound import chosen, correlation, error, hinge, looseness, unit_complexity
@@ -33,11 +34,13 @@ from spnmkl.baselines import compute_kernels
 # File → how many columns are the key of a result, and the sections that write it.
 FILES = {
     "results": (4, ["accuracy"]),
+    "beside": (4, ["beside"]),
     "known": (4, list(KNOWN)),
     "convergence": (2, ["convergence"]),
     "sparsity": (4, ["sparsity"]),
     "bound": (5, ["bound"]),
     "evidence": (5, ["evidence"]),
+    "search": (4, ["search"]),
 }
 
 
@@ -65,8 +68,10 @@ def test_every_method_has_a_result_and_is_reported(folder: Path) -> None:
         of_structure = known[known["section"] == name].set_index("method")
         assert set(of_structure.index) == set(structure.methods())
         assert of_structure["share"].dropna().index.tolist() == [structure.question]
-    table = pd.concat([accuracy, known])
-    assert table[["accuracy", "auc", "validation"]].stack().between(0, 1).all()
+    beside = pd.read_csv(folder / "out" / "beside.csv")
+    assert set(beside["method"]) == set(experiment_beside.rivals(from_file(folder / "tiny.csv"))) >= {"late fusion"}
+    table = pd.concat([accuracy, known, beside])
+    assert table[["accuracy", "auc", "validation"]].stack().dropna().between(0, 1).all()
     assert (table["active"] <= table["kernels"]).all()
     assert (table["gap"].dropna() <= 1e-2).all()
     report = (folder / "out" / "report.md").read_text(encoding="utf-8")
@@ -372,6 +377,9 @@ def test_critical_difference_is_the_tabulated_one() -> None:
 
 def test_ranks_leave_out_what_is_not_everywhere() -> None:
     rows = [("s1", "a", 0.5), ("s1", "b", 0.6), ("s1", "c", 0.7), ("s2", "a", 0.5), ("s2", "b", 0.6)]
-    means = complete(pd.DataFrame(rows, columns=["set", "method", "accuracy"]), "accuracy")
+    table = pd.DataFrame(rows, columns=["set", "method", "accuracy"]).assign(split=0)
+    means = complete(table, "accuracy")
     assert list(means) == ["a", "b"]
     assert list(means.index) == ["s1", "s2"]
+    more = pd.DataFrame([("s1", "a", 0.9, 1)], columns=["set", "method", "accuracy", "split"])
+    pd.testing.assert_frame_equal(complete(pd.concat([table, more]), "accuracy"), means)  # no split that "b" lacks

@@ -183,6 +183,17 @@ def test_rows_of_one_group_are_one_witness() -> None:
     assert fivefold.nodes["a"].error == pytest.approx(once.nodes["a"].error)
     assert shares(5, None).error < once.error / 2, "which is what it would be taken for without them"
     assert not shares(1, np.zeros(40, dtype=int)).known, "one group tells nothing of another"
+    assert "over the 40 groups that the rows belong to" in fivefold.error_words
+    assert HeldOutShares.from_dict(fivefold.to_dict()) == fivefold
+    assert "over the 40 rows" in once.error_words and "of one training" in once.error_words
+
+
+def test_over_folds_it_is_said_which_error_tells_of_rows_and_which_of_trainings() -> None:
+    parts = [DecisionParts(np.ones(9), {"a": np.full(9, share)}, {}, {}) for share in (0.2, 0.4)]
+    shares = HeldOutShares.of_parts(parts, "2 folds of 18 rows")
+    assert shares.nodes["a"].spread == pytest.approx(np.std([0.2, 0.4], ddof=1))
+    assert "± is the standard error over the 18 rows" in shares.error_words
+    assert "spread over folds, the standard deviation of the shares of the 2 trainings" in shares.error_words
 
 
 def test_no_shares_where_the_decision_tells_nothing() -> None:
@@ -190,7 +201,7 @@ def test_no_shares_where_the_decision_tells_nothing() -> None:
     shares = HeldOutShares.of_parts([DecisionParts(noise, {"a": noise / 2}, {}, {})], "5 test rows")
     assert not shares.known
     assert math.isnan(shares.nodes["a"].share)
-    assert shares.why_none.startswith("No shares: on 5 test rows the decision does not tell the classes apart beyond")
+    assert shares.why_none.startswith("No shares: on 5 test rows the mean of y·f, which they would be parts of, is not")
     one = HeldOutShares.of_parts([DecisionParts(np.ones(1), {"a": np.ones(1)}, {}, {})], "1 test row")
     assert one.why_none == "No shares: 1 test row cannot tell a decision from chance."
 

@@ -19,6 +19,7 @@ from spnmkl.measures import (
     interval_of_area,
     interval_of_losses,
     interval_of_mean,
+    interval_of_mean_area,
     interval_over_folds,
     row_losses,
     scoring_name,
@@ -114,6 +115,34 @@ def test_the_interval_of_an_area_at_its_ends() -> None:
     assert high == 1.0
     assert interval_of_area(0.0, 10, 12) == pytest.approx((0.0, 1 - low))
     assert all(map(math.isnan, interval_of_area(math.nan, 0, 12)))
+
+
+def test_an_area_of_several_classes_holds_the_true_one_as_often_as_it_says() -> None:
+    rng, classes, tries = np.random.default_rng(0), np.arange(4), 300
+
+    def drawn(n: int) -> tuple[np.ndarray, np.ndarray]:
+        y = rng.permutation(np.arange(n) % 4)
+        return y, rng.normal(size=(n, 4)) + (y[:, None] == classes)
+
+    true, held = SCORINGS["roc_auc"].of(*drawn(40_000), classes), 0
+    for _ in range(tries):
+        low, high = interval_of_mean_area(*drawn(60), classes)
+        held += low <= true <= high
+    assert binomtest(held, tries, 0.95).pvalue > 1e-3
+
+
+def test_the_area_of_two_classes_written_as_several_is_that_of_two() -> None:
+    two = scored(TWO)
+    n, m = ((two.y == c).sum() for c in TWO)
+    expected = interval_of_area(area(two.y == TWO[1], two.decision), int(n), int(m))
+    columns = np.column_stack([-two.decision, two.decision])
+    assert interval_of_mean_area(two.y, columns, TWO) == pytest.approx(expected)
+    low, high = interval_of_mean_area(np.repeat(THREE, 5), np.eye(3)[np.repeat(np.arange(3), 5)], THREE)
+    assert 0.5 < low < 0.95 and high == 1, "a perfect order of few rows is not certain"
+    assert scored(THREE).measured("roc_auc").interval == interval_of_mean_area(
+        scored(THREE).y, scored(THREE).decision, THREE
+    )
+    assert all(map(math.isnan, interval_of_mean_area(np.full(3, 2), np.ones((3, 3)), THREE)))
 
 
 def test_the_interval_of_a_mean_of_shares() -> None:

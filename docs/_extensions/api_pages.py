@@ -17,6 +17,7 @@ MODULES = {
     "spnmkl.selection": "Choosing C",
     "spnmkl.inspection": "Understanding a solution",
     "spnmkl.importance": "What matters, on rows not trained on",
+    "spnmkl.search": "Finding the drawing",
     "spnmkl.baselines": "Other methods",
     "spnmkl.export": "Drawings as files",
     "spnmkl.charts": "Charts",

@@ -164,7 +164,8 @@ class Method:
         }
         if isinstance(own, Mapping) and self.weigh is not None:
             passed = folds | {"stop": settings.get("stop")}
-            return validated(own, y, self.weigh, grid, settings.get("tol", _TOL), inner.tick, **passed)
+            scores = validated(own, y, self.weigh, grid, settings.get("tol", _TOL), inner.tick, **passed)
+            return scores[:, ~np.isnan(scores).all(axis=0)].mean(axis=1)
         return cross_validate_C(
             spn, own, y, grid.tolist(), callback=lambda point: inner.tick() or True, **folds, **settings
         ).mean

@@ -8,46 +8,25 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NoReturn
 
 from spnmkl import __version__
+from spnmkl.cli.exits import FIT_EXITS, IMPORTANCE_EXITS, OTHER_EXITS, SUGGEST_EXITS, VALIDATE_EXITS
+from spnmkl.cli.workspace_arguments import add_folder, workspace_arguments
 from spnmkl.errors import ParameterError
 
 Run = Callable[[argparse.Namespace], int]
 
-COMMANDS = ("app", "fit", "predict", "inspect", "importance", "validate", "template")
+COMMANDS = ("app", "fit", "predict", "inspect", "importance", "compare", "suggest", "validate", "template", "workspace")
 SOLVERS = ("auto", "newton", "interior", "paper")  # as in `spnmkl.solvers`, which help need not load
 WEIGHTS = ("certified", "evidence")  # as in `spnmkl.parameters`
 SCORINGS = ("accuracy", "balanced_accuracy", "roc_auc")  # as in `spnmkl.measures`
 BAD_INPUT, ABORTED = 2, 130
-PREPARE = ("auto", "standardize", "log1p", "tf-idf", "ranks", "normal-ranks", "none")
-FIT_EXITS = """exit codes:
-
-    0    certified optimal: the gap is within the tolerance; or evidence weights, as asked for, not certified
-    2    bad input or usage: one sentence on stderr, nothing written
-    3    stationary: some p < 1, so that no bound proves the optimum; saved
-    4    stopped at the limit of iterations, or where rounding allows no further progress; saved
-    5    training interrupted by Ctrl-C; the best weights so far are saved
-    6    stopped at --max-time; the best weights so far are saved
-    130  interrupted by Ctrl-C outside of training, or twice; no file is half written
-"""
-OTHER_EXITS = """exit codes:
-
-    0    done
-    2    bad input or usage: one sentence on stderr
-    130  interrupted by Ctrl-C; no file is half written
-"""
-IMPORTANCE_EXITS = """exit codes:
-
-    0    done
-    2    bad input or usage: one sentence on stderr
-    5    interrupted by Ctrl-C; what was measured until then is told and written
-    130  interrupted by Ctrl-C before the first fold was done, or twice; no file is half written
-"""
-VALIDATE_EXITS = """exit codes:
-
-    0    nothing is wrong
-    1    the structure does not fit the tables of --data, for the reasons told
-    2    errors in the structure itself; bad input or usage: one sentence on stderr
-    130  interrupted by Ctrl-C; no file is half written
-"""
+PREPARE = ("auto", "standardize", "log1p", "log-ratio", "tf-idf", "ranks", "normal-ranks", "none")
+_EXITS = {
+    "fit": FIT_EXITS,
+    "importance": IMPORTANCE_EXITS,
+    "compare": IMPORTANCE_EXITS,
+    "suggest": SUGGEST_EXITS,
+    "validate": VALIDATE_EXITS,
+}
 
 
 class _Parser(argparse.ArgumentParser):
@@ -73,6 +52,12 @@ def _natural(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"expected a whole number of 0 or more, found {text!r}")
     return int(text)
+
+
+def _positive(text: str) -> int:
+    if text.isascii() and text.isdigit() and int(text) > 0:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"expected a whole number of 1 or more, found {text!r}")
 
 
 def _folds(text: str) -> int:
@@ -115,7 +100,7 @@ def command_parser(runs: Mapping[str, Run] | None = None) -> argparse.ArgumentPa
     commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
 
     def command(name: str, help: str) -> argparse.ArgumentParser:
-        exits = {"fit": FIT_EXITS, "importance": IMPORTANCE_EXITS, "validate": VALIDATE_EXITS}.get(name, OTHER_EXITS)
+        exits = _EXITS.get(name, OTHER_EXITS)
         sub = commands.add_parser(
             name, help=help, description=help, epilog=exits, formatter_class=argparse.RawDescriptionHelpFormatter
         )
@@ -123,7 +108,7 @@ def command_parser(runs: Mapping[str, Run] | None = None) -> argparse.ArgumentPa
             sub.set_defaults(run=runs[name])
         return sub
 
-    command("app", "open the app; further options, such as --server.port=8502, go to streamlit run")
+    add_folder(command("app", "open the app; further options, such as --server.port=8502, go to streamlit run"))
     _fit_arguments(command("fit", "learn the weights of a structure from a table, or one for each view"))
     predict = command("predict", "predict the classes of new samples")
     predict.add_argument("model", help="a file that fit has written; - for standard input")
@@ -139,6 +124,15 @@ def command_parser(runs: Mapping[str, Run] | None = None) -> argparse.ArgumentPa
     _importance_arguments(
         command("importance", "score every view alone and all without it, or permute columns, on rows not trained on")
     )
+    compare = command("compare", "train a structure and other methods on the same folds, and test the differences")
+    _held_out_arguments(compare)
+    compare.add_argument(
+        "--methods",
+        nargs="+",
+        metavar="NAME",
+        help="beside the structure, such as lasso; default: all that can be used",
+    )
+    _suggest_arguments(command("suggest", "find a structure by evidence, beside the flat sum"))
     validate = command("validate", "say what is wrong with a structure")
     validate.add_argument("structure", help="a structure file, .json; - for standard input")
     validate.add_argument("--repair", metavar="OUT", help="write the structure with the obvious repairs made")
@@ -167,6 +161,7 @@ def command_parser(runs: Mapping[str, Run] | None = None) -> argparse.ArgumentPa
     _adjusting_argument(template)
     _reading_arguments(template)
     template.add_argument("--out", help="where to write the structure; default: standard output")
+    workspace_arguments(command("workspace", "list, export, import and train the projects that the app keeps"))
     return parser
 
 
@@ -193,9 +188,15 @@ def _fit_arguments(fit: argparse.ArgumentParser) -> None:
     _reading_arguments(fit)
     fit.add_argument("--label", required=True, help="the column that holds the classes")
     fit.add_argument("--out", required=True, help="where to write the model; - for standard output")
-    fit.add_argument("--structure", default="flat", help="a structure file (.json), - or a template; default flat")
     fit.add_argument(
-        "--C", type=_loss_weight, default=1.0, help="weight of the loss, or cv: chosen by cross-validation; default 1"
+        "--structure",
+        help="a structure file (.json), - or a template; default: a sum over all views and columns, with what is not "
+        "given of --C, --weights and --prepare chosen by cross-validation",
+    )
+    fit.add_argument(
+        "--C",
+        type=_loss_weight,
+        help="weight of the loss, or cv: chosen by cross-validation; default 1 with --structure, else cv",
     )
     fit.add_argument(
         "--scoring",
@@ -219,13 +220,7 @@ def _fit_arguments(fit: argparse.ArgumentParser) -> None:
         default="auto",
         help="auto: newton, and interior (path following) as soon as that is slow; paper: Algorithm 1; default auto",
     )
-    fit.add_argument(
-        "--weights",
-        choices=list(WEIGHTS),
-        default="certified",
-        help="certified: the provably best; evidence: those at which the labels are most probable, which tells a sum "
-        "from a product, not certified; default certified",
-    )
+    _weights_argument(fit, " with --structure or a number for --C, else chosen")
     fit.add_argument("--class-weight", choices=["balanced"], help="give all classes the same total weight")
     _preparing_arguments(fit)
     fit.add_argument(
@@ -262,35 +257,77 @@ def _fit_arguments(fit: argparse.ArgumentParser) -> None:
     fit.add_argument("--quiet", action="store_true", help="print nothing but errors and warnings")
 
 
-def _importance_arguments(importance: argparse.ArgumentParser) -> None:
-    importance.add_argument("data", nargs="+", help="table with a header, or one for each view, as for fit")
-    _reading_arguments(importance)
-    importance.add_argument("--label", required=True, help="the column that holds the classes")
-    importance.add_argument(
-        "--structure", default="flat", help="a structure file (.json), - or a template; default flat"
+def _weights_argument(command: argparse.ArgumentParser, otherwise: str = "") -> None:
+    command.add_argument(
+        "--weights",
+        choices=list(WEIGHTS),
+        help="certified: the provably best; evidence: those at which the labels are most probable, which tells a sum "
+        f"from a product, not certified; default certified{otherwise}",
     )
+
+
+def _importance_arguments(importance: argparse.ArgumentParser) -> None:
+    _held_out_arguments(importance)
     importance.add_argument(
         "--C", type=_loss_weight, default="cv", help="weight of the loss; default cv: chosen within every fold"
     )
-    importance.add_argument("--p", type=_power, help="p of every product, or sparse; default: as in the structure")
-    importance.add_argument(
-        "--folds", type=int, default=5, help="parts of the rows that are held out in turn; default 5"
-    )
-    importance.add_argument("--repeats", type=int, default=1, help="rounds, each with other folds; default 1")
-    importance.add_argument("--scoring", choices=list(SCORINGS), default="accuracy", help="default accuracy")
     importance.add_argument(
         "--columns", metavar="VIEW", help="which columns of this view matter, instead of which views"
     )
-    importance.add_argument("--out", help="where to write the table, as CSV; - for standard output")
-    importance.add_argument("--figure", metavar="FILE", help="where to draw it: .svg, .png or .html")
     importance.add_argument(
         "--resume", metavar="FILE", help="write every fold that is done here (.json), and go on from it next time"
     )
-    _preparing_arguments(importance)
-    importance.add_argument("--seed", type=_natural, default=0, help="of the folds; default 0")
     importance.add_argument("--threads", type=int, help="default: all cores")
-    importance.add_argument("--progress", action="store_true", help="show progress although stderr is no terminal")
-    importance.add_argument("--quiet", action="store_true", help="print nothing but errors and warnings")
+
+
+def _held_out_arguments(command: argparse.ArgumentParser) -> None:
+    """What is asked for where a structure is trained on folds of a table."""
+    command.add_argument("data", nargs="+", help="table with a header, or one for each view, as for fit")
+    _reading_arguments(command)
+    command.add_argument("--label", required=True, help="the column that holds the classes")
+    command.add_argument("--structure", default="flat", help="a structure file (.json), - or a template; default flat")
+    _weights_argument(command)
+    command.set_defaults(weights="certified")
+    command.add_argument("--p", type=_power, help="p of every product, or sparse; default: as in the structure")
+    command.add_argument("--folds", type=int, default=5, help="parts of the rows that are held out in turn; default 5")
+    command.add_argument("--repeats", type=int, default=1, help="rounds, each with other folds; default 1")
+    command.add_argument("--scoring", choices=list(SCORINGS), default="accuracy", help="default accuracy")
+    command.add_argument("--out", help="where to write the table, as CSV; - for standard output")
+    command.add_argument("--figure", metavar="FILE", help="where to draw it: .svg, .png or .html")
+    _preparing_arguments(command)
+    command.add_argument("--seed", type=_natural, default=0, help="of the folds; default 0")
+    command.add_argument("--progress", action="store_true", help="show progress although stderr is no terminal")
+    command.add_argument("--quiet", action="store_true", help="print nothing but errors and warnings")
+
+
+def _suggest_arguments(suggest: argparse.ArgumentParser) -> None:
+    suggest.add_argument("data", nargs="+", help="table with a header, or one for each view, as for fit")
+    _reading_arguments(suggest)
+    suggest.add_argument("--label", required=True, help="the column that holds the classes")
+    suggest.add_argument("--budget", type=_positive, default=100, help="evidence refits of a search; default 100")
+    suggest.add_argument(
+        "--max-time", type=float, metavar="SECONDS", help="for all of it; then the best so far is told and written"
+    )
+    suggest.add_argument("--out", help="where to write the first structure; - for standard output")
+    suggest.add_argument(
+        "--held-out",
+        type=_share,
+        default=0.25,
+        metavar="SHARE",
+        help="share of the rows that the search does not see and the scores are of; default 0.25, 0: no scores",
+    )
+    suggest.add_argument(
+        "--subsamples", type=_natural, default=6, help="searches in 80 %% of the rows, for what recurs; default 6"
+    )
+    suggest.add_argument(
+        "--outer-folds", type=_folds, metavar="FOLDS", help="also score the whole search in so many outer folds"
+    )
+    suggest.add_argument("--scoring", choices=list(SCORINGS), default="accuracy", help="default accuracy")
+    _preparing_arguments(suggest)
+    suggest.add_argument("--seed", type=_natural, default=0, help="of rows held out, folds and subsamples; default 0")
+    suggest.add_argument("--jobs", type=_positive, help="how much runs side by side; default: all cores")
+    suggest.add_argument("--progress", action="store_true", help="show progress although stderr is no terminal")
+    suggest.add_argument("--quiet", action="store_true", help="print nothing but errors and warnings")
 
 
 def _adjusting_argument(command: argparse.ArgumentParser) -> None:
@@ -311,7 +348,8 @@ def _preparing_arguments(command: argparse.ArgumentParser) -> None:
         default=["auto"],
         metavar="[VIEW=]HOW",
         help=f"what to do with numbers, of all columns or of one view: {', '.join(PREPARE)}; auto takes log1p for "
-        "counts, tf-idf for counts of words, standardize for others, and says so; default auto",
+        "counts, tf-idf for counts of words, log-ratio for parts of a whole, standardize for others, and says so; "
+        "default auto",
     )
     command.add_argument(
         "--no-standardize", dest="prepare", action="store_const", const=["none"], help="the same as --prepare none"

@@ -1,6 +1,6 @@
-"""The command line: fit, predict, inspect, importance, validate, template, app; all of it calls of the library.
+"""The command line, all of it calls of the library: one function for each of `arguments.COMMANDS`.
 
-The exit code tells how ``spnmkl fit`` ended (`arguments.FIT_EXITS`); the other commands return 0, 2 or 130,
+The exit code tells how ``spnmkl fit`` ended (`exits.FIT_EXITS`); the other commands return 0, 2 or 130,
 ``validate`` 2 for errors found and 1 for tables that do not fit.
 """
 
@@ -17,9 +17,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
-from spnmkl.cli.arguments import ABORTED, BAD_INPUT, PREPARE, parsed
+from spnmkl.cli.arguments import ABORTED, BAD_INPUT, parsed
+from spnmkl.cli.choosing import asked_choices
+from spnmkl.cli.defaulting import best_C, by_default, chosen_before_folds
+from spnmkl.cli.exits import EXIT_CODES
 from spnmkl.cli.noting import mistyped, refuse_ungrouped, ungrouped
 from spnmkl.cli.scoring import over_folds, scored_over_folds
 from spnmkl.cli.shares import inspect_model, measured_shares
@@ -49,7 +50,6 @@ from spnmkl.data import (
 )
 from spnmkl.errors import KernelError, ParameterError, SPNMKLError, StructureError
 from spnmkl.launch import run_app
-from spnmkl.measures import SCORINGS
 from spnmkl.model_file import save_model
 from spnmkl.reporting.sentences import (
     accuracy_sentence,
@@ -63,7 +63,6 @@ from spnmkl.solvers.deadline import Deadline
 from spnmkl.structure import SPN
 from spnmkl.structure.templates import TEMPLATES
 from spnmkl.training.bring import chosen_dataset, filled_template
-from spnmkl.training.choose import choose_C, nothing_done
 from spnmkl.training.held_out import keeping_shares
 from spnmkl.training.predict import Predictor
 from spnmkl.training.prepared import Prepared, prepare
@@ -71,15 +70,6 @@ from spnmkl.training.settings import Settings
 from spnmkl.training.train import Trained, after_a_moment, learn_weights
 from spnmkl.wording import counted, name_some
 
-EXIT_CODES = {
-    "optimal": 0,
-    "evidence": 0,
-    "stationary": 3,
-    "iteration_limit": 4,
-    "precision": 4,
-    "interrupted": 5,
-    "time_limit": 6,
-}
 MOST_WEIGHTS = 30
 LATER = "spnmkl predict answers them with the weights that are saved"
 
@@ -92,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         args, more = parsed(sys.argv[1:] if arguments is None else arguments, COMMANDS)
         if args.run is _app:
-            return run_app(more)
+            return run_app(more, args.workspace)
         code = args.run(args)
         sys.stdout.flush()
         return code
@@ -121,15 +111,17 @@ def _app(args: argparse.Namespace) -> int:
 
 
 def _fit(args: argparse.Namespace) -> int:
-    out = target(args.out, *args.data, *([] if args.structure in TEMPLATES else [args.structure]))
-    read_once(*args.data, args.structure)
+    read = [] if args.structure in (None, *TEMPLATES) else [args.structure]
+    out = target(args.out, *args.data, *read)
+    read_once(*args.data, *read)
     settings, choices, split = _asked(args)
     dataset = _training_set(args, choices)
     for note in ungrouped(dataset, args.keep):
         tell(note)
-    spn = _structure(args.structure, dataset, choices, split)
-    for warning in doubtful(spn, dataset, choices, split, by_evidence=settings.weights == "evidence"):
-        tell(warning)
+    spn = None if args.structure is None else _structure(args.structure, dataset, choices, split)
+    if spn is not None:
+        for warning in doubtful(spn, dataset, choices, split, by_evidence=settings.weights == "evidence"):
+            tell(warning)
     started = time.perf_counter()
     progress = Progress(sys.stderr, args.progress or (sys.stderr.isatty() and not args.quiet))
     said: list[str] = []
@@ -141,13 +133,17 @@ def _fit(args: argparse.Namespace) -> int:
 
     deadline = Deadline(settings.max_time)
     with stop_on_interrupt(begun.is_set) as stop, warnings_as_sentences():
-        prepared = prepare(spn, dataset, choices, split, progress.say, max_memory=args.max_memory)
-        for note in step_notes(dataset, choices, prepared.train):
-            tell(note)
+        if spn is None:
+            found = by_default(args, dataset, choices, split, settings, deadline, progress, stop.is_set)
+            prepared, settings, said = found.prepared, found.settings, list(found.sentences)
+        else:
+            prepared = prepare(spn, dataset, choices, split, progress.say, max_memory=args.max_memory)
+            for note in step_notes(dataset, choices, prepared.train):
+                tell(note)
         if args.id in dataset.ignored:
             prepared = prepared.identified(dataset, args.id)
-        if args.C == "cv":
-            settings, chosen = _chosen(prepared, settings, deadline, args.threads, progress)
+        if args.C == "cv" and spn is not None:
+            settings, chosen = best_C(prepared, settings, deadline, args.threads, progress)
             said.append(chosen)
         elif deadline.over:
             tell(
@@ -161,6 +157,9 @@ def _fit(args: argparse.Namespace) -> int:
         progress.close()
     assert trained.model is not None
     trained.model.set_params(max_time=args.max_time)
+    if spn is None:
+        trained.model.extra_["chosen"] = said.copy()
+        said += chosen_before_folds(args)
     if out is None:
         with written(out) as file:
             save_model(trained.model, file)
@@ -199,6 +198,8 @@ def _refuse_missing(dataset: Dataset, choices: Choices) -> None:
 
 
 def _asked(args: argparse.Namespace) -> tuple[Settings, Choices, SplitSettings]:
+    if args.C is None:
+        args.C = "cv" if args.structure is None else 1.0
     settings = Settings(
         C=1.0 if args.C == "cv" else args.C,
         lam=args.lam,
@@ -208,39 +209,10 @@ def _asked(args: argparse.Namespace) -> tuple[Settings, Choices, SplitSettings]:
         max_iter=args.max_iter,
         max_time=args.max_time,
         class_weight=args.class_weight,
-        weights=args.weights,
+        weights=args.weights or "certified",
         scoring=args.scoring,
     )
-    return settings, _choices(args), SplitSettings(args.test_share or 0.0, args.seed)
-
-
-def _choices(args: argparse.Namespace) -> Choices:
-    asked = [given.rpartition("=") for given in args.prepare]
-    for view, _, how in asked:
-        if how not in PREPARE:
-            where = f" for the view {view!r}" if view else ""
-            raise ParameterError(f"--prepare expects one of {', '.join(PREPARE)}{where}, but found {how!r}.")
-    steps = {view: {"none": "as is", "normal-ranks": "normal ranks"}.get(how, how) for view, _, how in asked}
-    numeric, missing, absent = steps.pop("", "auto"), args.missing.replace("-", " "), args.absent.replace("-", " ")
-    return Choices(numeric, missing, args.text, tuple(steps.items()), absent)
-
-
-def _chosen(
-    prepared: Prepared, settings: Settings, deadline: Deadline, threads: int | None, progress: Progress
-) -> tuple[Settings, str]:
-    """The settings with the C of the best score on held-out folds, and that C in words."""
-    progress.tell("choosing C by cross-validation: looking for the smallest C that is of use")
-    limited = replace(settings, max_time=deadline.left)
-    found = choose_C(prepared, limited, callback=progress.follow, n_threads=threads)
-    if not found.best_C > 0:
-        raise nothing_done(settings, "allow more with --max-time")
-    done = np.isfinite(found.scores)
-    measure = SCORINGS[found.scoring]
-    best = f"{measure.title} {measure.text(float(found.mean[found.best_C == found.C][0]))}"
-    folds = counted(int(done[found.best_C == found.C].sum()), "fold")
-    cut = "" if done.all() else f"; stopped by --max-time after {done.sum()} of {counted(done.size, 'training')}"
-    said = f"C = {found.best_C:.4g} by cross-validation: {best} on {folds}{cut}"
-    return replace(settings, C=found.best_C), said
+    return settings, asked_choices(args), SplitSettings(args.test_share or 0.0, args.seed)
 
 
 def _outcome(
@@ -315,7 +287,7 @@ def _predict(args: argparse.Namespace) -> int:
     found, id_column = _joined(args, predictor.needed.text)
     match = predictor.match(found.frame, id_column=id_column)
     predictions = predictor.predict(match)
-    for note in predictions.notes:
+    for note in (*predictions.notes, *([predictions.against] if args.probabilities and predictions.against else [])):
         tell(note)
     columns = [*match.ids, "prediction", *(predictor.score_names if args.scores else ())]
     columns += predictor.probability_names if args.probabilities else ()
@@ -324,18 +296,35 @@ def _predict(args: argparse.Namespace) -> int:
     return 0
 
 
-def _importance(args: argparse.Namespace) -> int:
-    from spnmkl.cli.importance import importance, outputs  # with the charts, for which no other command should wait
+def _on_folds(args: argparse.Namespace) -> int:
+    from spnmkl.cli import comparing, importance  # with the charts, for which no other command should wait
 
+    outputs, run = {
+        "importance": (importance.outputs, importance.importance),
+        "compare": (comparing.outputs, comparing.compare),
+    }[args.command]
     outputs(args)
     read_once(*args.data, args.structure)
-    choices = _choices(args)
+    dataset, choices = _held_out_set(args)
+    return run(args, dataset, _structure(args.structure, dataset, choices, SplitSettings(0.0)), choices)
+
+
+def _suggest(args: argparse.Namespace) -> int:
+    from spnmkl.cli.suggesting import suggest  # with what a search needs, for which no other command should wait
+
+    target(args.out or STANDARD, *args.data)
+    read_once(*args.data)
+    return suggest(args, *_held_out_set(args))
+
+
+def _held_out_set(args: argparse.Namespace) -> tuple[Dataset, Choices]:
+    """The tables to learn from where rows are held out: which belong together must be said."""
+    choices = asked_choices(args)
     dataset = _training_set(args, choices)
     refuse_ungrouped(dataset, args.keep)
-    spn = _structure(args.structure, dataset, choices, SplitSettings(0.0))
     for note in step_notes(dataset.labelled_table, choices):
         tell(note)
-    return importance(args, dataset, spn, choices)
+    return dataset, choices
 
 
 def _validate(args: argparse.Namespace) -> int:
@@ -344,7 +333,7 @@ def _validate(args: argparse.Namespace) -> int:
         if dataset.label is not None:
             _refuse_missing(dataset, choices)
 
-    return validate(args, lambda: (_dataset(args), _choices(args)), refuse)
+    return validate(args, lambda: (_dataset(args), asked_choices(args)), refuse)
 
 
 def _template(args: argparse.Namespace) -> int:
@@ -380,12 +369,21 @@ def _filled(args: argparse.Namespace) -> SPN:
     return fill_template(args.name, dataset.numeric, dataset.categorical, dataset.feature_views or None)
 
 
+def _workspace(args: argparse.Namespace) -> int:
+    from spnmkl.cli.workspace import workspace  # with a database, for which no other command should wait
+
+    return workspace(args)
+
+
 COMMANDS = {
     "app": _app,
     "fit": _fit,
     "predict": _predict,
     "inspect": inspect_model,
-    "importance": _importance,
+    "importance": _on_folds,
+    "compare": _on_folds,
+    "suggest": _suggest,
     "validate": _validate,
     "template": _template,
+    "workspace": _workspace,
 }

@@ -57,7 +57,7 @@ def importance(args: argparse.Namespace, dataset: Dataset, spn: SPN, choices: Ch
         left = removals(drawn, views, folds.known)
     else:
         left = Removals({FULL: drawn}, {}, {}, {})
-    work = Measuring(left, folds, given_C(args.C), n_threads=args.threads)
+    work = Measuring(left, folds, given_C(args.C), n_threads=args.threads, weights=args.weights)
     progress = Progress(sys.stderr, args.progress or (sys.stderr.isatty() and not args.quiet))
     followed = _Followed(progress)
     with stop_on_interrupt(lambda: followed.folds > 0) as stop, warnings_as_sentences():

@@ -11,6 +11,7 @@ from spnmkl.cli.streams import read_model
 from spnmkl.cli.terminal import Progress
 from spnmkl.data import Dataset
 from spnmkl.errors import Stopped
+from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.inspection import HeldOutShares, heaviest_paths
 from spnmkl.reporting.sentences import inspection_lines, summary
 from spnmkl.training.held_out import shares_on_folds, stored_shares
@@ -50,11 +51,18 @@ def measured_shares(
         return None
 
 
+def _chosen(model: SPNMKLClassifier) -> list[str]:
+    """What was chosen when it was trained, and why, where it was."""
+    told = model.extra_.get("chosen")
+    lines = [line for line in told if isinstance(line, str)] if isinstance(told, list) else []
+    return ["chosen when it was trained:", *(f"  {line}" for line in lines)] if lines else []
+
+
 def inspect_model(args: argparse.Namespace) -> int:
     model = read_model(args.model)
     paths, shares = heaviest_paths(model.solution_, args.paths), stored_shares(model, Path(args.model).name)
     if args.json:
         print(json.dumps(summary(model, paths, shares), indent=2, ensure_ascii=False, allow_nan=False))
     else:
-        print("\n".join(inspection_lines(model, paths, shares)))
+        print("\n".join([*inspection_lines(model, paths, shares), *_chosen(model)]))
     return 0

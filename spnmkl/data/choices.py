@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 from spnmkl.errors import DataError
 from spnmkl.wording import quoted
 
-Step = Literal["standardize", "log1p", "tf-idf", "ranks", "normal ranks", "as is"]
+Step = Literal["standardize", "log1p", "log-ratio", "tf-idf", "ranks", "normal ranks", "as is"]
 Numeric = Literal["auto", Step]
 Missing = Literal["refuse", "mean", "median", "drop rows", "drop columns"]
 Categorical = Literal["codes", "one-hot", "drop"]
@@ -28,11 +28,14 @@ class Choices:
 
     Parameters
     ----------
-    numeric : {"standardize", "auto", "log1p", "tf-idf", "ranks", "normal ranks", "as is"}, default="standardize"
+    numeric : {"auto", "standardize", "log1p", "log-ratio", "tf-idf", "ranks", "normal ranks", "as is"}, \
+default="standardize"
         What becomes of numbers. Mean 0 and spread 1 over the training rows; or that after log(1 + value), for counts;
         or that after the value's rank among the training rows, evenly spaced or along a bell curve. For counts of
-        words, weights that make rare words heavy and every row of length 1. Or the numbers as they are. "auto" is what
-        `suggest` says of each view.
+        words, weights that make rare words heavy and every row of length 1. For parts of a whole, the logarithm less
+        its mean over the view's columns (the centred log-ratio), then less its mean over the training rows; what is
+        less than half of the smallest positive value of the view in these, such as 0, counts as that half. Or the
+        numbers as they are. "auto" is what `suggest` says of each view.
     missing : {"refuse", "mean", "median", "drop rows", "drop columns"}, default="refuse"
         Filled with the column's mean or median over the training rows, a missing text being a category of its own; or
         rows or columns with missing values left out.

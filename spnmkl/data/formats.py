@@ -9,7 +9,7 @@ import warnings
 import zipfile
 import zlib
 from importlib import import_module
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 from xml.parsers import expat
 
 import numpy as np
@@ -18,16 +18,17 @@ from numpy.typing import NDArray
 from pandas.api.types import infer_dtype, is_complex_dtype, is_numeric_dtype
 from sklearn.datasets import load_svmlight_file
 
-from spnmkl.data import unpacking
+from spnmkl.data import arff, unpacking
 from spnmkl.data.options import decode, guess_encoding
-from spnmkl.data.unpacking import check_shape, check_unpacked, damaged
+from spnmkl.data.unpacking import check_need, check_table, check_unpacked, damaged
 from spnmkl.errors import DataError
 from spnmkl.wording import name_some, quoted
 
 MAX_EXCEL_CELLS = 2_000_000
 _LETTER_BYTES = 4  # that a letter takes while text is put together and parsed
 _BATCH_ROWS = 2**16
-_XML_BYTES = 512
+_XML_BYTES = 2**16
+ELEMENTS_PER_CELL, _ROW_ELEMENTS = 4, 2**20  # of the XML of a workbook
 Arrays = dict[str, NDArray]
 
 
@@ -42,8 +43,9 @@ def read_excel(name: str, data: bytes, sheet: str | None) -> tuple[str, str, tup
             sheets = {each.title: each for each in book.worksheets}
             if sheet is not None and sheet not in sheets:
                 raise DataError(f"{quoted(name)} has no sheet {quoted(sheet)}; its sheets are {name_some(sheets)}.")
+            cells = 0
             for title in sheets if sheet is None else [sheet]:
-                rows = _sheet_rows(name, sheets[title])
+                rows, cells = _sheet_rows(name, sheets[title], cells)
                 if rows:
                     return _as_csv(rows), title, tuple(sheets)
     except (DataError, MemoryError):
@@ -54,50 +56,68 @@ def read_excel(name: str, data: bytes, sheet: str | None) -> tuple[str, str, tup
 
 
 def _check_xml(name: str, data: bytes) -> None:
-    """Refuse a workbook that declares entities, which may unfold without bound; none needs them."""
+    """Refuse a workbook that declares entities, which may unfold without bound, or holds more than can be read."""
+    elements = 0
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         for member in archive.namelist():
             try:
                 with archive.open(member) as file:
-                    declared = _declares_entities(file)
+                    elements = _count_elements(name, file, elements, "worksheets/" in member)
             except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError):
                 raise damaged(name, "the workbook") from None
-            if declared:
-                raise DataError(
-                    f"The workbook {quoted(name)} declares entities, which may unfold without bound and which no "
-                    "spreadsheet needs; save it again with a spreadsheet program, or as CSV."
-                )
 
 
-def _declares_entities(file: IO[bytes]) -> bool:
-    """Whether an XML document has a type declaration, which stands before its first element."""
-    found: list[bool] = []
+class _Entities(Exception):
+    """An XML document has a type declaration, which stands before its first element."""
+
+
+def _count_elements(name: str, file: IO[bytes], counted: int, sheet: bool) -> int:
+    """The elements of a part of a workbook and those before it; in a sheet, those of a row are held at once."""
+    row = 0
+
+    def begin(tag: str, _: object) -> None:
+        nonlocal counted, row
+        counted += 1
+        row = 0 if not sheet or tag.endswith("row") else row + 1
+        if counted > ELEMENTS_PER_CELL * MAX_EXCEL_CELLS or row > _ROW_ELEMENTS:
+            raise _too_many_cells(name)
+
+    def declare(*_: object) -> NoReturn:
+        raise _Entities
+
     parser = expat.ParserCreate()
-    parser.StartDoctypeDeclHandler = lambda *_: found.append(True)
-    parser.StartElementHandler = lambda *_: found.append(False)
-    while not found and (piece := file.read(_XML_BYTES)):
-        try:
+    parser.StartDoctypeDeclHandler, parser.StartElementHandler = declare, begin
+    try:
+        while piece := file.read(_XML_BYTES):
             parser.Parse(piece)
-        except expat.ExpatError:
-            break  # no XML, or malformed: what reads it will say so
-    return bool(found) and found[0]
+    except expat.ExpatError:
+        pass  # no XML, or malformed: what reads it will say so
+    except _Entities:
+        raise DataError(
+            f"The workbook {quoted(name)} declares entities, which may unfold without bound and which no "
+            "spreadsheet needs; save it again with a spreadsheet program, or as CSV."
+        ) from None
+    return counted
 
 
-def _sheet_rows(name: str, sheet: Any) -> list[list[object]]:
+def _too_many_cells(name: str) -> DataError:
+    return DataError(f"The workbook {quoted(name)} has more than {MAX_EXCEL_CELLS:,} cells; save the sheet as CSV.")
+
+
+def _sheet_rows(name: str, sheet: Any, cells: int) -> tuple[list[list[object]], int]:
+    """The rows that are not empty, and how many cells were looked at for them and in the sheets before."""
     sheet.reset_dimensions()  # which a file may state wrongly
-    rows, cells, letters = [], 0, 0
+    rows, letters = [], 0
     for row in sheet.iter_rows(values_only=True):
         cells += 1 + len(row)
         letters += sum(len(str(value)) for value in row if value is not None)  # cells may share one long text
         check_unpacked(name, _LETTER_BYTES * letters)
         if cells > MAX_EXCEL_CELLS:
-            raise DataError(
-                f"The workbook {quoted(name)} has more than {MAX_EXCEL_CELLS:,} cells; save the sheet as CSV."
-            )
+            raise _too_many_cells(name)
         if any(value is not None for value in row):
             rows.append(list(row))
     width = max((_width(row) for row in rows), default=0)
-    return [(row + [None] * (width - len(row)))[:width] for row in rows]
+    return [(row + [None] * (width - len(row)))[:width] for row in rows], cells
 
 
 def _width(row: list[object]) -> int:
@@ -110,16 +130,16 @@ def _as_csv(rows: list[list[object]]) -> str:
     return text.getvalue()
 
 
-def read_parquet(name: str, data: bytes) -> tuple[pd.DataFrame, list[str]]:
+def read_parquet(name: str, data: bytes, packed: int) -> tuple[pd.DataFrame, list[str]]:
     pq = _library("pyarrow.parquet", name)
     try:
         file = pq.ParquetFile(io.BytesIO(data))
         metadata = file.metadata
-        check_shape(name, metadata.num_rows, metadata.num_columns)
+        check_table(name, packed, metadata.num_rows, metadata.num_columns)
         check_unpacked(name, sum(metadata.row_group(k).total_byte_size for k in range(metadata.num_row_groups)))
         nested = {field.name for field in file.schema_arrow if field.type.num_fields}
         columns = [column for column in file.schema_arrow.names if column not in nested]
-        _check_parquet(name, data, file, set(columns))
+        _check_parquet(name, data, packed, file, set(columns))
         frame = file.read(columns if nested else None).to_pandas()
     except (DataError, MemoryError):
         raise
@@ -130,7 +150,7 @@ def read_parquet(name: str, data: bytes) -> tuple[pd.DataFrame, list[str]]:
     return _plain(frame.copy(), sorted(nested))
 
 
-def _check_parquet(name: str, data: bytes, file: Any, columns: set[str]) -> None:
+def _check_parquet(name: str, data: bytes, packed: int, file: Any, columns: set[str]) -> None:
     """Bound what the columns take once decoded: a value that stands in many rows is stored once."""
     leaves = [file.schema.column(k) for k in range(file.metadata.num_columns)]
     check_unpacked(name, file.metadata.num_rows * sum(max(8, leaf.length) for leaf in leaves))
@@ -141,6 +161,7 @@ def _check_parquet(name: str, data: bytes, file: Any, columns: set[str]) -> None
     for batch in coded.iter_batches(_BATCH_ROWS, columns=[text for text in texts if text in columns]):
         size += sum(_decoded_bytes(column) for column in batch.columns)
         check_unpacked(name, size)
+        check_need(name, packed, size)
 
 
 def _decoded_bytes(column: Any) -> int:
@@ -172,37 +193,11 @@ def _plain_column(values: pd.Series) -> pd.Series | None:
     return values if kind in ("string", "boolean", "empty") else None
 
 
-def read_arff(name: str, data: bytes) -> pd.DataFrame:
-    arff = _library("arff", name, "liac-arff")
-    text = decode(name, data, guess_encoding(data))
-    try:
-        content = _arff_content(arff, text)
-        titles = [title for title, _ in content["attributes"]]
-        check_shape(name, len(content["data"]), len(titles))
-        rows = content["data"]
-        if rows and isinstance(rows[0], dict):
-            usual = [kind[0] if isinstance(kind, list) else 0.0 for _, kind in content["attributes"]]
-            rows = [[row.get(k, value) for k, value in enumerate(usual)] for row in rows]
-    except (DataError, MemoryError):
-        raise
-    except Exception as error:
-        reason = str(error).strip().rstrip(".") or type(error).__name__
-        raise DataError(f"The file {quoted(name)} cannot be read as ARFF: {reason}; repair it.") from None
-    if not rows:
-        raise DataError(f"The table {quoted(name)} has a header but no rows; add samples.")
-    frame = pd.DataFrame(rows)
-    frame.columns = pd.Index(titles)
-    return frame
+def read_arff(name: str, data: bytes, packed: int) -> pd.DataFrame:
+    return arff.read_arff(name, decode(name, data, guess_encoding(data)), packed)
 
 
-def _arff_content(arff: Any, text: str) -> dict[str, Any]:
-    try:
-        return arff.loads(text)
-    except arff.BadLayout:
-        return arff.loads(text, return_type=arff.LOD)
-
-
-def read_svmlight(name: str, data: bytes) -> pd.DataFrame:
+def read_svmlight(name: str, data: bytes, packed: int) -> pd.DataFrame:
     """A column "label" and columns f1, f2, …"""
     try:
         X, y = load_svmlight_file(io.BytesIO(data))
@@ -211,7 +206,7 @@ def read_svmlight(name: str, data: bytes) -> pd.DataFrame:
             f"The file {quoted(name)} cannot be read as LIBSVM text: {str(error).rstrip('.')}; each line must read "
             "'label index:value index:value ...'."
         ) from None
-    check_shape(name, *X.shape)
+    check_table(name, packed, *X.shape)
     frame = pd.DataFrame(X.toarray(), columns=[f"f{k + 1}" for k in range(X.shape[1])])
     frame.insert(0, "label", y.astype(np.int64) if (y % 1 == 0).all() else y)
     return frame

@@ -19,7 +19,8 @@ MOST_QUANTILES, MOST_STORED = 100, 1_000_000
 def fit_numbers(names: Sequence[str], X: Floats, step: Step, missing: Missing = "refuse") -> list[NumericColumn]:
     """Learn from training rows, with nan where a value is missing."""
     quantiles = _quantiles(X) if step in ("ranks", "normal ranks") else np.empty((0, X.shape[1]))
-    Z = _taken(names, X, step, quantiles)
+    least = _least(names, X) if step == "log-ratio" else 0.0
+    Z = _taken(names, X, step, quantiles, least)
     mean, spread = np.nanmean(Z, axis=0), np.nanstd(Z, axis=0)
     fill = np.nanmedian(Z, axis=0) if missing == "median" else mean
     # A constant column has a spread of rounding alone, which must not be blown up to 1.
@@ -28,13 +29,15 @@ def fit_numbers(names: Sequence[str], X: Floats, step: Step, missing: Missing = 
         shift, scale = np.zeros_like(mean), np.ones_like(scale)
     if step == "tf-idf":
         scale = 1 / _rarity(X)
+    if step == "log-ratio":
+        scale = np.ones_like(scale)  # so that distances between rows are Aitchison's
     fills = fill.tolist() if missing in ("mean", "median") else [None] * len(names)
     learned = zip(names, shift.tolist(), scale.tolist(), fills, quantiles.T.tolist(), strict=True)
-    return [NumericColumn(name, a, b, c, step, tuple(q)) for name, a, b, c, q in learned]
+    return [NumericColumn(name, a, b, c, step, tuple(q), least=least) for name, a, b, c, q in learned]
 
 
 def apply_numbers(X: Floats, columns: Sequence[NumericColumn]) -> Floats:
-    """What kernels see of rows; those of word counts have no length of 1 yet, for which all columns are needed."""
+    """What kernels see of rows, but for what takes all columns of a view: a length of 1, logarithms of mean 0."""
     shift, scale, fill = (
         np.array([getattr(column, key) for column in columns], dtype=float) for key in ("shift", "scale", "fill")
     )
@@ -43,8 +46,17 @@ def apply_numbers(X: Floats, columns: Sequence[NumericColumn]) -> Floats:
         where = [k for k, other in enumerate(steps) if other == step]
         Z = X.copy() if Z is X else Z
         quantiles = [columns[k].quantiles for k in where]
-        Z[:, where] = _taken([columns[k].name for k in where], X[:, where], step, quantiles)
+        least = np.array([columns[k].least for k in where])
+        Z[:, where] = _taken([columns[k].name for k in where], X[:, where], step, quantiles, least)
     return (np.where(np.isnan(Z), fill, Z) - shift) / scale
+
+
+def centred(X: Floats) -> Floats:
+    """Rows less their mean.
+
+    Of logarithms whose columns have mean 0 over the training rows, these are the centred log-ratios less their means.
+    """
+    return X - X.mean(axis=1, keepdims=True)
 
 
 def of_length_one(X: Floats) -> Floats:
@@ -53,9 +65,17 @@ def of_length_one(X: Floats) -> Floats:
     return X / np.where(lengths > 0, lengths, 1.0)[:, None]
 
 
-def _taken(names: Sequence[str], X: Floats, step: str, quantiles: Sequence[Sequence[float]] | Floats) -> Floats:
-    if step in ("log1p", "tf-idf"):
+def _taken(
+    names: Sequence[str],
+    X: Floats,
+    step: str,
+    quantiles: Sequence[Sequence[float]] | Floats,
+    least: float | Floats = 0.0,
+) -> Floats:
+    if step in ("log1p", "log-ratio", "tf-idf"):
         _refuse_negative(names, X, step)
+    if step == "log-ratio":
+        return np.log(np.maximum(X, least))
     if step == "log1p":
         return np.log1p(X)
     if step in ("ranks", "normal ranks"):
@@ -72,6 +92,22 @@ def _refuse_negative(names: Sequence[str], X: Floats, step: str) -> None:
             f"Column {quoted(names[k])} holds {np.nanmin(X[:, k]):g}, but {step} needs numbers of 0 or more; prepare "
             "its view in another way, such as by ranks."
         )
+
+
+def _least(names: Sequence[str], X: Floats) -> float:
+    """Half of the smallest positive value: what 0 counts as, whose logarithm is not finite."""
+    if len(names) < 2:
+        raise DataError(
+            f"Log-ratios compare the columns of a view, but {quoted(names[0])} is the only one of numbers; prepare it "
+            "in another way."
+        )
+    _refuse_negative(names, X, "log-ratio")
+    positive = X[X > 0]
+    if not len(positive):
+        raise DataError(
+            f"Log-ratios need a value above 0, but {quoted(names[0])} and its view have none; leave them out."
+        )
+    return float(positive.min()) / 2
 
 
 def _rarity(X: Floats) -> Floats:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice, takewhile
+from typing import Literal
 
 from spnmkl.errors import DataError
 from spnmkl.wording import quoted
@@ -197,10 +198,21 @@ def numbered_rows(text: str, separator: str) -> Iterator[tuple[int, Row]]:
     lines: Iterable[str] = io.StringIO(text)
     if separator == " ":
         lines = (" ".join(line.split()) + "\n" for line in lines)
-    for number, row in enumerate(csv.reader(lines, delimiter=separator, skipinitialspace=True)):
+    for number, row in enumerate(csv.reader(lines, delimiter=separator, skipinitialspace=True, quoting=quoting(text))):
         cells = [cell.strip() for cell in row]
         if any(cells) or len(cells) > 1:
             yield number, cells
+
+
+def quoting(text: str) -> Literal[0, 3]:
+    """How quotation marks are meant: one in a header that no other closes is a letter of a name."""
+    first = text.find('"')
+    if first < 0 or text.count('"') % 2 == 0:
+        return csv.QUOTE_MINIMAL
+    begin = re.search(r"\S", text)
+    assert begin is not None
+    end = text.find("\n", begin.start())
+    return csv.QUOTE_NONE if first < end and text.find('"', end) < 0 else csv.QUOTE_MINIMAL
 
 
 def is_number(cell: str, decimal: str = ".") -> bool:

@@ -17,7 +17,7 @@ from spnmkl.data.adjusting import Adjustment
 from spnmkl.data.choices import Choices, Step
 from spnmkl.data.columns import number_matrix
 from spnmkl.data.fitting import check_views, complete_rows, dropped_columns, fit_columns
-from spnmkl.data.numbers import apply_numbers, of_length_one
+from spnmkl.data.numbers import apply_numbers, centred, of_length_one
 from spnmkl.data.prepared_columns import (
     CodedColumn,
     Column,
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from spnmkl.data.dataset import Dataset
 
 VERSION = 2
+BY_VIEW = {"tf-idf": of_length_one, "log-ratio": centred}  # what takes all columns of a view
 
 
 @dataclass(frozen=True)
@@ -187,10 +188,11 @@ class Preparation:
             if isinstance(column, CodedColumn | OneHotColumn):
                 X[:, position : position + len(column.outputs)] = column.transform(frame[column.name])
             position += len(column.outputs)
-        words = [column.name for column in numeric if column.step == "tf-idf"]
-        for members in apart(dict(self.views), words).values():
-            where = [self._at[name] for name in members]
-            X[:, where] = of_length_one(X[:, where])
+        for step, taken in BY_VIEW.items():
+            members = [column.name for column in numeric if column.step == step]
+            for together in apart(dict(self.views), members).values():
+                where = [self._at[name] for name in together]
+                X[:, where] = taken(X[:, where])
         return X
 
     def _adjusting(self, training: pd.DataFrame, adjust: list[str]) -> Preparation:
@@ -229,8 +231,8 @@ class Preparation:
         names = {column.name for column in self.columns if not seen.isdisjoint(column.outputs)}
         steps = self.steps
         for view, members in self.parts.items():
-            # The length of a row of words, and whether a row lacks a view, take all columns of the view.
-            whole = steps.get(view) == "tf-idf" or (view and self.choices.absent != "as missing")
+            # The length of a row of words, its mean, and whether a row lacks a view, take all columns of the view.
+            whole = steps.get(view) in BY_VIEW or (view and self.choices.absent != "as missing")
             if whole and not names.isdisjoint(members):
                 names.update(members)
         columns = tuple(column for column in self.columns if column.name in names)

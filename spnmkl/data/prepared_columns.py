@@ -21,8 +21,9 @@ Floats = NDArray[np.float64]
 class NumericColumn:
     """(value − shift) / scale, with `fill` for a missing value; None refuses it.
 
-    The value is first taken as `step` says: its logarithm, or its rank among `quantiles`. `centre` is the mean of what
-    comes out over the training rows, where it is needed for rows that lack the whole view.
+    The value is first taken as `step` says: its logarithm, in log-ratios of no less than `least`, or its rank among
+    `quantiles`. `centre` is the mean of what comes out over the training rows, where it is needed for rows that lack
+    the whole view.
     """
 
     name: str
@@ -32,14 +33,24 @@ class NumericColumn:
     step: Step = "standardize"
     quantiles: tuple[float, ...] = ()
     centre: float = 0.0
+    least: float = 0.0
 
     def __post_init__(self) -> None:
-        stored = (self.shift, self.scale, self.centre, 0.0 if self.fill is None else self.fill, *self.quantiles)
+        stored = (
+            self.shift,
+            self.scale,
+            self.centre,
+            self.least,
+            0.0 if self.fill is None else self.fill,
+            *self.quantiles,
+        )
         if not all(map(math.isfinite, stored)) or not self.scale:
             raise ValueError(f"column {quoted(self.name)} has no finite scale and shift")
         ranked = self.step in ("ranks", "normal ranks")
         if self.step not in STEPS or ranked != bool(self.quantiles) or list(self.quantiles) != sorted(self.quantiles):
             raise ValueError(f"column {quoted(self.name)} cannot be prepared as is stored")
+        if (self.step == "log-ratio") != (self.least > 0):
+            raise ValueError(f"column {quoted(self.name)} has log-ratios without a smallest value")
 
     @property
     def outputs(self) -> tuple[str, ...]:

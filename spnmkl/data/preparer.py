@@ -27,8 +27,8 @@ class Preparer(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     numeric : str, default="auto"
-        What becomes of numbers, as in `Choices`: "standardize", "log1p", "tf-idf", "ranks", "normal ranks", "as is", or
-        "auto" for what `suggest` says of each view.
+        What becomes of numbers, as in `Choices`: "standardize", "log1p", "log-ratio", "tf-idf", "ranks",
+        "normal ranks", "as is", or "auto" for what `suggest` says of each view.
     views : dict from str to list of str, default=None
         Columns that belong together; None for one view of all.
     by_view : dict from str to str, default=None

@@ -22,6 +22,8 @@ _LOOKED_AT = 50
 STEP_WORDS: Mapping[Step, str] = {
     "standardize": "scaled to mean 0 and spread 1 over the training rows",
     "log1p": "log(1 + value), then scaled to mean 0 and spread 1 over the training rows",
+    "log-ratio": "logarithm less its mean over the view's columns (centred log-ratio), 0 counting as half of the "
+    "smallest positive value of the view in the training rows, then centred over these",
     "tf-idf": "weighted by how rare each column is among the training rows (TF-IDF), every row of length 1",
     "ranks": "ranks among the training rows, evenly spaced, then scaled to mean 0 and spread 1",
     "normal ranks": "ranks among the training rows, along a bell curve, then scaled to mean 0 and spread 1",

@@ -75,7 +75,8 @@ def read_file(name: str, data: bytes, options: ReadOptions | None = None) -> Tab
 
     CSV, TSV and other separated text, Excel, Parquet, ARFF and LIBSVM text, the text formats also with gzip; .npz and
     .mat with kernel matrices. The kind is seen from the content. At most 200 MB, unpacked 500 MB, 100,000 columns and
-    50 million values; 2 million cells of a workbook. Nothing in a file is executed.
+    50 million values; 2 million cells of a workbook; lines of 4 MB. What would take more than 200 MB of memory and 20
+    times the size of the file is refused before it is taken. Nothing in a file is executed.
 
     Parameters
     ----------
@@ -103,6 +104,7 @@ def guess_options(name: str, data: bytes, skip: int | None = None) -> ReadOption
 
 
 def _read(name: str, data: bytes, options: ReadOptions | None) -> Table:
+    packed = len(data)
     inner, kind, data = unpack(name, data)
     if kind == "text":
         text, options = read_text(inner, data, options)
@@ -111,13 +113,14 @@ def _read(name: str, data: bytes, options: ReadOptions | None) -> Table:
         return _read_excel(name, data, options)
     options = options or ReadOptions()
     if kind == "parquet":
-        frame, notes = formats.read_parquet(name, data)
+        frame, notes = formats.read_parquet(name, data, packed)
         return _finished(name, kind, frame, options, notes)
     if kind in ("npz", "mat"):
         arrays = formats.read_npz(name, data) if kind == "npz" else formats.read_mat(name, data)
         matrices, frame, notes = formats.kernel_matrices(name, arrays)
         return Table(name, frame, options, tuple(notes), matrices, kind)
-    frame = formats.read_arff(name, data) if kind == "arff" else formats.read_svmlight(name, data)
+    read = formats.read_arff if kind == "arff" else formats.read_svmlight
+    frame = read(name, data, packed)
     return _finished(name, kind, frame, replace(options, transpose=False), [])
 
 

@@ -18,6 +18,7 @@ Kind = Literal["counts", "word counts", "fractions", "composition", "binary", "c
 LARGE_COUNT = 20  # below, whole numbers may as well be grades
 LONG_TAIL = 3  # times the median: what the largest value of a typical column of counts exceeds
 BRIGHTEST = 255  # whole numbers up to exactly this are pixels
+MOST_ZEROS = 0.5  # of a composition whose ratios are taken
 SPARSE, MANY_WORDS, ONCE = 0.75, 20, 0.3
 
 
@@ -51,7 +52,7 @@ def suggest(frame: pd.DataFrame) -> Suggestion:
     """What to do with the numeric columns of a view before training.
 
     Only what the columns clearly say changes what is done: counts are taken by their logarithms, counts of words by
-    their TF-IDF weights, and everything else is standardised.
+    their TF-IDF weights, parts of a whole by log-ratios, and everything else is standardised.
 
     Parameters
     ----------
@@ -111,8 +112,12 @@ def _of_fractions(X: Floats, low: Floats, high: Floats) -> Suggestion:
     totals = X.sum(axis=1)
     totals = totals[np.isfinite(totals)]
     if X.shape[1] > 2 and (low >= 0).all() and len(totals) and np.ptp(totals) <= 1e-3 * totals.mean():
-        why = f"Parts that add up to {totals.mean():.3g} in every row; left as they are, they would keep their sizes."
-        return Suggestion("composition", "standardize", why)
+        zeros, parts = np.mean(X == 0), f"Parts that add up to {totals.mean():.3g} in every row"
+        if zeros > MOST_ZEROS:
+            why = f"{parts}, {zeros:.0%} of them 0, of which log-ratios would tell little else."
+            return Suggestion("composition", "standardize", why)
+        counting = "; 0 counts as half of the smallest part" if zeros else ""
+        return Suggestion("composition", "log-ratio", f"{parts}: what matters are their ratios{counting}.")
     if (low >= 0).all() and (high <= 1).all():
         return Suggestion("fractions", "standardize", "Fractions: numbers between 0 and 1.")
     return Suggestion("measurements", "standardize", "Measurements: neither counts nor fractions.")

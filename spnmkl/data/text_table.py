@@ -14,7 +14,16 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import infer_dtype, is_numeric_dtype
 
-from spnmkl.data.options import SEPARATOR_WORDS, ReadOptions, below, decode, guess_encoding, guess_text, numbered_rows
+from spnmkl.data.options import (
+    SEPARATOR_WORDS,
+    ReadOptions,
+    below,
+    decode,
+    guess_encoding,
+    guess_text,
+    numbered_rows,
+    quoting,
+)
 from spnmkl.data.unpacking import check_shape
 from spnmkl.errors import DataError
 from spnmkl.wording import counted, quoted
@@ -97,6 +106,7 @@ def _parse(
             na_values=list(options.missing),
             keep_default_na=False,
             skipinitialspace=True,
+            quoting=quoting(text),
             low_memory=False,
             dtype=dict.fromkeys(text_columns, "str") or None,
         ).copy()  # one block instead of one per column

@@ -18,6 +18,12 @@ MAX_FILE = 200 * 2**20
 MAX_UNPACKED = 500 * 2**20
 MAX_COLUMNS = 100_000
 MAX_CELLS = 50_000_000
+MAX_LINE = 4 * 2**20
+# What reading a file may take: a small file that unfolds to much is refused, one that is large itself is not.
+FREE_BYTES = 200_000_000
+BYTES_PER_BYTE = 20
+TEXT_COPIES = 3  # of a text while it is read: as bytes, as letters, as cells
+CELL_BYTES = 16  # that a number takes while a table is put together
 
 _SUFFIXES: dict[str, Kind] = {
     ".arff": "arff",
@@ -42,6 +48,7 @@ _SVMLIGHT = re.compile(rb"[-+]?[\d.,eE+-]+(\s+qid:\d+)?(\s+\d+:[-+\d.eE]+)+\s*(#
 def unpack(name: str, data: bytes) -> tuple[str, Kind, bytes]:
     """The name without .gz, the kind of the file, and its bytes without gzip."""
     check_bytes(name, data)
+    packed = len(data)
     if data[:2] == b"\x1f\x8b":
         data = _gunzip(name, data)
         if data[:2] == b"\x1f\x8b":
@@ -49,7 +56,10 @@ def unpack(name: str, data: bytes) -> tuple[str, Kind, bytes]:
         name = re.sub(r"\.gz$", "", name, flags=re.IGNORECASE)
     elif name.lower().endswith(".gz"):
         raise DataError(f"The file {quoted(name)} is not compressed by gzip, although it ends in .gz; rename it.")
-    return name, _kind(name, data), data
+    kind = _kind(name, data, packed)
+    if kind in ("text", "arff", "svmlight"):
+        _check_text(name, data, packed)
+    return name, kind, data
 
 
 def stem(name: str) -> str:
@@ -72,6 +82,26 @@ def check_unpacked(name: str, size: int) -> None:
         raise DataError(f"The file {quoted(name)} unpacks to more than {MAX_UNPACKED >> 20:,} MB; make it smaller.")
 
 
+def allowed_bytes(packed: int) -> int:
+    """What reading a file of so many bytes may take."""
+    return FREE_BYTES + BYTES_PER_BYTE * packed
+
+
+def check_need(name: str, packed: int, need: int) -> None:
+    """Refuse a file that would take far more memory than its own size."""
+    if need > allowed_bytes(packed):
+        raise DataError(
+            f"Reading {quoted(name)} would take more than {allowed_bytes(packed) / 1e6:,.0f} MB of memory, far more "
+            "than its own size; leave out rows or columns, or save it as plain CSV."
+        )
+
+
+def check_table(name: str, packed: int, rows: int, columns: int) -> None:
+    """Refuse a table of numbers that would not fit, or that is far larger than its file."""
+    check_shape(name, rows, columns)
+    check_need(name, packed, CELL_BYTES * rows * columns)
+
+
 def check_shape(name: str, rows: int, columns: int) -> None:
     """Refuse what would not fit before memory is taken for it."""
     if columns > MAX_COLUMNS:
@@ -86,14 +116,16 @@ def check_shape(name: str, rows: int, columns: int) -> None:
         )
 
 
-def check_archive(name: str, data: bytes) -> list[str]:
+def check_archive(name: str, data: bytes, packed: int | None = None) -> list[str]:
     """The members of a zip archive, whose declared sizes bound what reading them can take."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             members = archive.infolist()
     except (zipfile.BadZipFile, EOFError, ValueError, NotImplementedError):
         raise damaged(name) from None
-    check_unpacked(name, sum(member.file_size for member in members))
+    size = sum(member.file_size for member in members)
+    check_unpacked(name, size)
+    check_need(name, len(data) if packed is None else packed, size)
     return [member.filename for member in members]
 
 
@@ -103,25 +135,42 @@ def damaged(name: str, what: str = "the file") -> DataError:
 
 def _gunzip(name: str, data: bytes) -> bytes:
     parts: list[bytes] = []
-    size = 0
+    size, packed = 0, len(data)
+    most = min(MAX_UNPACKED, allowed_bytes(packed) // TEXT_COPIES)
     while data:
         stream = zlib.decompressobj(zlib.MAX_WBITS | 16)
         try:
-            parts.append(stream.decompress(data, MAX_UNPACKED + 1 - size))
+            parts.append(stream.decompress(data, most + 1 - size))
         except zlib.error:
             raise damaged(name) from None
         size += len(parts[-1])
         check_unpacked(name, size)
+        check_need(name, packed, TEXT_COPIES * size)
         if not stream.eof:
             raise damaged(name)
         data = stream.unused_data.lstrip(b"\0")
     return b"".join(parts)
 
 
-def _kind(name: str, data: bytes) -> Kind:
+def _check_text(name: str, data: bytes, packed: int) -> None:
+    """Refuse lines without end, and a text of more cells than a small file should hold."""
+    start = 0
+    while len(data) - start > MAX_LINE:
+        end = max(data.rfind(mark, start, start + MAX_LINE + 1) for mark in (b"\n", b"\r"))
+        if end < 0:
+            raise DataError(
+                f"The file {quoted(name)} has a line of more than {MAX_LINE >> 20} MB; no table that can be read has "
+                "such lines: leave out columns, or save it with line ends."
+            )
+        start = end + 1
+    cells = data.count(b"\n") + max(data.count(mark) for mark in (b",", b";", b"\t", b"|", b" "))
+    check_need(name, packed, TEXT_COPIES * len(data) + CELL_BYTES * cells)
+
+
+def _kind(name: str, data: bytes, packed: int) -> Kind:
     suffix = PurePath(name).suffix.lower()
     if data[:4] == b"PK\x03\x04":
-        return _zip_kind(name, data)
+        return _zip_kind(name, data, packed)
     if data[:4] == b"PAR1":
         return "parquet"
     if data[:8] == b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1":
@@ -137,8 +186,8 @@ def _kind(name: str, data: bytes) -> Kind:
     return _SUFFIXES.get(suffix) or ("svmlight" if _SVMLIGHT.fullmatch(_first_line(data)) else "text")
 
 
-def _zip_kind(name: str, data: bytes) -> Kind:
-    members = check_archive(name, data)
+def _zip_kind(name: str, data: bytes, packed: int) -> Kind:
+    members = check_archive(name, data, packed)
     if "xl/workbook.xml" in members:
         return "excel"
     if members and all(member.endswith(".npy") for member in members):

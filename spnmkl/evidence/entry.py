@@ -29,6 +29,7 @@ def fit_evidence(
     y: ArrayLike,
     *,
     starts: int = STARTS,
+    start: Mapping[str, float] | None = None,
     max_rows: int | None = MOST_ROWS,
     max_iter: int = MOST_STEPS,
     max_time: float | None = None,
@@ -56,6 +57,8 @@ def fit_evidence(
         Labels of any kind; two classes, or more.
     starts : int, default=3
         Weights to begin with: equal ones, and shaken ones; the best of them after a few steps is followed.
+    start : mapping from product to float, default=None
+        Weights to begin with before these, such as those of a drawing with more in it; it is the first of `starts`.
     max_rows : int, default=500
         Rows to compute on, a stratified sample where there are more; None: all. A step takes time with their cube.
     max_iter : int, default=200
@@ -116,7 +119,8 @@ def fit_evidence(
         Y = np.ascontiguousarray(problem.Y[:, rows])
         counts = None if sample_weight is None else problem.C[rows]
         search = Search(spn, problem.circuit, source, Y, counts, problem.n_threads, deadline, callback)
-        point, status = best_point(search, starts, rng, steps)
+        given = None if start is None else problem.beta_array(start)
+        point, status = best_point(search, starts, rng, steps, given)
         beta = search.canonical(point.beta)
     a = np.zeros(problem.Y.shape)
     a[:, rows] = point.a

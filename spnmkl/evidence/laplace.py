@@ -6,7 +6,7 @@ eigenvalues are at least 1: a kernel of any rank will do as it is, and nothing i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -115,16 +115,41 @@ def _factor(K: Floats, f: Floats, often: Floats) -> tuple[Floats, Floats, Floats
     return p, cholesky(B, lower=True, overwrite_a=True, check_finite=False), root
 
 
+def score_test(K: Floats, Y: Floats, a: Floats, candidates: Iterable[Floats], counts: Floats | None = None) -> Floats:
+    """(candidates,) z of eq. 41: what each would add to the kernel K, in standard deviations under K alone.
+
+    `a` is that of K's own modes, or near it. Classes count as if they were independent.
+    """
+    often = np.ones(len(K)) if counts is None else counts
+    modes = [_mode(K, t, often, start, lambda: None) for t, start in zip(Y, a, strict=True)]
+    G = np.sum([_slope(K, often, mode) for mode in modes], axis=0)
+    R = [_spread(often, mode)[0] for mode in modes]
+    return np.array([_standardised(G, R, candidate) for candidate in candidates])
+
+
+def _standardised(G: Floats, R: Sequence[Floats], K: Floats) -> float:
+    variance = 0.0
+    for of_class in R:
+        M = of_class @ K
+        variance += float(np.einsum("ij,ji->", M, M)) / 2
+    return float(np.vdot(G, K)) / np.sqrt(variance) if variance > 0 else 0.0
+
+
 def _slope(K: Floats, often: Floats, mode: _Mode) -> Floats:
     """G of eq. 35. The posterior variance of f_i times W_i is 1 − (B⁻¹)_ii, so that it is never divided by W_i."""
     p, a = mode.p, mode.a
-    root = np.sqrt(often * p * (1 - p))
-    inverse, _ = lapack.dpotri(mode.L, lower=1)
-    inverse = np.tril(inverse)
-    diagonal = np.diagonal(inverse).copy()
-    inverse += np.tril(inverse, -1).T
-    R = root[:, None] * inverse * root
+    R, diagonal = _spread(often, mode)
     s = (diagonal - 1) * (1 - 2 * p) / 2
     v = s - R @ (K @ s)
     half = np.outer(v, a)
     return (np.outer(a, a) - R + half + half.T) / 2
+
+
+def _spread(often: Floats, mode: _Mode) -> tuple[Floats, Floats]:
+    """R = W^½ B⁻¹ W^½ of eq. 35, and the diagonal of B⁻¹."""
+    root = np.sqrt(often * mode.p * (1 - mode.p))
+    inverse, _ = lapack.dpotri(mode.L, lower=1)
+    inverse = np.tril(inverse)
+    diagonal = np.diagonal(inverse).copy()
+    inverse += np.tril(inverse, -1).T
+    return root[:, None] * inverse * root, diagonal

@@ -13,7 +13,7 @@ from spnmkl.certificate import primal
 from spnmkl.circuit.evaluate import kernel_matrix
 from spnmkl.circuit.program import Floats
 from spnmkl.circuit.source import KernelSource
-from spnmkl.evidence.entry import MOST_STEPS, fit_evidence
+from spnmkl.evidence.entry import MOST_STEPS, STARTS, fit_evidence
 from spnmkl.evidence.solution import EvidenceSolution
 from spnmkl.problem import Problem, build_problem
 from spnmkl.solution import Record, Solution
@@ -32,6 +32,7 @@ def solve_by_evidence(
     y: ArrayLike,
     *,
     C: float = 1.0,
+    start: Mapping[str, float] | None = None,
     max_iter: int | None = None,
     max_time: float | None = None,
     callback: Callable[[Record], object] | None = None,
@@ -42,13 +43,16 @@ def solve_by_evidence(
     """The SVM on the kernel with evidence weights; settings as of `spnmkl.solve`.
 
     Its solver is "evidence", and so is its status where the search for the weights came to its end. C and the weights
-    of classes are the SVM's alone; the weight of a sample is how often evidence counts it.
+    of classes are the SVM's alone; the weight of a sample is how often evidence counts it. Weights to `start` from,
+    which were found for much the same, take the place of shaken ones; equal ones are tried beside them.
     """
     deadline = Deadline(max_time, stop)
     found = fit_evidence(
         spn,
         kernels,
         y,
+        starts=STARTS if start is None else 2,
+        start=start,
         max_iter=max_iter or MOST_STEPS,
         max_time=deadline.left,
         sample_weight=settings.get("sample_weight"),

@@ -15,13 +15,13 @@ Rows = NDArray[np.intp]
 _AT_A_TIME = 64  # rows of a source
 
 
-def sampled(codes: Rows, most: int, rng: np.random.Generator) -> Rows:
-    """So many rows of codes 0, 1, …, of every class its share (of a small one two, or the one there is), in order."""
+def sampled(codes: Rows, most: int, rng: np.random.Generator, fewest: int = 2) -> Rows:
+    """So many rows of codes 0, 1, …, of every class its share, and not less than the fewest or what there is."""
     if len(codes) <= most:
         return np.arange(len(codes))
     counts = np.bincount(codes)
     shares = counts * most / len(codes)
-    sizes = np.maximum(shares.astype(int), np.minimum(2, counts))
+    sizes = np.maximum(shares.astype(int), np.minimum(fewest, counts))
     while sizes.sum() < most:
         sizes[np.argmax(np.where(sizes < counts, shares - sizes, -np.inf))] += 1
     chosen = [rng.permutation(np.flatnonzero(codes == c))[:size] for c, size in enumerate(sizes)]

@@ -79,11 +79,23 @@ class Search:
         theta = self.least * np.log(_FIRST_SCALE) - np.log([below.get(v, 1) for v in self.circuit.products])
         return self._unseen(self._weights(theta, np.ones(len(theta), dtype=bool)))
 
+    def begun(self, beta: Floats) -> Point:
+        """A start from weights that were found elsewhere, such as for a drawing with more in it."""
+        return self._unseen(self._filled(beta))
+
     def shaken(self, point: Point, rng: np.random.Generator) -> Point:
         """Another start; which product moves how far depends on its name, not on its place."""
         order = np.argsort(np.argsort(self.circuit.products))
         theta = self._theta(point.beta) + _SPREAD * rng.normal(size=len(order))[order]
         return self._unseen(self._weights(theta, point.beta > 0))
+
+    def of_factors(self, factors: Floats, constant: float, a: Floats) -> Point:
+        """A start from elsewhere: the log factor that every product gives to its paths (eq. 39), c, and a near by."""
+        return Point(self._weights(factors, np.ones(len(factors), dtype=bool)), constant, -np.inf, a)
+
+    def factors(self, point: Point) -> Floats:
+        """The log factors of a point, as `of_factors` takes them; −∞ for what is taken out."""
+        return np.where(point.beta > 0, self._theta(point.beta), -np.inf)
 
     def _unseen(self, beta: Floats) -> Point:
         return Point(beta, 1.0, -np.inf, np.zeros_like(self.Y))
@@ -142,14 +154,14 @@ class Search:
         return point
 
     def without(self, point: Point, removed: Alive) -> Point:
-        """The best of what is left when products are taken out, from the weights that it has.
-
-        What had been set to 0 may be needed now, and begins with a tenth of its part in the first start.
-        """
-        light = self.first().beta * 0.1 ** (1 / self.least)
-        beta = np.where(removed, 0.0, np.where(point.beta > 0, point.beta, light))
+        """The best of what is left when products are taken out, from the weights that it has."""
+        beta = np.where(removed, 0.0, self._filled(point.beta))
         beta[~self._met(beta)] = 0.0
         return self.climb(replace(point, beta=beta, value=-np.inf), _REFIT)[0]
+
+    def _filled(self, beta: Floats) -> Floats:
+        """What had been set to 0 may be needed now: it begins with a tenth of its part in the first start."""
+        return np.where(beta > 0, beta, self.first().beta * 0.1 ** (1 / self.least))
 
     def canonical(self, beta: Floats) -> Floats:
         """The same kernel by the cheapest weights, eq. 38."""
@@ -211,13 +223,19 @@ class Fit:
     point: Point
 
 
-def best_point(search: Search, starts: int, rng: np.random.Generator, steps: int) -> tuple[Point, str]:
-    """From several starts a few steps each, from the best of them to the end; and how that went."""
+def best_point(
+    search: Search, starts: int, rng: np.random.Generator, steps: int, given: Floats | None = None
+) -> tuple[Point, str]:
+    """From several starts a few steps each, from the best of them to the end; and how that went.
+
+    The first is that of `given` weights, where there are any; then come equal ones, and shaken ones.
+    """
     first = search.first()
-    best = first
+    known = [first] if given is None else [search.begun(given), first]
+    best = known[0]
     try:
         for k in range(starts):
-            begin = first if k == 0 else search.shaken(first, rng)
+            begin = known[k] if k < len(known) else search.shaken(first, rng)
             found, _ = search.climb(begin, _SHORT if starts > 1 else steps)
             best = max(best, found, key=lambda point: point.value)
         best, settled = search.climb(best, steps)

@@ -14,7 +14,7 @@ Line = tuple[Point, ...]
 Lane = tuple[float, float, float]  # the x where it begins, its height, the x where it ends
 BESIDE = 3.0  # how far from a box a line passes it
 _TRIES = 24  # heights at which a way around is looked for
-_PLACES = 17  # on a curve, at which is looked for boxes
+_PLACES = 33  # on a curve, at which is looked for boxes
 _PLACES_ON_LONG = 65
 
 

@@ -31,13 +31,13 @@ from spnmkl.structure.layout import (
 from spnmkl.structure.nodes import Kind
 from spnmkl.structure.paths import drawn_path
 from spnmkl.structure.text import (
-    KERNEL_LENGTH,
     WEIGHT_LENGTH,
     box_text,
     kernel_settings,
     node_text,
     one_line,
     shortened,
+    shown_text,
 )
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ class _Painter:
             if v in self.spots:
                 at.setdefault(round(self.spots[v][0] / 20), []).append(self.spots[v][1])
         apart = [b - a for ys in at.values() for a, b in zip(sorted(ys), sorted(ys)[1:], strict=False)]
-        return max(PRODUCT_RADIUS, min(20.0, min(apart, default=40.0) / 2 - 1))
+        return max(PRODUCT_RADIUS, min(20.0, min(apart, default=40.0) / 2 - 2.5))
 
     def _radius(self, v: str) -> float:
         if self.spn.kind(v) == "sum":
@@ -200,18 +200,18 @@ class _Painter:
         kind, faded = self.spn.kind(v), v in self.gone
         x, y = self.spots[v]
         text = box_text(self.spn, v) if kind == "kernel" else node_text(self.spn, v)
+        short = shown_text(self.spn, v) if kind == "kernel" else shortened(text, WEIGHT_LENGTH)
         sub = kernel_settings(self.spn.spec(v)) if kind == "kernel" else ""
         outline = self._outline((v,), self.colours.border[kind], faded)
         radius = self._radius(v)
-        width, height = (box_width(text), BOX_HEIGHT) if kind == "kernel" else (2 * radius, 2 * radius)
+        width, height = (box_width(short), BOX_HEIGHT) if kind == "kernel" else (2 * radius, 2 * radius)
         fill = (
             mixed(self.colours.light, self.colours.heavy, self.part[v]) if v in self.part else self.colours.fill[kind]
         )
         known = kind == "product" and self.beta is not None and v in self.beta
         value = _number(self.beta[v]) if known and self.beta is not None else ""
         ink = self.colours.muted if faded else self.colours.ink[kind]
-        weight = shortened(text, WEIGHT_LENGTH) if kind == "product" else ""
-        texts = self._box_texts(v, text, sub, width, ink) if kind == "kernel" else self._texts(v, text, value, radius)
+        texts = self._box_texts(v, short, sub, width, ink) if kind == "kernel" else self._texts(v, short, value, radius)
         if outline["error"]:
             texts += (_warning(width, height, self.colours),)
         return NodeLook(
@@ -221,9 +221,9 @@ class _Painter:
             height=height,
             kind=kind,
             sign=SIGNS[kind],
-            text=shortened(text, KERNEL_LENGTH if kind == "kernel" else WEIGHT_LENGTH),
+            text=short,
             sub=shortened(sub, WEIGHT_LENGTH),
-            weight=weight,
+            weight=short if kind == "product" else "",
             value=value,
             title=self._title(v, text, sub, value, faded),
             fill=self.colours.background if faded else fill,
@@ -233,23 +233,24 @@ class _Painter:
         )
 
     def _box_texts(self, v: str, text: str, sub: str, width: float, ink: str) -> tuple[Text, ...]:
-        inside = Text(shortened(text, KERNEL_LENGTH), 8 - width / 2, 0.0, ink, halo=False)
+        inside = Text(text, 8 - width / 2, 0.0, ink, halo=False)
         if not sub or v in self.crowded:
             return (inside,)
         return inside, Text(shortened(sub, WEIGHT_LENGTH), width / 2 + 8, 0.0, self.colours.muted)
 
     def _texts(self, v: str, text: str, value: str, radius: float) -> tuple[Text, ...]:
-        """A weight stands on the line to its box, above it; where many lines leave, above its circle."""
+        """A weight stands on the line to its box; where many lines leave above its circle, where none beside it."""
         faded = v in self.gone
         ink = self.colours.muted if faded else self.colours.text
         style: Literal["italic", ""] = "italic" if self.spn.kind(v) == "product" else ""
-        text = shortened(text, WEIGHT_LENGTH)
         level = leads_on_level(self.spn, self.view, v)
         if level and abs(self.spots[self.view.children[v][0]][1] - self.spots[v][1]) < 1:
             # The line to the box may be as wide as its flow: the texts keep clear of it by their halo.
             lines = [Text(text, radius + 5, -7.5, ink, style=style, halo=bool(value))] if text else []
             return (*lines, *([Text(value, radius + 5, 7.5, self.colours.muted, size=12)] if value else []))
         whole = f"{text} = {value}" if text and value else text or value
+        if whole and style and not self.view.children[v]:  # nothing stands right of it, and much may above it
+            return (Text(whole, radius + 5, 0.0, ink, style=style),)
         return (Text(whole, 0.0, -radius - 10, ink, "middle", style),) if whole else ()
 
     def _closed(self, v: str, group: Group) -> GroupLook:
@@ -374,7 +375,10 @@ class _Painter:
             return EdgeLook(points, 3.0, self.colours.chosen, False, title, True)
         if faded:
             return EdgeLook(points, 1.2, self.colours.faded, True, title, False)
-        widest = 2.0 if v in self.grids else 4.0  # many lines run beside each other to columns
+        # Many lines run beside each other to columns; a weight and its value stand on the line to a box.
+        drawn = v not in self.view.closed and self.spn.kind(v) == "product"
+        on_line = drawn and leads_on_level(self.spn, self.view, v)
+        widest = 2.0 if v in self.grids else 1.2 if on_line else 4.0
         width = 1.5 if share is None else 1 + widest * share / (self.fullest or 1.0)
         return EdgeLook(points, width, self.colours.line, False, title, False)
 

@@ -19,6 +19,7 @@ from spnmkl.errors import ParameterError
 from spnmkl.importance.measuring import read_counts
 from spnmkl.importance.result import Interval
 from spnmkl.measures import SCORINGS, Measure, corrected_interval, scoring_name
+from spnmkl.parameters import weighing
 from spnmkl.wording import counted, listed, whole_percent
 
 SEVERAL = ("drops", "margins", "squares")
@@ -93,6 +94,8 @@ class ColumnImportance:
         How often each group was permuted in every fold.
     screening : {"gradient", "blocks", "none"}
         How the groups that were permuted were found; "none" where all were.
+    weights : {"certified", "evidence"}
+        Those of the trained drawing.
 
     Examples
     --------
@@ -116,6 +119,7 @@ class ColumnImportance:
     alike: float
     permutations: int
     screening: str = "none"
+    weights: str = "certified"
 
     @property
     def complete(self) -> bool:
@@ -183,7 +187,8 @@ class ColumnImportance:
         done = counted(len(self.folds), "fold") if self.complete else f"{len(self.folds)} of {self.planned} folds"
         return (
             f"{groups}{screened} Each was permuted {self.permutations} times on the rows held out, in {done} of "
-            f"{self.rows}. Nothing was trained anew: this is what the trained drawing uses."
+            f"{self.rows}. Nothing was trained anew: this is what the trained drawing uses"
+            f"{', at evidence weights' if self.weights == 'evidence' else ''}."
         )
 
     @property
@@ -227,7 +232,7 @@ class ColumnImportance:
         dict
             What `from_dict` reads.
         """
-        names = ("planned", "scoring", "rows", "alike", "permutations", "screening")
+        names = ("planned", "scoring", "rows", "alike", "permutations", "screening", "weights")
         return {
             "format": FORMAT,
             "version": 1,
@@ -275,6 +280,7 @@ class ColumnImportance:
             float(stored["alike"]),
             int(stored["permutations"]),
             str(stored["screening"]),
+            weighing(stored.get("weights", "certified")),
         )
 
     def _drop(self, k: int) -> Interval:

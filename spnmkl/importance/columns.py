@@ -42,6 +42,7 @@ def column_importance(
     scoring: str = "accuracy",
     groups: ArrayLike | None = None,
     transformer: Any = None,
+    weights: str = "certified",
     alike: float = ALIKE,
     most: int = MOST,
     permutations: int = PERMUTATIONS,
@@ -80,6 +81,8 @@ def column_importance(
         Which rows belong together; they are held out together.
     transformer : scikit-learn transformer, default=None
         Fitted anew on every training part; it must keep the columns.
+    weights : {"certified", "evidence"}, default="certified"
+        Those of all trainings: the provably best, or those of `fit_evidence`, which are not certified.
     alike : float, default=0.9
         Columns whose correlation is at least so strong, of either sign, are permuted together (single linkage).
     most : int, default=20
@@ -125,7 +128,7 @@ def column_importance(
     folds = ArrayFolds.of(X, y, groups, transformer, plan, random_state)
     drawn = with_powers(structure, settings.pop("p", None))
     only = Removals({FULL: drawn}, {}, {}, {})
-    work = Measuring(only, folds, given_C(C), settings, n_threads)
+    work = Measuring(only, folds, given_C(C), settings, n_threads, weights)
     wanted = None if columns is None else [folds.known[c] if isinstance(c, int) else c for c in columns]
     return measured_columns(ColumnWork(work, wanted, alike, most, permutations), callback, stop)
 
@@ -211,6 +214,7 @@ def measured_columns(
         folds.rows,
         work.alike,
         work.permutations,
+        weights=work.work.weights,
     )
     say = Teller(len(folds.splits) * (work.work.steps() + 1 + tested + rest), callback, stop)
     with suppress(Stopped):

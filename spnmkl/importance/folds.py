@@ -22,7 +22,8 @@ from spnmkl.parameters import seed
 from spnmkl.problem import check_labels
 from spnmkl.selection.folds import fold_splits
 from spnmkl.structure import SPN
-from spnmkl.study.contest import Plan, by_label, fitting_plan, outer_folds
+from spnmkl.study.contest import Plan, fitting_plan, outer_folds
+from spnmkl.study.fold_training import by_label
 from spnmkl.threads import single_threaded_blas
 from spnmkl.training.prepared import NO_VIEW, Prepared, prepare
 from spnmkl.wording import counted, quoted

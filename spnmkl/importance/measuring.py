@@ -16,17 +16,18 @@ from spnmkl.baselines import Learned
 from spnmkl.baselines.labels import of_leaves
 from spnmkl.data import Split
 from spnmkl.errors import ParameterError, Stopped
+from spnmkl.evidence.machine import solve_by_evidence
 from spnmkl.importance.folds import FoldData, Folds, Tick
 from spnmkl.importance.restriction import FULL, Removals
 from spnmkl.inspection import decision_parts
 from spnmkl.measures import SCORINGS
-from spnmkl.parameters import checked_threads, positive
-from spnmkl.problem import checked_source
+from spnmkl.parameters import checked_threads, positive, weighing
+from spnmkl.problem import answers, checked_source
 from spnmkl.selection.results import UNFINISHED
 from spnmkl.solution import Solution
 from spnmkl.solvers import solve
-from spnmkl.study.contest import inner_folds
 from spnmkl.study.entrants import Entrants, drawings
+from spnmkl.study.fold_training import inner_folds
 from spnmkl.threads import as_they_come
 
 LARGE = 4000  # rows from which on one training at a time has all threads, and all memory
@@ -58,7 +59,8 @@ class ViewFold:
     seconds : float
         How long it took.
     own_C : dict from what was trained to float
-        Such as "genes alone": where at `C` all its weights would be zero, and inner folds chose a C of its own.
+        Such as "genes alone": where at `C` all its weights would be zero, or at evidence weights all answers the same,
+        and inner folds chose a C of its own.
 
     Examples
     --------
@@ -140,6 +142,7 @@ class Measuring:
     ----------
     C : None: chosen in every fold.
     settings : of `spnmkl.solve`, besides.
+    weights : "certified" or "evidence", those of all trainings.
     """
 
     removals: Removals
@@ -147,6 +150,10 @@ class Measuring:
     C: float | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     n_threads: int | None = None
+    weights: str = "certified"
+
+    def __post_init__(self) -> None:
+        weighing(self.weights)
 
     @cached_property
     def who(self) -> Entrants:
@@ -226,7 +233,7 @@ class Measuring:
     ) -> tuple[Solution, float]:
         """A structure trained at a C that inner folds choose for it, or at this one."""
         plan, seed = self.folds.plan, self.folds.random_state
-        found = self.who.methods[name].fit(
+        found = self.who.over_kernels[name].fit(
             data.kernels,
             data.y_train,
             None if C is None else [C],
@@ -238,7 +245,7 @@ class Measuring:
             tick=tick,
             n_threads=n_threads,
             stop=stop,
-            **self._settings(),
+            **self.asked(),
         )
         assert isinstance(found.model, Learned)
         _check_ended(found.model.solution, stop)
@@ -273,28 +280,49 @@ class Measuring:
     ) -> tuple[Solution, float]:
         """What is left of the drawing, trained, and its C; where most of it is left, from the weights of the whole.
 
-        What tells little needs a larger C before it has any weight. Below that it would score as guessing, which says
-        nothing of what it can tell: then C is chosen for it, unless the whole has no weight either.
+        What tells little needs a larger C before it has any weight, or at evidence weights any but one answer. Below
+        that it would score as guessing, which says nothing of what it can tell: then C is chosen for it, unless the
+        whole tells nothing either.
         """
-        spn = self.who.methods[name].candidates[0]
+        spn = self.who.over_kernels[name].candidates[0]
         source = checked_source(spn, of_leaves(spn, data.kernels), len(data.y_train))
         beta = {v: full.beta[v] for v in spn.products}
-        near = name in self.removals.without.values() and any(beta.values())
-        start = replace(full, spn=spn, beta=beta) if near else None
-        solution = solve(
-            spn, source, data.y_train, C=C, start=start, warn=False, n_threads=n_threads, stop=stop, **self._settings()
-        )
+        settings = self.asked() | {"C": C, "n_threads": n_threads, "stop": stop}
+        if settings.pop("weights", None) == "evidence":
+            known = beta if any(beta.values()) else None
+            solution = solve_by_evidence(spn, source, data.y_train, start=known, **settings)
+        else:
+            near = name in self.removals.without.values() and any(beta.values())
+            start = replace(full, spn=spn, beta=beta) if near else None
+            solution = solve(spn, source, data.y_train, start=start, warn=False, **settings)
         _check_ended(solution, stop)
-        if any(solution.beta.values()) or not any(full.beta.values()):
+        if self.tells(solution, data) or not self.tells(full, data):
             return solution, C
         return self._chosen(name, data, None, n_threads, stop)
+
+    def tells(self, solution: Solution, data: FoldData) -> bool:
+        """Whether anything was learned: a weight above zero or, as evidence leaves some, more than one answer."""
+        if not self.by_evidence or not any(solution.beta.values()):
+            return any(solution.beta.values())
+        decision = solution.decision_function(of_leaves(solution.spn, data.kernels))
+        return len(np.unique(answers(decision, solution.classes))) > 1
+
+    @property
+    def by_evidence(self) -> bool:
+        return self.weights == "evidence"
 
     def score(self, solution: Solution, data: FoldData) -> float:
         decision = solution.decision_function(of_leaves(solution.spn, data.cross))
         return SCORINGS[self.scoring].of(data.y_test, decision, solution.classes)
 
-    def _settings(self) -> dict[str, Any]:
-        return {"tol": self.folds.plan.tol, **self.settings}
+    @property
+    def options(self) -> dict[str, Any]:
+        """The settings that are not those of a plain training."""
+        return {**self.settings, **({"weights": "evidence"} if self.by_evidence else {})}
+
+    def asked(self) -> dict[str, Any]:
+        """The settings of every training."""
+        return {"tol": self.folds.plan.tol, **self.options}
 
 
 def _tell(say: Tick, where: str, words: str) -> None:

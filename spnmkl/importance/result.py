@@ -19,6 +19,7 @@ from spnmkl.importance.measuring import ViewFold
 from spnmkl.importance.words import finding_sentences, full_sentence, view_sentence
 from spnmkl.inspection.held_out import ERRORS
 from spnmkl.measures import SCORINGS, Measure, corrected_interval, scoring_name
+from spnmkl.parameters import weighing
 from spnmkl.study.significance import corrected_t_test, holm
 
 FORMAT = "spnmkl/view-importance"
@@ -67,6 +68,8 @@ class ViewImportance:
         What to know about it, in sentences.
     key : str
         Tells this question from others, so that only its own folds are taken over.
+    weights : {"certified", "evidence"}
+        Those of all trainings.
 
     Examples
     --------
@@ -90,6 +93,7 @@ class ViewImportance:
     rows: str
     remarks: tuple[str, ...] = ()
     key: str = ""
+    weights: str = "certified"
 
     @property
     def complete(self) -> bool:
@@ -108,7 +112,7 @@ class ViewImportance:
 
     @property
     def shares_known(self) -> bool:
-        """Whether the decision tells rows not trained on apart beyond chance, so that there are shares of it."""
+        """Whether the mean of y·f on rows not trained on lies above 0 by twice its error, so that it has shares."""
         return self._total > ERRORS * self._total_error
 
     @cached_property
@@ -193,6 +197,7 @@ class ViewImportance:
             "rows": self.rows,
             "remarks": list(self.remarks),
             "key": self.key,
+            "weights": self.weights,
         }
 
     @classmethod
@@ -222,7 +227,8 @@ class ViewImportance:
             raise ParameterError("A fold of this view importance has other views than the whole; measure it again.")
         remarks = tuple(map(str, stored["remarks"]))
         planned, rows, key = int(stored["planned"]), str(stored["rows"]), str(stored["key"])
-        return cls(views, folds, planned, scoring_name(stored["scoring"]), rows, remarks, key)
+        weights = weighing(stored.get("weights", "certified"))
+        return cls(views, folds, planned, scoring_name(stored["scoring"]), rows, remarks, key, weights)
 
     def _row(self, view: str) -> dict[str, Any]:
         full = np.array([fold.full for fold in self.folds])

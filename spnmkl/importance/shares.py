@@ -31,6 +31,7 @@ def held_out_shares(
     cv: int = 5,
     groups: ArrayLike | None = None,
     transformer: Any = None,
+    weights: str = "certified",
     random_state: int = 0,
     n_threads: int | None = None,
     callback: Callable[[ImportanceStep], object] | None = None,
@@ -63,6 +64,8 @@ def held_out_shares(
         Which rows belong together, such as those of one patient; they are held out together.
     transformer : scikit-learn transformer, default=None
         Fitted anew on every training part, such as ``StandardScaler()``; it must keep the columns.
+    weights : {"certified", "evidence"}, default="certified"
+        Those of all trainings: the provably best, or those of `fit_evidence`, which are not certified.
     random_state : int, default=0
         Shuffles the folds.
     n_threads : int, default=None
@@ -105,9 +108,7 @@ def held_out_shares(
     folds = ArrayFolds.of(X, y, groups, transformer, plan, random_state)
     drawn = with_powers(structure, settings.pop("p", None))
     leaves = removals(drawn, views, folds.known).leaves if views else {}
-    work = Measuring(
-        Removals({FULL: drawn}, {}, {}, leaves), folds, C=given_C(C), settings=settings, n_threads=n_threads
-    )
+    work = Measuring(Removals({FULL: drawn}, {}, {}, leaves), folds, given_C(C), settings, n_threads, weights)
     say = Teller(work.steps() * len(folds.splits), callback, stop)
     wanted, found, together = list(paths), list[DecisionParts](), list[NDArray]()
     try:

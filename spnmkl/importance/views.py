@@ -36,6 +36,7 @@ def view_importance(
     scoring: str = "accuracy",
     groups: ArrayLike | None = None,
     transformer: Any = None,
+    weights: str = "certified",
     random_state: int = 0,
     n_threads: int | None = None,
     callback: Callable[[ImportanceStep], object] | None = None,
@@ -74,6 +75,8 @@ def view_importance(
         Which rows belong together, such as those of one patient; they are held out together.
     transformer : scikit-learn transformer, default=None
         Fitted anew on every training part, such as ``StandardScaler()``; it must keep the columns.
+    weights : {"certified", "evidence"}, default="certified"
+        Those of all trainings: the provably best, or those of `fit_evidence`, which are not certified.
     random_state : int, default=0
         Shuffles the folds; those of the k-th round are shuffled by ``random_state + k``.
     n_threads : int, default=None
@@ -116,7 +119,7 @@ def view_importance(
     plan = Plan(cv, repeats, tol=settings.pop("tol", Plan.tol), scoring=scoring_name(scoring))
     folds = ArrayFolds.of(X, y, groups, transformer, plan, random_state)
     drawn = with_powers(structure, settings.pop("p", None))
-    work = Measuring(removals(drawn, views, folds.known), folds, given_C(C), settings, n_threads)
+    work = Measuring(removals(drawn, views, folds.known), folds, given_C(C), settings, n_threads, weights)
     return measured_views(work, callback, stop, resume)
 
 
@@ -146,6 +149,7 @@ def taken_over(work: Measuring, before: ViewImportance | None = None) -> ViewImp
         work.folds.rows,
         remarks(work.removals),
         _key(work),
+        work.weights,
     )
     if before is None:
         return empty
@@ -174,5 +178,5 @@ def _key(work: Measuring) -> str:
     left, folds = work.removals, work.folds
     rows = [(repeat, fold, split.train.tobytes(), split.test.tobytes()) for repeat, fold, split in folds.splits]
     structures = {name: unplaced(spn).to_json() for name, spn in left.structures.items()}
-    asked = work.C if work.C is not None else math.inf, folds.plan, sorted(work.settings.items())
+    asked = work.C if work.C is not None else math.inf, folds.plan, sorted(work.options.items())
     return fingerprint(rows, structures, left.alone, left.without, asked)

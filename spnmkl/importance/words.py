@@ -32,9 +32,10 @@ def full_sentence(found: ViewImportance) -> str:
     of = f"{done} of {found.rows}" if found.complete else f"{len(found.folds)} of {found.planned} folds of {found.rows}"
     stopped = "" if found.complete else "; it was stopped before the others"
     guess = "always answering the most frequent class" if found.scoring == "accuracy" else "guessing"
+    how = ", at evidence weights" if found.weights == "evidence" else ""
     return (
         f"All views together: {measure.title} {with_interval(measure, *full)} on rows not "
-        f"trained on ({of}{stopped}); {guess} gets {_number(measure, found.guessing)}{_unit(measure)}."
+        f"trained on ({of}{stopped}){how}; {guess} gets {_number(measure, found.guessing)}{_unit(measure)}."
     )
 
 
@@ -52,7 +53,7 @@ def view_sentence(row: Row, measure: Measure) -> str:
         parts.append(f"without it the rest reaches {rest}")
         parts.append(f"drop {points(row, measure)}")
     if not math.isnan(row["share"]):
-        parts.append(f"held-out share {whole_percent(row['share'])}")
+        parts.append(f"held-out share {share_text(row)}")
     return f"{row['view']}: {', '.join(parts)}."
 
 
@@ -62,6 +63,15 @@ def points(row: Row, measure: Measure) -> str:
     if math.isnan(row["drop_low"]):
         return said
     return f"{said} ({_difference(measure, row['drop_low'])} to {_difference(measure, row['drop_high'])})"
+
+
+def share_text(row: Row) -> str:
+    """43 % (12 to 74); over folds, which may end below 0 or above 100."""
+    share, low, high = (row[f"share{end}"] for end in ENDS)
+    if math.isnan(low):
+        return whole_percent(share)
+    ends = " to ".join(f"{round(100 * end) + 0:d}".replace("-", "−") for end in (low, high))
+    return f"{whole_percent(share)} ({ends})"
 
 
 def with_interval(measure: Measure, mean: float, low: float, high: float) -> str:
@@ -102,7 +112,7 @@ def shown_views(found: ViewImportance) -> pd.DataFrame:
             "alone": with_ends("alone"),
             "without it": with_ends("without"),
             "drop": ["–" if pd.isna(r["drop"]) else points(r, found.measure) for r in rows],
-            "share": ["–" if pd.isna(r["share"]) else whole_percent(r["share"]) for r in rows],
+            "share on folds": ["–" if pd.isna(r["share"]) else share_text(r) for r in rows],
         }
     )
 
@@ -113,9 +123,12 @@ def own_C_sentence(found: ViewImportance) -> str:
     if not times:
         return ""
     named = listed([f"{name} ({n} of {counted(len(found.folds), 'fold')})" for name, n in sorted(times.items())])
+    nothing = (
+        "every answer would be the same" if found.weights == "evidence" else "no kernel would have a weight above zero"
+    )
     return (
-        f"At the C of the whole drawing no kernel would have a weight above zero in {named}: there C was chosen anew, "
-        "since nothing learned says nothing of what could be."
+        f"At the C of the whole drawing {nothing} in {named}: there C was chosen anew, since nothing learned says "
+        "nothing of what could be."
     )
 
 
@@ -154,7 +167,10 @@ def finding_sentences(found: ViewImportance) -> Iterator[str]:
         they = "it is not shown" if len(silent) == 1 else "none of them is shown"
         yield f"No loss is shown without {_any_of(silent)}, and alone {they} to beat guessing."
     if not found.shares_known:
-        yield "There are no shares: on these rows the decision does not tell the classes apart beyond chance."
+        yield (
+            "There are no shares: on these rows the mean of y·f, which they would be parts of, is not above 0 by twice "
+            "its standard error."
+        )
     elif found.table["share"].sum() > 1.005:
         yield (
             "Shares add up to more than 100 %, because a path that multiplies kernels of several views counts for each "

@@ -41,7 +41,7 @@ class Share:
     share : float
         1 for the whole; below 0 where it pulls rows to the wrong side; NaN where there are no shares.
     error : float
-        Its standard error over the rows.
+        Its standard error over the rows, or groups of rows.
     spread : float
         The standard deviation of the folds' own shares; NaN where there are no folds.
 
@@ -184,6 +184,8 @@ class HeldOutShares:
         NaN where there are no shares: see `why_none`.
     paths : dict from Path to Share
         The shares of the paths that were asked for.
+    groups : int
+        How many groups of rows errors are over; 0 where they are over rows.
 
     Examples
     --------
@@ -209,6 +211,7 @@ class HeldOutShares:
     nodes: Mapping[str, Share] = field(repr=False)
     views: Mapping[str, Share]
     paths: Mapping[Path, Share] = field(repr=False)
+    groups: int = 0
 
     @classmethod
     def of_parts(
@@ -248,6 +251,7 @@ class HeldOutShares:
             {key: share([fold.nodes[key] for fold in folds]) for key in folds[0].nodes},
             {key: share([fold.views[key] for fold in folds]) for key in folds[0].views},
             {key: share([fold.paths[key] for fold in folds]) for key in folds[0].paths},
+            0 if together is None else int(together.max(initial=-1)) + 1,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -262,6 +266,7 @@ class HeldOutShares:
             "rows": self.rows,
             "n": self.n,
             "folds": self.folds,
+            "groups": self.groups,
             "total": _stored(self.total),
             "error": _stored(self.error),
             "nodes": {key: share._stored() for key, share in self.nodes.items()},
@@ -304,14 +309,26 @@ class HeldOutShares:
                 for leaves, layers, share in stored["paths"]
             }
             n, folds = int(stored["n"]), int(stored["folds"])
-            return cls(_text(stored["rows"]), n, folds, total, error, nodes, views, paths)
+            return cls(_text(stored["rows"]), n, folds, total, error, nodes, views, paths, int(stored.get("groups", 0)))
         except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as wrong:
             raise ValueError(f"the held-out shares cannot be read ({wrong!r})") from None
 
     @property
     def known(self) -> bool:
-        """Whether the decision tells the classes of these rows apart, so that there is something to share out."""
+        """Whether the mean of y·f lies above 0 by twice its error, so that there is something to share out."""
         return self.total > ERRORS * self.error
+
+    @property
+    def error_words(self) -> str:
+        """Which errors these are, and which they are not, in a sentence or two."""
+        over = f"the {self.groups:,} groups that the rows belong to" if self.groups else f"the {self.n:,} rows"
+        error = f"± is the standard error over {over}: what other rows may change."
+        if self.folds > 1:
+            return (
+                f"{error} What another training may change is told by the spread over folds, the standard deviation of "
+                f"the shares of the {self.folds} trainings."
+            )
+        return f"{error} All shares are of one training; what another may change, folds would tell."
 
     @property
     def why_none(self) -> str:
@@ -321,8 +338,8 @@ class HeldOutShares:
         if not math.isfinite(self.error):
             return f"No shares: {self.rows} cannot tell a decision from chance."
         return (
-            f"No shares: on {self.rows} the decision does not tell the classes apart beyond chance "
-            f"(mean of y·f {self.total:.3g}, standard error {self.error:.2g}), so there is nothing to share out."
+            f"No shares: on {self.rows} the mean of y·f, which they would be parts of, is not above 0 by twice its "
+            f"standard error ({self.total:.3g} ± {self.error:.2g}). More rows, or folds, may show more."
         )
 
 

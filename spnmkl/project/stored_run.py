@@ -21,6 +21,7 @@ from spnmkl.project.archive import Reader, Writer
 from spnmkl.selection import CrossValidation, RegularizationPath
 from spnmkl.solution import Solution
 from spnmkl.structure import SPN
+from spnmkl.training.branches import BranchEvidence
 from spnmkl.training.fold_scores import FoldScores
 from spnmkl.training.scores import Scores, score, unscored
 from spnmkl.training.settings import Settings
@@ -47,6 +48,7 @@ def write_run(writer: Writer, folder: str, run: Run) -> None:
         "positive": None if run.positive is None else int(np.searchsorted(run.solution.classes, run.positive)),
         "path_points": 0 if run.path is None else len(run.path.C),
         "held_out": None if run.held_out is None else run.held_out.to_dict(),
+        "branches": {node: found.to_dict() for node, found in run.branches.items()},
     }
     if run.model is None:
         document["preparation"] = run.preparation.to_dict()
@@ -118,6 +120,7 @@ def read_run(reader: Reader, folder: str) -> Run:
             held_out=_read_shares(spn, document.get("held_out")),
             fold_scores=_read_fold_scores(reader, f"{folder}/held_out", solution.classes),
             importance=_read_importance(reader, f"{folder}/{IMPORTANCE}"),
+            branches={v: BranchEvidence.from_dict(s, solution, v) for v, s in document.get("branches", {}).items()},
             positive=_read_positive(document.get("positive"), solution.classes),
         )
 

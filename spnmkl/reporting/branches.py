@@ -8,7 +8,8 @@ from collections.abc import Mapping
 import pandas as pd
 
 from spnmkl.export.flows import path_flows
-from spnmkl.reporting.explain import children_text
+from spnmkl.inspection import Share
+from spnmkl.reporting.explain import NOT_KNOWN, children_text, share_columns
 from spnmkl.solution import Solution
 from spnmkl.structure import SPN
 from spnmkl.training.branches import NEEDED, NOT_NEEDED, BranchEvidence
@@ -16,6 +17,7 @@ from spnmkl.training.train import Run
 from spnmkl.wording import counted
 
 MOST_PAIRS = 3
+EVIDENCE_SHARE = "evidence: share on training rows"
 CANNOT_TELL = (
     "Certified weights are the best for this drawing and C. They cannot tell whether a sum or a product made the "
     "labels: a product fits any labels with less effort than a sum, and nothing charges it for that."
@@ -23,7 +25,7 @@ CANNOT_TELL = (
 
 
 def branches_table(
-    run: Run, node: str, found: BranchEvidence | None = None, held_out: Mapping[str, float] | None = None
+    run: Run, node: str, found: BranchEvidence | None = None, held_out: Mapping[str, Share] | None = None
 ) -> pd.DataFrame:
     """One row per branch below a sum, heaviest first; NaN where something is not known.
 
@@ -33,22 +35,22 @@ def branches_table(
     node : str
         The sum.
     found : BranchEvidence, optional
-    held_out : mapping from product to float, optional
+    held_out : mapping from product to Share, optional
         The share of every branch in the decision on rows that were not trained on.
     """
     spn, flows = run.spn, path_flows(run.spn, run.solution.beta)
     held, shares, deltas = held_out or {}, found.shares if found else {}, found.deltas if found else {}
+    branches = spn.children(node)
     table = pd.DataFrame(
         {
-            "branch": branch_name(spn, v),
-            "multiplies": children_text(spn, v),
-            "β": run.solution.beta[v],
-            "share of Σg": flows.get(v, math.nan),
-            "held-out share": held.get(v, math.nan),
-            "evidence share": shares.get(v, math.nan),
-            "Δ evidence": deltas.get(v, math.nan),
+            "branch": [branch_name(spn, v) for v in branches],
+            "multiplies": [children_text(spn, v) for v in branches],
+            "β": [run.solution.beta[v] for v in branches],
+            "share of Σg": [flows.get(v, math.nan) for v in branches],
+            **share_columns([held.get(v, NOT_KNOWN) for v in branches]),
+            "evidence share": [shares.get(v, math.nan) for v in branches],
+            "Δ evidence": [deltas.get(v, math.nan) for v in branches],
         }
-        for v in spn.children(node)
     )
     if (table["branch"] == table["multiplies"]).all():
         del table["multiplies"]
@@ -58,6 +60,13 @@ def branches_table(
 def branch_name(spn: SPN, v: str) -> str:
     """As it was called, or else what it multiplies."""
     return children_text(spn, v) if spn.label(v) == v else spn.label(v)
+
+
+def sum_name(spn: SPN, node: str) -> str:
+    """A sum as it is called, and where it stands."""
+    title = spn.names.get(node) or spn.label(node)
+    above = [children_text(spn, v) for v in spn.parents(node)]
+    return f"{title}, the root" if node == spn.root else f"{title} in {above[0]}" if above else title
 
 
 def rivals(spn: SPN, node: str) -> list[tuple[str, str]]:
@@ -127,5 +136,6 @@ def evidence_words(found: BranchEvidence, solution: Solution) -> str:
     own = "" if solution.by_evidence else " The weights of this run are others: the certified ones."
     return (
         f"Log evidence {found.log_evidence:.1f} on {counted(found.rows, 'training row')}{sample}, by weights of its "
-        f"own that are not certified.{own}{missing}"
+        f"own that are not certified.{own}{missing} Each branch is removed alone: of two that say nearly the same, "
+        "neither is missed."
     )

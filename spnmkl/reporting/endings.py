@@ -138,17 +138,18 @@ def _over_folds(run: Run, folds: FoldScores) -> Headline:
         "right, cross-validated" if folds.scoring == "accuracy" else f"{found.title}, cross-validated",
         f"{_how_sure(found, run.train_scores)}; {which}{alone}",
         f"Mean over {folds.how}. Each fold is answered by a training that has not seen it; the interval (corrected "
-        f"resampled t) allows for trainings that share rows. {GUESSING} {beside_compare(run, folds)}",
+        f"resampled t) allows for trainings that share rows. {GUESSING} {beside_compare(folds)}",
     )
 
 
-def beside_compare(run: Run, folds: FoldScores) -> str:
+def beside_compare(folds: FoldScores) -> str:
     """Why Compare has the same score for the drawing, or another."""
-    usual = run.settings.lam == 1 and run.settings.class_weight is None
-    if folds.chosen and usual:
+    if folds.chosen:
         return "Compare uses the same folds, and in its first rounds has the same scores for this drawing."
-    why = "chooses C anew in each training part" if not folds.chosen else "uses neither class weights nor λ"
-    return f"Compare uses the same folds but {why}, so that its score for this drawing may differ."
+    return (
+        "Compare uses the same folds but chooses C anew in each training part, so that its score for this drawing may "
+        "differ."
+    )
 
 
 def score_text(run: Run) -> str:

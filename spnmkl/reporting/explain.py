@@ -11,7 +11,9 @@ import pandas as pd
 
 from spnmkl.circuit.heaviest import WeightedPath
 from spnmkl.circuit.program import Circuit, Floats, compile_circuit
+from spnmkl.data import Dataset
 from spnmkl.errors import ParameterError
+from spnmkl.importance import ViewImportance
 from spnmkl.inspection import HeldOutShares, Share, heaviest_paths, sample_contributions
 from spnmkl.reporting.sentences import OVERLAP, more_than_all
 from spnmkl.selection import CrossValidation
@@ -19,9 +21,10 @@ from spnmkl.structure import SPN
 from spnmkl.structure.meeting import products_through
 from spnmkl.structure.text import node_text, one_line, shortened
 from spnmkl.training.held_out import MOST_PATHS
+from spnmkl.training.kernel_checks import kernel_issues
 from spnmkl.training.prepared import Part, Prepared
 from spnmkl.training.train import Run
-from spnmkl.wording import counted
+from spnmkl.wording import counted, listed
 
 HELD_OUT, ERROR, SPREAD = "held-out share", "standard error", "spread over folds"
 NOT_KNOWN = Share(math.nan, math.nan)
@@ -134,8 +137,54 @@ def shares_sentence(found: HeldOutShares | None) -> str:
         return found.why_none
     return (
         f"Held-out shares, measured on {found.rows}: how much of what tells the classes of these rows apart, while "
-        "they are not trained on, comes through each. ± is the standard error over the rows; below 0, a part pulls "
-        "rows to the wrong side."
+        "they are not trained on, comes through each; below 0, a part pulls rows to the wrong side. "
+        f"{found.error_words}"
+    )
+
+
+def why_they_differ(run: Run, worth: ViewImportance | None) -> str:
+    """Beside what views are worth and the held-out shares of a run: of which rows and C each is; empty without both."""
+    held = run.held_out
+    if worth is None or not worth.folds or held is None or not held.known:
+        return ""
+    low, high = (extreme(fold.C for fold in worth.folds) for extreme in (min, max))
+    C = f"C = {low:.3g}" if low == high else f"a C of its own ({low:.3g} to {high:.3g})"
+    unseen = "" if held.folds > 1 else ", which none of these trainings has seen"
+    said = (
+        f"Two measurements stand here. Alone, without it and drop are of other trainings: "
+        f"{counted(len(worth.folds), 'fold')} of {worth.rows}, each at {C}. The shares below are of "
+        f"{'trainings at the C of this run' if held.folds > 1 else 'the training of this run'}, C = "
+        f"{run.settings.C:.3g}, on {held.rows}{unseen}. A drop tells whether the others could do without a view, a "
+        "share what the decision uses; so the two need not agree."
+    )
+    apart = [view for view in worth.views if _apart(worth, held, view)]
+    if apart:
+        said += (
+            f" Of {listed(apart)} the share on the folds and the one below differ by more than their errors: the "
+            "decision depends on the rows or on C, and neither share should be taken for a property of the view."
+        )
+    return said
+
+
+def _apart(worth: ViewImportance, held: HeldOutShares, view: str) -> bool:
+    """Whether a view's share on the folds lies off the other by more than the 95 % intervals of both."""
+    row = worth.table.set_index("view").loc[view]
+    if view not in held.views or np.isnan(row["share_low"]):
+        return False
+    half = math.hypot((row["share_high"] - row["share_low"]) / 2, 1.96 * held.views[view].error)
+    return bool(abs(row["share"] - held.views[view].share) > half)
+
+
+def copies_sentence(run: Run, dataset: Dataset) -> str:
+    """Which weights and shares mean something only together, since their kernels are nearly equal; empty: none."""
+    found = kernel_issues(run.spn, dataset, run.choices, run.split)
+    pairs = [issue.nodes[-2:] for issue in found if issue.code == "nearly_equal"]
+    if not pairs:
+        return ""
+    named = [" and ".join(f"{children_text(run.spn, v)} ({run.spn.names[v]})" for v in pair) for pair in pairs]
+    return (
+        f"Nearly equal on the training rows: {listed(named, 3)}. Between such copies weight and share are divided "
+        "arbitrarily, and either may have none: read them together."
     )
 
 

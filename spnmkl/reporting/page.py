@@ -23,18 +23,21 @@ from spnmkl.importance.kept import view_of
 from spnmkl.importance.words import shown_views
 from spnmkl.inspection import Share, heaviest_paths
 from spnmkl.measures import SCORINGS, interval_text
+from spnmkl.reporting.branches import EVIDENCE_SHARE, branches_table, evidence_words, rival_sentences, sum_name
 from spnmkl.reporting.doubts import doubts
 from spnmkl.reporting.endings import SOLVER_NAMES, beside_compare, ending, headlines, methods, percent, pruning
 from spnmkl.reporting.explain import (
     ERROR,
     HELD_OUT,
     SPREAD,
+    copies_sentence,
     overlap,
     paths_table,
     ranked_by,
     ranking,
     shares_sentence,
     weights_table,
+    why_they_differ,
 )
 from spnmkl.reporting.glossary import GLOSSARY, worked_g, worked_share
 from spnmkl.reporting.kernel_views import kernel_image, projection
@@ -105,7 +108,9 @@ def html_report(run: Run, prepared: Prepared, dataset: Dataset) -> str:
         picture=jinja2.utils.markupsafe.Markup(drawn),
         measured=run.held_out is not None and run.held_out.known,
         worth=_worth(run),
-        shares=_tied(shares_sentence(run.held_out)),
+        shares=_tied(f"{why_they_differ(run, view_of(run))} {shares_sentence(run.held_out)}".strip()),
+        copies=copies_sentence(run, dataset),
+        branches=list(_branches(run)),
         formula=run.spn.formula(latex=False),
         weights=_weights(run),
         paths=_paths(run),
@@ -125,7 +130,7 @@ def html_report(run: Run, prepared: Prepared, dataset: Dataset) -> str:
 def _standing(run: Run) -> Iterator[str]:
     """How good it is: over folds where that is known, and on the rows of the split."""
     if run.measured is not None:
-        yield f"{run.measured.sentence()}. {beside_compare(run, run.measured)}"
+        yield f"{run.measured.sentence()}. {beside_compare(run.measured)}"
     if run.n_test:
         alone = "" if run.measured is None else "On one split: "
         yield f"{alone}{run.test_scores.sentence()}."
@@ -194,6 +199,9 @@ _FORMATS: dict[str, Callable[[Any], str]] = {
     "precision": _percent,
     "recall": _percent,
     "f1": _percent,
+    SPREAD: _percent,
+    EVIDENCE_SHARE: _percent,
+    "Δ evidence": "{:.1f}".format,
     "area under ROC": "{:.3f}".format,
 }
 
@@ -228,7 +236,8 @@ def _with_errors(table: pd.DataFrame) -> pd.DataFrame:
     if table[HELD_OUT].isna().all():
         return table.drop(columns=list(_MEASURED))
     told = [_tied(str(Share(*numbers))) for numbers in zip(*(table[name] for name in _MEASURED), strict=True)]
-    return table.assign(**{HELD_OUT: told}).drop(columns=[ERROR, SPREAD])
+    shown = table.assign(**{HELD_OUT: told}).drop(columns=[ERROR])
+    return shown.drop(columns=[SPREAD]) if shown[SPREAD].isna().all() else shown
 
 
 def _worth(run: Run) -> tuple[str, _Table, str] | None:
@@ -237,6 +246,21 @@ def _worth(run: Run) -> tuple[str, _Table, str] | None:
     if found is None:
         return None
     return _tied(found.headline), _table(shown_views(found)), _tied(" ".join([*found.findings, *found.remarks]))
+
+
+def _branches(run: Run) -> Iterator[tuple[str, _Table | None, str]]:
+    """Of every sum whose branches were weighed by evidence, or at which a sum and a product compete."""
+    shares = None if run.held_out is None else run.held_out.nodes
+    titles = {"share of Σg": "part of Σg", "evidence share": EVIDENCE_SHARE}
+    for node in (v for v in run.spn.topological_order() if run.spn.kind(v) == "sum"):
+        found, table = run.branches.get(node), None
+        said = rival_sentences(run, node, found)
+        if found is not None:
+            said = [evidence_words(found, run.solution), *said]
+            shown = _with_errors(branches_table(run, node, found, shares))
+            table = _table(shown.rename(columns=titles))
+        if said:
+            yield sum_name(run.spn, node), table, _tied(" ".join(said))
 
 
 def _paths(run: Run) -> _Table:

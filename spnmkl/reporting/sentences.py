@@ -140,16 +140,22 @@ def share_lines(spn: SPN, shares: HeldOutShares | None) -> list[str]:
     if not shares.known:
         return [shares.why_none]
     kernels = {spn.names[leaf]: shares.nodes[leaf] for leaf in spn.kernels}
-    lines = [f"held-out shares, ± standard error over {shares.rows}:"]
+    lines = [f"held-out shares, on {shares.rows}{', and their spread over folds' if shares.folds > 1 else ''}:"]
     for kind, found in (("view", shares.views), ("kernel", kernels)):
         ranked = sorted(found.items(), key=lambda entry: -entry[1].share)
         # What pulls to the wrong side, by more than its error, is news however long the list is.
         wrong = [entry for entry in ranked[MOST_SHARES:] if entry[1].share < -entry[1].error]
         between = len(ranked) - MOST_SHARES - len(wrong)
-        lines += [f"  {share!s:>12}  {kind} {name}" for name, share in ranked[:MOST_SHARES]]
+        lines += [_share_line(share, kind, name) for name, share in ranked[:MOST_SHARES]]
         lines += [f"  and {counted(between, kind)} more"] if between > 0 else []
-        lines += [f"  {share!s:>12}  {kind} {name}" for name, share in wrong]
+        lines += [_share_line(share, kind, name) for name, share in wrong]
+    lines.append(f"  {shares.error_words}")
     return lines + ([f"  {OVERLAP}"] if more_than_all(shares.views.values()) or more_than_all(kernels.values()) else [])
+
+
+def _share_line(share: Share, kind: str, name: str) -> str:
+    spread = "" if math.isnan(share.spread) else f"{100 * share.spread:4.0f} %"
+    return f"  {share!s:>12}  {spread}{'  ' * bool(spread)}{kind} {name}"
 
 
 def more_than_all(shares: Iterable[Share]) -> bool:
@@ -169,7 +175,7 @@ def inspection_lines(
     return [
         certificate_sentence(solution),
         f"objective {solution.objective:.6g}, {_bound(solution)}; "
-        f"C = {model.C:g}, λ = {model.lam:g}, solver {solution.solver}{_methods(solution)}",
+        f"C = {model.C_:g}, λ = {model.lam:g}, solver {solution.solver}{_methods(solution)}",
         f"{len(model.classes_)} classes: {', '.join(map(str, model.classes_))}; {len(model.support_)} support vectors",
         f"{spn!r}, {count_text(spn.n_paths)} paths",
         spn.formula(latex=False),

@@ -30,6 +30,9 @@ from spnmkl.solvers.deadline import Deadline
 from spnmkl.structure import SPN
 from spnmkl.threads import as_they_come, single_threaded_blas
 
+_FOLD_ROWS = 300  # of which evidence is computed here: a step takes time with their cube, and C hardly depends on it
+_FOLD_STEPS = 20  # of L-BFGS in a fold, from the weights of all rows: then evidence grows by less than scores can tell
+
 
 def cross_validate_C(
     spn: SPN,
@@ -79,8 +82,8 @@ def cross_validate_C(
     max_time : float, default=None
         Seconds for the whole, after which what is there is kept.
     weights : {"certified", "evidence"}, default="certified"
-        How every fold finds its weights: certified at every C, or as evidence weights of its rows (`fit_evidence`),
-        at which the SVM is solved for every C, from 0.01 to 1000 where no grid is given.
+        How every fold finds its weights: certified at every C, or as evidence weights of its rows (`fit_evidence`,
+        begun at those of all rows), at which the SVM is solved for every C, from 0.01 to 1000 where no grid is given.
     **settings : dict
         Passed to `solve`; ``stop`` is asked in several threads.
 
@@ -136,7 +139,8 @@ def cross_validate_C(
         each = fold_bytes(matrix_bytes(held.matrices), folds)
         at_once = folds_at_once(n_threads, folds, each, kernel_bytes(None))
     settings["n_threads"] = max(1, n_threads // at_once)
-    work = _Folds(spn, held, labels, splits, grid, scoring, counts, settings, deadline, by_evidence)
+    start = _evidence_of_all(spn, held, labels, counts, n_threads, settings, deadline) if by_evidence else None
+    work = _Folds(spn, held, labels, splits, grid, scoring, counts, settings, deadline, start)
     scores = np.full((len(grid), folds), np.nan)
     beta = {v: np.full_like(scores, np.nan) for v in spn.products}
     works = [partial(work.fits, fold) for fold in range(folds)]
@@ -149,6 +153,29 @@ def cross_validate_C(
             if callback is not None and callback(point) is False:
                 break
     return summed_up(grid, scores, beta, scoring)
+
+
+def _evidence_of_all(
+    spn: SPN,
+    source: KernelSource,
+    y: NDArray,
+    counts: ArrayLike | None,
+    n_threads: int,
+    settings: Mapping[str, Any],
+    deadline: Deadline,
+) -> dict[str, float]:
+    """Weights to begin with in every fold: from there on it is a few steps, where three starts would be many."""
+    steps = settings.get("max_iter") or MOST_STEPS
+    return fit_evidence(
+        spn,
+        source,
+        y,
+        max_rows=_FOLD_ROWS,
+        max_iter=steps,
+        sample_weight=counts,
+        n_threads=n_threads,
+        stop=deadline,
+    ).beta
 
 
 class _Fit(NamedTuple):
@@ -171,14 +198,14 @@ class _Folds:
     weights: ArrayLike | None
     settings: dict[str, Any]
     deadline: Deadline
-    by_evidence: bool
+    start: dict[str, float] | None  # evidence weights of all rows, where weights are found by evidence
 
     def fits(self, fold: int) -> Iterator[_Fit]:
         """Train on the fold's rows at every C, each from one beside it, and score on the rows held out."""
         if self.deadline():
             return
         with suppress(Stopped):
-            yield from self._at_evidence(fold) if self.by_evidence else self._certified(fold)
+            yield from self._certified(fold) if self.start is None else self._at_evidence(fold)
 
     def _at_evidence(self, fold: int) -> Iterator[_Fit]:
         """The weights once, then the SVM at every C."""
@@ -190,7 +217,10 @@ class _Folds:
             self.spn,
             inside,
             y,
-            max_iter=steps or MOST_STEPS,
+            starts=1,
+            start=self.start,
+            max_rows=_FOLD_ROWS,
+            max_iter=min(steps or MOST_STEPS, _FOLD_STEPS),
             sample_weight=settings.get("sample_weight"),
             n_threads=settings["n_threads"],
             stop=self.deadline,

@@ -13,12 +13,11 @@ from spnmkl.structure.groups import Group, Shown, shown
 from spnmkl.structure.layers import Extents, Item, in_layers, layers_of, parts_of
 from spnmkl.structure.text import (
     FONT_SIZE,
-    KERNEL_LENGTH,
     WEIGHT_LENGTH,
-    box_text,
     kernel_settings,
     node_text,
     shortened,
+    shown_text,
     text_width,
 )
 
@@ -32,7 +31,7 @@ BOX_HEIGHT = 24.0
 GROUP_HEIGHT = 38.0
 TALLEST_COLUMN = 660.0  # what stands below one sum is set in columns of at most this height
 _MOST_STRETCHES = 6
-_NARROWEST, _WIDEST, _STEP = 150.0, 262.0, 16.0
+_NARROWEST, _WIDEST, _STEP = 150.0, 422.0, 16.0
 _ABOVE = FONT_SIZE + 6.0  # what a text above a circle takes
 _GROUP_LINE = GROUP_HEIGHT + 8.0
 _VALUE = 38.0  # the width of a weight as a number
@@ -88,8 +87,8 @@ def unplaced(spn: SPN) -> SPN:
 
 
 def box_width(text: str) -> float:
-    """The width of a kernel's box; in steps, so that texts of about one length get equal boxes."""
-    return _stepped(text_width(shortened(text, KERNEL_LENGTH)) + 16)
+    """The width of a kernel's box with this text; in steps, so that texts of about one length get equal boxes."""
+    return _stepped(text_width(text) + 16)
 
 
 def group_width(group: Group) -> float:
@@ -186,7 +185,7 @@ class _Sizes:
 
     def box(self, v: str) -> float:
         group = self.view.closed.get(v)
-        return group_width(group) if group else box_width(box_text(self.spn, v))
+        return group_width(group) if group else box_width(shown_text(self.spn, v))
 
     def width(self, v: str) -> float:
         """With the text right of it."""

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 FONT_SIZE = 13
 KERNEL_LENGTH = 30
+_WHOLE_LENGTH = 48  # of a kernel's text where there are so few that they stand in one column
+_ONE_COLUMN = 22
 WEIGHT_LENGTH = 18
 _NAME_LENGTH = 40
 
@@ -90,6 +92,11 @@ def box_text(spn: SPN, id: str) -> str:
     subject = _subject(spec, label if own or label != id else None)
     text = one_line(spec.kernel + (f" · {subject}" if subject else ""))
     return text if own else f"{spn.names[id]} {text}"
+
+
+def shown_text(spn: SPN, id: str) -> str:
+    """What there is room for of a kernel's text: names stand whole, or nearly so, where the drawing has few kernels."""
+    return shortened(box_text(spn, id), _WHOLE_LENGTH if len(spn.kernels) <= _ONE_COLUMN else KERNEL_LENGTH)
 
 
 def _value(value: Any) -> str:

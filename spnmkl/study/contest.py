@@ -1,19 +1,18 @@
-"""Methods against each other: trained and tested on the same folds, each at a C chosen on the training part."""
+"""Methods against each other: trained and tested on the same folds, each with settings chosen on the training part."""
 
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from spnmkl.baselines import Fitted, Learned, Method
+from spnmkl.baselines import ColumnMethod, Fitted, Learned, Method
 from spnmkl.baselines.labels import named_kernel
 from spnmkl.data import Choices, Dataset, Split, SplitSettings
 from spnmkl.errors import DataError
@@ -23,6 +22,7 @@ from spnmkl.measures import FEWEST, SCORINGS, resampled_error, spread
 from spnmkl.selection.folds import fold_splits
 from spnmkl.structure import SPN, templates
 from spnmkl.study.entrants import OWN, Entrants
+from spnmkl.study.fold_training import ADVICE, LOST, Plan, Tick, by_label, fitted, inner_folds, trained
 from spnmkl.study.significance import corrected_t_test, holm, smallest_visible
 from spnmkl.training.choose import most_folds
 from spnmkl.training.prepared import Prepared, labelled_parts, prepare
@@ -30,28 +30,15 @@ from spnmkl.training.scores import mean_auc, score
 from spnmkl.wording import quoted
 
 LEVEL = 0.05
-SMALL = 1000  # rows up to which one thread is as fast as several
 MEASURES = tuple(SCORINGS)
-LOST, ADVICE = "Methods cannot be compared by cross-validation", "add rows, or leave the class out"
-Tick = Callable[[str], object]
-T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Plan:
-    """How to compare: folds, how often, and how C is chosen within each training part."""
-
-    folds: int = 5
-    repeats: int = 1
-    inner: int = 3
-    points: int = 8
-    tol: float = 1e-3
-    scoring: str = "accuracy"
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One method on one fold; `kernels` are the base kernels it could use, `active` those it does."""
+    """One method on one fold; `kernels` are the base kernels, or columns, that it could use, `active` those it does.
+
+    `setting` is what a method over columns chose, in words.
+    """
 
     method: str
     repeat: int
@@ -66,6 +53,7 @@ class Entry:
     seconds: float
     gap: float
     balanced_accuracy: float = math.nan
+    setting: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +80,7 @@ class Contest:
     total : how many there will be.
     remarks : what to know about it, in sentences.
     drawn : name → structure, for the methods that are drawings.
+    over_columns : the methods that have columns and no kernels, so that there is nothing to draw of them.
     """
 
     plan: Plan
@@ -103,6 +92,14 @@ class Contest:
     remarks: tuple[str, ...] = ()
     reference: str = OWN
     drawn: Mapping[str, SPN] = field(default_factory=dict)
+    over_columns: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, who: Entrants, plan: Plan, dataset: Dataset, split: SplitSettings) -> Contest:
+        """Before anything has come out."""
+        n = len(training_rows(dataset, split)[0])
+        given = plan, tuple(who.methods), (), planned(who, plan), dataset.name, n, who.remarks
+        return cls(*given, drawn=who.drawn, over_columns=who.over_columns)
 
     @property
     def complete(self) -> bool:
@@ -188,14 +185,15 @@ class Contest:
         """By what each method took on the folds so far; nan until all have done one, for they differ a hundredfold.
 
         `elapsed` is the time since the beginning: what was not training, such as kernels, is to come in proportion. At
-        last every method trains on all rows, which takes longer than on a fold as their square does.
+        last every method over kernels trains on all rows, which takes longer than on a fold as their square does.
         """
         if not self.n_shared:
             return math.nan
         mean = self.table.groupby("method")["seconds"].mean().reindex(list(self.methods))
         folds = self.plan.folds * self.plan.repeats - self.table["method"].value_counts().reindex(list(self.methods))
         larger = (1 + self.test_by_train) ** 2
-        whole = larger * pd.Series({m: m not in self.portraits for m in self.methods})
+        pictured = {*self.portraits, *self.over_columns}
+        whole = larger * pd.Series({m: m not in pictured for m in self.methods})
         others = elapsed / sum(r.seconds for r in self.results)
         return float((mean * (folds + whole)).sum() * max(others, 1.0))
 
@@ -221,7 +219,7 @@ class Contest:
 
 def planned(entrants: Entrants, plan: Plan) -> int:
     """How many results there will be."""
-    return len(entrants.methods) * (plan.folds * plan.repeats + 1)
+    return len(entrants.methods) * plan.folds * plan.repeats + len(entrants.over_kernels)
 
 
 def fitting_plan(plan: Plan, dataset: Dataset, split: SplitSettings) -> Plan:
@@ -236,22 +234,6 @@ def training_rows(dataset: Dataset, split: SplitSettings) -> tuple[NDArray, NDAr
     parts, y = labelled_parts(dataset, split)
     groups = None if dataset.group is None else pd.factorize(dataset.frame[dataset.group].iloc[parts.train])[0]
     return parts.train, y[parts.train], groups
-
-
-def inner_folds(y: NDArray, groups: NDArray | None, wished: int, seed: int) -> int:
-    """As many folds to choose C on as leave a part of every class to train on, whichever groups are held out."""
-    most = most_folds(y, groups, wished, lost=LOST, advice=ADVICE)
-    for folds in range(most, 1, -1):
-        if groups is None or all(_has_all(y, train) for train, _ in fold_splits(y, folds, groups, seed)):
-            return folds
-    raise DataError(
-        f"{LOST}: C is chosen within each training part, and the groups of one of them leave no two folds with rows of "
-        "every class; choose another group column, or none."
-    )
-
-
-def _has_all(y: NDArray, rows: NDArray) -> bool:
-    return len(np.unique(y[rows])) == len(np.unique(y))
 
 
 def outer_folds(dataset: Dataset, split: SplitSettings, plan: Plan) -> Iterator[tuple[int, int, Split]]:
@@ -280,7 +262,7 @@ def compete(
     tick: Tick | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> Iterator[Entry | Portrait]:
-    """Every method on every fold, fold by fold, and at last every method on all training rows.
+    """Every method on every fold, fold by fold, and at last every method over kernels on all training rows.
 
     Columns are prepared and kernels computed anew from each training part, once for all methods.
 
@@ -299,25 +281,25 @@ def compete(
         where = f"fold {fold + 1}{runs}" + (f", round {repeat + 1} of {plan.repeats}" if plan.repeats > 1 else "")
         say(where)
         prepared = prepare(entrants.pool, dataset, choices, split, say, rows, math.inf)
-        yield from fold_entries(entrants.methods, prepared, plan, (repeat, fold), where, say, stop)
+        yield from fold_entries(entrants.methods, prepared, plan, (repeat, fold), where, say, stop, entrants.options)
         del prepared  # free before the next kernels are computed
     everything = prepare(entrants.pool, dataset, choices, split, say, max_memory=math.inf)
-    yield from portraits(entrants.methods, everything, plan, entrants.drawn, say, stop)
+    yield from portraits(entrants.over_kernels, everything, plan, entrants.drawn, say, stop, options=entrants.options)
 
 
 def fold_entries(
-    methods: Mapping[str, Method],
+    methods: Mapping[str, Method | ColumnMethod],
     prepared: Prepared,
     plan: Plan,
     at: tuple[int, int],
     where: str,
     say: Tick,
     stop: Callable[[], bool] | None,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Iterator[Entry]:
-    across = by_label(prepared.spn, prepared.cross_test)
     for name, method in methods.items():
-        found, seconds = fitted(method, prepared, plan, f"{where}, {name}", say, stop)
-        scores = score(prepared.y_test, found.decision_function(across), found.classes)
+        found, seconds = trained(method, prepared, plan, f"{where}, {name}", say, stop, **(options or {}).get(name, {}))
+        scores = score(prepared.y_test, found.decision, found.classes)
         yield Entry(
             name,
             at[0] + 1,
@@ -326,12 +308,13 @@ def fold_entries(
             len(prepared.test),
             scores.accuracy,
             mean_auc(scores.auc),
-            len(method.labels),
-            len(found.model.active),
+            found.offered,
+            found.used,
             found.C,
             seconds,
             found.gap,
             scores.measured("balanced_accuracy").value,
+            found.setting,
         )
 
 
@@ -343,10 +326,11 @@ def portraits(
     say: Tick,
     stop: Callable[[], bool] | None = None,
     where: str = "all training rows",
+    options: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Iterator[Portrait]:
     kernels = by_label(prepared.spn, prepared.kernels)
     for name, method in methods.items():
-        found, seconds = fitted(method, prepared, plan, f"{where}, {name}", say, stop)
+        found, seconds = fitted(method, prepared, plan, f"{where}, {name}", say, stop, **(options or {}).get(name, {}))
         spn, beta = drawn_weights(method, found)
         shares: Mapping[str, float] = {}
         if isinstance(found.model, Learned) and any(beta.values()):
@@ -363,39 +347,3 @@ def drawn_weights(method: Method, found: Fitted) -> tuple[SPN, dict[str, float]]
     specs = {spn.label(leaf): spn.spec(leaf) for spn in method.candidates for leaf in spn.kernels}
     flat = templates.flat([named_kernel(spec, label) for label, spec in specs.items()])
     return flat, {v: found.model.weights.get(flat.label(flat.children(v)[0]), 0.0) for v in flat.products}
-
-
-def fitted(
-    method: Method,
-    prepared: Prepared,
-    plan: Plan,
-    words: str,
-    say: Tick,
-    stop: Callable[[], bool] | None,
-    C: float | None = None,
-    **options: Any,
-) -> tuple[Fitted, float]:
-    """A method on the training part of a fold, at a C chosen there or given, and how long that took."""
-    started = time.perf_counter()
-    chosen = C is None
-    found = method.fit(
-        by_label(prepared.spn, prepared.kernels),
-        prepared.y_train,
-        None if C is None else [C],
-        points=plan.points,
-        folds=inner_folds(prepared.y_train, prepared.groups, plan.inner, prepared.split.seed) if chosen else 2,
-        scoring=plan.scoring,
-        groups=prepared.groups,
-        random_state=prepared.split.seed,
-        tick=lambda: say(words),
-        tol=plan.tol,
-        n_threads=1 if prepared.n <= SMALL else None,
-        stop=stop,
-        **options,
-    )
-    say(words)  # where it was stopped meanwhile, this was no training to the end
-    return found, time.perf_counter() - started
-
-
-def by_label(spn: SPN, of_leaves: Mapping[str, T]) -> dict[str, T]:
-    return {spn.label(leaf): value for leaf, value in of_leaves.items()}

@@ -8,6 +8,10 @@ from typing import Any
 
 import pandas as pd
 
+from spnmkl.baselines.learners import FEWEST as FEWEST_ROWS
+from spnmkl.baselines.learners import LEAVES, SHARES, SIZES, TREES
+from spnmkl.baselines.learners import ROUNDS as BOOSTED
+from spnmkl.baselines.standard import WIDTHS
 from spnmkl.charts.comparison import MARKS
 from spnmkl.measures import FEWEST, SCORINGS
 from spnmkl.study.contest import LEVEL, Contest
@@ -25,7 +29,19 @@ WHAT = {
     "composite": "a learned sum of groups, each a learned sum",
     "product of sums": "the learned sums of the groups, multiplied",
     "sums and product": "each group alone and their product, whichever helps",
-    "RBF-SVM": "one rbf kernel on all columns, its width chosen",
+    "lasso": "logistic regression with a lasso penalty: many weights are zero",
+    "random forest": f"{TREES} trees, each on a sample of the rows, that vote",
+    "boosting": "small trees, each on what those before got wrong",
+    "late fusion": "a model for each view, their out-of-fold probabilities stacked",
+    "RBF-SVM": "one rbf kernel on all columns, as in scikit-learn's SVC",
+}
+OF_C = "C, of {points} values"
+TUNED = {
+    "best kernel": "C, of {points} values, and the kernel",
+    "random forest": f"columns per split, rows in a leaf: {len(SHARES) * len(LEAVES)} settings",
+    "boosting": f"trees and their number: {len(SIZES) * len(FEWEST_ROWS) * len(BOOSTED)} settings",
+    "late fusion": "the model of each view, of {points}",
+    "RBF-SVM": f"C, of {{points}} values, and γ, of {len(WIDTHS)}",
 }
 ROUNDS = 1, 2, 5
 MOST_ROUNDS = ROUNDS[-1]
@@ -51,6 +67,11 @@ ERROR_HELP = (
 def titled(method: str) -> str:
     """The name as it is shown: ℓ2-MKL for what the library calls ℓ_2-MKL."""
     return method.replace("ℓ_", "ℓ") if method in WHAT else method
+
+
+def tuned_words(method: str, points: int) -> str:
+    """What a method chooses on folds within the training part."""
+    return TUNED.get(method, OF_C).format(points=points)
 
 
 def ranking_words(contest: Contest, measure: str) -> str:

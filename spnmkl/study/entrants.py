@@ -1,26 +1,41 @@
-"""Who takes part in a comparison: drawn structures, and the baselines over the base kernels of the first of them."""
+"""Who takes part in a comparison: drawn structures, the baselines over the base kernels of the first, and methods over
+columns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from spnmkl.baselines import Method, baselines
+from spnmkl.baselines import ColumnMethod, Method, baselines, column_methods
+from spnmkl.baselines.columns import LATE_FUSION
 from spnmkl.baselines.labels import named_kernel
-from spnmkl.baselines.standard import NORMS, WIDTHS
+from spnmkl.baselines.standard import NORMS
 from spnmkl.circuit.program import compile_circuit
 from spnmkl.data import Choices, Dataset
-from spnmkl.fixed_weights import equal
 from spnmkl.parameters import Power
 from spnmkl.problem import powers
-from spnmkl.structure import SPN, Kernel, KernelSpec, templates
+from spnmkl.structure import SPN, KernelSpec, templates
 from spnmkl.training.prepared import leaves_by_view
+from spnmkl.training.settings import Settings
 from spnmkl.wording import name_some
 
 OWN = "your drawing"
-RBF_SVM = "RBF-SVM"
 ACROSS, COLUMNS = "across views", "columns"  # groups of kernels that belong to no one view
 _Matrix = KernelSpec | str  # what tells base kernels apart: a given matrix has its name alone
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """A structure and how it is to be trained: what differs from how other methods are."""
+
+    spn: SPN
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, spn: SPN, settings: Settings) -> Drawn:
+        """As training with these settings would have it; C is chosen all the same."""
+        return cls(with_powers(spn, settings.p), training_options(settings))
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,53 +44,111 @@ class Entrants:
 
     Attributes
     ----------
-    methods : name → method, over kernels found by the labels of `pool`; the person's drawing first.
+    methods : name → method, over kernels found by the labels of `pool` or over columns; the person's drawing first.
     pool : every base kernel of every method once, added up: what has to be computed.
     drawn : name → structure as it was drawn, for the methods that are drawings.
     groups : name of a group of base kernels → their labels.
     remarks : what is compared in which way, or not at all, in sentences.
+    options : name → how a drawing is trained, where it differs from how other methods are.
     """
 
-    methods: Mapping[str, Method]
+    methods: Mapping[str, Method | ColumnMethod]
     pool: SPN
     drawn: Mapping[str, SPN]
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @property
+    def over_columns(self) -> tuple[str, ...]:
+        """The methods that have columns and no kernels."""
+        return tuple(name for name, method in self.methods.items() if isinstance(method, ColumnMethod))
+
+    @property
+    def over_kernels(self) -> dict[str, Method]:
+        return {name: method for name, method in self.methods.items() if isinstance(method, Method)}
+
+    def among(self, names: Collection[str]) -> Entrants:
+        """The drawings, and those of the other methods that are named."""
+        methods = {name: method for name, method in self.methods.items() if name in self.drawn or name in names}
+        return replace(self, methods=methods)
 
 
 def entrants(
-    spn: SPN, dataset: Dataset, choices: Choices, p: Power = None, others: Mapping[str, SPN] | None = None
+    spn: SPN | Drawn,
+    dataset: Dataset,
+    choices: Choices,
+    p: Power = None,
+    others: Mapping[str, SPN | Drawn] | None = None,
 ) -> Entrants:
-    """A drawing, other structures on the same data, and the baselines over the drawing's base kernels.
+    """A drawing, other structures on the same data, the baselines over its base kernels, and methods over columns.
 
     Parameters
     ----------
-    spn : SPN
-        A valid drawing.
+    spn : SPN or Drawn
+        A valid drawing, with how it is trained where that differs from how other methods are.
     p : as for `spnmkl.solve`: the exponents of the drawing where they are not those that were drawn.
-    others : mapping from name to SPN, optional
+    others : mapping from name to SPN or Drawn, optional
     """
-    wide = _all_columns(dataset, choices)
-    structures = [(OWN, with_powers(spn, p)), *(others or {}).items()]
-    labels = _labels([structure for _, structure in structures], wide)
-    own = {labels[_matrix(spn, leaf)]: named_kernel(spn.spec(leaf), labels[_matrix(spn, leaf)]) for leaf in spn.kernels}
-    groups, remark = _grouped(spn, dataset, labels)
-    methods = baselines({name: [own[label] for label in group] for name, group in groups.items()})
+    first = spn if isinstance(spn, Drawn) else Drawn(with_powers(spn, p))
+    wished = [(OWN, first), *((name, d if isinstance(d, Drawn) else Drawn(d)) for name, d in (others or {}).items())]
+    own_spn = first.spn
+    labels = _labels(structure.spn for _, structure in wished)
+    matrices = {leaf: labels[_matrix(own_spn, leaf)] for leaf in own_spn.kernels}
+    own = {label: named_kernel(own_spn.spec(leaf), label) for leaf, label in matrices.items()}
+    groups, remark = _grouped(own_spn, dataset, labels)
+    methods: dict[str, Method | ColumnMethod] = {
+        **baselines({name: [own[label] for label in group] for name, group in groups.items()})
+    }
     remarks = [remark] if remark else []
     if len(own) == 1:
         methods = {name: method for name, method in methods.items() if name == "average kernel"}
         remarks = ["The drawing has one base kernel, so that there is nothing to combine: it alone is the baseline."]
-    if wide:
-        svm = tuple(templates.flat([named_kernel(k.spec, labels[k.spec])]) for k in wide)
-        methods[RBF_SVM] = Method(RBF_SVM, svm, equal)
-    else:
-        remarks.append(f"{RBF_SVM} is left out, because there is no column of numbers.")
-    drawn = _named_apart(structures, methods)
-    named = {name: Method(name, (_relabelled(structure, labels),)) for name, structure in drawn.items()}
-    return Entrants(named | methods, _pool(labels), drawn, groups, tuple(remarks))
+    beside, said = _over_columns([d.spn for _, d in wished], dataset, choices)
+    methods |= beside
+    remarks += said
+    named = _named_apart(wished, methods)
+    drawn = {name: structure.spn for name, structure in named.items()}
+    shown = {name: Method(name, (_relabelled(structure, labels),)) for name, structure in drawn.items()}
+    options = {name: structure.options for name, structure in named.items() if structure.options}
+    return Entrants({**shown, **methods}, _pool(labels), drawn, groups, tuple(remarks), options)
 
 
-def _named_apart(structures: Sequence[tuple[str, SPN]], methods: Iterable[str]) -> dict[str, SPN]:
+def _over_columns(
+    structures: Iterable[SPN], dataset: Dataset, choices: Choices
+) -> tuple[dict[str, ColumnMethod], list[str]]:
+    """The methods that these data allow, and why others are left out."""
+    columns = dataset.numeric if choices.categorical == "drop" else dataset.features
+    given = all(spn.spec(leaf).kernel == "precomputed" for spn in structures for leaf in spn.kernels)
+    methods = column_methods()
+    if given or not columns:
+        why = "the kernels are given matrices" if given else "there is no column that they could use"
+        return {}, [f"The methods over columns ({', '.join(methods)}) are left out, because {why}."]
+    seen = set(columns)
+    views = {view for view, members in dataset.feature_views.items() if seen & set(members)}
+    inside = {name for members in dataset.feature_views.values() for name in members}
+    said = []
+    if len(views) + bool(views and seen - inside) < 2:
+        del methods[LATE_FUSION]
+        said = ["Late fusion is left out, because it has a model for each view, and the data have one view."]
+    coded = choices.categorical == "codes" and dataset.categorical
+    text = ", and text as a column of 0 and 1 for each value" if coded else ""
+    said.append(
+        f"The methods over columns have all {len(columns)} columns, prepared as for the kernels from the training rows "
+        f"of each fold{text}; a forest and boosting have the same ones."
+    )
+    return methods, said
+
+
+def training_options(settings: Settings) -> dict[str, Any]:
+    """What differs from how methods are compared: as far as nothing does, the scores are the same."""
+    usual, asked = Settings().solver_options(), settings.solver_options()
+    if settings.weights == "evidence":
+        return {"weights": "evidence", "max_iter": settings.max_iter, "class_weight": settings.class_weight}
+    return {name: asked[name] for name in ("lam", "solver", "max_iter", "class_weight") if asked[name] != usual[name]}
+
+
+def _named_apart(structures: Sequence[tuple[str, Drawn]], methods: Iterable[str]) -> dict[str, Drawn]:
     """The drawing as the first, and runs under names that neither it, nor a method, nor another run has."""
     (own, first), *others = structures
     found = {own: first}
@@ -87,7 +160,7 @@ def _named_apart(structures: Sequence[tuple[str, SPN]], methods: Iterable[str]) 
 
 def drawings(structures: Mapping[str, SPN]) -> Entrants:
     """Drawn structures alone."""
-    labels = _labels(structures.values(), ())
+    labels = _labels(structures.values())
     methods = {name: Method(name, (_relabelled(spn, labels),)) for name, spn in structures.items()}
     return Entrants(methods, _pool(labels), structures)
 
@@ -130,23 +203,12 @@ def _grouped(spn: SPN, dataset: Dataset, labels: Mapping[_Matrix, str]) -> tuple
     )
 
 
-def _all_columns(dataset: Dataset, choices: Choices) -> list[Kernel]:
-    """Rbf kernels on everything that may be taken for a quantity, of widths that follow the spread of the columns."""
-    coded = choices.categorical == "codes" and dataset.categorical
-    columns = dataset.numeric if coded or choices.categorical == "drop" else dataset.features
-    seen = columns if coded else None
-    gammas = {w: "scale" if w == 1 else f"{w:g}*scale" for w in WIDTHS}
-    return [Kernel("rbf", gamma=gammas[w], features=seen, label=f"all ×{w:g}") for w in WIDTHS] if columns else []
-
-
-def _labels(structures: Iterable[SPN], wide: Sequence[Kernel]) -> dict[_Matrix, str]:
+def _labels(structures: Iterable[SPN]) -> dict[_Matrix, str]:
     """Every base kernel with a label of its own: a given matrix keeps its name, others their label where it is free."""
     wished: dict[_Matrix, str] = {}
     for spn in structures:
         for leaf in spn.kernels:
             wished.setdefault(_matrix(spn, leaf), spn.label(leaf))
-    for kernel in wide:
-        wished.setdefault(kernel.spec, str(kernel.node.label))
     given = [matrix for matrix in wished if isinstance(matrix, str)]
     labels: dict[_Matrix, str] = {matrix: str(matrix) for matrix in given}
     for matrix, wish in wished.items():

@@ -14,9 +14,10 @@ from spnmkl.baselines.labels import named_kernel
 from spnmkl.data import SAMPLES, Choices, Dataset, Split, SplitSettings
 from spnmkl.selection.folds import fold_splits
 from spnmkl.structure import SPN, templates
-from spnmkl.study.contest import LEVEL, Contest, Entry, Plan, Portrait, Tick, fold_entries, portraits
+from spnmkl.study.contest import LEVEL, Contest, Entry, Plan, Portrait, fold_entries, portraits
 from spnmkl.study.contest_words import score_text
 from spnmkl.study.entrants import Entrants, drawings
+from spnmkl.study.fold_training import Tick
 from spnmkl.training.prepared import prepare
 
 SAMPLE = "known"
@@ -93,7 +94,7 @@ def lesson(tick: Tick | None = None, stop: Callable[[], bool] | None = None) -> 
     their weights can be watched; then all three drawings on all rows."""
     say = tick or (lambda words: None)
     who, dataset, choices, split = lesson_entrants(), lesson_data(), Choices(numeric="as is"), SplitSettings()
-    rivals, watched = {name: who.methods[name] for name in RIVALS}, {BRANCHES: who.methods[BRANCHES]}
+    rivals, watched = {name: who.over_kernels[name] for name in RIVALS}, {BRANCHES: who.over_kernels[BRANCHES]}
     folds = list(fold_splits(dataset.y, PLAN.folds, None, 0))
     for size in SIZES:
         for fold, (train, test) in enumerate(folds):
@@ -106,7 +107,7 @@ def lesson(tick: Tick | None = None, stop: Callable[[], bool] | None = None) -> 
     everything = prepare(
         who.pool, dataset, choices, split, say, Split(np.arange(len(dataset.frame)), folds[0][1]), math.inf
     )
-    yield from portraits(who.methods, everything, PLAN, who.drawn, say, stop)
+    yield from portraits(who.over_kernels, everything, PLAN, who.drawn, say, stop)
 
 
 def accuracy_finding(lesson: Lesson) -> str:

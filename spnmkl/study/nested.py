@@ -22,8 +22,9 @@ from spnmkl.measures import scoring_name
 from spnmkl.parameters import count
 from spnmkl.parameters import positive as positive_number
 from spnmkl.structure import SPN
-from spnmkl.study.contest import Plan, by_label, fitted, fitting_plan, outer_folds, training_rows
-from spnmkl.study.entrants import OWN, drawings, with_powers
+from spnmkl.study.contest import Plan, fitting_plan, outer_folds, training_rows
+from spnmkl.study.entrants import OWN, drawings, training_options, with_powers
+from spnmkl.study.fold_training import by_label, fitted
 from spnmkl.training.fold_scores import FoldScores
 from spnmkl.training.prepared import Tick, prepare
 from spnmkl.training.settings import Settings
@@ -187,14 +188,14 @@ def resample(
         where = f"round {repeat + 1}, fold {fold + 1} of {plan.folds}"
         prepared = prepare(drawn.pool, dataset, choices, split, _within(where, say), rows, math.inf)
         model, _ = fitted(
-            drawn.methods[OWN],
+            drawn.over_kernels[OWN],
             prepared,
             plan,
             where,
             say,
             stop,
             None if chosen else settings.C,
-            **_options(settings),
+            **training_options(settings),
         )
         if stop is not None and stop():
             return
@@ -207,14 +208,6 @@ def resample(
 
 def _within(where: str, say: Tick) -> Tick:
     return lambda words: say(f"{where}, {words}")
-
-
-def _options(settings: Settings) -> dict[str, Any]:
-    """What differs from how methods are compared: as far as nothing does, the scores are the same."""
-    usual, asked = Settings().solver_options(), settings.solver_options()
-    if settings.weights == "evidence":
-        return {"weights": "evidence", "max_iter": settings.max_iter, "class_weight": settings.class_weight}
-    return {name: asked[name] for name in ("lam", "solver", "max_iter", "class_weight") if asked[name] != usual[name]}
 
 
 def _nothing_yet(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from spnmkl.errors import Stopped
 from spnmkl.evidence import fit_evidence
@@ -38,6 +40,25 @@ class BranchEvidence:
     of_rows: int
     shares: Mapping[str, float]
     deltas: Mapping[str, float]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Values that JSON can hold; the run is known where it is kept."""
+        return {name: getattr(self, name) for name in ("log_evidence", "rows", "of_rows")} | {
+            name: dict(getattr(self, name)) for name in ("shares", "deltas")
+        }
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any], solution: Solution, node: str) -> BranchEvidence:
+        """What `to_dict` gave, perhaps from a file; `ValueError` where it is none of this sum."""
+        spn = solution.spn
+        branches = spn.children(node) if node in spn.sums else ()
+        shares, deltas = ({str(v): float(x) for v, x in stored[name].items()} for name in ("shares", "deltas"))
+        log_evidence, rows, of_rows = float(stored["log_evidence"]), int(stored["rows"]), int(stored["of_rows"])
+        if set(shares) != set(branches) or not set(deltas) <= set(branches) or not 0 < rows <= of_rows:
+            raise ValueError("the evidence is not of the branches of a sum of the drawing")
+        if not all(map(math.isfinite, (log_evidence, *shares.values(), *deltas.values()))):
+            raise ValueError("the evidence of branches holds numbers that are not finite")
+        return cls(solution, node, log_evidence, rows, of_rows, shares, deltas)
 
 
 def branch_evidence(

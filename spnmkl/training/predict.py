@@ -166,8 +166,11 @@ class Predictor:
         columns["prediction"] = predicted if usable.all() else _spread(predicted, usable)
         F = decision.reshape(len(decision), -1).T
         columns |= dict(zip(self.score_names, F, strict=True))
+        against = ""
         if self.model.calibration_ is not None:
-            columns |= dict(zip(self.probability_names, probabilities(F, self.model.calibration_).T, strict=True))
+            P = probabilities(F, self.model.calibration_)
+            columns |= dict(zip(self.probability_names, P.T, strict=True))
+            against = _against(int((classes[P[usable].argmax(axis=1)] != predicted).sum()), len(predicted), self.model)
         marks, notes = self.odd_values(frame)
         if notes:
             columns[ODD] = marks
@@ -184,7 +187,7 @@ class Predictor:
                 scores = score(classes[codes[rows]], decision[rows], classes)
                 columns[RIGHT] = _spread(scores.right, rows)
         table = pd.DataFrame({name: np.asarray(values) for name, values in columns.items()})
-        return Predictions(table, scores, _balance(predicted, classes), tuple(filter(None, notes)))
+        return Predictions(table, scores, _balance(predicted, classes), tuple(filter(None, notes)), against)
 
     def transform(self, frame: pd.DataFrame) -> pd.DataFrame:
         """What the model's kernels see of new rows; 0 in the columns that none of them looks at."""
@@ -326,12 +329,25 @@ class Predictions:
         `class`, `rows` and `share` of every answer.
     notes : tuple of str
         Values that were filled or unknown; rows that were left out, and why.
+    against : str
+        In how many rows the answer is not the class of the larger probability, and why; empty where in none.
     """
 
     table: pd.DataFrame
     scores: Scores | None
     balance: pd.DataFrame
     notes: tuple[str, ...]
+    against: str = ""
+
+
+def _against(n: int, of: int, model: SPNMKLClassifier) -> str:
+    if not n:
+        return ""
+    weighed = "" if model.class_weight is None else ", for which classes were weighed"
+    return (
+        f"In {n:,} of {counted(of, 'row')} the answer is not the class of the larger probability: answers follow the "
+        f"side of the border{weighed}, probabilities how often classes came in training."
+    )
 
 
 def stored_preparation(model: SPNMKLClassifier, name: str) -> Preparation:

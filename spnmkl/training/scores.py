@@ -21,6 +21,7 @@ from spnmkl.measures import (
     interval_of_area,
     interval_of_losses,
     interval_of_mean,
+    interval_of_mean_area,
     recalls,
     row_losses,
     specificities,
@@ -130,7 +131,7 @@ class Scores:
         if scoring == "balanced_accuracy":
             return interval_of_mean(recalls(self.y, self.predicted, self.classes), self.rows)
         if len(self.classes) > 2:
-            return NOWHERE  # the curves of several classes share their rows
+            return interval_of_mean_area(self.y, self.decision, self.classes)
         return interval_of_area(value, int(self.rows[1]), int(self.rows[0]))
 
     def measures(self, positive: Any = None, probability: Floats | None = None) -> list[Measured]:

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from spnmkl.selection.folds import fold_splits
 from spnmkl.selection.results import UNFINISHED
 from spnmkl.solution import Record, Solution
 from spnmkl.structure import SPN
+from spnmkl.training.branches import BranchEvidence
 from spnmkl.training.choose import FOLDS, most_folds
 from spnmkl.training.fold_scores import FoldScores
 from spnmkl.training.held_out import keeping_shares, shares_on_folds, shares_on_test_rows
@@ -63,6 +64,8 @@ class Run:
         Of other trainings by the same drawing and settings, on folds of the training rows.
     importance : mapping or None
         What views and columns are worth, as `spnmkl.importance` writes it.
+    branches : mapping from sum to BranchEvidence
+        What evidence says of the branches below it, where it was asked.
     positive : optional
         Of two classes the one whose rows are to be found, for sensitivity and specificity; None for the second.
     """
@@ -88,6 +91,7 @@ class Run:
     held_out: HeldOutShares | None = None
     fold_scores: FoldScores | None = None
     importance: Mapping[str, Any] | None = None
+    branches: Mapping[str, BranchEvidence] = field(default_factory=dict)
     positive: Any = None
 
     @property
@@ -114,6 +118,10 @@ class Run:
     def with_fold_scores(self, found: FoldScores) -> Run:
         """With scores over folds, and probabilities calibrated on the decisions they are made of."""
         return replace(self, fold_scores=found, model=calibrated(self.model, found))
+
+    def with_branches(self, found: BranchEvidence) -> Run:
+        """With what evidence says of the branches below a sum; of another training it is left as it is."""
+        return replace(self, branches={**self.branches, found.node: found}) if self.solution is found.solution else self
 
     @property
     def used(self) -> Preparation:

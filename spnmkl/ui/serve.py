@@ -12,6 +12,7 @@ from streamlit.runtime.pages_manager import PagesManager
 from streamlit.web import cli
 
 from spnmkl.precompile import prepare
+from spnmkl.ui.state.apart import NURSERY
 
 
 @cache
@@ -37,5 +38,6 @@ if __name__ == "__main__":
     # first visit to /data would miss the app around the page.
     PagesManager.uses_pages_directory = False
     warm_up()
+    NURSERY.start()
     sys.argv = ["streamlit", "run", *sys.argv[1:]]
     sys.exit(cli.main())

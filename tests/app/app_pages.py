@@ -56,7 +56,7 @@ def with_a_product(dataset: Dataset) -> SPN:
     return SPN(Sum(*(Product(RBF.on(columns, view)) for view, columns in views), Product(*sums)))
 
 
-def train(trainer: Trainer, at: AppTest, **settings: float) -> None:
+def train(trainer: Trainer, at: AppTest, **settings: Any) -> None:
     trainer.start("train", work(at).task, Settings(**settings), lambda: True).job.join(60)
     trainer.collect()
 
@@ -99,6 +99,12 @@ def texts(at: AppTest) -> str:
 def show(at: AppTest, name: str) -> AppTest:
     """A tab beside the canvas."""
     at.session_state["beside"] = name
+    return at.run()
+
+
+def part(at: AppTest, name: str) -> AppTest:
+    """A tab of the Data page, by its whole name."""
+    at.session_state["data_part"] = name
     return at.run()
 
 

@@ -21,7 +21,7 @@ from spnmkl.study.contest import Entry, Plan, Portrait, compete
 from spnmkl.study.entrants import OWN, entrants
 from spnmkl.training.settings import Settings
 from spnmkl.ui.pages.compare import page as compare_page
-from spnmkl.ui.parts.project import packed, replaced_words
+from spnmkl.ui.parts.project import open_project, packed, replaced_words
 
 START = compare_page.START
 QUICK = Plan(folds=3, inner=2, points=1)
@@ -49,11 +49,15 @@ def compared(at: AppTest) -> AppTest:
 @pytest.fixture
 def page(monkeypatch: pytest.MonkeyPatch) -> AppTest:
     monkeypatch.setattr(compare_page, "PLAN", QUICK)
-    return fine(small(opened("compare")))
+    at = opened("compare")
+    work(at).comparing.left_out |= {"random forest", "boosting", "late fusion"}  # which take longest
+    return fine(small(at))
 
 
 def test_before_it_says_what_will_be_compared(page: AppTest) -> None:
-    assert page.dataframe[0].value["method"].tolist()[:2] == [OWN, "average kernel"]
+    table = page.dataframe[0].value
+    assert table["method"].tolist()[:2] == [OWN, "average kernel"] and "lasso" in table["method"].tolist()
+    assert table.set_index("method")["what it chooses on folds"]["RBF-SVM"].startswith("C, of 1 values, and γ")
     assert "how long they take is told as they go" in texts(page)
 
 
@@ -94,9 +98,14 @@ def test_what_came_out_survives_other_pages_and_ages_with_the_drawing(page: AppT
     trainer = work(page).trainer
     project = load_project(packed(work(page), True))
     assert "the comparison with the baselines" in replaced_words(work(page), project)
+    later = opened("compare")  # another visit
+    open_project(work(later), project)
+    said = texts(fine(later.run()))
+    assert later.dataframe[0].value.equals(page.dataframe[0].value) and "the highest mean" in said
+    assert "changed since: these results are of wine" not in said
     trainer.settings = Settings(p=2.0, lam=3.0)
     said = texts(fine(page.run()))
-    assert "Exponents" in said and "not used here: λ." in said
+    assert "Settings, or the methods that take part, have changed since" in said
     trainer.settings = Settings(p={"gone": 2.0})  # of another drawing
     assert "changed since" not in texts(fine(page.run()))
     work(page).drawing.push(templates.flat(COLUMNS[:2]))
@@ -114,7 +123,7 @@ def test_a_comparison_that_was_stopped_keeps_its_folds(page: AppTest, monkeypatc
             time.sleep(0.01)
             given[5]("still at it")
 
-    monkeypatch.setattr("spnmkl.ui.state.activity.compete", endless)
+    monkeypatch.setattr("spnmkl.ui.state.works.compete", endless)
     trainer = work(page).trainer
     fine(button(page, START).click().run())  # type: ignore[attr-defined]
     assert trainer.activity is not None
@@ -150,6 +159,27 @@ def test_runs_of_these_data_can_take_part(page: AppTest) -> None:
     assert chosen.options == ["Run 1"]
     at = fine(chosen.select("Run 1").run())
     assert "Run 1" in at.dataframe[0].value["method"].tolist()
+
+
+def test_a_run_with_other_weights_and_methods_by_choice(page: AppTest) -> None:
+    """The same drawing with evidence weights is offered; a box that is unticked leaves its method out."""
+    trainer = work(page).trainer
+    train(trainer, page, weights="evidence")
+    trainer.settings = Settings(scoring="balanced_accuracy")
+    at = fine(page.run())
+    at = fine(at.multiselect[0].select("Run 1").run())
+    box = next(box for box in at.checkbox if box.label == "RBF-SVM")
+    assert box.value
+    at = fine(box.uncheck().run())
+    table = at.dataframe[0].value.set_index("method")["what it is"]
+    assert table["Run 1"].endswith("by evidence") and "RBF-SVM" not in table and "lasso" in table
+    compared(at)
+    contest = trainer.contest.value
+    assert contest.methods[:2] == (OWN, "Run 1") and contest.over_columns == ("lasso",)
+    shown = at.dataframe[0].value
+    assert shown.columns[1] == "balanced"
+    assert shown["used"].tolist()[-1].endswith("of 13 columns")
+    assert "have changed since" not in texts(at)
 
 
 def test_data_that_cannot_be_compared_say_why(page: AppTest) -> None:

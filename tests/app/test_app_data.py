@@ -9,13 +9,14 @@ from weakref import ref
 import numpy as np
 import pandas as pd
 import pytest
-from app_pages import Downloads, bring, fine, labelled, opened, texts, use_template, work
+from app_pages import Downloads, bring, fine, labelled, opened, part, texts, use_template, work
 from streamlit.testing.v1 import AppTest
 
 from spnmkl.data import SAMPLES, Choices, Dataset, SplitSettings, load_sample, split_rows
 from spnmkl.project.project_file import load_project, save_project
 from spnmkl.structure.layout import unplaced
 from spnmkl.training.settings import Settings
+from spnmkl.ui.pages.data import COLUMNS, PREPARATION, SOURCE
 from spnmkl.ui.parts.project import open_project
 from spnmkl.ui.state.workspace import CompareChoices
 
@@ -84,7 +85,8 @@ def test_lines_above_the_table_can_be_skipped(at: AppTest) -> None:
 
 
 def test_an_upload_is_taken_at_once_and_can_be_undone(at: AppTest) -> None:
-    labelled(at.radio, "Missing values").set_value("median").run()
+    labelled(part(at, PREPARATION).radio, "Missing values").set_value("median").run()
+    part(at, SOURCE)
     before, drawn = work(at).dataset, work(at).drawing.spn
     fine(upload(at, ("t.csv", b"a;b;label\n1,5;2;x\n2,5;3;y\n3,5;4;x\n4,5;5;y\n")))
     assert work(at).dataset.name == "t.csv" and work(at).choices.missing == "refuse"
@@ -135,8 +137,8 @@ def test_a_loaded_file_says_what_was_left_out_and_what_blocks_training(at: AppTe
     upload(at, ("t.csv", b"id,a,y\nS1,1,u\nS2,,v\nS3,3,u\nS4,4,v\n"))
     assert "'id' tells the rows apart and is no feature." in texts(at)
     assert "**Values are missing**" in texts(at)
-    labelled(at.radio, "Missing values").set_value("mean").run()
-    assert "Values are missing" not in texts(fine(at))
+    labelled(part(at, PREPARATION).radio, "Missing values").set_value("mean").run()
+    assert "Values are missing" not in texts(fine(part(at, SOURCE)))
     upload(at, ("t.csv", b"a,b,y\n1,5,u\n2,6,v\n3,7,u\n4,8,v\n"))
     assert "Left out" not in texts(at) and "Values are missing" not in texts(at)
 
@@ -177,7 +179,7 @@ def test_the_page_opens_where_something_is_to_be_chosen(at: AppTest) -> None:
 
 
 def test_a_view_of_columns_by_name_and_by_hand(at: AppTest) -> None:
-    bring(at, load_sample("wine").with_views({}))
+    part(bring(at, load_sample("wine").with_views({})), COLUMNS)
     add = "Add the view"
     labelled(at.text_input, "Name of the view").set_value("mine").run()
     assert labelled(at.button, add).disabled
@@ -217,7 +219,10 @@ def test_three_tables_joined_by_id_and_labels_of_their_own(at: AppTest, download
     assert work(at).dataset.label == "subtype"
     assert list(work(at).dataset.views) == ["mrna", "mirna", "methylation"], "a file of labels alone is no view"
     assert "'sample' joins the files and is no feature." in texts(at)
-    labelled(at.selectbox, "Labels are").set_value("labels.csv").run()
+    box = labelled(at.selectbox, "Labels are")
+    assert box.options[0] == "in labels.csv, found by itself"
+    box.set_value("labels.csv").run()
+    assert labelled(at.selectbox, "Labels are").options[0] == "in one of the views"
     fine(at)
     dataset = work(at).dataset
     pd.testing.assert_frame_equal(pd.read_csv(io.BytesIO(downloads["joined.csv"])), dataset.frame)
@@ -251,6 +256,7 @@ def test_a_wide_gzipped_table_stays_usable(at: AppTest) -> None:
     upload(at, ("wide.csv.gz", gzip.compress(table.to_csv(index=False).encode())))
     fine(at)
     assert work(at).dataset.label == "label"
+    part(at, COLUMNS)
     assert len(labelled(at.selectbox, "Label: the column with the classes").options) <= 502
     assert all(len(shown.value) <= 500 for shown in at.dataframe)
     at.switch_page("pages/design.py").run()
@@ -305,7 +311,7 @@ def test_kernel_matrices_without_any_column(at: AppTest) -> None:
 
 
 def test_a_label_without_any_value(at: AppTest) -> None:
-    fine(upload(at, ("t.csv", b"a,b,c\n1,,u\n2,,v\n3,,u\n")))
+    part(fine(upload(at, ("t.csv", b"a,b,c\n1,,u\n2,,v\n3,,u\n"))), COLUMNS)
     labelled(at.selectbox, "Label: the column with the classes").set_value("b").run()
     assert not at.error and "No row has a label." in texts(at)
 
@@ -321,6 +327,7 @@ def test_the_page_cuts_no_matrix(at: AppTest, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(Dataset, "take", counting)
     table = pd.DataFrame({"y": ["u", "v"] * 5 + [None, None]})
     fine(bring(at, Dataset("k", table, "y", matrices={"K": np.eye(12)})))
+    fine(part(fine(part(at, COLUMNS)), PREPARATION))
     assert cut and not any(cut)
 
 
@@ -350,7 +357,7 @@ def test_a_broken_file_is_refused_in_one_sentence(at: AppTest, name: str) -> Non
 
 
 def test_label_group_and_ignored_columns(at: AppTest) -> None:
-    at.button(key="load_clinic").click().run()
+    part(at.button(key="load_clinic").click().run(), COLUMNS)
     columns = list(work(at).dataset.frame.columns)
     other = next(c for c in columns if c not in (work(at).dataset.label, work(at).dataset.group))
     labelled(at.multiselect, "Columns to ignore").set_value([other]).run()
@@ -368,6 +375,7 @@ def test_label_group_and_ignored_columns(at: AppTest) -> None:
 def test_views_by_prefix_and_by_hand(at: AppTest) -> None:
     upload(at, ("t.csv", b"a.x,a.y,b.x,b.y,label\n1,2,3,4,p\n2,3,4,6,q\n3,1,5,5,p\n0,2,4,7,q\n"))
     assert not work(at).dataset.views
+    part(at, COLUMNS)
     labelled([*at.text_input], "Separator").set_value(".").run()
     labelled(at.button, "Views from the beginnings of the names").click().run()
     fine(at)
@@ -383,12 +391,13 @@ def test_views_by_prefix_and_by_hand(at: AppTest) -> None:
 
 
 def test_choices_survive_other_pages(at: AppTest) -> None:
+    part(at, PREPARATION)
     labelled(at.radio, "Missing values").set_value("median").run()
     labelled(at.selectbox, "Numeric columns").set_value("as is").run()
     labelled(at.number_input, "Seed of the split").set_value(7).run()
     labelled(at.slider, "Rows held out for the test").set_value(0.4).run()
     at.switch_page("pages/design.py").run()
-    fine(at.switch_page("pages/data.py").run())
+    fine(part(at.switch_page("pages/data.py").run(), PREPARATION))
     assert (work(at).choices.missing, work(at).choices.numeric) == ("median", "as is")
     assert (work(at).split.seed, work(at).split.test_share) == (7, 0.4)
     assert labelled(at.radio, "Missing values").value == "median"
@@ -397,7 +406,7 @@ def test_choices_survive_other_pages(at: AppTest) -> None:
 
 
 def test_what_will_happen_is_said_before_training(at: AppTest) -> None:
-    at.button(key="load_clinic").click().run()
+    part(at.button(key="load_clinic").click().run(), PREPARATION)
     assert not at.exception
     first = texts(at)
     labelled(at.radio, "Missing values").set_value("mean").run()
@@ -406,14 +415,27 @@ def test_what_will_happen_is_said_before_training(at: AppTest) -> None:
     assert texts(at) != first
 
 
+def test_only_the_open_part_is_sent_and_the_uploader_keeps_its_files(at: AppTest) -> None:
+    upload(at, ("t.csv", TABLE))
+    assert not at.radio and not at.multiselect
+    fine(part(at, COLUMNS))
+    assert [file.name for file in at.file_uploader(key="data_files").value] == ["t.csv"]
+    assert "Try a sample" not in texts(at) and labelled(at.selectbox, "Label: the column with the classes")
+    fine(part(at, PREPARATION))
+    assert labelled(at.radio, "Missing values") and not at.multiselect
+    fine(part(at, SOURCE))
+    assert "Uploaded before" not in texts(at), "they are in the uploader still"
+    assert labelled(at.selectbox, "Decimal sign").value == ","
+
+
 def test_hostile_column_names_everywhere() -> None:
     at = opened("data")
     names = [CODE, "'quoted\" $x$ `y`", "🧬", "x" * 10_000, ":red[a] **b**"]
     table = pd.DataFrame(np.arange(50.0).reshape(10, 5), columns=names).assign(label=["a", "b"] * 5)
     upload(at, ("t.csv", table.to_csv(index=False).encode()))
     fine(at)
-    for part in ("design", "data"):
-        at.switch_page(f"pages/{part}.py").run()
+    for page in ("design", "data"):
+        at.switch_page(f"pages/{page}.py").run()
         assert not at.exception
     at.switch_page("pages/design.py").run()
     use_template(at, "flat")
@@ -426,7 +448,7 @@ def test_rows_that_are_left_out_are_not_counted(at: AppTest) -> None:
     bring(at, dataset)
     complete = dataset.frame[list(dataset.features)].notna().all(axis=1)
     work(at).choices = replace(work(at).choices, missing="drop rows")
-    at.run()
+    part(at, PREPARATION)
     parts = split_rows(dataset, 0.25, 0)
     train, test = (int(complete.iloc[rows].sum()) for rows in (parts.train, parts.test))
     assert f"{train} rows to train on, {test} to test" in texts(at)
@@ -438,14 +460,14 @@ def test_columns_are_left_out_for_holes_in_training_rows_alone(at: AppTest) -> N
     parts = split_rows(wine, 0.25, 0)
     table = wine.frame.copy()
     table.loc[parts.test[0], "ash"] = table.loc[parts.train[0], "hue"] = np.nan
-    bring(at, replace(wine, frame=table))
+    part(bring(at, replace(wine, frame=table)), PREPARATION)
     labelled(at.radio, "Missing values").set_value("drop columns").run()
     assert "1 of 13 columns with missing values: left out ('hue')." in texts(at).replace("\\", "")
     assert "12 numeric columns: scaled" in texts(at).replace("\\", "")
 
 
 def test_names_without_the_separator_make_no_views_and_it_is_said(at: AppTest) -> None:
-    bring(at, load_sample("wine"))
+    part(bring(at, load_sample("wine")), COLUMNS)
     before = work(at).dataset.views
     labelled(at.text_input, "Separator").set_value("@").run()
     labelled(at.button, "Views from the beginnings of the names").click().run()

@@ -15,7 +15,9 @@ from spnmkl.kernels import validate_kernels
 from spnmkl.structure import SPN, Kernel, Product, Sum, templates
 from spnmkl.structure.layout import unplaced
 from spnmkl.structure.templates import TEMPLATES
+from spnmkl.structure.text import node_text
 from spnmkl.ui.pages.design.page import facts
+from spnmkl.ui.parts.canvas import KEY
 from spnmkl.ui.parts.cards import template_picture
 from spnmkl.ui.state.opening import opening_structure
 
@@ -56,7 +58,7 @@ def test_every_column_takes_part_in_the_drawing_that_data_open_on(at: AppTest, v
     for spec in map(drawing.spec, drawing.kernels):
         used["text" if spec.kernel == "hamming" else "numbers"].update(map(str, spec.features or ()))
     assert used == {"numbers": set(dataset.numeric), "text": set(dataset.categorical)}
-    assert len(drawing.kernels) <= 20
+    assert len(drawing.kernels) <= 3 * (views + 1) + 1, "two for the numbers of a part, one for its text"
     bring(at, dataset, drawing)
     assert "no part" not in texts(fine(show(at, "Checks")))
 
@@ -104,6 +106,18 @@ def test_what_cannot_be_a_drawing_leaves_the_page_standing(at: AppTest) -> None:
 def test_a_strange_selection_selects_nothing(at: AppTest, selection: list[str]) -> None:
     fine(send(at, select=selection))
     assert "Select a node" in texts(at)
+
+
+def test_an_edit_tells_what_is_chosen_until_something_is_chosen_after_it(at: AppTest) -> None:
+    first, second, *_ = spn(at).kernels
+    send(at, select=[first], selection=[second])
+    sequence = at.session_state[KEY]["drawing"]["sequence"]
+    for select, chosen in (([first], second), ({"ids": [first], "after": sequence - 1}, second)):
+        assert f"**Kernel** {node_text(spn(at), chosen)}" in texts(send(at, select=select)).replace("\\", "")
+    for ids, after in (([first], sequence), ([first], sequence + 1)):
+        at = send(at, select={"ids": ids, "after": after})
+        assert f"**Kernel** {node_text(spn(at), first)}" in texts(at).replace("\\", "")
+    assert "Select a node" in texts(send(at, select={"ids": [], "after": sequence}))
 
 
 def test_every_repair_of_every_mistake(at: AppTest) -> None:

@@ -44,6 +44,8 @@ def test_the_setting_is_taken_and_C_min_is_not_spoken_of() -> None:
     fine(choice.select("evidence").run())
     trainer = work(at).trainer
     assert trainer.settings == Settings(weights="evidence")
+    shown = {widget.label for widget in (*at.number_input, *at.selectbox, *at.select_slider)}
+    assert not {"λ", "Solver", "Gap to prove"} & shown and "Gap of the SVM" in shown
     if trainer.activity is not None:
         trainer.activity.job.join(60)
     fine(at.run())

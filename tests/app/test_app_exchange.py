@@ -56,4 +56,4 @@ def test_the_id_of_a_kernel_is_shown_as_text() -> None:
     send(at.run(), select=[MARKUP])
     dialog(at, "Templates")
     helps = {button.help for button in at.button if button.label == "Embed"}
-    assert helps == {"In the place of 'rbf · a\\` \\!\\[x\\]\\(https\\://example.org/p.png\\)'."}
+    assert helps == {"In the place of 'rbf · a\\` \\!\\[x\\]\\(https\u2060\\://example.org/p.png\\)'."}

@@ -85,6 +85,9 @@ def test_one_click_measures_and_noise_has_no_importance(page: AppTest, downloads
     assert shown["view"].tolist() == ["blood", "noise"]
     assert "No loss is shown without noise" in said and "falls, by more than chance, without blood" in said
     assert part.sentence(found.headline) in said
+    run = work(page).trainer.book.run
+    assert run is not None and "Two measurements stand here" in said
+    assert f"3 folds of {found.rows}" in said and f"C = {run.settings.C:.3g}, on {run.n_test} test rows" in said
     csv = next(content for name, content in downloads.items() if name.endswith("importance_views.csv"))
     pd.testing.assert_frame_equal(pd.read_csv(io.BytesIO(csv)), found.table)
     assert any(name.endswith("importance_views.svg") and b"<svg" in content for name, content in downloads.items())

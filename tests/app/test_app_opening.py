@@ -10,7 +10,7 @@ from spnmkl.training.kernel_checks import kernel_issues
 from spnmkl.training.prepared import prepare
 from spnmkl.training.settings import Settings
 from spnmkl.training.train import train
-from spnmkl.ui.state.opening import MOST_VIEWS, opening_structure
+from spnmkl.ui.state.opening import opening_structure
 
 SPLIT = SplitSettings(0.4, 0)
 
@@ -47,12 +47,13 @@ def test_views_in_another_order_open_on_the_same_sum() -> None:
 @pytest.mark.parametrize("columns", [1, 2, 40])
 @pytest.mark.parametrize("kind", ["noise", "counts"])
 def test_no_two_kernels_that_data_open_on_are_nearly_equal(kind: str, columns: int) -> None:
-    """Of one column to a view, and of more views than have kernels of their own."""
+    """Of one column to a view, and of many views, each of which has kernels of its own."""
     rng = np.random.default_rng(2)
-    shape = (120, columns * (MOST_VIEWS + 2))
+    shape = (120, columns * 12)
     X = rng.normal(size=shape) if kind == "noise" else rng.poisson(np.exp(rng.normal(1.0, 1.0, size=shape)))
     frame = pd.DataFrame(X, columns=[f"v{k // columns}__c{k % columns}" for k in range(shape[1])])
     dataset = Dataset("t", frame.assign(y=np.resize(["a", "b"], 120)), "y").views_by_prefix()
     spn = opening_structure(dataset)
-    assert len(spn.kernels) == 2 * (MOST_VIEWS + 1)
+    assert len(spn.kernels) == 2 * 12
+    assert {c for leaf in spn.kernels for c in spn.spec(leaf).features} == set(dataset.features)
     assert kernel_issues(spn, dataset, Choices(), SPLIT) == []

@@ -4,12 +4,13 @@ import re
 
 import pandas as pd
 import pytest
-from app_pages import bring, fine, labelled, opened, texts, train, work
+from app_pages import bring, fine, labelled, opened, part, texts, train, work
 from streamlit.testing.v1 import AppTest
 from three_views import VIEWS, one_kernel_a_view, three_views
 
 from spnmkl.data import Choices, Dataset, load_sample
 from spnmkl.structure.layout import unplaced
+from spnmkl.ui.pages.data import COLUMNS, PREPARATION
 from spnmkl.ui.state.opening import opening_structure
 
 
@@ -19,7 +20,7 @@ def cohort(lacking: bool = True) -> Dataset:
 
 @pytest.fixture
 def at() -> AppTest:
-    return bring(opened("data"), cohort())
+    return part(bring(opened("data"), cohort()), PREPARATION)
 
 
 def said(at: AppTest) -> str:
@@ -47,7 +48,7 @@ def test_a_view_can_be_given_another_step_and_all_at_once(at: AppTest) -> None:
 
 def test_choices_go_with_the_view_that_they_are_for(at: AppTest) -> None:
     labelled(at.selectbox, "Numbers of rna").set_value("ranks").run()
-    labelled(at.multiselect, "Remove views").set_value(["rna"]).run()
+    labelled(part(at, COLUMNS).multiselect, "Remove views").set_value(["rna"]).run()
     labelled(at.button, "Remove").click().run()
     assert work(fine(at)).choices == Choices("auto")
 
@@ -64,15 +65,15 @@ def test_rows_that_lack_a_view_are_counted_and_one_click_settles_them(at: AppTes
 
 
 def test_without_such_rows_nothing_is_asked() -> None:
-    at = bring(opened("data"), cohort(lacking=False))
+    at = part(bring(opened("data"), cohort(lacking=False)), PREPARATION)
     assert not [radio for radio in at.radio if radio.label == "Rows that lack a whole view"]
     assert not work(at).lacks_values
 
 
 def test_columns_to_adjust_for_leave_the_drawing_and_are_told(at: AppTest) -> None:
     assert any(spec.features == ("age",) for spec in map(work(at).drawing.spn.spec, work(at).drawing.spn.kernels))
-    labelled(at.multiselect, "Adjust for (age, batch)").set_value(["age", "batch"]).run()
-    assert work(fine(at)).dataset.adjust == ("age", "batch")
+    labelled(part(at, COLUMNS).multiselect, "Adjust for (age, batch)").set_value(["age", "batch"]).run()
+    assert work(fine(part(at, PREPARATION))).dataset.adjust == ("age", "batch")
     assert unplaced(work(at).drawing.spn) == unplaced(opening_structure(work(at).dataset))
     assert "Adjusted for 'age' (a line), 'batch' (3 values): what they tell of 41 numeric columns" in said(at)
     assert not [issue for issue in work(at).issues if issue.severity == "error"]
@@ -81,7 +82,7 @@ def test_columns_to_adjust_for_leave_the_drawing_and_are_told(at: AppTest) -> No
 def test_a_drawing_that_somebody_made_stays(at: AppTest) -> None:
     mine = one_kernel_a_view()
     bring(at, cohort(), mine)
-    labelled(at.multiselect, "Adjust for (age, batch)").set_value(["age"]).run()
+    labelled(part(at, COLUMNS).multiselect, "Adjust for (age, batch)").set_value(["age"]).run()
     assert unplaced(work(fine(at)).drawing.spn) == unplaced(mine)
 
 
@@ -98,14 +99,14 @@ def test_train_says_what_is_prepared_and_learns_it(at: AppTest) -> None:
 
 @pytest.mark.parametrize("name", ["wine", "digits", "omics", "breast_cancer", "known", "clinic"])
 def test_samples_of_measurements_are_standardised_as_ever(name: str) -> None:
-    at = bring(opened("data"), load_sample(name))
+    at = part(bring(opened("data"), load_sample(name)), PREPARATION)
     assert {suggestion.step for suggestion in work(at).suggested.values()} == {"standardize"}
     assert "numeric columns: scaled to mean 0 and spread 1 over the training rows." in said(at)
 
 
 def test_a_table_without_views_has_one_choice_with_its_reason() -> None:
     frame = pd.DataFrame(three_views(lacking=False)[list(VIEWS["rna"])]).assign(y=three_views()["y"])
-    at = bring(opened("data"), Dataset("counts", frame, "y"))
+    at = part(bring(opened("data"), Dataset("counts", frame, "y")), PREPARATION)
     assert not [box for box in at.selectbox if box.label.startswith("Numbers of")]
     assert "suggested: log(1 + x), then standardise" in labelled(at.selectbox, "Numeric columns").options
     assert "as counts are." in said(at)

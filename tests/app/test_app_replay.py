@@ -53,6 +53,12 @@ def test_every_frame_looks_as_the_drawing_with_its_weights(at: int) -> None:
                 assert found[part][id][key] == rounded(look[key]), (id, key)
 
 
+def test_a_run_that_gets_scores_is_played_on() -> None:
+    with_scores = replace(run())  # another run of the same solution
+    names = [replay_data(of, "light", of.spn, OPEN)["name"] for of in (run(), with_scores)]
+    assert with_scores is not run() and names[0] == names[1]
+
+
 def rounded(value: Any) -> Any:
     """Numbers as they are sent, to a tenth of a pixel, wherever they stand."""
     if isinstance(value, dict):

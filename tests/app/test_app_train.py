@@ -413,3 +413,17 @@ def test_one_pruned_weight_is_spoken_of_as_one(at: AppTest) -> None:
     assert "Whether it would help on new rows" in pruning(one)
     two = replace(run, solution=replace(run.solution, pruned={first: when, "another": when}))
     assert "What they lead to" in pruned_means(two.solution)
+
+
+def test_let_it_choose_says_why_and_is_taken_and_trained_at_once() -> None:
+    at = opened("train")
+    before = work(at).drawing.spn
+    press(at, "Let it choose")
+    assert work(at).drawing.spn is before, "nothing changes until it is taken"
+    said = " ".join(caption.value for caption in at.caption)
+    assert "evidence weights" in said and "folds of" in said
+    press(at, "Take it and train")
+    chosen, run = work(at).trainer.default.value, work(at).trainer.book.run
+    assert run is not None and run.settings == chosen.settings
+    assert set(run.spn.nodes) == set(chosen.spn.nodes)
+    assert "Take it and train" not in [button.label for button in at.button]

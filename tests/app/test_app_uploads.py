@@ -3,11 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
-from app_pages import fine, labelled, opened, texts, work
+from app_pages import fine, labelled, opened, part, texts, work
 from streamlit.testing.v1 import AppTest
 
 from spnmkl.data import Joining
 from spnmkl.data.unpacking import SUFFIXES
+from spnmkl.ui.pages.data import COLUMNS, PREPARATION, SOURCE
 from spnmkl.ui.state import uploaded_files
 from spnmkl.ui.state.uploaded_files import KeptFile, UploadedFiles
 
@@ -51,9 +52,9 @@ def test_how_a_file_was_read_can_be_corrected_later(at: AppTest, later) -> None:
 def test_a_correction_stays_and_is_not_taken_twice(at: AppTest, later) -> None:  # type: ignore[no-untyped-def]
     upload(at, ("t.csv", TABLE))
     labelled(at.selectbox, "Decimal sign").set_value(".").run()
-    labelled(at.selectbox, "Numeric columns").set_value("as is").run()
+    labelled(part(at, PREPARATION).selectbox, "Numeric columns").set_value("as is").run()
     before = work(at).dataset
-    at = later(at)
+    at = part(later(at), SOURCE)
     assert work(at).dataset is before and work(at).choices.numeric == "as is"
     assert labelled(at.selectbox, "Decimal sign").value == "."
     assert "Use these data" not in [button.label for button in at.button]
@@ -61,9 +62,9 @@ def test_a_correction_stays_and_is_not_taken_twice(at: AppTest, later) -> None: 
 
 def test_what_was_chosen_stays_where_a_correction_leaves_the_names(at: AppTest) -> None:
     upload(at, ("t.csv", TABLE))
-    labelled(at.selectbox, "Label: the column with the classes").set_value("b").run()
-    labelled(at.selectbox, "Numeric columns").set_value("as is").run()
-    fine(labelled(at.selectbox, "Decimal sign").set_value(".").run())
+    labelled(part(at, COLUMNS).selectbox, "Label: the column with the classes").set_value("b").run()
+    labelled(part(at, PREPARATION).selectbox, "Numeric columns").set_value("as is").run()
+    fine(labelled(part(at, SOURCE).selectbox, "Decimal sign").set_value(".").run())
     assert work(at).dataset.frame["a"].tolist() == WORDS
     assert work(at).dataset.label == "b" and work(at).choices.numeric == "as is"
     labelled(at.checkbox, "The first row holds names").set_value(False).run()
@@ -86,7 +87,7 @@ def test_several_files_keep_how_they_belong_together(at: AppTest) -> None:
 
 def test_lines_above_the_table_are_skipped_later_too(at: AppTest) -> None:
     upload(at, ("t.csv", b"Export of Monday; from; the clinic\n" + TABLE))
-    come_back(at)
+    part(come_back(at), SOURCE)
     fine(labelled(at.number_input, "Lines above the table").set_value(1).run())
     assert work(at).dataset.frame["a"].tolist() == [1.5, 2.5, 3.5, 4.5]
     come_back(at)

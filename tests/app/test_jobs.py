@@ -326,3 +326,53 @@ def test_a_training_can_be_stopped_while_its_kernels_are_computed() -> None:
     ended(job.start())
     assert reached.is_set()
     assert (job.state, job.result, job.records) == ("stopped", None, [])
+
+
+def test_owners_take_turns() -> None:
+    many, one = object(), object()
+    began: list[str] = []
+
+    def work(name: str) -> Callable[[Job[None]], None]:
+        def run(job: Job[None]) -> None:
+            began.append(name)
+            until_stopped(job)
+
+        return run
+
+    running = [Job(work("first"), owner=many).start(), Job(work("second"), owner=many).start()]
+    waiting = [Job(work(f"many {k}"), owner=many).start() for k in range(3)] + [Job(work("one"), owner=one).start()]
+    assert [job.waits_for for job in waiting] == [
+        "waiting for 2 other trainings to end",
+        "waiting for 3 other trainings to end",
+        "waiting for 4 other trainings to end",
+        "waiting for another training to end",
+    ]
+    running[0].stop()
+    ended(running[0])
+    while "one" not in began:
+        time.sleep(0.01)
+    assert began[2] == "one" and all(job.state == "waiting" for job in waiting[:3])
+    for job in [*waiting, *running]:
+        job.stop()
+        ended(job)
+
+
+def test_what_does_not_fit_beside_others_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    free = [100]
+    monkeypatch.setattr(jobs, "available_memory", lambda: free[0])
+    first = Job(until_stopped, need=60, taken=lambda: 10).start()  # 50 are still to come
+    second = Job(until_stopped, need=50).start()
+    assert (first.state, second.state) == ("running", "waiting")
+    assert second.waits_for == "waiting until 0.0 GB of memory are free"
+    free[0] = 200
+    until = time.monotonic() + 30
+    while second.state == "waiting" and time.monotonic() < until:
+        time.sleep(0.05)
+    assert second.state == "running"
+    for job in (first, second):
+        job.stop()
+        ended(job)
+    alone = Job(until_stopped, need=10**9).start()  # nobody is there to wait for
+    assert alone.state == "running"
+    alone.stop()
+    ended(alone)

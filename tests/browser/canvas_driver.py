@@ -4,20 +4,34 @@ Nothing waits for Python between edits, as a person does not; `sent` does.
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from spnmkl.structure import SPN
 
+FAILED = pytest.StashKey[bool]()
 ARROWS = {"ArrowUp": (0, -1), "ArrowDown": (0, 1), "ArrowLeft": (-1, 0), "ArrowRight": (1, 0)}
 
 
 def settled(page: Page) -> None:
     page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
+
+
+class SharedPages(dict[str, Page]):
+    """Pages that stay open from test to test, by what they show; a test that fails takes its page along."""
+
+    @contextmanager
+    def lent(self, name: str, request: pytest.FixtureRequest, made: Callable[[], Page]) -> Iterator[Page]:
+        if name not in self:
+            self[name] = made()
+        yield self[name]
+        if request.node.stash.get(FAILED, False):
+            self.pop(name).close()
 
 
 class Canvas:
@@ -26,7 +40,7 @@ class Canvas:
     def __init__(self, page: Page) -> None:
         self.page = page
         self.frame = page.locator(".frame")
-        self.frame.wait_for()
+        self.frame.wait_for(timeout=60_000)  # the first page of a server takes long on a busy machine
         self.wait("canvas.revision && canvas.view.width > 0")
         settled(page)
 
@@ -185,6 +199,17 @@ class Canvas:
         self.press("Delete")
         self.sent()
         assert not self.nodes
+
+    def renew(self) -> None:
+        """Empty, with nothing to undo and nothing on the clipboard, as if the page had been opened on it."""
+        self.press("Escape")
+        if self.page.get_by_role("tab", name="Node").get_attribute("aria-selected") != "true":
+            self.open("Node")
+        if self.nodes:
+            self.empty()
+        self.look("Object.assign(canvas.history, { steps: [canvas.history.steps[canvas.history.at]], at: 0 })")
+        self.look("Object.assign(canvas, { groups: {}, clip: undefined, copiedIds: undefined })")
+        self.look("[canvas.show(), canvas.view.fit(), canvas.paint()]")
 
     def open(self, name: str) -> None:
         """A tab beside the canvas."""

@@ -2,11 +2,11 @@
 
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
-from canvas_driver import Canvas, settled
+from canvas_driver import FAILED, Canvas, SharedPages, settled
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
@@ -47,8 +47,20 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
     context.close()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    item.stash[FAILED] = item.stash.get(FAILED, False) or report.failed
+    return report
+
+
+@pytest.fixture(scope="session")
+def shared() -> SharedPages:
+    return SharedPages()
+
+
 @pytest.fixture
-def tab(context: BrowserContext, url: str, log: Path) -> Iterator[Callable[[], Page]]:
+def tab(context: BrowserContext, url: str, log: Path, shared: SharedPages) -> Iterator[Callable[[], Page]]:
     """Opens tabs. Fails on a page error, a dialog, a request to elsewhere or a traceback in the server's log."""
     wrong: list[str] = []
     own = (url, url.replace("http", "ws"), "blob:", "data:")
@@ -70,7 +82,8 @@ def tab(context: BrowserContext, url: str, log: Path) -> Iterator[Callable[[], P
     written = log.stat().st_size
     yield context.new_page
     for page in context.pages:
-        page.close()
+        if page not in shared.values():
+            page.close()
     for event, listener in listeners.items():
         context.remove_listener(event, listener)
     assert not wrong
@@ -89,6 +102,22 @@ def canvas(page: Page, url: str) -> Canvas:
     """The Design page, as it opens."""
     page.goto(f"{url}/design")
     return Canvas(page)
+
+
+@pytest.fixture
+def board(request: pytest.FixtureRequest, shared: SharedPages, tab: Callable[[], Page], url: str) -> Iterator[Canvas]:
+    """An empty canvas with nothing to undo, on one page for all tests that stay on it."""
+
+    def made() -> Page:
+        page = tab()
+        page.goto(f"{url}/design")
+        return page
+
+    with shared.lent("board", request, made) as page:
+        page.set_viewport_size({"width": 1280, "height": 800})
+        canvas = Canvas(page)
+        canvas.renew()
+        yield canvas
 
 
 @pytest.fixture

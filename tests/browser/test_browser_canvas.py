@@ -1,12 +1,15 @@
 """Drawing in a real browser: by mouse and by keys, undo, chosen paths, refusals, themes, reload, two tabs."""
 
+import json
 from collections.abc import Callable
 
 from canvas_driver import Canvas, settled
 from playwright.sync_api import Page, expect
 
 from spnmkl.structure import SPN, templates
+from spnmkl.structure.layout import box_width
 from spnmkl.structure.paths import drawn_path
+from spnmkl.structure.text import shown_text
 
 
 def is_figure_1(canvas: Canvas) -> None:
@@ -27,8 +30,8 @@ def paths(spn: SPN) -> list[list[tuple[str, ...]]]:
     return sorted(sorted(("∘".join(sorted(below[v])),) for v in path.exponents) for path in spn.paths())
 
 
-def test_figure_1_by_mouse_from_an_empty_canvas(canvas: Canvas) -> None:
-    canvas.empty()
+def test_figure_1_by_mouse_from_an_empty_canvas(board: Canvas) -> None:
+    canvas = board
     root = canvas.draw("sum", 0.06, 0.5)
     left, right = canvas.draw("product", 0.22, 0.2), canvas.draw("product", 0.22, 0.7)
     sums = [canvas.draw("sum", 0.4, y) for y in (0.15, 0.45, 0.8)]
@@ -42,8 +45,8 @@ def test_figure_1_by_mouse_from_an_empty_canvas(canvas: Canvas) -> None:
     is_figure_1(canvas)
 
 
-def test_a_port_dropped_on_a_free_place_offers_what_to_add(canvas: Canvas) -> None:
-    canvas.empty()
+def test_a_port_dropped_on_a_free_place_offers_what_to_add(board: Canvas) -> None:
+    canvas = board
     root = canvas.draw("sum", 0.1, 0.4)
     canvas.pull(root, canvas.spot(0.6, 0.3))
     canvas.menu("Kernel")
@@ -57,8 +60,8 @@ def test_a_port_dropped_on_a_free_place_offers_what_to_add(canvas: Canvas) -> No
     canvas.sent()
 
 
-def test_figure_1_by_keyboard_from_an_empty_canvas(canvas: Canvas) -> None:
-    canvas.empty()
+def test_figure_1_by_keyboard_from_an_empty_canvas(board: Canvas) -> None:
+    canvas = board
     root = canvas.type("s")
     canvas.type("p")
     for kernels in (2, 2, 2):
@@ -80,9 +83,9 @@ def test_figure_1_by_keyboard_from_an_empty_canvas(canvas: Canvas) -> None:
     is_figure_1(canvas)
 
 
-def test_arrange_paints_every_node(canvas: Canvas) -> None:
+def test_arrange_paints_every_node(board: Canvas) -> None:
     """The keys after which two thirds of the nodes were not painted."""
-    canvas.empty()
+    canvas = board
     for key in "spkUUpskUUkUUUskUUk":
         canvas.press({"U": "ArrowLeft"}.get(key, key))
     canvas.sent()
@@ -119,9 +122,11 @@ def test_new_nodes_are_beside_their_parent_in_view_and_apart(canvas: Canvas) -> 
     canvas.click(root)
     view = canvas.look("[canvas.view.x, canvas.view.y, canvas.view.scale]")
     for _ in range(3):
+        edits = canvas.look("canvas.sequence")
         product = canvas.type("p")
         kernel = canvas.type("k")
         canvas.sent()
+        assert canvas.look("canvas.sequence") == edits + 2, "each is sent once: it has its width from the beginning"
         assert in_view(canvas)
         places = canvas.places
         assert places[root][0] < places[product][0] < places[kernel][0]
@@ -133,6 +138,19 @@ def test_new_nodes_are_beside_their_parent_in_view_and_apart(canvas: Canvas) -> 
     canvas.page.mouse.click(*canvas.at(root))
     canvas.sent()
     assert in_view(canvas) and (root, canvas.selected[0]) in canvas.edges
+
+
+def test_a_box_has_at_once_the_text_and_the_width_that_python_gives_it(board: Canvas) -> None:
+    canvas = board
+    canvas.use("figure1")
+    names = ["mean radius", "WORST, of 3", "an unusually long name of a column, in cm", 60 * "column", "größer"]
+    given = [{"features": [name]} for name in names] + [{"features": names}, {}, {"label": "all of it"}]
+    made = [{"id": f"k{k}", "kind": "kernel", "kernel": "rbf", **more} for k, more in enumerate(given, 100)]
+    found = [canvas.look(f"(({{ w, text }}) => [w, text])(canvas.provisional({json.dumps(node)}))") for node in made]
+    structure = {**templates.figure1().to_dict()}
+    spn = SPN.from_dict({**structure, "nodes": [*structure["nodes"], *made]})
+    assert len(spn.kernels) < 22
+    assert found == [[box_width(shown_text(spn, node["id"])), shown_text(spn, node["id"])] for node in made]
 
 
 def no_overlap(canvas: Canvas) -> bool:
@@ -156,17 +174,20 @@ def test_who_looks_at_a_part_keeps_the_scale_and_sees_the_new_node(canvas: Canva
 
 
 def behind(canvas: Canvas) -> list[str]:
-    """Edges that pass behind a box which is none of their ends, by the points they are painted from."""
+    """Edges that pass behind a box or circle which is none of their ends, by the points they are painted from."""
     return list(
         canvas.look(
             """canvas.lines.filter(({ from, to, points }) => {
                 const others = [...canvas.items.values()].filter(({ id }) => id !== from.id && id !== to.id);
+                const round = ({ kind }) => kind === "sum" || kind === "product";
+                const hides = (o, x, y) => round(o) ? Math.hypot(x - o.x, y - o.y) < o.w / 2
+                    : Math.abs(x - o.x) < o.w / 2 && Math.abs(y - o.y) < o.h / 2;
                 const at = (k, t) => [0, 1].map((side) => (1 - t) ** 3 * points[k][side] + 3 * (1 - t) ** 2 * t
                     * points[k + 1][side] + 3 * (1 - t) * t ** 2 * points[k + 2][side] + t ** 3 * points[k + 3][side]);
                 for (let k = 0; k + 3 < points.length; k += 3)
                     for (let t = 0; t <= 1; t += 0.02) {
                         const [x, y] = at(k, t);
-                        if (others.some((o) => Math.abs(x - o.x) < o.w / 2 && Math.abs(y - o.y) < o.h / 2)) return true;
+                        if (others.some((o) => hides(o, x, y))) return true;
                     }
                 return false;
             }).map(({ name }) => name)"""
@@ -174,8 +195,8 @@ def behind(canvas: Canvas) -> list[str]:
     )
 
 
-def test_what_is_drawn_by_keys_passes_behind_nothing_and_moves_no_view(canvas: Canvas) -> None:
-    canvas.empty()
+def test_what_is_drawn_by_keys_passes_behind_nothing_and_moves_no_view(board: Canvas) -> None:
+    canvas = board
     canvas.press("s")
     view = canvas.look("[canvas.view.x, canvas.view.y, canvas.view.scale]")
     for key in "kkkUUpskkUUUUpskkUUkUUUUk":
@@ -188,7 +209,8 @@ def test_what_is_drawn_by_keys_passes_behind_nothing_and_moves_no_view(canvas: C
     assert len(canvas.exported().roots) == 1
 
 
-def test_an_edge_goes_around_a_node_that_is_dragged_into_its_way(canvas: Canvas) -> None:
+def test_an_edge_goes_around_a_node_that_is_dragged_into_its_way(board: Canvas) -> None:
+    canvas = board
     canvas.use("figure1")
     canvas.look("canvas.move(['p8', 's2', 'p1', 'p2', 'k1', 'k2'], 330, -40)")
     canvas.sent()
@@ -202,7 +224,8 @@ def test_an_edge_goes_around_a_node_that_is_dragged_into_its_way(canvas: Canvas)
     assert '["s1","p8"]' not in behind(canvas), "and as Python draws it"
 
 
-def test_a_parent_out_of_sight_is_shown_with_its_new_child(canvas: Canvas) -> None:
+def test_a_parent_out_of_sight_is_shown_with_its_new_child(board: Canvas) -> None:
+    canvas = board
     canvas.use("figure1")
     canvas.click("s4")
     canvas.look("canvas.view.moved(-3000, 0)")
@@ -212,7 +235,8 @@ def test_a_parent_out_of_sight_is_shown_with_its_new_child(canvas: Canvas) -> No
     assert canvas.look("canvas.inView(canvas.selected()[0])") and canvas.look("canvas.view.scale") == scale
 
 
-def test_a_mode_says_what_to_do_next(canvas: Canvas) -> None:
+def test_a_mode_says_what_to_do_next(board: Canvas) -> None:
+    canvas = board
     canvas.tool("product")
     assert canvas.status.startswith("Click the node that gets a product") and canvas.status.endswith("Esc ends.")
     canvas.press("Escape")
@@ -221,8 +245,8 @@ def test_a_mode_says_what_to_do_next(canvas: Canvas) -> None:
     assert canvas.status.startswith("Added a kernel"), "what was done is said, not hidden by a hint"
 
 
-def test_ten_fast_undos_and_redos(canvas: Canvas) -> None:
-    canvas.empty()
+def test_ten_fast_undos_and_redos(board: Canvas) -> None:
+    canvas = board
     canvas.type("s")
     for _ in range(5):
         canvas.press("k")
@@ -276,7 +300,8 @@ def test_undo_back_to_empty_and_redo(canvas: Canvas) -> None:
     assert len(canvas.nodes) > 10, "the drawing that the page opened on"
 
 
-def test_a_chosen_path_is_marked(canvas: Canvas) -> None:
+def test_a_chosen_path_is_marked(board: Canvas) -> None:
+    canvas = board
     canvas.use("figure1")
     spn = canvas.exported()
     canvas.open("Paths")
@@ -295,9 +320,26 @@ def test_a_chosen_path_is_marked(canvas: Canvas) -> None:
     canvas.press("Delete")
     canvas.sent()
     canvas.wait("canvas.lines.every(l => !l.look.chosen)")
+    assert painted_words(canvas).count("!") == 1, "the product without a child, not by its colour alone"
 
 
-def test_untouched_nodes_stay_where_they_are(canvas: Canvas) -> None:
+def painted_words(canvas: Canvas) -> list[str]:
+    """All texts of one painting."""
+    return list(
+        canvas.look(
+            """(() => {
+                const { ctx } = canvas.painter, said = [], usual = ctx.fillText;
+                ctx.fillText = function (text, ...at) { said.push(text); usual.call(this, text, ...at); };
+                canvas.paint();
+                delete ctx.fillText;
+                return said;
+            })()"""
+        )
+    )
+
+
+def test_untouched_nodes_stay_where_they_are(board: Canvas) -> None:
+    canvas = board
     canvas.use("figure1")
     before, drawn = canvas.places, canvas.nodes
     view = canvas.look("[canvas.view.scale, canvas.view.x, canvas.view.y]")
@@ -327,8 +369,8 @@ def test_untouched_nodes_stay_where_they_are(canvas: Canvas) -> None:
     assert {v: exported.position(v) for v in before} == {v: (drawn[v]["x"], drawn[v]["y"]) for v in before}
 
 
-def test_kernel_after_kernel_and_arrows_that_follow_the_edges(canvas: Canvas) -> None:
-    canvas.empty()
+def test_kernel_after_kernel_and_arrows_that_follow_the_edges(board: Canvas) -> None:
+    canvas = board
     for key in "skk":
         canvas.press(key)
     spn = canvas.exported()
@@ -347,7 +389,8 @@ def test_kernel_after_kernel_and_arrows_that_follow_the_edges(canvas: Canvas) ->
     assert "nothing to undo" in canvas.status and "refused" not in (canvas.frame.get_attribute("class") or "")
 
 
-def test_impossible_edges_are_refused_with_a_reason(canvas: Canvas) -> None:
+def test_impossible_edges_are_refused_with_a_reason(board: Canvas) -> None:
+    canvas = board
     canvas.use("figure1")
     edges = canvas.edges
     for parent, child, reason in [("s2", "p8", "would close a cycle"), ("p9", "s3", "connected already")]:
@@ -359,7 +402,8 @@ def test_impossible_edges_are_refused_with_a_reason(canvas: Canvas) -> None:
     assert canvas.edges == edges
 
 
-def test_select_an_area_duplicate_align_and_arrange(canvas: Canvas) -> None:
+def test_select_an_area_duplicate_align_and_arrange(board: Canvas) -> None:
+    canvas = board
     canvas.use("figure1")
     nodes = set(canvas.nodes)
     page = canvas.page
@@ -389,7 +433,8 @@ def test_select_an_area_duplicate_align_and_arrange(canvas: Canvas) -> None:
     assert len(set(canvas.places.values())) == len(canvas.nodes)
 
 
-def test_keys_of_the_canvas_do_not_reach_streamlit(canvas: Canvas) -> None:
+def test_keys_of_the_canvas_do_not_reach_streamlit(board: Canvas) -> None:
+    canvas = board
     canvas.press("c")
     canvas.refused("Select the parent first")
     canvas.press("r")

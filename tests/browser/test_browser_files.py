@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from canvas_driver import Canvas, settled
 from playwright.sync_api import Page, expect
+from test_browser_training import LONG
 
 from spnmkl.structure import SPN, Kernel, Product, Sum
 
@@ -24,7 +25,7 @@ def give(page: Page, *files: tuple[str, bytes]) -> None:
 
 def loaded(page: Page, shown: str) -> None:
     """Wait until the page shows what was uploaded."""
-    expect(page.get_by_text(shown)).to_be_visible()
+    expect(page.get_by_text(shown)).to_be_visible(timeout=LONG)
     settled(page)
 
 

@@ -28,7 +28,7 @@ from spnmkl.training.train import learn_weights
 
 Run = Callable[..., tuple[int, str, str]]
 
-FIT = ("fit", "data.csv", "--label", "y", "--out", "m.spnmkl", "--C", "10")
+FIT = ("fit", "data.csv", "--label", "y", "--out", "m.spnmkl", "--structure", "flat", "--C", "10")
 
 
 def samples(n: int = 60) -> pd.DataFrame:
@@ -396,10 +396,11 @@ def test_held_out_shares_are_measured_kept_and_told(run: Run) -> None:
     x = np.random.default_rng(0).normal(size=(120, 2))
     pd.DataFrame(x, columns=["a", "b"]).assign(y=x[:, 0] > 0).to_csv("data.csv", index=False)
     out = run(*FIT, "--test-share", 0.3)[1]
-    told = out[out.index("held-out shares, ± standard error over ") :].splitlines()[:2]
-    assert "test rows:" in told[0] and " ± " in told[1]
+    told = out[out.index("held-out shares, on ") :].splitlines()[:4]
+    assert "test rows:" in told[0] and " ± " in told[1] and "± is the standard error over the 36 rows" in told[3]
     assert "\n".join(told) in run("inspect", "m.spnmkl")[1]
     run(*FIT, "--share-folds", 3, "--quiet")
+    assert "the standard deviation of the shares of the 3 trainings" in run("inspect", "m.spnmkl")[1]
     data = json.loads(run("inspect", "m.spnmkl", "--json")[1])["held_out"]
     assert data["rows"].startswith("3 folds of ") and data["why_none"] is None
     code, _, err = run(*FIT, "--share-folds", 1)

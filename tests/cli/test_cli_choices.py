@@ -17,7 +17,7 @@ from spnmkl.training.prepared import prepare
 from spnmkl.training.settings import Settings
 
 Run = Callable[..., tuple[int, str, str]]
-FIT = ("fit", "data.csv", "--label", "y", "--out", "m.spnmkl")
+FIT = ("fit", "data.csv", "--label", "y", "--out", "m.spnmkl", "--structure", "flat")
 
 
 def samples(n: int = 80) -> pd.DataFrame:
@@ -154,3 +154,16 @@ def test_the_score_over_folds_is_said_once_and_nothing_is_left_out(run: Run) -> 
     assert out.lower().count("balanced accuracy ") == 1
     assert re.search(r"^  accuracy +\d+\.\d %", out, re.MULTILINE)
     assert not re.search(r"\d%", out)
+
+
+def test_without_a_structure_what_is_not_given_is_chosen_and_said(run: Run) -> None:
+    code, out, err = run("fit", "data.csv", "--label", "y", "--out", "m.spnmkl", "--missing", "mean")
+    assert code == 0, err
+    assert re.search(r"^Weights: .* on 5 folds of \d+ training rows; .* had \d", out, re.MULTILINE)
+    assert re.search(r"^C = \S+, the best for them", out, re.MULTILINE)
+    code, told, _ = run("inspect", "m.spnmkl")
+    assert code == 0 and "chosen when it was trained:" in told and "  Weights: " in told
+    code, out, _ = run(
+        "fit", "data.csv", "--label", "y", "--out", "m.spnmkl", "--missing", "mean", "--C", "2", "--weights", "evidence"
+    )
+    assert code == 0 and "Weights: " not in out and "evidence" in out

@@ -65,6 +65,8 @@ def test_views_as_in_the_library(run: Run) -> None:
     expected = view_importance(spn, frame, y, VIEWS, C=1.0, cv=3, transformer=StandardScaler())
     pd.testing.assert_frame_equal(pd.read_csv("t.csv"), expected.table, rtol=1e-6)
     assert out.splitlines() == list(expected.sentences) and "<svg" in Path("f.svg").read_text()
+    expected = view_importance(spn, frame, y, VIEWS, C=1.0, cv=3, transformer=StandardScaler(), weights="evidence")
+    assert run(*asked, "--weights", "evidence")[1].splitlines() == list(expected.sentences)
 
 
 def test_columns_of_a_view(run: Run) -> None:

@@ -65,7 +65,7 @@ def test_steps_by_name(run: Run, given: tuple[str, ...], expected: dict[str, str
     [
         (
             ("--prepare", "magic"),
-            "--prepare expects one of auto, standardize, log1p, tf-idf, ranks, normal-ranks, none",
+            "--prepare expects one of auto, standardize, log1p, log-ratio, tf-idf, ranks, normal-ranks, none",
         ),
         (("--prepare", "rna=magic"), "for the view 'rna', but found 'magic'"),
         (("--prepare", "dna=log1p"), "There is no view 'dna' to prepare; the views are 'report', 'rna', 'lab'"),

@@ -16,6 +16,7 @@ import pytest
 
 from spnmkl import SPN, Kernel, Product, Sum
 from spnmkl.cli import commands as cli
+from spnmkl.cli import defaulting
 from spnmkl.model_file import load_model
 
 Run = Callable[..., tuple[int, str, str]]
@@ -165,7 +166,7 @@ def test_a_file_keeps_who_may_read_it(run: Run) -> None:
 
 
 def test_a_choice_of_C_that_was_cut_says_so(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    choose = cli.choose_C
+    choose = defaulting.choose_C
 
     def cut(*given: Any, **more: Any) -> Any:
         found = choose(*given, **more)
@@ -173,7 +174,7 @@ def test_a_choice_of_C_that_was_cut_says_so(run: Run, monkeypatch: pytest.Monkey
         found.scores[-1] = np.nan
         return found
 
-    monkeypatch.setattr(cli, "choose_C", cut)
+    monkeypatch.setattr(defaulting, "choose_C", cut)
     code, out, _ = run("fit", "data.csv", "--label", "y", "--structure", "flat", "--C", "cv", "--out", "m.spnmkl")
     assert code == 0
     assert "by cross-validation" in out and "; stopped by --max-time after " in out.splitlines()[0]

@@ -166,7 +166,7 @@ REFUSED: list[tuple[str, Callable[[], bytes], str]] = [
     (
         "t.arff",
         lambda: b"@relation r\n@attribute a numeric\n@data\nx\n",
-        "The file 't.arff' cannot be read as ARFF: Invalid numerical value, at line 4; repair it.",
+        "The file 't.arff' cannot be read as ARFF: line 4 has 'x' in 'a', which is a column of numbers; repair it.",
     ),
     (
         "t.arff",

@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import norm, rankdata
+from scipy.spatial.distance import pdist
+from scipy.stats import gmean, norm, rankdata
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
@@ -19,7 +20,7 @@ from spnmkl.errors import DataError
 
 VIEWS = {"words": [f"w{k}" for k in range(40)], "counts": [f"c{k}" for k in range(6)], "lab": ["l0", "l1", "l2"]}
 COLUMNS = [column for columns in VIEWS.values() for column in columns]
-STEPS = ("standardize", "log1p", "tf-idf", "ranks", "normal ranks", "as is")
+STEPS = ("standardize", "log1p", "log-ratio", "tf-idf", "ranks", "normal ranks", "as is")
 AUTO = Choices("auto")
 
 
@@ -55,6 +56,33 @@ def test_each_view_is_prepared_as_its_columns_are() -> None:
     np.testing.assert_allclose(X[VIEWS["counts"]], logs.transform(new[VIEWS["counts"]]), atol=1e-12)
     lab = StandardScaler().fit(train[VIEWS["lab"]])
     np.testing.assert_allclose(X[VIEWS["lab"]], lab.transform(new[VIEWS["lab"]]), atol=1e-12)
+
+
+def test_log_ratios_keep_aitchisons_distances_and_forget_the_size_of_the_whole() -> None:
+    rng = np.random.default_rng(0)
+    drawn = (np.where(rng.random((n, 5)) < 0.1, 0, rng.dirichlet(np.ones(5), n)) for n in (40, 9))
+    train, new = (pd.DataFrame(X, columns=[f"x{k}" for k in range(5)]) for X in drawn)
+    preparation = Preparation.fit(train, Choices("log-ratio"))
+    least = train.to_numpy()[train.to_numpy() > 0].min() / 2
+    by_hand = gmean(np.maximum(new, least), axis=1)
+    ratios = np.log(np.maximum(new.to_numpy(), least) / by_hand[:, None])
+    X = preparation.transform(new).to_numpy()
+    np.testing.assert_allclose(pdist(X), pdist(ratios))
+    np.testing.assert_allclose(preparation.transform(train).mean(), 0, atol=1e-12)
+    whole = new + least  # without what counts as the smallest
+    np.testing.assert_allclose(preparation.transform(7.5 * whole), preparation.transform(whole))
+    again = Preparation.from_dict(json.loads(json.dumps(preparation.to_dict())))
+    np.testing.assert_array_equal(again.transform(new), X)
+    assert preparation.among(["x0"]).names == preparation.names, "a ratio takes all columns of the view"
+    for wrong, words in ((train - 1, "needs numbers of 0 or more"), (0 * train, "need a value above 0")):
+        with pytest.raises(DataError, match=words):
+            Preparation.fit(wrong, Choices("log-ratio"))
+    with pytest.raises(DataError, match="'x0' is the only one of numbers"):
+        Preparation.fit(train[["x0"]], Choices("log-ratio"))
+    stored = preparation.to_dict()
+    stored["columns"][0]["least"] = 0.0
+    with pytest.raises(DataError, match="log-ratios without a smallest value"):
+        Preparation.from_dict(stored)
 
 
 def test_what_is_chosen_for_a_view_goes_before_what_is_chosen_for_all() -> None:
@@ -108,7 +136,7 @@ def test_ranks_of_many_rows_are_told_from_a_hundred_quantiles() -> None:
     np.testing.assert_allclose(ours, theirs, atol=2e-3)
 
 
-@pytest.mark.parametrize("step", ["log1p", "tf-idf"])
+@pytest.mark.parametrize("step", ["log1p", "log-ratio", "tf-idf"])
 def test_numbers_below_0_are_refused_by_name(step: str) -> None:
     frame = table().assign(c1=-2.0)
     with pytest.raises(DataError, match=f"Column 'c1' holds -2, but {step} needs numbers of 0 or more"):
@@ -382,7 +410,8 @@ KINDS = {
     "words, long texts": (RNG.poisson(300 * RNG.dirichlet(np.full(300, 0.1), 50)), "word counts", "tf-idf"),
     "few sparse columns": (RNG.poisson(RNG.gamma(0.1, 1, (50, 5))), "measurements", "standardize"),
     "fractions": (RNG.uniform(0, 1, (50, 4)), "fractions", "standardize"),
-    "parts of a whole": (RNG.dirichlet(np.ones(5), 50), "composition", "standardize"),
+    "parts of a whole": (RNG.dirichlet(np.ones(5), 50), "composition", "log-ratio"),
+    "mostly absent parts": (RNG.multinomial(3, np.ones(20) / 20, 50) / 3, "composition", "standardize"),
     "two values": (RNG.integers(0, 2, (50, 40)), "binary", "standardize"),
     "nothing": (np.full((5, 2), np.nan), "measurements", "standardize"),
 }
@@ -395,7 +424,7 @@ def test_what_columns_are_suggests_what_to_do(case: str, holes: bool) -> None:
     frame = numbers(X)
     if holes:
         frame = frame.mask(np.random.default_rng(5).random(frame.shape) < 0.1)
-        if case == "parts of a whole":
+        if "parts" in case:
             frame.iloc[:40] = numbers(X).iloc[:40]
     found = suggest(frame.copy().assign(text="words"))
     assert (found.kind, found.step) == (kind, step)

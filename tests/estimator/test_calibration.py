@@ -1,6 +1,7 @@
 """Probabilities against scikit-learn's calibration, and on rows that no training has seen."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.linear_model import LogisticRegression
@@ -9,6 +10,11 @@ from sklearn.model_selection import StratifiedKFold
 
 from spnmkl import Kernel, SPNMKLClassifier, templates
 from spnmkl.calibration import platt, probabilities, scaling
+from spnmkl.data import Choices, Dataset, SplitSettings
+from spnmkl.training.predict import Predictor
+from spnmkl.training.prepared import prepare
+from spnmkl.training.settings import Settings
+from spnmkl.training.train import learn_weights, with_probabilities
 
 RBF = templates.flat([Kernel("rbf", gamma=0.3), Kernel("rbf", gamma=1.0, features=[0])])
 
@@ -51,6 +57,30 @@ def test_several_classes_share_one_scaling_and_keep_their_order() -> None:
     P = probabilities(F, scaling(F, y, np.arange(3)))
     np.testing.assert_allclose(P.sum(axis=1), 1)
     np.testing.assert_array_equal(P.argmax(axis=1), F.argmax(axis=0))
+
+
+def test_answers_follow_the_decision_and_are_told_where_the_larger_probability_is_another() -> None:
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(rng.normal(size=(120, 2)), columns=["a", "b"])
+    ill = frame["a"] + rng.normal(size=120) > 1.6
+    frame["y"] = np.where(ill, "ill", "well")
+    prepared = prepare(
+        templates.flat([Kernel("linear", features=["a", "b"])]), Dataset("d", frame, "y"), Choices(), SplitSettings(0.0)
+    )
+    settings = Settings(class_weight="balanced")
+    run = with_probabilities(learn_weights(prepared, settings), prepared, settings)
+    assert run.model is not None
+    found = Predictor.of_model("m", run.model)
+    told = found.predict(found.match(frame))
+    table = told.table
+    larger = np.where(table["probability_ill"] > table["probability_well"], "ill", "well")
+    n = int((larger != table["prediction"]).sum())
+    assert n > 5 and told.against.startswith(
+        f"In {n} of 120 rows the answer is not the class of the larger probability"
+    )
+    assert "for which classes were weighed" in told.against
+    model = SPNMKLClassifier(RBF, class_weight="balanced", probability=True).fit(frame[["a", "b"]], ill)
+    assert (model.predict(frame[["a", "b"]]) == (model.decision_function(frame[["a", "b"]]) > 0)).all()
 
 
 def test_probabilities_of_pure_noise_are_those_of_the_classes() -> None:

@@ -14,17 +14,29 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
+from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from tolerances import DECISION, SOLVED
 
-from spnmkl import DataError, KernelError, ParameterError, StructureError, TrivialSolutionWarning, solve
+from spnmkl import (
+    DataError,
+    KernelError,
+    ParameterError,
+    StructureError,
+    TrivialSolutionWarning,
+    estimator,
+    rivals,
+    solve,
+)
 from spnmkl.circuit.source import MatrixSource
 from spnmkl.estimator import SPNMKLClassifier, default_structure
 from spnmkl.kernels import cross_kernels, fit_kernels
 from spnmkl.kernels import source as kernel_source
 from spnmkl.kernels.source import CrossSource, apply_cross
 from spnmkl.memory import kernel_bytes
+from spnmkl.selection import cross_validate_C
 from spnmkl.structure import SPN, Kernel, Product, Sum, templates
+from spnmkl.structure.defaults import Part, default_drawing
 from spnmkl.training import learn
 
 X, y = make_moons(80, noise=0.2, random_state=0)
@@ -48,7 +60,8 @@ def expected_failures(estimator):
 
 @pytest.mark.filterwarnings("ignore::spnmkl.TrivialSolutionWarning")
 @parametrize_with_checks(
-    [SPNMKLClassifier(), SPNMKLClassifier(probability=True, max_memory=0)], expected_failed_checks=expected_failures
+    [SPNMKLClassifier(C=1.0), SPNMKLClassifier(C=1.0, probability=True, max_memory=0)],
+    expected_failed_checks=expected_failures,
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
@@ -58,10 +71,12 @@ def test_scikit_learn_checks(estimator, check):
 @pytest.mark.parametrize("labels", [y, np.arange(80) % 3], ids=["two classes", "three classes"])
 def test_weights_count_as_repetitions_and_zero_as_absence(structure, labels):
     weight = np.random.default_rng(0).integers(0, 4, 80)
-    model = SPNMKLClassifier(structure, tol=1e-10)
+    model = SPNMKLClassifier(structure, C=1.0, tol=1e-10)  # a choice by folds would see other folds
     weighted = clone(model).fit(X, labels, sample_weight=weight)
     repeated = clone(model).fit(X.repeat(weight, axis=0), labels.repeat(weight))
-    np.testing.assert_allclose(weighted.decision_function(NEW), repeated.decision_function(NEW), atol=1e-4)
+    # The default's kernels have the variance of the rows, of which each counts once.
+    atol = 0.05 if structure is None else 1e-4
+    np.testing.assert_allclose(weighted.decision_function(NEW), repeated.decision_function(NEW), atol=atol)
     assert weighted.alpha_.shape[-1] == 80 and (weight[weighted.support_] > 0).all()
     assert np.array_equal(weighted.rows_, np.flatnonzero(weight))
     np.testing.assert_array_equal(np.atleast_2d(weighted.alpha_).any(axis=0).nonzero()[0], weighted.support_)
@@ -183,7 +198,7 @@ def test_all_weights_zero_is_a_constant_classifier(labels):
 
 def test_default_structure_is_a_flat_sum():
     spn = default_structure(X)
-    assert spn.n_layers == 1 and [spn.spec(k).kernel for k in spn.kernels] == ["linear", *["rbf"] * 3]
+    assert spn.n_layers == 1 and [spn.spec(k).kernel for k in spn.kernels] == [*["rbf"] * 5, "linear"]
     assert default_structure(np.vstack([X, X[:40]])) == spn
     spn.check()
     default_structure(np.ones((5, 2))).check()
@@ -287,17 +302,17 @@ def test_too_little_time_warns():
 
 
 def test_time_that_ends_on_the_way_warns(monkeypatch):
-    ended = SPNMKLClassifier().fit(X, y).solution_
+    ended = SPNMKLClassifier(C=1.0).fit(X, y).solution_
     monkeypatch.setattr(learn, "solve", lambda *_, **__: replace(ended, status="time_limit", gap=0.02))
     with pytest.warns(ConvergenceWarning, match=r"stopped at max_time with a relative gap of 0\.02 .* raise max_time"):
         SPNMKLClassifier(max_time=1).fit(X, y)
 
 
 def test_rounding_that_is_the_limit_warns(monkeypatch):
-    ended = SPNMKLClassifier().fit(X, y).solution_
+    ended = SPNMKLClassifier(C=1.0).fit(X, y).solution_
     monkeypatch.setattr(learn, "solve", lambda *_, **__: replace(ended, status="precision", gap=0.02))
     with pytest.warns(ConvergenceWarning, match=r"^Rounding keeps the solver from .* a relative gap of 0\.02 "):
-        SPNMKLClassifier().fit(X, y)
+        SPNMKLClassifier(C=1.0).fit(X, y)
 
 
 def test_paper_solver_and_sparse_p():
@@ -462,3 +477,97 @@ def test_bad_input_gets_one_clear_sentence(case):
     with pytest.raises(error) as caught:
         attempt()
     assert sentence in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "name", ["check_fit2d_1sample", "check_fit_idempotent", "check_estimators_pickle", "check_classifiers_one_label"]
+)
+def test_scikit_learn_checks_of_what_chooses_by_itself(name):
+    getattr(estimator_checks, name)("SPNMKLClassifier", SPNMKLClassifier())
+
+
+def test_without_a_structure_columns_are_standardised_and_c_is_chosen(tmp_path):
+    units = np.array([1e-3, 1e4])
+    model = SPNMKLClassifier().fit(X * units, y)
+    assert model.score(NEW * units, make_moons(50, noise=0.2, random_state=1)[1]) > 0.9
+    names = {rival.name for rival in model.choice_.rivals}
+    assert names == {"certified weights", "evidence weights", "one kernel alone"}
+    best = model.choice_.best
+    assert (model.C_, model.status_ == "evidence") == (best.C, best.weights == "evidence")
+    assert len(model.choice_.sentences) == 2 and "5 folds" in model.choice_.sentences[0]
+    model.save(tmp_path / "m")
+    again = SPNMKLClassifier.load(tmp_path / "m")
+    assert again.C_ == model.C_
+    np.testing.assert_array_equal(again.decision_function(NEW * units), model.decision_function(NEW * units))
+
+
+def test_c_by_cross_validation_of_a_given_structure():
+    model = SPNMKLClassifier(SMALL, C="cv").fit(X, y)
+    matrices, _ = fit_kernels(SMALL, X)
+    assert cross_validate_C(SMALL, matrices, y).best_C == model.C_
+    assert model.choice_ is None and model.centre_ is None
+
+
+def test_what_is_given_is_not_chosen():
+    assert SPNMKLClassifier(weights="evidence").fit(X, y).status_ == "evidence"
+    fixed = SPNMKLClassifier(C=2.0).fit(X, y)
+    assert fixed.C_ == 2.0 and fixed.choice_ is None and fixed.status_ == "optimal"
+    few = SPNMKLClassifier().fit(X[:6], ["a", *"bbbbb"])  # a class of one row, of which no folds can be made
+    assert few.C_ == 1.0 and few.choice_ is None and few.status_ == "evidence"
+
+
+@pytest.mark.parametrize("C", [1e-2, 1.0, 100.0])
+def test_one_kernel_alone_is_the_machine_that_was_scored(C, monkeypatch):
+    """At a small C too, where all samples are at their bound and certified weights with p = 1 would be 0."""
+    monkeypatch.setattr(rivals, "GRID", np.array([C]))
+    spn = default_drawing([Part("")])
+    matrices, _ = fit_kernels(spn, X)
+    chosen = rivals.choose_rival(spn, MatrixSource(matrices), y, weights="certified", n_threads=1)
+    alone = next(rival for rival in chosen.rivals if rival.name == "one kernel alone")
+    solution = solve(alone.spn, {leaf: matrices[leaf] for leaf in alone.spn.kernels}, y, C=alone.C, tol=1e-8)
+    (leaf,), (beta,) = alone.spn.kernels, solution.beta.values()
+    assert beta * alone.C == pytest.approx(C, rel=0.05), "the scored machine was solved to a hundredth"
+    svc = SVC(kernel="precomputed", C=beta * alone.C, tol=1e-8).fit(matrices[leaf], y)
+    ours = solution.decision_function({leaf: matrices[leaf]})
+    np.testing.assert_allclose(ours, svc.decision_function(matrices[leaf]), atol=1e-3)
+
+
+@pytest.mark.parametrize("given", [{"lam": 50.0}, {"p": 1.0}])
+def test_one_kernel_alone_is_the_same_machine_at_any_lam_and_p(given, monkeypatch):
+    """Certified and evidence weights do not take part, so that it is chosen."""
+    monkeypatch.setattr(rivals._Contest, "_learned", lambda *args: iter(()))
+    usual = SPNMKLClassifier(tol=1e-8, probability=True, random_state=0).fit(X, y)
+    other = SPNMKLClassifier(tol=1e-8, probability=True, random_state=0, **given).fit(X, y)
+    assert usual.choice_.best.name == other.choice_.best.name == "one kernel alone"
+    # relative to the size of the values: the gap is of the objective, whose square root they are
+    np.testing.assert_allclose(other.decision_function(NEW), usual.decision_function(NEW), rtol=1e-2, atol=1e-2)
+    np.testing.assert_allclose(other.predict_proba(NEW), usual.predict_proba(NEW), atol=1e-2)
+
+
+def test_c_is_chosen_at_the_lam_that_is_set(monkeypatch):
+    """With equal p it only rescales C, by λ to the power of 1/(p + 1)."""
+    monkeypatch.setattr(rivals._Contest, "_alone", lambda *args: iter(()))
+    one, other = (SPNMKLClassifier(weights="certified", lam=lam).fit(X, y) for lam in (1.0, 100.0))
+    assert pytest.approx(10.0, rel=0.1) == other.C_ / one.C_  # the grid begins at a C_min found to a tolerance
+    assert (other.predict(NEW) == one.predict(NEW)).mean() > 0.95
+
+
+def test_choosing_leaves_half_of_the_time_for_learning(monkeypatch):
+    given = []
+    monkeypatch.setattr(estimator, "choose_rival", lambda *args, max_time, **options: given.append(max_time))
+    model = SPNMKLClassifier(max_time=100.0).fit(X, y)
+    assert 40.0 < given[0] <= 50.0 and model.status_ == "optimal"
+
+
+def test_a_class_of_a_few_among_more_rows_than_are_chosen_on(monkeypatch):
+    monkeypatch.setattr(rivals, "MOST_ROWS", 30)
+    labels = np.where(np.arange(len(y)) < 5, 2, y)
+    model = SPNMKLClassifier(weights="certified").fit(X, labels)
+    assert model.choice_.folds == 5 and model.choice_.n_rows < len(y)
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e200])
+def test_numbers_of_any_size_are_standardised(unit):
+    model = SPNMKLClassifier(C=1.0).fit(X * unit, y)
+    np.testing.assert_allclose(model.spread_ / unit, X.std(axis=0), rtol=1e-12)
+    np.testing.assert_array_equal(model.predict(NEW * unit), SPNMKLClassifier(C=1.0).fit(X, y).predict(NEW))

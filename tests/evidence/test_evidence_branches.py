@@ -10,7 +10,10 @@ import pytest
 
 from spnmkl import SPN, Kernel, Product, Sum, fit_evidence
 from spnmkl.data import Choices, Dataset, SplitSettings
+from spnmkl.inspection import Share
+from spnmkl.project.project_file import load_project, save_project
 from spnmkl.reporting.branches import CANNOT_TELL, branches_table, evidence_words, rival_sentences, rivals
+from spnmkl.reporting.page import html_report
 from spnmkl.training.branches import BranchEvidence, branch_evidence
 from spnmkl.training.prepared import Prepared, prepare
 from spnmkl.training.settings import Settings
@@ -33,13 +36,18 @@ def drawing() -> SPN:
 
 
 @cache
-def trained(weights: str = "certified") -> tuple[Prepared, Run]:
+def data() -> Dataset:
     """Labels of a sum of functions of two columns, beside a column of noise."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.uniform(-1.7, 1.7, size=(160, 3)), columns=list("abc"))
     score = np.sin(2 * frame["a"]) + np.cos(2 * frame["b"])
     frame["y"] = np.where(score > score.median(), "yes", "no")
-    prepared = prepare(drawing(), Dataset("sum", frame, "y"), Choices(), SplitSettings())
+    return Dataset("sum", frame, "y")
+
+
+@cache
+def trained(weights: str = "certified") -> tuple[Prepared, Run]:
+    prepared = prepare(drawing(), data(), Choices(), SplitSettings())
     return prepared, train(prepared, Settings(weights=weights, C=10.0))
 
 
@@ -68,7 +76,7 @@ def test_the_table_has_a_row_for_every_branch_and_says_what_is_not_known() -> No
     assert set(bare["branch"]) == {"added", "multiplied", "noise"}
     assert bare["Δ evidence"].isna().all() and bare["held-out share"].isna().all()
     assert bare["share of Σg"].sum() == pytest.approx(1)
-    whole = branches_table(run, "root", found(), {"p1": 0.25, "p3": -0.1}).set_index("branch")
+    whole = branches_table(run, "root", found(), {"p1": Share(0.25, 0.1), "p3": Share(-0.1, 0.1)}).set_index("branch")
     assert whole.loc["added", "held-out share"] == 0.25 and math.isnan(whole.loc["multiplied", "held-out share"])
     assert whole.loc["noise", "Δ evidence"] == found().deltas["p3"]
 
@@ -119,6 +127,26 @@ def test_every_verdict(deltas: tuple[float, float], said: str) -> None:
     assert said in rival_sentences(run, "root", of)[1]
     words = evidence_words(of, run.solution)
     assert "a sample of 90" in words and "Stopped before" in words and "not certified" in words
+
+
+def test_it_is_kept_with_the_run_in_its_project_and_its_report() -> None:
+    prepared, run = trained()
+    kept = run.with_branches(found())
+    assert trained("evidence")[1].with_branches(found()).branches == {}, "another training"
+    (back,) = load_project(save_project(kept.spn, data(), kept.choices, kept.split, kept.settings, [kept])).runs
+    assert back.branches["root"].to_dict() == found().to_dict() and back.branches["root"].solution is back.solution
+    page = html_report(kept, prepared, data())
+    assert (
+        "Branches of root, the root" in page and f"{found().deltas['p1']:.1f}" in page and "need added, and not" in page
+    )
+    bare = html_report(run, prepared, data())
+    assert CANNOT_TELL in bare and "Δ evidence</th>" not in bare
+    stored = found().to_dict()
+    for wrong in ({"shares": {"p1": 1.0}}, {"deltas": {"k9": 1.0}}, {"rows": 0}, {"log_evidence": math.inf}):
+        with pytest.raises(ValueError, match="evidence"):
+            BranchEvidence.from_dict(stored | wrong, run.solution, "root")
+    with pytest.raises(ValueError, match="evidence"):
+        BranchEvidence.from_dict(stored, run.solution, "p1")
 
 
 def test_stopped_it_keeps_what_it_has() -> None:

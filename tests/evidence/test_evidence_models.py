@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import check_estimator
 
-from spnmkl import ParameterError, SPNMKLClassifier, cross_validate_C, fit_evidence, templates
+from spnmkl import Kernel, ParameterError, SPNMKLClassifier, cross_validate_C, fit_evidence, templates
 from spnmkl.evidence.machine import solve_by_evidence
 from spnmkl.inspection import decision_shares, refit
 from spnmkl.kernels import fit_kernels
@@ -77,11 +77,14 @@ def test_C_is_chosen_at_the_evidence_weights_of_every_fold(classes: int) -> None
     kernels, _ = fit_kernels(SPN, X)
     grid = [0.1, 10.0]
     found = cross_validate_C(SPN, kernels, y, grid, folds=3, weights="evidence", tol=1e-6)
+    start = fit_evidence(SPN, kernels, y).beta
     for fold, (train, test) in enumerate(fold_splits(y, 3, None, 0)):
         inside, across = blocks(kernels, train, train), blocks(kernels, test, train)
         model = solve_by_evidence(SPN, inside, y[train], C=10.0, tol=1e-6)
+        begun = fit_evidence(SPN, inside, y[train], starts=1, start=start, max_iter=20)
+        assert begun.log_evidence == pytest.approx(fit_evidence(SPN, inside, y[train]).log_evidence, abs=0.01)
         for v, beta in found.beta.items():
-            np.testing.assert_allclose(beta[:, fold], model.beta[v], rtol=1e-9)
+            np.testing.assert_allclose(beta[:, fold], begun.beta[v], rtol=1e-9)
         right = answers(model.decision_function(across), model.classes) == y[test]
         assert found.scores[1, fold] == pytest.approx(right.mean())
     assert cross_validate_C(SPN, kernels, y, folds=2, weights="evidence").C[[0, -1]].tolist() == [0.01, 1000.0]
@@ -106,5 +109,6 @@ def test_another_name_of_weights_is_refused() -> None:
 
 @pytest.mark.filterwarnings("ignore")
 def test_every_check_of_scikit_learn_passes() -> None:
-    for result in check_estimator(SPNMKLClassifier(weights="evidence", tol=1e-9), on_fail=None):
+    model = SPNMKLClassifier(templates.flat([Kernel("rbf", gamma=0.5), Kernel("linear")]), weights="evidence", tol=1e-9)
+    for result in check_estimator(model, on_fail=None):
         assert result["status"] in ("passed", "skipped"), (result["check_name"], result["exception"])

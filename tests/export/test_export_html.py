@@ -82,7 +82,7 @@ def test_labels_are_text(label: str) -> None:
     assert [tag for tag, _ in page.tags] == [tag for tag, _ in Page(to_html(t.figure1())).tags]
     nodes = {node["id"]: node for node in page.data("nodes")}
     assert all(one_line(label) in nodes[v]["title"] for v in ("s1", "p1", "k1"))
-    assert all(len(text["text"]) <= 40 for v in nodes for text in nodes[v]["look"]["texts"])
+    assert all(len(text["text"]) <= 48 for v in nodes for text in nodes[v]["look"]["texts"])
 
 
 @settings(max_examples=20, deadline=None, derandomize=True)

@@ -299,6 +299,23 @@ def test_a_group_shows_the_sum_of_its_weights() -> None:
     assert not one.groups[group.id].dashed and one.edges["s1", group.id].width == pytest.approx(5)
 
 
+@pytest.mark.parametrize(("kernels", "whole"), [(22, True), (23, False)])
+def test_names_stand_whole_where_there_is_room_and_always_in_what_is_told(kernels: int, whole: bool) -> None:
+    name = "expression of the 36th gene, in log counts"
+    spn = t.flat([Kernel("rbf", features=[f"x{k}"], label=f"{name} {k}" if k else name) for k in range(kernels)])
+    look = scene(spn).nodes[spn.kernels[0]]
+    assert (look.text == f"rbf · {name}") is whole and name in look.title
+    assert look.texts[0].text == look.text
+
+
+def test_a_line_below_a_weight_is_thin_and_a_weight_without_a_line_beside_its_circle() -> None:
+    spn = t.flat(["a", "b"])
+    table = scene(spn, beta={"p1": 9.0, "p2": 0.1})
+    assert table.edges["s1", "p1"].width == pytest.approx(5) and table.edges["p1", "k1"].width < 2.5
+    (lone,) = scene(SPN.from_dict({**spn.to_dict(), "edges": [["s1", "p1"], ["s1", "p2"]]})).nodes["p1"].texts
+    assert (lone.text, lone.y) == ("β_a", 0) and lone.x > table.nodes["p1"].width / 2 - 1
+
+
 def test_no_state_is_told_by_its_colour_alone() -> None:
     spn = t.figure1()
     path = list(spn.paths())[6]

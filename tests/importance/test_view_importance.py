@@ -18,7 +18,14 @@ from tolerances import ROUNDING
 from spnmkl import SPN, DataError, Kernel, ParameterError, Product, SPNMKLClassifier, Sum, templates
 from spnmkl.charts import to_svg
 from spnmkl.data import Choices, Dataset, SplitSettings
-from spnmkl.importance import ImportanceStep, ViewFold, ViewImportance, view_importance
+from spnmkl.importance import (
+    ImportanceStep,
+    ViewFold,
+    ViewImportance,
+    column_importance,
+    held_out_shares,
+    view_importance,
+)
 from spnmkl.importance.folds import TableFolds, table_views
 from spnmkl.importance.measuring import Measuring
 from spnmkl.importance.restriction import FULL, removals
@@ -56,10 +63,10 @@ def folds(y: np.ndarray, n: int = 5) -> StratifiedKFold:
     return StratifiedKFold(n, shuffle=True, random_state=SEED)
 
 
-def by_scikit_learn(spn: SPN) -> np.ndarray:
+def by_scikit_learn(spn: SPN, weights: str = "certified", n: int = 5) -> np.ndarray:
     X, y = table()
-    model = make_pipeline(StandardScaler(), SPNMKLClassifier(spn, C=1.0))
-    return np.asarray(cross_val_score(model, X, y, cv=folds(y)))
+    model = make_pipeline(StandardScaler(), SPNMKLClassifier(spn, C=1.0, weights=weights))
+    return np.asarray(cross_val_score(model, X, y, cv=folds(y, n)))
 
 
 @pytest.mark.parametrize("view", VIEWS)
@@ -71,6 +78,38 @@ def test_scores_are_those_of_cross_val_score(view: str) -> None:
     np.testing.assert_allclose([fold.full for fold in found().folds], by_scikit_learn(of(*VIEWS)))
     np.testing.assert_allclose([fold.alone[view] for fold in found().folds], by_scikit_learn(of(view)))
     np.testing.assert_allclose([fold.without[view] for fold in found().folds], by_scikit_learn(of(*others)))
+
+
+def test_evidence_weights_are_those_of_every_training() -> None:
+    X, y = table()
+    given: dict[str, Any] = {
+        "C": 1.0, "cv": 2, "transformer": StandardScaler(), "random_state": SEED, "weights": "evidence"
+    }  # fmt: skip
+    at = view_importance(drawing(), X, y, VIEWS, **given)
+    rest = templates.flat([Kernel("rbf", features=VIEWS[name], label=name) for name in ("clear", "weak")])
+    full = by_scikit_learn(drawing(), "evidence", 2)
+    np.testing.assert_allclose([fold.full for fold in at.folds], full)
+    np.testing.assert_allclose([fold.without["noise"] for fold in at.folds], by_scikit_learn(rest, "evidence", 2))
+    assert at.key != found().key and at.weights == ViewImportance.from_dict(at.to_dict()).weights == "evidence"
+    assert "at evidence weights" in at.headline and "at evidence weights" not in found().headline
+    shares = held_out_shares(drawing(), X, y, views=VIEWS, **given)
+    for view, row in at.table.set_index("view").iterrows():
+        assert row["share"] == pytest.approx(shares.views[str(view)].share)
+    columns = column_importance(drawing(), X, y, **given)
+    np.testing.assert_allclose([fold.full for fold in columns.folds], full)
+    assert columns.method.endswith("uses, at evidence weights.")
+    with pytest.raises(ParameterError, match="weights must be one of"):
+        view_importance(drawing(), X, y, VIEWS, weights="other")
+
+
+def test_at_evidence_weights_a_view_that_answers_one_class_has_a_C_of_its_own() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((100, 4))
+    y = X[:, 0] + 0.3 * rng.standard_normal(100) > 0.8
+    views = {"clear": [0, 1], "noise": [2, 3]}
+    made = view_importance(templates.flat(views), X, y, views, C=0.05, cv=3, weights="evidence")
+    assert any("noise alone" in fold.own_C for fold in made.folds)
+    assert any("every answer would be the same in" in said for said in made.findings)
 
 
 def test_a_view_alone_is_a_plain_svm() -> None:

@@ -23,9 +23,12 @@ from spnmkl.data import Choices, Dataset, SplitSettings, load_sample
 from spnmkl.data import unpacking as unpacking_module
 from spnmkl.errors import DataError, SPNMKLError
 from spnmkl.project import archive
-from spnmkl.project.project_file import DataUse, Project, load_project, save_project
+from spnmkl.project.project_file import Project, load_project, save_project
+from spnmkl.project.stored_contest import Compared
+from spnmkl.project.stored_data import DataUse
 from spnmkl.reporting.endings import ending
-from spnmkl.study.contest import Plan
+from spnmkl.study.contest import Contest, Plan, compete
+from spnmkl.study.entrants import entrants
 from spnmkl.study.nested import resample
 from spnmkl.training.choose import choose_C, trace_C
 from spnmkl.training.prepared import prepare
@@ -62,7 +65,49 @@ def full_run() -> Run:
 @cache
 def saved(with_data: bool = True) -> bytes:
     runs = (full_run(), trained(3).run)
-    return save_project(small_structure(), small_dataset(), CHOICES, SPLIT, SETTINGS, runs, with_data)
+    return save_project(
+        small_structure(), small_dataset(), CHOICES, SPLIT, SETTINGS, runs, with_data, small_comparison()
+    )
+
+
+@cache
+def small_comparison() -> Compared:
+    """A drawing and one other method, each with a result that is no number."""
+    spn, dataset, plan = small_structure(), small_dataset(), Plan(folds=2, inner=2, points=1)
+    who = entrants(spn, dataset, CHOICES).among(["average kernel", "lasso"])
+    results = tuple(compete(who, dataset, CHOICES, SPLIT, plan))
+    contest = replace(Contest.of(who, plan, dataset, SPLIT), results=results)
+    return Compared(contest, spn, CHOICES, SPLIT, SETTINGS)
+
+
+def test_a_comparison_comes_back() -> None:
+    kept, found = small_comparison(), load_project(saved()).compared
+    assert found is not None
+    for name in ("plan", "methods", "total", "dataset_name", "n_rows", "remarks", "reference", "drawn", "over_columns"):
+        assert getattr(found.contest, name) == getattr(kept.contest, name), name
+    assert found.contest.over_columns == ("lasso",) and found.contest.complete
+    pd.testing.assert_frame_equal(found.contest.table, kept.contest.table)
+    pd.testing.assert_frame_equal(found.contest.summary(), kept.contest.summary())
+    assert list(found.contest.portraits) == list(kept.contest.portraits) == ["your drawing", "average kernel"]
+    for name, portrait in found.contest.portraits.items():
+        was = kept.contest.portraits[name]
+        assert (portrait.spn, portrait.beta, portrait.shares) == (was.spn, was.beta, was.shares)
+    assert (found.spn, found.choices, found.split, found.settings) == (kept.spn, CHOICES, SPLIT, SETTINGS)
+
+
+def test_a_project_of_version_2_has_no_comparison() -> None:
+    def older(document: dict[str, Any]) -> None:
+        document.update(version=2)
+        del document["comparison"]
+
+    base = edited(older)
+    assert load_project(changed({"comparison.json": None}, base)).compared is None
+    with pytest.raises(DataError, match=r"it holds 'comparison.json', which no project has"):
+        load_project(base)
+
+
+def compared_otherwise(change: Callable[[dict[str, Any]], object]) -> bytes:
+    return edited(change, "comparison.json")
 
 
 def same_solution(a: Any, b: Any) -> None:
@@ -281,8 +326,8 @@ REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
     "other format": (lambda: edited(lambda d: d.update(format="x")), "is not a project of spnmkl"),
     "cut short": (lambda: saved()[:-100], "is damaged or cut short"),
     "version": (
-        lambda: edited(lambda d: d.update(version=3)),
-        "has version '3', but this release reads versions 1 to 2",
+        lambda: edited(lambda d: d.update(version=4)),
+        "has version '4', but this release reads versions 1 to 3",
     ),
     "version as text": (lambda: edited(lambda d: d.update(version="1")), "has version '1'"),
     "no JSON": (lambda: changed({"project.json": b"{"}), DAMAGED + "'project.json' cannot be read"),
@@ -344,6 +389,28 @@ REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
     ),
     "positive": (lambda: edited(lambda d: d.update(positive=2), "runs/0/run.json"), "the positive class is none of"),
     "weights": (lambda: changed({"runs/0/path/0/alpha.npy": npy(np.full((1, 56), -1.0))}), "'runs/0/path/0/alpha.npy'"),
+    "comparison": (lambda: edited(lambda d: d.update(comparison=1)), "comparison must be true or false"),
+    "no comparison": (lambda: changed({"comparison.json": None}), "'comparison.json' cannot be read (it is missing)"),
+    "unasked comparison": (lambda: edited(lambda d: d.update(comparison=False)), "it holds 'comparison.json'"),
+    "methods": (lambda: compared_otherwise(lambda d: d.update(methods=["a", "a"])), "two methods have one name"),
+    "reference": (lambda: compared_otherwise(lambda d: d.update(reference="x")), "is none of them"),
+    "foreign result": (lambda: compared_otherwise(lambda d: d["entries"][0].update(method="x")), "did not take part"),
+    "no such fold": (lambda: compared_otherwise(lambda d: d["entries"][0].update(fold=9)), "a fold that there is not"),
+    "twice": (lambda: compared_otherwise(lambda d: d["entries"].append(d["entries"][0])), "two results on one fold"),
+    "score": (lambda: compared_otherwise(lambda d: d["entries"][0].update(accuracy=7)), "not between 0 and 1"),
+    "score as text": (lambda: compared_otherwise(lambda d: d["entries"][0].update(C="1")), "a number was expected"),
+    "count": (lambda: compared_otherwise(lambda d: d["entries"][0].update(active=-1)), "a whole number from 0"),
+    "entries": (lambda: compared_otherwise(lambda d: d.update(entries={})), "a list of up to 100,000 results"),
+    "plan": (lambda: compared_otherwise(lambda d: d["plan"].update(folds=1)), "the plan is none of a comparison"),
+    "scoring": (lambda: compared_otherwise(lambda d: d["plan"].update(scoring="x")), "scoring must be one of"),
+    "portrait": (
+        lambda: compared_otherwise(lambda d: d["portraits"][0]["beta"].popitem()),
+        "not those of its structure",
+    ),
+    "drawn twice": (
+        lambda: compared_otherwise(lambda d: d["portraits"].append(d["portraits"][0])),
+        "a method is drawn twice",
+    ),
     "status": (
         lambda: edited(lambda d: d.update(status="proved by me"), "runs/0/path/0/solution.json"),
         "the status is unknown",

@@ -9,6 +9,7 @@ from small_runs import Trained, small_structure, trained
 from tolerances import ROUNDING
 
 from spnmkl import ParameterError
+from spnmkl.data import Choices, Dataset, SplitSettings
 from spnmkl.reporting import explain
 from spnmkl.reporting.explain import (
     paths_table,
@@ -17,11 +18,13 @@ from spnmkl.reporting.explain import (
     weights_table,
     wrong_samples,
 )
+from spnmkl.reporting.page import html_report
 from spnmkl.selection import CrossValidation
 from spnmkl.structure import SPN, Kernel, Product, Sum
 from spnmkl.structure.paths import drawn_path
 from spnmkl.training.choose import choose_C
 from spnmkl.training.prepared import prepare
+from spnmkl.training.settings import Settings
 from spnmkl.training.train import Run, train
 
 
@@ -256,3 +259,19 @@ def test_given_matrices_are_explained_like_computed_ones() -> None:
     assert paths_table(run)[0]["held-out share"].sum() == pytest.approx(1, abs=ROUNDING)
     table = sample_paths(run, prepared, "test", 4)
     assert table["push"].sum() == pytest.approx(run.test_scores.decision[4], abs=ROUNDING)
+
+
+def test_kernels_that_are_nearly_equal_are_named_where_their_shares_are_read() -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(80, 2)), columns=["a", "b"])
+    frame["copy"] = frame["a"] + 1e-3 * rng.normal(size=80)
+    frame["y"] = np.where(frame["a"] > 0, "u", "v")
+    spn = SPN(Sum(*(Product(Kernel("rbf", features=[name], label=name)) for name in ("a", "copy", "b"))))
+    dataset = Dataset("t", frame, "y")
+    prepared = prepare(spn, dataset, Choices(), SplitSettings())
+    run = train(prepared, Settings())
+    said = explain.copies_sentence(run, dataset)
+    assert "training rows: rbf · copy (β₂) and rbf · a (β₁). Between" in said and "read them together" in said
+    assert said in html_report(run, prepared, dataset)
+    apart = replace(run, spn=SPN(Sum(*(Product(Kernel("rbf", features=[name])) for name in "ab"))))
+    assert explain.copies_sentence(apart, dataset) == ""

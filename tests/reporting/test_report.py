@@ -19,7 +19,9 @@ from spnmkl import SPN, Kernel, Product, Sum
 from spnmkl.data import Choices, Dataset, SplitSettings, load_sample
 from spnmkl.importance import view_importance
 from spnmkl.importance.kept import with_views
+from spnmkl.inspection import Share
 from spnmkl.reporting.doubts import doubts
+from spnmkl.reporting.explain import why_they_differ
 from spnmkl.reporting.page import html_report
 from spnmkl.reporting.reproduction import reproduction_code
 from spnmkl.training.choose import choose_C, trace_C
@@ -281,4 +283,10 @@ def test_what_views_are_worth_comes_first_under_what_matters_where_it_was_measur
     section = text[text.index("What matters") : text.index("Heaviest paths")]
     assert section.index(worth.headline) < section.index("without it") < section.index("<second>")
     assert all(said in section for said in worth.findings)
+    assert why_they_differ(run, worth) in section and "C = 1" in why_they_differ(run, worth)
+    assert run.held_out is not None
+    off = {"first": Share(0.2, 0.01), "<second>": Share(worth.table["share"][1], 0.01)}
+    apart = why_they_differ(replace(run, held_out=replace(run.held_out, views=off)), worth)
+    assert "Of first the share on the folds and the one below differ" in apart
+    assert why_they_differ(run, None) == why_they_differ(replace(run, held_out=None), worth) == ""
     assert "What each view is worth" not in report().text

@@ -9,14 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import StratifiedKFold
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from small_runs import COLOUR, SHAPE, small_dataset, small_structure
 
 from spnmkl import SPN, DataError, Kernel, Product, Sum
-from spnmkl.baselines import compute_kernels
-from spnmkl.data import Choices, Dataset, SplitSettings
+from spnmkl.baselines import ColumnMethod, Columns, column_methods, compute_kernels
+from spnmkl.baselines.columns import RBF_SVM
+from spnmkl.data import Choices, Dataset, Split, SplitSettings
 from spnmkl.kernels import cross_kernels
 from spnmkl.structure import templates
 from spnmkl.study import lesson as lesson_module
@@ -27,15 +27,18 @@ from spnmkl.study.contest import (
     Portrait,
     compete,
     fitting_plan,
-    inner_folds,
     outer_folds,
     planned,
     training_rows,
 )
 from spnmkl.study.contest_words import about, against, ranking_words, titled, verdict
-from spnmkl.study.entrants import ACROSS, OWN, RBF_SVM, Entrants, entrants
+from spnmkl.study.entrants import ACROSS, OWN, Drawn, Entrants, entrants
+from spnmkl.study.fold_training import inner_folds
 from spnmkl.study.lesson import BRANCHES, FLAT, TRUE, Lesson, accuracy_finding, lesson, weights_finding
 from spnmkl.study.significance import corrected_t_test, holm, smallest_visible
+from spnmkl.study.table_columns import table_columns
+from spnmkl.training.prepared import NO_VIEW, prepare
+from spnmkl.training.settings import Settings
 from spnmkl.ui.state.jobs import Stopped
 
 PLAN = Plan(folds=3, inner=2, points=2)
@@ -50,10 +53,10 @@ def small_entrants(classes: int = 2) -> Entrants:
 @cache
 def small_contest(classes: int) -> Contest:
     dataset, who = small_dataset(classes), small_entrants(classes)
-    if classes > 2:  # these tell enough
-        who = replace(who, methods={name: who.methods[name] for name in (OWN, RBF_SVM)})
-    results = tuple(compete(who, dataset, Choices(), SPLIT, PLAN))
-    return Contest(PLAN, tuple(who.methods), results, planned(who, PLAN), "small", 0, who.remarks)
+    slow = {"random forest", "boosting", "late fusion"}
+    others = {*who.methods} - slow if classes == 2 else {RBF_SVM, "lasso"}  # these tell enough
+    who = who.among(others)
+    return replace(Contest.of(who, PLAN, dataset, SPLIT), results=tuple(compete(who, dataset, Choices(), SPLIT, PLAN)))
 
 
 def test_without_correction_it_is_the_t_test() -> None:
@@ -105,12 +108,12 @@ def test_every_method_has_every_base_kernel_once() -> None:
     assert who.groups[ACROSS] == ("everything",)
     assert next(iter(who.methods)) == OWN and RBF_SVM in who.methods and "composite" in who.methods
     for name in ("average kernel", "SimpleMKL", "composite", "product of sums"):
-        (flat,) = who.methods[name].candidates
+        (flat,) = who.over_kernels[name].candidates
         assert {flat.label(leaf) for leaf in flat.kernels} == labels
     pool = {who.pool.label(leaf): who.pool.spec(leaf) for leaf in who.pool.kernels}
     assert all(
         pool[candidate.label(leaf)] == candidate.spec(leaf)
-        for method in who.methods.values()
+        for method in who.over_kernels.values()
         for candidate in method.candidates
         for leaf in candidate.kernels
     )
@@ -139,36 +142,67 @@ def test_runs_of_any_name_stand_beside_the_drawing() -> None:
     assert len(who.methods) == len(small_entrants().methods) + len(names) == len(set(map(titled, who.methods)))
 
 
-def test_widths_follow_the_spread_of_columns_that_stay_as_they_are() -> None:
-    """In other units, the same machine: scikit-learn's scale, times each width."""
-    dataset = small_dataset()
-    far = replace(dataset, frame=dataset.frame.assign(**{c: 1000 * dataset.frame[c] for c in COLOUR + SHAPE}))
-    who = entrants(small_structure(), far, Choices(numeric="as is"))
-    X = far.frame[COLOUR + SHAPE].to_numpy()
-    kernels, _ = compute_kernels([who.methods[RBF_SVM]], X, COLOUR + SHAPE)
-    for label, K in kernels.items():
-        gamma = float(label.removeprefix("all ×")) / (X.shape[1] * X.var())
-        np.testing.assert_allclose(K, rbf_kernel(X, gamma=gamma), atol=1e-9)
-    assert len(kernels) == 5
-
-
 def test_one_kind_of_one_view_has_no_groups() -> None:
     flat = templates.flat([Kernel("rbf", gamma=g, features=COLOUR, label=f"{g}") for g in (0.1, 1.0)])
     who = entrants(flat, small_dataset(), Choices())
     assert "composite" not in who.methods and "SimpleMKL" in who.methods
     assert "need groups" in who.remarks[0]
     alone = entrants(templates.flat([Kernel("rbf", features=COLOUR, label="a")]), small_dataset(), Choices())
-    assert list(alone.methods) == [OWN, "average kernel", RBF_SVM]
+    assert list(alone.methods) == [OWN, "average kernel", *column_methods()]
 
 
-def test_text_columns_stay_out_of_the_rbf_svm() -> None:
-    frame = small_dataset().frame.assign(word=["red", "blue"] * 45)
+def test_methods_over_columns_have_text_as_a_column_for_each_value_of_the_training_rows() -> None:
+    frame = small_dataset().frame.assign(word=(["red", "blue", "green"] * 45)[: len(small_dataset().frame)])
     dataset = Dataset("text", frame, "class")
     spn = templates.flat([Kernel("rbf", features=COLOUR, label="a"), Kernel("hamming", features=["word"], label="b")])
     who = entrants(spn, dataset, Choices())
-    (first, *_) = who.methods[RBF_SVM].candidates
-    assert first.spec(first.kernels[0]).features == (*COLOUR, *SHAPE)
+    assert "late fusion" not in who.methods and "text as a column of 0 and 1" in who.remarks[-1]
+    red = np.flatnonzero(frame["word"] == "red")
+    others = np.setdiff1d(np.arange(len(frame)), red)
+    prepared = prepare(who.pool, dataset, Choices(), SPLIT, rows=Split(others, red))
+    columns = table_columns(prepared)
+    expected = OneHotEncoder(handle_unknown="ignore").fit(frame[["word"]].iloc[others])
+    scaler = StandardScaler().fit(frame[[*COLOUR, *SHAPE]].iloc[others])
+    for rows, X in ((others, columns.train.X), (red, columns.test)):
+        unfolded = expected.transform(frame[["word"]].iloc[rows]).toarray()
+        np.testing.assert_array_equal(np.sort(X[:, len(COLOUR) + len(SHAPE) :]), np.sort(unfolded))
+        np.testing.assert_allclose(
+            X[:, : len(COLOUR) + len(SHAPE)], scaler.transform(frame[[*COLOUR, *SHAPE]].iloc[rows])
+        )
+    who = who.among(["lasso"])
     assert len(on_one_fold(who, dataset)) == len(who.methods)
+
+
+def test_late_fusion_has_the_columns_of_each_view() -> None:
+    dataset = small_dataset()
+    prepared = prepare(small_entrants().pool, dataset, Choices(), SPLIT)
+    rows = table_columns(prepared)
+    names = np.array(prepared.features)
+    assert {view: names[positions].tolist() for view, positions in rows.train.views.items()} == {
+        "colour": COLOUR,
+        "shape": SHAPE,
+    }
+    loose = table_columns(prepare(small_entrants().pool, dataset.with_views({"colour": COLOUR}), Choices(), SPLIT))
+    assert {view: len(positions) for view, positions in loose.train.views.items()} == {
+        "colour": len(COLOUR),
+        NO_VIEW: len(SHAPE),
+    }
+
+
+def test_a_drawing_is_trained_as_its_settings_say() -> None:
+    """Evidence weights beside certified ones of the same drawing; the other methods are left as they are."""
+    dataset, spn = small_dataset(), small_structure()
+    own, run = Drawn.of(spn, Settings()), Drawn.of(spn, Settings(weights="evidence", C=7.0))
+    who = entrants(own, dataset, Choices(), others={"Run 1": run}).among([])
+    assert list(who.methods) == [OWN, "Run 1"] and dict(who.options)["Run 1"]["weights"] == "evidence"
+    first, second = on_one_fold(who, dataset)
+    assert isinstance(first, Entry) and isinstance(second, Entry)
+    prepared = prepare(who.pool, dataset, Choices(), SPLIT, rows=next(outer_folds(dataset, SPLIT, SMALL))[2])
+    matrices = {who.pool.label(leaf): K for leaf, K in prepared.kernels.items()}
+    expected = who.over_kernels["Run 1"].fit(
+        matrices, prepared.y_train, points=2, folds=2, random_state=SPLIT.seed, weights="evidence", n_threads=1
+    )
+    assert second.C == expected.C and np.isfinite(first.gap) and not np.isfinite(second.gap)
 
 
 def test_given_matrices_are_groups_of_their_own() -> None:
@@ -178,12 +212,15 @@ def test_given_matrices_are_groups_of_their_own() -> None:
     dataset = Dataset("matrices", plain.frame[["class"]], "class", matrices=matrices)
     who = entrants(templates.flat([Kernel("precomputed", label=name) for name in matrices]), dataset, Choices())
     assert dict(who.groups) == {"left": ("left",), "right": ("right",)}
-    assert RBF_SVM not in who.methods and "no column of numbers" in who.remarks[-1]
+    assert not who.over_columns and "because the kernels are given matrices" in who.remarks[-1]
     assert len(on_one_fold(who, dataset)) == len(who.methods)
 
 
+SMALL = Plan(2, inner=2, points=2)
+
+
 def on_one_fold(who: Entrants, dataset: Dataset) -> list[object]:
-    return list(islice(compete(who, dataset, Choices(), SPLIT, Plan(2, inner=2, points=2)), len(who.methods)))
+    return list(islice(compete(who, dataset, Choices(), SPLIT, SMALL), len(who.methods)))
 
 
 def by_hand(name: str, classes: int) -> Iterator[tuple[float, float]]:
@@ -193,6 +230,12 @@ def by_hand(name: str, classes: int) -> Iterator[tuple[float, float]]:
     X = dataset.frame[COLOUR + SHAPE].to_numpy()[rows]
     for train, test in StratifiedKFold(3, shuffle=True, random_state=SPLIT.seed).split(X, y):
         scaler = StandardScaler().fit(X[train])
+        if isinstance(method, ColumnMethod):
+            learned = method.fit(
+                Columns(scaler.transform(X[train])), y[train], points=2, folds=2, random_state=SPLIT.seed
+            )
+            yield float((learned.predict(scaler.transform(X[test])) == y[test]).mean()), learned.C
+            continue
         kernels, fitted = compute_kernels([method], scaler.transform(X[train]), COLOUR + SHAPE)
         found = method.fit(kernels, y[train], points=2, folds=2, random_state=SPLIT.seed, n_threads=1)
         answers = found.predict(cross_kernels(fitted, scaler.transform(X[test])))
@@ -201,7 +244,7 @@ def by_hand(name: str, classes: int) -> Iterator[tuple[float, float]]:
 
 @pytest.mark.parametrize(
     ("name", "classes"),
-    [*((name, 2) for name in (OWN, "SimpleMKL", "average kernel", "best kernel")), (OWN, 3), (RBF_SVM, 3)],
+    [*((name, 2) for name in (OWN, "SimpleMKL", "average kernel", "best kernel", "lasso")), (OWN, 3), (RBF_SVM, 3)],
 )
 def test_the_numbers_are_the_librarys(name: str, classes: int) -> None:
     table = small_contest(classes).table
@@ -228,11 +271,10 @@ def test_the_summary_by_hand() -> None:
 
 def test_portraits_have_the_weights_of_their_method() -> None:
     drawn = small_contest(2).portraits
-    assert list(drawn) == list(small_contest(2).methods)
+    assert list(drawn) == [name for name in small_contest(2).methods if name not in (RBF_SVM, "lasso")]
     assert drawn[OWN].spn == small_structure() and set(drawn[OWN].beta) == set(small_structure().products)
     best, average = drawn["best kernel"], drawn["average kernel"]
     assert sorted(best.beta.values()) == [0.0] * 4 + [1.0] and set(average.beta.values()) == {1 / 5}
-    assert sum(v > 0 for v in drawn[RBF_SVM].beta.values()) == 1 and len(drawn[RBF_SVM].beta) == 5
 
 
 def made_up(scores: dict[str, list[float]], total: int = 99, repeats: int = 1) -> Contest:

@@ -48,7 +48,7 @@ def test_a_run_equals_the_classifier(name: str) -> None:
     features = dataset.frame[list(dataset.features)]
     preparation = Preparation.fit(features, choices, rows.train)
     X, X_test = (preparation.transform(features.iloc[part]) for part in (rows.train, rows.test))
-    model = SPNMKLClassifier(preparation.mapped(spn), **settings.solver_options()).fit(X, dataset.y[rows.train])
+    model = SPNMKLClassifier(preparation.mapped(spn), **settings.model_options()).fit(X, dataset.y[rows.train])
 
     assert run.model is not None
     assert run.solution.beta == model.beta_
@@ -83,7 +83,8 @@ def test_the_model_keeps_what_the_command_line_keeps(tmp_path: Path) -> None:
     dataset = Dataset("few columns", frame, "diagnosis")
     frame.to_csv(tmp_path / "table.csv", index=False)
     files = [str(tmp_path / "table.csv"), str(tmp_path / "model.spnmkl")]
-    assert main(["fit", files[0], "--label", "diagnosis", "--out", files[1], "--quiet"]) == 0
+    drawn = ["--structure", "flat"]
+    assert main(["fit", files[0], "--label", "diagnosis", "--out", files[1], "--quiet", *drawn]) == 0
     run = train(prepare(dataset.template("flat"), dataset, Choices(), SPLIT), Settings())
     assert run.model is not None
     stored = SPNMKLClassifier.load(files[1]).extra_

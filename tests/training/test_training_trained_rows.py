@@ -1,5 +1,7 @@
 """Rows that a model was trained on are told when they are predicted, by what it sees of them or by their ids."""
 
+import base64
+import hashlib
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,7 @@ from spnmkl.training.predict import Predictor
 from spnmkl.training.prepared import prepare
 from spnmkl.training.settings import Settings
 from spnmkl.training.train import Run, train
+from spnmkl.training.trained_rows import _unpacked, described_rows, seen_ids
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))
@@ -59,6 +62,20 @@ def test_numbers_that_any_table_counts_its_rows_by_say_nothing() -> None:
     run = trained(FRAME.assign(sample=range(60)))
     new = pd.DataFrame(RNG.normal(size=(60, 3)), columns=list("abc")).assign(colour="red", sample=range(60))
     assert said(run, new) == []
+
+
+def test_digests_are_salted_file_by_file_and_those_of_earlier_versions_are_read() -> None:
+    ids = pd.Series([f"P{k}" for k in (5, 900, 31)])
+    one, other = (described_rows(X[:3] + shift, ids) for shift in (0.0, 1e-3))
+    assert not set(_unpacked(one, "ids")) & set(_unpacked(other, "ids")) and one["salt"] != other["salt"]
+    assert one == described_rows(X[:3], ids), "the same rows, the same file"
+    for stored in (one, other):
+        assert seen_ids(stored, ids[::-1]).tolist() == [True] * 3  # type: ignore[union-attr]
+        assert seen_ids(stored, ids + "x").tolist() == [False] * 3  # type: ignore[union-attr]
+    before = {"ids": base64.b64encode(hashlib.blake2b(b"P900", digest_size=6).digest()).decode()}
+    assert seen_ids(before, ids).tolist() == [False, True, False]  # type: ignore[union-attr]
+    endless = one | {"rounds": 10**12}
+    assert one["rounds"] == 2000 and seen_ids(endless, ids).all(), "no more rounds than were made"  # type: ignore[union-attr]
 
 
 def test_a_model_file_and_the_command_line_tell_it_too(

@@ -16,6 +16,7 @@ from spnmkl.data import (
     summarize,
     summarize_views,
 )
+from spnmkl.data.guarded import guarded_csv
 from spnmkl.training.bring import guessed_dataset, roles_of_others
 from spnmkl.ui.parts.cards import bare, open_sample, sample_drawing, sample_facts, thumbnail
 from spnmkl.ui.parts.naming import rename_data
@@ -45,18 +46,26 @@ def data_page() -> None:
         st.session_state[PART] = part_to_finish(work)
     source, columns, preparation = st.tabs(PARTS, key=PART, on_change="rerun")
     with source, boundary():
-        loaded_now = st.container()
-        choose_source(work)
+        show_source(work, bool(source.open))
+    if columns.open:
+        with columns, boundary():
+            choose_columns(work)
+    if preparation.open:
+        with preparation, boundary():
+            choose_preparation(work)
+
+
+def show_source(work: Workspace, is_open: bool) -> None:
+    """Behind another tab only the uploader is sent, which would forget its files."""
+    loaded_now = st.container()
+    choose_source(work, is_open)
+    if is_open:
         frame = work.dataset.frame
         loaded_now.markdown(
             f"Loaded: **{plain(work.dataset.name[:100])}** · {len(frame):,} rows · {frame.shape[1]:,} columns"
         )
         rename_data(work)
         preview(work.dataset)
-    with columns, boundary():
-        choose_columns(work)
-    with preparation, boundary():
-        choose_preparation(work)
 
 
 def part_to_finish(work: Workspace) -> str:
@@ -66,14 +75,17 @@ def part_to_finish(work: Workspace) -> str:
     return COLUMNS if work.dataset.label is None else PREPARATION if work.lacks_values else SOURCE
 
 
-def choose_source(work: Workspace) -> None:
+def choose_source(work: Workspace, is_open: bool) -> None:
     own, sample = st.columns([2, 3], gap="medium")
-    with sample, st.container(border=True):
-        st.markdown("**Try a sample**")
-        sample_cards(work)
+    if is_open:
+        with sample, st.container(border=True):
+            st.markdown("**Try a sample**")
+            sample_cards(work)
     with own, st.container(border=True):
         st.markdown("**Bring your own**", help="One table, or one file per view; labels may be in a file of their own.")
         files = given_files(work)
+        if not is_open:
+            return
         if work.uploaded:
             loaded(work)
         if files is work.files.kept:
@@ -106,9 +118,13 @@ def uploaded_before(work: Workspace) -> None:
             "how they are read. The data that are loaded stay."
         )
     if work.files.kept:
-        said, forget = st.columns([3, 1], vertical_alignment="center")
-        said.markdown("**Uploaded before**", help="Kept for this visit, so that you can still change how it is read.")
-        forget.button("Forget", width="stretch", on_click=work.forget_files, help="The data that are loaded stay.")
+        with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+            st.markdown(
+                "**Uploaded before**",
+                help="Kept for this visit, so that you can still change how it is read.",
+                width="content",
+            )
+            st.button("Forget", on_click=work.forget_files, help="The data that are loaded stay.")
 
 
 def given_files(work: Workspace) -> Sequence[File]:
@@ -151,7 +167,7 @@ def uploaded(work: Workspace, files: Sequence[File]) -> None:
     if len(files) > 1:
         st.download_button(
             "Joined table (CSV)",
-            lambda: found.frame.to_csv(index=False),
+            lambda: guarded_csv(found.frame),
             "joined.csv",
             "text/csv",
             icon=":material/download:",
@@ -161,11 +177,10 @@ def uploaded(work: Workspace, files: Sequence[File]) -> None:
 
 def loaded(work: Workspace) -> None:
     """What came of the files, also when they are no longer listed, and the way back."""
-    said, back = st.columns([3, 1], vertical_alignment="center")
-    said.success(" ".join(loaded_words(work)), icon=":material/check:")
+    st.success(" ".join(loaded_words(work)), icon=":material/check:")
     if work.before is not None:
         help = f"Back to {plain(work.before.dataset.name[:60])}, with what was chosen for it."
-        back.button("Undo", icon=":material/undo:", width="stretch", on_click=work.undo_upload, help=help)
+        st.button("Undo", icon=":material/undo:", on_click=work.undo_upload, help=help)
 
 
 def loaded_words(work: Workspace) -> list[str]:

@@ -8,6 +8,7 @@ from streamlit.elements.lib.column_types import ColumnConfig
 
 from spnmkl.charts import class_balance_chart
 from spnmkl.data import Joining, Table, join_files
+from spnmkl.data.guarded import guarded_csv
 from spnmkl.errors import SPNMKLError
 from spnmkl.project.stored_run import model_bytes
 from spnmkl.reporting.endings import score_text
@@ -17,6 +18,7 @@ from spnmkl.training.train import Run
 from spnmkl.ui.parts.session import boundary, fragment, heading, rerun, workspace
 from spnmkl.ui.parts.uploads import BY_ID, BY_ORDER, FORMATS, FOUND, JOINED, forget_others, read_files
 from spnmkl.ui.parts.words import plain, slug
+from spnmkl.ui.state.apart import reading_by
 from spnmkl.ui.state.workspace import Workspace
 from spnmkl.wording import counted, listed, name_some
 
@@ -165,7 +167,7 @@ def bring_rows(work: Workspace, predictor: Predictor) -> None:
         return
     try:
         with st.spinner("Reading the rows"):
-            tables = read_files(files, predicting.readings, predictor.read, predictor.model)
+            tables = read_files(files, predicting.readings, reading_by(predictor.read), predictor.model)
         rows = new_rows(tables) if tables else None
     except SPNMKLError:
         predicting.take(None)  # answers about an earlier file would be taken for those about this one
@@ -283,13 +285,13 @@ def show(predictions: Predictions, predictor: Predictor) -> None:
         table = predictions.table
         st.dataframe(table.head(MOST_SHOWN), hide_index=True, height=380, column_config=looks(predictor))
         first = f"The first {MOST_SHOWN:,} of {len(table):,} rows. " if len(table) > MOST_SHOWN else ""
-        st.caption(first + meaning(predictor))
+        st.caption(f"{first}{meaning(predictor)} {plain(predictions.against)}".strip())
 
 
 def offer_predictions(table: pd.DataFrame) -> None:
     st.download_button(
         "Download (CSV)",
-        lambda: table.to_csv(index=False),
+        lambda: guarded_csv(table),
         "predictions.csv",
         "text/csv",
         icon=":material/download:",

@@ -171,7 +171,7 @@ def offer_report(work: Workspace, run: Run) -> None:
     def written() -> str:
         if task is None:
             raise DataError(f"The data of {run.name!r} are not loaded.")
-        return html_report(run, trainer.kernels.prepared(task), task.dataset)
+        return html_report(run, trainer.prepared(task), task.dataset)
 
     st.download_button(
         "Report (HTML)",

@@ -76,7 +76,11 @@ def sample_card(work: Workspace) -> None:
     name = st.session_state.get(SAMPLE, next(iter(SAMPLES)))
     picture_on_card(thumbnail(bare(sample_drawing(name)), (), theme()))
     st.selectbox(
-        "Sample", list(SAMPLES), format_func=lambda n: SAMPLES[n].title, key=SAMPLE, label_visibility="collapsed"
+        "Sample",
+        list(SAMPLES),
+        format_func=lambda name: SAMPLES[name].title.partition(":")[0],
+        key=SAMPLE,
+        label_visibility="collapsed",
     )
     st.markdown(f":small[{sample_facts(name)}]")
     busy = work.trainer.working is not None

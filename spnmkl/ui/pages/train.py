@@ -25,8 +25,17 @@ from spnmkl.training.room import Size, memory_text, refusal, size_of
 from spnmkl.training.scores import share_right
 from spnmkl.training.train import Run
 from spnmkl.ui.parts.canvas import show_trained
+from spnmkl.ui.parts.choosing import offer_choice
 from spnmkl.ui.parts.estimating import show_estimate
-from spnmkl.ui.parts.following import keep_up, offer_scores, progress_bar, refreshing, stop_button, words_of
+from spnmkl.ui.parts.following import (
+    keep_up,
+    offer_scores,
+    progress_bar,
+    refreshing,
+    scores_of,
+    stop_button,
+    words_of,
+)
 from spnmkl.ui.parts.preparing import preparation_words
 from spnmkl.ui.parts.ready import ready, warn_of_kernels
 from spnmkl.ui.parts.replay import show_replay
@@ -60,6 +69,7 @@ DOING: dict[Kind, str] = {
     "lesson": "The guided experiment",
     "evidence": "Weighing branches by evidence",
     "width": "The choice of a width",
+    "default": "Choosing for you",
 }
 
 
@@ -155,6 +165,7 @@ def search(work: Workspace, refused: str | None, crossed: str | None) -> None:
         same = trainer.settings.weights == "evidence"
         why = "\n\nEvidence weights are the same at every C." if same else ""
         begin_button(work, "trace", "β against C", busy or same or refused is not None, help=TRACE_HELP + why)
+    offer_choice(work)
     found = found_for(trainer.cross_validation, work.task, trainer.settings)
     if found is not None and found.best_C != trainer.settings.C:
         st.button(
@@ -210,7 +221,7 @@ def watch(refresh: float | None) -> None:
             st.info("Press **Train**: the weights of the drawing are learned together with the classifier.")
         show_parts(work, shown, run)
         if run is not None and working is None:
-            details(run)
+            follow_up(work, run)
 
 
 def current_run(work: Workspace) -> Run | None:
@@ -236,16 +247,17 @@ def outcome(run: Run, trainer: Trainer) -> None:
     show(f"**{plain(run.name)}.** {plain(ending(run.solution))}")
     if not offer_scores(trainer, run):
         show_headlines(run)
-        show_estimate(workspace(), run)
     for doubt in doubts(run):
         st.warning(plain(doubt))
     if run.settings != trainer.settings:
         st.caption("**The settings have changed since: press Train.**")
 
 
-def details(run: Run) -> None:
-    """What else is worth knowing, below the drawing."""
+def follow_up(work: Workspace, run: Run) -> None:
+    """What else is worth knowing, below the drawing, so that this is in view."""
     train = run.train_scores
+    if all(scores.scored for scores in scores_of(run).values()):
+        show_estimate(work, run)
     right = f"{share_right(train.accuracy)} of {run.n_train:,} training rows right · " if train.scored else ""
     st.caption(
         f"{plain(pruning(run))} {right}{effort(run)} · C = {run.settings.C:.3g}. Method: {methods(run.solution)}."
@@ -279,9 +291,9 @@ def names(spn: SPN) -> dict[str, str]:
 
 
 def drawing(spn: SPN, beta: Mapping[str, float] | None, run: Run | None) -> None:
+    show_trained("spnmkl_live", spn, beta)
     if run is not None:
         show_replay(run, "spnmkl_live")
-    show_trained("spnmkl_live", spn, beta)
     if beta is not None:
         st.caption(
             "Larger and darker: heavier. Thicker lines: more of the path weights. Dashed: pruned.",

@@ -65,6 +65,7 @@ def show_canvas(
     data = {
         "epoch": drawing.epoch,
         "number": drawing.pushes,
+        "since": drawing.pushes if drawing.recalled is None else drawing.recalled,
         "acknowledged": drawing.acknowledged,
         "version": drawing.version,
         "select": list(drawing.select),
@@ -177,9 +178,19 @@ def _fitted(spn: SPN, size: tuple[int, int]) -> frozenset[str]:
 
 def chosen_nodes(key: str, spn: SPN) -> tuple[str, ...]:
     """The nodes selected on a canvas that the structure knows."""
-    chosen = _told(key, "selection")
+    chosen = _last_selection(_told(key, "selection"), _told(key, "drawing"))
     known = set(spn.nodes)
     return tuple(v for v in chosen if isinstance(v, str) and v in known) if isinstance(chosen, list) else ()
+
+
+def _last_selection(told: object, edit: object) -> object:
+    """A drawing that is edited tells its selection with every edit, and where it alone changes after which it did."""
+    ids, after = (told.get("ids"), told.get("after")) if isinstance(told, Mapping) else (told, None)
+    if not isinstance(edit, Mapping) or "selection" not in edit:
+        return ids
+    sequence = edit.get("sequence")
+    later = isinstance(after, int) and isinstance(sequence, int) and after >= sequence
+    return ids if later else edit["selection"]
 
 
 def receive(drawing: Drawing) -> bool:

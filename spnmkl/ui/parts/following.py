@@ -48,7 +48,7 @@ def stop_button(job: Job[Any], **looks: Any) -> None:
 
 
 def words_of(job: Job[Any]) -> str:
-    return "waiting for another training to end" if job.state == "waiting" else job.words
+    return job.waits_for if job.state == "waiting" else job.words
 
 
 def progress_bar(job: Job[Any], said: str) -> None:

@@ -19,6 +19,7 @@ from spnmkl.wording import counted
 STEP_NAMES = {
     "standardize": "standardise",
     "log1p": "log(1 + x), then standardise",
+    "log-ratio": "log-ratios (parts of a whole)",
     "tf-idf": "TF-IDF (counts of words)",
     "ranks": "ranks, evenly spaced",
     "normal ranks": "ranks, along a bell curve",
@@ -201,6 +202,7 @@ def preparation_words(work: Workspace) -> str:
 
 STEP_SHORT = {
     "log1p": "as log(1 + x)",
+    "log-ratio": "by log-ratios",
     "tf-idf": "by TF-IDF",
     "ranks": "by ranks",
     "normal ranks": "by ranks on a bell curve",

@@ -9,16 +9,21 @@ import streamlit as st
 
 from spnmkl.data import SAMPLES, Dataset, load_sample
 from spnmkl.errors import DataError
-from spnmkl.project.project_file import DataUse, Project, load_project, save_project
+from spnmkl.project.project_file import Project, load_project, save_project
+from spnmkl.project.stored_contest import Compared
+from spnmkl.project.stored_data import DataUse
 from spnmkl.reporting.runs_beside import was_trained_on
 from spnmkl.structure.text import one_line
+from spnmkl.study.contest import Contest
 from spnmkl.training.train import Run
 from spnmkl.ui.parts.session import boundary, close_dialog, dialog, tabs
 from spnmkl.ui.parts.words import plain, slug
 from spnmkl.ui.state.activity import Trainer
+from spnmkl.ui.state.apart import apart
 from spnmkl.ui.state.drawing import check_size, placed
 from spnmkl.ui.state.predicting import Predicting
 from spnmkl.ui.state.run_book import MOST_LETTERS, RunBook
+from spnmkl.ui.state.task import Finding, Task
 from spnmkl.ui.state.uploaded_files import UploadedFiles
 from spnmkl.ui.state.workspace import CompareChoices, Workspace
 from spnmkl.wording import counted, quoted
@@ -35,7 +40,9 @@ def save(work: Workspace) -> None:
     dataset, runs = work.dataset, work.trainer.book.runs
     absent = not_here(work)
     name = (absent or dataset).name
-    st.markdown(f"The drawing, what the columns are for, all choices and {counted(len(runs), 'run')} in one file.")
+    compared = "" if work.trainer.contest is None else ", the comparison with other methods"
+    said = f"The drawing, what the columns are for, all choices{compared} and {counted(len(runs), 'run')} in one file."
+    st.markdown(said)
     with_data = st.checkbox(
         f"With the data: {plain(name[:60])}, " + ("not loaded" if absent else counted(len(dataset.frame), "row")),
         value=absent is None,
@@ -66,7 +73,12 @@ def not_here(work: Workspace) -> DataUse | None:
 
 def packed(work: Workspace, with_data: bool) -> bytes:
     data, settings = not_here(work) or work.dataset, work.trainer.settings
-    return save_project(work.drawing.spn, data, work.choices, work.split, settings, work.trainer.book.runs, with_data)
+    known, runs = work.trainer.contest, work.trainer.book.runs
+    compared = None
+    if known is not None:
+        task = known.task
+        compared = Compared(known.value, task.spn, task.choices, task.split, known.settings)
+    return save_project(work.drawing.spn, data, work.choices, work.split, settings, runs, with_data, compared)
 
 
 def open_file(work: Workspace) -> None:
@@ -76,7 +88,7 @@ def open_file(work: Workspace) -> None:
         return
     with boundary():
         with st.spinner("Opening the project"):
-            project = load_project(file.getvalue(), file.name)
+            project = apart(file.name, load_project, file.getvalue(), file.name)
         st.markdown(f"**{plain(file.name[:80])}** holds {contents(project)}.")
         ends = " It also ends the training that is going on." if work.trainer.busy else ""
         st.warning(f"Opening it replaces {replaced_words(work, project)}.{ends}", icon=":material/warning:")
@@ -91,7 +103,8 @@ def contents(project: Project) -> str:
     data = project.data
     without = "" if project.dataset is not None else ", but not the rows themselves"
     return (
-        f"a drawing of {counted(len(project.spn.nodes), 'node')}, {counted(len(project.runs), 'run')}, and the use of "
+        f"a drawing of {counted(len(project.spn.nodes), 'node')}, {counted(len(project.runs), 'run')}, "
+        f"{'' if project.compared is None else 'a comparison with other methods, '}and the use of "
         f"the data {plain(quoted(data.name))} with {counted(data.n_rows, 'row')}{without}"
     )
 
@@ -114,6 +127,8 @@ def open_project(work: Workspace, project: Project) -> None:
     dataset = project.dataset or same_data(work, project)
     trainer = Trainer(settings=project.settings, book=RunBook(named_apart(project.runs)))
     trainer.book.attach(dataset or work.dataset)
+    if project.compared is not None:
+        trainer.contest = comparison_of(project.compared, dataset or work.dataset)
     spn = placed(project.spn)
     if work.trainer.activity is not None:
         work.trainer.activity.job.stop()
@@ -123,6 +138,14 @@ def open_project(work: Workspace, project: Project) -> None:
     work.choices, work.split = project.choices, project.split
     work.path, work.expanded, work.comparing = None, False, CompareChoices()
     work.drawing.push(spn, "Opened the project.", fit=True)
+
+
+def comparison_of(compared: Compared, dataset: Dataset) -> Finding[Contest]:
+    """A comparison that came with a project, as one of these data; of others, the page Compare says so."""
+    contest = compared.contest
+    for spn in (compared.spn, *contest.drawn.values(), *(p.spn for p in contest.portraits.values())):
+        check_size(spn)
+    return Finding(contest, Task(compared.spn, dataset, compared.choices, compared.split), compared.settings)
 
 
 def same_data(work: Workspace, project: Project) -> Dataset | None:

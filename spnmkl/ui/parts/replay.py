@@ -51,7 +51,8 @@ def replay_data(run: Run, theme: str, spn: SPN, closed: frozenset[str]) -> dict[
     last = shown[-1].objective if solution.by_evidence else solution.objective
     said = _numbers(last, solution.gap, pruned, "evidence" if solution.by_evidence else "")
     words.append(f"result of {counted(total, 'iteration')} · {said}")
-    return {"name": f"{run.name} {id(run)} {theme} {sorted(closed)}", "words": words, "columns": columns(looks)}
+    # Not by the run: it is another one once it has scores over folds, which must not end what is played.
+    return {"name": f"{run.name} {id(solution)} {theme} {sorted(closed)}", "words": words, "columns": columns(looks)}
 
 
 def _numbers(objective: float, gap: float, pruned: int, method: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import re
 import time
@@ -19,12 +20,14 @@ from streamlit.runtime import exists, get_instance
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from spnmkl.data import load_sample
-from spnmkl.errors import SPNMKLError
+from spnmkl.errors import SPNMKLError, WorkspaceError
 from spnmkl.ui.parts.words import plain
 from spnmkl.ui.state.drawing import Drawing, placed
+from spnmkl.ui.state.keeping import DEFAULT_SAMPLE, Keeper
 from spnmkl.ui.state.opening import opening_structure
 from spnmkl.ui.state.store import STORE
 from spnmkl.ui.state.workspace import Workspace
+from spnmkl.workspace.store import WorkspaceStore
 
 _KEY = "spnmkl_workspace"
 _DIALOG = "spnmkl_dialog"
@@ -32,22 +35,36 @@ _TOKEN = "spnmkl_token"
 _REFUSED = "spnmkl_token_of_another_tab"
 _ASKED, _ANSWERED = "spnmkl_asked", "spnmkl_answered"
 PATIENCE_SECONDS = 4.0
+LOCAL = ("127.0.0.1", "localhost", "::1")
+LEAVE_SECONDS = 5.0  # for which is waited until what a tab leaves is saved
+SIGN_SECONDS = 1.0  # for which the end of a page waits until it can say that it is saved
+_COOKIE = "_streamlit_xsrf"
 _TOKENS = re.compile(r"[0-9a-f]{32}")
 _LOG = logging.getLogger("spnmkl")
 P = ParamSpec("P")
 
+
+def _is_active(session: str) -> bool:
+    """Whether a page is connected; without a server, as in tests, there is nobody else to look after it."""
+    return not exists() or get_instance().is_active_session(session)
+
+
+KEEPER = Keeper(WorkspaceStore.opened, STORE)
+KEEPER.is_active = _is_active
+
 FRONTEND = files("spnmkl.ui") / "frontend"
 _tab = st.components.v2.component("spnmkl_tab", js=(FRONTEND / "tab.js").read_text("utf-8"))
+_saved = st.components.v2.component("spnmkl_saved", js=(FRONTEND / "saved.js").read_text("utf-8"))
 
 
 def workspace() -> Workspace:
     """The workspace of this tab."""
     if _KEY not in st.session_state:
-        dataset = load_sample("breast_cancer")
+        dataset = load_sample(DEFAULT_SAMPLE)
         st.session_state[_KEY] = Workspace(Drawing(placed(opening_structure(dataset))), dataset)
     token = st.session_state.get(_TOKEN)
     if token is not None and STORE.owner(token) is None:  # new, or forgotten while the tab stood open
-        STORE.put(token, st.session_state[_KEY], _session())
+        STORE.put(token, st.session_state[_KEY], _session(), _browser())
     STORE.touch(token or "")
     return st.session_state[_KEY]
 
@@ -55,6 +72,19 @@ def workspace() -> Workspace:
 def _session() -> str:
     context = get_script_run_ctx()
     return context.session_id if context else ""
+
+
+def _browser() -> str:
+    """What this browser alone knows: the secret in its cookie against forged requests; nothing where it keeps none.
+
+    The secret is the same from visit to visit, and is written differently each time: masked by four bytes beside it.
+    """
+    try:
+        _, mask, masked, _ = st.context.cookies.get(_COOKIE, "").split("|")
+        key, secret = bytes.fromhex(mask), bytes.fromhex(masked)
+        return bytes(byte ^ key[k % len(key)] for k, byte in enumerate(secret)).hex()
+    except (ValueError, ZeroDivisionError):
+        return ""
 
 
 def attach() -> None:
@@ -72,10 +102,12 @@ def attach() -> None:
         st.session_state[_ANSWERED] = True
     had = kept.get("token")
     if isinstance(had, str) and _TOKENS.fullmatch(had) and had != st.session_state[_TOKEN]:
-        # The server may not have noticed yet that the old connection is gone; what was decided once stays so.
+        # The server may not have noticed yet that the old connection is gone; what was decided once stays so. That it
+        # is the same tab is believed of the browser in which it stands; another may know the token, and say so too.
         refused = st.session_state.get(_REFUSED) == had
-        taken = refused or (kept.get("same") is not True and _stays_open(STORE.owner(had)))
-        known = None if taken else STORE.find(had, _session())
+        same = kept.get("same") is True and STORE.same_browser(had, _browser())
+        taken = refused or (not same and _stays_open(STORE.owner(had)))
+        known = None if taken else _found(had)
         if known is None:
             renew = st.session_state[_REFUSED] = had
         else:
@@ -101,6 +133,86 @@ def _wait_for_answer() -> None:
     if time.monotonic() - asked > PATIENCE_SECONDS:
         st.session_state[_ANSWERED] = True
         st.rerun()
+
+
+def _found(token: str) -> Workspace | None:
+    """What a tab had open, from memory or from disk; from disk too where another server went on with it."""
+    known = STORE.find(token, _session())
+    if known is None or KEEPER.stale(known):
+        known = KEEPER.recall(token) or known
+        if known is not None:
+            STORE.put(token, known, _session(), _browser())
+    return known
+
+
+def owner() -> str:
+    """Whose projects this tab sees: on the own machine all, on a server for others those that it made itself.
+
+    A server that answers to other names than those of the own machine is one for others, behind a proxy.
+    """
+    hosts = st.get_option("server.allowedHosts")
+    local = st.get_option("server.address") in LOCAL and bool(hosts) and all(host in LOCAL for host in hosts)
+    return "" if local else hashlib.sha256(str(st.session_state.get(_TOKEN)).encode()).hexdigest()
+
+
+def keeper() -> Keeper:
+    """Who saves the work of all tabs of this server."""
+    return KEEPER
+
+
+def switch_project(project: str) -> None:
+    """Open a project in this tab; what is open is saved already."""
+    note()
+    work = KEEPER.open(project)
+    token = st.session_state[_TOKEN]
+    _leave(token)
+    KEEPER.disk().upkeep.open(token, project)
+    st.session_state[_KEY] = work
+    STORE.put(token, work, _session(), _browser())
+
+
+def new_project() -> None:
+    """Begin anew in this tab."""
+    note()
+    token = st.session_state[_TOKEN]
+    _leave(token)
+    st.session_state.pop(_KEY)
+    STORE.remove(token)
+    workspace()
+
+
+def _leave(token: str) -> None:
+    """What is going on ends, as it does when the tab is closed; what there is until then is kept."""
+    work: Workspace = st.session_state[_KEY]
+    if work.trainer.activity is not None:
+        work.trainer.activity.job.stop()
+        work.trainer.activity.job.join(LEAVE_SECONDS)
+        work.trainer.collect()
+    work.trainer.end_estimate()
+    KEEPER.note(token, work, owner())
+    if not KEEPER.wait(work.keeping, LEAVE_SECONDS):
+        reason = work.keeping.failure or "It is still being written."
+        raise WorkspaceError(f"What is open here is not saved, and stays open: {reason} Then try again.")
+    KEEPER.disk().upkeep.forget(token)
+
+
+def note() -> None:
+    """Hand what this tab works on to whom saves it, where that has changed."""
+    if _KEY in st.session_state and st.session_state.get(_TOKEN):
+        KEEPER.note(st.session_state[_TOKEN], st.session_state[_KEY], owner())
+
+
+@contextmanager
+def kept(where: str) -> Iterator[None]:
+    """What the block changes is saved, and then a sign on the page says so; also where the block draws anew."""
+    try:
+        yield
+    finally:
+        note()
+    if _KEY in st.session_state:
+        keeping = st.session_state[_KEY].keeping
+        KEEPER.wait(keeping, SIGN_SECONDS)
+        _saved(key=f"spnmkl_saved_{where}", data=keeping.told(), on_again_change=lambda: None, height=1)
 
 
 def presence() -> Callable[[], bool]:
@@ -161,6 +273,17 @@ def boundary() -> Iterator[None]:
         st.error("Something went wrong here. Your drawing and your data are kept; try again, or reload the page.")
 
 
+def guarded(act: Callable[P, object]) -> Callable[P, None]:
+    """What a click does, inside the error boundary: it is done before the page is drawn, and so outside of its own."""
+
+    @wraps(act)
+    def done(*args: P.args, **kwargs: P.kwargs) -> None:
+        with boundary():
+            act(*args, **kwargs)
+
+    return done
+
+
 def tabs(key: str, parts: Mapping[str, Callable[[], None]]) -> None:
     """Tabs of which the open one alone is computed."""
     for tab, part in zip(st.tabs(list(parts), key=key, on_change="rerun"), parts.values(), strict=True):
@@ -175,7 +298,7 @@ def fragment(part: Callable[P, None]) -> Callable[P, None]:
     @st.fragment
     @wraps(part)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> None:
-        with boundary():
+        with kept(part.__name__), boundary():
             part(*args, **kwargs)
 
     return guarded

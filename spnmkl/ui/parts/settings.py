@@ -112,29 +112,11 @@ def more_settings(trainer: Trainer, spn: SPN, classes: NDArray) -> None:
         key=_key(trainer, "weights"),
         help="Certified weights are provably the best for the drawing and C. They cannot tell a sum from a product "
         "over the same columns, nor wide kernels from narrow ones; evidence weights can, but are not certified. With "
-        f"them λ, p and the solver mean nothing.\n\n{explained('evidence')}",
+        f"them λ, p and the solver mean nothing, and are not shown.\n\n{explained('evidence')}",
     )
-    lam = st.number_input(
-        "λ",
-        min(1e-9, settings.lam),
-        max(1e9, settings.lam),
-        settings.lam,
-        format="%.6g",
-        key=_key(trainer, "lam"),
-        help=explained("λ"),
-    )
-    p = _powers(trainer, spn)
-    solver = st.selectbox(
-        "Solver",
-        list(SOLVERS),
-        list(SOLVERS).index(settings.solver),
-        format_func=SOLVERS.__getitem__,
-        key=_key(trainer, "solver"),
-        help="Automatic: second order while that is fast, then path following, which is at its best where kernels see "
-        "single columns, categories or counts. Path following alone needs every p to be at least 1.",
-    )
+    lam, p, solver = _certified(trainer, spn) if weights == "certified" else (settings.lam, settings.p, settings.solver)
     tol = st.select_slider(
-        "Gap to prove",
+        "Gap to prove" if weights == "certified" else "Gap of the SVM",
         sorted({1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, settings.tol}, reverse=True),
         settings.tol,
         format_func=lambda t: f"{100 * t:.4g} %",
@@ -161,6 +143,31 @@ def more_settings(trainer: Trainer, spn: SPN, classes: NDArray) -> None:
         class_weight=_class_weights(trainer, classes),
         scoring=_scoring(trainer),
     )
+
+
+def _certified(trainer: Trainer, spn: SPN) -> tuple[float, Power, str]:
+    """λ, p and the solver, which mean something for certified weights alone."""
+    settings = trainer.settings
+    lam = st.number_input(
+        "λ",
+        min(1e-9, settings.lam),
+        max(1e9, settings.lam),
+        settings.lam,
+        format="%.6g",
+        key=_key(trainer, "lam"),
+        help=explained("λ"),
+    )
+    p = _powers(trainer, spn)
+    solver = st.selectbox(
+        "Solver",
+        list(SOLVERS),
+        list(SOLVERS).index(settings.solver),
+        format_func=SOLVERS.__getitem__,
+        key=_key(trainer, "solver"),
+        help="Automatic: second order while that is fast, then path following, which is at its best where kernels see "
+        "single columns, categories or counts. Path following alone needs every p to be at least 1.",
+    )
+    return lam, p, solver
 
 
 def _scoring(trainer: Trainer) -> str:

@@ -8,15 +8,15 @@ from typing import Any
 
 import streamlit as st
 
-from spnmkl.data import Joined, Joining, ReadOptions, Table, guess_options, join_files, read_file
+from spnmkl.data import Joined, Joining, ReadOptions, Table, join_files
 from spnmkl.data.text_table import unique_names
 from spnmkl.data.unpacking import SUFFIXES
 from spnmkl.errors import SPNMKLError
+from spnmkl.training.bring import labels_alone
 from spnmkl.ui.parts.session import boundary
 from spnmkl.ui.parts.words import plain
+from spnmkl.ui.state.apart import Read, check_room, guess_apart, read_apart
 from spnmkl.ui.state.uploaded_files import File, Readings, UploadedFiles
-
-Read = Callable[[str, bytes, ReadOptions | None], Table]
 
 FORMATS = [suffix.removeprefix(".") for suffix in SUFFIXES]
 TABLES, JOINED = "read_tables", "joined_tables"
@@ -28,7 +28,7 @@ SEPARATORS = {",": "comma ,", ";": "semicolon ;", "\t": "tab", "|": "bar |", " "
 
 
 def read_files(
-    files: Sequence[File], readings: Readings, read: Read = read_file, owner: object = None
+    files: Sequence[File], readings: Readings, read: Read = read_apart, owner: object = None
 ) -> list[Table] | None:
     """Every file as it was read, open to correction, which `readings` keeps; None where one cannot be read.
 
@@ -61,6 +61,8 @@ def _kept(file: File, which: str, options: ReadOptions | None, read: Read, owner
     """A file read by these options; kept by this tab alone."""
     kept, place = st.session_state.setdefault(TABLES, {}), (file.file_id, which)
     if place not in kept or kept[place][0] != options or kept[place][1] is not owner:
+        kept.pop(place, None)
+        check_room(file.name, [table for _, _, table in kept.values()])
         kept[place] = options, owner, read(file.name, file.getvalue(), options)
     return kept[place][2]
 
@@ -114,7 +116,7 @@ def _reading(table: Table, file: File, readings: Readings) -> ReadOptions:
     if isinstance(known, ReadOptions):
         return known
     try:
-        options = guess_options(file.name, file.getvalue(), known)
+        options = guess_apart(file.name, file.getvalue(), known)
     except SPNMKLError:  # said where the file is read
         options = replace(table.options, skip=known)
     readings[file.file_id] = options
@@ -138,13 +140,10 @@ def preview(table: Table) -> None:
         st.caption(plain(note))
 
 
-def choose_joining(tables: Sequence[Table], uploaded: UploadedFiles) -> Joining:
+def choose_joining(tables: Sequence[Table], uploaded: UploadedFiles, joining: Joining, found: Joined | None) -> None:
     """How several files belong together: one view each, by an id column or by row order; one may hold the labels."""
     names = unique_names(table.name for table in tables)[0]
-    shared = [name for name in tables[0].frame.columns if all(name in table.frame for table in tables[1:])]
-    joining = uploaded.joining
-    if joining.id_column not in shared:
-        joining = replace(joining, id_column=None)
+    shared = shared_columns(tables)
 
     def take() -> None:
         holder, how, column = (st.session_state.get(key) for key in ("labels_in", "joined_by", "joined_on"))
@@ -153,28 +152,52 @@ def choose_joining(tables: Sequence[Table], uploaded: UploadedFiles) -> Joining:
         uploaded.joining = Joining("id" if how == BY_ID else "rows", id_column, at)
 
     labels, by = st.columns(2)
+    alone = None if found is None or joining.labels is not None else labels_file(found, names)
+    words = {IN_A_VIEW: IN_A_VIEW if alone is None else f"in {alone}, {FOUND}"}
     show("labels_in", IN_A_VIEW if joining.labels is None else names[joining.labels])
-    labels.selectbox("Labels are", [IN_A_VIEW, *names], key="labels_in", on_change=take)
+    offered = [IN_A_VIEW, *names]
+    labels.selectbox("Labels are", offered, format_func=lambda at: words.get(at, at), key="labels_in", on_change=take)
     show("joined_by", BY_ID if joining.how == "id" else BY_ORDER)
     by.radio("Rows belong together by", [BY_ID, BY_ORDER], horizontal=True, key="joined_by", on_change=take)
     if joining.how == "id" and len(shared) > 1:
         show("joined_on", joining.id_column or FOUND)
         st.selectbox("Id column", [FOUND, *shared], key="joined_on", on_change=take)
-    return joining
+
+
+def shared_columns(tables: Sequence[Table]) -> list[str]:
+    return [name for name in tables[0].frame.columns if all(name in table.frame for table in tables[1:])]
+
+
+def labels_file(found: Joined, names: Sequence[str]) -> str | None:
+    """The file that was taken for one of labels alone."""
+    label = labels_alone(found)
+    views = list(found.views.values())
+    return names[views.index((label,))] if label is not None and len(views) == len(names) else None
 
 
 def join_tables(tables: Sequence[Table], uploaded: UploadedFiles) -> tuple[Joined, Joining]:
     """The files as one table, and how they were joined; several are joined once for each way."""
     if len(tables) == 1:
         return join_files(tables, Joining()), Joining()
-    joining = choose_joining(tables, uploaded)
-    kept = st.session_state.get(JOINED)
-    if kept is None or kept[0] != joining or [*map(id, kept[1])] != [*map(id, tables)]:
-        st.session_state.pop(JOINED, None)  # free before another is made
-        kept = st.session_state[JOINED] = joining, list(tables), join_files(tables, joining)
-    found = kept[2]
+    joining = uploaded.joining
+    if joining.id_column not in shared_columns(tables):
+        joining = replace(joining, id_column=None)
+    asked, found = st.container(), None
+    try:
+        found = _joined(tables, joining)
+    finally:  # where they do not fit, another way can be chosen
+        with asked:
+            choose_joining(tables, uploaded, joining, found)
     if len(found.report):
         st.dataframe(found.report, hide_index=True)
     for note in found.notes:
         st.caption(plain(note))
     return found, joining
+
+
+def _joined(tables: Sequence[Table], joining: Joining) -> Joined:
+    kept = st.session_state.get(JOINED)
+    if kept is None or kept[0] != joining or [*map(id, kept[1])] != [*map(id, tables)]:
+        st.session_state.pop(JOINED, None)  # free before another is made
+        kept = st.session_state[JOINED] = joining, list(tables), join_files(tables, joining)
+    return kept[2]

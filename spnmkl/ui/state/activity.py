@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from threading import RLock
 from typing import Any, Literal
 from weakref import ReferenceType, ref
 
+from spnmkl.data import Dataset
+from spnmkl.search import Suggestions
 from spnmkl.selection import CrossValidation, RegularizationPath
 from spnmkl.solution import Solution
-from spnmkl.study.contest import Contest, Plan, compete, planned, training_rows
+from spnmkl.study.contest import Contest, Plan
 from spnmkl.study.entrants import Entrants
-from spnmkl.study.lesson import TOTAL as LESSON_TOTAL
-from spnmkl.study.lesson import Lesson, lesson
-from spnmkl.training.branches import BranchEvidence, branch_evidence
-from spnmkl.training.choose_width import WidthChoice, choose_width
+from spnmkl.study.lesson import Lesson
+from spnmkl.training.branches import BranchEvidence
+from spnmkl.training.choose import FOLDS
+from spnmkl.training.choose_width import WidthChoice
+from spnmkl.training.prepared import Prepared
+from spnmkl.training.room import Size
 from spnmkl.training.settings import Settings
-from spnmkl.training.train import Run, measured_on_folds, score_run
-from spnmkl.ui.state import importance, works
+from spnmkl.training.train import Run
+from spnmkl.ui.state import importance, suggesting, works
+from spnmkl.ui.state.apart import Nobody
 from spnmkl.ui.state.estimate import Estimate
 from spnmkl.ui.state.jobs import Job
 from spnmkl.ui.state.kernel_shelf import KernelShelf
+from spnmkl.ui.state.processes import job_apart, tab_worker, task_size
 from spnmkl.ui.state.run_book import RunBook
 from spnmkl.ui.state.task import Finding, Task, found_for
-from spnmkl.ui.state.works import SmallestC, Work
+from spnmkl.ui.state.works import Chosen, SmallestC
+from spnmkl.workers import Limits, Worker, WorkerError
 
 Kind = Literal[
     "train",
@@ -35,16 +44,13 @@ Kind = Literal[
     "compare",
     "lesson",
     "width",
+    "default",
     "importance",
     "estimate",
     "evidence",
+    "suggest",
 ]
-WORKS: Mapping[Kind, Work] = {
-    "train": works.train,
-    "choose": works.choose,
-    "trace": works.trace,
-    "look": works.look_ahead,
-}
+HANDED_BYTES = 500_000_000  # of kernels that the process of a tab hands to the server; larger ones are computed again
 
 
 @dataclass
@@ -80,12 +86,15 @@ class Trainer:
     settings : of the next training.
     settings_version : how often settings came from elsewhere than from the widgets, which then start anew.
     book : the runs that trainings left.
-    kernels : those computed last.
+    kernels : those that the server itself computed last.
+    worker : the process of the tab, where trainings are done and their kernels kept.
     activity : what runs now, or ran last and was not collected.
     failure : of the last activity.
     cross_validation, path, smallest_C : the last ones, with what they are of.
     contest : the last comparison with baselines.
     width : the last choice of a width.
+    default : what was chosen last for somebody who asked for it.
+    suggested : what the last search for a drawing found.
     lesson : the guided experiment.
     estimate : the scores over folds that are being made, beside any activity.
     estimated : by id the solutions for which these were begun, as long as there are such, and what went wrong.
@@ -96,6 +105,7 @@ class Trainer:
     settings_version: int = 0
     book: RunBook = field(default_factory=RunBook)
     kernels: KernelShelf = field(default_factory=KernelShelf)
+    worker: Worker = field(default_factory=tab_worker)
     activity: Activity | None = None
     failure: Failure | None = None
     cross_validation: Finding[CrossValidation] | None = None
@@ -103,10 +113,12 @@ class Trainer:
     smallest_C: Finding[SmallestC] | None = None
     contest: Finding[Contest] | None = None
     width: Finding[WidthChoice] | None = None
+    default: Finding[Chosen] | None = None
+    suggested: Finding[Suggestions] | None = None
     lesson: Lesson | None = None
     estimate: Estimate | None = None
     estimated: dict[int, tuple[ReferenceType[Solution], str]] = field(default_factory=dict)
-    evidence: dict[tuple[str, str], BranchEvidence] = field(default_factory=dict)
+    _collecting: Any = field(default_factory=RLock, repr=False)  # a page, or who looks after tabs that are gone
 
     @property
     def busy(self) -> bool:
@@ -131,74 +143,62 @@ class Trainer:
 
     def start(self, kind: Kind, task: Task, settings: Settings, alive: Callable[[], bool]) -> Activity:
         """Begin; an activity that still runs is asked to stop, unless it computes the kernels that are needed."""
-
-        def work(job: Job[Any]) -> Any:
-            return WORKS[kind](job, self.kernels.prepared(task, job.tick), settings)
-
-        return self._begin(Activity(kind, Job(work, alive), task, settings))
+        size = task_size(task, FOLDS if kind == "choose" else 0)
+        job = self._job(alive, size, works.on_kernels, kind, task, settings)
+        return self._begin(Activity(kind, job, task, settings))
 
     def score(self, run: Run, alive: Callable[[], bool]) -> Activity:
         """Begin to make the scores that a run lacks."""
         task = self.book.tasks[run.name]
-
-        def work(job: Job[Any]) -> Run:
-            return score_run(run, self.kernels.prepared(task, job.tick), tick=job.tick, stop=lambda: job.stopping)
-
-        return self._begin(Activity("score", Job(work, alive), task, run.settings))
+        job = self._job(alive, task_size(task), works.score, run, task)
+        return self._begin(Activity("score", job, task, run.settings))
 
     def choose_width(
         self, task: Task, settings: Settings, leaves: Sequence[str], alive: Callable[[], bool]
     ) -> Activity:
         """Begin to compare widths of one kernel on folds of the training rows of a task."""
+        job = self._job(alive, task_size(task, FOLDS), works.width, task, settings, leaves)
+        return self._begin(Activity("width", job, task, settings))
 
-        def work(job: Job[Any]) -> WidthChoice | None:
-            def follow(done: int, total: int, words: str) -> None:
-                job.progress(done, total)
-                job.say(words)
+    def choose_default(self, task: Task, settings: Settings, alive: Callable[[], bool]) -> Activity:
+        """Begin to choose a drawing over every column of the data, C, weights and preparation."""
+        job = self._job(alive, task_size(task, FOLDS), works.default, task, settings)
+        return self._begin(Activity("default", job, task, settings))
 
-            return choose_width(
-                task.spn, task.dataset, task.choices, task.split, leaves, settings, follow, lambda: job.stopping
-            )
+    def suggest(self, task: Task, settings: Settings, asked: suggesting.Asked, alive: Callable[[], bool]) -> Activity:
+        """Begin to search for a drawing for the data of a task; the drawing that is there does not count."""
+        job = self._job(alive, task_size(task, FOLDS), suggesting.search, task, asked)
+        return self._begin(Activity("suggest", job, task, settings))
 
-        return self._begin(Activity("width", Job(work, alive), task, settings))
+    def suggested_for(self, task: Task) -> Suggestions | None:
+        """What was found for these data, prepared and split as they are; None where it was for others."""
+        found = self.suggested
+        if found is None or found.task.dataset is not task.dataset:
+            return None
+        same = (found.task.choices, found.task.split) == (task.choices, task.split)
+        return found.value if same else None
 
     def measure(self, run: Run, alive: Callable[[], bool]) -> Activity:
         """Begin to measure the shares of a run on folds of its training rows."""
         task = self.book.tasks[run.name]
-
-        def work(job: Job[Any]) -> Run:
-            def tick(words: str, done: int, total: int) -> None:
-                job.progress(done, total)
-                job.tick(words)
-
-            return measured_on_folds(run, task.dataset, tick, lambda: job.stopping)
-
-        return self._begin(Activity("shares", Job(work, alive), task, run.settings))
+        job = self._job(alive, task_size(task), works.shares, run, task)
+        return self._begin(Activity("shares", job, task, run.settings))
 
     def compare(self, task: Task, settings: Settings, who: Entrants, plan: Plan, alive: Callable[[], bool]) -> Activity:
         """Begin to compare methods on the training rows of a task."""
-        n = len(training_rows(task.dataset, task.split)[0])
-        methods, total = tuple(who.methods), planned(who, plan)
-        outcome = Contest(plan, methods, (), total, task.dataset.name, n, who.remarks, drawn=who.drawn)
-
-        def work(job: Job[Any]) -> None:
-            found = compete(who, task.dataset, task.choices, task.split, plan, job.tick, lambda: job.stopping)
-            works.gather(job, found, outcome.total)
-
-        return self._begin(Activity("compare", Job(work, alive), task, settings, outcome))
+        outcome = Contest.of(who, plan, task.dataset, task.split)
+        job = self._job(alive, task_size(task, FOLDS), works.compare, who, task, plan, outcome.total)
+        return self._begin(Activity("compare", job, task, settings, outcome))
 
     def teach(self, task: Task, settings: Settings, alive: Callable[[], bool]) -> Activity:
         """Begin the guided experiment, which has data of its own."""
-
-        def work(job: Job[Any]) -> None:
-            works.gather(job, lesson(job.tick, lambda: job.stopping), LESSON_TOTAL)
-
-        return self._begin(Activity("lesson", Job(work, alive), task, settings, Lesson()))
+        job = self._job(alive, None, works.teach)
+        return self._begin(Activity("lesson", job, task, settings, Lesson()))
 
     def measure_importance(self, run: Run, view: str | None, alive: Callable[[], bool]) -> Activity:
         """Begin to measure what the views of a run are worth, or the columns of one of them."""
         task = self.book.tasks[run.name]
-        job: Job[Any] = Job(lambda job: importance.measure(job, run, task, view), alive)
+        job = self._job(alive, task_size(task, FOLDS), importance.measure, run, task, view)
         return self._begin(Activity("importance", job, task, run.settings))
 
     def begin_estimate(self, run: Run, wanted: Callable[[], bool], alive: Callable[[], bool], seconds: float) -> None:
@@ -215,6 +215,12 @@ class Trainer:
     def _note_estimate(self, of: Solution, wrong: str | None = None) -> None:
         self.estimated = {key: known for key, known in self.estimated.items() if known[0]() is not None}
         self.estimated[id(of)] = ref(of), wrong or ""
+
+    def attach(self, dataset: Dataset) -> None:
+        """The data of an opened project, which came without them: its runs and its comparison are of these."""
+        self.book.attach(dataset)
+        if self.contest is not None:
+            self.contest = replace(self.contest, task=replace(self.contest.task, dataset=dataset))
 
     def end_estimate(self) -> None:
         if self.estimate is not None:
@@ -234,17 +240,20 @@ class Trainer:
     def weigh(self, run: Run, node: str, alive: Callable[[], bool]) -> Activity:
         """Begin to weigh the branches below a sum by evidence."""
         task = self.book.tasks[run.name]
+        job = self._job(alive, task_size(task), works.weigh, run, task, node)
+        return self._begin(Activity("evidence", job, task, run.settings))
 
-        def work(job: Job[Any]) -> BranchEvidence | None:
-            prepared = self.kernels.prepared(task, job.tick)
-            return branch_evidence(prepared, run.solution, node, job.say, job.progress, stop=lambda: job.stopping)
+    def prepared(self, task: Task) -> Prepared:
+        """The kernels of a task for the server itself: those at hand, of the tab's process, or computed."""
+        if not self.kernels.holds(task) and 0 < self.worker.kept_bytes <= HANDED_BYTES:
+            with suppress(WorkerError):
+                found = self.worker.do(Nobody(), Limits(), works.hand_over, task)
+                if found is not None:
+                    self.kernels.put(task, found)
+        return self.kernels.prepared(task)
 
-        return self._begin(Activity("evidence", Job(work, alive), task, run.settings))
-
-    def evidence_of(self, run: Run, node: str) -> BranchEvidence | None:
-        """What evidence said of the branches of a run, whatever it is called now."""
-        found = (said for said in self.evidence.values() if said.solution is run.solution and said.node == node)
-        return next(found, None)
+    def _job(self, alive: Callable[[], bool], size: Size | None, work: Callable[..., Any], *given: Any) -> Job[Any]:
+        return job_apart(self.worker, self.kernels, alive, size, work, *given)
 
     def _begin(self, activity: Activity) -> Activity:
         self.collect()
@@ -258,6 +267,10 @@ class Trainer:
 
     def collect(self) -> Activity | None:
         """Take the result of an activity that has ended; returns it once."""
+        with self._collecting:
+            return self._collect()
+
+    def _collect(self) -> Activity | None:
         self._collect_estimate()
         activity = self.activity
         if activity is None or not activity.job.finished:
@@ -268,7 +281,7 @@ class Trainer:
         if isinstance(result, Run) and activity.kind in ("score", "shares"):
             self.book.revise(lambda run: _with_findings(run, result))
         elif isinstance(result, BranchEvidence):
-            self.evidence[str(id(result.solution)), result.node] = result
+            self.book.revise(lambda run: run.with_branches(result))
         elif isinstance(result, Run):
             self.book.enter(self._with_search(result, activity.task), activity.task)
         elif isinstance(result, importance.Measured):
@@ -287,6 +300,12 @@ class Trainer:
             return
         if isinstance(found.value, WidthChoice):
             self.width = found
+            return
+        if isinstance(found.value, Chosen):
+            self.default = found
+            return
+        if isinstance(found.value, Suggestions):
+            self.suggested = found
             return
         if isinstance(found.value, CrossValidation):
             self.cross_validation = found

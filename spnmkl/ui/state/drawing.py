@@ -68,6 +68,7 @@ class Drawing:
     select: tuple[str, ...] = ()
     size: tuple[int, int] = (1000, 560)
     told: bool = False  # whether the canvas has told its size, or it is a guess
+    recalled: int | None = None  # the last push that was saved, where the drawing was brought back from disk
     guessed: bool = False  # whether `closed` was chosen for a guess, and nothing was drawn since
 
     @property

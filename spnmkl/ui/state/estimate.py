@@ -6,13 +6,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from spnmkl.errors import Stopped
+from spnmkl.data import Dataset
+from spnmkl.solution import Solution
 from spnmkl.study.contest import Plan
 from spnmkl.study.nested import resample
 from spnmkl.training.fold_scores import FoldScores
 from spnmkl.training.train import Run
+from spnmkl.ui.state import apart
 from spnmkl.ui.state.jobs import Job
+from spnmkl.ui.state.kernel_shelf import KernelShelf
+from spnmkl.ui.state.processes import job_apart, task_size
 from spnmkl.ui.state.task import Task
+from spnmkl.workers import Worker
 
 PLAN = Plan(repeats=5)
 SECONDS = 60.0  # after which no further round begins
@@ -32,30 +37,11 @@ class Estimate:
         cls, run: Run, task: Task, wanted: Callable[[], bool], alive: Callable[[], bool], seconds: float = SECONDS
     ) -> Estimate:
         """Where a run has some folds already, it goes on from them."""
-        known = run.fold_scores
-        spent = known.seconds if known is not None else 0.0
-
-        def work(job: Job[Any]) -> None:
-            def tick(words: str) -> None:
-                if not wanted():
-                    raise Stopped
-                job.tick(words)
-
-            given = task.spn, task.dataset, task.choices, task.split, run.settings
-            making = resample(
-                *given,
-                chosen=run.chose_C if known is None else known.chosen,
-                plan=PLAN,
-                seconds=spent + seconds,
-                known=known,
-                tick=tick,
-                stop=job.resting,
-            )
-            for found in making:
-                job.report(found)
-                job.progress(found.n_done, found.C.size)
-
-        return cls(run, Job(work, alive, aside=True).start())
+        worker = Worker(apart.NURSERY, shared=(Dataset, Solution))
+        size = task_size(task, PLAN.inner)
+        given = make_scores, run, task, seconds
+        job = job_apart(worker, KernelShelf(), alive, size, *given, aside=True, wanted=wanted)
+        return cls(run, job.start())
 
     @property
     def so_far(self) -> FoldScores | None:
@@ -67,3 +53,20 @@ def expected_seconds(run: Run) -> float:
     """About what the first round takes, by how long the run itself took; without its kernels."""
     each = PLAN.inner * PLAN.points * TRAININGS + 1 if run.chose_C else 1.0
     return run.seconds * PLAN.folds * each
+
+
+def make_scores(job: Job[Any], shelf: object, run: Run, task: Task, seconds: float) -> None:
+    """Report the scores of a run after every fold."""
+    known = run.fold_scores
+    making = resample(
+        *(task.spn, task.dataset, task.choices, task.split, run.settings),
+        chosen=run.chose_C if known is None else known.chosen,
+        plan=PLAN,
+        seconds=seconds + (known.seconds if known is not None else 0.0),
+        known=known,
+        tick=job.tick,
+        stop=job.resting,
+    )
+    for found in making:
+        job.report(found)
+        job.progress(found.n_done, found.C.size)

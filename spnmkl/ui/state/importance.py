@@ -50,9 +50,11 @@ def question(run: Run, task: Task) -> Question:
     spn, views = with_powers(run.spn, run.settings.p), table_views(run.spn, task.dataset)
     folds = TableFolds.of(task.dataset, run.choices, run.split, replace(PLAN, scoring=run.settings.scoring))
     settings = {"lam": run.settings.lam, "class_weight": run.settings.class_weight}
+    weights = run.settings.weights
     whole = Removals({FULL: spn}, {}, {}, {})
     left = removals(spn, views, folds.known) if views else whole
-    return Question(views, Measuring(left, folds, settings=settings), Measuring(whole, folds, settings=settings))
+    work, columns = (Measuring(of, folds, settings=settings, weights=weights) for of in (left, whole))
+    return Question(views, work, columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +75,7 @@ class Measured:
         return with_columns(run, self.view, self.found)
 
 
-def measure(job: Job[Any], run: Run, task: Task, view: str | None) -> Measured:
+def measure(job: Job[Any], shelf: object, run: Run, task: Task, view: str | None) -> Measured:
     """The views, from where an earlier measurement was stopped, or the columns of one of them."""
 
     def follow(step: ImportanceStep) -> bool:

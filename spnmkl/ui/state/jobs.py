@@ -1,6 +1,7 @@
-"""Work in the background: a few jobs at once, the others wait; whose owner is gone is stopped.
+"""Work in the background: a few jobs at once, as far as memory goes, the others wait; whose owner is gone is stopped.
 
-What nobody asked for is done `aside`: it takes no place from other jobs, and rests while any of them goes on.
+Owners take turns: next comes who has the fewest jobs running and was served longest ago. What nobody asked for is done
+`aside`: it takes no place from other jobs, and rests while any of them goes on.
 """
 
 from __future__ import annotations
@@ -8,10 +9,12 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from typing import Any, Generic, Self, TypeVar
 
 from spnmkl.errors import SPNMKLError, Stopped
+from spnmkl.memory import available_memory
 from spnmkl.threads import default_threads
 
 T = TypeVar("T")
@@ -20,6 +23,7 @@ GRACE_SECONDS = 60.0  # how long an owner may be away
 WATCH_SECONDS = 1.0  # between two looks at the owners
 MOST_AT_ONCE = max(2, default_threads())
 ASIDE_AT_ONCE = 1  # of those that nobody asked for
+ROOM = 0.9  # of the free memory may be used
 _LOG = logging.getLogger("spnmkl")
 SECOND_THOUGHT = 2.0  # seconds after which another Stop is meant
 _APOLOGY = "Something went wrong in this training. Your drawing and your data are kept; try again."
@@ -28,6 +32,10 @@ _NO_MEMORY = "There is not enough memory; use fewer rows or kernels."
 
 def _always() -> bool:
     return True
+
+
+def _nothing() -> int:
+    return 0
 
 
 class Job(Generic[T]):
@@ -41,6 +49,14 @@ class Job(Generic[T]):
         Whether somebody still wants the result; it is asked from another thread.
     aside : bool
         Whether it makes way for other jobs: its work should ask `resting` in the place of `stopping`.
+    owner : object
+        Whose job it is; owners take turns. None stands for itself.
+    need : int
+        Bytes that it is thought to take; it waits while the others leave less.
+    taken : callable
+        Bytes of these that it takes already.
+    wanted : callable
+        Asked now and then from its own thread; it ends where that is false.
 
     Attributes
     ----------
@@ -59,9 +75,19 @@ class Job(Generic[T]):
     """
 
     def __init__(
-        self, work: Callable[[Job[T]], T], alive: Callable[[], bool] = _always, *, aside: bool = False
+        self,
+        work: Callable[[Job[T]], T],
+        alive: Callable[[], bool] = _always,
+        *,
+        aside: bool = False,
+        owner: object = None,
+        need: int = 0,
+        taken: Callable[[], int] = _nothing,
+        wanted: Callable[[], bool] = _always,
     ) -> None:
-        self.aside = aside
+        self.aside, self.need, self.taken = aside, need, taken
+        self.owner = id(self) if owner is None else id(owner)
+        self._wanted = wanted
         self._work: Callable[[Job[T]], T] | None = work
         self._alive = alive
         self._stop, self._given_up = threading.Event(), threading.Event()
@@ -107,6 +133,20 @@ class Job(Generic[T]):
             pass
         return self.stopping
 
+    def calm(self) -> bool:
+        """Whether no other job that was asked for goes on."""
+        return _QUEUE.wait_for_calm(0)
+
+    def attend(self) -> None:
+        """Stop it where it is no longer wanted."""
+        if not self.stopping and not self._wanted():
+            self._stop.set()
+
+    @property
+    def waits_for(self) -> str:
+        """Why it has not begun, in words."""
+        return _QUEUE.why(self)
+
     @property
     def given_up(self) -> bool:
         """Whether it was asked to stop twice: what it has is not wanted."""
@@ -133,6 +173,7 @@ class Job(Generic[T]):
     def tick(self, words: str) -> None:
         """Say what is done now, and end the work here if it was asked to stop."""
         self.say(words)
+        self.attend()
         if self.resting() if self.aside else self.stopping:
             raise Stopped
 
@@ -164,7 +205,8 @@ class Job(Generic[T]):
     def _finish(self, state: str) -> None:
         self._ended = time.monotonic()
         self.state = state
-        self._work, self._alive = None, _always  # they may hold matrices, or a page
+        self._work, self._alive, self._wanted = None, _always, _always  # they may hold matrices, or a page
+        self.taken = _nothing
         self._finished.set()
 
     def _begin(self) -> None:
@@ -195,6 +237,8 @@ class _Queue:
         self._calm = threading.Event()
         self._calm.set()
         self._watched = False
+        self._turns = 0
+        self._served: dict[int, int] = {}
 
     def put(self, job: Job[Any]) -> None:
         with self._lock:
@@ -221,17 +265,59 @@ class _Queue:
         """Whether no job that was asked for goes on, now or within these seconds."""
         return self._calm.wait(seconds)
 
+    def why(self, job: Job[Any]) -> str:
+        """What a job that waits waits for."""
+        with self._lock:
+            ahead = self._in_turn(job.aside)
+            place = ahead.index(job) if job in ahead else 0
+            running = sum(other.aside == job.aside for other in self._running)
+            if place == 0 and running < _most(job.aside) and running:
+                return f"waiting until {job.need / 1e9:.1f} GB of memory are free"
+        others = "another training" if place == 0 else f"{place + 1} other trainings"
+        return f"waiting for {others} to end"
+
+    def _in_turn(self, aside: bool) -> list[Job[Any]]:
+        """Those that wait, in the order in which they will begin: owners take turns."""
+        waiting = [job for job in self._waiting if job.aside == aside]
+        running = Counter(job.owner for job in self._running if job.aside == aside)
+        found: list[Job[Any]] = []
+        served = dict(self._served)
+        while waiting:
+            job = min(waiting, key=lambda job: (running[job.owner], served.get(job.owner, 0)))
+            running[job.owner] += 1
+            served[job.owner] = len(found) + 1 + self._turns
+            waiting.remove(job)
+            found.append(job)
+        return found
+
+    def _fits(self, job: Job[Any]) -> bool:
+        """Whether there is memory for it beside those that run, which may not have taken all of theirs yet."""
+        if job.need == 0 or not self._running:
+            return True
+        free = available_memory()
+        coming = sum(max(0, other.need - other.taken()) for other in self._running)
+        return free is None or job.need <= ROOM * free - coming
+
     def _fill(self) -> None:
-        for aside, most in ((False, MOST_AT_ONCE), (True, ASIDE_AT_ONCE)):
-            waiting = [job for job in self._waiting if job.aside == aside]
-            for job in waiting[: max(0, most - sum(running.aside == aside for running in self._running))]:
+        for aside in (False, True):
+            for job in self._in_turn(aside):
+                if sum(running.aside == aside for running in self._running) >= _most(aside) or not self._fits(job):
+                    break
                 self._waiting.remove(job)
                 self._running.add(job)
+                self._turns += 1
+                self._served[job.owner] = self._turns
                 job._begin()
+        self._forget_owners()
         if all(job.aside for job in self._running):
             self._calm.set()
         else:
             self._calm.clear()
+
+    def _forget_owners(self) -> None:
+        """Whoever has nothing here has no turn to remember."""
+        here = {job.owner for job in (*self._running, *self._waiting)}
+        self._served = {owner: turn for owner, turn in self._served.items() if owner in here}
 
     def _watch(self) -> None:
         while self._look():
@@ -240,6 +326,7 @@ class _Queue:
     def _look(self) -> bool:
         """Stop the jobs whose owner stays away; whether there is any job."""
         with self._lock:
+            self._fill()  # memory may have become free
             jobs = [*self._running, *self._waiting]
             self._watched = bool(jobs)
         now = time.monotonic()
@@ -247,6 +334,10 @@ class _Queue:
             if not job.stopping and job._abandoned(now):
                 job.stop()
         return bool(jobs)
+
+
+def _most(aside: bool) -> int:
+    return ASIDE_AT_ONCE if aside else MOST_AT_ONCE
 
 
 _QUEUE = _Queue()

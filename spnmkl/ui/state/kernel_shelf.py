@@ -8,8 +8,10 @@ from collections.abc import Callable
 
 from spnmkl.training.prepared import Prepared, prepare
 from spnmkl.ui.state.task import Task
+from spnmkl.workers import Worker
 
 KEPT_BYTES = 2_000_000_000  # of all tabs together
+MOST_IDLE = 8  # processes of tabs that have nothing to do
 
 
 class KernelShelf:
@@ -28,6 +30,12 @@ class KernelShelf:
                 kept = self.kept = task, prepare(task.spn, task.dataset, task.choices, task.split, tick)
                 _make_room(self)
             return kept[1]
+
+    def put(self, task: Task, prepared: Prepared) -> None:
+        """Keep kernels that were computed elsewhere."""
+        with self._lock:
+            self.kept = task, prepared
+            _make_room(self)
 
     def holds(self, task: Task) -> bool:
         kept = self.kept
@@ -63,8 +71,8 @@ def _make_room(newest: KernelShelf) -> None:
 
 
 def kept_bytes() -> int:
-    """Of kernels that tabs keep at hand, and that can be had back."""
-    return sum(shelf.nbytes for shelf in _filled())
+    """Of kernels that tabs keep at hand, here and in their processes, and that can be had back."""
+    return sum(shelf.nbytes for shelf in _filled()) + sum(worker.kept_bytes for worker in Worker.living())
 
 
 def free_kernels() -> None:
@@ -73,3 +81,12 @@ def free_kernels() -> None:
         for shelf in _filled():
             shelf.clear()
         _shelves.clear()
+    for worker in Worker.living():
+        worker.close_if_idle()
+
+
+def keep_within() -> None:
+    """End the processes of tabs that idle longest, until the others keep no more than the bound and are few."""
+    idle = [worker for worker in Worker.living() if worker.idle]
+    while idle and (len(idle) > MOST_IDLE or sum(worker.kept_bytes for worker in idle) > KEPT_BYTES):
+        idle.pop(0).close_if_idle()

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from spnmkl.data import Table
 from spnmkl.training.predict import Match, Predictions, Predictor, Tick
+from spnmkl.ui.state.apart import apart
 from spnmkl.ui.state.uploaded_files import Readings
 
 
@@ -35,7 +36,7 @@ class Predicting:
         """Use the model of a file; False where it is the one that was loaded last."""
         if id == self._model_id:
             return False
-        self.loaded, self.from_file, self._model_id = Predictor.from_file(name, data), True, id
+        self.loaded, self.from_file, self._model_id = apart(name, Predictor.from_file, name, data), True, id
         return True
 
     def take(self, rows: Table | None) -> None:

@@ -25,12 +25,13 @@ class RunBook:
     runs : oldest first.
     tasks : run's name → what it was trained on; missing for a run that was loaded without its data.
     chosen : name of the run that the pages show; None for the last.
+    gone : names of runs that were there once.
     """
 
     runs: list[Run] = field(default_factory=list)
     tasks: dict[str, Task] = field(default_factory=dict)
     chosen: str | None = None
-    _gone: set[str] = field(default_factory=set)
+    gone: set[str] = field(default_factory=set)
 
     @property
     def run(self) -> Run | None:
@@ -53,7 +54,7 @@ class RunBook:
 
     def fresh_name(self) -> str:
         """Of no run that is or was there, since pages remember by name what was done with a run."""
-        taken = {run.name for run in self.runs} | self._gone
+        taken = {run.name for run in self.runs} | self.gone
         return next(name for k in count(1) if (name := f"Run {k}") not in taken)
 
     def rename(self, name: str, new: str) -> None:
@@ -63,7 +64,7 @@ class RunBook:
             reason = f"another run is called {new!r}" if new else "a name has one letter or more"
             raise ParameterError(f"{name!r} cannot be renamed: {reason}; choose another name.")
         self.revise(lambda run: replace(run, name=new) if run.name == name else run)
-        self._gone.add(name)
+        self.gone.add(name)
         if name in self.tasks:
             self.tasks[new] = self.tasks.pop(name)
         self.chosen = new if self.chosen == name else self.chosen
@@ -72,7 +73,7 @@ class RunBook:
         """Forget a run; where it was shown, the last one is."""
         self.runs = [run for run in self.runs if run.name != name]
         self.tasks.pop(name, None)
-        self._gone.add(name)
+        self.gone.add(name)
         self.chosen = None if self.chosen == name else self.chosen
 
     def attach(self, dataset: Dataset) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import dataclass
+from hmac import compare_digest
 
 from spnmkl.ui.state.workspace import Workspace
 
@@ -17,6 +18,7 @@ class _Entry:
     workspace: Workspace
     session: str
     used: float
+    browser: str = ""
 
 
 class Store:
@@ -47,10 +49,23 @@ class Store:
             entry = self._living(token)
             return entry.session if entry else None
 
-    def put(self, token: str, workspace: Workspace, session: str) -> None:
+    def put(self, token: str, workspace: Workspace, session: str, browser: str = "") -> None:
+        """Keep a tab's workspace; `browser` is a secret of the browser that it stands in."""
         with self._lock:
-            self._entries[token] = _Entry(workspace, session, time.monotonic())
+            self._entries[token] = _Entry(workspace, session, time.monotonic(), browser)
             self._forget()
+
+    def living(self) -> list[tuple[str, Workspace, str]]:
+        """Token, workspace and session of every tab; those that were abandoned are forgotten."""
+        with self._lock:
+            self._forget()
+            return [(token, entry.workspace, entry.session) for token, entry in self._entries.items()]
+
+    def same_browser(self, token: str, browser: str) -> bool:
+        """Whether the tab of a token stands in the browser that has this secret."""
+        with self._lock:
+            entry = self._living(token)
+            return entry is not None and browser != "" and compare_digest(entry.browser, browser)
 
     def remove(self, token: str) -> None:
         with self._lock:

@@ -1,27 +1,41 @@
-"""What is done in the background for a task: training, choosing C, following the weights over C, looking ahead."""
+"""What is done in the background for a task: training, choosing C, following the weights over C, comparing, measuring.
+
+Each work gets its job and the kernels that are kept, and is found by its name: it may be done in another process.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
 from spnmkl.circuit.program import compile_circuit
+from spnmkl.data import Choices
 from spnmkl.errors import Stopped
 from spnmkl.problem import powers
 from spnmkl.selection import CrossValidation, PathPoint, RegularizationPath
 from spnmkl.selection.results import UNFINISHED
 from spnmkl.solution import Record
 from spnmkl.solvers import C_min
+from spnmkl.structure import SPN
+from spnmkl.study.contest import Plan, compete
+from spnmkl.study.entrants import Entrants
+from spnmkl.study.lesson import TOTAL as LESSON_TOTAL
+from spnmkl.study.lesson import lesson
+from spnmkl.training.branches import BranchEvidence, branch_evidence
 from spnmkl.training.choose import choose_C, nothing_done, trace_C
+from spnmkl.training.choose_width import WidthChoice, choose_width
+from spnmkl.training.default import prepared_by_default
 from spnmkl.training.prepared import Prepared
 from spnmkl.training.settings import Settings
-from spnmkl.training.train import Run, closed
+from spnmkl.training.train import Run, closed, measured_on_folds, score_run
 from spnmkl.training.train import train as trained
 from spnmkl.ui.state.jobs import Job
+from spnmkl.ui.state.kernel_shelf import KernelShelf
+from spnmkl.ui.state.task import Task
 
 _STEPS = 1000  # of the bar of a training
 _ROUGH = 1e-2  # tolerance of the smallest useful C, which is shown with two digits
@@ -94,6 +108,76 @@ def look_ahead(job: Job[Any], prepared: Prepared, settings: Settings) -> Smalles
         tol=_ROUGH,
     )
     return SmallestC(smallest)
+
+
+WORKS: Mapping[str, Work] = {"train": train, "choose": choose, "trace": trace, "look": look_ahead}
+
+
+def on_kernels(job: Job[Any], shelf: KernelShelf, kind: str, task: Task, settings: Settings) -> Any:
+    """What `WORKS` has for a kind."""
+    return WORKS[kind](job, shelf.prepared(task, job.tick), settings)
+
+
+def hand_over(job: Job[Any], shelf: KernelShelf, task: Task) -> Prepared | None:
+    """The kernels of a task, where they are the ones that are kept."""
+    return shelf.prepared(task) if shelf.holds(task) else None
+
+
+def score(job: Job[Any], shelf: KernelShelf, run: Run, task: Task) -> Run:
+    return score_run(run, shelf.prepared(task, job.tick), tick=job.tick, stop=lambda: job.stopping)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A drawing, preparation and settings that cross-validation chose, and why, in sentences."""
+
+    spn: SPN
+    choices: Choices
+    settings: Settings
+    sentences: tuple[str, ...]
+
+
+def default(job: Job[Any], shelf: KernelShelf, task: Task, settings: Settings) -> Chosen | None:
+    """A drawing over every column of the data, C, weights and preparation, chosen on the training rows."""
+    found = prepared_by_default(
+        task.dataset, task.choices, task.split, settings, stop=lambda: job.stopping, tick=job.tick
+    )
+    if found.choice is None and job.stopping:
+        return None
+    return Chosen(found.prepared.spn, found.prepared.choices, found.settings, found.sentences)
+
+
+def width(
+    job: Job[Any], shelf: KernelShelf, task: Task, settings: Settings, leaves: Sequence[str]
+) -> WidthChoice | None:
+    def follow(done: int, total: int, words: str) -> None:
+        job.progress(done, total)
+        job.say(words)
+
+    return choose_width(
+        task.spn, task.dataset, task.choices, task.split, leaves, settings, follow, lambda: job.stopping
+    )
+
+
+def shares(job: Job[Any], shelf: KernelShelf, run: Run, task: Task) -> Run:
+    def tick(words: str, done: int, total: int) -> None:
+        job.progress(done, total)
+        job.tick(words)
+
+    return measured_on_folds(run, task.dataset, tick, lambda: job.stopping)
+
+
+def compare(job: Job[Any], shelf: KernelShelf, who: Entrants, task: Task, plan: Plan, total: int) -> None:
+    gather(job, compete(who, task.dataset, task.choices, task.split, plan, job.tick, lambda: job.stopping), total)
+
+
+def teach(job: Job[Any], shelf: KernelShelf) -> None:
+    gather(job, lesson(job.tick, lambda: job.stopping), LESSON_TOTAL)
+
+
+def weigh(job: Job[Any], shelf: KernelShelf, run: Run, task: Task, node: str) -> BranchEvidence | None:
+    prepared = shelf.prepared(task, job.tick)
+    return branch_evidence(prepared, run.solution, node, job.say, job.progress, stop=lambda: job.stopping)
 
 
 def gather(job: Job[Any], results: Iterable[object], total: int) -> None:

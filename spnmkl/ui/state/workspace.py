@@ -12,7 +12,7 @@ from spnmkl.data import Choices, Dataset, SplitSettings, Suggestion, apart, hole
 from spnmkl.data.choices import AUTO
 from spnmkl.errors import DataError
 from spnmkl.kernels import KernelIssue
-from spnmkl.project.project_file import DataUse
+from spnmkl.project.stored_data import DataUse
 from spnmkl.structure import SPN, Issue, Path
 from spnmkl.structure.layout import unplaced
 from spnmkl.structure.text import one_line
@@ -23,11 +23,13 @@ from spnmkl.training.train import Run
 from spnmkl.ui.state.activity import Trainer
 from spnmkl.ui.state.computed_once import kept_with_dataset
 from spnmkl.ui.state.drawing import Drawing, check_size
+from spnmkl.ui.state.kept import Keeping
 from spnmkl.ui.state.kernel_checks import KernelChecks
 from spnmkl.ui.state.opening import opening_structure
 from spnmkl.ui.state.predicting import Predicting
 from spnmkl.ui.state.task import Task
 from spnmkl.ui.state.uploaded_files import UploadedFiles
+from spnmkl.ui.state.works import Chosen
 
 SUGGESTED = Choices(AUTO)  # until somebody chooses
 
@@ -60,11 +62,13 @@ class Arrival:
 
 @dataclass
 class CompareChoices:
-    """What was chosen on the Compare page: how often the folds are drawn, and which runs take part."""
+    """What was chosen on the Compare page: how often the folds are drawn, which runs and methods take part, and by
+    which measure they are shown, if not by that of the page Train."""
 
     repeats: int = 1
     runs: tuple[str, ...] = ()
-    measure: str = "accuracy"
+    measure: str | None = None
+    left_out: frozenset[str] = frozenset({"ℓ_4/3-MKL", "ℓ_4-MKL"})  # near others that take part
 
 
 @dataclass
@@ -72,7 +76,7 @@ class Workspace:
     """Everything one tab works on.
 
     `missing` tells which data an opened project came without, `loaded` whether there are data all the same. `files`
-    are those that were uploaded last, `arrival` tells of data that came from them.
+    are those that were uploaded last, `arrival` tells of data that came from them, `keeping` what is on disk.
     """
 
     drawing: Drawing
@@ -90,6 +94,7 @@ class Workspace:
     comparing: CompareChoices = field(default_factory=CompareChoices)
     checked: tuple[SPN, Dataset, Choices, list[Issue]] | None = field(default=None, repr=False)
     kernel_checks: KernelChecks = field(default_factory=KernelChecks, repr=False)
+    keeping: Keeping = field(default_factory=Keeping, repr=False)
 
     @property
     def kernel_issues(self) -> list[KernelIssue]:
@@ -119,7 +124,7 @@ class Workspace:
             with suppress(DataError):  # these are other data
                 dataset, self.missing = self.missing.applied(dataset), None
                 self.dataset, self.loaded = dataset, True
-                self.trainer.book.attach(dataset)
+                self.trainer.attach(dataset)
                 return
         untouched = unplaced(self.drawing.spn) == unplaced(opening_structure(self.dataset))
         self.dataset, self.loaded = dataset, True
@@ -190,6 +195,25 @@ class Workspace:
     def take_drawing(self, run: Run) -> None:
         """The drawing of a run; undo brings back the one that it replaces."""
         self._take_drawing(run.spn, f"The drawing of {run.name}.")
+
+    def take_chosen(self, chosen: Chosen) -> None:
+        """What was chosen for these data; undo brings back the drawing that it replaces."""
+        self.choices = chosen.choices
+        self.trainer.take_settings(chosen.settings)
+        self._take_drawing(chosen.spn, "The drawing that was chosen.")
+
+    @property
+    def chosen(self) -> Chosen | None:
+        """What was chosen for these data, until what it stood for is another."""
+        found = self.trainer.default
+        if found is None or found.task.dataset is not self.dataset or found.task.split != self.split:
+            return None
+        return found.value if found.task.same(self.task) or self.takes(found.value) else None
+
+    def takes(self, chosen: Chosen) -> bool:
+        """Whether it is what would be trained now."""
+        same = unplaced(self.drawing.spn) == unplaced(chosen.spn)
+        return same and (self.choices, self.trainer.settings) == (chosen.choices, chosen.settings)
 
     def return_to(self, run: Run) -> None:
         """All that a run was trained on and asked to do; what that replaces is kept as before an upload."""

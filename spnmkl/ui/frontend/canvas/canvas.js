@@ -8,7 +8,7 @@ const HINT = {
   product: "Click the node that gets a product, or a free place. Esc ends.",
   kernel: "Click the sum or product that gets a kernel, or a free place. Esc ends.",
 };
-const USUAL = { sum: { w: 30, h: 30 }, product: { w: 26, h: 26 }, kernel: { w: 160, h: 24 } };
+const USUAL = { sum: { w: 30, h: 30 }, product: { w: 26, h: 26 }, kernel: { w: 150, h: 24 } };
 
 class Canvas {
   constructor(root) {
@@ -38,6 +38,7 @@ class Canvas {
       button.addEventListener("click", () => { this.closeMenus(); if (!/columns|find|help|groups/.test(button.dataset.act)) this.frame.focus({ preventScroll: true }); this.act(button.dataset.act); }, on);
     this.listenToKeys();
     window.addEventListener("pagehide", () => this.history.store(), on);
+    window.addEventListener("spnmkl:saved", () => { if (!this.readonly && this.revision !== null) this.tellSaved(); }, on);
     window.addEventListener("spnmkl-columns", () => this.refreshPalette?.(), on);
     this.frame.addEventListener("transitionend", (event) => { if (event.target === this.frame) { this.readTheme(); this.show(); } }, on);
     this.resize = new ResizeObserver(() => this.resized());
@@ -160,8 +161,8 @@ class Canvas {
   }
 
   provisional(n) { // until Python has seen it
-    const look = this.usual(n.kind);
-    const words = n.kind === "kernel" ? provisionalText(n) : n.label ?? "";
+    const words = n.kind === "kernel" ? shortText(provisionalText(n), this.drawing.nodes.filter(({ kind }) => kind === "kernel").length) : n.label ?? "";
+    const look = { ...this.usual(n.kind), ...(n.kind === "kernel" ? { w: boxWidth(words) } : {}) };
     const place = n.kind === "kernel" ? { x: 8 - look.w / 2, y: 0, anchor: "start", ink: look.ink } : { x: 0, y: -look.h / 2 - 10, anchor: "middle", ink: this.colors.text };
     return { ...look, text: words, texts: words ? [{ text: words, size: 13, style: "", halo: n.kind !== "kernel", ...place }] : [] };
   }
@@ -300,15 +301,23 @@ class Canvas {
     const ids = this.selected();
     if (String(ids) === this.told) return;
     this.told = String(ids);
-    this.api.setStateValue("selection", ids);
+    this.api.setStateValue("selection", this.readonly ? ids : { ids, after: TAB.last }); // the last edit may tell of another one
   }
 
   // Words
 
+  get onDisk() { // the last edit of this page that the server has written
+    const told = globalThis.spnmklSaved;
+    if (told?.epoch !== this.history?.epoch) return 0;
+    const edit = told.page === TAB.page ? told.number : 0;
+    return this.replaced && told.pushes >= this.replaced.revision ? Math.max(edit, this.replaced.taken) : edit;
+  }
+
   tellSaved() {
-    const saved = this.taken >= TAB.last;
-    this.frame.dataset.saved = this.taken;
-    this.saved.textContent = saved ? `saved, version ${this.version ?? 0}` : "saving…";
+    const number = Math.min(this.taken, this.onDisk);
+    const saved = number >= TAB.last, failed = !saved && globalThis.spnmklSaved?.state === "failed";
+    this.frame.dataset.saved = number;
+    this.saved.textContent = saved ? `saved, version ${this.version ?? 0}` : failed ? "not saved" : "saving…";
     this.saved.classList.toggle("pending", !saved);
   }
 
@@ -335,11 +344,6 @@ class Canvas {
 }
 
 Object.assign(Canvas.prototype, Talk, Placing, Editing, Keys, Panels, Loose);
-
-function provisionalText({ kernel, features, label }) {
-  const columns = features?.length === 1 ? features[0] : features ? count(features.length, "column") : "";
-  return [kernel, label ?? columns].filter(Boolean).join(" · ");
-}
 
 function outlinedItem(item) { // with all that is written around it
   const { x, y, w, h, look } = item;

@@ -98,3 +98,24 @@ function merged(base, theirs, mine) {
   ].filter(([a, b]) => known.has(a) && known.has(b));
   return { nodes, edges, closed: theirs.closed };
 }
+
+// A kernel's box before Python has seen it, as Python will draw it (spnmkl/structure/text.py, layout.py): where its
+// width differs, the box is moved and the drawing sent a second time.
+
+function provisionalText({ id, kernel, features, label }) {
+  const columns = features?.length === 1 ? features[0] : features ? count(features.length, "column") : "";
+  const number = label === undefined && kernel !== "precomputed" ? /^k([0-9]+)$/.exec(id ?? "")?.[1] : undefined;
+  const symbol = number && `K${[...number].map((digit) => "₀₁₂₃₄₅₆₇₈₉"[digit]).join("")}`;
+  return [symbol, [kernel, label ?? columns].filter(Boolean).join(" · ")].filter(Boolean).join(" ");
+}
+
+function shortText(text, kernels) { // its middle is cut out where there are many kernels
+  const length = kernels <= 22 ? 48 : 30;
+  return text.length <= length ? text : `${text.slice(0, Math.floor(length / 2)).trim()}…${text.slice(-Math.floor((length - 1) / 2)).trim()}`;
+}
+
+function boxWidth(text) {
+  const wide = (c) => (" .,:;!|'`()[]{}/ijlftI·".includes(c) ? 0.36 : "mwMW@%".includes(c) ? 0.98 : /[A-Z]/.test(c) ? 0.72 : c <= "~" ? 0.61 : "₀₁₂₃₄₅₆₇₈₉".includes(c) ? 0.45 : 0.66);
+  const all = [...text].reduce((sum, c) => sum + 13 * wide(c), 16);
+  return clamp(150 + 16 * Math.ceil((all - 150) / 16), 150, 422);
+}

@@ -23,8 +23,9 @@ const Editing = {
     if (parent.kind === "kernel") return this.refuse("A kernel is a leaf and has no children.");
     const between = parent.kind === "sum" && kind !== "product";
     const nodes = [...this.drawing.nodes], edges = [...this.drawing.edges];
-    const { w } = this.usual(kind);
-    const spot = at ?? this.placeBelow(kind, parent, between);
+    const made = { id: freshId(nodes, kind), ...freshNode(kind, given) };
+    const { w } = this.provisional(made);
+    const spot = at ?? this.placeBelow(made, parent, between);
     const seen = this.inView(parent);
     let above = parent.id;
     if (between) { // a sum adds weighted products: put the one that is missing between
@@ -34,7 +35,7 @@ const Editing = {
       edges.push([above, middle.id]);
       above = middle.id;
     }
-    const child = { id: freshId(nodes, kind), ...freshNode(kind, given), x: Math.round(spot.x), y: Math.round(spot.y) };
+    const child = { ...made, x: Math.round(spot.x), y: Math.round(spot.y) };
     nodes.push(child);
     edges.push([above, child.id]);
     this.edit({ ...this.drawing, nodes, edges }, between ? `Added a ${kind}, with the product that a sum weights it by.` : `Added a ${kind}.`, [child.id]);
@@ -48,7 +49,7 @@ const Editing = {
     const [parent, child] = [this.node(from), this.node(to)];
     if (parent.kind !== "sum" || child.kind === "product")
       return this.edit({ ...this.drawing, edges: [...this.drawing.edges, [from, to]] }, "Connected.", [to]);
-    const { w } = this.items.get(to) ?? this.usual(child.kind);
+    const { w } = this.items.get(to) ?? this.provisional(child);
     const id = freshId(this.drawing.nodes, "product");
     const product = { id, ...freshNode("product"), x: Math.round((parent.x + child.x - w / 2) / 2), y: Math.round(child.y) };
     const edges = [...this.drawing.edges, [from, id], [id, to]];
@@ -127,11 +128,11 @@ const Editing = {
     const held = new Set(part.edges.map(([, to]) => to));
     const roots = part.nodes.filter((n) => !held.has(n.id));
     const bare = parent.kind === "sum" ? roots.filter((n) => n.kind !== "product") : [];
-    const products = bare.map((n, k) => ({ id: `\0${k}`, ...freshNode("product"), x: n.x - this.usual(n.kind).w / 2 - AHEAD, y: n.y }));
+    const products = bare.map((n, k) => ({ id: `\0${k}`, ...freshNode("product"), x: n.x - this.provisional(n).w / 2 - AHEAD, y: n.y }));
     const nodes = [...products, ...part.nodes], edges = [...part.edges, ...bare.map((n, k) => [products[k].id, n.id])];
     const above = [...products, ...roots.filter((n) => !bare.includes(n))].map((n) => [parent.id, n.id]);
     const lowest = this.childrenOf(parent.id).reduce((y, n) => Math.max(y, n.y + LINE), -Infinity);
-    const left = Math.min(...nodes.map((n) => n.x - this.usual(n.kind).w / 2)), top = Math.min(...nodes.map((n) => n.y));
+    const left = Math.min(...nodes.map((n) => n.x - this.provisional(n).w / 2)), top = Math.min(...nodes.map((n) => n.y));
     const wished = [parent.x + LEVEL / 2 + NEAR - left, (lowest === -Infinity ? parent.y : lowest) - top];
     return this.insert({ nodes, edges }, ...this.placePart(nodes, ...wished, parent), "Pasted", { above, chosen: roots.map((n) => n.id) });
   },

@@ -3,7 +3,7 @@
 
 const STORED = "spnmkl.history";
 // Of this document, also when the canvas is mounted anew: its name, the numbers given so far, histories by epoch.
-const TAB = globalThis.spnmklCanvas ??= { page: Math.random().toString(36).slice(2, 12), last: 0, asked: 0, kept: new Map() };
+const TAB = globalThis.spnmklCanvas ??= { page: Math.random().toString(36).slice(2, 12), last: 0, asked: 0, kept: new Map(), sent: new Map() };
 
 class History {
   constructor(epoch, drawing) {

@@ -111,7 +111,7 @@ class Painter {
       const second = t !== look.texts[0] && t.style !== "bold";
       if (t.text === OPEN || alone && second) continue;
       const inside = boxed && t.x < w / 2;
-      const room = second ? ROOM[kind].second : alone ? ROOM.group.alone : ROOM[kind].first; // what is said second goes first
+      const room = t.text === "!" ? Infinity : second ? ROOM[kind].second : alone ? ROOM.group.alone : ROOM[kind].first; // what is said second goes first
       const off = alone && t.text !== "!" ? 0 : boxed ? t.y : t.y * least;
       this.text(t.text, x + t.x, y + off, t.size, { color: t.ink, align: ALIGN[t.anchor], most: inside ? w / 2 - t.x - (kind === "group" ? 28 : 5) : Infinity, room, bold: t.style === "bold", italic: t.style === "italic", halo: t.halo });
     }

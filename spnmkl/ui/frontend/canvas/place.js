@@ -6,25 +6,20 @@ const CROSSED = 80; // what passing a box costs, in px of distance
 
 const Placing = {
   // A child of a node: its spot, and that of the product between where a sum needs one.
-  placeBelow(kind, parent, between) {
-    const { w } = this.usual(kind);
+  placeBelow(child, parent, between) {
+    const { kind } = child, size = this.provisional(child), { w } = size;
     const from = this.items.get(parent.id);
     const least = parent.x + from.w / 2 + NEAR + (between ? AHEAD + 13 : 0) + w / 2;
     const last = this.childrenOf(parent.id).reduce((lowest, n) => Math.max(lowest, n.y), -Infinity);
     const wished = { x: Math.max(least, parent.x + LEVEL * (between ? 1.6 : 1) + (kind === "kernel" ? w / 2 : 0)), y: last === -Infinity ? parent.y : last + LINE };
     const above = kind === "product" ? 16 : 0; // its weight is written there
-    const made = (x, y) => [...(between ? [this.sized("product", x - w / 2 - AHEAD, y)] : []), { ...this.sized(kind, x, y), above }];
+    const made = (x, y) => [...(between ? [newBox(USUAL.product, x - w / 2 - AHEAD, y)] : []), { ...newBox(size, x, y), above }];
     const aside = (x) => (x < least - 1 ? 3 * LEVEL : 0); // rather not below its parent
     const seen = this.view.shows(from.outline) || this.view.shows(sides(from));
     return this.freePlace(wished, made, { within: seen, from, aside });
   },
 
-  placeLoose(kind, wished) { return this.freePlace(wished, (x, y) => [this.sized(kind, x, y)], { within: true }); },
-
-  sized(kind, x, y) {
-    const { w, h } = this.usual(kind);
-    return { id: "\0new", x, y, w, h };
-  },
+  placeLoose(kind, wished) { return this.freePlace(wished, (x, y) => [newBox(USUAL[kind], x, y)], { within: true }); },
 
   // The best place near a wish for some boxes in a row, the first of them joined to `from`. The nearest are looked at
   // first, and no more once the distance alone costs more than the best one.
@@ -57,7 +52,7 @@ const Placing = {
 
   // How far a part has to be moved to stand on nothing, rather in view, and its edge from a parent behind nothing.
   placePart(nodes, dx, dy, parent) {
-    const boxes = nodes.map((n) => sides(this.sized(n.kind, n.x, n.y)));
+    const boxes = nodes.map((n) => sides(newBox(this.provisional(n), n.x, n.y)));
     const [left, top] = ["left", "top"].map((side) => Math.min(...boxes.map((box) => box[side])));
     const [right, bottom] = ["right", "bottom"].map((side) => Math.max(...boxes.map((box) => box[side])));
     const whole = { id: "\0new", w: right - left, h: bottom - top };
@@ -67,6 +62,8 @@ const Placing = {
     return [spot.x, spot.y];
   },
 };
+
+const newBox = ({ w, h }, x, y) => ({ id: "\0new", x, y, w, h });
 
 function* spotsAround(wished, seen, aside) { // by their distance; up and down rather than to the side
   const reach = seen ? Math.max(seen.bottom - seen.top, seen.right - seen.left) : 3000;

@@ -18,15 +18,17 @@ function bent([x1, y1], [x2, y2]) {
 
 function* along(points) { // places on a line of cubic curves
   for (let k = 0; k + 3 < points.length; k += 3)
-    for (let step = 0; step <= 16; step++) {
-      const t = step / 16, s = 1 - t, weights = [s * s * s, 3 * s * s * t, 3 * s * t * t, t * t * t];
+    for (let step = 0; step <= 32; step++) {
+      const t = step / 32, s = 1 - t, weights = [s * s * s, 3 * s * s * t, 3 * s * t * t, t * t * t];
       yield [0, 1].map((side) => weights.reduce((sum, weight, j) => sum + weight * points[k + j][side], 0));
     }
 }
 
 function passed(points, boxes) { // the boxes that a line passes
-  const met = new Set();
-  for (const [x, y] of along(points)) for (const box of boxes) if (x > box.left - 1 && x < box.right + 1 && y > box.top - 1 && y < box.bottom + 1) met.add(box);
+  const met = new Set(), [xs, ys] = [0, 1].map((side) => points.map((point) => point[side]));
+  const near = { left: Math.min(...xs) - 1, right: Math.max(...xs) + 1, top: Math.min(...ys) - 1, bottom: Math.max(...ys) + 1 };
+  const others = boxes.filter((box) => meets(box, near));
+  if (others.length) for (const [x, y] of along(points)) for (const box of others) if (x > box.left - 1 && x < box.right + 1 && y > box.top - 1 && y < box.bottom + 1) met.add(box);
   return met;
 }
 

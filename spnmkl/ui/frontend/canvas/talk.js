@@ -1,9 +1,10 @@
 // The talk with Python.
 //
 // This tab owns the viewport, the selection and the history; Python owns names, checks and layout. Whatever changes is
-// shown at once and sent whole, with a running number, so that a message that Streamlit drops costs nothing. Python
-// answers with the number it has taken. What Python itself makes (a template, a change in the panel, a layout) comes as
-// a numbered push, which is entered into the history; what was drawn meanwhile is kept.
+// shown at once and sent whole, with a running number, so that a message that Streamlit drops costs nothing; what is
+// chosen goes with it, because Python would draw the page anew for a second message. Python answers with the number it
+// has taken. What Python itself makes (a template, a change in the panel, a layout) comes as a numbered push, which is
+// entered into the history; what was drawn meanwhile is kept.
 
 const AGAIN = 2500; // ms after which a drawing that was not taken is sent again
 
@@ -18,10 +19,11 @@ const Talk = {
     TAB.last += 1;
     this.sent.set(TAB.last, this.drawing);
     this.tellSaved();
-    this.message = { page: TAB.page, sequence: TAB.last, revision: this.revision, size: this.size, ...this.drawing, ...(this.wish ? { wish: this.wish } : {}) };
+    const selection = this.selected();
+    this.told = String(selection);
+    this.message = { page: TAB.page, sequence: TAB.last, revision: this.revision, size: this.size, selection, ...this.drawing, ...(this.wish ? { wish: this.wish } : {}) };
     this.api.setStateValue("drawing", this.message);
     this.sendAgain();
-    this.tellSelection();
     return undefined;
   },
 
@@ -59,7 +61,7 @@ const Talk = {
     const [page, taken] = data.acknowledged.split("/");
     if (page === TAB.page) {
       this.taken = Math.max(this.taken, Number(taken));
-      for (const number of this.sent.keys()) if (number < this.taken) this.sent.delete(number);
+      for (const number of this.sent.keys()) if (number < Math.min(this.taken, this.onDisk)) this.sent.delete(number); // a server that ends knows what is on disk
     }
     for (const push of data.pushes) if (push.number > this.history.revision) this.take(push, data);
     this.revision = `${data.epoch}.${this.history.revision}`;
@@ -95,10 +97,11 @@ const Talk = {
     if (history.revision === null) { // new here, or after a reload
       history.revision = data.number;
       const differs = !alike(history.present, data.drawing);
-      if (differs && history.storedRevision === data.number) this.resend = true; // the reload came before Python had it
+      if (differs && history.storedRevision >= (data.since ?? data.number)) this.resend = true; // the reload came before Python had it
       else if (differs) history.add(data.drawing, "");
     }
-    this.sent = new Map([[0, history.present], [TAB.last, history.present]]);
+    this.sent = TAB.sent.get(data.epoch) ?? new Map(); // a server that was started anew asks for what came after the last edit on disk
+    TAB.sent.set(data.epoch, this.sent.set(0, history.present).set(TAB.last, history.present));
     const could = lost ?? (before && !alike(before.present, data.drawing) ? before : null);
     clearTimeout(this.offering); // a reloaded page shows the drawing of a new visitor first
     this.stage.querySelector(".offer")?.remove();
@@ -123,7 +126,7 @@ const Talk = {
       this.sent.set(number, push.drawing); // the next push starts from this one
       if (push.said) this.say(push.said);
     }
-    if (!this.resend) this.taken = TAB.last; // what was sent before is what Python has, or was replaced
+    if (!this.resend) { this.taken = TAB.last; this.replaced = { revision: push.number, taken: TAB.last }; } // what was sent before is what Python has, or was replaced
     this.chosen = new Set((push.select.length || push.whole ? push.select : [...this.chosen]).filter((id) => history.present.nodes.some((n) => n.id === id)));
     this.tellSelection();
     this.show();

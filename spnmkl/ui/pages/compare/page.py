@@ -1,4 +1,5 @@
-"""The Compare page: the drawing against well-known ways to combine its kernels, on the same folds."""
+"""The Compare page: the drawing against well-known ways to combine its kernels, and methods over columns, on the same
+folds."""
 
 from __future__ import annotations
 
@@ -12,11 +13,10 @@ import streamlit as st
 from spnmkl.data import Split
 from spnmkl.measures import SCORINGS
 from spnmkl.memory import available_memory
-from spnmkl.structure import SPN
 from spnmkl.structure.layout import unplaced
 from spnmkl.study.contest import Contest, Plan, fitting_plan, planned
-from spnmkl.study.contest_words import ROUNDS, TEST_HELP, WHAT, about, titled
-from spnmkl.study.entrants import Entrants, entrants, with_powers
+from spnmkl.study.contest_words import ROUNDS, TEST_HELP, WHAT, about, titled, tuned_words
+from spnmkl.study.entrants import Drawn, Entrants, entrants, training_options
 from spnmkl.training.room import refusal, size_of
 from spnmkl.training.settings import Settings
 from spnmkl.ui.pages.compare.results import scores, structures
@@ -26,7 +26,7 @@ from spnmkl.ui.parts.ready import ready
 from spnmkl.ui.parts.session import boundary, heading, presence, tabs, workspace
 from spnmkl.ui.parts.settings import fitting
 from spnmkl.ui.parts.words import plain
-from spnmkl.ui.state.activity import Activity, Trainer
+from spnmkl.ui.state.activity import Activity
 from spnmkl.ui.state.kernel_shelf import free_kernels, kept_bytes
 from spnmkl.ui.state.task import Finding
 from spnmkl.ui.state.workspace import Workspace
@@ -59,10 +59,11 @@ def scores_tab(work: Workspace) -> None:
         st.fragment(watch, run_every=refresh)(refresh, None)
         return
     work.trainer.settings = usable_settings(work)
-    who = entrants(work.drawing.spn, work.dataset, work.choices, work.trainer.settings.p, chosen_runs(work))
+    everyone = all_entrants(work)
+    who = taking_part(work, everyone)
     left, right = st.columns([5, 12], gap="medium")
     with left, boundary():
-        controls(work, parts, who)
+        controls(work, parts, who, everyone)
     with right:
         st.fragment(watch, run_every=refresh)(refresh, who)
 
@@ -71,24 +72,39 @@ def usable_settings(work: Workspace) -> Settings:
     return fitting(work.trainer.settings, work.drawing.spn, work.dataset.labelled_table.classes)
 
 
-def chosen_runs(work: Workspace) -> dict[str, SPN]:
-    """The structures of the runs that were chosen to take part."""
-    return {name: spn for name, spn in other_structures(work).items() if name in work.comparing.runs}
+def all_entrants(work: Workspace) -> Entrants:
+    """The drawing as training would have it, the runs that were chosen, and every method that these data allow."""
+    return entrants(own_drawing(work), work.dataset, work.choices, others=chosen_runs(work))
 
 
-def other_structures(work: Workspace) -> dict[str, SPN]:
-    """Run → its structure, for runs on these data whose structure is none that is there already."""
-    seen, found = {unplaced(work.drawing.spn)}, {}
+def taking_part(work: Workspace, everyone: Entrants) -> Entrants:
+    return everyone.among([name for name in everyone.methods if name not in work.comparing.left_out])
+
+
+def own_drawing(work: Workspace) -> Drawn:
+    return Drawn.of(work.drawing.spn, usable_settings(work))
+
+
+def chosen_runs(work: Workspace) -> dict[str, Drawn]:
+    """The runs that were chosen to take part."""
+    return {name: drawn for name, drawn in other_runs(work).items() if name in work.comparing.runs}
+
+
+def other_runs(work: Workspace) -> dict[str, Drawn]:
+    """Run → its structure and settings, for runs on these data of which nothing that is there already is the same."""
+    own = own_drawing(work)
+    seen, found = [(unplaced(own.spn), own.options)], {}
     for run in work.trainer.book.runs:
         task = work.trainer.book.tasks.get(run.name)
-        bare = unplaced(run.spn)
+        drawn = Drawn.of(run.spn, run.settings)
+        bare = unplaced(drawn.spn), drawn.options
         if task is not None and task.dataset is work.dataset and task.choices == work.choices and bare not in seen:
-            seen.add(bare)
-            found[run.name] = with_powers(run.spn, run.settings.p)
+            seen.append(bare)
+            found[run.name] = drawn
     return found
 
 
-def controls(work: Workspace, parts: Split, who: Entrants) -> None:
+def controls(work: Workspace, parts: Split, who: Entrants, everyone: Entrants) -> None:
     trainer, dataset, chosen = work.trainer, work.dataset.labelled_table, work.comparing
     rows = work.usable(parts.train)
     st.caption(f"**{plain(dataset.name[:60])}** · {rows:,} training rows · {len(who.methods)} methods")
@@ -106,10 +122,13 @@ def controls(work: Workspace, parts: Split, who: Entrants) -> None:
         st.caption("Something else is being trained; this can start once it has ended.")
         st.page_link("pages/train.py", label="Watch it", icon=":material/arrow_forward:")
     elif working is None:
-        st.caption(f"{planned(who, plan)} trainings, each with its choice of C; how long they take is told as they go.")
+        st.caption(
+            f"{planned(who, plan)} trainings, each with its choice of settings; how long they take is told as they go."
+        )
     how_often(work, plan)
+    choose_methods(work, everyone, plan)
     choose_runs(work)
-    explanation(who, plan, rows, trainer)
+    explanation(everyone, plan, rows)
 
 
 def begin(work: Workspace, who: Entrants, plan: Plan, here: Callable[[], bool]) -> None:
@@ -134,8 +153,35 @@ def how_often(work: Workspace, plan: Plan) -> None:
     )
 
 
+def choose_methods(work: Workspace, everyone: Entrants, plan: Plan) -> None:
+    """A check box for every method beside the drawings."""
+    beside = [name for name in everyone.methods if name not in everyone.drawn]
+    columns = set(everyone.over_columns)
+    groups = {
+        "Over the kernels of your drawing": [name for name in beside if name not in columns],
+        "Over columns, from scikit-learn": [name for name in beside if name in columns],
+    }
+
+    def take(name: str) -> None:
+        work.comparing.left_out ^= {name}
+
+    with st.expander("Methods that take part", icon=":material/checklist:"):  # a title that changed would close it
+        for title, names in groups.items():  # one below the other: side by side, names would be cut
+            st.caption(title)
+            for name in names:
+                key = f"compare_with_{name}"
+                st.session_state[key] = name not in work.comparing.left_out
+                st.checkbox(
+                    titled(name),
+                    key=key,
+                    on_change=take,
+                    args=(name,),
+                    help=f"{WHAT[name]}. Chosen on folds: {tuned_words(name, plan.points)}.",
+                )
+
+
 def choose_runs(work: Workspace) -> None:
-    offered = list(other_structures(work))
+    offered = list(other_runs(work))
     if not offered:
         return
 
@@ -144,27 +190,27 @@ def choose_runs(work: Workspace) -> None:
 
     st.session_state["compare_runs"] = [name for name in work.comparing.runs if name in offered]
     st.multiselect(
-        "Structures of runs that take part",
+        "Runs that take part",
         offered,
         key="compare_runs",
         on_change=take,
         placeholder="none",
-        help="Other structures that were trained on these data in this visit.",
+        help="Runs on these data with another drawing or other settings, evidence weights among them. Each is trained "
+        "anew on every fold as it was, but for C, which is chosen there.",
     )
 
 
-def explanation(who: Entrants, plan: Plan, rows: int, trainer: Trainer) -> None:
+def explanation(who: Entrants, plan: Plan, rows: int) -> None:
     with st.expander("How it is compared", icon=":material/help:"):
-        unused = {"class weights": trainer.settings.class_weight is not None, "λ": trainer.settings.lam != 1}
-        named = ", ".join(name for name, given in unused.items() if given)
-        ignored = f" Of the settings on the page Train these are not used here: {named}." if named else ""
         st.markdown(
             f"**Rows.** The {rows:,} training rows. The test rows stay unseen, so that what you choose here can still "
             f"be tested on them.\n\n**Folds.** {plan.folds}, stratified, the same for all methods; whole groups are "
-            f"held out where the data have a group column. Each method chooses its C, of {plan.points} values, by "
+            f"held out where the data have a group column. Each method chooses its settings, such as C, by "
             f"{SCORINGS[plan.scoring].title} on {plan.inner} folds within the training part, where columns are "
-            f"scaled and kernels fitted, too.{ignored}\n\n**Kernels.** The baselines combine the base kernels of "
-            f"your drawing. {plain(' '.join(who.remarks))}\n\n**Differences.** {TEST_HELP}"
+            "scaled and kernels fitted, too; the numbers of values tried are of comparable size. Your drawing and runs "
+            "have the exponents, the kind of weights, λ and the class weights of the page Train; other methods have "
+            f"none.\n\n**Kernels and columns.** The baselines combine the base kernels of your drawing. "
+            f"{plain(' '.join(who.remarks))}\n\n**Differences.** {TEST_HELP}"
         )
 
 
@@ -227,21 +273,42 @@ def before(who: Entrants) -> None:
     """What will be compared."""
     st.info(
         f"One click trains {len(who.methods)} methods on the same folds of your data: how good is your drawing beside "
-        "the usual ways to combine its kernels?"
+        "the usual ways to combine its kernels, and beside what people use on such columns?"
     )
-    what = [WHAT.get(method, "the structure of this run") for method in who.methods]
-    table = pd.DataFrame({"method": list(map(titled, who.methods)), "what it is": what})
     st.dataframe(
-        table, hide_index=True, height="content", column_config={"method": st.column_config.TextColumn(width=160)}
+        pd.DataFrame(
+            {
+                "method": list(map(titled, who.methods)),
+                "what it is": [what_words(who, method) for method in who.methods],
+                "what it chooses on folds": [tuned_words(method, PLAN.points) for method in who.methods],
+            }
+        ),
+        hide_index=True,
+        height="content",
+        column_config={
+            "method": st.column_config.TextColumn(width=120),
+            "what it is": st.column_config.TextColumn(width=390),
+        },
     )
     for remark in who.remarks:
         st.caption(plain(remark))
 
 
-def of_these(work: Workspace, contest: Contest) -> bool:
-    """Whether the structures that were compared are those that would be now."""
-    own = with_powers(work.drawing.spn, usable_settings(work).p)
-    return [*map(unplaced, (own, *chosen_runs(work).values()))] == [*map(unplaced, contest.drawn.values())]
+def what_words(who: Entrants, method: str) -> str:
+    """What a method is; a drawing with the kind of its weights, where these are not the usual ones."""
+    said = WHAT.get(method, "the drawing and the settings of this run")
+    return said + (", by evidence" if who.options.get(method, {}).get("weights") == "evidence" else "")
+
+
+def of_these(work: Workspace, known: Finding[Contest]) -> bool:
+    """Whether what was compared is what would be now."""
+    contest, own = known.value, own_drawing(work)
+    now = [own.spn, *(drawn.spn for drawn in chosen_runs(work).values())]
+    return (
+        [*map(unplaced, now)] == [*map(unplaced, contest.drawn.values())]
+        and own.options == training_options(known.settings)
+        and (work.missing is not None or contest.methods == tuple(taking_part(work, all_entrants(work)).methods))
+    )
 
 
 def outcome(work: Workspace, known: Finding[Contest]) -> None:
@@ -252,9 +319,9 @@ def outcome(work: Workspace, known: Finding[Contest]) -> None:
             f"The drawing, the data or their preparation have changed since: these results are of "
             f"{plain(contest.dataset_name)} as it was. Press **{START}** to compare anew."
         )
-    elif not of_these(work, contest):
+    elif not of_these(work, known):
         st.warning(
-            "Exponents, or the runs that take part, have changed since: these results are of what was chosen then. "
+            "Settings, or the methods that take part, have changed since: these results are of what was chosen then. "
             f"Press **{START}** to compare anew."
         )
     if not contest.complete:

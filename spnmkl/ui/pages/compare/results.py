@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import pandas as pd
 import streamlit as st
 
 from spnmkl.charts import to_svg
 from spnmkl.charts.comparison import methods_chart
+from spnmkl.data.guarded import guarded_csv
 from spnmkl.export.picture import side_by_side
 from spnmkl.export.picture import to_svg as to_picture
 from spnmkl.measures import SCORINGS
@@ -27,7 +30,7 @@ def scores(work: Workspace, contest: Contest) -> None:
     summary = contest.summary(measure)
     st.markdown(plain(f"{ranking_words(contest, measure)} {verdict(contest, measure)}"))
     st.dataframe(
-        shown_table(summary, measure),
+        shown_table(summary, measure, contest.over_columns),
         hide_index=True,
         height="content",
         placeholder="–",
@@ -45,11 +48,11 @@ def scores(work: Workspace, contest: Contest) -> None:
                 help=ERROR_HELP,
             ),
             "against your drawing": st.column_config.TextColumn(width=205, help=TEST_HELP),
-            "kernels used": st.column_config.TextColumn(
-                help="Base kernels with a weight above zero, mean over the folds. One that stands several times in a "
-                "structure counts once; RBF-SVM has one kernel, of five widths."
+            "used": st.column_config.TextColumn(
+                help="Base kernels with a weight above zero, mean over the folds; one that stands several times in a "
+                "structure counts once. For methods over columns, the columns: of the lasso those with a weight."
             ),
-            "seconds": st.column_config.NumberColumn(format="%.2f", help="To choose C and train, per fold."),
+            "seconds": st.column_config.NumberColumn(format="%.2f", help="To choose settings and train, per fold."),
         },
     )
     st.altair_chart(methods_chart(with_titles(summary), contest.reference, measure), width="stretch")
@@ -62,9 +65,10 @@ def with_titles(summary: pd.DataFrame) -> pd.DataFrame:
 
 def choose_measure(work: Workspace) -> str:
     def take() -> None:
-        work.comparing.measure = st.session_state["compare_measure"] or "accuracy"
+        work.comparing.measure = st.session_state["compare_measure"]
 
-    st.session_state["compare_measure"] = work.comparing.measure
+    measure = work.comparing.measure or work.trainer.settings.scoring
+    st.session_state["compare_measure"] = measure
     st.segmented_control(
         "Measure",
         list(MEASURE_WORDS),
@@ -74,10 +78,10 @@ def choose_measure(work: Workspace) -> str:
         format_func=MEASURE_WORDS.__getitem__,
         label_visibility="collapsed",
     )
-    return work.comparing.measure
+    return measure
 
 
-def shown_table(summary: pd.DataFrame, measure: str) -> pd.DataFrame:
+def shown_table(summary: pd.DataFrame, measure: str, over_columns: Collection[str] = ()) -> pd.DataFrame:
     """The measure chosen with its error first, then the others."""
     percent = SCORINGS[measure].percent
     columns = {
@@ -86,7 +90,7 @@ def shown_table(summary: pd.DataFrame, measure: str) -> pd.DataFrame:
         "roc_auc": ("AUC", summary["roc_auc"]),
     }
     first, mean = columns.pop(measure)
-    used = zip(summary["active"], summary["kernels"], strict=True)
+    used = zip(summary["method"], summary["active"], summary["kernels"], strict=True)
     return pd.DataFrame(
         {
             "method": list(map(titled, summary["method"])),
@@ -94,7 +98,10 @@ def shown_table(summary: pd.DataFrame, measure: str) -> pd.DataFrame:
             "± s.e.": summary["error"] * (100 if percent else 1),
             **dict(columns.values()),
             "against your drawing": [against(row) for row in summary.to_dict("records")],
-            "kernels used": [f"{active:.1f}".removesuffix(".0") + f" of {kernels:.0f}" for active, kernels in used],
+            "used": [
+                f"{active:.1f}".removesuffix(".0") + f" of {n:.0f} {'columns' if name in over_columns else 'kernels'}"
+                for name, active, n in used
+            ],
             "seconds": summary["seconds"],
         }
     )
@@ -107,8 +114,8 @@ def downloads(contest: Contest, measure: str) -> None:
         return to_svg(methods_chart(with_titles(contest.summary(measure)), contest.reference, measure, grey=True))
 
     offers = (
-        ("Every fold (CSV)", contest.table.to_csv(index=False), f"{name}_folds.csv", "text/csv"),
-        ("Summary (CSV)", contest.summary(measure).to_csv(index=False), f"{name}_{measure}.csv", "text/csv"),
+        ("Every fold (CSV)", guarded_csv(contest.table), f"{name}_folds.csv", "text/csv"),
+        ("Summary (CSV)", guarded_csv(contest.summary(measure)), f"{name}_{measure}.csv", "text/csv"),
         ("Figure (SVG)", figure, f"{name}_comparison.svg", "image/svg+xml"),
     )
     with st.container(horizontal=True):

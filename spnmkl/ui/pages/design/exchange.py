@@ -18,6 +18,7 @@ from spnmkl.structure import SPN
 from spnmkl.structure.layout import arranged, unplaced
 from spnmkl.structure.templates import TEMPLATES, Template
 from spnmkl.structure.text import short_name
+from spnmkl.ui.pages.design.suggesting import suggest_structure
 from spnmkl.ui.parts.canvas import receive, selection
 from spnmkl.ui.parts.cards import template_picture
 from spnmkl.ui.parts.session import close_dialog, dialog, heading, open_dialog, opened_dialog, theme, workspace
@@ -151,6 +152,7 @@ def edit_table(work: Workspace) -> None:
         pd.DataFrame([{key: node.get(key) for key in columns} for node in described["nodes"]], columns=columns),
         num_rows="dynamic",
         hide_index=True,
+        placeholder="",
         key=f"nodes_{revision}",
         column_config={
             "kind": st.column_config.SelectboxColumn(options=["sum", "product", "kernel"], required=True),
@@ -231,6 +233,7 @@ def export_structure(spn: SPN) -> None:
 
 
 DIALOGS: dict[str, tuple[str, Callable[[Workspace], None]]] = {
+    "Suggest": (":material/lightbulb:", suggest_structure),
     "Templates": (":material/dashboard:", choose_template),
     "Table": (":material/table_rows:", edit_table),
     "Open, save": (":material/folder_open:", open_and_save),

@@ -212,7 +212,7 @@ def show_expanded(spn: SPN, issues: list[Issue]) -> None:
         elif spn.n_paths > MOST_EXPANDED:
             st.info(f"Shown for up to {MOST_EXPANDED} paths; this structure has {count_text(spn.n_paths)}.")
         else:
-            st.image(expanded_picture(spn, theme()), width="stretch")
+            st.image(expanded_picture(spn, theme()), width="content")
 
 
 @kept_with_drawing

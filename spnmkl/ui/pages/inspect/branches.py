@@ -7,13 +7,12 @@ from collections.abc import Callable
 import pandas as pd
 import streamlit as st
 
-from spnmkl.reporting.branches import branches_table, evidence_words, rival_sentences
-from spnmkl.reporting.explain import children_text
+from spnmkl.reporting.branches import EVIDENCE_SHARE, branches_table, evidence_words, rival_sentences, sum_name
+from spnmkl.reporting.explain import shares_sentence
 from spnmkl.reporting.glossary import explained
-from spnmkl.structure import SPN
 from spnmkl.training.train import Run
 from spnmkl.ui.pages.inspect.inspected import (
-    SHARE_HELP,
+    SHARE_COLUMNS,
     WEIGHT_HELP,
     Inspected,
     download,
@@ -40,18 +39,17 @@ def branches_tab(seen: Inspected) -> None:
         if seen.has_data:
             start_or_stop(trainer, KIND, "Weigh by evidence", begin, trainer, run, node, presence())
     follow(trainer)
-    found = trainer.evidence_of(run, node)
+    found = run.branches.get(node)
     held = seen.measured().run.held_out
-    shares = {v: held.nodes[v].share for v in run.spn.children(node)} if held else None
-    table = branches_table(run, node, found, shares)
+    table = branches_table(run, node, found, held.nodes if held else None)
     show_table(table)
     with row():
         st.caption(plain(evidence_words(found, run.solution) if found else "Δ evidence is not computed yet."))
         download(table, run, "branches")
     if said := rival_sentences(run, node, found):
         st.info("\n\n".join(map(sentence, said)), icon=":material/balance:")
-    if held and (why := held.why_none):
-        st.caption(plain(why))
+    if held:
+        st.caption(plain(shares_sentence(held)))
     if not seen.has_data:
         tell_missing_data(run, "Δ evidence")
     elif trainer.failure is not None and trainer.failure.kind == KIND:
@@ -66,21 +64,15 @@ def show_table(table: pd.DataFrame) -> None:
         column_config={
             "β": st.column_config.NumberColumn(format="%.4g", help=explained("β")),
             "share of Σg": st.column_config.NumberColumn("of Σg", format="percent", help=WEIGHT_HELP),
-            "held-out share": st.column_config.NumberColumn(format="percent", help=SHARE_HELP),
+            **SHARE_COLUMNS,
             "evidence share": st.column_config.NumberColumn(
-                "evidence: share on training rows",
+                EVIDENCE_SHARE,
                 format="percent",
                 help="Of the decision of the Gaussian process with evidence weights, on the training rows.",
             ),
             "Δ evidence": st.column_config.NumberColumn(format="%.1f", help=explained("Δ evidence", "evidence")),
         },
     )
-
-
-def sum_name(spn: SPN, node: str) -> str:
-    title = spn.names.get(node) or spn.label(node)
-    above = [children_text(spn, v) for v in spn.parents(node)]
-    return f"{title}, the root" if node == spn.root else f"{title} in {above[0]}" if above else title
 
 
 def begin(trainer: Trainer, run: Run, node: str, here: Callable[[], bool]) -> None:

@@ -36,7 +36,7 @@ INTERVAL_HELP = (
     "95 % intervals over the folds that allow for training parts that overlap (corrected resampled t, Nadeau and "
     "Bengio 2003). Each holds for one view at a time."
 )
-SHARE_HELP = "Its part of the decision on the rows held out, mean over the folds."
+SHARE_HELP = "Its part of the decision on the rows held out in these folds, all of them together."
 
 
 def show_importance(seen: Inspected) -> None:
@@ -86,7 +86,7 @@ def offer_views(trainer: Trainer, run: Run, asked: Question, found: ViewImportan
 def what_it_does(asked: Question, run: Run) -> str:
     work = asked.work
     measure = SCORINGS[work.scoring].title
-    how = ", all with certified weights, which this run has not" if run.settings.weights != "certified" else ""
+    how = ", all with evidence weights, as this run" if work.by_evidence else ""
     unseen = ", so that the test rows stay unseen" if len(run.test) else ""
     return (
         f"Trains every view alone and all without it on {work.folds.plan.folds} folds of the {work.folds.rows}"
@@ -149,7 +149,7 @@ def show_views(run: Run, found: ViewImportance) -> None:
                 "alone": st.column_config.TextColumn(help="The view trained by itself."),
                 "without it": st.column_config.TextColumn(help="All other views, trained without it."),
                 "drop": st.column_config.TextColumn(help=DROP_HELP),
-                "share": st.column_config.TextColumn(help=SHARE_HELP),
+                "share on folds": st.column_config.TextColumn(help=SHARE_HELP),
             },
         )
     for said in found.findings:

@@ -15,6 +15,7 @@ import streamlit as st
 
 from spnmkl.charts.look import unique_names
 from spnmkl.circuit.heaviest import WeightedPath
+from spnmkl.data.guarded import guarded_csv
 from spnmkl.reporting.explain import ERROR, HELD_OUT, SPREAD, children_text, paths_table, ranking, weights_table
 from spnmkl.reporting.glossary import explained
 from spnmkl.selection import CrossValidation
@@ -46,9 +47,9 @@ class Inspected:
     def prepared(self) -> Prepared:
         task = self.trainer.book.tasks[self.run.name]
         if self.trainer.kernels.holds(task):
-            return self.trainer.kernels.prepared(task)
+            return self.trainer.prepared(task)
         with st.spinner("Computing the kernels of this run …"):
-            return self.trainer.kernels.prepared(task)
+            return self.trainer.prepared(task)
 
     def measured(self) -> Inspected:
         """With shares on its test rows, which a run from a file of an earlier version lacks; they stay with it."""
@@ -164,7 +165,7 @@ def download(table: pd.DataFrame, run: Run, what: str) -> None:
     name = re.sub(r"[^\w-]+", "_", f"{run.name}_{what}")
     st.download_button(
         "CSV",
-        table.to_csv(index=False),
+        guarded_csv(table),
         f"{name}.csv",
         "text/csv",
         key=f"download_{what}",
@@ -180,6 +181,12 @@ RESIDUAL_HELP = explained("KKT")
 WEIGHT_HELP = explained("Σg", "g")
 SHARE_COLUMNS = {
     HELD_OUT: st.column_config.NumberColumn("held-out share", format="percent", help=SHARE_HELP),
-    ERROR: st.column_config.NumberColumn("± error", format="percent", help="Its standard error over the rows."),
-    SPREAD: st.column_config.NumberColumn("± folds", format="percent", help="Its standard deviation over the folds."),
+    ERROR: st.column_config.NumberColumn(
+        "± error", format="percent", help="Its standard error over the rows, or over groups of rows."
+    ),
+    SPREAD: st.column_config.NumberColumn(
+        "± folds",
+        format="percent",
+        help="The standard deviation of the shares of the folds' trainings: what another training may change.",
+    ),
 }

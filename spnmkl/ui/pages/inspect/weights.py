@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import pandas as pd
 import streamlit as st
@@ -10,7 +11,17 @@ import streamlit as st
 from spnmkl.charts import MOST_RANKED, ranking_chart
 from spnmkl.charts.look import unique_names
 from spnmkl.charts.shapes import FEWEST, find_shape, shape_chart
-from spnmkl.reporting.explain import HELD_OUT, NOT_KNOWN, column_shares, overlap, ranked_by, shares_sentence
+from spnmkl.data import Dataset
+from spnmkl.reporting.explain import (
+    HELD_OUT,
+    NOT_KNOWN,
+    column_shares,
+    copies_sentence,
+    overlap,
+    ranked_by,
+    shares_sentence,
+    why_they_differ,
+)
 from spnmkl.reporting.glossary import explained, worked_g, worked_share
 from spnmkl.reporting.sentences import count_text
 from spnmkl.reporting.worked import worked_price, worked_product
@@ -21,6 +32,7 @@ from spnmkl.training.train import Run
 from spnmkl.ui.pages.inspect.folds import offer_folds
 from spnmkl.ui.pages.inspect.importance import show_importance
 from spnmkl.ui.pages.inspect.inspected import (
+    MOST_RUNS,
     RESIDUAL_HELP,
     SHARE_COLUMNS,
     SHARE_HELP,
@@ -30,9 +42,11 @@ from spnmkl.ui.pages.inspect.inspected import (
     download,
     known,
     row,
+    sentence,
 )
 from spnmkl.ui.parts.pyvis_view import offer_pyvis, show_drawing
 from spnmkl.ui.parts.words import plain
+from spnmkl.ui.state.importance import views_of_run
 from spnmkl.wording import listed
 
 KINDS = {"view": "Views", "kernel": "Kernels"}
@@ -58,6 +72,19 @@ def weights_tab(seen: Inspected) -> None:
         show_drawing(CANVAS, run, path)
         offer_pyvis(CANVAS, run, path)
         st.caption(plain(shares_sentence(run.held_out)))
+        tell_copies(seen)
+
+
+def tell_copies(seen: Inspected) -> None:
+    """Where numbers of single kernels would be read for what they are not."""
+    task = seen.trainer.book.tasks.get(seen.run.name)
+    if task is not None and (said := copies_told(seen.run, task.dataset)):
+        st.caption(f":material/content_copy: {plain(said)}")
+
+
+@lru_cache(maxsize=MOST_RUNS)
+def copies_told(run: Run, dataset: Dataset) -> str:
+    return copies_sentence(run, dataset)
 
 
 def choose_path(seen: Inspected, learned: LearnedTables) -> Path | None:
@@ -148,10 +175,13 @@ def matters_tab(seen: Inspected) -> None:
     show_importance(seen)
     seen = seen.measured()
     run, ranking = seen.run, seen.learned().ranking
+    if said := why_they_differ(run, views_of_run(run)):
+        st.info(sentence(said), icon=":material/compare_arrows:")
     words, taken = st.columns([12, 1])
     words.markdown(plain(shares_sentence(run.held_out)), help=explained("held-out"))
     with taken:
         download(ranking, run, "ranking")
+    tell_copies(seen)
     offer_folds(seen)
     show_shape(seen, ranking)
     for kind, title in KINDS.items():

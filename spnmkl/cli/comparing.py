@@ -1,0 +1,105 @@
+"""``spnmkl compare``: a structure and other methods on the same folds."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from spnmkl.charts.comparison import methods_chart
+from spnmkl.cli.importance import FIGURES, STOPPED
+from spnmkl.cli.streams import target, written
+from spnmkl.cli.terminal import Progress, stop_on_interrupt, tell, warnings_as_sentences
+from spnmkl.data import Choices, Dataset, SplitSettings
+from spnmkl.errors import ParameterError, Stopped
+from spnmkl.structure import SPN
+from spnmkl.study.contest import Contest, Entry, Plan, Portrait, compete, fitting_plan
+from spnmkl.study.contest_words import against, ranking_words, score_text, titled, verdict
+from spnmkl.study.entrants import Drawn, Entrants, entrants
+from spnmkl.training.settings import Settings
+from spnmkl.wording import name_some
+
+
+def outputs(args: argparse.Namespace) -> tuple[Path | None, Path | None]:
+    """Where the table and the figure go, checked before any work is done."""
+    out, figure = (
+        None if given is None else target(given, *args.data, args.structure) for given in (args.out, args.figure)
+    )
+    if args.figure is not None and (figure is None or figure.suffix.lower() not in FIGURES):
+        raise ParameterError(f"--figure takes a file that ends in {', '.join(FIGURES)}, but it is {args.figure!r}.")
+    return out, figure
+
+
+def compare(args: argparse.Namespace, dataset: Dataset, spn: SPN, choices: Choices) -> int:
+    """Train, tell, write; the exit code tells whether it was stopped."""
+    out, figure = outputs(args)
+    split = SplitSettings(0.0, args.seed)
+    drawn = Drawn.of(spn, Settings(p=args.p, weights=args.weights, scoring=args.scoring))
+    who = _chosen(entrants(drawn, dataset, choices), args.methods)
+    plan = fitting_plan(Plan(args.folds, args.repeats, scoring=args.scoring), dataset, split)
+    if plan.folds < args.folds:
+        tell(f"{plan.folds} folds, as many as the smallest class and the groups allow.")
+    contest = _followed(args, who, dataset, choices, split, plan)
+    summary = contest.summary(args.scoring)
+    if figure is not None and len(summary):
+        chart = methods_chart(summary.assign(method=summary["method"].map(titled)), contest.reference, args.scoring)
+        drawing = FIGURES[figure.suffix.lower()](chart)
+        with written(figure) as file:
+            file.write_bytes(drawing.encode() if isinstance(drawing, str) else drawing)
+    if args.out is not None:
+        with written(out) as file:
+            summary.to_csv(file, index=False)
+    if not args.quiet:
+        print("\n".join(_lines(contest, args.scoring)), file=sys.stderr if args.out == "-" else sys.stdout)
+    return 0 if contest.complete else STOPPED
+
+
+def _chosen(everyone: Entrants, names: list[str] | None) -> Entrants:
+    if names is None:
+        return everyone
+    known = {titled(name): name for name in everyone.methods if name not in everyone.drawn}
+    known |= {name: name for name in known.values()}
+    for name in names:
+        if name not in known:
+            raise ParameterError(
+                f"There is no method {name!r} for these data; there are {name_some(list(dict.fromkeys(known)), 20)}."
+            )
+    return everyone.among([known[name] for name in names])
+
+
+def _followed(
+    args: argparse.Namespace, who: Entrants, dataset: Dataset, choices: Choices, split: SplitSettings, plan: Plan
+) -> Contest:
+    """What came out until the end, or until Ctrl-C."""
+    progress = Progress(sys.stderr, args.progress or (sys.stderr.isatty() and not args.quiet))
+    results: list[Entry | Portrait] = []
+    with stop_on_interrupt(lambda: len(results) > 0) as stop, warnings_as_sentences():
+
+        def tick(words: str) -> None:
+            if stop.is_set():
+                raise Stopped
+            progress.say(words)
+
+        try:
+            for found in compete(who, dataset, choices, split, plan, tick, stop.is_set):
+                results.append(found)
+                progress.tell(f"{found.method} · {len(results)} trainings")
+        except Stopped:
+            pass
+        progress.close()
+    return replace(Contest.of(who, plan, dataset, split), results=tuple(results))
+
+
+def _lines(contest: Contest, measure: str) -> list[str]:
+    """A table as wide as its longest name, and what it says."""
+    summary = contest.summary(measure).sort_values("mean", ascending=False, kind="stable")
+    names = [titled(name) for name in summary["method"]]
+    width = max(map(len, names), default=0)
+    rows = summary.to_dict("records")
+    table = [
+        f"{name:<{width}}  {score_text(row, measure):<14}  {against(row)}"
+        for name, row in zip(names, rows, strict=True)
+    ]
+    said = [ranking_words(contest, measure), verdict(contest, measure), *contest.remarks]
+    return [*table, *(line.replace("your drawing", "the structure") for line in said if line)]

@@ -1,0 +1,71 @@
+"""What the command line chooses by cross-validation: C of a given drawing, or all that was not given."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from spnmkl.cli.terminal import Progress
+from spnmkl.data import Choices, Dataset, SplitSettings
+from spnmkl.measures import SCORINGS
+from spnmkl.solvers.deadline import Deadline
+from spnmkl.training.choose import choose_C, nothing_done
+from spnmkl.training.default import Default, prepared_by_default
+from spnmkl.training.prepared import Prepared
+from spnmkl.training.settings import Settings
+from spnmkl.wording import counted
+
+
+def by_default(
+    args: argparse.Namespace,
+    dataset: Dataset,
+    choices: Choices,
+    split: SplitSettings,
+    settings: Settings,
+    deadline: Deadline,
+    progress: Progress,
+    stop: Callable[[], bool],
+) -> Default:
+    """The drawing over all columns, with what was not asked for chosen by cross-validation."""
+    return prepared_by_default(
+        dataset,
+        choices,
+        split,
+        settings,
+        weights=args.weights,
+        choose_C=args.C == "cv",
+        choose_steps=not args.prepare,
+        max_memory=args.max_memory,
+        n_threads=args.threads,
+        max_time=deadline.left,
+        stop=stop,
+        tick=progress.say,
+    )
+
+
+def best_C(
+    prepared: Prepared, settings: Settings, deadline: Deadline, threads: int | None, progress: Progress
+) -> tuple[Settings, str]:
+    """The settings with the C of the best score on held-out folds, and that C in words."""
+    progress.tell("choosing C by cross-validation: looking for the smallest C that is of use")
+    limited = replace(settings, max_time=deadline.left)
+    found = choose_C(prepared, limited, callback=progress.follow, n_threads=threads)
+    if not found.best_C > 0:
+        raise nothing_done(settings, "allow more with --max-time")
+    done = np.isfinite(found.scores)
+    measure = SCORINGS[found.scoring]
+    best = f"{measure.title} {measure.text(float(found.mean[found.best_C == found.C][0]))}"
+    folds = counted(int(done[found.best_C == found.C].sum()), "fold")
+    cut = "" if done.all() else f"; stopped by --max-time after {done.sum()} of {counted(done.size, 'training')}"
+    said = f"C = {found.best_C:.4g} by cross-validation: {best} on {folds}{cut}"
+    return replace(settings, C=found.best_C), said
+
+
+def chosen_before_folds(args: argparse.Namespace) -> list[str]:
+    """What scores over folds do not cover, where the weights were chosen too."""
+    if not args.nested or args.C != "cv":
+        return []
+    return ["The weights and the preparation were chosen once, on all training rows; in the folds below C alone is."]

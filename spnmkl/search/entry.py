@@ -1,0 +1,474 @@
+"""What a user calls: `suggest` keeps rows away, searches in the others, searches again in parts of them, and scores."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed
+from numpy.typing import ArrayLike, NDArray
+
+from spnmkl.errors import DataError, ParameterError
+from spnmkl.evidence.rows import sampled
+from spnmkl.measures import SCORINGS, scoring_name
+from spnmkl.parameters import check_callback, count, question, seed
+from spnmkl.problem import one_vs_rest
+from spnmkl.search.branches import Branch, alike, branch_text, drawn, formula, multiplies, paths
+from spnmkl.search.fits import Fitted, Ground, Workplace, fit
+from spnmkl.search.leaves import Leaves, leaves_of
+from spnmkl.search.moves import Pool
+from spnmkl.search.result import Outer, Suggestion, Suggestions, described, verdict
+from spnmkl.search.rows import ArrayRows, Numbers, Rows, folds_of, held_out
+from spnmkl.search.scores import chosen_C, decisions, fewer, over_folds, scored, unscored
+from spnmkl.search.walk import FOUND, Asked, Walk, walk
+from spnmkl.solvers.deadline import Deadline
+from spnmkl.structure import SPN, Kernel
+from spnmkl.structure.nodes import describe
+from spnmkl.structure.templates import Columns
+from spnmkl.wording import counted
+
+MOST_ROWS = 500  # to search in, as `fit_evidence` has it
+SUBSAMPLES, SUBSAMPLE = 6, 0.8  # searches for what recurs, and the share of the rows each has
+SHOWN, DISTINCT = 3, 0.75  # drawings beside the flat sum; those with so many paths in common count as one
+POLISH = 100  # steps of L-BFGS for what is shown
+
+
+@dataclass(frozen=True)
+class SearchStep:
+    """How far a search has come, as its callback gets it; returning False there stops it.
+
+    Attributes
+    ----------
+    words : str
+        What is done now.
+    refits, budget : int
+        Evidence refits so far, of at most how many.
+    spn : SPN or None
+        The best drawing so far.
+    formula : str
+        The same in a line.
+    over_flat : float
+        Its log evidence minus that of the flat sum.
+
+    Examples
+    --------
+    >>> from spnmkl.search import SearchStep
+    >>> SearchStep("searching", 3, 100, None, "", 0.0).refits
+    3
+    """
+
+    words: str
+    refits: int
+    budget: int
+    spn: SPN | None
+    formula: str
+    over_flat: float
+
+
+Callback = Callable[[SearchStep], object] | None
+
+
+def suggest(
+    X: ArrayLike | pd.DataFrame,
+    y: ArrayLike,
+    *,
+    views: Mapping[str, Columns] | None = None,
+    kernels: Kernel | Sequence[Kernel] | None = None,
+    budget: int = 100,
+    max_time: float | None = None,
+    scoring: str = "accuracy",
+    groups: ArrayLike | None = None,
+    held_out: float = 0.25,
+    subsamples: int = SUBSAMPLES,
+    outer_folds: int | None = None,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    callback: Callback = None,
+    stop: Callable[[], bool] | None = None,
+) -> Suggestions:
+    """Drawings that the labels speak for, found by evidence; "no evidence for products" is an answer, too.
+
+    From the flat sum over all kernels, products are added and what is not worth its price is taken out: pairs of
+    kernels, blocks (sums of views multiplied, a view with itself too), branches times a kernel or a view. Candidates
+    are screened by a score test and refitted by evidence (`fit_evidence`); see the page on searching. A part of the
+    rows is kept away from all that, and all scores are of these rows.
+
+    Parameters
+    ----------
+    X : array-like or data frame of shape (n, n_features)
+        The rows; columns are taken as they are.
+    y : array-like of shape (n,)
+        Labels of any kind; two classes, or more.
+    views : mapping from name to columns, default=None
+        Which columns belong together; None: all of them.
+    kernels : Kernel or sequence of Kernel, default=None
+        Kernels with columns of their own, used as they are; or prototypes without columns, for every column where
+        these are at most 12, else for every view. None: rbf of the median width, for views with a linear one beside it.
+    budget : int, default=100
+        Evidence refits of a search.
+    max_time : float, default=None
+        Seconds for all of it, after which the best so far comes back.
+    scoring : {"accuracy", "balanced_accuracy", "roc_auc"}, default="accuracy"
+        What is told of the rows held out. The search does not look at it.
+    groups : array-like of shape (n,), default=None
+        Which rows belong together: they are held out together.
+    held_out : float, default=0.25
+        The share of the rows that the search does not see; 0: none, and no scores.
+    subsamples : int, default=6
+        Searches on 80 % of the rows each, to tell how often every branch recurs; 0: none.
+    outer_folds : int, default=None
+        How many outer folds to score the whole procedure in, with a search inside each; None: none.
+    random_state : int, default=0
+        Draws the rows held out, the folds and the subsamples.
+    n_jobs : int, default=None
+        How much runs side by side, as joblib has it: None for what its configuration says, −1 for all cores. The
+        result does not depend on it. A backend that was chosen by ``joblib.parallel_config`` takes the work.
+    callback : callable, default=None
+        Called with a `SearchStep` after every fit; returning False stops.
+    stop : callable, default=None
+        Asked now and then; once it is true, the best so far comes back.
+
+    Returns
+    -------
+    Suggestions
+        Best first, the flat sum always among them.
+
+    Raises
+    ------
+    SPNMKLError
+        Rows, labels, views, kernels or a setting do not fit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from spnmkl.search import suggest
+    >>> X = np.random.default_rng(0).uniform(-1.7, 1.7, size=(160, 4))
+    >>> y = X[:, 0] * X[:, 1] > 0
+    >>> found = suggest(X, y, subsamples=0, budget=20)
+    >>> found.found, found.best.formula
+    (True, '0 × 1')
+    """
+    rows = ArrayRows.of(X, y, groups)
+    leaves = leaves_of(rows.columns, views, kernels)
+    settings = Settings(
+        _natural(budget, "budget", 1),
+        scoring_name(scoring),
+        _natural(subsamples, "subsamples", 0),
+        count(outer_folds, "outer_folds"),
+        random_state,
+        n_jobs,
+    )
+    seed(random_state)
+    if isinstance(held_out, bool) or not isinstance(held_out, int | float) or not 0 <= held_out <= 0.5:
+        raise ParameterError(f"held_out must be a share of the rows from 0 to 0.5, but it is {describe(held_out)}.")
+    seen, kept = _kept_away(rows, held_out, random_state)
+    return searched(rows, leaves, seen, kept, settings, Deadline(max_time, stop), callback, learn=True)
+
+
+@dataclass(frozen=True)
+class Settings:
+    budget: int
+    scoring: str
+    subsamples: int = SUBSAMPLES
+    outer_folds: int | None = None
+    random_state: int = 0
+    n_jobs: int | None = None
+
+
+def _natural(value: object, name: str, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ParameterError(f"{name} must be a whole number of at least {least}, but it is {describe(value)}.")
+    return int(value)
+
+
+def _kept_away(rows: Rows, share: float, random_state: int) -> tuple[Numbers, Numbers]:
+    return held_out(rows, np.arange(len(rows.y)), share, random_state)
+
+
+def searched(
+    rows: Rows,
+    leaves: Leaves,
+    seen: Numbers,
+    kept: Numbers,
+    settings: Settings,
+    deadline: Deadline,
+    callback: Callback = None,
+    *,
+    learn: bool = False,
+) -> Suggestions:
+    """Search in the rows `seen`, score on those `kept` away; with `learn`, folds of these are trained on in turn."""
+    check_callback(callback)
+    question(deadline.stop)
+    started, teller = time.perf_counter(), _Teller(settings.budget, callback, deadline)
+    stop = Asked(teller.deadline)
+    done = both_ways(rows, leaves, seen, settings, stop, teller)
+    recurring = _subsampled(done, settings, stop, teller) if not stop() else []
+    ranked = _ranked(done, stop)
+    suggestions = []
+    flat_value = next(one.value for way, one in ranked if way is done.plain and _is_flat(one, leaves))
+    plain = [_suggestion(way, fitted, flat_value, recurring) for way, fitted in ranked]
+    teller.say(f"scoring {counted(len(plain), 'drawing')} on rows that were not searched", done.best)
+    how = settings.scoring, settings.random_state, learn, stop
+    run = Parallel(n_jobs=settings.n_jobs, prefer="threads", return_as="generator")
+    for one, has in zip(plain, run(delayed(scored)(rows, one.spn, seen, kept, *how) for one in plain), strict=True):
+        one = replace(one, certified=has.beta, C=has.C, score=has.certified, evidence_score=has.evidence)
+        suggestions.append(replace(one, sentence=described(one, len(recurring))))
+    among = np.sort(np.concatenate([seen, kept])) if learn else seen  # test rows stay unseen there, too
+    outer = _outer(rows, leaves, among, settings, stop, teller)
+    return Suggestions(
+        tuple(suggestions),
+        done.found,
+        done.beats_constant,
+        verdict(done.found, done.beats_constant, suggestions[0], done.over_sums, FOUND, stop()),
+        done.refits,
+        done.plain.walk.ground.Y.shape[1],
+        len(kept),
+        len(recurring),
+        outer,
+        "stopped" if stop() else done.best.walk.ended,
+        time.perf_counter() - started,
+        {view: tuple(leaves.names[k] for k in own) for view, own in leaves.views.items()},
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Way:
+    """A search with leaves of one kind."""
+
+    leaves: Leaves
+    walk: Walk
+
+
+@dataclass(frozen=True, eq=False)
+class BothWays:
+    """Searches with leaves as they are and, where they may be, centred: evidence says which suits the labels.
+
+    A product of centred kernels is an interaction alone; one of kernels as they are has the effects of its factors in
+    it, too. Of labels that come from interactions alone the former finds more, of others the latter.
+    """
+
+    ways: tuple[Way, ...]
+
+    @property
+    def plain(self) -> Way:
+        return self.ways[0]
+
+    @property
+    def best(self) -> Way:
+        return max(self.ways, key=lambda way: -np.inf if way.walk.best is None else _criterion(way.walk, way.walk.best))
+
+    @property
+    def refits(self) -> int:
+        return sum(way.walk.refits for way in self.ways)
+
+    @property
+    def beats_constant(self) -> bool:
+        return self.best.walk.beats_constant
+
+    @property
+    def over_sums(self) -> float:
+        """The best drawing with a product over the best one without, after prices."""
+        products = [over for way in self.ways for over in _products(way.walk)]
+        sums = [_criterion(way.walk, way.walk.simple) for way in self.ways if way.walk.simple is not None]
+        return (max(products) - max(sums)) / self.plain.walk.ground.excess if products and sums else 0.0
+
+    @property
+    def found(self) -> bool:
+        best = self.best.walk.best
+        multiplied = best is not None and any(map(multiplies, best.branches))
+        return multiplied and self.beats_constant and self.over_sums >= FOUND
+
+
+def _criterion(walk: Walk, fitted: Fitted) -> float:
+    return fitted.criterion(walk.ground)
+
+
+def _products(walk: Walk) -> list[float]:
+    return [_criterion(walk, one) for one in walk.seen.values() if any(map(multiplies, one.branches))]
+
+
+def both_ways(
+    rows: Rows, leaves: Leaves, seen: Numbers, settings: Settings, stop: Asked, teller: _Teller | None = None
+) -> BothWays:
+    """The budget is shared between the two."""
+    kinds = [leaves] if leaves.centred is None else [leaves, leaves.centred]
+    ways: list[Way] = []
+    left = settings.budget
+    for k, kind in enumerate(kinds):
+        if ways and (stop() or left < 1):
+            break
+        share = left // (len(kinds) - k) if len(kinds) > k + 1 else left
+        ground = ground_of(rows, kind, seen, settings.random_state)
+        follow = None if teller is None else teller.following(kind, ways)
+        done = walk(ground, kind.pool, max(share, 1), stop, settings.n_jobs, follow)
+        ways.append(Way(kind, done))
+        left -= done.refits
+    return BothWays(tuple(ways))
+
+
+class _Teller:
+    """Tells the callback how far it is, and stops everything once that returns False."""
+
+    def __init__(self, budget: int, callback: Callback, deadline: Deadline) -> None:
+        self.budget, self.callback = budget, callback
+        self.enough, asked = False, deadline.stop
+        self.refits = 0
+        self.last: tuple[SPN | None, str, float] = None, "", 0.0
+        self.deadline = Deadline(deadline.left, lambda: self.enough or (asked is not None and asked()))
+
+    def following(self, leaves: Leaves, before: Sequence[Way]) -> Callable[[Walk], None]:
+        def follow(walk: Walk) -> None:
+            both = BothWays((*before, Way(leaves, walk)))
+            self.say("searching", both.best, both.refits)
+
+        return follow
+
+    def say(self, words: str, way: Way | None = None, refits: int | None = None) -> None:
+        if self.callback is None:
+            return
+        if refits is not None:
+            self.refits = refits
+        if way is not None and way.walk.best is not None:
+            best, walk = way.walk.best, way.walk
+            spn, text = drawn(best.branches, way.leaves.kernels), formula(best.branches, way.leaves.names)
+            self.last = spn, text, best.value - (walk.flat or best).value
+        if self.callback(SearchStep(words, self.refits, self.budget, *self.last)) is False:
+            self.enough = True
+
+
+def ground_of(rows: Rows, leaves: Leaves, seen: Numbers, random_state: int) -> Ground:
+    """The kernels among the rows searched, a stratified sample where these are many, and their labels."""
+    classes, codes = np.unique(rows.y[seen], return_inverse=True)
+    if len(classes) < 2:
+        raise DataError("y must hold at least two classes among the rows that are searched; give more rows.")
+    some = seen[sampled(codes, MOST_ROWS, np.random.default_rng(random_state))]
+    spn = leaves.flat
+    found = rows.parts(spn, some, some[:0])
+    place = {spn.label(leaf): leaf for leaf in spn.kernels}
+    K = tuple(np.ascontiguousarray(found.inside[place[name]], dtype=float) for name in leaves.names)
+    return Ground(K, one_vs_rest(np.searchsorted(classes, found.y_train), len(classes)))
+
+
+def _subsampled(done: BothWays, settings: Settings, stop: Asked, teller: _Teller) -> list[tuple[Branch, ...]]:
+    """What searches on parts of the rows find, with the leaves that suit all of them, each with the whole budget."""
+    ground, pool = done.best.walk.ground, done.best.leaves.pool
+    n = ground.Y.shape[1]
+    codes = np.unique(ground.Y.T, axis=0, return_inverse=True)[1].ravel()
+    drawn_rows = [
+        sampled(codes, round(SUBSAMPLE * n), np.random.default_rng([settings.random_state, k + 1]))
+        for k in range(settings.subsamples)
+    ]
+    run = Parallel(n_jobs=settings.n_jobs, prefer="threads", return_as="generator")
+    works = (delayed(found_among)(ground, pool, part, settings.budget, stop) for part in drawn_rows)
+    found = []
+    for k, branches in enumerate(run(works)):
+        found += [] if branches is None else [branches]
+        teller.say(f"searched in subsample {k + 1} of {len(drawn_rows)}")
+    return found
+
+
+def found_among(
+    ground: Ground, pool: Pool, rows: NDArray[np.intp], budget: int, stop: Asked
+) -> tuple[Branch, ...] | None:
+    """The drawing that is found in some of the rows; None where it was stopped."""
+    part = Ground(tuple(np.ascontiguousarray(K[np.ix_(rows, rows)]) for K in ground.K), ground.Y[:, rows].copy())
+    done = walk(part, pool, budget, stop, 1)
+    if stop() or done.best is None:
+        return None
+    return done.best.branches
+
+
+def _ranked(done: BothWays, stop: Asked) -> list[tuple[Way, Fitted]]:
+    """What is shown: the best drawings that differ, and the flat sum, all fitted to the end.
+
+    Where no product is worth having, those without come first; where nothing is, the flat sum alone is shown.
+    """
+    best, everything = done.best, done.plain.walk.flat
+    assert everything is not None
+    walk = best.walk
+    order = sorted(walk.seen.values(), key=lambda one: (-_criterion(walk, one), one.branches))
+    shown: list[Fitted] = []
+    for one in order if done.beats_constant else ():
+        better = walk.over(one, walk.constant) >= FOUND and not (walk.simple and walk.better(walk.simple, one))
+        apart = all(alike(one.branches, other.branches) < DISTINCT for other in [*shown, everything])
+        if len(shown) < SHOWN and better and apart:
+            shown.append(one)
+    ranked = [(best, _polished(walk.ground, one, stop)) for one in shown]
+    ranked.append((done.plain, _polished(done.plain.walk.ground, everything, stop)))
+
+    def place(pair: tuple[Way, Fitted]) -> tuple[bool, float]:
+        way, one = pair
+        return not done.found and any(map(multiplies, one.branches)), -_criterion(way.walk, one)
+
+    return sorted(ranked, key=place)
+
+
+def _polished(ground: Ground, one: Fitted, stop: Asked) -> Fitted:
+    if stop():
+        return one
+    found = fit(ground, one.weights, one.constant, one.a, POLISH)
+    return found if found.value > one.value else one
+
+
+def _is_flat(one: Fitted, leaves: Leaves) -> bool:
+    return one.branches == tuple(((leaf,),) for leaf in range(len(leaves.kernels)))
+
+
+def _suggestion(way: Way, fitted: Fitted, flat_value: float, recurring: Sequence[tuple[Branch, ...]]) -> Suggestion:
+    leaves, nothing = way.leaves, unscored("accuracy")
+    recurs = {
+        branch_text(branch, leaves.names): float(np.mean([_comes_in(branch, other) for other in recurring]))
+        for branch in (fitted.branches if recurring else ())
+    }
+    return Suggestion(
+        spn=drawn(fitted.branches, leaves.kernels),
+        formula=formula(fitted.branches, leaves.names),
+        log_evidence=fitted.value,
+        over_flat=fitted.value - flat_value,
+        criterion=_criterion(way.walk, fitted),
+        weights=Workplace(way.walk.ground, fitted.weights).active(fitted),
+        certified={},
+        C=float("nan"),
+        score=nothing.certified,
+        evidence_score=nothing.evidence,
+        recurs=recurs,
+        is_flat=_is_flat(fitted, leaves),
+        multiplies=any(map(multiplies, fitted.branches)),
+    )
+
+
+def _comes_in(branch: Branch, others: Sequence[Branch]) -> bool:
+    """Whether some branch has at least half of the paths in common that either has."""
+    own = paths(branch)
+    return any(2 * len(own & paths(other)) >= len(own | paths(other)) for other in others)
+
+
+def _outer(
+    rows: Rows, leaves: Leaves, among: Numbers, settings: Settings, stop: Asked, teller: _Teller
+) -> Outer | None:
+    """In every fold the whole search on the others, then its drawing and the flat sum trained there and scored."""
+    if settings.outer_folds is None or stop():
+        return None
+    values: dict[str, list[float]] = {"search": [], "flat": []}
+    for k, (train, fold) in enumerate(folds_of(rows, among, settings.outer_folds, settings.random_state)):
+        teller.say(f"outer fold {k + 1} of {settings.outer_folds}, the whole search in it")
+        done = both_ways(rows, leaves, train, settings, stop)
+        if stop():
+            break
+        best = done.best.walk.best if done.found else None
+        suggested = leaves.flat if best is None else drawn(best.branches, done.best.leaves.kernels)
+        drawings = {"flat": leaves.flat, "search": suggested}
+        for name, spn in drawings.items():
+            values[name].append(_on_fold(rows, spn, train, fold, settings, stop))
+    by_train = 1 / max(settings.outer_folds - 1, 1)
+    return Outer(*(over_folds(values[name], by_train, settings.scoring) for name in ("search", "flat")))
+
+
+def _on_fold(rows: Rows, spn: SPN, train: Numbers, fold: Numbers, settings: Settings, stop: Asked) -> float:
+    parts = rows.parts(spn, fewer(rows, train, settings.random_state), fold)
+    C = chosen_C(spn, parts, settings.scoring, settings.random_state, stop)
+    decision, _ = decisions(spn, parts, C, stop)
+    return SCORINGS[settings.scoring].of(parts.y_test, decision, np.unique(parts.y_train))

@@ -1,0 +1,162 @@
+"""How good a drawing is on rows that its search did not see."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from spnmkl.circuit.program import Floats
+from spnmkl.errors import DataError, SPNMKLError, Stopped
+from spnmkl.evidence import fit_evidence
+from spnmkl.evidence.rows import sampled
+from spnmkl.measures import SCORINGS, resampled_error, spread
+from spnmkl.search.rows import Numbers, Parts, Rows, folds_of
+from spnmkl.selection import cross_validate_C
+from spnmkl.solvers import C_min, solve
+from spnmkl.structure import SPN
+
+MOST_TRAINED = 1000  # rows to train on for a score
+FOLDS, INNER, POINTS = 5, 3, 6
+TOL = 3e-3  # of the gap while C is chosen
+_REACH = np.logspace(0.2, 2.2, POINTS)  # values of C, as multiples of C_min
+Stop = Callable[[], bool]
+
+
+@dataclass(frozen=True)
+class Score:
+    """A mean over folds that neither search nor training saw, and its standard error; NaN where nothing was scored.
+
+    Attributes
+    ----------
+    mean, error : float
+        Of the measure; the error allows for training parts that overlap.
+    folds : int
+        How many.
+    scoring : str
+        The measure.
+
+    Examples
+    --------
+    >>> from spnmkl.search import Score
+    >>> str(Score(0.875, 0.021, 5, "accuracy"))
+    'accuracy 87.5 ± 2.1 %'
+    """
+
+    mean: float = math.nan
+    error: float = math.nan
+    folds: int = 0
+    scoring: str = "accuracy"
+
+    def __str__(self) -> str:
+        """The measure, its mean and its error; "not scored" where there is none."""
+        measure = SCORINGS[self.scoring]
+        if math.isnan(self.mean):
+            return "not scored"
+        if not measure.percent:
+            return f"{measure.title} {self.mean:.3f}" + ("" if math.isnan(self.error) else f" ± {self.error:.3f}")
+        error = "" if math.isnan(self.error) else f" ± {100 * self.error:.1f}"
+        return f"{measure.title} {100 * self.mean:.1f}{error} %"
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """A drawing's scores: with certified weights at a C chosen on the rows searched, and of the Gaussian process."""
+
+    certified: Score
+    evidence: Score
+    C: float
+    beta: dict[str, float]
+
+
+def unscored(scoring: str) -> Scored:
+    nothing = Score(scoring=scoring)
+    return Scored(nothing, nothing, math.nan, {})
+
+
+def scored(
+    rows: Rows, spn: SPN, seen: Numbers, kept: Numbers, scoring: str, random_state: int, learn: bool, stop: Stop
+) -> Scored:
+    """On the rows kept away, in folds; with `learn`, each fold by a model that learned from the other folds too.
+
+    C is chosen on the rows that were searched.
+    """
+    if not len(kept) or stop():
+        return unscored(scoring)
+    seen = fewer(rows, seen, random_state)
+    whole = rows.parts(spn, seen, kept)
+    try:
+        C = chosen_C(spn, whole, scoring, random_state, stop)
+    except (Stopped, SPNMKLError):
+        return unscored(scoring)
+    solution = solve(spn, whole.inside, whole.y_train, C=C, warn=False, n_threads=1, stop=stop)
+    certified: list[float] = []
+    process: list[float] = []
+    n_test: list[float] = []
+    for others, fold in _folds(rows, kept, random_state):
+        if stop():
+            break
+        train = np.sort(np.concatenate([seen, others])) if learn else seen
+        parts = rows.parts(spn, train, fold)
+        if len(np.unique(parts.y_test)) < 2 and scoring == "roc_auc":
+            continue
+        for values, found in zip((certified, process), decisions(spn, parts, C, stop), strict=True):
+            values.append(SCORINGS[scoring].of(parts.y_test, found, np.unique(parts.y_train)))
+        n_test.append(len(fold) / len(train))
+    beta = {product: float(weight) for product, weight in solution.beta.items()}
+    by_train = float(np.mean(n_test)) if n_test else 0.0
+    return Scored(over_folds(certified, by_train, scoring), over_folds(process, by_train, scoring), C, beta)
+
+
+def _folds(rows: Rows, kept: Numbers, random_state: int) -> list[tuple[Numbers, Numbers]]:
+    """All as one, without an error, where a class has one row among them, or all are of one group."""
+    try:
+        return list(folds_of(rows, kept, FOLDS, random_state))
+    except DataError:
+        return [(kept[:0], kept)]
+
+
+def fewer(rows: Rows, among: Numbers, random_state: int) -> Numbers:
+    """A stratified sample where there are more rows than a score needs."""
+    codes = np.unique(rows.y[among], return_inverse=True)[1]
+    return among[sampled(codes, MOST_TRAINED, np.random.default_rng(random_state))]
+
+
+def chosen_C(spn: SPN, parts: Parts, scoring: str, random_state: int, stop: Stop) -> float:
+    smallest = C_min(spn, parts.inside, parts.y_train, tol=0.1, n_threads=1, stop=stop)
+    grid = (smallest if 0 < smallest < np.inf else 1.0) * 1.5 * _REACH
+    counts = np.unique(parts.y_train, return_counts=True)[1]
+    found = cross_validate_C(
+        spn,
+        parts.inside,
+        parts.y_train,
+        grid.tolist(),
+        folds=int(min(INNER, counts.min())),
+        scoring=scoring,
+        random_state=random_state,
+        tol=TOL,
+        n_threads=1,
+        stop=stop,
+    )
+    if not found.best_C > 0:
+        raise Stopped
+    return float(found.best_C)
+
+
+def decisions(spn: SPN, parts: Parts, C: float, stop: Stop) -> tuple[Floats, Floats]:
+    """Of the rows across: by the SVM with certified weights, and by the Gaussian process with evidence weights."""
+    machine = solve(spn, parts.inside, parts.y_train, C=C, warn=False, n_threads=1, stop=stop)
+    process = fit_evidence(spn, parts.inside, parts.y_train, starts=1, n_threads=1, stop=stop)
+    return machine.decision_function(parts.across), process.decision_function(parts.across)
+
+
+def over_folds(values: Sequence[float], test_by_train: float, scoring: str) -> Score:
+    """The mean, and its error, which allows for training parts that overlap; folds that could not be scored are left
+    out."""
+    known = [value for value in values if not math.isnan(value)]
+    if not known:
+        return Score(scoring=scoring)
+    error = float(resampled_error(spread(known), len(known), test_by_train)) if len(known) > 1 else math.nan
+    return Score(float(np.mean(known)), error, len(known), scoring)

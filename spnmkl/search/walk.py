@@ -1,0 +1,163 @@
+"""The search itself: from the flat sum, one branch at a time, as long as evidence asks for more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from spnmkl.errors import Stopped
+from spnmkl.search.branches import Branch, Weights, equal, multiplies
+from spnmkl.search.fits import Fitted, Ground, constant_alone, fit, pruned
+from spnmkl.search.moves import Pool, candidates, flat, grown, templates
+from spnmkl.solvers.deadline import Deadline
+
+GAIN = 0.5  # of the criterion: less is not worth a drawing that is harder to read
+FOUND = 5.0  # of the criterion, over the constant and over the best flat sum, to call a drawing found
+Tell = Callable[["Walk"], None]
+
+
+@dataclass(eq=False)
+class Walk:
+    """A search under way, or done: what was fitted so far.
+
+    Attributes
+    ----------
+    constant, flat, simple : no kernel; all leaves added; the best drawing without a product.
+    best : the best drawing so far.
+    seen : every drawing that was reached, with its fit.
+    refits : evidence refits so far.
+    """
+
+    ground: Ground
+    pool: Pool
+    budget: int
+    constant: Fitted
+    flat: Fitted | None = None
+    simple: Fitted | None = None
+    best: Fitted | None = None
+    seen: dict[tuple[Branch, ...], Fitted] = field(default_factory=dict)
+    refits: int = 0
+    ended: str = "done"
+
+    def note(self, fitted: Fitted) -> None:
+        self.refits += fitted.refits
+        known = self.seen.get(fitted.branches)
+        if known is None or fitted.value > known.value:
+            self.seen[fitted.branches] = fitted
+        if self.best is None or self.better(fitted, self.best):
+            self.best = fitted
+        if not any(map(multiplies, fitted.branches)) and (self.simple is None or self.better(fitted, self.simple)):
+            self.simple = fitted
+
+    def better(self, one: Fitted, other: Fitted) -> bool:
+        return one.criterion(self.ground) > other.criterion(self.ground)
+
+    def over(self, fitted: Fitted, other: Fitted) -> float:
+        """By how much the criterion is larger, in units of what classes add to its spread."""
+        return (fitted.criterion(self.ground) - other.criterion(self.ground)) / self.ground.excess
+
+    @property
+    def beats_constant(self) -> bool:
+        return self.best is not None and self.over(self.best, self.constant) >= FOUND
+
+    @property
+    def left(self) -> int:
+        return self.budget - self.refits
+
+
+class Asked:
+    """Whether to stop, and by when: a caller's question, which stays here when the rest goes to another process."""
+
+    def __init__(self, deadline: Deadline) -> None:
+        self.deadline: Deadline | None = deadline
+        self.left = deadline.left
+
+    def __call__(self) -> bool:
+        return self.deadline is not None and self.deadline()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"deadline": None, "left": None if self.deadline is None else self.deadline.left}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.left = state["left"]
+        self.deadline = None if self.left is None else Deadline(self.left)
+
+
+def walk(
+    ground: Ground, pool: Pool, budget: int, stop: Asked, n_jobs: int | None = None, tell: Tell | None = None
+) -> Walk:
+    """Fit the flat sum and prune it; then screen, refit the best candidates and take the best, until none gains.
+
+    Candidates are refitted side by side, by joblib's backend; what comes of it does not depend on how many at a time.
+    """
+    found = Walk(ground, pool, budget, constant_alone(ground))
+    say = tell or (lambda walk: None)
+    try:
+        _begin(found, stop, say)
+        while found.left > 0 and _step(found, stop, n_jobs, say):
+            pass
+    except Stopped:
+        pass
+    if stop():
+        found.ended = "stopped"
+    elif found.left <= 0:
+        found.ended = "budget"
+    return found
+
+
+def _begin(found: Walk, stop: Asked, say: Tell) -> None:
+    """The flat sum, whole and pruned, and the templates that are far from it."""
+    ground, pool = found.ground, found.pool
+    found.flat = fit(ground, flat(pool), 1.0, np.zeros_like(ground.Y))  # to its end, so that there is something to give
+    found.note(found.flat)
+    say(found)
+    found.note(_less(pruned(ground, found.flat, found.left, stop), found.flat))
+    say(found)
+    for branch in templates(pool):
+        if found.left <= 0:
+            return
+        start = fit(ground, (equal(branch, float(np.log(4.0))),), 1.0, np.zeros_like(ground.Y), stop=stop)
+        found.note(pruned(ground, start, found.left - 1, stop))
+        say(found)
+
+
+def _less(fitted: Fitted, before: Fitted) -> Fitted:
+    """With its own refits alone."""
+    return Fitted(fitted.weights, fitted.constant, fitted.a, fitted.value, fitted.refits - before.refits)
+
+
+def _step(found: Walk, stop: Asked, n_jobs: int | None, say: Tell) -> bool:
+    """Whether a candidate was taken."""
+    assert found.best is not None
+    before = found.best
+    asked = candidates(found.ground, found.pool, before)[: found.left]
+    if not asked or stop():
+        return False
+    each = max(1, found.left // len(asked))
+    works = [(grown(before, one.branch), before, each) for one in asked]
+    for fitted in _side_by_side(found.ground, works, stop, n_jobs):
+        if fitted is not None:
+            found.note(fitted)
+            say(found)
+    return found.best.criterion(found.ground) >= before.criterion(found.ground) + GAIN * found.ground.excess
+
+
+def _side_by_side(
+    ground: Ground, works: Sequence[tuple[Weights, Fitted, int]], stop: Asked, n_jobs: int | None
+) -> Iterable[Fitted | None]:
+    run = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
+    results: Iterable[Fitted | None] = run(delayed(tried)(ground, *work, stop) for work in works)
+    return results
+
+
+def tried(ground: Ground, weights: Weights, before: Fitted, budget: int, stop: Asked) -> Fitted | None:
+    """A drawing with one more branch, pruned; None where it was stopped before it was fitted."""
+    try:
+        fitted = fit(ground, weights, before.constant, before.a, stop=stop)
+    except Stopped:
+        return None
+    return pruned(ground, fitted, budget - 1, stop)

@@ -1,0 +1,59 @@
+"""A choice for somebody who would rather not decide: what it is, and the button that takes it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from spnmkl.ui.parts.session import presence
+from spnmkl.ui.parts.words import plain
+from spnmkl.ui.state.works import Chosen
+from spnmkl.ui.state.workspace import Workspace
+
+LET_HELP = (
+    "For somebody who would rather not decide: a sum over every view and every column, with kernels of several widths; "
+    "cross-validation on the training rows chooses C, the preparation, and whether the weights are certified, by "
+    "evidence, or one kernel alone does. It says what was chosen and why, and changes nothing until you take it."
+)
+
+
+def offer_choice(work: Workspace) -> None:
+    st.button(
+        "Let it choose",
+        icon=":material/auto_awesome:",
+        width="stretch",
+        disabled=work.trainer.working is not None,
+        help=LET_HELP,
+        on_click=_begin_choosing,
+        args=(work, presence()),
+    )
+    _show_chosen(work)
+
+
+def _begin_choosing(work: Workspace, here: Any) -> None:
+    work.trainer.choose_default(work.task, work.trainer.settings, here)
+
+
+def _show_chosen(work: Workspace) -> None:
+    """What was chosen and why; and the button that takes it and trains."""
+    chosen = work.chosen
+    if chosen is None:
+        return
+    with st.container(border=True, key="chosen"):
+        for sentence in chosen.sentences:
+            st.caption(plain(sentence))
+        if not work.takes(chosen):
+            st.button(
+                "Take it and train",
+                icon=":material/check:",
+                width="stretch",
+                disabled=work.trainer.working is not None,
+                on_click=_take_chosen,
+                args=(work, chosen, presence()),
+            )
+
+
+def _take_chosen(work: Workspace, chosen: Chosen, here: Any) -> None:
+    work.take_chosen(chosen)
+    work.trainer.start("train", work.task, work.trainer.settings, here)

@@ -1,0 +1,83 @@
+"""What of a tab's work is on disk, and under which keys."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from spnmkl.project.stored_attempt import Attempt
+from spnmkl.solution import Solution
+from spnmkl.ui.state.activity import Activity
+from spnmkl.ui.state.task import Task
+from spnmkl.workspace.state import KeptAttempt, ProjectState, Saved
+
+
+@dataclass
+class Keys:
+    """The keys under which parts of a tab's work are kept; they stay when a run is renamed or gets scores."""
+
+    runs: dict[int, tuple[Solution, str]] = field(default_factory=dict)
+    contest: tuple[object, str] = (None, "")
+    attempt: tuple[object, Attempt | None] = (None, None)
+
+    def of_run(self, solution: Solution) -> str:
+        return self.runs.setdefault(id(solution), (solution, uuid.uuid4().hex))[1]
+
+    def of_contest(self, task: Task) -> str:
+        if self.contest[0] is not task:
+            self.contest = task, uuid.uuid4().hex
+        return self.contest[1]
+
+    def of_training(self, activity: Activity, refresh: bool) -> Attempt:
+        """The training as it was when it was looked at last, or is now."""
+        job, attempt = activity.job, self.attempt[1]
+        if self.attempt[0] is not job or attempt is None:
+            task = activity.task
+            asked = (task.dataset.name, task.spn, task.choices, task.split, activity.settings)
+            attempt = Attempt(uuid.uuid4().hex, time.time(), *asked)
+        if refresh and len(job.records) > len(attempt.records):
+            attempt = replace(attempt, records=tuple(job.records))
+        self.attempt = job, attempt
+        return attempt
+
+
+@dataclass
+class Keeping:
+    """What of a tab's work is on disk.
+
+    Attributes
+    ----------
+    saved : the project as it was written last; None before there is anything to keep.
+    name : of the project.
+    noted, done : numbers of what was noted last, and of what was saved last.
+    failure : why the last save failed; empty where it did not.
+    remarks : what could not be kept, and `lost` what could not be brought back.
+    cut : trainings that were cut off.
+    """
+
+    saved: Saved | None = None
+    name: str = ""
+    noted: int = 0
+    done: int = 0
+    at: float = 0.0
+    failure: str = ""
+    remarks: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
+    cut: tuple[KeptAttempt, ...] = ()
+    keys: Keys = field(default_factory=Keys)
+    seen: ProjectState | None = None
+    canvas: tuple[str, int, str] = ("", 0, "/0")  # epoch, pushes and edit that are on disk
+
+    @property
+    def pending(self) -> bool:
+        return self.done < self.noted
+
+    def told(self) -> dict[str, Any]:
+        """What the sign on the page tells."""
+        epoch, pushes, acknowledged = self.canvas
+        page, _, number = acknowledged.partition("/")
+        state = "failed" if self.failure else "saving" if self.pending else "saved" if self.saved else "nothing"
+        told = {"epoch": epoch, "pushes": pushes, "page": page, "number": int(number)}
+        return {**told, "state": state, "words": self.failure, "name": self.name}

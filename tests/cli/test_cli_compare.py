@@ -1,0 +1,75 @@
+"""``spnmkl compare``: a structure and other methods on the same folds."""
+
+import signal
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from spnmkl import Kernel, templates
+from spnmkl.cli import commands as cli
+from spnmkl.data import Choices, Dataset, SplitSettings
+from spnmkl.study.contest import Contest, Plan, compete
+from spnmkl.study.entrants import entrants
+
+Run = Callable[..., tuple[int, str, str]]
+SPN = templates.flat([Kernel("rbf", features=[name], label=name) for name in ("a", "b")])
+BEGIN = ("compare", "data.csv", "--label", "y", "--structure", "s.json", "--folds", 3)
+
+
+def samples(n: int = 60) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.standard_normal((n, 3)), columns=["a", "b", "c"])
+    return frame.assign(y=np.where(frame["a"] + 0.3 * rng.standard_normal(n) > 0, "ill", "well"))
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    monkeypatch.chdir(tmp_path)
+    samples().to_csv("data.csv", index=False)
+    Path("s.json").write_text(SPN.to_json(), encoding="utf-8")
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        code = cli.main([str(argument) for argument in arguments])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def test_methods_as_in_the_library(run: Run) -> None:
+    asked = ("--methods", "ℓ2-MKL", "lasso", "--scoring", "balanced_accuracy", "--seed", 4, "--prepare", "standardize")
+    code, told, _ = run(*BEGIN, *asked, "--out", "t.csv", "--figure", "f.svg")
+    dataset, split = Dataset("data", pd.read_csv("data.csv"), "y"), SplitSettings(0.0, 4)
+    plan = Plan(3, scoring="balanced_accuracy")
+    who = entrants(SPN, dataset, Choices()).among(["ℓ_2-MKL", "lasso"])
+    contest = Contest.of(who, plan, dataset, split)
+    expected = replace(contest, results=tuple(compete(who, dataset, Choices(), split, plan))).summary(plan.scoring)
+    found = pd.read_csv("t.csv")
+    assert code == 0 and found["method"].tolist() == ["your drawing", "ℓ_2-MKL", "lasso"]
+    compared = ["method", "mean", "error", "adjusted", "active"]
+    pd.testing.assert_frame_equal(found[compared], expected[compared], check_dtype=False)
+    assert "the highest mean" in told and told.count(" ± ") > 3 and "over columns have all 3 columns" in told
+    assert Path("f.svg").read_text(encoding="utf-8").startswith("<svg")
+
+
+def test_an_unknown_method_is_named(run: Run) -> None:
+    code, _, wrong = run(*BEGIN, "--methods", "lassoo")
+    assert code == 2 and "There is no method 'lassoo'" in wrong and "'random forest'" in wrong
+    code, _, wrong = run(*BEGIN, "--figure", "f.txt")
+    assert code == 2 and "--figure takes a file that ends in" in wrong
+
+
+def test_ctrl_c_keeps_what_is_done(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*given: object) -> object:
+        tick, results = given[5], compete(*given)  # type: ignore[arg-type]
+        yield next(results)
+        signal.raise_signal(signal.SIGINT)
+        tick("further")  # type: ignore[operator]
+        raise AssertionError("not stopped")
+
+    monkeypatch.setattr("spnmkl.cli.comparing.compete", interrupted)
+    code, told, _ = run(*BEGIN, "--methods", "lasso")
+    assert code == 5 and "too few to tell" in told

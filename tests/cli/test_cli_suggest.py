@@ -1,0 +1,67 @@
+"""``spnmkl suggest``: the search of the library on a table, told and written."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from spnmkl import SPN
+from spnmkl.cli import commands as cli
+
+Run = Callable[..., tuple[int, str, str]]
+BEGIN = ("suggest", "data.csv", "--label", "y", "--jobs", 1)
+
+
+def samples(n: int = 120) -> pd.DataFrame:
+    rng = np.random.default_rng(4)
+    frame = pd.DataFrame(rng.uniform(-1.7, 1.7, size=(n, 3)), columns=["blood__a", "blood__b", "scan__a"])
+    y = np.where(frame["blood__a"] * frame["scan__a"] > 0, "ill", "well")
+    return frame.assign(colour=rng.choice(["red", "blue"], n), y=y)
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    monkeypatch.chdir(tmp_path)
+    samples().to_csv("data.csv", index=False)
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        code = cli.main([str(argument) for argument in arguments])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def test_a_structure_is_found_told_and_written(run: Run) -> None:
+    code, out, err = run(*BEGIN, "--budget", 16, "--subsamples", 1, "--out", "s.json", "--progress")
+    assert code == 0
+    first, *_ = out.splitlines()[1:]
+    assert "blood__a × scan__a" in first
+    assert "Evidence for products: " in out
+    assert "scores are of 30 other rows" in out
+    assert "refits; best so far: " in err
+    spn = SPN.from_json(Path("s.json").read_text(encoding="utf-8"))
+    assert {spn.label(leaf) for leaf in spn.kernels} == {"blood__a", "scan__a"}
+    assert not run("validate", "s.json", "--data", "data.csv", "--label", "y")[0]
+
+
+def test_nothing_is_said_to_be_found_where_nothing_is(run: Run) -> None:
+    samples().assign(y=np.random.default_rng(0).permutation(samples()["y"])).to_csv("data.csv", index=False)
+    code, out, _ = run(*BEGIN, "--budget", 8, "--subsamples", 0, "--held-out", 0, "--out", "-")
+    assert code == 0
+    assert not SPN.from_json(out).validate()
+    _, out, _ = run(*BEGIN, "--budget", 8, "--subsamples", 0, "--held-out", 0)
+    assert "no drawing is better than a constant" in out
+
+
+def test_time_and_bad_input_have_their_codes(run: Run) -> None:
+    code, out, _ = run(*BEGIN, "--max-time", 1e-3, "--out", "s.json")
+    assert code == 6
+    assert "So far, as it was stopped" in out
+    assert Path("s.json").exists()
+    code, _, err = run(*BEGIN, "--budget", 0)
+    assert code == 2
+    assert "expected a whole number of 1 or more, found '0'" in err
+    code, _, err = run(*BEGIN, "--quiet", "--outer-folds", 1)
+    assert code == 2

@@ -1,0 +1,69 @@
+"""The workspace of the app on the command line."""
+
+import json
+from pathlib import Path
+
+import pytest
+from small_runs import trained
+
+from spnmkl.cli.commands import main
+from spnmkl.data import Choices, SplitSettings
+from spnmkl.project.project_file import load_project
+from spnmkl.training.settings import Settings
+from spnmkl.workspace.place import Place
+from spnmkl.workspace.state import KeptRun, ProjectState
+from spnmkl.workspace.store import WorkspaceStore
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> str:
+    """A workspace with one project in it."""
+    known = trained()
+    store = WorkspaceStore(Place(tmp_path / "workspace"))
+    runs = (KeptRun("1" * 32, known.run, known.dataset),)
+    chosen = (Choices(), SplitSettings(0.3, 1), Settings(C=3.0))
+    saved = store.save(
+        None, ProjectState(known.run.spn, frozenset(), known.dataset, *chosen, runs=runs), name="Colours"
+    )
+    store.catalog.tag(saved.id, ["paper"])
+    store.close()
+    return str(tmp_path / "workspace")
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
+    assert main(["workspace", *arguments]) == code
+    out, err = capsys.readouterr()
+    return out or err
+
+
+def test_projects_are_listed_trained_exported_and_imported(
+    folder: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    at = ("--workspace", folder)
+    line = said(capsys, "list", *at)
+    assert "Colours #paper  (small, 90 rows; runs 1, versions 1)" in line
+    assert said(capsys, "list", "paper", "colours", *at) == line
+    assert said(capsys, "list", "nothing", *at).startswith("No project in ")
+    assert said(capsys, "run", "Colours", "--C", "1.5", *at).startswith("Run 1: ")
+    (info,) = json.loads(said(capsys, "list", "--json", *at))
+    assert info["n_runs"] == 2
+    out = tmp_path / "colours.project.zip"
+    said(capsys, "export", line.split()[0], "--out", str(out), *at)
+    project = load_project(out.read_bytes())
+    assert [run.settings.C for run in project.runs] == [3.0, 1.5] and project.dataset is not None
+    other = ("--workspace", str(tmp_path / "other"))
+    assert said(capsys, "import", str(out), *other).endswith("  colours\n")
+    assert "colours  (small, 90 rows; runs 2, versions 1)" in said(capsys, "list", *other)
+    said(capsys, "export", "colours", "--without-data", "--out", str(out), *other)
+    assert load_project(out.read_bytes()).dataset is None
+    said(capsys, "import", str(out), "--name", "bare", *other)
+    assert "are not in the project; load them" in said(capsys, "run", "bare", *other, code=2)
+
+
+def test_what_is_not_there_is_told(folder: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    at = ("--workspace", folder)
+    assert "'colour' is not known" in said(capsys, "run", "colour", *at, code=2)
+    assert "No such file" in said(capsys, "import", str(tmp_path / "none.zip"), *at, code=2)
+    (tmp_path / "file").write_text("no folder")
+    assert "cannot be used" in said(capsys, "list", "--workspace", str(tmp_path / "file"), code=2)
+    assert "invalid choice: 'lost'" in said(capsys, "lost", code=2)

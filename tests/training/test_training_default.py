@@ -1,0 +1,139 @@
+"""What a table gets without a drawing and without settings."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from spnmkl.data import Choices, Dataset, SplitSettings
+from spnmkl.rivals import Choice, Rival, choose_rival, smoothed
+from spnmkl.solvers import deadline
+from spnmkl.structure.defaults import Part, default_drawing, each_alone
+from spnmkl.training import default
+from spnmkl.training.default import prepared_by_default, suited_drawing
+from spnmkl.training.settings import Settings
+from spnmkl.training.train import learn_weights
+
+NONE = SplitSettings(0.0, 0)
+AUTO = Choices("auto")
+
+
+def table(n: int = 80) -> Dataset:
+    """Measurements, counts and a category, of which the measurements make the labels."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(n, 3))
+    counts = rng.poisson(np.exp(rng.normal(2.0, 1.5, size=(n, 4))))
+    frame = pd.DataFrame(
+        np.hstack([X, counts]), columns=[*(f"blood__{c}" for c in "abc"), *(f"rna__{c}" for c in "defg")]
+    )
+    frame = frame.astype(dict.fromkeys(frame.columns[3:], int)).assign(sex=rng.choice(["f", "m"], n))
+    return Dataset(
+        "t", frame.assign(y=np.where(X[:, 0] * X[:, 1] + X[:, 2] > 0, "case", "control")), "y"
+    ).views_by_prefix()
+
+
+def test_the_drawing_has_every_column_with_what_suits_it():
+    spn = suited_drawing(table(), AUTO, NONE)
+    by_label = {spn.label(leaf): spn.spec(leaf).kernel for leaf in spn.kernels}
+    assert (
+        by_label["rna cosine"] == "cosine" and by_label["others"] == "hamming" and by_label["blood linear"] == "linear"
+    )
+    assert {c for leaf in spn.kernels for c in spn.spec(leaf).features or ()} == set(table().features)
+
+
+def test_what_is_not_given_is_chosen_and_said():
+    dataset = table()
+    found = prepared_by_default(dataset, AUTO, NONE, Settings(), n_threads=1)
+    assert found.choice is not None and found.settings.C == found.choice.best.C
+    assert found.settings.weights == found.choice.best.weights
+    said = " ".join(found.sentences)
+    assert "Preparation: " in said and "plain standardising" in said and "Weights: " in said and "C = " in said
+    trained = learn_weights(found.prepared, found.settings, n_threads=1)
+    assert trained.model is not None and trained.solution.status in ("optimal", "evidence")
+    given = prepared_by_default(dataset, AUTO, NONE, Settings(C=2.0), weights="evidence", choose_C=False, n_threads=1)
+    assert (given.settings.C, given.settings.weights, given.choice) == (2.0, "evidence", None)
+
+
+def test_a_view_that_decides_is_found_by_the_choice():
+    dataset = table(120)
+    found = prepared_by_default(dataset, Choices(), NONE, Settings(), choose_steps=False, n_threads=1)
+    assert found.choice is not None and found.choice.best.score > 0.75
+
+
+def test_of_equal_scores_the_first_wins_and_neighbours_count_half():
+    scores = np.array([[0.5, 0.7], [0.9, 0.9], [0.5, 0.5]])
+    np.testing.assert_allclose(smoothed(scores), [0.675, 0.725, 0.6])
+
+
+@pytest.mark.parametrize("stopped", [True, False])
+def test_stop_leaves_nothing_half_chosen(stopped):
+    found = prepared_by_default(
+        table(), Choices(), NONE, Settings(), choose_steps=False, n_threads=1, stop=lambda: stopped
+    )
+    assert (found.choice is None) == stopped
+    assert found.settings.C == 1.0 or not stopped
+
+
+def test_rivals_on_groups_hold_whole_groups_out():
+    dataset = table()
+    prepared = prepared_by_default(dataset, Choices(), NONE, Settings(), choose_C=False).prepared
+    groups = np.arange(prepared.n) // 4
+    found = choose_rival(
+        prepared.mapped, prepared.source, prepared.y_train, groups=groups, folds=3, weights="evidence", n_threads=1
+    )
+    assert found is not None and [rival.name for rival in found.rivals] == ["evidence weights"] and found.folds == 3
+
+
+def test_a_class_of_one_row_or_one_group_gets_evidence_weights():
+    dataset = table()
+    dataset.frame.loc[0, "y"] = "rare"
+    found = prepared_by_default(dataset, Choices(), NONE, Settings(), n_threads=1)
+    assert (found.choice, found.settings.weights, found.settings.C) == (None, "evidence", 1.0)
+    assert "class 'rare' has 1 training row" in found.sentences[0] and "evidence weights" in found.sentences[1]
+    assert learn_weights(found.prepared, found.settings, n_threads=1).solution.status == "evidence"
+
+
+def test_both_ways_to_prepare_are_tried_within_half_of_the_time(monkeypatch):
+    """The clock stands still but for what a choice takes."""
+    now, given = [0.0], []
+    monkeypatch.setattr(deadline.time, "monotonic", lambda: now[0])
+
+    def slow(*args: Any, max_time: float, **options: Any) -> Choice:
+        given.append(max_time)
+        now[0] += 3.0
+        rival = Rival("certified weights", args[0], "certified", 1.0, 0.5, 0.1)
+        return Choice(rival, (rival,), "accuracy", 5, 80, 0.5)
+
+    monkeypatch.setattr(default, "choose_rival", slow)
+    prepared_by_default(table(), AUTO, NONE, Settings(), max_time=10.0)
+    prepared_by_default(table(), AUTO, NONE, Settings(), max_time=4.0)
+    assert given == [5.0, 2.0, 2.0]
+
+
+def test_columns_of_no_view_have_a_name_of_their_own():
+    frame = table().frame.rename(columns=lambda c: c.replace("blood", "others"))
+    spn = suited_drawing(Dataset("t", frame, "y").views_by_prefix(), AUTO, NONE)
+    labels = [spn.label(leaf) for leaf in spn.kernels]
+    assert len(set(labels)) == len(labels) and "all others" in labels
+
+
+def test_columns_that_are_left_out_are_not_drawn():
+    dataset = table()
+    dataset.frame.loc[3, ["blood__a", "blood__b", "blood__c", "rna__d"]] = np.nan
+    spn = suited_drawing(dataset, Choices(missing="drop columns"), NONE)
+    assert {c for leaf in spn.kernels for c in spn.spec(leaf).features or ()} == {*(f"rna__{c}" for c in "efg"), "sex"}
+
+
+def test_what_was_not_taken_though_its_score_is_no_lower_is_explained_and_guessing_named():
+    spn = suited_drawing(table(), AUTO, NONE)
+    first = Rival("certified weights", spn, "certified", 1.0, 0.56, 0.05)
+    alone = Rival(
+        "one kernel alone", next(iter(each_alone(default_drawing([Part("")])).values())), "certified", 1.0, 0.6, 0.1
+    )
+    said = Choice(first, (first, alone), "accuracy", 5, 80, 0.55).sentences
+    assert "after smoothing along C, and one kernel must be better by more than its error" in said[0]
+    assert said[-1] == "Nothing here is shown to beat guessing, which reaches 55.0 %."
+    worse = Rival("evidence weights", spn, "evidence", 1.0, 0.7, 0.02)
+    good = Choice(Rival("certified weights", spn, "certified", 1.0, 0.9, 0.02), (worse,), "accuracy", 5, 80, 0.55)
+    assert len(good.sentences) == 2 and "smoothing" not in good.sentences[0]
