@@ -158,7 +158,7 @@ def failed(trainer: Trainer) -> None:
 
 def show_views(run: Run, found: ViewImportance) -> None:
     st.markdown(sentence(found.headline))
-    left, right = st.columns([11, 9], gap="large")
+    left, right = st.columns([9, 11], gap="medium")
     left.altair_chart(found.figure(), width="stretch")
     with right:
         st.dataframe(
