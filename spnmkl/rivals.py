@@ -26,10 +26,10 @@ from spnmkl.structure.defaults import by_width, each_alone
 from spnmkl.wording import counted
 
 MOST_ROWS = 2000  # to choose on: what is chosen hardly changes with more, and time grows with their square
-ENOUGH = 1000  # rows held out, with the same row several times where there are fewer: folds are drawn again
+ENOUGH = 500  # rows held out, with the same row several times where there are fewer: folds are drawn again
 MOST_REPEATS = 3
 GRID = np.logspace(-2, 4, 13)  # of C where weights do not depend on it; the widest kernels want the largest
-EVIDENCE_GRID = np.logspace(-1.5, 1, 6)  # around 1, since evidence has found how large the weights should be
+EVIDENCE_GRID = np.logspace(-1.5, 1.5, 7)  # around 1, since evidence has found how large the weights should be
 _EQUAL = 1e-12  # of scores: what rounding makes of equal ones
 _ROUGH = 1e-2  # tolerance of machines that are compared on held-out rows alone
 CERTIFIED, EVIDENCE, ALONE = "certified weights", "evidence weights", "one kernel alone"
@@ -157,7 +157,7 @@ def choose_rival(
     """Certified weights, evidence weights, or one of the kernels alone, each at its best C.
 
     The best of many noisy scores is best by luck. So scores are smoothed along C before they are compared, and along
-    widths too where one kernel is sought among them; and folds of fewer than 1,000 rows are drawn several times, but
+    widths too where one kernel is sought among them; and folds of fewer than 500 rows are drawn several times, but
     for evidence weights, which take longest: those are compared on the first folds. On more than 2,000 rows a
     stratified sample of so many is used. Where the drawing has kernels of parts of the columns, one kernel over all of
     them must be better by more than its standard error: it could tell nothing of the parts. Of equals the first is
