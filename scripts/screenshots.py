@@ -227,7 +227,7 @@ def stop_button(page: Page) -> Locator:
 def baselines(page: Page, *tabs: str) -> None:
     page.get_by_role("button", name="Train the baselines").click()
     stop_button(page).wait_for()
-    stop_button(page).wait_for(state="hidden", timeout=300_000)
+    stop_button(page).wait_for(state="hidden", timeout=560_000)
     settle(page)
     for tab in tabs:
         show_tab(page, tab)
@@ -251,7 +251,7 @@ def guided(page: Page) -> None:
     show_tab(page, "Guided experiment")
     page.get_by_role("button", name="Run the experiment").click()
     stop_button(page).wait_for()
-    stop_button(page).wait_for(state="hidden", timeout=300_000)
+    stop_button(page).wait_for(state="hidden", timeout=560_000)
     settle(page)
 
 

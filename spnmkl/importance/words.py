@@ -9,6 +9,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+from scipy import stats
 
 from spnmkl.measures import Measure
 from spnmkl.study.contest import LEVEL
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 Row = Mapping[Hashable, Any]
 ENDS = ("", "_low", "_high")
 NARROW = 0.05
+MORE_ROUNDS = 5
 
 
 def full_sentence(found: ViewImportance) -> str:
@@ -163,9 +165,7 @@ def finding_sentences(found: ViewImportance) -> Iterator[str]:
             f"No loss is shown without {_any_of(tells)}, though {each} something alone: the others may tell it too, or "
             f"{few}."
         )
-    if silent:
-        they = "it is not shown" if len(silent) == 1 else "none of them is shown"
-        yield f"No loss is shown without {_any_of(silent)}, and alone {they} to beat guessing."
+    yield from _silent(found, unclear[unclear["view"].isin(silent)])
     if not found.shares_known:
         yield (
             "There are no shares: on these rows the mean of y·f, which they would be parts of, is not above 0 by twice "
@@ -176,6 +176,38 @@ def finding_sentences(found: ViewImportance) -> Iterator[str]:
             "Shares add up to more than 100 %, because a path that multiplies kernels of several views counts for each "
             "of them."
         )
+
+
+def _silent(found: ViewImportance, rows: pd.DataFrame) -> Iterator[str]:
+    """Views of which neither a loss nor a score alone is shown: some lean that way, others have nothing to show."""
+    leans = rows["alone"] > found.guessing + 1 / math.sqrt(found.held_out)  # twice the largest error of a share
+    guess = f"{_number(found.measure, found.guessing)}{_unit(found.measure)}"
+    for lean, part in ((True, rows[leans]), (False, rows[~leans])):
+        if part.empty:
+            continue
+        none = f"No loss is shown without {_any_of(part['view'].tolist())}"
+        scores = listed([f"{_number(found.measure, value)}{_unit(found.measure)}" for value in part["alone"].dropna()])
+        if lean:
+            yield f"{none}; alone {scores}, above the {guess} of guessing, but {_too_wide(found)}"
+        elif scores:
+            yield f"{none}, and alone no more than guessing is shown: {scores} where guessing gets {guess}."
+        else:
+            yield f"{none}."
+
+
+def _too_wide(found: ViewImportance) -> str:
+    """What an interval over few folds leaves open, and what would narrow it."""
+    now, later = (_reach(rounds, found) for rounds in (found.rounds, MORE_ROUNDS))
+    open_ = f"{counted(len(found.folds), 'fold')} leave the interval too wide to show it. That does not make it useless"
+    if found.rounds >= MORE_ROUNDS:
+        return f"{open_}; more rows would tell."
+    return f"{open_}: {MORE_ROUNDS} rounds of folds (repeats) make intervals about {1 - later / now:.0%} narrower."
+
+
+def _reach(rounds: int, found: ViewImportance) -> float:
+    """Half an interval over so many rounds, in standard deviations over folds (corrected resampled t)."""
+    folds = rounds * len(found.folds) / found.rounds
+    return float(stats.t.ppf(0.975, folds - 1)) * math.sqrt(1 / folds + found.test_by_train)
 
 
 def _any_of(views: list[str]) -> str:

@@ -195,10 +195,10 @@ class Trainer:
         job = self._job(alive, None, works.teach)
         return self._begin(Activity("lesson", job, task, settings, Lesson()))
 
-    def measure_importance(self, run: Run, view: str | None, alive: Callable[[], bool]) -> Activity:
+    def measure_importance(self, run: Run, view: str | None, alive: Callable[[], bool], rounds: int = 1) -> Activity:
         """Begin to measure what the views of a run are worth, or the columns of one of them."""
         task = self.book.tasks[run.name]
-        job = self._job(alive, task_size(task, FOLDS), importance.measure, run, task, view)
+        job = self._job(alive, task_size(task, FOLDS), importance.measure, run, task, view, rounds)
         return self._begin(Activity("importance", job, task, run.settings))
 
     def begin_estimate(self, run: Run, wanted: Callable[[], bool], alive: Callable[[], bool], seconds: float) -> None:
