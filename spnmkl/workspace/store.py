@@ -9,7 +9,6 @@ from dataclasses import asdict
 from typing import Any, Self
 
 from sqlalchemy import Connection, Table, delete, func, insert, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
 from spnmkl.data import Dataset
 from spnmkl.errors import DataError, SPNMKLError, WorkspaceError
@@ -22,13 +21,15 @@ from spnmkl.structure import SPN
 from spnmkl.training.settings import Settings
 from spnmkl.untrusted import parse_json
 from spnmkl.wording import quoted
-from spnmkl.workspace.catalog import Catalog
+from spnmkl.workspace.audit import Audit, note
+from spnmkl.workspace.catalog import Catalog, owned
 from spnmkl.workspace.database import Database, rows, told
 from spnmkl.workspace.files import FileStore
 from spnmkl.workspace.forms import (
     DataForms,
     DataReader,
     Row,
+    add,
     damaged,
     drawing_row,
     dumped,
@@ -38,7 +39,10 @@ from spnmkl.workspace.forms import (
     run_of,
     run_summary,
 )
+from spnmkl.workspace.people import People
 from spnmkl.workspace.place import Place, workspace_place
+from spnmkl.workspace.quotas import Purse, Quotas
+from spnmkl.workspace.sharing import Sharing
 from spnmkl.workspace.state import (
     KeptAttempt,
     KeptComparison,
@@ -67,9 +71,12 @@ class WorkspaceStore:
     place : where it is.
     catalog : lists of projects and versions; names, tags, copies, the bin.
     upkeep : the servers that use it, the tabs that have a project open, and what is thrown away by time.
+    people, sharing : who has logged in, and what they let others read.
+    purse : what each owner keeps, held to the quotas; those of a machine of one person have none.
+    audit : what was done, by whom.
     """
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Place, quotas: Quotas | None = None) -> None:
         self.place = place
         with told(place):
             place.folder.mkdir(parents=True, exist_ok=True)
@@ -83,12 +90,15 @@ class WorkspaceStore:
             self._database.close()
             raise
         self.upkeep = Upkeep(self._database, self._files)
-        self.catalog = Catalog(self._database)
+        self.purse = Purse(self._database, self._files, quotas or Quotas())
+        self.catalog = Catalog(self._database, self.purse)
+        self.people, self.audit = People(self._database), Audit(self._database)
+        self.sharing = Sharing(self._database, self.purse)
 
     @classmethod
     def opened(cls, folder: str | None = None) -> Self:
-        """The workspace in that folder, or in that of the environment or of the user."""
-        return cls(workspace_place(folder))
+        """The workspace in that folder, or in that of the environment or of the user; quotas as these are set."""
+        return cls(workspace_place(folder), Quotas.chosen())
 
     def close(self) -> None:
         self.upkeep.leave()
@@ -103,6 +113,7 @@ class WorkspaceStore:
         owner: str = "",
         versions: Sequence[SPN] = (),
         visit: str | None = None,
+        browser: str = "",
     ) -> Saved:
         """Write what differs from what was saved before; it is on disk when this returns.
 
@@ -111,33 +122,41 @@ class WorkspaceStore:
         saved : Saved or None
             None for a project that is not there yet.
         state : ProjectState
-        name, owner : str
+        name : str
             Of a new project.
+        owner : str
+            Whose project it is, and to whose quotas it is held; empty on a machine of one person.
         versions : sequence of SPN
             Drawings since the last save, oldest first; that of the state is the last in any case.
         visit : str, optional
             The token of the tab that has it open.
+        browser : str
+            A secret of the browser of that tab, without which the token tells nothing.
 
         Raises
         ------
         Overtaken
             When somebody else saved it after `saved`.
+        QuotaError
+            When it would be more than the owner may keep; nothing of it is written then.
         WorkspaceError
         """
+        self.purse.check_nodes(owner, len(state.spn.nodes))
         with told(self.place):
-            work = _Writing(self, saved, state)
-            with self._database.writing() as connection:
+            with self.purse.files_within(owner):
+                work = _Writing(self, saved, state)
+            with self._database.writing() as connection, self.purse.watching(connection, owner):
                 if not all(map(self._files.has, work.files)):  # collected in the meantime
                     raise WorkspaceError(f"Files of the workspace in {self.place.shown} are missing; save again.")
                 done = work.run(connection, name, owner, versions)
                 if visit is not None:
-                    self.upkeep.remember(connection, visit, done.id)
+                    self.upkeep.remember(connection, visit, done.id, browser)
         return done
 
-    def load(self, id: str) -> Loaded:
-        """A project as it was saved last; what of it cannot be read is told and left out."""
+    def load(self, id: str, *, owner: str | None = None) -> Loaded:
+        """A project, of this owner where one is given, as it was saved last; what is damaged is told and left out."""
         with self._database.reading() as connection:
-            project = connection.execute(select(PROJECT).where(PROJECT.c.id == id)).mappings().first()
+            project = connection.execute(select(PROJECT).where(owned(id, owner))).mappings().first()
             if project is None:
                 raise WorkspaceError(f"The workspace in {self.place.shown} has no project {quoted(id)}.")
             parts = {
@@ -188,19 +207,19 @@ class _Writing:
     def run(self, connection: Connection, name: str, owner: str, versions: Sequence[SPN]) -> Saved:
         now, state = time.time(), self._state
         for row in self._datasets.values():
-            _add(connection, DATASET, row)
+            add(connection, DATASET, row)
         drawings = [drawing_row(spn) for spn in self._new_versions(versions)]
         digest = drawings[-1]["digest"] if drawings else drawing_row(state.spn)["digest"]
         values = {"changed": now, "document": self._document(digest), "dataset": self._dataset(state.dataset)}
         for drawing in drawings:
-            _add(connection, DRAWING, drawing)
+            add(connection, DRAWING, drawing)
         if self._saved is None:
             id, revision = uuid.uuid4().hex, 1
             known = {"owner": owner, "name": name or "Untitled", "created": now, "revision": revision}
             connection.execute(insert(PROJECT).values(id=id, **known, **values))
         else:
             id, revision = self._saved.id, self._saved.revision + 1
-            mine = (PROJECT.c.id == id) & (PROJECT.c.revision == self._saved.revision)
+            mine = owned(id, owner or None) & (PROJECT.c.revision == self._saved.revision)
             if not connection.execute(update(PROJECT).where(mine).values(revision=revision, **values)).rowcount:
                 raise Overtaken
         _add_versions(connection, id, [drawing["digest"] for drawing in drawings], now)
@@ -210,7 +229,15 @@ class _Writing:
         if self._uploads is not None:
             connection.execute(delete(UPLOAD).where(UPLOAD.c.project == id))
             _insert(connection, UPLOAD, [{**row, "project": id} for row in self._uploads])
+            self._note_uploads(connection, id, owner)
         return Saved(id, revision, state, tuple(self._remarks))
+
+    def _note_uploads(self, connection: Connection, id: str, owner: str) -> None:
+        known = {upload.key for upload in self._before.uploads} if self._before else set()
+        fresh = [upload for upload in self._state.uploads if upload.key not in known]
+        if fresh:
+            size = sum(len(upload.data) for upload in fresh)
+            note(connection, owner, "upload", project=id, files=len(fresh), bytes=size)
 
     def _new_versions(self, versions: Sequence[SPN]) -> list[SPN]:
         last = self._before.spn if self._before else None
@@ -397,12 +424,6 @@ def _packed(compared: Compared) -> bytes:
     writer = Writer()
     write_comparison(writer, compared)
     return writer.finished()
-
-
-def _add(connection: Connection, table: Table, row: Row) -> None:
-    """A row unless it is there."""
-    ours = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
-    connection.execute(ours(table).values(**row).on_conflict_do_nothing())
 
 
 def _insert(connection: Connection, table: Table, found: list[Row]) -> None:
