@@ -9,14 +9,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 
 from spnmkl.errors import ParameterError
 from spnmkl.structure.text import one_line
 from spnmkl.wording import quoted
 from spnmkl.workspace.audit import note
 from spnmkl.workspace.database import Database
-from spnmkl.workspace.tables import LOGIN, PERSON
+from spnmkl.workspace.quotas import Purse, Usage
+from spnmkl.workspace.tables import LOGIN, PERSON, PROJECT, RUN
 
 MOST_LETTERS = 120  # of a name or an address
 LOGIN_SECONDS = 60 * 86_400.0  # for which a login is remembered; its cookie holds half as long
@@ -54,11 +55,23 @@ class Person:
         return cls(_digest(issuer, subject), name, mail, _digest(json.dumps(plain, sort_keys=True)))
 
 
+@dataclass(frozen=True)
+class Member:
+    """What an administrator sees of somebody who has logged in, or of a visitor, who has no name."""
+
+    id: str
+    name: str
+    last: float
+    n_projects: int
+    n_runs: int
+    usage: Usage
+
+
 class People:
     """Those who have logged in."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, database: Database, purse: Purse) -> None:
+        self._database, self._purse = database, purse
 
     def arrive(self, person: Person) -> bool:
         """Somebody is here with a login; False where that login has ended. The first time, it is noted."""
@@ -101,6 +114,22 @@ class People:
             f"Nobody of the address or id {quoted(word[:MOST_LETTERS])} has logged in here; ask for the id that stands "
             "under their name in the upper right corner."
         )
+
+    def members(self) -> list[Member]:
+        """Everybody who has logged in or keeps a project here, who was here last first."""
+        kept = select(PROJECT.c.owner, func.count(), func.max(PROJECT.c.changed)).where(PROJECT.c.owner != "")
+        runs = select(PROJECT.c.owner, func.count()).join(RUN, RUN.c.project == PROJECT.c.id)
+        with self._database.reading() as connection:
+            known = {row["id"]: row for row in connection.execute(select(PERSON)).mappings()}
+            projects = {row[0]: (row[1], row[2]) for row in connection.execute(kept.group_by(PROJECT.c.owner))}
+            n_runs = {row[0]: row[1] for row in connection.execute(runs.group_by(PROJECT.c.owner))}
+        found = []
+        for id in {*known, *projects}:
+            n_projects, changed = projects.get(id, (0, 0.0))
+            name, last = (known[id]["name"], known[id]["last"]) if id in known else ("", 0.0)
+            usage = self._purse.usage(id)
+            found.append(Member(id, name, max(last, changed), n_projects, n_runs.get(id, 0), usage))
+        return sorted(found, key=lambda member: -member.last)
 
     def names(self) -> dict[str, str]:
         """What is shown of everybody, by id."""

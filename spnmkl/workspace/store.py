@@ -6,19 +6,17 @@ import time
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from typing import Any, Self
+from typing import Self
 
 from sqlalchemy import Connection, Table, delete, func, insert, select, update
 
 from spnmkl.data import Dataset
-from spnmkl.errors import DataError, SPNMKLError, WorkspaceError
-from spnmkl.project.archive import Reader, Writer
-from spnmkl.project.stored_attempt import read_attempt, write_attempt
-from spnmkl.project.stored_contest import Compared, read_comparison, write_comparison
-from spnmkl.project.stored_data import DataUse, read_use
-from spnmkl.project.stored_run import read_choices, read_split
+from spnmkl.errors import DataError, WorkspaceError
+from spnmkl.project.archive import Writer
+from spnmkl.project.stored_attempt import write_attempt
+from spnmkl.project.stored_contest import Compared, write_comparison
+from spnmkl.project.stored_data import DataUse
 from spnmkl.structure import SPN
-from spnmkl.training.settings import Settings
 from spnmkl.untrusted import parse_json
 from spnmkl.wording import quoted
 from spnmkl.workspace.audit import Audit, note
@@ -27,35 +25,29 @@ from spnmkl.workspace.database import Database, rows, told
 from spnmkl.workspace.files import FileStore
 from spnmkl.workspace.forms import (
     DataForms,
-    DataReader,
     Row,
     add,
-    damaged,
     drawing_row,
     dumped,
     named,
     read_drawing,
     run_bytes,
-    run_of,
     run_summary,
 )
 from spnmkl.workspace.people import People
 from spnmkl.workspace.place import Place, workspace_place
 from spnmkl.workspace.quotas import Purse, Quotas
+from spnmkl.workspace.reading import COMPARISON, Reading
 from spnmkl.workspace.sharing import Sharing
 from spnmkl.workspace.state import (
-    KeptAttempt,
-    KeptComparison,
     KeptRun,
     Loaded,
     ProjectState,
     Saved,
-    Upload,
 )
 from spnmkl.workspace.tables import ATTEMPT, DATASET, DRAWING, FINDING, PROJECT, RUN, UPLOAD, VERSION
 from spnmkl.workspace.upkeep import Upkeep
 
-COMPARISON = "comparison"
 FILES = "files"
 
 
@@ -92,7 +84,7 @@ class WorkspaceStore:
         self.upkeep = Upkeep(self._database, self._files)
         self.purse = Purse(self._database, self._files, quotas or Quotas())
         self.catalog = Catalog(self._database, self.purse)
-        self.people, self.audit = People(self._database), Audit(self._database)
+        self.people, self.audit = People(self._database, self.purse), Audit(self._database)
         self.sharing = Sharing(self._database, self.purse)
 
     @classmethod
@@ -170,7 +162,7 @@ class WorkspaceStore:
             body = connection.execute(select(DRAWING.c.body).where(DRAWING.c.digest == document["drawing"])).scalar()
         parts[ATTEMPT.name] = [row for row in parts[ATTEMPT.name] if not self.upkeep.works(row["server"])]
         with told(self.place):
-            return _Reading(self._files, datasets).loaded(dict(project), document, body, parts)
+            return Reading(self._files, datasets).loaded(dict(project), document, body, parts)
 
     def drawing(self, digest: str) -> SPN:
         """A version of a drawing."""
@@ -337,83 +329,6 @@ class _Writing:
             if not connection.execute(found).rowcount:
                 row = {"id": kept.key, "project": id, "kind": COMPARISON, "made": now, "dataset": dataset}
                 connection.execute(insert(FINDING).values(**row, body=body))
-
-
-class _Reading:
-    """One load, in which what is damaged is left out and told."""
-
-    def __init__(self, files: FileStore, datasets: list[Row]) -> None:
-        self._files, self._rows = files, {row["id"]: row for row in datasets}
-        self._reader = DataReader(files)
-        self._lost: list[str] = []
-
-    def loaded(self, project: Row, document: dict[str, Any], body: bytes | None, parts: dict[str, list[Row]]) -> Loaded:
-        try:
-            if body is None:
-                raise ValueError("the drawing is not there")
-            missing = document["missing"]
-            state = ProjectState(
-                spn=read_drawing(body),
-                closed=frozenset(map(str, document["closed"])),
-                dataset=self._dataset(project["dataset"]),
-                choices=read_choices(document["choices"]),
-                split=read_split(document["split"]),
-                settings=Settings.from_dict(document["settings"]),
-                missing=None if missing is None else read_use(missing),
-                runs=tuple(filter(None, map(self._run, self._kept(parts[RUN.name])))),
-                chosen=document["chosen"],
-                comparison=next(filter(None, map(self._comparison, parts[FINDING.name])), None),
-                attempts=tuple(filter(None, map(self._attempt, parts[ATTEMPT.name]))),
-                uploads=self._uploads(parts[UPLOAD.name]),
-                more=dict(document["more"]),
-            )
-        except (ValueError, KeyError, TypeError) as error:
-            raise damaged(f"the project {quoted(project['name'])}", error) from None
-        return Loaded(Saved(project["id"], project["revision"], state), project["name"], tuple(self._lost))
-
-    def _kept(self, runs: list[Row]) -> list[Row]:
-        return sorted((row for row in runs if row["deleted"] is None), key=lambda row: row["position"])
-
-    def _dataset(self, key: str | None) -> Dataset | None:
-        if key is None:
-            return None
-        try:
-            return self._reader.dataset(self._rows[key])
-        except SPNMKLError as error:
-            self._lost += [str(error)] * (str(error) not in self._lost)
-            return None
-
-    def _run(self, row: Row) -> KeptRun | None:
-        try:
-            return KeptRun(row["id"], run_of(self._files.read(row["file"]), row["name"]), self._dataset(row["dataset"]))
-        except SPNMKLError as error:
-            self._lost.append(f"{row['name']} could not be read: {error}")
-            return None
-
-    def _comparison(self, row: Row) -> KeptComparison | None:
-        dataset = self._dataset(row["dataset"])
-        if row["kind"] != COMPARISON or dataset is None:
-            return None
-        try:
-            return KeptComparison(row["id"], read_comparison(Reader("a comparison", row["body"])), dataset)
-        except SPNMKLError as error:
-            self._lost.append(str(error))
-            return None
-
-    def _attempt(self, row: Row) -> KeptAttempt | None:
-        try:
-            return KeptAttempt(read_attempt(row["id"], row["body"]), self._dataset(row["dataset"]))
-        except SPNMKLError as error:
-            self._lost.append(str(error))
-            return None
-
-    def _uploads(self, found: list[Row]) -> tuple[Upload, ...]:
-        try:
-            in_order = sorted(found, key=lambda row: row["position"])
-            return tuple(Upload(row["key"], row["name"], self._files.read(row["file"])) for row in in_order)
-        except WorkspaceError as error:
-            self._lost.append(str(error))
-            return ()
 
 
 def _same_run(one: KeptRun | None, other: KeptRun) -> bool:
