@@ -58,7 +58,7 @@ def providers() -> list[str | None]:
 def login_page() -> None:
     """All that is shown to who has not logged in."""
     with st.container(border=True, horizontal_alignment="center", gap="small", key="login"):
-        st.markdown("#### spnmkl")
+        st.markdown("#### spnmkl", width="content")
         st.markdown("Log in to see and continue your work; nobody else sees it unless you share it.", width="content")
         for provider in providers():
             name = "Log in" if provider is None else f"Log in with {provider}"
