@@ -39,8 +39,8 @@ dist: .venv-dist/installed
 
 # What saves the app's work is killed at 200 random moments; nothing that was acknowledged may be lost.
 crash: .venv/installed
-	$(BIN)/python scripts/crash.py --kills 200
-	$(BIN)/python scripts/crash.py --kills 40 --servers 2 --seed 1000
+	$(BIN)/python scripts/crash.py --kills 200 --page
+	$(BIN)/python scripts/crash.py --kills 40 --servers 2 --seed 1000 --page
 
 lint: .venv/installed
 	$(BIN)/ruff check .
