@@ -320,11 +320,11 @@ def _commands() -> list[bytes]:
         "predict good.spnmkl t.csv --out out.csv --scores",
         "inspect good.spnmkl --paths 3 --json",
         "validate s.json --data t.csv --label y --repair r.json",
-        "template flat --data t.csv --out o.json",
+        "template flat --columns t.csv --label y --out o.json",
         "fit t.csv --label y --out m.spnmkl --C 1 --tol 1e-3 --threads 1",
         "compare t.csv --label y --methods lasso --folds 2",
         "suggest t.csv --label y --max-time 1",
-        "importance t.csv --label y --folds 2x1",
+        "importance t.csv --label y --folds 2",
         "workspace list x --workspace w",
         "app --server.port=1",
     )

@@ -113,7 +113,10 @@ class Visitor:
 
     async def click(self, label: str) -> None:
         """Press a button by its words."""
-        key = next(key for key, element in self.elements.items() if getattr(element, "label", None) == label)
+        labels = {getattr(element, "label", ""): key for key, element in self.elements.items()}
+        if label not in labels:
+            raise AssertionError(f"there is no {label!r} among {sorted(filter(None, labels))}: {self.text()[-800:]}")
+        key = labels[label]
         self._say(key, trigger_value=True)
         try:
             await self._run(fragment=self._fragments.get(key, ""))
@@ -161,7 +164,8 @@ class Visitor:
         rerun.page_name, rerun.page_script_hash, rerun.fragment_id = page, "" if page else self._page_hash, fragment
         rerun.widget_states.widgets.extend(self._states.values())
         await self._socket.send(asked.SerializeToString())
-        await self._hear(lambda message: message.WhichOneof("type") == "script_finished")
+        over = (ForwardMsg.FINISHED_SUCCESSFULLY, *[ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY] * bool(fragment))
+        await self._hear(lambda said: said.WhichOneof("type") == "script_finished" and said.script_finished in over)
 
     async def listen(self, seconds: float) -> None:
         """Take in what comes by itself, such as a training that is watched."""
