@@ -5,7 +5,7 @@ BROWSERS := chromium chromium-browser google-chrome
 # Without questions, which nobody would see: about a file of settings that is there already, or the time zone.
 APT := DEBIAN_FRONTEND=noninteractive apt-get install -y -qq -o Dpkg::Options::=--force-confold
 
-.PHONY: app test test-processors test-versions dist lint docs bench bench-peers browser postgres crash quickstart clean
+.PHONY: app test test-processors test-versions dist lint docs bench bench-peers browser postgres crash fuzz load watched quickstart clean
 
 app: .venv/installed
 	$(BIN)/spnmkl app
@@ -39,8 +39,22 @@ dist: .venv-dist/installed
 
 # What saves the app's work is killed at 200 random moments; nothing that was acknowledged may be lost.
 crash: .venv/installed
-	$(BIN)/python scripts/crash.py --kills 200
-	$(BIN)/python scripts/crash.py --kills 40 --servers 2 --seed 1000
+	$(BIN)/python scripts/crash.py --kills 200 --page
+	$(BIN)/python scripts/crash.py --kills 40 --servers 2 --seed 1000 --page
+
+# Whatever takes foreign input is given what nobody should give it; atheris is used where it can be installed.
+fuzz: .venv/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r scripts/fuzz_requirements.txt \
+		|| echo "atheris cannot be installed for this Python: the readers are tried without it."
+	$(BIN)/python scripts/fuzz.py --page
+
+# Waves of visitors on one server and on two, and edits beside the work of others: about an hour and a half.
+load: .venv/installed browser
+	$(BIN)/python scripts/load.py --page
+
+# How much longer a training takes in the app than alone: some minutes, and a processor of its own for each side.
+watched: .venv/installed
+	$(BIN)/python scripts/watched.py --page
 
 lint: .venv/installed
 	$(BIN)/ruff check .

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from itertools import combinations
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from peers import machine, versions
 from scipy import stats
 
 from spnmkl.charts.look import GREY, layered
+from spnmkl.study.significance import holm
 
 Floats = NDArray[np.float64]
 PACKAGES = ("spnmkl", "numpy", "scipy", "scikit-learn", "numba", "MKLpy")
@@ -172,23 +172,27 @@ def comparison(means: pd.DataFrame, ranks: pd.Series) -> list[str]:
 
 def pairwise(means: pd.DataFrame) -> list[tuple[str, str, float, float]]:
     """Pairs of methods, the better by the median difference first; p of the signed-rank test, and p after Holm."""
-    signs = stats.PermutationMethod(n_resamples=2**16, rng=0)  # all signs of up to 16 sets: exact, also with ties
     pairs, raw = [], []
     for a, b in combinations(means, 2):
         difference = (means[a] - means[b]).to_numpy().round(12)
         pairs.append((a, b) if np.median(difference) >= 0 else (b, a))
-        raw.append(1.0 if not difference.any() else float(stats.wilcoxon(difference, method=signs).pvalue))
+        raw.append(signed_rank(difference))
     return [(*pair, p, float(corrected)) for pair, p, corrected in zip(pairs, raw, holm(raw), strict=True)]
 
 
-def holm(p: Iterable[float]) -> Floats:
-    """p-values corrected for their number, step by step from the least."""
-    raw = np.asarray(list(p))
-    order = np.argsort(raw, kind="stable")
-    stepwise = np.maximum.accumulate(raw[order] * np.arange(len(raw), 0, -1))
-    corrected = np.empty_like(raw)
-    corrected[order] = np.minimum(stepwise, 1.0)
-    return corrected
+def signed_rank(difference: Floats) -> float:
+    """p of Wilcoxon's two-sided test, exact also with ties; zeros do not count.
+
+    scipy goes through all signs where there are ties, seconds for each pair; here the share of the signs that give
+    each sum is built rank by rank.
+    """
+    seen = difference[difference != 0]
+    ranks = (2 * stats.rankdata(np.abs(seen))).astype(int)  # halves, where there are ties, become whole
+    share = np.ones(1)  # of all signs, whose ranks with a plus have each sum
+    for rank in ranks:
+        share = (np.pad(share, (0, rank)) + np.pad(share, (rank, 0))) / 2
+    total = int(ranks[seen > 0].sum())
+    return float(min(1.0, 2 * min(share[: total + 1].sum(), share[total:].sum())))
 
 
 def critical_difference(n_methods: int, n_sets: int) -> float:

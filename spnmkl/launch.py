@@ -18,7 +18,7 @@ def run_app(options: Sequence[str] = (), workspace: str | None = None) -> int:
         os.environ["SPNMKL_WORKSPACE"] = os.path.abspath(workspace)
     if importlib.util.find_spec("streamlit") is None:
         raise SPNMKLError("The app needs Streamlit, which is not installed; run: pip install 'spnmkl[app]'.")
-    app = installed("app.py")
+    app = installed("server.py")
     command = [sys.executable, "-m", "spnmkl.ui.serve", str(app), *options]
     os.chdir(app.parent)  # where Streamlit reads .streamlit/config.toml
     if os.name == "posix":

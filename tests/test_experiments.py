@@ -22,7 +22,7 @@ from experiment_convergence import METHODS, SETS, TARGETS, Settings, Trace, foll
 from experiment_data import Choice, all_sets, from_file, split_of
 from experiment_known import KNOWN, LEFT, RIGHT, above, additive_truth, covariance, drawn, make, nested_truth
 from experiment_methods import Structures, auc, cells, true_branches
-from experiment_report import average_ranks, comparison, complete, critical_difference, holm, pairwise
+from experiment_report import average_ranks, comparison, complete, critical_difference, holm, pairwise, signed_rank
 from experiment_sparsity import cases
 from experiment_store import Store
 from experiments import main
@@ -367,6 +367,15 @@ def test_ranks_and_tests() -> None:
     assert "no test can tell" in " ".join(comparison(means[:5], ranks))
     exact = stats.wilcoxon(x := rng.normal(0.3, 1, 8), method="exact").pvalue
     assert pairwise(pd.DataFrame({"x": x, "zero": np.zeros(8)}))[0][2] == pytest.approx(exact)
+
+
+def test_signed_ranks_with_ties_are_those_of_all_signs() -> None:
+    difference = np.array([0.1, -0.1, 0.0, 0.2, 0.3, 0.3, -0.4])
+    ranks = np.array([1.5, 1.5, 3.0, 4.5, 4.5, 6.0])
+    sums = np.array([ranks @ np.array(plus) for plus in itertools.product((0, 1), repeat=6)])
+    low, high = (sums <= 13.5).mean(), (sums >= 13.5).mean()
+    assert signed_rank(difference) == pytest.approx(2 * min(low, high))
+    assert signed_rank(np.zeros(4)) == 1.0
 
 
 def test_critical_difference_is_the_tabulated_one() -> None:

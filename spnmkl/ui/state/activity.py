@@ -99,6 +99,7 @@ class Trainer:
     estimate : the scores over folds that are being made, beside any activity.
     estimated : by id the solutions for which these were begun, as long as there are such, and what went wrong.
     evidence : what evidence said of the branches below a sum, by run and sum.
+    person : who works here, on a server for others.
     """
 
     settings: Settings = field(default_factory=Settings)
@@ -118,6 +119,7 @@ class Trainer:
     lesson: Lesson | None = None
     estimate: Estimate | None = None
     estimated: dict[int, tuple[ReferenceType[Solution], str]] = field(default_factory=dict)
+    person: str = ""
     _collecting: Any = field(default_factory=RLock, repr=False)  # a page, or who looks after tabs that are gone
 
     @property
@@ -262,6 +264,7 @@ class Trainer:
         if self.activity is not None and not (self.activity.kind == "look" and self.activity.task.same(activity.task)):
             self.activity.job.stop()
         self.failure, self.activity = None, activity
+        activity.job.person, activity.job.kind = self.person, activity.kind
         activity.job.start()
         return activity
 
