@@ -213,7 +213,7 @@ def _more_rounds(found: ViewImportance) -> str:
     if found.rounds >= MORE_ROUNDS:
         return "More rows would narrow the intervals; more rounds hardly would."
     narrower = 1 - _reach(MORE_ROUNDS, found) / _reach(found.rounds, found)
-    return f"{MORE_ROUNDS} rounds of folds (repeats) make these intervals about {narrower:.0%} narrower."
+    return f"{MORE_ROUNDS} rounds of folds (repeats) make these intervals about {whole_percent(narrower)} narrower."
 
 
 def _reach(rounds: int, found: ViewImportance) -> float:

@@ -189,7 +189,9 @@ def test_what_five_folds_leave_open_is_not_called_useless() -> None:
         "interval to show it: that does not make it useless."
     )
     assert silent.endswith("noise; alone, noise (51 %) is not shown to tell more than guessing (50 %).")
-    assert hint == f"5 rounds of folds (repeats) make these intervals about {1 - after / before:.0%} narrower."
+    assert (
+        hint == f"5 rounds of folds (repeats) make these intervals about {100 * (1 - after / before):.0f} % narrower."
+    )
     assert leaning(5).table.set_index("view").loc["blood", "alone_low"] > 0.5
     assert "blood, though it tells something alone" in leaning(5).findings[0]
 
