@@ -81,7 +81,7 @@ def own_table() -> Dataset:
 def test_without_a_training_the_page_leads_to_one() -> None:
     at = opened("runs")
     assert "Nothing is trained yet" in texts(at)
-    assert [link.page for link in at.get("page_link")] == ["train"]
+    assert [link.page for link in at.get("page_link")] == ["train", "projects"]
 
 
 def test_a_finished_training_is_listed() -> None:
