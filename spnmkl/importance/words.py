@@ -165,7 +165,10 @@ def finding_sentences(found: ViewImportance) -> Iterator[str]:
             f"No loss is shown without {_any_of(tells)}, though {each} something alone: the others may tell it too, or "
             f"{few}."
         )
-    yield from _silent(found, unclear[unclear["view"].isin(silent)])
+    quiet = unclear[unclear["view"].isin(silent)]
+    yield from _silent(found, quiet)
+    if nearly or _leans(found, quiet).any():
+        yield _more_rounds(found)
     if not found.shares_known:
         yield (
             "There are no shares: on these rows the mean of y·f, which they would be parts of, is not above 0 by twice "
@@ -180,28 +183,37 @@ def finding_sentences(found: ViewImportance) -> Iterator[str]:
 
 def _silent(found: ViewImportance, rows: pd.DataFrame) -> Iterator[str]:
     """Views of which neither a loss nor a score alone is shown: some lean that way, others have nothing to show."""
-    leans = rows["alone"] > found.guessing + 1 / math.sqrt(found.held_out)  # twice the largest error of a share
-    guess = f"{_number(found.measure, found.guessing)}{_unit(found.measure)}"
+    guess = f"guessing ({_number(found.measure, found.guessing)}{_unit(found.measure)})"
+    leans = _leans(found, rows)
     for lean, part in ((True, rows[leans]), (False, rows[~leans])):
         if part.empty:
             continue
         none = f"No loss is shown without {_any_of(part['view'].tolist())}"
-        scores = listed([f"{_number(found.measure, value)}{_unit(found.measure)}" for value in part["alone"].dropna()])
+        scores = zip(part["view"], part["alone"], strict=True)
+        alone = listed([f"{v} ({_number(found.measure, x)}{_unit(found.measure)})" for v, x in scores if x == x])
+        lie, them = ("lies", "it") if len(part) == 1 else ("lie", "them")
         if lean:
-            yield f"{none}; alone {scores}, above the {guess} of guessing, but {_too_wide(found)}"
-        elif scores:
-            yield f"{none}, and alone no more than guessing is shown: {scores} where guessing gets {guess}."
+            yield (
+                f"{none}; alone, {alone} {lie} above {guess}, but {counted(len(found.folds), 'fold')} leave too wide "
+                f"an interval to show it: that does not make {them} useless."
+            )
+        elif alone:
+            yield f"{none}; alone, {alone} {'is' if len(part) == 1 else 'are'} not shown to tell more than {guess}."
         else:
             yield f"{none}."
 
 
-def _too_wide(found: ViewImportance) -> str:
-    """What an interval over few folds leaves open, and what would narrow it."""
-    now, later = (_reach(rounds, found) for rounds in (found.rounds, MORE_ROUNDS))
-    open_ = f"{counted(len(found.folds), 'fold')} leave the interval too wide to show it. That does not make it useless"
+def _leans(found: ViewImportance, rows: pd.DataFrame) -> pd.Series:
+    """Whether a view alone lies above guessing by twice the largest error that a share of these rows can have."""
+    return rows["alone"] > found.guessing + 1 / math.sqrt(found.held_out)
+
+
+def _more_rounds(found: ViewImportance) -> str:
+    """What would narrow the intervals: rounds, as long as these are few."""
     if found.rounds >= MORE_ROUNDS:
-        return f"{open_}; more rows would tell."
-    return f"{open_}: {MORE_ROUNDS} rounds of folds (repeats) make intervals about {1 - later / now:.0%} narrower."
+        return "More rows would narrow the intervals; more rounds hardly would."
+    narrower = 1 - _reach(MORE_ROUNDS, found) / _reach(found.rounds, found)
+    return f"{MORE_ROUNDS} rounds of folds (repeats) make these intervals about {narrower:.0%} narrower."
 
 
 def _reach(rounds: int, found: ViewImportance) -> float:

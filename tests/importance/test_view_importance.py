@@ -133,7 +133,7 @@ def test_noise_has_no_importance_by_any_number() -> None:
     assert clear["drop_low"] > 0 and clear["alone_low"] > found().guessing and clear["share"] > 0.6
     said = " ".join(found().findings)
     assert "falls, by more than chance, without clear" in said
-    assert "noise, and alone no more than guessing is shown" in said
+    assert "are not shown to tell more than guessing" in said
 
 
 def test_intervals_by_hand() -> None:
@@ -182,14 +182,14 @@ def leaning(rounds: int) -> ViewImportance:
 def test_what_five_folds_leave_open_is_not_called_useless() -> None:
     assert stats.binomtest(round(0.66 * 180), 180, 0.5).pvalue < 0.001  # the same rows, taken together
     assert leaning(1).table.set_index("view").loc["blood", "alone_low"] < 0.5
-    wide, silent = leaning(1).findings
+    wide, silent, hint = leaning(1).findings
     before, after = (stats.t.ppf(0.975, k - 1) * np.sqrt(1 / k + 0.25) for k in (5, 25))
     assert wide == (
-        "No loss is shown without blood; alone 66 %, above the 50 % of guessing, but 5 folds leave the interval too "
-        "wide to show it. That does not make it useless: 5 rounds of folds (repeats) make intervals about "
-        f"{1 - after / before:.0%} narrower."
+        "No loss is shown without blood; alone, blood (66 %) lies above guessing (50 %), but 5 folds leave too wide an "
+        "interval to show it: that does not make it useless."
     )
-    assert silent.endswith("noise, and alone no more than guessing is shown: 51 % where guessing gets 50 %.")
+    assert silent.endswith("noise; alone, noise (51 %) is not shown to tell more than guessing (50 %).")
+    assert hint == f"5 rounds of folds (repeats) make these intervals about {1 - after / before:.0%} narrower."
     assert leaning(5).table.set_index("view").loc["blood", "alone_low"] > 0.5
     assert "blood, though it tells something alone" in leaning(5).findings[0]
 

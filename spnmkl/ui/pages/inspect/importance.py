@@ -79,10 +79,10 @@ def offer_views(trainer: Trainer, run: Run, asked: Question, found: ViewImportan
     refused = refusal(held, None if free is None else free + kept_bytes())
     partial = going_on(run, asked)
     title = MEASURE if found is None else GO_ON if partial is not None else AGAIN
-    with row():
-        st.caption(what_it_does(asked, run), width="stretch")
+    st.caption(what_it_does(asked, run))
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        how_often(asked)
         begin_button(trainer, title, "measure_views", (run, None), primary=found is None, refused=refused)
-    how_often(asked)
 
 
 def how_often(asked: Question) -> None:
@@ -92,6 +92,7 @@ def how_often(asked: Question) -> None:
         default=ROUNDS[0],
         key=REPEATS,
         required=True,
+        width="content",
         help="Each round draws other folds. More rounds take as many times as long, and make the intervals narrower; "
         "rounds that are done are kept.",
     )
@@ -157,7 +158,7 @@ def failed(trainer: Trainer) -> None:
 
 def show_views(run: Run, found: ViewImportance) -> None:
     st.markdown(sentence(found.headline))
-    left, right = st.columns([11, 9], gap="large")
+    left, right = st.columns([9, 11], gap="medium")
     left.altair_chart(found.figure(), width="stretch")
     with right:
         st.dataframe(
