@@ -59,12 +59,18 @@ class Guard:
                 headers = [(name, value) for name, value in message["headers"] if name.lower() != b"cache-control"]
                 message = {**message, "headers": [*headers, (b"cache-control", b"private, no-store")]}
                 told = dict(headers).get(b"content-disposition", b"")
-                if told.startswith(b"attachment") and message["status"] == 200 and scope["method"] == "GET":
+                if told.startswith(b"attachment") and message["status"] == 200 and _is_taken(scope):
                     ending = os.path.splitext(told.decode("latin-1").rstrip('"'))[1][:20]
                     _NOTES.submit(self._exported, DOORS.owner(who) or "", ending)
             await send(message)
 
         return sending
+
+
+def _is_taken(scope: Message) -> bool:
+    """Whether a person takes a file: pages also fetch them, only to see whether they are there."""
+    mode = dict(scope["headers"]).get(b"sec-fetch-mode", b"navigate")
+    return bool(scope["method"] == "GET" and mode == b"navigate")
 
 
 def _note_export(owner: str, ending: str) -> None:

@@ -1,6 +1,9 @@
 """What a shared server must keep apart, on every database: people, what they share, how much they keep, the log."""
 
+import shutil
+import sqlite3
 import time
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -239,3 +242,19 @@ def test_a_workspace_of_the_first_release_is_migrated(place: Place) -> None:
         assert connection.execute(text("SELECT version_num FROM alembic_version")).scalar() == "0002"
     arrived(store)
     store.close()
+
+
+def test_a_copy_of_database_then_files_opens_although_it_was_used_meanwhile(tmp_path: Path) -> None:
+    store = WorkspaceStore(Place(tmp_path / "workspace"))
+    kept = store.save(None, state(small_dataset(), uploads=(Upload("k", "a.csv", b"a"),)))
+    (tmp_path / "copy").mkdir()
+    target = tmp_path / "copy" / "workspace.db"
+    with closing(sqlite3.connect(store.place.database)) as ours, closing(sqlite3.connect(target)) as theirs:
+        ours.backup(theirs)
+        store.save(kept, state(small_dataset(seed=1), SPNS[2]))
+    shutil.copytree(tmp_path / "workspace" / "files", tmp_path / "copy" / "files")
+    store.close()
+    copy = WorkspaceStore(Place(tmp_path / "copy"))
+    found = copy.load(kept.id)
+    copy.close()
+    assert found.lost == () and found.saved.state.spn == SPNS[0] and found.saved.state.uploads[0].data == b"a"

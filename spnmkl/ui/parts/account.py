@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from spnmkl.ui.parts import login
-from spnmkl.ui.parts.session import fragment, guarded, keeper, log_out, owner, workspace
+from spnmkl.ui.parts.session import guarded, keeper, log_out, owner, workspace
 from spnmkl.ui.parts.words import plain
 from spnmkl.workspace.quotas import Quotas, Usage
 
@@ -24,7 +24,6 @@ def account() -> None:
             _shown()
 
 
-@fragment
 def _shown() -> None:
     person = login.person()
     if person is None:
