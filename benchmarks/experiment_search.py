@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -191,15 +191,24 @@ def draw(truth: str, made: str, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
 
 
 def sought(truth: str, made: str, n: int, seed: int, s: Settings) -> Sought:
-    known = TRUTHS[truth]
     X, y = draw(truth, made, seed)
-    train, labels = X.iloc[:n], y[:n]
+    told, spn = searched(truth, made, n, seed, s.budget, X, y)
+    if made == PERMUTED:
+        return told
+    return replace(told, **_accuracies(TRUTHS[truth], spn, X, y, n, s))
+
+
+def searched(
+    truth: str, made: str, n: int, seed: int, budget: int, X: pd.DataFrame, y: np.ndarray
+) -> tuple[Sought, SPN]:
+    """What the search says of the first rows of a draw, without accuracies, and its best drawing."""
+    known = TRUTHS[truth]
     started = time.perf_counter()
-    found = suggest(train, labels, views=known.views, budget=s.budget, held_out=0, subsamples=0, n_jobs=1)
+    found = suggest(X.iloc[:n], y[:n], views=known.views, budget=budget, held_out=0, subsamples=0, n_jobs=1)
     seconds = time.perf_counter() - started
     best = found.best
     products = frozenset(path for path in paths(best.spn) if len(path) > 1) if found.found else frozenset()
-    told = Sought(
+    return Sought(
         truth=truth,
         made=made,
         n=n,
@@ -215,11 +224,7 @@ def sought(truth: str, made: str, n: int, seed: int, s: Settings) -> Sought:
         centred=any(best.spn.spec(leaf).normalize == "centred" for leaf in best.spn.kernels),
         refits=found.refits,
         seconds=seconds,
-    )
-    if made == PERMUTED:
-        return told
-    accuracies = _accuracies(known, best.spn, X, y, n, s)
-    return Sought(**(vars(told) | accuracies))
+    ), best.spn
 
 
 def paths(spn: SPN) -> Iterator[Path]:
