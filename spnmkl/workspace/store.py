@@ -17,6 +17,7 @@ from spnmkl.project.archive import Reader, Writer
 from spnmkl.project.stored_attempt import read_attempt, write_attempt
 from spnmkl.project.stored_contest import Compared, read_comparison, write_comparison
 from spnmkl.project.stored_data import DataUse, read_use
+from spnmkl.project.stored_finding import read_found, write_found
 from spnmkl.project.stored_run import read_choices, read_split
 from spnmkl.structure import SPN
 from spnmkl.training.settings import Settings
@@ -42,6 +43,7 @@ from spnmkl.workspace.place import Place, workspace_place
 from spnmkl.workspace.state import (
     KeptAttempt,
     KeptComparison,
+    KeptFinding,
     KeptRun,
     Loaded,
     ProjectState,
@@ -176,7 +178,8 @@ class _Writing:
         self._uploads = self._upload_rows() if self._before is None or self._before.uploads != state.uploads else None
         self._comparison = state.comparison
         compared = state.comparison.dataset if state.comparison else None
-        for dataset in (state.dataset, compared, *(kept.dataset for kept in state.attempts)):
+        others = (*(kept.dataset for kept in state.attempts), *(kept.dataset for kept in state.findings))
+        for dataset in (state.dataset, compared, *others):
             self._dataset(dataset)
 
     @property
@@ -207,6 +210,7 @@ class _Writing:
         self._sync_runs(connection, id, now)
         self._sync_attempts(connection, id, now)
         self._sync_comparison(connection, id, now)
+        self._sync_findings(connection, id, now)
         if self._uploads is not None:
             connection.execute(delete(UPLOAD).where(UPLOAD.c.project == id))
             _insert(connection, UPLOAD, [{**row, "project": id} for row in self._uploads])
@@ -311,6 +315,18 @@ class _Writing:
                 row = {"id": kept.key, "project": id, "kind": COMPARISON, "made": now, "dataset": dataset}
                 connection.execute(insert(FINDING).values(**row, body=body))
 
+    def _sync_findings(self, connection: Connection, id: str, now: float) -> None:
+        before = {kept.kind: kept for kept in (self._before.findings if self._before else ())}
+        after = {kept.kind: kept for kept in self._state.findings}
+        for kind in before.keys() | after.keys():
+            kept = after.get(kind)
+            if kept is before.get(kind):
+                continue
+            connection.execute(delete(FINDING).where((FINDING.c.project == id) & (FINDING.c.kind == kind)))
+            if kept is not None and (dataset := self._dataset(kept.dataset)) is not None:
+                row = {"id": uuid.uuid4().hex, "project": id, "kind": kind, "made": now, "dataset": dataset}
+                connection.execute(insert(FINDING).values(**row, body=write_found(kept.found)))
+
 
 class _Reading:
     """One load, in which what is damaged is left out and told."""
@@ -336,6 +352,7 @@ class _Reading:
                 runs=tuple(filter(None, map(self._run, self._kept(parts[RUN.name])))),
                 chosen=document["chosen"],
                 comparison=next(filter(None, map(self._comparison, parts[FINDING.name])), None),
+                findings=tuple(filter(None, map(self._finding, parts[FINDING.name]))),
                 attempts=tuple(filter(None, map(self._attempt, parts[ATTEMPT.name]))),
                 uploads=self._uploads(parts[UPLOAD.name]),
                 more=dict(document["more"]),
@@ -369,6 +386,16 @@ class _Reading:
             return None
         try:
             return KeptComparison(row["id"], read_comparison(Reader("a comparison", row["body"])), dataset)
+        except SPNMKLError as error:
+            self._lost.append(str(error))
+            return None
+
+    def _finding(self, row: Row) -> KeptFinding | None:
+        dataset = self._dataset(row["dataset"])
+        if row["kind"] == COMPARISON or dataset is None:
+            return None
+        try:
+            return KeptFinding(row["kind"], read_found(row["body"]), dataset)
         except SPNMKLError as error:
             self._lost.append(str(error))
             return None

@@ -249,6 +249,8 @@ def _alike(one: ProjectState, other: ProjectState) -> bool:
         and len(one.attempts) == len(other.attempts)
         and all(a.attempt is b.attempt for a, b in attempts)
         and _same_contest(one, other)
+        and len(one.findings) == len(other.findings)
+        and all(a is b for a, b in zip(one.findings, other.findings, strict=True))
         and one.uploads == other.uploads
     )
 
