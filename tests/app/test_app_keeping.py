@@ -22,6 +22,7 @@ from spnmkl.structure.layout import unplaced
 from spnmkl.study.contest import Contest, Entry, Plan
 from spnmkl.training.settings import Settings
 from spnmkl.ui.parts import session
+from spnmkl.ui.state import keeping
 from spnmkl.ui.state.activity import Activity
 from spnmkl.ui.state.jobs import Job
 from spnmkl.ui.state.keeping import Keeper
@@ -210,6 +211,22 @@ def test_searches_for_C_and_the_way_back_from_an_upload_come_back(restarted: Kee
     assert restarted.wait(back.keeping, 20)
     once_more = recalled(restarted, at)
     assert once_more.before is None and once_more.trainer.cross_validation is not None
+
+
+def test_a_tab_that_was_left_is_known_from_disk_alone(restarted: Keeper, monkeypatch: pytest.MonkeyPatch) -> None:
+    at = saved(draw(started(), "mine"))
+    store = session.STORE
+    monkeypatch.setattr(keeping, "LEFT_SECONDS", 0.0)
+    session.KEEPER._look()
+    assert store.owner(token(at)) is not None, "it is open"
+    monkeypatch.setattr(session.KEEPER, "is_active", lambda session: False)
+    kept = work(at).keeping
+    kept.noted += 1
+    session.KEEPER._look()
+    assert store.owner(token(at)) is not None, "it is not saved yet"
+    kept.noted -= 1
+    session.KEEPER._look()
+    assert store.owner(token(at)) is None and "mine" in recalled(restarted, at).drawing.spn.nodes
 
 
 def test_a_training_that_is_cut_off_keeps_its_history(restarted: Keeper) -> None:
