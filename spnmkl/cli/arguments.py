@@ -116,6 +116,7 @@ def command_parser(runs: Mapping[str, Run] | None = None) -> argparse.ArgumentPa
     predict.add_argument("model", help="a file that fit has written; - for standard input")
     predict.add_argument("data", nargs="+", help="table with the columns of training, -, or one for each view")
     predict.add_argument("--out", help="where to write the predictions; default: standard output")
+    _exact_argument(predict)
     predict.add_argument("--scores", action="store_true", help="add the decision function's values")
     predict.add_argument("--probabilities", action="store_true", help="add the probability of every class")
     _reading_arguments(predict)
@@ -295,11 +296,20 @@ def _held_out_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--repeats", type=int, default=1, help="rounds, each with other folds; default 1")
     command.add_argument("--scoring", choices=list(SCORINGS), default="accuracy", help="default accuracy")
     command.add_argument("--out", help="where to write the table, as CSV; - for standard output")
+    _exact_argument(command)
     command.add_argument("--figure", metavar="FILE", help="where to draw it: .svg, .png or .html")
     _preparing_arguments(command)
     command.add_argument("--seed", type=_natural, default=0, help="of the folds; default 0")
     command.add_argument("--progress", action="store_true", help="show progress although stderr is no terminal")
     command.add_argument("--quiet", action="store_true", help="print nothing but errors and warnings")
+
+
+def _exact_argument(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--exact",
+        action="store_true",
+        help="write text as it is, for programs; default: ' before text that a spreadsheet would take for a formula",
+    )
 
 
 def _suggest_arguments(suggest: argparse.ArgumentParser) -> None:

@@ -24,7 +24,7 @@ from spnmkl.cli.exits import EXIT_CODES
 from spnmkl.cli.noting import mistyped, refuse_ungrouped, ungrouped
 from spnmkl.cli.scoring import over_folds, scored_over_folds
 from spnmkl.cli.shares import inspect_model, measured_shares
-from spnmkl.cli.streams import STANDARD, read_model, read_once, read_spn, target, write_spn, written
+from spnmkl.cli.streams import STANDARD, read_model, read_once, read_spn, target, write_spn, write_table, written
 from spnmkl.cli.terminal import Progress, stop_on_interrupt, tell, warnings_as_sentences
 from spnmkl.cli.validating import doubtful, validate
 from spnmkl.cli.workspace_arguments import server_settings
@@ -292,8 +292,7 @@ def _predict(args: argparse.Namespace) -> int:
         tell(note)
     columns = [*match.ids, "prediction", *(predictor.score_names if args.scores else ())]
     columns += predictor.probability_names if args.probabilities else ()
-    with written(out) as file:
-        predictions.table[list(dict.fromkeys(columns))].to_csv(file, index=False)
+    write_table(predictions.table[list(dict.fromkeys(columns))], out, args.exact)
     return 0
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from spnmkl.charts.comparison import methods_chart
 from spnmkl.cli.importance import FIGURES, STOPPED
-from spnmkl.cli.streams import target, written
+from spnmkl.cli.streams import target, write_table, written
 from spnmkl.cli.terminal import Progress, stop_on_interrupt, tell, warnings_as_sentences
 from spnmkl.data import Choices, Dataset, SplitSettings
 from spnmkl.errors import ParameterError, Stopped
@@ -48,8 +48,7 @@ def compare(args: argparse.Namespace, dataset: Dataset, spn: SPN, choices: Choic
         with written(figure) as file:
             file.write_bytes(drawing.encode() if isinstance(drawing, str) else drawing)
     if args.out is not None:
-        with written(out) as file:
-            summary.to_csv(file, index=False)
+        write_table(summary, out, args.exact)
     if not args.quiet:
         print("\n".join(_lines(contest, args.scoring)), file=sys.stderr if args.out == "-" else sys.stdout)
     return 0 if contest.complete else STOPPED

@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 
 from spnmkl import Kernel, templates
-from spnmkl.cli import commands as cli
 from spnmkl.data import Choices, Dataset, SplitSettings
 from spnmkl.study.contest import Contest, Plan, compete
 from spnmkl.study.entrants import entrants
@@ -27,16 +26,10 @@ def samples(n: int = 60) -> pd.DataFrame:
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    monkeypatch.chdir(tmp_path)
+def folder(folder: Path) -> Path:
     samples().to_csv("data.csv", index=False)
     Path("s.json").write_text(SPN.to_json(), encoding="utf-8")
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        code = cli.main([str(argument) for argument in arguments])
-        return code, *capsys.readouterr()
-
-    return run
+    return folder
 
 
 def test_methods_as_in_the_library(run: Run) -> None:

@@ -14,7 +14,6 @@ from sklearn.preprocessing import StandardScaler
 
 from spnmkl import Kernel, templates
 from spnmkl.cli import arguments
-from spnmkl.cli import commands as cli
 from spnmkl.importance import view_importance
 from spnmkl.measures import SCORINGS
 
@@ -30,15 +29,9 @@ def samples(n: int = 90) -> pd.DataFrame:
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    monkeypatch.chdir(tmp_path)
+def folder(folder: Path) -> Path:
     samples().to_csv("data.csv", index=False)
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        code = cli.main([str(argument) for argument in arguments])
-        return code, *capsys.readouterr()
-
-    return run
+    return folder
 
 
 def test_views_as_in_the_library(run: Run) -> None:
