@@ -137,7 +137,10 @@ def _fit(args: argparse.Namespace) -> int:
             found = by_default(args, dataset, choices, split, settings, deadline, progress, stop.is_set)
             prepared, settings, said = found.prepared, found.settings, list(found.sentences)
         else:
-            prepared = prepare(spn, dataset, choices, split, progress.say, max_memory=args.max_memory)
+            sampled = settings.sampled_rows
+            prepared = prepare(
+                spn, dataset, choices, split, progress.say, max_memory=args.max_memory, sampled_rows=sampled
+            )
             for note in step_notes(dataset, choices, prepared.train):
                 tell(note)
         if args.id in dataset.ignored:
@@ -150,7 +153,7 @@ def _fit(args: argparse.Namespace) -> int:
                 f"Computing the kernels took all of the {args.max_time:g} s of --max-time; allow more to learn weights."
             )
         limited = replace(settings, max_time=deadline.left)
-        trained = learn_weights(prepared, limited, follow, args.threads, stop.is_set, warn=True)
+        trained = learn_weights(prepared, limited, follow, args.threads, stop.is_set, True, progress.say)
         trained, folds = scored_over_folds(trained, prepared, dataset, settings, args, progress, stop.is_set)
         shares = measured_shares(trained, prepared, dataset, settings, args, progress, stop.is_set)
         trained = replace(trained, model=keeping_shares(trained.model, shares))
@@ -169,7 +172,7 @@ def _fit(args: argparse.Namespace) -> int:
         said += _outcome(trained, prepared, args.threads, stop.is_set, args.positive)
         said += over_folds(folds, args)
         said += adjusted_lines(prepared.preparation)
-        said += weight_lines(trained.solution, MOST_WEIGHTS)
+        said += weight_lines(trained.deciding, MOST_WEIGHTS)
         said += [] if shares is None else share_lines(trained.solution.spn, shares)
         n = counted(len(trained.solution.history), "iteration")
         where = "" if out is None else f", saved as {out}"
@@ -198,6 +201,11 @@ def _refuse_missing(dataset: Dataset, choices: Choices) -> None:
 
 
 def _asked(args: argparse.Namespace) -> tuple[Settings, Choices, SplitSettings]:
+    if args.approximation is not None and (args.nested or args.share_folds):
+        raise ParameterError(
+            f"{'--nested' if args.nested else '--share-folds'} trains on folds of all rows without an approximation, "
+            "which landmarks are there to avoid; hold rows out with --test-share instead."
+        )
     if args.C is None:
         args.C = "cv" if args.structure is None else 1.0
     settings = Settings(
@@ -211,6 +219,9 @@ def _asked(args: argparse.Namespace) -> tuple[Settings, Choices, SplitSettings]:
         class_weight=args.class_weight,
         weights=args.weights or "certified",
         scoring=args.scoring,
+        approximation=args.approximation,
+        n_components=args.components,
+        sample_size=args.sample_rows,
     )
     return settings, asked_choices(args), SplitSettings(args.test_share or 0.0, args.seed)
 
@@ -222,11 +233,17 @@ def _outcome(
     train = trained.train_scores(prepared, threads, stop=late)
     right = accuracy_sentence("training accuracy", train.predicted, train.y)
     unanswered = f"{train.sentence('training')}; {LATER}"
-    lines = [certificate_sentence(trained.solution), right if train.scored else unanswered]
+    lines = [*_proved(trained), right if train.scored else unanswered]
     if len(prepared.test):
         test = trained.test_scores(prepared, threads, stop=late)
         lines += [test.sentence(), *measure_lines(test.measures(positive) if test.scored else [])]
     return lines
+
+
+def _proved(trained: Trained) -> list[str]:
+    """The certificate; of a training with landmarks, for which rows it is one."""
+    found = None if trained.model is None else trained.model.approximation_
+    return [certificate_sentence(trained.solution)] if found is None else found.sentences
 
 
 def _dataset(args: argparse.Namespace, say: bool = True) -> Dataset:
