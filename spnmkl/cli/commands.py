@@ -21,6 +21,7 @@ from spnmkl.cli.arguments import ABORTED, BAD_INPUT, parsed
 from spnmkl.cli.choosing import asked_choices
 from spnmkl.cli.defaulting import best_C, by_default, chosen_before_folds
 from spnmkl.cli.exits import EXIT_CODES
+from spnmkl.cli.landmarks import offered, proved, refuse_folds_of_landmarks
 from spnmkl.cli.noting import mistyped, refuse_ungrouped, ungrouped
 from spnmkl.cli.scoring import over_folds, scored_over_folds
 from spnmkl.cli.shares import inspect_model, measured_shares
@@ -53,7 +54,6 @@ from spnmkl.launch import run_app
 from spnmkl.model_file import save_model
 from spnmkl.reporting.sentences import (
     accuracy_sentence,
-    certificate_sentence,
     measure_lines,
     share_lines,
     weight_lines,
@@ -118,6 +118,8 @@ def _fit(args: argparse.Namespace) -> int:
     dataset = _training_set(args, choices)
     for note in ungrouped(dataset, args.keep):
         tell(note)
+    if args.approximation is None and (offer := offered(dataset, split)) is not None:
+        tell(offer)
     spn = None if args.structure is None else _structure(args.structure, dataset, choices, split)
     if spn is not None:
         for warning in doubtful(spn, dataset, choices, split, by_evidence=settings.weights == "evidence"):
@@ -201,11 +203,7 @@ def _refuse_missing(dataset: Dataset, choices: Choices) -> None:
 
 
 def _asked(args: argparse.Namespace) -> tuple[Settings, Choices, SplitSettings]:
-    if args.approximation is not None and (args.nested or args.share_folds):
-        raise ParameterError(
-            f"{'--nested' if args.nested else '--share-folds'} trains on folds of all rows without an approximation, "
-            "which landmarks are there to avoid; hold rows out with --test-share instead."
-        )
+    refuse_folds_of_landmarks(args)
     if args.C is None:
         args.C = "cv" if args.structure is None else 1.0
     settings = Settings(
@@ -233,17 +231,11 @@ def _outcome(
     train = trained.train_scores(prepared, threads, stop=late)
     right = accuracy_sentence("training accuracy", train.predicted, train.y)
     unanswered = f"{train.sentence('training')}; {LATER}"
-    lines = [*_proved(trained), right if train.scored else unanswered]
+    lines = [*proved(trained), right if train.scored else unanswered]
     if len(prepared.test):
         test = trained.test_scores(prepared, threads, stop=late)
         lines += [test.sentence(), *measure_lines(test.measures(positive) if test.scored else [])]
     return lines
-
-
-def _proved(trained: Trained) -> list[str]:
-    """The certificate; of a training with landmarks, for which rows it is one."""
-    found = None if trained.model is None else trained.model.approximation_
-    return [certificate_sentence(trained.solution)] if found is None else found.sentences
 
 
 def _dataset(args: argparse.Namespace, say: bool = True) -> Dataset:
