@@ -24,7 +24,7 @@ from spnmkl.given import check_class_sizes, check_labels, checked_weight, read_s
 from spnmkl.kernels import FittedKernel, fit_kernel, restrict_kernels
 from spnmkl.kernels.matrices import spread_rows
 from spnmkl.kernels.source import apply_cross
-from spnmkl.landmarks import Approximation, Part, approximate, held_out_decisions, sampled_part
+from spnmkl.landmarks import Approximation, Part, approximate, held_out_decisions, part_of, stratified
 from spnmkl.memory import kernel_bytes
 from spnmkl.notebook import ShownWithDrawing
 from spnmkl.parameters import (
@@ -353,7 +353,7 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         if self.approximation is None:
             return Part(np.arange(len(labels)), weight, self._settings)
         size = max(self.sample_size, self.n_components)
-        return sampled_part(labels, weight, self._settings, size, self._seed)
+        return part_of(stratified(labels, size, np.random.default_rng(self._seed)), labels, weight, self._settings)
 
     @property
     def _seed(self) -> int:
@@ -439,6 +439,7 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         solution: Solution,
         fitted: Mapping[str, FittedKernel],
         feature_names: Sequence[str] | None = None,
+        approximated: Approximation | None = None,
         **settings: Any,
     ) -> Self:
         """The classifier that `fit` gives, from what `solve` found on kernels that `fit_kernels` computed.
@@ -451,6 +452,8 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
             What `fit_kernels` or `fit_tiles` gave.
         feature_names : sequence of str, default=None
             Names of the columns, which prediction then checks.
+        approximated : Approximation, default=None
+            Where the solution is that of a sample: what `approximate` made of all rows.
         **settings : dict
             The other parameters of the classifier, as `solve` got them; no probabilities are calibrated.
 
@@ -466,6 +469,8 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
             model.feature_names_in_ = np.array(feature_names, dtype=object)
         n = len(solution.y)
         model._adopt(solution, fitted, np.arange(n), n)
+        if approximated is not None:
+            model._compare_with_landmarks(approximated, fitted)
         return model
 
     def _adopt(

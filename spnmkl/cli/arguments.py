@@ -224,6 +224,20 @@ def _fit_arguments(fit: argparse.ArgumentParser) -> None:
         help="auto: newton, and interior (path following) as soon as that is slow; paper: Algorithm 1; default auto",
     )
     _weights_argument(fit, " with --structure or a number for --C, else chosen")
+    fit.add_argument(
+        "--approximation",
+        choices=["nystroem"],
+        help="for more rows than a kernel matrix can have: certified weights from a sample of the rows, then the SVM "
+        "on all of them by landmarks",
+    )
+    fit.add_argument("--components", type=_positive, default=1000, metavar="M", help="landmarks; default 1000")
+    fit.add_argument(
+        "--sample-rows",
+        type=_positive,
+        default=4000,
+        metavar="N",
+        help="rows of that sample; default 4000, or M if more",
+    )
     fit.add_argument("--class-weight", choices=["balanced"], help="give all classes the same total weight")
     _preparing_arguments(fit)
     fit.add_argument(

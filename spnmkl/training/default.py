@@ -18,6 +18,7 @@ from spnmkl.training.choose import FOLDS, most_folds
 from spnmkl.training.learn import TrainingKernels
 from spnmkl.training.prepared import Prepared, labelled_parts, leaves_by_view, prepare
 from spnmkl.training.settings import Settings
+from spnmkl.training.whole import learning_part
 
 SUITS: dict[str, Suits] = {"counts": "angles", "word counts": "angles"}  # distances for everything else
 LOST, ADVICE = "Nothing can be chosen by cross-validation", "add rows, or leave the class out"
@@ -115,9 +116,10 @@ def prepared_by_default(
 
     def ready(tried: Choices) -> Prepared:
         spn = suited_drawing(dataset, tried, split)
-        return prepare(spn, dataset, tried, split, tick, max_memory=max_memory)
+        return prepare(spn, dataset, tried, split, tick, max_memory=max_memory, sampled_rows=settings.sampled_rows)
 
     def chosen(prepared: Prepared) -> Choice | None:
+        part = learning_part(prepared, settings)
         return choose_rival(
             prepared.mapped,
             prepared.source,
@@ -127,9 +129,10 @@ def prepared_by_default(
             groups=prepared.groups,
             random_state=split.seed,
             weights=weights,
-            lam=settings.lam,
+            lam=part.settings.lam,
             p=settings.p,
-            class_weight=settings.class_weight,
+            sample_weight=part.weight,
+            class_weight=part.settings.class_weight,
             n_threads=n_threads,
             max_time=deadline.left,
             stop=stop,
