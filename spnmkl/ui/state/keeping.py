@@ -220,7 +220,7 @@ class Keeper:
             for token, work, session in self._store.living():
                 here = self.is_active(session)
                 if not here:
-                    work.trainer.collect()
+                    work.collect()
                 if work.trainer.working is not None or not here:
                     self.note(token, work, refresh=True)
             now = time.monotonic()

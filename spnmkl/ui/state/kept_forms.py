@@ -10,6 +10,7 @@ from spnmkl.data import Dataset, Joining, ReadOptions
 from spnmkl.project.stored_contest import Compared
 from spnmkl.project.stored_data import DataUse
 from spnmkl.study.contest import Contest
+from spnmkl.training.settings import Settings
 from spnmkl.ui.state.activity import Trainer
 from spnmkl.ui.state.drawing import Drawing, Push, placed
 from spnmkl.ui.state.kept import Keys
@@ -49,6 +50,7 @@ def state_of(work: Workspace, keys: Keys, cut: tuple[KeptAttempt, ...], refresh:
             "canvas": [drawing.epoch, drawing.pushes, drawing.acknowledged, drawing.granted, drawing.version],
             "loaded": work.loaded,
             "expanded": work.expanded,
+            "by_hand": work.by_hand,
             "comparing": {
                 "repeats": work.comparing.repeats,
                 "runs": list(work.comparing.runs),
@@ -78,6 +80,7 @@ def work_of(state: ProjectState, keys: Keys, dataset_for_none: Dataset, same_tab
         keys.contest = trainer.contest.task, state.comparison.key
     work = Workspace(_drawing(state, same_tab), dataset, state.choices, state.split, trainer=trainer)
     work.missing = state.missing
+    work.by_hand = more.get("by_hand", state.settings != Settings()) is True
     work.loaded = state.dataset is not None and more.get("loaded") is not False
     if state.dataset is None and work.missing is None:
         work.missing = DataUse.of(dataset)
