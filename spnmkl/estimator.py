@@ -49,7 +49,7 @@ from spnmkl.structure import SPN, KernelSpec
 from spnmkl.structure.defaults import Part as DrawnPart
 from spnmkl.structure.defaults import default_drawing
 from spnmkl.threads import single_threaded_blas
-from spnmkl.training.learn import learn, training_kernels, warn_unless_converged
+from spnmkl.training.learn import learn, training_kernels, warn_of_no_choice, warn_unless_converged
 from spnmkl.training.settings import SOLVER_OPTIONS, Settings
 
 __all__ = ["SPNMKLClassifier", "default_structure"]
@@ -134,7 +134,7 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         How the weights β are found: as the certified optimum together with the SVM, or as evidence weights
         (`fit_evidence`, which tells a sum from a product; not certified), at which the SVM is then solved. With
         "evidence", `lam`, `p` and `solver` mean nothing; C and `class_weight` are the SVM's alone. None: "certified"
-        with a structure or a C; without both, what is better on the folds.
+        with a structure; without one, what is better on the folds, at the C that is set or its own best.
     probability : bool, default=False
         Whether to calibrate `predict_proba` in `fit`: by Platt scaling of decision values from stratified 5-fold
         cross-validation, in which weights and SVM are learned anew and only the kernels' normalisation stays as
@@ -403,7 +403,7 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         """The drawing and the settings, with what was not set chosen by cross-validation where that is possible."""
         settings = part.settings
         folds = min(_FOLDS, *np.unique(y, return_counts=True)[1].tolist())
-        if self._given_C is not None:
+        if self._given_C is not None and (self.structure is not None or self.weights is not None):
             return spn, settings, None
         if folds < 2:  # evidence needs no folds, and any C is of use to it
             by_evidence = self.structure is None and self.weights is None
@@ -418,14 +418,24 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
             "stop": self.stop,
         }
         if self.structure is None:
-            choice = choose_rival(spn, source, y, weights=self.weights, lam=settings.lam, p=settings.p, **own)
+            C = None if self._given_C is None else settings.C
+            own |= {"weights": self.weights, "C": C, "lam": settings.lam, "p": settings.p}
+            choice = choose_rival(spn, source, y, **own)
             if choice is None:
+                self._warn_of_no_choice(settings)
                 return spn, settings, None
             return choice.best.spn, replace(settings, **choice.best.options), choice
         options = settings.solver_options() | own
         del options["C"]
         found = cross_validate_C(spn, source, y, weights=settings.weights, **options)
-        return spn, replace(settings, C=found.best_C) if found.best_C > 0 else settings, None
+        if not found.best_C > 0:
+            self._warn_of_no_choice(settings)
+            return spn, settings, None
+        return spn, replace(settings, C=found.best_C), None
+
+    def _warn_of_no_choice(self, settings: Settings) -> None:
+        if self.max_time is not None and not (self.stop is not None and self.stop()):
+            warn_of_no_choice(self.max_time, settings)
 
     @property
     def _given_C(self) -> float | None:

@@ -74,7 +74,7 @@ def save_model(model: SPNMKLClassifier, path: str | os.PathLike[str], extra: Map
     >>> from spnmkl import SPNMKLClassifier
     >>> from spnmkl.model_file import load_model, save_model
     >>> X, y = load_wine(return_X_y=True)
-    >>> model = SPNMKLClassifier(C=1.0).fit(X, y)
+    >>> model = SPNMKLClassifier(C=1.0, weights="certified").fit(X, y)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = os.path.join(folder, "wine.spnmkl")
     ...     save_model(model, path, extra={"deviations": X.std(axis=0)})

@@ -223,7 +223,7 @@ def _fit_arguments(fit: argparse.ArgumentParser) -> None:
         default="auto",
         help="auto: newton, and interior (path following) as soon as that is slow; paper: Algorithm 1; default auto",
     )
-    _weights_argument(fit, " with --structure or a number for --C, else chosen")
+    _weights_argument(fit, " with --structure, else chosen")
     fit.add_argument(
         "--approximation",
         choices=["nystroem"],
@@ -302,9 +302,12 @@ def _held_out_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("data", nargs="+", help="table with a header, or one for each view, as for fit")
     _reading_arguments(command)
     command.add_argument("--label", required=True, help="the column that holds the classes")
-    command.add_argument("--structure", default="flat", help="a structure file (.json), - or a template; default flat")
-    _weights_argument(command)
-    command.set_defaults(weights="certified")
+    command.add_argument(
+        "--structure",
+        help="a structure file (.json), - or a template; default: a sum over all views and columns, as fit has it, "
+        "with the kind of weights chosen within every training part",
+    )
+    _weights_argument(command, " with --structure, else chosen")
     command.add_argument("--p", type=_power, help="p of every product, or sparse; default: as in the structure")
     command.add_argument("--folds", type=int, default=5, help="parts of the rows that are held out in turn; default 5")
     command.add_argument("--repeats", type=int, default=1, help="rounds, each with other folds; default 1")

@@ -53,6 +53,7 @@ from spnmkl.data import (
 from spnmkl.errors import KernelError, ParameterError, SPNMKLError, StructureError
 from spnmkl.launch import run_app
 from spnmkl.model_file import save_model
+from spnmkl.parameters import CHOSEN
 from spnmkl.reporting.sentences import (
     accuracy_sentence,
     measure_lines,
@@ -64,6 +65,7 @@ from spnmkl.solvers.deadline import Deadline
 from spnmkl.structure import SPN
 from spnmkl.structure.templates import TEMPLATES
 from spnmkl.training.bring import chosen_dataset, filled_template
+from spnmkl.training.default import suited_drawing
 from spnmkl.training.held_out import keeping_shares
 from spnmkl.training.predict import Predictor
 from spnmkl.training.prepared import Prepared, prepare
@@ -313,9 +315,16 @@ def _on_folds(args: argparse.Namespace) -> int:
         "compare": (comparing.outputs, comparing.compare),
     }[args.command]
     outputs(args)
-    read_once(*args.data, args.structure)
+    read_once(*args.data, *filter(None, [args.structure]))
     dataset, choices = _held_out_set(args)
-    return run(args, dataset, _structure(args.structure, dataset, choices, SplitSettings(0.0)), choices)
+    everything = SplitSettings(0.0)
+    if args.structure is None:
+        spn = suited_drawing(dataset, choices, everything)
+        _refuse_matrices(spn)
+    else:
+        spn = _structure(args.structure, dataset, choices, everything)
+    args.weights = args.weights or ("certified" if args.structure is not None else CHOSEN)
+    return run(args, dataset, spn, choices)
 
 
 def _suggest(args: argparse.Namespace) -> int:

@@ -32,7 +32,7 @@ Found = ViewImportance | ColumnImportance
 
 def outputs(args: argparse.Namespace) -> tuple[Path | None, Path | None, Path | None]:
     """Where the table, the figure and the folds go, checked before any work is done."""
-    read = [*args.data, args.structure]
+    read = [*args.data, *filter(None, [args.structure])]
     out, figure, kept = (
         None if given is None else target(given, *read) for given in (args.out, args.figure, args.resume)
     )

@@ -109,7 +109,8 @@ def prepared_by_default(
     weights : {"certified", "evidence"}, optional
         Given, or chosen.
     choose_C, choose_steps : bool
-        Whether C is chosen, and whether plain standardising is tried where the columns suggest otherwise.
+        Whether C is chosen, or the kind of weights alone at the C that is set; and whether plain standardising is tried
+        where the columns suggest otherwise.
     max_memory, n_threads, max_time, stop, tick
         As of `prepare` and `choose_rival`; choosing takes half of the time at most.
     """
@@ -129,6 +130,7 @@ def prepared_by_default(
             groups=prepared.groups,
             random_state=split.seed,
             weights=weights,
+            C=None if choose_C else settings.C,
             lam=part.settings.lam,
             p=settings.p,
             sample_weight=part.weight,
@@ -141,8 +143,8 @@ def prepared_by_default(
 
     deadline = Deadline(None if max_time is None else max_time / 2, stop)  # the rest is for learning
     prepared = ready(choices)
-    if not choose_C:
-        return Default(prepared, replace(settings, weights=weights or "certified"), None, ())
+    if not choose_C and weights is not None:
+        return Default(prepared, replace(settings, weights=weights), None, ())
     two = len(prepared.classes) == 2  # of several, a fold may lack one
     try:
         folds = most_folds(prepared.y_train, prepared.groups, FOLDS, every_class=two, lost=LOST, advice=ADVICE)

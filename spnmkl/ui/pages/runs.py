@@ -50,7 +50,7 @@ def runs_page() -> None:
 def all_runs() -> None:
     work = workspace()
     trainer = work.trainer
-    trainer.collect()
+    work.collect()
     missing_data(work)
     if trainer.training:
         wait()

@@ -133,7 +133,7 @@ def open_project(work: Workspace, project: Project) -> None:
     work.trainer, work.predicting, work.files = trainer, Predicting(), UploadedFiles()
     work.dataset = dataset or work.dataset
     work.missing, work.loaded = (project.data, False) if dataset is None else (None, True)
-    work.choices, work.split = project.choices, project.split
+    work.choices, work.split, work.by_hand = project.choices, project.split, True
     work.path, work.expanded, work.comparing = None, False, CompareChoices()
     work.drawing.push(spn, "Opened the project.", fit=True)
 

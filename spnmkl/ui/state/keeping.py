@@ -138,7 +138,7 @@ class Keeper:
     def add(self, state: ProjectState, name: str, owner: str = "") -> str:
         """Keep a project that comes from elsewhere; returns what it is called here."""
         check_size(state.spn)
-        name = _free_name(self.disk(), one_line(name).strip() or _data_name(state))
+        name = _free_name(self.disk(), owner, one_line(name).strip() or _data_name(state))
         self.disk().save(None, state, name=name, owner=owner)
         return name
 
@@ -230,7 +230,7 @@ class Keeper:
             for token, work, session in self._store.living():
                 here = self.is_active(session)
                 if not here:
-                    work.trainer.collect()
+                    work.collect()
                 if work.trainer.working is not None or not here:
                     self.note(token, work, refresh=True)
                 if not here and work.trainer.working is None and not work.keeping.pending:

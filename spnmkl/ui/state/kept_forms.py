@@ -13,6 +13,7 @@ from spnmkl.project.stored_data import DataUse
 from spnmkl.project.stored_finding import Found
 from spnmkl.selection import CrossValidation, RegularizationPath
 from spnmkl.study.contest import Contest
+from spnmkl.training.settings import Settings
 from spnmkl.ui.state.activity import Trainer
 from spnmkl.ui.state.drawing import Drawing, Push, placed
 from spnmkl.ui.state.kept import Keys
@@ -54,6 +55,7 @@ def state_of(work: Workspace, keys: Keys, cut: tuple[KeptAttempt, ...], refresh:
             "canvas": [drawing.epoch, drawing.pushes, drawing.acknowledged, drawing.granted, drawing.version],
             "loaded": work.loaded,
             "expanded": work.expanded,
+            "by_hand": work.by_hand,
             "comparing": {
                 "repeats": work.comparing.repeats,
                 "runs": list(work.comparing.runs),
@@ -67,6 +69,7 @@ def state_of(work: Workspace, keys: Keys, cut: tuple[KeptAttempt, ...], refresh:
             "read_last": _reads(work.files.read_last),
             "arrived": _reads(work.arrival.read) if work.arrival else None,
             "loaded_before": work.before is None or work.before.loaded,
+            "by_hand_before": work.before is not None and work.before.by_hand,
         },
     )
 
@@ -86,6 +89,7 @@ def work_of(state: ProjectState, keys: Keys, dataset_for_none: Dataset, same_tab
         keys.contest = trainer.contest.task, state.comparison.key
     work = Workspace(_drawing(state, same_tab), dataset, state.choices, state.split, trainer=trainer)
     work.missing = state.missing
+    work.by_hand = more.get("by_hand", state.settings != Settings()) is True
     work.loaded = state.dataset is not None and more.get("loaded") is not False
     if state.dataset is None and work.missing is None:
         work.missing = DataUse.of(dataset)
@@ -146,7 +150,8 @@ def _take_findings(work: Workspace, state: ProjectState, keys: Keys) -> None:
         before = None
         if BEFORE in kept:
             of, loaded = kept[BEFORE].found, state.more.get("loaded_before") is not False
-            before = Before(kept[BEFORE].dataset, of.choices, of.split, of.settings, of.spn, loaded, None)
+            by_hand = state.more.get("by_hand_before") is True
+            before = Before(kept[BEFORE].dataset, of.choices, of.split, of.settings, by_hand, of.spn, loaded, None)
             sources[BEFORE] = before
         sources[ARRIVAL] = kept[ARRIVAL].dataset
         work.arrival = Arrival(_read_reads(state.more.get("arrived")), kept[ARRIVAL].dataset, before)
