@@ -224,15 +224,15 @@ class _Writing:
         if self._uploads is not None:
             connection.execute(delete(UPLOAD).where(UPLOAD.c.project == id))
             _insert(connection, UPLOAD, [{**row, "project": id} for row in self._uploads])
-            self._note_uploads(connection, id, owner)
+        self._note_uploads(connection, id, owner)
         return Saved(id, revision, state, tuple(self._remarks))
 
     def _note_uploads(self, connection: Connection, id: str, owner: str) -> None:
-        known = {upload.key for upload in self._before.uploads} if self._before else set()
-        fresh = [upload for upload in self._state.uploads if upload.key not in known]
+        """Those too large to be kept have a key all the same."""
+        fresh = _upload_keys(self._state) - (_upload_keys(self._before) if self._before else set())
         if fresh:
-            size = sum(len(upload.data) for upload in fresh)
-            note(connection, owner, "upload", project=id, files=len(fresh), bytes=size)
+            size = sum(len(upload.data) for upload in self._state.uploads if upload.key in fresh)
+            note(connection, owner, "upload", project=id, files=len(fresh), kept_bytes=size)
 
     def _new_versions(self, versions: Sequence[SPN]) -> list[SPN]:
         last = self._before.spn if self._before else None
@@ -344,6 +344,10 @@ class _Writing:
             if kept is not None and (dataset := self._dataset(kept.dataset)) is not None:
                 row = {"id": uuid.uuid4().hex, "project": id, "kind": kind, "made": now, "dataset": dataset}
                 connection.execute(insert(FINDING).values(**row, body=write_found(kept.found)))
+
+
+def _upload_keys(state: ProjectState) -> set[str]:
+    return {upload.key for upload in state.uploads} | set(map(str, state.more.get("files", ())))
 
 
 def _same_run(one: KeptRun | None, other: KeptRun) -> bool:
