@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import StratifiedKFold
+from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -24,6 +25,7 @@ from spnmkl.circuit.source import KernelSource
 from spnmkl.errors import DataError, KernelError, StructureError
 from spnmkl.kernels import FittedKernel, fit_kernel, restrict_kernels
 from spnmkl.kernels.matrices import spread_rows
+from spnmkl.kernels.rows import distinct_rows, standardised, standardising
 from spnmkl.kernels.source import apply_cross
 from spnmkl.notebook import ShownWithDrawing
 from spnmkl.parameters import Power, checked_threads, gigabytes, positive, question, seed, truth
@@ -47,7 +49,6 @@ Structure = SPN | Mapping[str, Any] | str | None
 
 _MEDIAN_ROWS = 1000
 _FOLDS = 5
-_CONSTANT = 1e-12  # of the largest value: a spread that is rounding
 
 
 def default_structure(X: np.ndarray) -> SPN:
@@ -74,9 +75,9 @@ def default_structure(X: np.ndarray) -> SPN:
     >>> [spn.label(leaf) for leaf in spn.kernels]
     ['rbf 1/64', 'rbf 1/16', 'rbf 1/4', 'rbf', 'rbf 4', 'linear']
     """
-    distinct = np.unique(X, axis=0)
+    distinct = distinct_rows(X)
     median = KernelSpec("rbf", (("gamma", "median"),))
-    gamma = fit_kernel(median, distinct[spread_rows(len(distinct), _MEDIAN_ROWS)])[0].params["gamma"]
+    gamma = fit_kernel(median, distinct[spread_rows(distinct.shape[0], _MEDIAN_ROWS)])[0].params["gamma"]
     return default_drawing([Part("")], float(gamma))
 
 
@@ -255,8 +256,9 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n, n_features)
-            The training rows. Leaves may name the columns of a data frame.
+        X : array-like, sparse array or data frame of shape (n, n_features)
+            The training rows. Leaves may name the columns of a data frame. Sparse rows stay sparse, also in the model;
+            linear, polynomial, rbf and cosine kernels can be computed from them.
         y : array-like of shape (n,)
             Labels of any kind.
         sample_weight : array-like of shape (n,), default=None
@@ -274,7 +276,9 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         """
         self._check_parameters()
         # A copy, because the kernels keep the rows they refer to.
-        samples, labels = validate_data(self, X, y, dtype=np.float64, order="C", copy=True, ensure_min_samples=2)
+        samples, labels = validate_data(
+            self, X, y, accept_sparse="csr", dtype=np.float64, order="C", copy=True, ensure_min_samples=2
+        )
         _check_labels(labels)
         n_samples, rows, weight = len(labels), np.arange(len(labels)), None
         if sample_weight is not None:
@@ -283,9 +287,9 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
             samples, labels, weight = samples[rows], labels[rows], weight[rows]
         if self.probability:
             _check_class_sizes(labels)
-        centre, spread = _standardising(samples, weight) if self.structure is None else (None, None)
+        centre, spread = standardising(samples, weight) if self.structure is None else (None, None)
         if centre is not None and spread is not None:
-            samples = (samples - centre) / spread
+            samples = standardised(samples, centre, spread)
         spn = _read_structure(self.structure, samples)
         names = getattr(self, "feature_names_in_", None)
         kernels = training_kernels(spn, samples, names, max_memory=self.max_memory)
@@ -425,6 +429,11 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
             F = refitted(K, solution, splits)
         return scaling(F, solution.y, solution.classes, weight)
 
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
     def _check_parameters(self) -> None:
         """Refuse what `fit` could not use, before it looks at any data."""
         _ = self._settings, self._n_threads
@@ -461,9 +470,9 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         return F[0] if len(F) == 1 else F.T
 
     def _decisions(self, X: ArrayLike) -> Floats:
-        samples = validate_data(self, X, reset=False, dtype=np.float64, order="C")
+        samples = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64, order="C")
         if self.centre_ is not None and self.spread_ is not None:
-            samples = (samples - self.centre_) / self.spread_
+            samples = standardised(samples, self.centre_, self.spread_)
         F = apply_cross(self._circuit, self._term_weights, self.kernels_, samples, self.dual_coef_, self._n_threads)
         return F + self.intercept_[:, None]
 
@@ -542,16 +551,6 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         from spnmkl.model_file import load_model
 
         return load_model(path)
-
-
-def _standardising(X: Floats, weight: Floats | None) -> tuple[Floats, Floats]:
-    """Mean and spread of every column, 1 for a constant one; a sample counts as often as its weight says."""
-    largest = np.abs(X).max(axis=0)
-    unit = np.where(largest > 0, largest, 1.0)  # else squares of very large or small numbers are infinite or 0
-    scaled = X / unit
-    centre = np.average(scaled, axis=0, weights=weight)
-    spread = np.sqrt(np.average((scaled - centre) ** 2, axis=0, weights=weight))
-    return centre * unit, np.where(spread > _CONSTANT, spread * unit, 1.0)
 
 
 def _check_labels(labels: NDArray) -> None:

@@ -23,11 +23,12 @@ from spnmkl.errors import ModelFileError
 from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.history import NUMBERS, STATUSES, history_arrays, read_history
 from spnmkl.kernels import FittedKernel, kernel_names, kernel_schema
+from spnmkl.kernels.rows import row_arrays, sparse_rows
 from spnmkl.kernels.validation import DataColumns, check_spec, kernel_of
 from spnmkl.parameters import positive
 from spnmkl.solution import Record, Solution
 from spnmkl.structure import SPN, KernelSpec
-from spnmkl.untrusted import MOST_JSON_BYTES, parse_json, read_array
+from spnmkl.untrusted import MOST_JSON_BYTES, CheckedArrays, parse_json, read_array
 from spnmkl.writing import replaced
 
 __all__ = ["load_model", "save_model"]
@@ -233,7 +234,7 @@ def _arrays(model: SPNMKLClassifier) -> Arrays:
     if model.centre_ is not None and model.spread_ is not None:
         arrays |= {"centre": model.centre_, "spread": model.spread_}
     for k, kernel in enumerate(_distinct(model).values()):
-        arrays["X_ref"] = kernel.X_ref  # one for all kernels
+        arrays |= row_arrays(kernel.X_ref, "X_ref")  # one for all kernels
         state = kernel.state()
         arrays |= {f"kernel{k}_{key}": np.asarray(state[key]) for key in _KERNEL_ARRAYS if state[key] is not None}
     return arrays
@@ -298,11 +299,12 @@ def _dereferenced(value: Document, arrays: Arrays) -> Any:
     return arrays[value[_REFERENCE]] if value.keys() == {_REFERENCE} else value
 
 
-class _Reader:
+class _Reader(CheckedArrays):
     """Builds the model from checked parts; a part in doubt is a ValueError that says why."""
 
     def __init__(self, name: str, document: Document, arrays: Arrays) -> None:
-        self.name, self.document, self.arrays = name, document, arrays
+        super().__init__(arrays)
+        self.name, self.document = name, document
         self.spn = SPN.from_dict(document["structure"])
         self.spn.check()
         self.classes = _read_labels(**document["classes"])
@@ -388,10 +390,18 @@ class _Reader:
     def kernels(self, leaves: tuple[str, ...], n_support: int) -> dict[str, FittedKernel]:
         if not leaves:
             return {}
-        X_ref = self.floats("X_ref", None, self.n_features)
+        X_ref = self.references()
         keys = {leaf: (self.document["leaves"][leaf], self.spn.spec(leaf)) for leaf in leaves}
         fitted = {(k, spec): self.kernel(k, spec, X_ref, n_support) for k, spec in set(keys.values())}
         return {leaf: fitted[key] for leaf, key in keys.items()}
+
+    def references(self) -> Any:
+        if "X_ref_values" not in self.arrays:
+            return self.floats("X_ref", None, self.n_features)
+        values = self.floats("X_ref_values", None)
+        columns = self.integers("X_ref_columns", len(values), below=self.n_features)
+        starts = self.integers("X_ref_starts", None, below=len(values) + 1)
+        return sparse_rows(values, columns, starts, self.n_features)
 
     def kernel(self, k: int, spec: KernelSpec, X_ref: np.ndarray, n_support: int) -> FittedKernel:
         if spec.kernel not in kernel_names():
@@ -403,7 +413,7 @@ class _Reader:
         check_spec(spec, kernel_of(spec), columns)
         state = self.document["kernels"][k] | dict.fromkeys(_KERNEL_ARRAYS)
         if (rows := f"kernel{k}_rows") in self.arrays:
-            state["rows"] = self.integers(rows, n_support, below=len(X_ref))
+            state["rows"] = self.integers(rows, n_support, below=X_ref.shape[0])
         if spec.normalize == "unit_diagonal":
             state["scale"] = self.floats(f"kernel{k}_scale", n_support)
         if spec.normalize == "centred":
@@ -422,36 +432,6 @@ class _Reader:
     def per_product(self, name: str, finite: bool = True) -> dict[str, float]:
         values = self.floats(name, len(self.spn.products), finite=finite)
         return dict(zip(self.spn.products, values.tolist(), strict=True))
-
-    def floats(
-        self, name: str, *shape: int | None, at_least: float = -math.inf, finite: bool = True
-    ) -> NDArray[np.float64]:
-        values = self.array(name, shape, np.float64)
-        if finite and not np.isfinite(values).all():
-            raise ValueError(f"the array {name!r} holds NaN or infinity")
-        if (values < at_least).any():
-            raise ValueError(f"the array {name!r} holds values below {at_least:g}")
-        return values
-
-    def integers(self, name: str, *shape: int | None, below: int) -> NDArray[np.intp]:
-        values = self.array(name, shape, np.int64)
-        if values.size and not 0 <= values.min() <= values.max() < below:
-            raise ValueError(f"the array {name!r} holds numbers that are not from 0 to {below - 1}")
-        return values.astype(np.intp)
-
-    def array(self, name: str, shape: tuple[int | None, ...], dtype: type) -> np.ndarray:
-        """The array of that name; None in `shape` is any size."""
-        if name not in self.arrays:
-            raise ValueError(f"the array {name!r} is missing")
-        values = self.arrays[name]
-        expected = tuple(have if want is None else want for have, want in zip(values.shape, shape, strict=False))
-        if values.dtype != dtype or values.shape != expected or values.ndim != len(shape):
-            wanted = ", ".join("any" if size is None else str(size) for size in shape)
-            raise ValueError(
-                f"the array {name!r} is {values.dtype} of shape {values.shape}, but it must be {np.dtype(dtype)} of "
-                f"shape ({wanted})"
-            )
-        return values
 
 
 def _read_labels(dtype: str, values: list[Any]) -> NDArray:
