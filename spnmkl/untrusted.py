@@ -45,9 +45,9 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 class CheckedArrays:
-    """Arrays by name; one that is in doubt is a ValueError that says why."""
+    """Arrays by name, each checked for its type, shape and values when it is asked for; None in a shape is any size."""
 
-    def __init__(self, arrays: Mapping[str, NDArray]) -> None:
+    def __init__(self, arrays: Mapping[str, np.ndarray]) -> None:
         self.arrays = arrays
 
     def floats(
@@ -66,7 +66,7 @@ class CheckedArrays:
             raise ValueError(f"the array {name!r} holds numbers that are not from 0 to {below - 1}")
         return values.astype(np.intp)
 
-    def array(self, name: str, shape: tuple[int | None, ...], dtype: type) -> NDArray:
+    def array(self, name: str, shape: tuple[int | None, ...], dtype: type) -> np.ndarray:
         """The array of that name; None in `shape` is any size."""
         if name not in self.arrays:
             raise ValueError(f"the array {name!r} is missing")

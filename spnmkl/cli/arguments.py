@@ -9,7 +9,7 @@ from typing import NoReturn
 
 from spnmkl import __version__
 from spnmkl.cli.exits import FIT_EXITS, IMPORTANCE_EXITS, OTHER_EXITS, SUGGEST_EXITS, VALIDATE_EXITS
-from spnmkl.cli.workspace_arguments import add_folder, workspace_arguments
+from spnmkl.cli.workspace_arguments import add_folder, server_arguments, workspace_arguments
 from spnmkl.errors import ParameterError
 
 Run = Callable[[argparse.Namespace], int]
@@ -108,7 +108,9 @@ def command_parser(runs: Mapping[str, Run] | None = None) -> argparse.ArgumentPa
             sub.set_defaults(run=runs[name])
         return sub
 
-    add_folder(command("app", "open the app; further options, such as --server.port=8502, go to streamlit run"))
+    app = command("app", "open the app; further options, such as --server.port=8502, go to streamlit run")
+    add_folder(app)
+    server_arguments(app)
     _fit_arguments(command("fit", "learn the weights of a structure from a table, or one for each view"))
     predict = command("predict", "predict the classes of new samples")
     predict.add_argument("model", help="a file that fit has written; - for standard input")
