@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import StratifiedKFold
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -20,9 +20,10 @@ from spnmkl.calibration import codes_against_rest, probabilities, refitted, rele
 from spnmkl.circuit.evaluate import kernel_matrix
 from spnmkl.circuit.program import Circuit, Floats
 from spnmkl.circuit.source import KernelSource
-from spnmkl.given import check_class_sizes, check_labels, checked_weight, read_structure, standardising
+from spnmkl.given import check_class_sizes, check_labels, checked_weight, read_structure
 from spnmkl.kernels import FittedKernel, fit_kernel, restrict_kernels
 from spnmkl.kernels.matrices import spread_rows
+from spnmkl.kernels.rows import distinct_rows, standardised, standardising
 from spnmkl.kernels.source import apply_cross
 from spnmkl.landmarks import Approximation, Part, approximate, held_out_decisions, part_of, stratified
 from spnmkl.memory import kernel_bytes
@@ -84,9 +85,9 @@ def default_structure(X: np.ndarray) -> SPN:
     >>> [spn.label(leaf) for leaf in spn.kernels]
     ['rbf 1/64', 'rbf 1/16', 'rbf 1/4', 'rbf', 'rbf 4', 'linear']
     """
-    distinct = np.unique(X, axis=0)
+    distinct = distinct_rows(X)
     median = KernelSpec("rbf", (("gamma", "median"),))
-    gamma = fit_kernel(median, distinct[spread_rows(len(distinct), _MEDIAN_ROWS)])[0].params["gamma"]
+    gamma = fit_kernel(median, distinct[spread_rows(distinct.shape[0], _MEDIAN_ROWS)])[0].params["gamma"]
     return default_drawing([DrawnPart("")], float(gamma))
 
 
@@ -287,8 +288,9 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n, n_features)
-            The training rows. Leaves may name the columns of a data frame.
+        X : array-like, sparse array or data frame of shape (n, n_features)
+            The training rows. Leaves may name the columns of a data frame. Sparse rows stay sparse, also in the model;
+            linear, polynomial, rbf and cosine kernels can be computed from them.
         y : array-like of shape (n,)
             Labels of any kind.
         sample_weight : array-like of shape (n,), default=None
@@ -306,7 +308,9 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         """
         self._check_parameters()
         # A copy, because the kernels keep the rows they refer to.
-        samples, labels = validate_data(self, X, y, dtype=np.float64, order="C", copy=True, ensure_min_samples=2)
+        samples, labels = validate_data(
+            self, X, y, accept_sparse="csr", dtype=np.float64, order="C", copy=True, ensure_min_samples=2
+        )
         check_labels(labels)
         n_samples, rows, weight = len(labels), np.arange(len(labels)), None
         if sample_weight is not None:
@@ -317,7 +321,7 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
             check_class_sizes(labels)
         centre, spread = standardising(samples, weight) if self.structure is None else (None, None)
         if centre is not None and spread is not None:
-            samples = (samples - centre) / spread
+            samples = standardised(samples, centre, spread)
         part = self._part(labels, weight)
         given = self.structure
         spn = default_structure(samples[part.rows]) if given is None else read_structure(given)
@@ -531,6 +535,11 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         n_folds = min(_FOLDS, *np.unique(y, return_counts=True)[1].tolist())
         return list(StratifiedKFold(n_folds, shuffle=True, random_state=self.random_state).split(y, y))
 
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
     def _check_parameters(self) -> None:
         """Refuse what `fit` could not use, before it looks at any data."""
         _ = self._settings, self._n_threads
@@ -570,9 +579,9 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         return F[0] if len(F) == 1 else F.T
 
     def _decisions(self, X: ArrayLike) -> Floats:
-        samples = validate_data(self, X, reset=False, dtype=np.float64, order="C")
+        samples = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64, order="C")
         if self.centre_ is not None and self.spread_ is not None:
-            samples = (samples - self.centre_) / self.spread_
+            samples = standardised(samples, self.centre_, self.spread_)
         F = apply_cross(self._circuit, self._term_weights, self.kernels_, samples, self.dual_coef_, self._n_threads)
         return F + self.intercept_[:, None]
 
