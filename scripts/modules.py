@@ -30,6 +30,7 @@ BANDS: dict[str, tuple[str, ...]] = {
         "memory",
         "compilation",
         "installation",
+        "parallel",
     ),
     "the drawing": ("structure", "templates", "parameters"),
     "the drawing on data": ("circuit", "kernels"),

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from joblib import Parallel, delayed
+from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 
 from spnmkl.errors import DataError, ParameterError
 from spnmkl.evidence.rows import sampled
 from spnmkl.measures import SCORINGS, scoring_name
+from spnmkl.parallel import Place, in_order, side_by_side
 from spnmkl.parameters import check_callback, count, question, seed
 from spnmkl.problem import one_vs_rest
 from spnmkl.search.branches import Branch, alike, branch_text, drawn, formula, multiplies, paths
@@ -22,7 +25,7 @@ from spnmkl.search.leaves import Leaves, leaves_of
 from spnmkl.search.moves import Pool
 from spnmkl.search.result import Outer, Suggestion, Suggestions, described, verdict
 from spnmkl.search.rows import ArrayRows, Numbers, Rows, folds_of, held_out
-from spnmkl.search.scores import chosen_C, decisions, fewer, over_folds, scored, unscored
+from spnmkl.search.scores import Scored, chosen_C, decisions, fewer, over_folds, scored, unscored
 from spnmkl.search.walk import FOUND, Asked, Walk, walk
 from spnmkl.solvers.deadline import Deadline
 from spnmkl.structure import SPN, Kernel
@@ -203,7 +206,7 @@ def searched(
     check_callback(callback)
     question(deadline.stop)
     started, teller = time.perf_counter(), _Teller(settings.budget, callback, deadline)
-    stop = Asked(teller.deadline)
+    stop = teller.deadline
     done = both_ways(rows, leaves, seen, settings, stop, teller)
     recurring = _subsampled(done, settings, stop, teller) if not stop() else []
     ranked = _ranked(done, stop)
@@ -211,9 +214,10 @@ def searched(
     flat_value = next(one.value for way, one in ranked if way is done.plain and _is_flat(one, leaves))
     plain = [_suggestion(way, fitted, flat_value, recurring) for way, fitted in ranked]
     teller.say(f"scoring {counted(len(plain), 'drawing')} on rows that were not searched", done.best)
-    how = settings.scoring, settings.random_state, learn, stop
-    run = Parallel(n_jobs=settings.n_jobs, prefer="threads", return_as="generator")
-    for one, has in zip(plain, run(delayed(scored)(rows, one.spn, seen, kept, *how) for one in plain), strict=True):
+    given = rows, seen, kept, settings.scoring, settings.random_state, learn
+    scores = dict(_side_by_side(_scored, given, [one.spn for one in plain], settings, stop))
+    for k, one in enumerate(plain):
+        has = scores.get(k, unscored(settings.scoring))
         one = replace(one, certified=has.beta, C=has.C, score=has.certified, evidence_score=has.evidence)
         suggestions.append(replace(one, sentence=described(one, len(recurring))))
     among = np.sort(np.concatenate([seen, kept])) if learn else seen  # test rows stay unseen there, too
@@ -361,13 +365,35 @@ def _subsampled(done: BothWays, settings: Settings, stop: Asked, teller: _Teller
         sampled(codes, round(SUBSAMPLE * n), np.random.default_rng([settings.random_state, k + 1]))
         for k in range(settings.subsamples)
     ]
-    run = Parallel(n_jobs=settings.n_jobs, prefer="threads", return_as="generator")
-    works = (delayed(found_among)(ground, pool, part, settings.budget, stop) for part in drawn_rows)
     found = []
-    for k, branches in enumerate(run(works)):
+    given = ground, pool, settings.budget
+    for k, branches in _side_by_side(_found_among, given, drawn_rows, settings, stop):
         found += [] if branches is None else [branches]
         teller.say(f"searched in subsample {k + 1} of {len(drawn_rows)}")
     return found
+
+
+def _side_by_side(
+    work: Any, given: Any, items: Sequence[Any], settings: Settings, stop: Asked
+) -> Iterator[tuple[int, Any]]:
+    """What the work gives of each item, with its number, in their order; nothing of those that a stop leaves."""
+    numbered, at_once = list(enumerate(items)), effective_n_jobs(settings.n_jobs)
+    with closing(side_by_side(work, given, numbered, at_once=at_once, stop=stop)) as found:
+        yield from in_order((k, (k, one)) for k, one in found)
+
+
+def _scored(
+    given: tuple[Rows, Numbers, Numbers, str, int, bool], item: tuple[int, SPN], place: Place
+) -> Iterator[tuple[int, Scored]]:
+    rows, seen, kept, scoring, random_state, learn = given
+    yield item[0], scored(rows, item[1], seen, kept, scoring, random_state, learn, place.stop)
+
+
+def _found_among(
+    given: tuple[Ground, Pool, int], item: tuple[int, NDArray[np.intp]], place: Place
+) -> Iterator[tuple[int, tuple[Branch, ...] | None]]:
+    ground, pool, budget = given
+    yield item[0], found_among(ground, pool, item[1], budget, place.stop)
 
 
 def found_among(

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import effective_n_jobs
 
 from spnmkl.errors import Stopped
+from spnmkl.parallel import Place, in_order, side_by_side
 from spnmkl.search.branches import Branch, Weights, equal, multiplies
 from spnmkl.search.fits import Fitted, Ground, constant_alone, fit, pruned
 from spnmkl.search.moves import Pool, candidates, flat, grown, templates
-from spnmkl.solvers.deadline import Deadline
 
 GAIN = 0.5  # of the criterion: less is not worth a drawing that is harder to read
 FOUND = 5.0  # of the criterion, over the constant and over the best flat sum, to call a drawing found
 Tell = Callable[["Walk"], None]
+Asked = Callable[[], bool]  # whether to stop
+_Tried = tuple[Weights, Fitted, int]  # what to fit, from where, and with how many refits
 
 
 @dataclass(eq=False)
@@ -67,24 +69,6 @@ class Walk:
     @property
     def left(self) -> int:
         return self.budget - self.refits
-
-
-class Asked:
-    """Whether to stop, and by when: a caller's question, which stays here when the rest goes to another process."""
-
-    def __init__(self, deadline: Deadline) -> None:
-        self.deadline: Deadline | None = deadline
-        self.left = deadline.left
-
-    def __call__(self) -> bool:
-        return self.deadline is not None and self.deadline()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"deadline": None, "left": None if self.deadline is None else self.deadline.left}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.left = state["left"]
-        self.deadline = None if self.left is None else Deadline(self.left)
 
 
 def walk(
@@ -146,12 +130,14 @@ def _step(found: Walk, stop: Asked, n_jobs: int | None, say: Tell) -> bool:
     return found.best.criterion(found.ground) >= before.criterion(found.ground) + GAIN * found.ground.excess
 
 
-def _side_by_side(
-    ground: Ground, works: Sequence[tuple[Weights, Fitted, int]], stop: Asked, n_jobs: int | None
-) -> Iterable[Fitted | None]:
-    run = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
-    results: Iterable[Fitted | None] = run(delayed(tried)(ground, *work, stop) for work in works)
-    return results
+def _side_by_side(ground: Ground, works: Sequence[_Tried], stop: Asked, n_jobs: int | None) -> Iterator[Fitted | None]:
+    items = list(enumerate(works))
+    with closing(side_by_side(_tried, ground, items, at_once=effective_n_jobs(n_jobs), stop=stop)) as found:
+        yield from in_order(found)
+
+
+def _tried(ground: Ground, work: tuple[int, _Tried], place: Place) -> Iterator[tuple[int, Fitted | None]]:
+    yield work[0], tried(ground, *work[1], place.stop)
 
 
 def tried(ground: Ground, weights: Weights, before: Fitted, budget: int, stop: Asked) -> Fitted | None:
