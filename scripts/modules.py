@@ -50,6 +50,7 @@ BANDS: dict[str, tuple[str, ...]] = {
     "what it means": ("export", "charts", "study", "importance", "search", "reporting", "project", "workspace"),
     "the app and the command line": (
         "workers",
+        "cluster",
         "ui.state",
         "ui.parts",
         "ui.pages",

@@ -8,16 +8,20 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
+from spnmkl.cluster.connecting import VARIABLE, check_asked
 from spnmkl.errors import SPNMKLError
 from spnmkl.installation import installed
 
 
-def run_app(options: Sequence[str] = (), workspace: str | None = None) -> int:
+def run_app(options: Sequence[str] = (), workspace: str | None = None, cluster: str | None = None) -> int:
     """The server of the app, with Streamlit's own options passed on; returns its exit code."""
     if workspace is not None:
         os.environ["SPNMKL_WORKSPACE"] = os.path.abspath(workspace)
     if importlib.util.find_spec("streamlit") is None:
         raise SPNMKLError("The app needs Streamlit, which is not installed; run: pip install 'spnmkl[app]'.")
+    if cluster is not None:
+        check_asked(cluster)
+        os.environ[VARIABLE] = cluster
     app = installed("app.py")
     command = [sys.executable, "-m", "spnmkl.ui.serve", str(app), *options]
     os.chdir(app.parent)  # where Streamlit reads .streamlit/config.toml

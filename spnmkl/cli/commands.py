@@ -19,6 +19,7 @@ from pathlib import Path
 
 from spnmkl.cli.arguments import ABORTED, BAD_INPUT, parsed
 from spnmkl.cli.choosing import asked_choices
+from spnmkl.cli.cluster import sent_to_cluster, write_deployment
 from spnmkl.cli.defaulting import best_C, by_default, chosen_before_folds
 from spnmkl.cli.exits import EXIT_CODES
 from spnmkl.cli.noting import mistyped, refuse_ungrouped, ungrouped
@@ -82,8 +83,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         args, more = parsed(sys.argv[1:] if arguments is None else arguments, COMMANDS)
         if args.run is _app:
-            return run_app(more, args.workspace)
-        code = args.run(args)
+            return run_app(more, args.workspace, args.cluster)
+        with sent_to_cluster(args):
+            code = args.run(args)
         sys.stdout.flush()
         return code
     except SPNMKLError as error:
@@ -386,4 +388,5 @@ COMMANDS = {
     "validate": _validate,
     "template": _template,
     "workspace": _workspace,
+    "cluster": write_deployment,
 }

@@ -13,8 +13,7 @@ from uuid import uuid4
 from distributed import Client, Event, Future, KilledWorker
 
 from spnmkl.errors import SPNMKLError
-from spnmkl.parallel.elsewhere import Came, WorkersLost
-from spnmkl.parallel.task import Bag, carried_out
+from spnmkl.parallel.task import Bag, Came, WorkersLost, carried_out
 
 WAIT_SECONDS = 10  # for the first worker
 

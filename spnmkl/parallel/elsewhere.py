@@ -16,19 +16,12 @@ from typing import Any, Protocol
 from joblib import Parallel, delayed, effective_n_jobs
 
 from spnmkl.errors import SPNMKLError
-from spnmkl.parallel.task import Bag, FileSignal, Outcome, carried_out
+from spnmkl.parallel.task import Bag, Came, FileSignal, Outcome, WorkersLost, carried_out
 from spnmkl.wording import counted
 
 LOOK_SECONDS = 0.1  # between two looks at whether to stop
 PATIENCE = 10.0  # seconds in which works that were asked to stop may hand back what they have
 MOST_LOST = 3  # rounds in a row that give nothing before what kills workers is taken to be the work itself
-
-
-class WorkersLost(Exception):
-    """Not all came back, and the reason is no fault of the work: it can be done again."""
-
-
-Came = tuple[int, Outcome | WorkersLost] | Exception  # what came of an item, or why no more will come
 
 
 class Round(Protocol):

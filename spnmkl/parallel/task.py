@@ -79,6 +79,13 @@ class Outcome:
     error: Exception | None = None
 
 
+class WorkersLost(Exception):
+    """Not all came back, and the reason is no fault of the work: it can be done again."""
+
+
+Came = tuple[int, Outcome | WorkersLost] | Exception  # what came of an item, or why no more will come
+
+
 class _Asked:
     """Whether the signal was given, looked up now and then; what is said is kept for who hears it later."""
 

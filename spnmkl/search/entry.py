@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
-from joblib import effective_n_jobs
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from spnmkl.errors import DataError, ParameterError
 from spnmkl.evidence.rows import sampled
 from spnmkl.measures import SCORINGS, scoring_name
-from spnmkl.parallel import Place, in_order, side_by_side
 from spnmkl.parameters import check_callback, count, question, seed
 from spnmkl.problem import one_vs_rest
+from spnmkl.search.beside import each
 from spnmkl.search.branches import Branch, alike, branch_text, drawn, formula, multiplies, paths
 from spnmkl.search.fits import Fitted, Ground, Workplace, fit
 from spnmkl.search.leaves import Leaves, leaves_of
-from spnmkl.search.moves import Pool
 from spnmkl.search.result import Outer, Suggestion, Suggestions, described, verdict
 from spnmkl.search.rows import ArrayRows, Numbers, Rows, folds_of, held_out
-from spnmkl.search.scores import Scored, chosen_C, decisions, fewer, over_folds, scored, unscored
-from spnmkl.search.walk import FOUND, Asked, Walk, walk
+from spnmkl.search.scores import chosen_C, decisions, fewer, over_folds, scored_on, unscored
+from spnmkl.search.walk import FOUND, Asked, Walk, found_among, walk
 from spnmkl.solvers.deadline import Deadline
 from spnmkl.structure import SPN, Kernel
 from spnmkl.structure.nodes import describe
@@ -215,7 +211,7 @@ def searched(
     plain = [_suggestion(way, fitted, flat_value, recurring) for way, fitted in ranked]
     teller.say(f"scoring {counted(len(plain), 'drawing')} on rows that were not searched", done.best)
     given = rows, seen, kept, settings.scoring, settings.random_state, learn
-    scores = dict(_side_by_side(_scored, given, [one.spn for one in plain], settings, stop))
+    scores = dict(each(scored_on, given, [one.spn for one in plain], settings.n_jobs, stop))
     for k, one in enumerate(plain):
         has = scores.get(k, unscored(settings.scoring))
         one = replace(one, certified=has.beta, C=has.C, score=has.certified, evidence_score=has.evidence)
@@ -367,44 +363,10 @@ def _subsampled(done: BothWays, settings: Settings, stop: Asked, teller: _Teller
     ]
     found = []
     given = ground, pool, settings.budget
-    for k, branches in _side_by_side(_found_among, given, drawn_rows, settings, stop):
+    for k, branches in each(found_among, given, drawn_rows, settings.n_jobs, stop):
         found += [] if branches is None else [branches]
         teller.say(f"searched in subsample {k + 1} of {len(drawn_rows)}")
     return found
-
-
-def _side_by_side(
-    work: Any, given: Any, items: Sequence[Any], settings: Settings, stop: Asked
-) -> Iterator[tuple[int, Any]]:
-    """What the work gives of each item, with its number, in their order; nothing of those that a stop leaves."""
-    numbered, at_once = list(enumerate(items)), effective_n_jobs(settings.n_jobs)
-    with closing(side_by_side(work, given, numbered, at_once=at_once, stop=stop)) as found:
-        yield from in_order((k, (k, one)) for k, one in found)
-
-
-def _scored(
-    given: tuple[Rows, Numbers, Numbers, str, int, bool], item: tuple[int, SPN], place: Place
-) -> Iterator[tuple[int, Scored]]:
-    rows, seen, kept, scoring, random_state, learn = given
-    yield item[0], scored(rows, item[1], seen, kept, scoring, random_state, learn, place.stop)
-
-
-def _found_among(
-    given: tuple[Ground, Pool, int], item: tuple[int, NDArray[np.intp]], place: Place
-) -> Iterator[tuple[int, tuple[Branch, ...] | None]]:
-    ground, pool, budget = given
-    yield item[0], found_among(ground, pool, item[1], budget, place.stop)
-
-
-def found_among(
-    ground: Ground, pool: Pool, rows: NDArray[np.intp], budget: int, stop: Asked
-) -> tuple[Branch, ...] | None:
-    """The drawing that is found in some of the rows; None where it was stopped."""
-    part = Ground(tuple(np.ascontiguousarray(K[np.ix_(rows, rows)]) for K in ground.K), ground.Y[:, rows].copy())
-    done = walk(part, pool, budget, stop, 1)
-    if stop() or done.best is None:
-        return None
-    return done.best.branches
 
 
 def _ranked(done: BothWays, stop: Asked) -> list[tuple[Way, Fitted]]:

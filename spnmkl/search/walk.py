@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from joblib import effective_n_jobs
+from numpy.typing import NDArray
 
 from spnmkl.errors import Stopped
-from spnmkl.parallel import Place, in_order, side_by_side
+from spnmkl.parallel import Place
 from spnmkl.search.branches import Branch, Weights, equal, multiplies
 from spnmkl.search.fits import Fitted, Ground, constant_alone, fit, pruned
 from spnmkl.search.moves import Pool, candidates, flat, grown, templates
@@ -121,23 +120,17 @@ def _step(found: Walk, stop: Asked, n_jobs: int | None, say: Tell) -> bool:
     asked = candidates(found.ground, found.pool, before)[: found.left]
     if not asked or stop():
         return False
-    each = max(1, found.left // len(asked))
-    works = [(grown(before, one.branch), before, each) for one in asked]
-    for fitted in _side_by_side(found.ground, works, stop, n_jobs):
+    share = max(1, found.left // len(asked))
+    works = [(grown(before, one.branch), before, share) for one in asked]
+    for _, fitted in each(_tried, found.ground, works, n_jobs, stop):
         if fitted is not None:
             found.note(fitted)
             say(found)
     return found.best.criterion(found.ground) >= before.criterion(found.ground) + GAIN * found.ground.excess
 
 
-def _side_by_side(ground: Ground, works: Sequence[_Tried], stop: Asked, n_jobs: int | None) -> Iterator[Fitted | None]:
-    items = list(enumerate(works))
-    with closing(side_by_side(_tried, ground, items, at_once=effective_n_jobs(n_jobs), stop=stop)) as found:
-        yield from in_order(found)
-
-
-def _tried(ground: Ground, work: tuple[int, _Tried], place: Place) -> Iterator[tuple[int, Fitted | None]]:
-    yield work[0], tried(ground, *work[1], place.stop)
+def _tried(ground: Ground, work: _Tried, place: Place) -> Fitted | None:
+    return tried(ground, *work, place.stop)
 
 
 def tried(ground: Ground, weights: Weights, before: Fitted, budget: int, stop: Asked) -> Fitted | None:
@@ -147,3 +140,13 @@ def tried(ground: Ground, weights: Weights, before: Fitted, budget: int, stop: A
     except Stopped:
         return None
     return pruned(ground, fitted, budget - 1, stop)
+
+
+def found_among(given: tuple[Ground, Pool, int], rows: NDArray[np.intp], place: Place) -> tuple[Branch, ...] | None:
+    """The drawing that is found in some of the rows; None where it was stopped."""
+    ground, pool, budget = given
+    part = Ground(tuple(np.ascontiguousarray(K[np.ix_(rows, rows)]) for K in ground.K), ground.Y[:, rows].copy())
+    done = walk(part, pool, budget, place.stop, 1)
+    if place.stop() or done.best is None:
+        return None
+    return done.best.branches
