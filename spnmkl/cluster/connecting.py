@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from joblib import parallel_config
 
 from spnmkl.errors import ParameterError, SPNMKLError
-from spnmkl.parallel.task import differing
+from spnmkl.parallel.task import NEEDED, differing
 from spnmkl.threads import default_threads
 from spnmkl.wording import counted
 
@@ -26,7 +26,7 @@ VARIABLE = "SPNMKL_CLUSTER"
 ANSWER_SECONDS = 5
 _LOCAL = re.compile(r"local(?::([1-9][0-9]{0,3}))?")
 _ADDRESS = re.compile(r"(tcp|tls|ws|wss|ucx)://\S+")
-_MODULES = {"spnmkl": "spnmkl", "numpy": "numpy", "scipy": "scipy", "scikit-learn": "sklearn", "numba": "numba"}
+_IMPORTED = {"scikit-learn": "sklearn"}  # what versions of Dask that look at modules call it
 
 
 @dataclass(frozen=True)
@@ -116,17 +116,17 @@ def local_cluster(asked: str) -> Iterator[str]:
     number = _LOCAL.fullmatch(asked)
     assert number is not None
     workers = int(number[1] or default_threads())
-    with _started(LocalCluster, workers) as cluster:
+    with started(LocalCluster, workers) as cluster:
         yield cluster.scheduler_address
 
 
-def _started(kind: type[LocalCluster], workers: int) -> LocalCluster:
+def started(kind: type[LocalCluster], workers: int) -> LocalCluster:
     return kind(
         n_workers=workers,
         threads_per_worker=1,
         processes=True,
         host="127.0.0.1",
-        dashboard_address=None,
+        dashboard_address="127.0.0.1:0",
         silence_logs=logging.ERROR,
     )
 
@@ -150,7 +150,7 @@ def _looked_at(client: Client, address: str) -> Cluster:
     threads = client.nthreads()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found: Any = client.get_versions(packages=list(_MODULES.values()))
+        found: Any = client.get_versions(packages=["spnmkl", *NEEDED, *_IMPORTED.values()])
     for worker, has in found["workers"].items():
         if wrong := differing(f"Worker {worker}", _named(has["packages"])):
             raise SPNMKLError(wrong)
@@ -159,4 +159,5 @@ def _looked_at(client: Client, address: str) -> Cluster:
 
 def _named(packages: dict[str, Any]) -> dict[str, str | None]:
     python = ".".join(str(packages.get("python")).split(".")[:2])
-    return {"Python": python} | {name: packages.get(module) for name, module in _MODULES.items()}
+    others = {name: packages.get(name) or packages.get(_IMPORTED.get(name, name)) for name in ("spnmkl", *NEEDED)}
+    return {"Python": python} | others

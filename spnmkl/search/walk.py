@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from spnmkl.errors import Stopped
 from spnmkl.parallel import Place
+from spnmkl.search.beside import each
 from spnmkl.search.branches import Branch, Weights, equal, multiplies
 from spnmkl.search.fits import Fitted, Ground, constant_alone, fit, pruned
 from spnmkl.search.moves import Pool, candidates, flat, grown, templates
