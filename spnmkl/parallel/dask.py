@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -15,7 +16,8 @@ from distributed import Client, Event, Future, KilledWorker
 from spnmkl.errors import SPNMKLError
 from spnmkl.parallel.task import Bag, Came, WorkersLost, carried_out
 
-WAIT_SECONDS = 10  # for the first worker
+WAIT_SECONDS = 60  # for a worker, where there is none
+LOOK_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
@@ -34,19 +36,16 @@ class DaskSignal:
 class DaskRound:
     """Items as futures. Dask itself does again what was lost with a worker, as long as another one has the data."""
 
-    def __init__(self, client: Client, bag: Bag, items: Mapping[int, Any]) -> None:
+    def __init__(self, client: Client, bag: Bag, items: Mapping[int, Any], stop: Callable[[], bool]) -> None:
         self.arrived: SimpleQueue[Came] = SimpleQueue()
         self._event = Event(f"spnmkl-stop-{uuid4().hex}", client)
         try:
-            client.wait_for_workers(1, timeout=WAIT_SECONDS)
-        except TimeoutError:
-            raise SPNMKLError(
-                f"The Dask scheduler had no worker for {WAIT_SECONDS} s; start some: dask worker ADDRESS."
-            ) from None
-        try:
+            _wait_for_a_worker(client, stop)
             data = client.scatter(bag, broadcast=True, hash=False)
             signal = DaskSignal(self._event.name)
             self._futures = [client.submit(carried_out, data, k, item, signal, pure=False) for k, item in items.items()]
+        except SPNMKLError:
+            raise
         except Exception as error:  # such as a worker that was lost while it was sent the data
             raise WorkersLost(_words(error)) from error
         for k, future in zip(items, self._futures, strict=True):
@@ -83,6 +82,19 @@ class DaskRound:
         for future in self._futures:
             with suppress(Exception):
                 future.cancel()
+
+
+def _wait_for_a_worker(client: Client, stop: Callable[[], bool]) -> None:
+    """Those that were lost may be started again, which takes seconds."""
+    until = time.monotonic() + WAIT_SECONDS
+    while not client.nthreads():
+        if stop():
+            raise WorkersLost("stopped")
+        if time.monotonic() > until:
+            raise SPNMKLError(
+                f"The Dask scheduler had no worker for {WAIT_SECONDS} s; start some: dask worker ADDRESS."
+            )
+        time.sleep(LOOK_SECONDS)
 
 
 def _words(error: BaseException) -> str:

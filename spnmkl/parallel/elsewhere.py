@@ -48,7 +48,7 @@ def done_elsewhere(
     while left:
         before = len(left)
         try:
-            with closing(_round(backend, bag, dict(left))) as sent:
+            with closing(_round(backend, bag, dict(left), stop)) as sent:
                 for k, outcome in _followed(sent, len(left), stop):
                     del left[k]
                     yield from outcome.given
@@ -91,12 +91,12 @@ def _followed(sent: Round, n: int, stop: Callable[[], bool]) -> Iterator[tuple[i
         raise lost
 
 
-def _round(backend: Any, bag: Bag, items: Mapping[int, Any]) -> Round:
+def _round(backend: Any, bag: Bag, items: Mapping[int, Any], stop: Callable[[], bool]) -> Round:
     # joblib's own way to Dask waits for ever for a task that Dask gave up, as it does where a worker was killed.
     if type(backend).__name__ == "DaskDistributedBackend":
         from spnmkl.parallel.dask import DaskRound
 
-        return DaskRound(backend.client, bag, items)
+        return DaskRound(backend.client, bag, items, stop)
     return _JoblibRound(backend, bag, items)
 
 

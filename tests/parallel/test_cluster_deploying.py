@@ -1,6 +1,7 @@
 """What starts workers elsewhere: fields that Kubernetes and Dask's operator need, a script that bash can read."""
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -64,7 +65,11 @@ def test_slurm(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         program.write_text(f"#!/bin/bash\n{body}\n", encoding="utf-8")
         program.chmod(0o755)
     subprocess.run(
-        ["bash", str(script)], check=True, cwd=tmp_path, env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, timeout=60
+        ["bash", str(script)],
+        check=True,
+        cwd=tmp_path,
+        env={"PATH": f"{tmp_path}:{Path(sys.executable).parent}:/usr/bin:/bin"},
+        timeout=60,
     )
     called = (tmp_path / "called").read_text(encoding="utf-8").splitlines()
     assert called == ["compare", table, "--label", "y", "--cluster", "tcp://10.1.2.3:8786"]
