@@ -92,11 +92,13 @@ def methods(data: Data) -> dict[str, Callable[[Split, Data], Fitted]]:
     return found | ({VIEWS: fit_with_views} if len(views_of(data)) > 1 else {})
 
 
-def tasks(folder: Path | None, sets: Sequence[str] | None, splits: int) -> Iterator[Task]:
+def tasks(
+    folder: Path | None, sets: Sequence[str] | None, splits: int, asked: Sequence[str] | None = None
+) -> Iterator[Task]:
     for k in range(splits):
         for name, load in named_sets(folder, sets).items():
             data = load()
-            of_set = methods(data)
+            of_set = {method: fit for method, fit in methods(data).items() if asked is None or method in asked}
             keys = {key_of(name, k, method): method for method in of_set}
 
             def compute(
@@ -162,6 +164,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="folder with more sets")
     parser.add_argument("--sets", nargs="+", help="by default all")
     parser.add_argument("--splits", type=int, default=20)
+    parser.add_argument("--methods", nargs="+", choices=(SVM, OURS, VIEWS), help="by default all")
     parser.add_argument("--out", type=Path, default=FILE)
     parser.add_argument("--report-only", action="store_true")
     options = parser.parse_args()
@@ -169,7 +172,9 @@ def main() -> None:
         store = Store(options.out, Cell, 3)
         assert all_sets(options.data)
         pending = [
-            (task, left) for task in tasks(options.data, options.sets, options.splits) if (left := store.lacking(task))
+            (task, left)
+            for task in tasks(options.data, options.sets, options.splits, options.methods)
+            if (left := store.lacking(task))
         ]
         progress = Progress(sum(len(left) for _, left in pending))
         for task, left in pending:

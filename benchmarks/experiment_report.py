@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from itertools import combinations
 from pathlib import Path
 
@@ -23,11 +22,14 @@ from peers import machine, versions
 from scipy import stats
 
 from spnmkl.charts.look import GREY, layered
+from spnmkl.study.significance import holm
 
 Floats = NDArray[np.float64]
 PACKAGES = ("spnmkl", "numpy", "scipy", "scikit-learn", "numba", "MKLpy")
 RUNS = "runs.json"
 LEVEL = 0.05
+DEFAULT = "default"
+OURS = ("RBF-SVM", "SimpleMKL", "ℓ_4/3-MKL", DEFAULT)  # beside what users know
 # With five sets the smallest p of a two-sided signed-rank test is 1/16.
 FEWEST_SETS = 6
 
@@ -43,8 +45,7 @@ def note_run(out: Path, command: str) -> None:
 
 def write_report(out: Path) -> None:
     """From the files of a folder alone."""
-    files = ("results.csv", "beside.csv", "known.csv")
-    cells = pd.concat([read(out / file) for file in files], ignore_index=True)
+    cells = pd.concat([read(out / file) for file in ("results.csv", "known.csv")], ignore_index=True)
     cells = cells if len(cells) else pd.DataFrame(columns=["section"])
     runs = json.loads((out / RUNS).read_text(encoding="utf-8")) if (out / RUNS).exists() else []
     lines = [
@@ -56,8 +57,10 @@ def write_report(out: Path) -> None:
     ]
     accuracy = cells[cells["section"] == "accuracy"]
     if len(accuracy):
-        described = out / ("choice.json" if (out / "choice.json").exists() else "beside.json")
-        lines += ["", "## Accuracy", "", _settings(described), "", *accuracy_lines(accuracy, out)]
+        lines += ["", "## Accuracy", "", _settings(out / "choice.json"), "", *accuracy_lines(accuracy, out)]
+    if len(beside := read(out / "beside.csv")):
+        known = pd.concat([accuracy, by_default(read(out / "default.csv"))], ignore_index=True)
+        lines += ["", "## Beside what users know", "", _settings(out / "beside.json"), "", *beside_lines(beside, known)]
     for name in KNOWN:
         if len(of_name := cells[cells["section"] == name]):
             described = out / ("known.json" if (out / "known.json").exists() else "choice.json")
@@ -94,6 +97,26 @@ def accuracy_lines(table: pd.DataFrame, out: Path) -> list[str]:
         write_chart(rank_chart(ranks, critical_difference(*ranked.shape[::-1])), out / "ranks.svg")
         lines += ["", "![Average ranks](ranks.svg)"]
     return [*lines, "", "### What it took", "", *markdown(costs(table, order), "method")]
+
+
+def by_default(table: pd.DataFrame) -> pd.DataFrame:
+    """What `SPNMKLClassifier()` has on the same splits, which default.py computes."""
+    return table[table["method"] == "SPNMKLClassifier()"].assign(method=DEFAULT) if len(table) else table
+
+
+def beside_lines(beside: pd.DataFrame, known: pd.DataFrame) -> list[str]:
+    """On the sets and splits that the outside methods have, some of ours as well; fewer splits of a cell are told."""
+    ours = known[known["method"].isin(OURS)]
+    most = beside.groupby(["set", "method"])["split"].nunique().groupby(level="set").max()
+    table = pd.concat([beside, ours[ours["set"].isin(most.index)]], ignore_index=True)
+    table = table[table["split"] < table["set"].map(most)]
+    order = [*dict.fromkeys(beside["method"]), *(m for m in OURS if m in set(ours["method"]))]
+    return [
+        "Accuracy, % on test rows, mean ± standard error over the splits; (n) where a method has only n of them, which",
+        "is then not compared.",
+        "",
+        *markdown(spread(table, "accuracy", order), "set"),
+    ]
 
 
 def described(table: pd.DataFrame) -> list[str]:
@@ -172,23 +195,27 @@ def comparison(means: pd.DataFrame, ranks: pd.Series) -> list[str]:
 
 def pairwise(means: pd.DataFrame) -> list[tuple[str, str, float, float]]:
     """Pairs of methods, the better by the median difference first; p of the signed-rank test, and p after Holm."""
-    signs = stats.PermutationMethod(n_resamples=2**16, rng=0)  # all signs of up to 16 sets: exact, also with ties
     pairs, raw = [], []
     for a, b in combinations(means, 2):
         difference = (means[a] - means[b]).to_numpy().round(12)
         pairs.append((a, b) if np.median(difference) >= 0 else (b, a))
-        raw.append(1.0 if not difference.any() else float(stats.wilcoxon(difference, method=signs).pvalue))
+        raw.append(signed_rank(difference))
     return [(*pair, p, float(corrected)) for pair, p, corrected in zip(pairs, raw, holm(raw), strict=True)]
 
 
-def holm(p: Iterable[float]) -> Floats:
-    """p-values corrected for their number, step by step from the least."""
-    raw = np.asarray(list(p))
-    order = np.argsort(raw, kind="stable")
-    stepwise = np.maximum.accumulate(raw[order] * np.arange(len(raw), 0, -1))
-    corrected = np.empty_like(raw)
-    corrected[order] = np.minimum(stepwise, 1.0)
-    return corrected
+def signed_rank(difference: Floats) -> float:
+    """p of Wilcoxon's two-sided test, exact also with ties; zeros do not count.
+
+    scipy goes through all signs where there are ties, seconds for each pair; here the share of the signs that give
+    each sum is built rank by rank.
+    """
+    seen = difference[difference != 0]
+    ranks = (2 * stats.rankdata(np.abs(seen))).astype(int)  # halves, where there are ties, become whole
+    share = np.ones(1)  # of all signs, whose ranks with a plus have each sum
+    for rank in ranks:
+        share = (np.pad(share, (0, rank)) + np.pad(share, (rank, 0))) / 2
+    total = int(ranks[seen > 0].sum())
+    return float(min(1.0, 2 * min(share[: total + 1].sum(), share[total:].sum())))
 
 
 def critical_difference(n_methods: int, n_sets: int) -> float:

@@ -25,16 +25,23 @@ def decades(values: Iterable[float]) -> alt.Axis:
 
 
 def spread(table: pd.DataFrame, column: str, order: list[str]) -> pd.DataFrame:
-    """Per set and method 'mean ± standard error' in %, the best mean of a set in bold."""
+    """Per set and method 'mean ± standard error' in %, the best mean of a set in bold.
+
+    A mean of fewer values than the set has most is followed by their number, and not compared.
+    """
     groups = table.groupby(["set", "method"], sort=False)[column]
     means, errors = (100 * frame.unstack("method") for frame in (groups.mean(), groups.sem()))
+    counts = groups.count().unstack("method")
+    best = means.where(counts.eq(counts.max(axis=1), axis=0)).max(axis=1)
 
     def told(name: str, method: str) -> str:
-        mean, error = means.loc[name, method], errors.loc[name, method]
+        mean, error, count = means.loc[name, method], errors.loc[name, method], counts.loc[name, method]
         if np.isnan(mean):
             return ""
         text = f"{mean:.1f}" + ("" if np.isnan(error) else f" ± {error:.1f}")
-        return f"**{text}**" if round(mean, 9) == round(means.loc[name].max(), 9) else text
+        if count < counts.loc[name].max():
+            return f"{text} ({count:.0f})"
+        return f"**{text}**" if round(mean, 9) == round(best[name], 9) else text
 
     return pd.DataFrame({m: {name: told(name, m) for name in means.index} for m in order})
 

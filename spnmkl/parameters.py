@@ -106,6 +106,23 @@ def weighing(weights: object) -> str:
     return weights
 
 
+APPROXIMATIONS = ("nystroem",)
+
+
+def approximating(approximation: object) -> str | None:
+    """How more rows are trained on than a kernel matrix could have; None: not at all."""
+    if approximation is not None and (not isinstance(approximation, str) or approximation not in APPROXIMATIONS):
+        raise ParameterError(f"approximation must be 'nystroem' or None, but it is {describe(approximation)}.")
+    return approximation
+
+
+def whole(value: object, name: str, least: int = 1) -> int:
+    """A whole number."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ParameterError(f"{name} must be a whole number of at least {least}, but it is {describe(value)}.")
+    return int(value)
+
+
 def check_callback(callback: object) -> None:
     if callback is not None and not callable(callback):
         raise ParameterError(

@@ -22,11 +22,15 @@ from spnmkl.problem import check_labels, sample_weights
 from spnmkl.selection import cross_validate_C
 from spnmkl.solvers.deadline import Deadline
 from spnmkl.structure import SPN
-from spnmkl.structure.defaults import each_alone
+from spnmkl.structure.defaults import by_width, each_alone
 from spnmkl.wording import counted
 
 MOST_ROWS = 2000  # to choose on: what is chosen hardly changes with more, and time grows with their square
+ENOUGH = 500  # rows held out, with the same row several times where there are fewer: folds are drawn again
+MOST_REPEATS = 3
 GRID = np.logspace(-2, 4, 13)  # of C where weights do not depend on it; the widest kernels want the largest
+EVIDENCE_GRID = np.logspace(-1.5, 1.5, 7)  # around 1, since evidence has found how large the weights should be
+_EQUAL = 1e-12  # of scores: what rounding makes of equal ones
 _ROUGH = 1e-2  # tolerance of machines that are compared on held-out rows alone
 CERTIFIED, EVIDENCE, ALONE = "certified weights", "evidence weights", "one kernel alone"
 
@@ -65,6 +69,9 @@ class Rival:
         return own | {"p": None} if self.name == ALONE else own
 
 
+Trial = tuple[Rival, Floats]  # and its smoothed score on every fold, in the order of drawing
+
+
 @dataclass(frozen=True)
 class Choice:
     """What was chosen by cross-validation, and among what.
@@ -83,6 +90,8 @@ class Choice:
         The rows that the folds are made of.
     guess : float
         What answering without looking reaches on them.
+    repeats : int
+        How often the folds were drawn; for evidence weights once.
     """
 
     best: Rival
@@ -91,13 +100,15 @@ class Choice:
     folds: int
     n_rows: int
     guess: float
+    repeats: int = 1
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """What was chosen and why, a sentence each: the weights, C, and where that is so, that it may be no use."""
         measure = SCORINGS[self.scoring]
         others = [rival for rival in self.rivals if rival is not self.best]
-        where = f"on {self.folds} folds of {counted(self.n_rows, 'training row')}"
+        again = f", drawn {self.repeats} times" if self.repeats > 1 and self.best.weights != "evidence" else ""
+        where = f"on {self.folds} folds of {counted(self.n_rows, 'training row')}{again}"
         told = f"{measure.title} {measure.text(self.best.score)} {where}"
         beside = "".join(f"; {self._called(rival)} had {measure.text(rival.score)}" for rival in others)
         beside += self._rule([rival for rival in others if rival.score >= self.best.score])
@@ -116,7 +127,7 @@ class Choice:
         alone = self.best.name != ALONE and any(rival.name == ALONE for rival in better)
         more = ", and one kernel must be better by more than its error, since it tells nothing of views"
         told = more if alone and _telling(self.best.spn) else ""
-        return f" (scores are compared after smoothing along C{told})"
+        return f" (scores are compared after smoothing along C, on the folds that both have{told})"
 
     def _called(self, rival: Rival) -> str:
         if rival.name != ALONE:
@@ -145,10 +156,12 @@ def choose_rival(
 ) -> Choice | None:
     """Certified weights, evidence weights, or one of the kernels alone, each at its best C.
 
-    Scores are smoothed along C before they are compared, since the best of many noisy ones is best by luck. On more
-    than 2,000 rows a stratified sample of so many is used. Where the drawing has kernels of parts of the columns, one
-    kernel over all of them must be better by more than its standard error: it could tell nothing of the parts. Of
-    equals the first is taken: certified weights, then evidence weights.
+    The best of many noisy scores is best by luck. So scores are smoothed along C before they are compared, and along
+    widths too where one kernel is sought among them; and folds of fewer than 500 rows are drawn several times, but
+    for evidence weights, which take longest: those are compared on the first folds. On more than 2,000 rows a
+    stratified sample of so many is used. Where the drawing has kernels of parts of the columns, one kernel over all of
+    them must be better by more than its standard error: it could tell nothing of the parts. Of equals the first is
+    taken: certified weights, then evidence weights.
 
     Parameters
     ----------
@@ -197,10 +210,21 @@ def choose_rival(
     found = list(contest.rivals(weights))
     if not found:
         return None
-    behind = _telling(spn)
-    best = max(found, key=lambda trial: trial[1] - (trial[0].error if behind and trial[0].name == ALONE else 0))[0]
+    best = _best(found, _telling(spn))
     guess = float(SCORINGS[scoring].guess(np.bincount(codes)))
-    return Choice(best, tuple(rival for rival, _ in found), scoring, folds, len(rows), guess)
+    repeats = max(len(scores) for _, scores in found) // folds
+    return Choice(best, tuple(rival for rival, _ in found), scoring, folds, len(rows), guess, repeats)
+
+
+def _best(trials: Sequence[Trial], telling: bool) -> Rival:
+    """Each is better than the best before it on the folds that both have, or it is not."""
+    best, scores = trials[0]
+    for rival, own in trials[1:]:
+        both = slice(min(len(own), len(scores)))
+        lead = rival.error if telling and rival.name == ALONE else 0.0
+        if np.nanmean(own[both]) - lead > np.nanmean(scores[both]) + _EQUAL:
+            best, scores = rival, own
+    return best
 
 
 def _telling(spn: SPN) -> bool:
@@ -208,13 +232,11 @@ def _telling(spn: SPN) -> bool:
     return len({spn.spec(leaf).features for leaf in spn.kernels}) > 1
 
 
-def smoothed(scores: Floats) -> Floats:
-    """(C,) mean over the folds of every score and its neighbours along C, which count half."""
-    mean = np.pad(np.nanmean(scores, axis=1), 1, mode="edge")
-    return (mean[:-2] + 2 * mean[1:-1] + mean[2:]) / 4
-
-
-Trial = tuple[Rival, float]  # and its best smoothed score
+def smoothed(scores: Floats, axis: int = 0) -> Floats:
+    """Of every score the mean with its neighbours along an axis, which count half; at an end it is its own."""
+    ends = [(1, 1) if k == axis else (0, 0) for k in range(scores.ndim)]
+    wide = np.moveaxis(np.pad(scores, ends, mode="edge"), axis, 0)
+    return np.moveaxis((wide[:-2] + 2 * wide[1:-1] + wide[2:]) / 4, 0, axis)
 
 
 @dataclass(frozen=True)
@@ -236,42 +258,88 @@ class _Contest:
                 yield from self._learned(kind, name)
         if weights != "evidence":
             self.tick(f"choosing by cross-validation: {ALONE}")
-            yield from sorted(self._alone(), key=lambda trial: -trial[1])[:1]
+            yield from self._alone()
+
+    @property
+    def repeats(self) -> int:
+        return min(MOST_REPEATS, -(-ENOUGH // len(self.y)))
+
+    def _drawn(self, often: int) -> Iterator[dict[str, Any]]:
+        """How folds are made, each time others; without a seed they are others anyway."""
+        seed = self.inner["random_state"]
+        for k in range(often):
+            yield self.inner if k == 0 or seed is None else self.inner | {"random_state": _another(seed, k)}
 
     def _learned(self, kind: str, name: str) -> Iterator[Trial]:
-        options = self.inner | self.settings | {"max_time": self.deadline.left, "stop": self.deadline.stop}
-        C = None if kind == "certified" else GRID.tolist()
-        found = cross_validate_C(self.spn, self.source, self.y, C, weights=kind, tol=_ROUGH, **options)
-        if np.isfinite(found.scores).any(axis=0).any() and not self.deadline():
-            yield _trial(name, self.spn, kind, found.C, found.scores)
+        settings = {"weights": kind, "tol": _ROUGH, "stop": self.deadline.stop, **self.settings}
+        grid = None if kind == "certified" else EVIDENCE_GRID
+        scores: list[Floats] = []
+        for folds in self._drawn(self.repeats if kind == "certified" else 1):
+            own = settings | folds | {"max_time": self.deadline.left}
+            found = cross_validate_C(self.spn, self.source, self.y, None if grid is None else grid.tolist(), **own)
+            if self.deadline() or not np.isfinite(found.scores).any():
+                break
+            grid, scores = found.C, [*scores, found.scores]
+        if grid is not None and scores:
+            drawn = np.hstack(scores)
+            smooth = smoothed(drawn)
+            k = _first_best(smooth)
+            yield self._trial(name, self.spn, kind, float(grid[k]), drawn[k], smooth[k])
 
     def _alone(self) -> Iterator[Trial]:
-        """A machine on one kernel has no weight to learn, so that it takes next to no time."""
+        """The best of the kernels: a machine on one has no weight to learn, so that it takes next to no time."""
         if not isinstance(self.source, MatrixSource):
             return
-        for spn in each_alone(self.spn).values():
-            if self.deadline():
-                return
-            K = {spn.kernels[0]: self.source.matrices[spn.kernels[0]]}
-            extra: dict[str, Any] = {"stop": self.deadline, "often": self.often}
-            scores = validated(K, self.y, equal, GRID, _ROUGH, lambda: None, **self.inner, **extra)
-            if self.deadline():
-                return
-            rival, score = _trial(ALONE, spn, "certified", GRID, scores)
-            yield replace(rival, C=self._certified(spn, K, rival.C)), score
+        widths, others = by_width(each_alone(self.spn).values())
+        trials = [trial for spns in (widths, *([spn] for spn in others)) if spns for trial in self._widths(spns)]
+        if trials:
+            rival, scores = max(trials, key=lambda trial: float(np.nanmean(trial[1])))
+            yield replace(rival, C=self._certified(rival.spn, rival.C)), scores
 
-    def _certified(self, spn: SPN, K: dict[str, Floats], C: float) -> float:
+    def _widths(self, spns: Sequence[SPN]) -> Iterator[Trial]:
+        """The best of kernels whose neighbours are much alike."""
+        drawn: list[Floats] = []
+        for folds in self._drawn(self.repeats):
+            once = [self._machines(spn, folds) for spn in spns if not self.deadline()]
+            if self.deadline():
+                break
+            drawn.append(np.array(once))
+        if drawn:
+            scores = np.concatenate(drawn, axis=2)  # (widths, C, folds)
+            smooth = smoothed(scores, 1)
+            w, k = divmod(_first_best(smoothed(smooth)), len(GRID))
+            yield self._trial(ALONE, spns[w], "certified", float(GRID[k]), scores[w, k], smooth[w, k])
+
+    def _machines(self, spn: SPN, folds: dict[str, Any]) -> Floats:
+        extra: dict[str, Any] = {"stop": self.deadline, "often": self.often}
+        return validated(self._kernel(spn), self.y, equal, GRID, _ROUGH, lambda: None, **folds, **extra)
+
+    def _kernel(self, spn: SPN) -> dict[str, Floats]:
+        assert isinstance(self.source, MatrixSource)
+        return {spn.kernels[0]: self.source.matrices[spn.kernels[0]]}
+
+    def _certified(self, spn: SPN, C: float) -> float:
         """The C at which certified weights make of one path the machine at this C (formulation, section 9)."""
+        K = self._kernel(spn)
         model = next(machines(K, self.y, equal, np.array([C]), _ROUGH, None, self.often))
         (matrix,), p = K.values(), float(spn.p(spn.products[0]))
         norm = float(((model.signed_alpha @ matrix) * model.signed_alpha).sum())
         beta = (norm / (2 * p * self.settings["lam"])) ** (1 / (p + 1))
         return C / beta if beta > 0 else C
 
+    def _trial(self, name: str, spn: SPN, weights: str, C: float, scores: Floats, smooth: Floats) -> Trial:
+        """Folds drawn again share their rows, so that the error is no smaller than of those drawn once."""
+        seen = scores[np.isfinite(scores)]
+        once = min(len(seen), self.inner["folds"])
+        error = float(seen.std(ddof=1) / np.sqrt(once)) if len(seen) > 1 else np.nan
+        return Rival(name, spn, weights, C, float(seen.mean()), error), smooth
 
-def _trial(name: str, spn: SPN, weights: str, grid: Floats, scores: Floats) -> Trial:
-    scores = scores[:, ~np.isnan(scores).all(axis=0)]
-    smooth = smoothed(scores)
-    k = int(smooth.argmax())
-    error = float(scores[k].std(ddof=1) / np.sqrt(scores.shape[1])) if scores.shape[1] > 1 else np.nan
-    return Rival(name, spn, weights, float(grid[k]), float(np.nanmean(scores[k])), error), float(smooth[k])
+
+def _first_best(scores: Floats) -> int:
+    """Of the best means over the last axis the first, where rounding makes no difference."""
+    mean = np.nanmean(scores, axis=-1).ravel()
+    return int(np.flatnonzero(mean >= mean.max() - _EQUAL)[0])
+
+
+def _another(seed: int, k: int) -> int:
+    return int(np.random.SeedSequence((seed, k)).generate_state(1)[0])

@@ -22,9 +22,20 @@ from experiment_convergence import METHODS, SETS, TARGETS, Settings, Trace, foll
 from experiment_data import Choice, all_sets, from_file, split_of
 from experiment_known import KNOWN, LEFT, RIGHT, above, additive_truth, covariance, drawn, make, nested_truth
 from experiment_methods import Structures, auc, cells, true_branches
-from experiment_report import average_ranks, comparison, complete, critical_difference, holm, pairwise
+from experiment_report import (
+    average_ranks,
+    beside_lines,
+    by_default,
+    comparison,
+    complete,
+    critical_difference,
+    holm,
+    pairwise,
+    signed_rank,
+)
 from experiment_sparsity import cases
 from experiment_store import Store
+from experiment_tables import spread
 from experiments import main
 from peer_methods import certified
 
@@ -367,6 +378,30 @@ def test_ranks_and_tests() -> None:
     assert "no test can tell" in " ".join(comparison(means[:5], ranks))
     exact = stats.wilcoxon(x := rng.normal(0.3, 1, 8), method="exact").pvalue
     assert pairwise(pd.DataFrame({"x": x, "zero": np.zeros(8)}))[0][2] == pytest.approx(exact)
+
+
+def test_signed_ranks_with_ties_are_those_of_all_signs() -> None:
+    difference = np.array([0.1, -0.1, 0.0, 0.2, 0.3, 0.3, -0.4])
+    ranks = np.array([1.5, 1.5, 3.0, 4.5, 4.5, 6.0])
+    sums = np.array([ranks @ np.array(plus) for plus in itertools.product((0, 1), repeat=6)])
+    low, high = (sums <= 13.5).mean(), (sums >= 13.5).mean()
+    assert signed_rank(difference) == pytest.approx(2 * min(low, high))
+    assert signed_rank(np.zeros(4)) == 1.0
+
+
+def test_a_mean_of_fewer_splits_says_so_and_is_not_the_best() -> None:
+    rows = [("s", "a", 0.5), ("s", "a", 0.6), ("s", "b", 0.4), ("s", "b", 0.4), ("s", "c", 0.9)]
+    told = spread(pd.DataFrame(rows, columns=["set", "method", "accuracy"]), "accuracy", ["a", "b", "c"])
+    assert told.loc["s"].tolist() == ["**55.0 ± 5.0**", "40.0 ± 0.0", "90.0 (1)"]
+
+
+def test_what_users_know_is_beside_the_default_on_the_same_splits() -> None:
+    def cells(method: str, accuracies: list[float]) -> pd.DataFrame:
+        return pd.DataFrame({"set": "s", "split": range(len(accuracies)), "method": method, "accuracy": accuracies})
+
+    ours = by_default(cells("SPNMKLClassifier()", [0.6, 0.7, 0.1]))
+    lines = beside_lines(cells("lasso", [0.5, 0.5]), ours)
+    assert lines[-1] == "| s | 50.0 ± 0.0 | **65.0 ± 5.0** |", "its third split is not compared"
 
 
 def test_critical_difference_is_the_tabulated_one() -> None:

@@ -10,7 +10,7 @@ from typing import NoReturn
 from spnmkl import __version__
 from spnmkl.cli.cluster_arguments import add_cluster, cluster_arguments
 from spnmkl.cli.exits import FIT_EXITS, IMPORTANCE_EXITS, OTHER_EXITS, SUGGEST_EXITS, VALIDATE_EXITS
-from spnmkl.cli.workspace_arguments import add_folder, workspace_arguments
+from spnmkl.cli.workspace_arguments import add_folder, server_arguments, workspace_arguments
 from spnmkl.errors import ParameterError
 
 Run = Callable[[argparse.Namespace], int]
@@ -113,6 +113,7 @@ def command_parser(runs: Mapping[str, Run] | None = None) -> argparse.ArgumentPa
     app = command("app", "open the app; further options, such as --server.port=8502, go to streamlit run")
     add_folder(app)
     add_cluster(app, "the trainings of folds, comparisons and searches of all visitors")
+    server_arguments(app)
     _fit_arguments(command("fit", "learn the weights of a structure from a table, or one for each view"))
     predict = command("predict", "predict the classes of new samples")
     predict.add_argument("model", help="a file that fit has written; - for standard input")

@@ -28,6 +28,7 @@ from spnmkl.cli.shares import inspect_model, measured_shares
 from spnmkl.cli.streams import STANDARD, read_model, read_once, read_spn, target, write_spn, written
 from spnmkl.cli.terminal import Progress, stop_on_interrupt, tell, warnings_as_sentences
 from spnmkl.cli.validating import doubtful, validate
+from spnmkl.cli.workspace_arguments import server_settings
 from spnmkl.data import (
     Choices,
     Dataset,
@@ -83,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         args, more = parsed(sys.argv[1:] if arguments is None else arguments, COMMANDS)
         if args.run is _app:
-            return run_app(more, args.workspace, args.cluster)
+            return run_app(more, args.workspace, server_settings(args), args.cluster)
         with sent_to_cluster(args):
             code = args.run(args)
         sys.stdout.flush()

@@ -197,13 +197,22 @@ class ColumnImportance:
         if not self.folds:
             return ("It was stopped before the first fold was done.",)
         table = self.table
-        sure = table.loc[(table["p_adjusted"] < LEVEL) & (table["margin"] > 0), "columns"].tolist()
-        said = [
-            f"By more than chance, the decision on rows not trained on uses {listed(sure)}."
-            if sure
-            else f"Of none of {counted(len(self.groups), 'group')} of columns is it shown by more than chance that the "
-            "decision on rows not trained on uses it."
-        ]
+        used = table[(table["p_adjusted"] < LEVEL) & (table["margin"] > 0)]
+        alike = ~(used["margin_low"] <= 0)
+        sure, here = used.loc[alike, "columns"].tolist(), used.loc[~alike, "columns"].tolist()
+        said = []
+        if sure:
+            said.append(f"By more than chance, the decision on rows not trained on uses {listed(sure)}.")
+        if here:
+            said.append(
+                f"These trainings use {listed(here)} by more than chance too, but some much more than others: another "
+                "training may not, and the interval holds 0."
+            )
+        if not said:
+            said.append(
+                f"Of none of {counted(len(self.groups), 'group')} of columns is it shown by more than chance that the "
+                "decision on rows not trained on uses it."
+            )
         if self.rest is not None and math.isfinite(self.rest.mean):
             n = self.n_columns - sum(len(self.groups[k]) for k in self.tested)
             said.append(f"The other {counted(n, 'column')} together: {_percent(self.rest)} of the decision.")

@@ -13,11 +13,13 @@ import numpy as np
 
 from spnmkl.baselines import Learned
 from spnmkl.baselines.labels import of_leaves
+from spnmkl.circuit.source import KernelSource
 from spnmkl.data import Split
 from spnmkl.errors import ParameterError, Stopped
 from spnmkl.evidence.machine import solve_by_evidence
+from spnmkl.importance.by_evidence import trained_by_evidence
 from spnmkl.importance.folds import FoldData, Folds, Tick
-from spnmkl.importance.restriction import FULL, Removals
+from spnmkl.importance.restriction import FULL, Removals, weighed
 from spnmkl.inspection import decision_parts
 from spnmkl.measures import SCORINGS
 from spnmkl.parallel import Place, in_order, side_by_side
@@ -26,6 +28,7 @@ from spnmkl.problem import answers, checked_source
 from spnmkl.selection.results import UNFINISHED
 from spnmkl.solution import Solution
 from spnmkl.solvers import solve
+from spnmkl.structure import SPN
 from spnmkl.study.entrants import Entrants, drawings
 from spnmkl.study.fold_training import inner_folds
 
@@ -212,7 +215,7 @@ class Measuring:
 
     def fitted(self, data: FoldData, say: Tick, stop: Stop) -> tuple[Solution, float]:
         """The whole drawing, and the C that inner folds choose for it."""
-        found = self._chosen(FULL, data, self.C, checked_threads(self.n_threads), stop, lambda: say("choosing C"))
+        found = self._chosen(FULL, data, self.C, checked_threads(self.n_threads), stop, say)
         say("all views")  # where it was stopped meanwhile, this was no training to the end
         return found
 
@@ -223,27 +226,35 @@ class Measuring:
         C: float | None,
         n_threads: int | None,
         stop: Stop,
-        tick: Callable[[], object] | None = None,
+        say: Tick | None = None,
     ) -> tuple[Solution, float]:
         """A structure trained at a C that inner folds choose for it, or at this one."""
         plan, seed = self.folds.plan, self.folds.random_state
-        found = self.who.over_kernels[name].fit(
-            data.kernels,
-            data.y_train,
-            None if C is None else [C],
-            points=plan.points,
-            folds=2 if C is not None else inner_folds(data.y_train, data.groups, plan.inner, seed),
-            scoring=plan.scoring,
-            groups=data.groups,
-            random_state=seed,
-            tick=tick,
-            n_threads=n_threads,
-            stop=stop,
-            **self.asked(),
-        )
-        assert isinstance(found.model, Learned)
-        _check_ended(found.model.solution, stop)
-        return found.model.solution, found.C
+        inner: dict[str, Any] = {
+            "folds": 2 if C is not None else inner_folds(data.y_train, data.groups, plan.inner, seed),
+            "scoring": plan.scoring,
+            "groups": data.groups,
+            "random_state": seed,
+        }
+        settings = {"n_threads": n_threads, "stop": stop, **self.asked()}
+        if self.by_evidence:
+            spn, source = self._kernels_of(name, data)
+            wide = np.logspace(-2, 3, plan.points).tolist() if C is None else [C]
+            solution, best = trained_by_evidence(spn, source, data.y_train, wide, inner, say, settings)
+        else:
+            tick = None if say is None else partial(say, "choosing C")
+            given = None if C is None else [C]
+            found = self.who.over_kernels[name].fit(
+                data.kernels, data.y_train, given, points=plan.points, tick=tick, **inner, **settings
+            )
+            assert isinstance(found.model, Learned)
+            solution, best = found.model.solution, found.C
+        _check_ended(solution, stop)
+        return solution, best
+
+    def _kernels_of(self, name: str, data: FoldData) -> tuple[SPN, KernelSource]:
+        spn = self.who.over_kernels[name].candidates[0]
+        return spn, checked_source(spn, of_leaves(spn, data.kernels), len(data.y_train))
 
     def restricted_scores(
         self, data: FoldData, full: Solution, C: float, say: Tick, stop: Stop
@@ -275,11 +286,12 @@ class Measuring:
 
         What tells little needs a larger C before it has any weight, or at evidence weights any but one answer. Below
         that it would score as guessing, which says nothing of what it can tell: then C is chosen for it, unless the
-        whole tells nothing either.
+        whole tells nothing either. Where all that has weight in the whole is left, the best weights are the same.
         """
-        spn = self.who.over_kernels[name].candidates[0]
-        source = checked_source(spn, of_leaves(spn, data.kernels), len(data.y_train))
+        spn, source = self._kernels_of(name, data)
         beta = {v: full.beta[v] for v in spn.products}
+        if weighed(spn, beta) == weighed(full.spn, full.beta):
+            return replace(full, spn=spn, beta=beta), C
         settings = self.asked() | {"C": C, "n_threads": n_threads, "stop": stop}
         if settings.pop("weights", None) == "evidence":
             known = beta if any(beta.values()) else None

@@ -86,7 +86,7 @@ def view_importance(
     stop : callable, default=None
         Asked within trainings, in several threads; once it is true the folds that are done are kept.
     resume : ViewImportance, default=None
-        What was measured of the same question before; its folds are not measured again.
+        What was measured of the same question before, perhaps with fewer repeats; its folds are not measured again.
     **settings : dict
         Passed to `solve`: ``p``, ``lam``, ``tol``, ``class_weight``, …
 
@@ -175,8 +175,10 @@ def remarks(left: Removals) -> tuple[str, ...]:
 
 
 def _key(work: Measuring) -> str:
+    """Of the first round alone: further ones are the same question, asked more often."""
     left, folds = work.removals, work.folds
-    rows = [(repeat, fold, split.train.tobytes(), split.test.tobytes()) for repeat, fold, split in folds.splits]
+    rows = [(fold, split.train.tobytes(), split.test.tobytes()) for repeat, fold, split in folds.splits if repeat == 1]
     structures = {name: unplaced(spn).to_json() for name, spn in left.structures.items()}
-    asked = work.C if work.C is not None else math.inf, folds.plan, sorted(work.options.items())
+    plan = replace(folds.plan, repeats=1)
+    asked = work.C if work.C is not None else math.inf, plan, sorted(work.options.items())
     return fingerprint(rows, structures, left.alone, left.without, asked)

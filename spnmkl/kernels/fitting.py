@@ -398,16 +398,16 @@ def _cross_group(kernels: Sequence[FittedKernel], X: np.ndarray, lend: Lend) -> 
     Z = select(first.X_ref if rows is None else first.X_ref[rows], first.columns)
     X = select(X, first.columns)
     check_sign(first.spec, X, kernel_of(first.spec))
-    for fitted, values in zip(kernels, finished_values(kernels, X, Z, lend), strict=True):
+    base = registry.get(first.spec.kernel).base(X, Z, first.params, lend((len(X), len(Z))))
+    for fitted, values in zip(kernels, finished_values(kernels, base, lend), strict=True):
         yield fitted._normalised(values, X)
 
 
-def finished_values(kernels: Sequence[FittedKernel], X: np.ndarray, Z: np.ndarray, lend: Lend) -> Iterator[np.ndarray]:
-    """Kernels that start from one base between samples that have their columns only; the last overwrites the base."""
-    first, shape = kernels[0], (len(X), len(Z))
-    base = registry.get(first.spec.kernel).base(X, Z, first.params, lend(shape))
+def finished_values(kernels: Sequence[FittedKernel], base: np.ndarray, lend: Lend) -> Iterator[np.ndarray]:
+    """Kernels that start from one base, in double precision; the last overwrites the base where it can."""
+    last = kernels[-1] if base.dtype == np.float64 else None
     for kernel in kernels:
-        own = base if kernel is kernels[-1] else lend(shape)
+        own = base if kernel is last else lend(base.shape)
         yield registry.get(kernel.spec.kernel).finished(base, kernel.params, own)
 
 

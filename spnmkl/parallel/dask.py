@@ -16,7 +16,6 @@ from distributed import Client, Event, Future, KilledWorker
 from spnmkl.errors import SPNMKLError
 from spnmkl.parallel.task import Bag, Came, WorkersLost, carried_out
 
-WAIT_SECONDS = 60  # for a worker, where there is none
 LOOK_SECONDS = 0.2
 
 
@@ -36,11 +35,13 @@ class DaskSignal:
 class DaskRound:
     """Items as futures. Dask itself does again what was lost with a worker, as long as another one has the data."""
 
-    def __init__(self, client: Client, bag: Bag, items: Mapping[int, Any], stop: Callable[[], bool]) -> None:
+    def __init__(
+        self, client: Client, bag: Bag, items: Mapping[int, Any], stop: Callable[[], bool], wait: float
+    ) -> None:
         self.arrived: SimpleQueue[Came] = SimpleQueue()
         self._event = Event(f"spnmkl-stop-{uuid4().hex}", client)
         try:
-            _wait_for_a_worker(client, stop)
+            _wait_for_a_worker(client, stop, wait)
             data = client.scatter(bag, broadcast=True, hash=False)
             signal = DaskSignal(self._event.name)
             self._futures = [client.submit(carried_out, data, k, item, signal, pure=False) for k, item in items.items()]
@@ -84,16 +85,14 @@ class DaskRound:
                 future.cancel()
 
 
-def _wait_for_a_worker(client: Client, stop: Callable[[], bool]) -> None:
+def _wait_for_a_worker(client: Client, stop: Callable[[], bool], seconds: float) -> None:
     """Those that were lost may be started again, which takes seconds."""
-    until = time.monotonic() + WAIT_SECONDS
+    until = time.monotonic() + seconds
     while not client.nthreads():
         if stop():
             raise WorkersLost("stopped")
         if time.monotonic() > until:
-            raise SPNMKLError(
-                f"The Dask scheduler had no worker for {WAIT_SECONDS} s; start some: dask worker ADDRESS."
-            )
+            raise SPNMKLError(f"The Dask scheduler had no worker for {seconds:g} s; start some: dask worker ADDRESS.")
         time.sleep(LOOK_SECONDS)
 
 

@@ -20,6 +20,7 @@ from spnmkl.parallel.task import Bag, Came, FileSignal, Outcome, WorkersLost, ca
 from spnmkl.wording import counted
 
 LOOK_SECONDS = 0.1  # between two looks at whether to stop
+FIRST_SECONDS, AGAIN_SECONDS = 20.0, 300.0  # to wait for a worker, at first and where all were lost
 PATIENCE = 10.0  # seconds in which works that were asked to stop may hand back what they have
 MOST_LOST = 3  # rounds in a row that give nothing before what kills workers is taken to be the work itself
 
@@ -48,7 +49,7 @@ def done_elsewhere(
     while left:
         before = len(left)
         try:
-            with closing(_round(backend, bag, dict(left), stop)) as sent:
+            with closing(_round(backend, bag, dict(left), stop, AGAIN_SECONDS if lost else FIRST_SECONDS)) as sent:
                 for k, outcome in _followed(sent, len(left), stop):
                     del left[k]
                     yield from outcome.given
@@ -91,12 +92,12 @@ def _followed(sent: Round, n: int, stop: Callable[[], bool]) -> Iterator[tuple[i
         raise lost
 
 
-def _round(backend: Any, bag: Bag, items: Mapping[int, Any], stop: Callable[[], bool]) -> Round:
+def _round(backend: Any, bag: Bag, items: Mapping[int, Any], stop: Callable[[], bool], wait: float) -> Round:
     # joblib's own way to Dask waits for ever for a task that Dask gave up, as it does where a worker was killed.
     if type(backend).__name__ == "DaskDistributedBackend":
         from spnmkl.parallel.dask import DaskRound
 
-        return DaskRound(backend.client, bag, items, stop)
+        return DaskRound(backend.client, bag, items, stop, wait)
     return _JoblibRound(backend, bag, items)
 
 

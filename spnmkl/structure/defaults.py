@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -126,6 +126,22 @@ def each_alone(spn: SPN) -> dict[str, SPN]:
     seen = [spec.features for spec in specs.values()]
     everything = None if None in seen else max((features for features in seen if features is not None), key=len)
     return {spn.label(leaf): _alone(spn, leaf) for leaf, spec in specs.items() if spec.features == everything}
+
+
+def by_width(alone: Iterable[SPN]) -> tuple[list[SPN], list[SPN]]:
+    """Of drawings of one kernel those whose answers change little by little, widest first, and the others.
+
+    A linear kernel is what rbf kernels come to be as they get wider.
+    """
+    widths: list[SPN] = []
+    others: list[SPN] = []
+    for spn in alone:
+        kernel = spn.spec(spn.kernels[0]).kernel
+        if kernel == "linear":
+            widths.insert(0, spn)
+        else:
+            (widths if kernel == "rbf" else others).append(spn)
+    return widths, others
 
 
 def _alone(spn: SPN, leaf: str) -> SPN:

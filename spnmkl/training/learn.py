@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.exceptions import ConvergenceWarning
 
 from spnmkl.circuit.program import Floats
 from spnmkl.circuit.source import KernelSource, MatrixSource
@@ -102,3 +104,19 @@ def learn(
         del options["solver"]
         return solve_by_evidence(spn, source, y, **options)
     return solve(spn, source, y, **options, warn=warn)
+
+
+def warn_unless_converged(solution: Solution) -> None:
+    """For a classifier's `fit`: whoever called it is told in one sentence what was not reached."""
+    reached = f"a relative gap of {solution.gap:.2g} (tol is {solution.tol:g})"
+    if solution.status == "iteration_limit":
+        message = f"The solver stopped at max_iter={len(solution.history)} with {reached}; raise max_iter or tol."
+    elif solution.status == "time_limit" and solution.untried:
+        message = "max_time ended before any weight was tried, so that the classifier is constant; raise max_time."
+    elif solution.status == "time_limit":
+        message = f"The solver stopped at max_time with {reached}; raise max_time or tol."
+    elif solution.status == "precision":
+        message = f"Rounding keeps the solver from improving on {reached}; raise tol, or rescale the columns."
+    else:
+        return
+    warnings.warn(message, ConvergenceWarning, stacklevel=4)

@@ -60,7 +60,11 @@ def expected_failures(estimator):
 
 @pytest.mark.filterwarnings("ignore::spnmkl.TrivialSolutionWarning")
 @parametrize_with_checks(
-    [SPNMKLClassifier(C=1.0), SPNMKLClassifier(C=1.0, probability=True, max_memory=0)],
+    [
+        SPNMKLClassifier(C=1.0),
+        SPNMKLClassifier(C=1.0, probability=True, max_memory=0),
+        SPNMKLClassifier(C=1.0, approximation="nystroem", n_components=20, sample_size=40),
+    ],
     expected_failed_checks=expected_failures,
 )
 def test_scikit_learn_checks(estimator, check):

@@ -94,4 +94,4 @@ def test_what_cannot_be_written(asked: list[str], said: str, capsys: pytest.Capt
 
 def test_the_cluster_of_the_app_is_checked_before_it_starts() -> None:
     with pytest.raises(ValueError, match=r"tcp://10.0.0.5:8786, or local"):
-        run_app([], None, "somewhere")
+        run_app([], cluster="somewhere")

@@ -3,7 +3,7 @@
 import pytest
 
 from spnmkl import StructureError
-from spnmkl.structure.defaults import FEWER_WIDTHS, MANY_VIEWS, WIDTHS, Part, default_drawing, each_alone
+from spnmkl.structure.defaults import FEWER_WIDTHS, MANY_VIEWS, WIDTHS, Part, by_width, default_drawing, each_alone
 
 BLOOD, SCAN = Part("blood", ("iron", "salt")), Part("scan", ("area", "mass", "edge"))
 WORDS, SEX = Part("notes", ("a", "b", "c"), "angles"), Part("sex", ("sex",), "categories")
@@ -62,6 +62,15 @@ def test_each_kernel_alone_keeps_its_ids_and_sees_everything():
         (leaf,) = one.kernels
         assert one.n_paths == 1 and spn.spec(leaf) == one.spec(leaf) and spn.label(leaf) == label
     assert each_alone(default_drawing([BLOOD, SEX])) == {}, "no kernel stands for categories"
+
+
+def test_kernels_alone_stand_by_width_with_the_linear_one_as_the_widest():
+    widths, others = by_width(each_alone(default_drawing([Part("")])).values())
+    labels = [spn.label(spn.kernels[0]) for spn in widths]
+    assert labels == ["linear", "rbf 1/64", "rbf 1/16", "rbf 1/4", "rbf", "rbf 4"]
+    assert others == []
+    widths, others = by_width(each_alone(default_drawing([Part("words", ("a", "b"), "angles")])).values())
+    assert [spn.spec(spn.kernels[0]).kernel for spn in (*widths, *others)] == ["rbf", "cosine"] and len(widths) == 1
 
 
 def test_without_columns_there_is_no_drawing():

@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from spnmkl import rivals
 from spnmkl.data import Choices, Dataset, SplitSettings
-from spnmkl.rivals import Choice, Rival, choose_rival, smoothed
+from spnmkl.rivals import ALONE, Choice, Rival, _best, choose_rival, smoothed
 from spnmkl.solvers import deadline
 from spnmkl.structure.defaults import Part, default_drawing, each_alone
 from spnmkl.training import default
@@ -61,9 +62,42 @@ def test_a_view_that_decides_is_found_by_the_choice():
     assert found.choice is not None and found.choice.best.score > 0.75
 
 
-def test_of_equal_scores_the_first_wins_and_neighbours_count_half():
-    scores = np.array([[0.5, 0.7], [0.9, 0.9], [0.5, 0.5]])
-    np.testing.assert_allclose(smoothed(scores), [0.675, 0.725, 0.6])
+def test_neighbours_count_half_along_an_axis():
+    scores = np.array([[0.6, 0.7], [0.9, 0.9], [0.5, 0.5]])
+    np.testing.assert_allclose(smoothed(scores), [[0.675, 0.75], [0.725, 0.75], [0.6, 0.6]])
+    np.testing.assert_allclose(smoothed(scores.T, 1), smoothed(scores).T)
+
+
+def test_rivals_are_compared_on_the_folds_that_both_have_and_of_equals_the_first_wins():
+    spn = default_drawing([Part("")])
+    first, second, third = (Rival(name, spn, "certified", 1.0, 0.5, 0.1) for name in ("first", "second", ALONE))
+    often, once = np.array([0.5, 0.6, 0.9, 0.9]), np.array([0.6, 0.7])
+    assert _best([(first, often), (second, once)], False) is second, "its folds were the hard ones"
+    assert _best([(first, often), (second, often + 1e-15)], False) is first
+    better = (third, often + 0.05)
+    assert _best([(first, often), better], False) is third and _best([(first, often), better], True) is first
+
+
+def test_folds_of_few_rows_are_drawn_again_while_there_is_time(monkeypatch):
+    """The same grid of C every time, on other folds; a second draw that time cuts off is left out."""
+    monkeypatch.setattr(rivals, "MOST_REPEATS", 2)
+    seen: list[tuple[Any, Any]] = []
+    cross_validate_C = rivals.cross_validate_C
+
+    def noted(spn: Any, source: Any, y: Any, C: Any, **options: Any) -> Any:
+        seen.append((C, options["random_state"]))
+        return cross_validate_C(spn, source, y, C, **options)
+
+    monkeypatch.setattr(rivals, "cross_validate_C", noted)
+    prepared = prepared_by_default(table(), Choices(), NONE, Settings(), choose_C=False).prepared
+    given: dict[str, Any] = {"folds": 2, "weights": "certified", "n_threads": 1}
+    found = choose_rival(prepared.mapped, prepared.source, prepared.y_train, **given)
+    assert found is not None and found.repeats == 2 and "drawn 2 times" in found.sentences[0]
+    (first, seed), (again, other) = seen
+    assert first is None and len(again) > 5 and seed != other
+    given["stop"] = lambda: len(seen) > 3
+    enough = choose_rival(prepared.mapped, prepared.source, prepared.y_train, **given)
+    assert enough is not None and enough.repeats == 1 and "drawn" not in enough.sentences[0]
 
 
 @pytest.mark.parametrize("stopped", [True, False])
@@ -132,7 +166,7 @@ def test_what_was_not_taken_though_its_score_is_no_lower_is_explained_and_guessi
         "one kernel alone", next(iter(each_alone(default_drawing([Part("")])).values())), "certified", 1.0, 0.6, 0.1
     )
     said = Choice(first, (first, alone), "accuracy", 5, 80, 0.55).sentences
-    assert "after smoothing along C, and one kernel must be better by more than its error" in said[0]
+    assert "smoothing along C, on the folds that both have, and one kernel must be better by more than" in said[0]
     assert said[-1] == "Nothing here is shown to beat guessing, which reaches 55.0 %."
     worse = Rival("evidence weights", spn, "evidence", 1.0, 0.7, 0.02)
     good = Choice(Rival("certified weights", spn, "certified", 1.0, 0.9, 0.02), (worse,), "accuracy", 5, 80, 0.55)

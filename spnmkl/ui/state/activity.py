@@ -99,6 +99,7 @@ class Trainer:
     estimate : the scores over folds that are being made, beside any activity.
     estimated : by id the solutions for which these were begun, as long as there are such, and what went wrong.
     evidence : what evidence said of the branches below a sum, by run and sum.
+    person : who works here, on a server for others.
     """
 
     settings: Settings = field(default_factory=Settings)
@@ -118,6 +119,7 @@ class Trainer:
     lesson: Lesson | None = None
     estimate: Estimate | None = None
     estimated: dict[int, tuple[ReferenceType[Solution], str]] = field(default_factory=dict)
+    person: str = ""
     _collecting: Any = field(default_factory=RLock, repr=False)  # a page, or who looks after tabs that are gone
 
     @property
@@ -195,10 +197,10 @@ class Trainer:
         job = self._job(alive, None, works.teach)
         return self._begin(Activity("lesson", job, task, settings, Lesson()))
 
-    def measure_importance(self, run: Run, view: str | None, alive: Callable[[], bool]) -> Activity:
+    def measure_importance(self, run: Run, view: str | None, alive: Callable[[], bool], rounds: int = 1) -> Activity:
         """Begin to measure what the views of a run are worth, or the columns of one of them."""
         task = self.book.tasks[run.name]
-        job = self._job(alive, task_size(task, FOLDS), importance.measure, run, task, view)
+        job = self._job(alive, task_size(task, FOLDS), importance.measure, run, task, view, rounds)
         return self._begin(Activity("importance", job, task, run.settings))
 
     def begin_estimate(self, run: Run, wanted: Callable[[], bool], alive: Callable[[], bool], seconds: float) -> None:
@@ -262,6 +264,7 @@ class Trainer:
         if self.activity is not None and not (self.activity.kind == "look" and self.activity.task.same(activity.task)):
             self.activity.job.stop()
         self.failure, self.activity = None, activity
+        activity.job.person, activity.job.kind = self.person, activity.kind
         activity.job.start()
         return activity
 

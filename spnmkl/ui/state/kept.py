@@ -55,6 +55,7 @@ class Keeping:
     failure : why the last save failed; empty where it did not.
     remarks : what could not be kept, and `lost` what could not be brought back.
     cut : trainings that were cut off.
+    owner : whose it is; `browser` a secret of theirs, without which their tab's token tells nothing.
     """
 
     saved: Saved | None = None
@@ -68,6 +69,8 @@ class Keeping:
     cut: tuple[KeptAttempt, ...] = ()
     keys: Keys = field(default_factory=Keys)
     seen: ProjectState | None = None
+    owner: str = ""
+    browser: str = field(default="", repr=False)
     canvas: tuple[str, int, str] = ("", 0, "/0")  # epoch, pushes and edit that are on disk
 
     @property
