@@ -14,9 +14,10 @@ import numpy as np
 from distributed import Client, LocalCluster
 from joblib import parallel_config
 
-from spnmkl import CrossValidation, cross_validate_C, templates
+from spnmkl import cross_validate_C, templates
 from spnmkl.cluster.connecting import started
 from spnmkl.kernels import fit_kernels
+from spnmkl.selection import CrossValidation
 
 
 def main() -> None:

@@ -22,6 +22,7 @@ from spnmkl.wording import counted
 LOOK_SECONDS = 0.1  # between two looks at whether to stop
 FIRST_SECONDS, AGAIN_SECONDS = 20.0, 300.0  # to wait for a worker, at first and where all were lost
 PATIENCE = 10.0  # seconds in which works that were asked to stop may hand back what they have
+PAUSE = 2.0  # seconds before another round, in which it becomes known who is lost
 MOST_LOST = 3  # rounds in a row that give nothing before what kills workers is taken to be the work itself
 
 
@@ -67,6 +68,7 @@ def done_elsewhere(
                     f"The workers that {counted(len(left), 'training')} ran on were lost {MOST_LOST} times ({reason}); "
                     "give them more memory, or use fewer rows or kernels."
                 ) from None
+            time.sleep(lost * PAUSE)
 
 
 def _followed(sent: Round, n: int, stop: Callable[[], bool]) -> Iterator[tuple[int, Outcome]]:
