@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 from default import CHOICE
 from experiment_data import Data, Floats, Split, named_sets, split_of
-from experiment_store import Key, Progress, Store, Task, key_of, read
+from experiment_store import Key, Store, Task, fill, key_of, read
 from experiment_tables import markdown
 
 from spnmkl import SPN, cross_validate_C, fit_evidence, regularization_path
@@ -195,14 +195,8 @@ def main() -> None:
     parser.add_argument("--report-only", action="store_true")
     options = parser.parse_args()
     if not options.report_only:
-        store = Store(options.out, Cell, 3)
         data = named_sets(options.data, [options.set])[options.set]()
-        pending = [(t, left) for t in tasks(options.set, data, options.splits) if (left := store.lacking(t))]
-        progress = Progress(sum(len(left) for _, left in pending))
-        for task, left in pending:
-            for key, rows in zip(left, task.compute(left), strict=True):
-                store.add(rows)
-                progress.step(", ".join(key))
+        fill(Store(options.out, Cell, 3), tasks(options.set, data, options.splits))
     print("\n".join(report(read(options.out))))
 
 

@@ -19,9 +19,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from experiment_data import Choice, Data, Split, all_sets, named_sets, split_of
+from experiment_data import Choice, Data, Split, named_sets, split_of
 from experiment_methods import possible_folds
-from experiment_store import Key, Progress, Store, Task, key_of, read
+from experiment_store import Key, Store, Task, fill, key_of, read
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import SVC
 
@@ -169,18 +169,8 @@ def main() -> None:
     parser.add_argument("--report-only", action="store_true")
     options = parser.parse_args()
     if not options.report_only:
-        store = Store(options.out, Cell, 3)
-        assert all_sets(options.data)
-        pending = [
-            (task, left)
-            for task in tasks(options.data, options.sets, options.splits, options.methods)
-            if (left := store.lacking(task))
-        ]
-        progress = Progress(sum(len(left) for _, left in pending))
-        for task, left in pending:
-            for key, rows in zip(left, task.compute(left), strict=True):
-                store.add(rows)
-                progress.step(", ".join(key))
+        wanted = tasks(options.data, options.sets, options.splits, options.methods)
+        fill(Store(options.out, Cell, 3), wanted)
     report(options.out)
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -191,15 +191,24 @@ def draw(truth: str, made: str, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
 
 
 def sought(truth: str, made: str, n: int, seed: int, s: Settings) -> Sought:
-    known = TRUTHS[truth]
     X, y = draw(truth, made, seed)
-    train, labels = X.iloc[:n], y[:n]
+    told, spn = searched(truth, made, n, seed, s.budget, X, y)
+    if made == PERMUTED:
+        return told
+    return replace(told, **_accuracies(TRUTHS[truth], spn, X, y, n, s))
+
+
+def searched(
+    truth: str, made: str, n: int, seed: int, budget: int, X: pd.DataFrame, y: np.ndarray
+) -> tuple[Sought, SPN]:
+    """What the search says of the first rows of a draw, without accuracies, and its best drawing."""
+    known = TRUTHS[truth]
     started = time.perf_counter()
-    found = suggest(train, labels, views=known.views, budget=s.budget, held_out=0, subsamples=0, n_jobs=1)
+    found = suggest(X.iloc[:n], y[:n], views=known.views, budget=budget, held_out=0, subsamples=0, n_jobs=1)
     seconds = time.perf_counter() - started
     best = found.best
     products = frozenset(path for path in paths(best.spn) if len(path) > 1) if found.found else frozenset()
-    told = Sought(
+    return Sought(
         truth=truth,
         made=made,
         n=n,
@@ -215,11 +224,7 @@ def sought(truth: str, made: str, n: int, seed: int, s: Settings) -> Sought:
         centred=any(best.spn.spec(leaf).normalize == "centred" for leaf in best.spn.kernels),
         refits=found.refits,
         seconds=seconds,
-    )
-    if made == PERMUTED:
-        return told
-    accuracies = _accuracies(known, best.spn, X, y, n, s)
-    return Sought(**(vars(told) | accuracies))
+    ), best.spn
 
 
 def paths(spn: SPN) -> Iterator[Path]:
@@ -278,6 +283,9 @@ METHODS = {
 }
 
 
+LABELS = {"process": "process", "flipped": "process, 10 % flipped", "formula": "formula"}
+
+
 def search_lines(table: pd.DataFrame, settings: str) -> list[str]:
     permuted = table[table["made"] == PERMUTED]
     drawn = table[table["made"] != PERMUTED]
@@ -288,39 +296,46 @@ def search_lines(table: pd.DataFrame, settings: str) -> list[str]:
             f"better than the constant in {int(cell['beats_constant'].sum())}.",
             "",
         ]
-    lines += markdown(_hits(drawn), "truth, labels, rows")
-    lines += ["", "Accuracy in % on fresh rows, mean ± standard error over draws:", ""]
-    return [*lines, *markdown(_table(drawn), "truth, labels, rows")]
+    lines += ["Accuracy in % on fresh rows, means over the draws:", "", *markdown(_told(drawn), "truth"), ""]
+    return [*lines, *(line for n, cells in drawn.groupby("n") for line in _summed_up(int(n), cells))]
 
 
-def _cells(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    for (truth, made, n), cell in table.groupby(["truth", "made", "n"], sort=False):
-        yield f"{TRUTHS[truth].title}, {made}, {n}", cell
+def _told(table: pd.DataFrame) -> pd.DataFrame:
+    order = {name: k for k, name in enumerate([*TRUTHS, *LABELS])}
+    cells = sorted(table.groupby(["truth", "made", "n"]), key=lambda cell: (order[cell[0][0]], order[cell[0][1]]))
+    found = pd.DataFrame([_line(made, n, cell) for (_, made, n), cell in cells])
+    return found.set_index(pd.Index([TRUTHS[truth].title for (truth, *_), _ in cells]))
 
 
-def _hits(table: pd.DataFrame) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            name: {
-                "products said": f"{int(cell['found'].sum())} of {len(cell)}",
-                "exactly the true ones": f"{int(cell['exact'].sum())} of {len(cell)}",
-                "paths in common": f"{100 * cell['alike'].mean():.0f} %",
-                "refits": f"{cell['refits'].mean():.0f}",
-                "seconds, median": f"{cell['seconds'].median():.1f}",
-            }
-            for name, cell in _cells(table)
-        }
-    ).T
+def _line(made: str, n: int, cell: pd.DataFrame) -> dict[str, object]:
+    mean = {title: f"{100 * cell[column].mean():.1f}" for title, column in METHODS.items()}
+    both = {
+        f"{who}, process / certified": f"{mean.pop(f'{who}, process')} / {mean.pop(f'{who}, certified')}"
+        for who in ("search", "truth")
+    }
+    return {
+        "labels": LABELS[made],
+        "rows": n,
+        "draws": len(cell),
+        "products said": int(cell["found"].sum()),
+        "exactly right": int(cell["exact"].sum()),
+        "paths in common": f"{100 * cell['alike'].mean():.0f} %",
+        **both,
+        **mean,
+    }
 
 
-def _table(table: pd.DataFrame) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            name: {title: _spread(100 * cell[column]) for title, column in METHODS.items()}
-            for name, cell in _cells(table)
-        }
-    ).T
-
-
-def _spread(values: pd.Series) -> str:
-    return f"{values.mean():.1f}" + (f" ± {values.sem():.1f}" if len(values) > 1 else "")
+def _summed_up(n: int, cells: pd.DataFrame) -> list[str]:
+    """Over all truths and labels with so many rows: what the search gains, what it misses, and what it takes."""
+    others = [title for title in METHODS if not title.startswith("search") and title != "truth, certified"]
+    gains = ", ".join(
+        f"{100 * gain.mean():+.1f} ± {100 * gain.sem():.1f} against {title}"
+        for title in others
+        if len(gain := (cells["search_process"] - cells[METHODS[title]]).dropna())
+    )
+    said, seconds = cells[cells["found"]], cells["seconds"]
+    return [
+        f"- {n} rows, {len(cells)} draws: points of the search (process), ± standard error over draws: {gains}. Of "
+        f"{len(said)} drawings with products {int((said['alike'] == 0).sum())} have none of the true ones. Median "
+        f"{seconds.median():.0f} s and {cells['refits'].median():.0f} refits, at most {seconds.max():.0f} s."
+    ]

@@ -90,3 +90,13 @@ class Progress:
         line = f"[{'#' * filled:20}] {self.done}/{self.total}, {spent:.0f} s, about {left:.0f} s left; {told}"
         last = self.done == self.total or not sys.stderr.isatty()
         print(f"\r{line:<110}", end="\n" if last else "", file=sys.stderr, flush=True)
+
+
+def fill(store: Store, tasks: Iterable[Task]) -> None:
+    """Compute what the store lacks, and keep each result as soon as it is known."""
+    pending = [(task, left) for task in tasks if (left := store.lacking(task))]
+    progress = Progress(sum(len(left) for _, left in pending))
+    for task, left in pending:
+        for key, rows in zip(left, task.compute(left), strict=True):
+            store.add(rows)
+            progress.step(", ".join(key))

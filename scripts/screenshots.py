@@ -24,6 +24,7 @@ SIZES = (
 )
 Theme = Literal["light", "dark"]
 USUAL_WIDTHS = [1024, 1366, 1920]
+LONG = 600_000  # ms, for what trains often
 MESSY = "\ufeff# Clinic north\n# exported on Monday\nPatient;Size;Weight;Colour;Diagnosis\n" + "".join(
     f"P{k};1,{k + 50};{f'7{k % 10},5' if k % 4 else 'NA'};{('blue', 'red', 'green')[k % 3]};{('well', 'ill')[k % 2]}\n"
     for k in range(40)
@@ -134,6 +135,8 @@ def train(page: Page) -> None:
     page.get_by_role("button", name="Train", exact=True).click()
     page.get_by_text("Certified optimal").first.wait_for()
     settle(page)
+    stop_button(page).wait_for(state="hidden", timeout=LONG)  # until it is scored over folds
+    settle(page)
 
 
 def many_classes(page: Page) -> None:
@@ -224,7 +227,7 @@ def stop_button(page: Page) -> Locator:
 
 def finished(page: Page) -> None:
     stop_button(page).wait_for()
-    stop_button(page).wait_for(state="hidden", timeout=560_000)
+    stop_button(page).wait_for(state="hidden", timeout=LONG)
     settle(page)
 
 
@@ -279,14 +282,14 @@ def branches(page: Page) -> None:
 def chosen(page: Page) -> None:
     page.get_by_text("Useful above C_min").wait_for()
     page.get_by_role("button", name="Let it choose").click()
-    page.get_by_role("button", name="Take it and train").wait_for(timeout=560_000)
+    page.get_by_role("button", name="Take it and train").wait_for(timeout=LONG)
     settle(page)
 
 
 def suggested(page: Page) -> None:
     dialog(page, "Suggest")
     page.locator(".st-key-suggest_begin button").click()
-    page.get_by_role("button", name="Open", exact=True).first.wait_for(timeout=560_000)
+    page.get_by_role("button", name="Open", exact=True).first.wait_for(timeout=LONG)
     settle(page)
 
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import StratifiedKFold
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -20,11 +20,12 @@ from spnmkl.calibration import codes_against_rest, probabilities, refitted, rele
 from spnmkl.circuit.evaluate import kernel_matrix
 from spnmkl.circuit.program import Circuit, Floats
 from spnmkl.circuit.source import KernelSource
-from spnmkl.given import check_class_sizes, check_labels, checked_weight, read_structure, standardising
+from spnmkl.given import check_class_sizes, check_labels, checked_weight, read_structure
 from spnmkl.kernels import FittedKernel, fit_kernel, restrict_kernels
 from spnmkl.kernels.matrices import spread_rows
+from spnmkl.kernels.rows import distinct_rows, standardised, standardising
 from spnmkl.kernels.source import apply_cross
-from spnmkl.landmarks import Approximation, Part, approximate, held_out_decisions, sampled_part
+from spnmkl.landmarks import Approximation, Part, approximate, held_out_decisions, part_of, stratified
 from spnmkl.memory import kernel_bytes
 from spnmkl.notebook import ShownWithDrawing
 from spnmkl.parameters import (
@@ -49,7 +50,7 @@ from spnmkl.structure import SPN, KernelSpec
 from spnmkl.structure.defaults import Part as DrawnPart
 from spnmkl.structure.defaults import default_drawing
 from spnmkl.threads import single_threaded_blas
-from spnmkl.training.learn import learn, training_kernels, warn_unless_converged
+from spnmkl.training.learn import learn, training_kernels, warn_of_no_choice, warn_unless_converged
 from spnmkl.training.settings import SOLVER_OPTIONS, Settings
 
 __all__ = ["SPNMKLClassifier", "default_structure"]
@@ -84,9 +85,9 @@ def default_structure(X: np.ndarray) -> SPN:
     >>> [spn.label(leaf) for leaf in spn.kernels]
     ['rbf 1/64', 'rbf 1/16', 'rbf 1/4', 'rbf', 'rbf 4', 'linear']
     """
-    distinct = np.unique(X, axis=0)
+    distinct = distinct_rows(X)
     median = KernelSpec("rbf", (("gamma", "median"),))
-    gamma = fit_kernel(median, distinct[spread_rows(len(distinct), _MEDIAN_ROWS)])[0].params["gamma"]
+    gamma = fit_kernel(median, distinct[spread_rows(distinct.shape[0], _MEDIAN_ROWS)])[0].params["gamma"]
     return default_drawing([DrawnPart("")], float(gamma))
 
 
@@ -134,7 +135,7 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         How the weights β are found: as the certified optimum together with the SVM, or as evidence weights
         (`fit_evidence`, which tells a sum from a product; not certified), at which the SVM is then solved. With
         "evidence", `lam`, `p` and `solver` mean nothing; C and `class_weight` are the SVM's alone. None: "certified"
-        with a structure or a C; without both, what is better on the folds.
+        with a structure; without one, what is better on the folds, at the C that is set or its own best.
     probability : bool, default=False
         Whether to calibrate `predict_proba` in `fit`: by Platt scaling of decision values from stratified 5-fold
         cross-validation, in which weights and SVM are learned anew and only the kernels' normalisation stays as
@@ -287,8 +288,9 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n, n_features)
-            The training rows. Leaves may name the columns of a data frame.
+        X : array-like, sparse array or data frame of shape (n, n_features)
+            The training rows. Leaves may name the columns of a data frame. Sparse rows stay sparse, also in the model;
+            linear, polynomial, rbf and cosine kernels can be computed from them.
         y : array-like of shape (n,)
             Labels of any kind.
         sample_weight : array-like of shape (n,), default=None
@@ -306,7 +308,9 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         """
         self._check_parameters()
         # A copy, because the kernels keep the rows they refer to.
-        samples, labels = validate_data(self, X, y, dtype=np.float64, order="C", copy=True, ensure_min_samples=2)
+        samples, labels = validate_data(
+            self, X, y, accept_sparse="csr", dtype=np.float64, order="C", copy=True, ensure_min_samples=2
+        )
         check_labels(labels)
         n_samples, rows, weight = len(labels), np.arange(len(labels)), None
         if sample_weight is not None:
@@ -317,7 +321,7 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
             check_class_sizes(labels)
         centre, spread = standardising(samples, weight) if self.structure is None else (None, None)
         if centre is not None and spread is not None:
-            samples = (samples - centre) / spread
+            samples = standardised(samples, centre, spread)
         part = self._part(labels, weight)
         given = self.structure
         spn = default_structure(samples[part.rows]) if given is None else read_structure(given)
@@ -353,7 +357,7 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         if self.approximation is None:
             return Part(np.arange(len(labels)), weight, self._settings)
         size = max(self.sample_size, self.n_components)
-        return sampled_part(labels, weight, self._settings, size, self._seed)
+        return part_of(stratified(labels, size, np.random.default_rng(self._seed)), labels, weight, self._settings)
 
     @property
     def _seed(self) -> int:
@@ -403,7 +407,7 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         """The drawing and the settings, with what was not set chosen by cross-validation where that is possible."""
         settings = part.settings
         folds = min(_FOLDS, *np.unique(y, return_counts=True)[1].tolist())
-        if self._given_C is not None:
+        if self._given_C is not None and (self.structure is not None or self.weights is not None):
             return spn, settings, None
         if folds < 2:  # evidence needs no folds, and any C is of use to it
             by_evidence = self.structure is None and self.weights is None
@@ -418,14 +422,24 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
             "stop": self.stop,
         }
         if self.structure is None:
-            choice = choose_rival(spn, source, y, weights=self.weights, lam=settings.lam, p=settings.p, **own)
+            C = None if self._given_C is None else settings.C
+            own |= {"weights": self.weights, "C": C, "lam": settings.lam, "p": settings.p}
+            choice = choose_rival(spn, source, y, **own)
             if choice is None:
+                self._warn_of_no_choice(settings)
                 return spn, settings, None
             return choice.best.spn, replace(settings, **choice.best.options), choice
         options = settings.solver_options() | own
         del options["C"]
         found = cross_validate_C(spn, source, y, weights=settings.weights, **options)
-        return spn, replace(settings, C=found.best_C) if found.best_C > 0 else settings, None
+        if not found.best_C > 0:
+            self._warn_of_no_choice(settings)
+            return spn, settings, None
+        return spn, replace(settings, C=found.best_C), None
+
+    def _warn_of_no_choice(self, settings: Settings) -> None:
+        if self.max_time is not None and not (self.stop is not None and self.stop()):
+            warn_of_no_choice(self.max_time, settings)
 
     @property
     def _given_C(self) -> float | None:
@@ -439,6 +453,7 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         solution: Solution,
         fitted: Mapping[str, FittedKernel],
         feature_names: Sequence[str] | None = None,
+        approximated: Approximation | None = None,
         **settings: Any,
     ) -> Self:
         """The classifier that `fit` gives, from what `solve` found on kernels that `fit_kernels` computed.
@@ -451,6 +466,8 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
             What `fit_kernels` or `fit_tiles` gave.
         feature_names : sequence of str, default=None
             Names of the columns, which prediction then checks.
+        approximated : Approximation, default=None
+            Where the solution is that of a sample: what `approximate` made of all rows.
         **settings : dict
             The other parameters of the classifier, as `solve` got them; no probabilities are calibrated.
 
@@ -466,6 +483,8 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
             model.feature_names_in_ = np.array(feature_names, dtype=object)
         n = len(solution.y)
         model._adopt(solution, fitted, np.arange(n), n)
+        if approximated is not None:
+            model._compare_with_landmarks(approximated, fitted)
         return model
 
     def _adopt(
@@ -516,6 +535,11 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         n_folds = min(_FOLDS, *np.unique(y, return_counts=True)[1].tolist())
         return list(StratifiedKFold(n_folds, shuffle=True, random_state=self.random_state).split(y, y))
 
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
     def _check_parameters(self) -> None:
         """Refuse what `fit` could not use, before it looks at any data."""
         _ = self._settings, self._n_threads
@@ -555,9 +579,9 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         return F[0] if len(F) == 1 else F.T
 
     def _decisions(self, X: ArrayLike) -> Floats:
-        samples = validate_data(self, X, reset=False, dtype=np.float64, order="C")
+        samples = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64, order="C")
         if self.centre_ is not None and self.spread_ is not None:
-            samples = (samples - self.centre_) / self.spread_
+            samples = standardised(samples, self.centre_, self.spread_)
         F = apply_cross(self._circuit, self._term_weights, self.kernels_, samples, self.dual_coef_, self._n_threads)
         return F + self.intercept_[:, None]
 

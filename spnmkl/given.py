@@ -1,4 +1,4 @@
-"""What a classifier is given, checked and read: columns, labels, weights of samples, a structure in any form."""
+"""What a classifier is given, checked and read: labels, weights of samples, a structure in any form."""
 
 from __future__ import annotations
 
@@ -14,18 +14,6 @@ from spnmkl.errors import DataError, KernelError, StructureError
 from spnmkl.problem import sample_weights
 from spnmkl.structure import SPN, templates
 from spnmkl.structure.nodes import describe
-
-_CONSTANT = 1e-12  # of the largest value: a spread that is rounding
-
-
-def standardising(X: Floats, weight: Floats | None) -> tuple[Floats, Floats]:
-    """Mean and spread of every column, 1 for a constant one; a sample counts as often as its weight says."""
-    largest = np.abs(X).max(axis=0)
-    unit = np.where(largest > 0, largest, 1.0)  # else squares of very large or small numbers are infinite or 0
-    scaled = X / unit
-    centre = np.average(scaled, axis=0, weights=weight)
-    spread = np.sqrt(np.average((scaled - centre) ** 2, axis=0, weights=weight))
-    return centre * unit, np.where(spread > _CONSTANT, spread * unit, 1.0)
 
 
 def check_labels(labels: NDArray) -> None:

@@ -23,6 +23,7 @@ from spnmkl.errors import ModelFileError
 from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.history import NUMBERS, STATUSES, history_arrays, read_history
 from spnmkl.kernels import FittedKernel, kernel_names, kernel_schema
+from spnmkl.kernels.rows import row_arrays, sparse_rows
 from spnmkl.kernels.validation import DataColumns, check_spec, kernel_of
 from spnmkl.landmarks.stored import described, landmark_arrays, read_approximation
 from spnmkl.parameters import positive
@@ -74,7 +75,7 @@ def save_model(model: SPNMKLClassifier, path: str | os.PathLike[str], extra: Map
     >>> from spnmkl import SPNMKLClassifier
     >>> from spnmkl.model_file import load_model, save_model
     >>> X, y = load_wine(return_X_y=True)
-    >>> model = SPNMKLClassifier(C=1.0).fit(X, y)
+    >>> model = SPNMKLClassifier(C=1.0, weights="certified").fit(X, y)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = os.path.join(folder, "wine.spnmkl")
     ...     save_model(model, path, extra={"deviations": X.std(axis=0)})
@@ -239,7 +240,7 @@ def _arrays(model: SPNMKLClassifier) -> Arrays:
     if model.centre_ is not None and model.spread_ is not None:
         arrays |= {"centre": model.centre_, "spread": model.spread_}
     for k, kernel in enumerate(_distinct(model).values()):
-        arrays["X_ref"] = kernel.X_ref  # one for all kernels
+        arrays |= row_arrays(kernel.X_ref, "X_ref")  # one for all kernels
         state = kernel.state()
         arrays |= {f"kernel{k}_{key}": np.asarray(state[key]) for key in _KERNEL_ARRAYS if state[key] is not None}
     return arrays
@@ -401,10 +402,18 @@ class _Reader(CheckedArrays):
     def kernels(self, leaves: tuple[str, ...], n_support: int) -> dict[str, FittedKernel]:
         if not leaves:
             return {}
-        X_ref = self.floats("X_ref", None, self.n_features)
+        X_ref = self.references()
         keys = {leaf: (self.document["leaves"][leaf], self.spn.spec(leaf)) for leaf in leaves}
         fitted = {(k, spec): self.kernel(k, spec, X_ref, n_support) for k, spec in set(keys.values())}
         return {leaf: fitted[key] for leaf, key in keys.items()}
+
+    def references(self) -> Any:
+        if "X_ref_values" not in self.arrays:
+            return self.floats("X_ref", None, self.n_features)
+        values = self.floats("X_ref_values", None)
+        columns = self.integers("X_ref_columns", len(values), below=self.n_features)
+        starts = self.integers("X_ref_starts", None, below=len(values) + 1)
+        return sparse_rows(values, columns, starts, self.n_features)
 
     def kernel(self, k: int, spec: KernelSpec, X_ref: np.ndarray, n_support: int) -> FittedKernel:
         if spec.kernel not in kernel_names():
@@ -416,7 +425,7 @@ class _Reader(CheckedArrays):
         check_spec(spec, kernel_of(spec), columns)
         state = self.document["kernels"][k] | dict.fromkeys(_KERNEL_ARRAYS)
         if (rows := f"kernel{k}_rows") in self.arrays:
-            state["rows"] = self.integers(rows, n_support, below=len(X_ref))
+            state["rows"] = self.integers(rows, n_support, below=X_ref.shape[0])
         if spec.normalize == "unit_diagonal":
             state["scale"] = self.floats(f"kernel{k}_scale", n_support)
         if spec.normalize == "centred":

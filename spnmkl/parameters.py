@@ -97,12 +97,13 @@ def solver_name(solver: object, known: Collection[str]) -> str:
 
 
 WEIGHTS = ("certified", "evidence")
+CHOSEN = "chosen"  # of these whichever answers rows held out better, wherever rows are held out anyway
 
 
-def weighing(weights: object) -> str:
+def weighing(weights: object, *others: str) -> str:
     """How weights are found."""
-    if not isinstance(weights, str) or weights not in WEIGHTS:
-        raise ParameterError(f"weights must be one of {sorted(WEIGHTS)}, but it is {describe(weights)}.")
+    if not isinstance(weights, str) or weights not in (*WEIGHTS, *others):
+        raise ParameterError(f"weights must be one of {sorted((*WEIGHTS, *others))}, but it is {describe(weights)}.")
     return weights
 
 

@@ -34,6 +34,7 @@ def prepare() -> None:
     groups = {"wide": kernels[:3], "narrow": kernels[3:]}
     for spn in (templates.flat(kernels), templates.grouped(groups), templates.product_of_sums(groups)):
         _train(spn, X, y)
+    SPNMKLClassifier(spn, approximation="nystroem", n_threads=1).fit(X, y).predict(X)
     _compute(np.abs(X))
     three = np.arange(_ROWS) % 3
     SPNMKLClassifier(spn, probability=True, n_threads=1).fit(X, three).predict_proba(X)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from spnmkl.circuit.source import KernelSource
@@ -17,6 +20,15 @@ from spnmkl.solution import Record, Solution
 from spnmkl.structure import SPN
 
 
+@dataclass(frozen=True, eq=False)
+class Within:
+    """What was trained on the training part of a fold, at which C, and the score of that on its inner folds."""
+
+    solution: Solution
+    C: float
+    score: float
+
+
 def trained_by_evidence(
     spn: SPN,
     source: KernelSource,
@@ -25,8 +37,10 @@ def trained_by_evidence(
     inner: Mapping[str, Any],
     say: Tick | None,
     settings: Mapping[str, Any],
-) -> tuple[Solution, float]:
-    """The machine at the C of the grid that is best in the inner folds, and that C."""
+    *,
+    scored: bool = False,
+) -> Within:
+    """The machine at the C of the grid that is best in the inner folds; scored there also where there is one C."""
 
     def step(record: Record) -> None:
         if say is not None:
@@ -40,8 +54,9 @@ def trained_by_evidence(
     steps = settings.get("max_iter") or MOST_STEPS
     passed: dict[str, Any] = {name: own.get(name) for name in ("n_threads", "stop", "sample_weight")}
     found = fit_evidence(spn, source, y, max_iter=steps, callback=step, **passed)
-    C = float(grid[0])
-    if len(grid) > 1:
+    C, score = float(grid[0]), math.nan
+    if len(grid) > 1 or scored:
         given = {**own, "max_iter": steps, "weights": "evidence", "start": found.beta}
-        C = cross_validate_C(spn, source, y, grid, callback=tick, **inner, **given).best_C
-    return next(machines(found, source, y, [C], **own)), C
+        tried = cross_validate_C(spn, source, y, grid, callback=tick, **inner, **given)
+        C, score = tried.best_C, float(np.nanmax(tried.mean)) if np.isfinite(tried.mean).any() else math.nan
+    return Within(next(machines(found, source, y, [C], **own)), C, score)

@@ -18,8 +18,9 @@ from spnmkl.circuit.program import Floats
 from spnmkl.errors import ParameterError
 from spnmkl.importance.measuring import read_counts
 from spnmkl.importance.result import Interval
+from spnmkl.importance.words import at_weights
 from spnmkl.measures import SCORINGS, Measure, corrected_interval, scoring_name
-from spnmkl.parameters import weighing
+from spnmkl.parameters import CHOSEN, weighing
 from spnmkl.wording import counted, listed, whole_percent
 
 SEVERAL = ("drops", "margins", "squares")
@@ -94,7 +95,7 @@ class ColumnImportance:
         How often each group was permuted in every fold.
     screening : {"gradient", "blocks", "none"}
         How the groups that were permuted were found; "none" where all were.
-    weights : {"certified", "evidence"}
+    weights : {"certified", "evidence", "chosen"}
         Those of the trained drawing.
 
     Examples
@@ -188,7 +189,7 @@ class ColumnImportance:
         return (
             f"{groups}{screened} Each was permuted {self.permutations} times on the rows held out, in {done} of "
             f"{self.rows}. Nothing was trained anew: this is what the trained drawing uses"
-            f"{', at evidence weights' if self.weights == 'evidence' else ''}."
+            f"{at_weights(self.weights)}."
         )
 
     @property
@@ -289,7 +290,7 @@ class ColumnImportance:
             float(stored["alike"]),
             int(stored["permutations"]),
             str(stored["screening"]),
-            weighing(stored.get("weights", "certified")),
+            weighing(stored.get("weights", "certified"), CHOSEN),
         )
 
     def _drop(self, k: int) -> Interval:

@@ -19,7 +19,7 @@ from spnmkl.importance.measuring import ViewFold
 from spnmkl.importance.words import finding_sentences, full_sentence, view_sentence
 from spnmkl.inspection.held_out import ERRORS
 from spnmkl.measures import SCORINGS, Measure, corrected_interval, scoring_name
-from spnmkl.parameters import weighing
+from spnmkl.parameters import CHOSEN, weighing
 from spnmkl.study.significance import corrected_t_test, holm
 
 FORMAT = "spnmkl/view-importance"
@@ -68,7 +68,7 @@ class ViewImportance:
         What to know about it, in sentences.
     key : str
         Tells this question from others, so that only its own folds are taken over.
-    weights : {"certified", "evidence"}
+    weights : {"certified", "evidence", "chosen"}
         Those of all trainings.
 
     Examples
@@ -237,7 +237,7 @@ class ViewImportance:
             raise ParameterError("A fold of this view importance has other views than the whole; measure it again.")
         remarks = tuple(map(str, stored["remarks"]))
         planned, rows, key = int(stored["planned"]), str(stored["rows"]), str(stored["key"])
-        weights = weighing(stored.get("weights", "certified"))
+        weights = weighing(stored.get("weights", "certified"), CHOSEN)
         return cls(views, folds, planned, scoring_name(stored["scoring"]), rows, remarks, key, weights)
 
     def _row(self, view: str) -> dict[str, Any]:

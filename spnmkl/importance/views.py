@@ -75,8 +75,9 @@ def view_importance(
         Which rows belong together, such as those of one patient; they are held out together.
     transformer : scikit-learn transformer, default=None
         Fitted anew on every training part, such as ``StandardScaler()``; it must keep the columns.
-    weights : {"certified", "evidence"}, default="certified"
-        Those of all trainings: the provably best, or those of `fit_evidence`, which are not certified.
+    weights : {"certified", "evidence", "chosen"}, default="certified"
+        Those of all trainings: the provably best; those of `fit_evidence`, which are not certified; or in every fold
+        whichever of these do better on its inner folds.
     random_state : int, default=0
         Shuffles the folds; those of the k-th round are shuffled by ``random_state + k``.
     n_threads : int, default=None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ import pandas as pd
 from scipy import stats
 
 from spnmkl.measures import Measure
+from spnmkl.parameters import CHOSEN
 from spnmkl.study.contest import LEVEL
 from spnmkl.study.significance import FEWEST
 from spnmkl.wording import counted, listed, whole_percent
@@ -34,11 +35,20 @@ def full_sentence(found: ViewImportance) -> str:
     of = f"{done} of {found.rows}" if found.complete else f"{len(found.folds)} of {found.planned} folds of {found.rows}"
     stopped = "" if found.complete else "; it was stopped before the others"
     guess = "always answering the most frequent class" if found.scoring == "accuracy" else "guessing"
-    how = ", at evidence weights" if found.weights == "evidence" else ""
+    how = at_weights(found.weights, [fold.weights for fold in found.folds])
     return (
         f"All views together: {measure.title} {with_interval(measure, *full)} on rows not "
         f"trained on ({of}{stopped}){how}; {guess} gets {_number(measure, found.guessing)}{_unit(measure)}."
     )
+
+
+def at_weights(weights: str, folds: Sequence[str] = ()) -> str:
+    """Which weights the trainings had, where these are not simply the certified ones."""
+    if weights != CHOSEN:
+        return ", at evidence weights" if weights == "evidence" else ""
+    times = ", ".join(f"{kind} in {n}" for kind, n in Counter(folds).items())
+    said = "certified or evidence weights, whichever did better on folds within each training part"
+    return f", at {said}" + (f" ({times})" if times else "")
 
 
 def view_sentence(row: Row, measure: Measure) -> str:
@@ -126,7 +136,7 @@ def own_C_sentence(found: ViewImportance) -> str:
         return ""
     named = listed([f"{name} ({n} of {counted(len(found.folds), 'fold')})" for name, n in sorted(times.items())])
     nothing = (
-        "every answer would be the same" if found.weights == "evidence" else "no kernel would have a weight above zero"
+        "no kernel would have a weight above zero" if found.weights == "certified" else "every answer would be the same"
     )
     return (
         f"At the C of the whole drawing {nothing} in {named}: there C was chosen anew, since nothing learned says "
@@ -213,7 +223,7 @@ def _more_rounds(found: ViewImportance) -> str:
     if found.rounds >= MORE_ROUNDS:
         return "More rows would narrow the intervals; more rounds hardly would."
     narrower = 1 - _reach(MORE_ROUNDS, found) / _reach(found.rounds, found)
-    return f"{MORE_ROUNDS} rounds of folds (repeats) make these intervals about {narrower:.0%} narrower."
+    return f"{MORE_ROUNDS} rounds of folds (repeats) make these intervals about {whole_percent(narrower)} narrower."
 
 
 def _reach(rounds: int, found: ViewImportance) -> float:

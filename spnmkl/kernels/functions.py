@@ -1,10 +1,13 @@
 """The built-in kernels: linear, polynomial, rbf, laplacian, chi2, cosine, hamming and precomputed."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import cosine_similarity
+from sklearn.preprocessing import normalize
 
 from spnmkl.kernels import compiled
 from spnmkl.kernels.matrices import spread_rows
@@ -32,38 +35,49 @@ def resolve_gamma(choice: str, X: np.ndarray, base: Callable[[np.ndarray], np.nd
 
 def _rounding(X: np.ndarray) -> float:
     """A difference between values of X that may be rounding alone and must not be inverted."""
-    return 16 * np.finfo(np.float64).eps * np.abs(X).max()
+    return 16 * np.finfo(np.float64).eps * max(X.max(), -X.min())
 
 
 def _variance(X: np.ndarray) -> float:
-    variance = X.var()
+    variance = _squared_norm(X).sum() / np.prod(X.shape) - X.mean() ** 2 if issparse(X) else X.var()
     return variance if variance > _rounding(X) ** 2 else 0.0
 
 
 def _typical_pair(X: np.ndarray, base: Callable[[np.ndarray], np.ndarray]) -> float:
-    if np.ptp(X, axis=0).max() <= _rounding(X):
+    if (X.max(axis=0) - X.min(axis=0)).max() <= _rounding(X):
         return 0.0
-    rows = spread_rows(len(X), _MEDIAN_ROWS)
+    rows = spread_rows(X.shape[0], _MEDIAN_ROWS)
     pairs = base(rows)[np.triu_indices(len(rows), k=1)]
     median, mean = np.median(pairs), pairs.mean()
     return median if median > 1e-12 * mean else mean
 
 
 def _inner_product(X: np.ndarray, Z: np.ndarray, memory: np.ndarray | None = None) -> np.ndarray:
-    return np.matmul(X, Z.T, out=memory)
+    return (X @ Z.T).toarray(out=memory) if issparse(X) else np.matmul(X, Z.T, out=memory)
 
 
 def _inner_product_among(X: np.ndarray) -> Among:
+    if issparse(X):
+        return _sparse_product_among(X)
     return lambda rows, columns, memory: _inner_product(X[rows], X[columns], memory)
 
 
+def _sparse_product_among(X: Any) -> Among:
+    columns_of = X.T.tocsr()  # which would be made anew for every tile
+
+    def block(rows: slice, columns: slice, memory: np.ndarray) -> np.ndarray:
+        memory[:] = (X[rows] @ columns_of).toarray()[:, columns]
+        return memory
+
+    return block
+
+
 def _cosine_among(X: np.ndarray) -> Among:
-    norm = np.sqrt(_squared_norm(X))[:, None]
-    return _inner_product_among(np.divide(X, norm, out=np.zeros_like(X), where=norm > 0))
+    return _inner_product_among(normalize(X))
 
 
-def _squared_norm(X: np.ndarray) -> np.ndarray:
-    return np.einsum("ij,ij->i", X, X)
+def _squared_norm(X: Any) -> np.ndarray:
+    return np.asarray(X.multiply(X).sum(axis=1)).ravel() if issparse(X) else np.einsum("ij,ij->i", X, X)
 
 
 def _by_differences(loop: Loop) -> Callable[..., np.ndarray]:
@@ -93,32 +107,31 @@ _few_squares_among = _differences_among(compiled.squared_differences)
 
 
 def _squared_distance(X: np.ndarray, Z: np.ndarray, memory: np.ndarray | None) -> np.ndarray:
-    if X.shape[1] <= _FEW_COLUMNS:
+    if X.shape[1] <= _FEW_COLUMNS and not issparse(X):
         return _few_squares(X, Z, memory)
     # |x|² − 2xz + |z|² loses the digits of a common offset; distances do not change without it.
-    offset = Z.mean(axis=0)
+    offset = 0 if issparse(X) else Z.mean(axis=0)  # sparse samples would no longer be so
     to = Z - offset
     of = to if X is Z else X - offset
-    distance = _expanded_square(of, to, _squared_norm(of), _squared_norm(to), memory)
+    distance = _expanded(_inner_product(of, to, memory), _squared_norm(of), _squared_norm(to))
     if X is Z:
         np.fill_diagonal(distance, 0)
     return distance
 
 
 def _squared_distance_among(X: np.ndarray) -> Among:
-    if X.shape[1] <= _FEW_COLUMNS:
+    if X.shape[1] <= _FEW_COLUMNS and not issparse(X):
         return _few_squares_among(X)
-    norm = _squared_norm(X)
-    return lambda rows, columns, memory: _expanded_square(X[rows], X[columns], norm[rows], norm[columns], memory)
+    norm, product = _squared_norm(X), _inner_product_among(X)
+    return lambda rows, columns, memory: _expanded(product(rows, columns, memory), norm[rows], norm[columns])
 
 
-def _expanded_square(
-    of: np.ndarray, to: np.ndarray, of_norm: np.ndarray, to_norm: np.ndarray, memory: np.ndarray | None
-) -> np.ndarray:
-    distance = np.matmul(-2 * of, to.T, out=memory)
-    distance += of_norm[:, None]
-    distance += to_norm
-    return np.maximum(distance, 0, out=distance)
+def _expanded(product: np.ndarray, of_norm: np.ndarray, to_norm: np.ndarray) -> np.ndarray:
+    """|x|² − 2xz + |z|², written over the products."""
+    product *= -2
+    product += of_norm[:, None]
+    product += to_norm
+    return np.maximum(product, 0, out=product)
 
 
 def _hamming(X: np.ndarray, Z: np.ndarray) -> np.ndarray:
@@ -143,7 +156,7 @@ def _power_diagonal(X: np.ndarray, degree: int, gamma: float, coef0: float) -> n
 
 
 def _ones(X: np.ndarray, **params: float) -> np.ndarray:
-    return np.ones(len(X))
+    return np.ones(X.shape[0])
 
 
 def _nonzero(X: np.ndarray) -> np.ndarray:
@@ -191,7 +204,12 @@ def _width(default: str, help: str) -> Parameter:
 
 for _kernel in (
     RegisteredKernel(
-        "linear", _inner_product, diagonal=_squared_norm, among=_inner_product_among, roughness=_rough_product
+        "linear",
+        _inner_product,
+        diagonal=_squared_norm,
+        among=_inner_product_among,
+        roughness=_rough_product,
+        sparse=True,
     ),
     RegisteredKernel(
         "polynomial",
@@ -205,6 +223,7 @@ for _kernel in (
         _power,
         among=_inner_product_among,
         roughness=_rough_power,
+        sparse=True,
     ),
     RegisteredKernel(
         "rbf",
@@ -215,6 +234,7 @@ for _kernel in (
         among=_squared_distance_among,
         differences=True,
         roughness=_rough_square,
+        sparse=True,
     ),
     RegisteredKernel(
         "laplacian",
@@ -236,7 +256,9 @@ for _kernel in (
         among=_differences_among(compiled.chi2_differences),
         roughness=_rough_sum,
     ),
-    RegisteredKernel("cosine", cosine_similarity, diagonal=_nonzero, among=_cosine_among, roughness=_rough_product),
+    RegisteredKernel(
+        "cosine", cosine_similarity, diagonal=_nonzero, among=_cosine_among, roughness=_rough_product, sparse=True
+    ),
     RegisteredKernel("hamming", _hamming, diagonal=_ones, categories=True),
     RegisteredKernel("precomputed", None, categories=True),  # sees no columns
 ):

@@ -7,6 +7,7 @@ from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
+from scipy.sparse import issparse
 
 from spnmkl.errors import KernelError
 
@@ -156,7 +157,7 @@ class RegisteredKernel:
     `among` prepares samples for bases between parts of them, in their precision, where that is faster than `function`.
     Where only `differences` of samples matter, their mean is moved to the origin before. `roughness` is how many units
     in the last place of single precision a value may be wrong by, relative to the largest, if the base is computed in
-    it; without one it never is.
+    it; without one it never is. `sparse` kernels take samples in compressed rows (CSR) as well, and keep them so.
     """
 
     name: str
@@ -169,6 +170,7 @@ class RegisteredKernel:
     among: Callable[[np.ndarray], Among] | None = None
     differences: bool = False
     roughness: Callable[..., float] | None = None
+    sparse: bool = False
 
     def base(
         self, X: np.ndarray, Z: np.ndarray, params: Mapping[str, Any], memory: np.ndarray | None = None
@@ -192,14 +194,16 @@ class RegisteredKernel:
         """The base between parts of these samples, in a precision: that of doubles unless it has an `among`."""
         if self.among is None:
             return lambda rows, columns, memory: self.base(X[rows], X[columns], params, memory)
-        return self.among((X - X.mean(axis=0) if self.differences else X).astype(dtype))
+        return self.among(self._centred(X).astype(dtype))
 
     def single_error(self, X: np.ndarray, params: Mapping[str, Any]) -> float:
         """Of a value, relative to the largest, if the base is computed in single precision."""
         if self.among is None or self.roughness is None:
             return math.inf
-        centred = X - X.mean(axis=0) if self.differences else X
-        return _SINGLE_ROUNDING * self.roughness(centred, **params)
+        return _SINGLE_ROUNDING * self.roughness(self._centred(X), **params)
+
+    def _centred(self, X: np.ndarray) -> np.ndarray:
+        return X - X.mean(axis=0) if self.differences and not issparse(X) else X
 
     def self_similarity(self, X: np.ndarray, params: Mapping[str, Any]) -> np.ndarray:
         """k(x, x) for every row, (len(X),)."""

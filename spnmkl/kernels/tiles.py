@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from spnmkl.circuit.program import Floats
 from spnmkl.circuit.source import KernelSource, MatrixSource
@@ -102,7 +103,7 @@ def fit_source(
     'TileSource'
     """
     wanted = list(spn.kernels if leaves is None else leaves)
-    if matrix_bytes(spn, wanted, len(X)) > max_bytes:
+    if matrix_bytes(spn, wanted, np.shape(X)[0]) > max_bytes:
         return fit_tiles(spn, X, feature_names, leaves=wanted, tick=tick)
     matrices, fitted = fit_kernels(spn, X, feature_names, leaves=wanted, tick=tick)
     return MatrixSource(matrices), fitted
@@ -338,7 +339,8 @@ class TileSource:
 
 def _references(kernel: FittedKernel) -> Floats:
     X = kernel.X_ref if kernel.rows is None else kernel.X_ref[kernel.rows]
-    return np.ascontiguousarray(select(X, kernel.columns))
+    X = select(X, kernel.columns)
+    return X if issparse(X) else np.ascontiguousarray(X)
 
 
 def _base(kernel: FittedKernel, X: Floats, dtype: type[np.floating]) -> _Group:
@@ -373,7 +375,7 @@ def _fitted_params(specs: Sequence[KernelSpec], names: Mapping[KernelSpec, str],
     def base(rows: np.ndarray) -> np.ndarray:
         return first.base(X[rows], X[rows], given)
 
-    for spec, own in copies(specs, base(tested_rows(len(X)))):
+    for spec, own in copies(specs, base(tested_rows(X.shape[0]))):
         kernel = registry.get(spec.kernel)
         params = resolve(kernel, complete(spec), X, base)
         check_computed(kernel.finished(own, params), _matrix_of(names[spec]))

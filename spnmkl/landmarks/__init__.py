@@ -2,6 +2,6 @@
 
 from spnmkl.landmarks.entry import approximate, held_out_decisions
 from spnmkl.landmarks.result import Approximation
-from spnmkl.landmarks.sampling import Part, sampled_part, stratified
+from spnmkl.landmarks.sampling import Part, Sample, part_of, stratified
 
-__all__ = ["Approximation", "Part", "approximate", "held_out_decisions", "sampled_part", "stratified"]
+__all__ = ["Approximation", "Part", "Sample", "approximate", "held_out_decisions", "part_of", "stratified"]

@@ -44,7 +44,7 @@ class Landmarks:
 
     def features(self, X: Floats) -> Singles:
         """(rows, rank) of some rows: all that a thread, a process or another machine is asked for."""
-        values = np.empty((len(X), len(self.T)))
+        values = np.empty((X.shape[0], len(self.T)))
         cross_matrix(self.circuit, self.W, CrossSource(self.fitted, X), values)
         return (values @ self.T).astype(np.float32)
 
@@ -69,8 +69,8 @@ def feature_blocks(
     tick: Callable[[int, int], object] | None = None,
 ) -> list[Singles]:
     """The features of all rows, block by block: in memory up to `max_bytes`, beyond in a file without a name."""
-    Z = _room(len(X), seen.T.shape[1], max_bytes)
-    blocks = rectangle(len(X), BLOCK_ROWS, 1)
+    Z = _room(X.shape[0], seen.T.shape[1], max_bytes)
+    blocks = rectangle(X.shape[0], BLOCK_ROWS, 1)
 
     def fill(lane: int, blocks: Iterable[Block]) -> None:
         for first, last in blocks:
@@ -78,7 +78,7 @@ def feature_blocks(
                 raise Stopped
             Z[first:last] = seen.features(X[first:last])
             if tick is not None:
-                tick(last, len(X))
+                tick(last, X.shape[0])
 
     over_lanes(fill, dealt(blocks, len(blocks)), n_threads)
     return [Z[first:last] for first, last in blocks]

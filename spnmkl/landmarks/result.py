@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spnmkl.circuit.program import Floats
+from spnmkl.problem import one_vs_rest
+from spnmkl.solution import Solution
 from spnmkl.wording import counted
 
 __all__ = ["Approximation"]
@@ -65,6 +67,31 @@ class Approximation:
     def finished(self) -> bool:
         """Whether all rows were seen; else the classifier is the sample's own."""
         return np.isfinite(self.objective)
+
+    def over(self, solution: Solution) -> Solution:
+        """The classifier as one over the sample's rows, for what explains decisions; no α of an SVM, nor a proof.
+
+        Parameters
+        ----------
+        solution : Solution
+            Of the sample.
+
+        Returns
+        -------
+        Solution
+            Its α∘y are the coefficients of landmarks, 0 elsewhere, so that its decisions are those of the classifier.
+        """
+        codes = np.searchsorted(solution.classes, solution.y)
+        signs = one_vs_rest(codes, len(solution.classes))
+        alpha = np.zeros(signs.shape)
+        alpha[:, self.landmarks] = self.coefficients * signs[:, self.landmarks]
+        binary = len(alpha) == 1
+        return replace(
+            solution,
+            beta={v: self.scale * weight for v, weight in solution.beta.items()},
+            alpha=alpha[0] if binary else alpha,
+            intercept=float(self.intercept[0]) if binary else self.intercept,
+        )
 
     @property
     def sentences(self) -> list[str]:

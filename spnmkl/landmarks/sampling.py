@@ -34,7 +34,7 @@ def stratified(y: NDArray, size: int, rng: np.random.Generator) -> Sample:
     if size >= len(y):
         return Sample(np.arange(len(y)), np.ones(len(y)))
     counts = np.bincount(codes)
-    fewest = max(1, min(_FEWEST, size // len(counts)))
+    fewest = max(1, min(_FEWEST, size // (2 * len(counts))))
     drawn = np.maximum(np.rint(counts * (size / len(y))).astype(int), np.minimum(counts, fewest))
     picked = [rng.choice(np.flatnonzero(codes == c), k, replace=False) for c, k in enumerate(drawn)]
     rows = np.sort(np.concatenate(picked))
@@ -64,8 +64,8 @@ class Part:
     whole: Floats = field(default_factory=lambda: np.empty(0))
 
 
-def sampled_part(y: NDArray, weight: Floats | None, settings: Settings, size: int, seed: int) -> Part:
-    """A sample, on which λ is multiplied by its share of the rows.
+def part_of(sample: Sample, y: NDArray, weight: Floats | None, settings: Settings) -> Part:
+    """A sample of all rows, on which λ is multiplied by its share of the rows.
 
     At the same kernel and C, ‖w‖² of an SVM is about proportional to the number of rows, and so is the best
     λ Σ_v c_v β_v^{p_v}: weights that suit all rows come of a λ that is as much smaller as the sample is. (A larger C
@@ -73,6 +73,5 @@ def sampled_part(y: NDArray, weight: Floats | None, settings: Settings, size: in
     """
     classes, codes = np.unique(y, return_inverse=True)
     whole = sample_weights(len(y), codes, classes, weight, settings.class_weight)
-    sample = stratified(y, size, np.random.default_rng(seed))
     own = replace(settings, class_weight=None, lam=settings.lam * len(sample.rows) / len(y))
     return Part(sample.rows, whole[sample.rows] * sample.weight, own, whole)

@@ -441,8 +441,9 @@ def _outer(
     if settings.outer_folds is None or stop():
         return None
     values: dict[str, list[float]] = {"search": [], "flat": []}
-    for k, (train, fold) in enumerate(folds_of(rows, among, settings.outer_folds, settings.random_state)):
-        teller.say(f"outer fold {k + 1} of {settings.outer_folds}, the whole search in it")
+    folds = list(folds_of(rows, among, settings.outer_folds, settings.random_state))
+    for k, (train, fold) in enumerate(folds):
+        teller.say(f"outer fold {k + 1} of {len(folds)}, the whole search in it")
         done = both_ways(rows, leaves, train, settings, stop)
         if stop():
             break
@@ -451,7 +452,7 @@ def _outer(
         drawings = {"flat": leaves.flat, "search": suggested}
         for name, spn in drawings.items():
             values[name].append(_on_fold(rows, spn, train, fold, settings, stop))
-    by_train = 1 / max(settings.outer_folds - 1, 1)
+    by_train = 1 / (len(folds) - 1)
     return Outer(*(over_folds(values[name], by_train, settings.scoring) for name in ("search", "flat")))
 
 

@@ -127,7 +127,10 @@ def _step(found: Walk, stop: Asked, n_jobs: int | None, say: Tell) -> bool:
         if fitted is not None:
             found.note(fitted)
             say(found)
-    return found.best.criterion(found.ground) >= before.criterion(found.ground) + GAIN * found.ground.excess
+    taken = found.best.criterion(found.ground) >= before.criterion(found.ground) + GAIN * found.ground.excess
+    if not taken and found.best.free > before.free:
+        found.best = before
+    return taken
 
 
 def _tried(ground: Ground, work: _Tried, place: Place) -> Fitted | None:

@@ -216,7 +216,7 @@ def _decided(
     where = f"round {repeat + 1}, fold {fold + 1} of {work.plan.folds}"
     within = _within(where, place.say)
     prepared = prepare(work.drawn.pool, work.dataset, work.choices, work.split, within, rows, math.inf)
-    model, _ = fitted(
+    model, *_ = fitted(
         work.drawn.over_kernels[OWN],
         prepared,
         work.plan,

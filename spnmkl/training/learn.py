@@ -106,6 +106,13 @@ def learn(
     return solve(spn, source, y, **options, warn=warn)
 
 
+def warn_of_no_choice(max_time: float, settings: Settings) -> None:
+    """For a classifier's `fit`, from the method that chooses: what was taken since there was no time to choose."""
+    taken = f"{settings.weights} weights at C={settings.C:g} were taken"
+    message = f"Half of max_time={max_time:g} ended before anything was chosen, so that {taken}; raise max_time."
+    warnings.warn(message, ConvergenceWarning, stacklevel=6)
+
+
 def warn_unless_converged(solution: Solution) -> None:
     """For a classifier's `fit`: whoever called it is told in one sentence what was not reached."""
     reached = f"a relative gap of {solution.gap:.2g} (tol is {solution.tol:g})"

@@ -10,12 +10,22 @@ from spnmkl.project.archive import Reader
 from spnmkl.project.stored_attempt import read_attempt
 from spnmkl.project.stored_contest import read_comparison
 from spnmkl.project.stored_data import read_use
+from spnmkl.project.stored_finding import read_found
 from spnmkl.project.stored_run import read_choices, read_split
 from spnmkl.training.settings import Settings
 from spnmkl.wording import quoted
 from spnmkl.workspace.files import FileStore
 from spnmkl.workspace.forms import DataReader, Row, damaged, read_drawing, run_of
-from spnmkl.workspace.state import KeptAttempt, KeptComparison, KeptRun, Loaded, ProjectState, Saved, Upload
+from spnmkl.workspace.state import (
+    KeptAttempt,
+    KeptComparison,
+    KeptFinding,
+    KeptRun,
+    Loaded,
+    ProjectState,
+    Saved,
+    Upload,
+)
 from spnmkl.workspace.tables import ATTEMPT, FINDING, RUN, UPLOAD
 
 COMPARISON = "comparison"
@@ -45,6 +55,7 @@ class Reading:
                 runs=tuple(filter(None, map(self._run, self._kept(parts[RUN.name])))),
                 chosen=document["chosen"],
                 comparison=next(filter(None, map(self._comparison, parts[FINDING.name])), None),
+                findings=tuple(filter(None, map(self._finding, parts[FINDING.name]))),
                 attempts=tuple(filter(None, map(self._attempt, parts[ATTEMPT.name]))),
                 uploads=self._uploads(parts[UPLOAD.name]),
                 more=dict(document["more"]),
@@ -78,6 +89,16 @@ class Reading:
             return None
         try:
             return KeptComparison(row["id"], read_comparison(Reader("a comparison", row["body"])), dataset)
+        except SPNMKLError as error:
+            self._lost.append(str(error))
+            return None
+
+    def _finding(self, row: Row) -> KeptFinding | None:
+        dataset = self._dataset(row["dataset"])
+        if row["kind"] == COMPARISON or dataset is None:
+            return None
+        try:
+            return KeptFinding(row["kind"], read_found(row["body"]), dataset)
         except SPNMKLError as error:
             self._lost.append(str(error))
             return None

@@ -16,6 +16,7 @@ from spnmkl.project.archive import Writer
 from spnmkl.project.stored_attempt import write_attempt
 from spnmkl.project.stored_contest import Compared, write_comparison
 from spnmkl.project.stored_data import DataUse
+from spnmkl.project.stored_finding import write_found
 from spnmkl.structure import SPN
 from spnmkl.untrusted import parse_json
 from spnmkl.wording import quoted
@@ -187,7 +188,8 @@ class _Writing:
         self._uploads = self._upload_rows() if self._before is None or self._before.uploads != state.uploads else None
         self._comparison = state.comparison
         compared = state.comparison.dataset if state.comparison else None
-        for dataset in (state.dataset, compared, *(kept.dataset for kept in state.attempts)):
+        others = (*(kept.dataset for kept in state.attempts), *(kept.dataset for kept in state.findings))
+        for dataset in (state.dataset, compared, *others):
             self._dataset(dataset)
 
     @property
@@ -218,18 +220,19 @@ class _Writing:
         self._sync_runs(connection, id, now)
         self._sync_attempts(connection, id, now)
         self._sync_comparison(connection, id, now)
+        self._sync_findings(connection, id, now)
         if self._uploads is not None:
             connection.execute(delete(UPLOAD).where(UPLOAD.c.project == id))
             _insert(connection, UPLOAD, [{**row, "project": id} for row in self._uploads])
-            self._note_uploads(connection, id, owner)
+        self._note_uploads(connection, id, owner)
         return Saved(id, revision, state, tuple(self._remarks))
 
     def _note_uploads(self, connection: Connection, id: str, owner: str) -> None:
-        known = {upload.key for upload in self._before.uploads} if self._before else set()
-        fresh = [upload for upload in self._state.uploads if upload.key not in known]
+        """Those too large to be kept have a key all the same."""
+        fresh = _upload_keys(self._state) - (_upload_keys(self._before) if self._before else set())
         if fresh:
-            size = sum(len(upload.data) for upload in fresh)
-            note(connection, owner, "upload", project=id, files=len(fresh), bytes=size)
+            size = sum(len(upload.data) for upload in self._state.uploads if upload.key in fresh)
+            note(connection, owner, "upload", project=id, files=len(fresh), kept_bytes=size)
 
     def _new_versions(self, versions: Sequence[SPN]) -> list[SPN]:
         last = self._before.spn if self._before else None
@@ -329,6 +332,22 @@ class _Writing:
             if not connection.execute(found).rowcount:
                 row = {"id": kept.key, "project": id, "kind": COMPARISON, "made": now, "dataset": dataset}
                 connection.execute(insert(FINDING).values(**row, body=body))
+
+    def _sync_findings(self, connection: Connection, id: str, now: float) -> None:
+        before = {kept.kind: kept for kept in (self._before.findings if self._before else ())}
+        after = {kept.kind: kept for kept in self._state.findings}
+        for kind in before.keys() | after.keys():
+            kept = after.get(kind)
+            if kept is before.get(kind):
+                continue
+            connection.execute(delete(FINDING).where((FINDING.c.project == id) & (FINDING.c.kind == kind)))
+            if kept is not None and (dataset := self._dataset(kept.dataset)) is not None:
+                row = {"id": uuid.uuid4().hex, "project": id, "kind": kind, "made": now, "dataset": dataset}
+                connection.execute(insert(FINDING).values(**row, body=write_found(kept.found)))
+
+
+def _upload_keys(state: ProjectState) -> set[str]:
+    return {upload.key for upload in state.uploads} | set(map(str, state.more.get("files", ())))
 
 
 def _same_run(one: KeptRun | None, other: KeptRun) -> bool:

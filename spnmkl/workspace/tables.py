@@ -99,7 +99,7 @@ ATTEMPT = Table(
 )
 Index("ix_attempt_project", ATTEMPT.c.project)
 
-# What was found out beside runs: `kind` is "comparison" for now.
+# What is known beside runs, one of a `kind`: a comparison, searches for C, what an upload took the place of.
 FINDING = Table(
     "finding",
     METADATA,

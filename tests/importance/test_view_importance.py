@@ -1,6 +1,7 @@
 """Every view alone and all without it: against scikit-learn's own loops, by hand, stopped and taken up again."""
 
 import json
+from dataclasses import replace
 from functools import cache
 from typing import Any, ClassVar
 
@@ -34,6 +35,8 @@ from spnmkl.importance.views import measured_views
 from spnmkl.inspection import HeldOutShares, decision_parts
 from spnmkl.kernels import cross_kernels, fit_kernels
 from spnmkl.measures import corrected_interval
+from spnmkl.selection import cross_validate_C
+from spnmkl.selection.folds import fold_splits
 from spnmkl.solvers import solve
 from spnmkl.study.contest import Plan
 from spnmkl.study.significance import corrected_t_test
@@ -189,7 +192,9 @@ def test_what_five_folds_leave_open_is_not_called_useless() -> None:
         "interval to show it: that does not make it useless."
     )
     assert silent.endswith("noise; alone, noise (51 %) is not shown to tell more than guessing (50 %).")
-    assert hint == f"5 rounds of folds (repeats) make these intervals about {1 - after / before:.0%} narrower."
+    assert (
+        hint == f"5 rounds of folds (repeats) make these intervals about {100 * (1 - after / before):.0f} % narrower."
+    )
     assert leaning(5).table.set_index("view").loc["blood", "alone_low"] > 0.5
     assert "blood, though it tells something alone" in leaning(5).findings[0]
 
@@ -528,3 +533,29 @@ def test_stored_folds_without_rows_are_refused(name: str) -> None:
     stored["folds"][0][name] = 0
     with pytest.raises(ParameterError, match="no rows"):
         ViewImportance.from_dict(stored)
+
+
+def test_the_kind_of_weights_that_does_better_within_every_fold() -> None:
+    """Rings, over widths that certified weights cannot choose among; what both kinds give is known."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(90, 3))
+    y = np.where((X[:, 0] ** 2 + X[:, 1] ** 2 > 1.4) ^ (rng.random(90) < 0.1), "out", "in")
+    views = {"ring": [0, 1], "noise": [2]}
+    kernels = [Kernel("rbf", features=[0, 1, 2], gamma=g, label=f"{g}") for g in (0.1, 30.0)]
+    spn, asked = templates.flat(kernels), {"C": 3.0, "cv": 3}
+    kinds = {kind: view_importance(spn, X, y, views, weights=kind, **asked).folds for kind in ("certified", "evidence")}
+    chosen = view_importance(spn, X, y, views, weights="chosen", **asked)
+    told = set()
+    for k, (train, _) in enumerate(fold_splits(y, 3, None, 0)):
+        matrices = fit_kernels(spn, X[train])[0]
+        inner = {
+            kind: cross_validate_C(spn, matrices, y[train], [3.0], folds=3, weights=kind, random_state=0).mean[0]
+            for kind in kinds
+        }
+        best = max(inner, key=inner.__getitem__)
+        told.add(best)
+        expected = replace(kinds[best][k], seconds=chosen.folds[k].seconds)
+        assert chosen.folds[k].to_dict() == expected.to_dict() and expected.weights == best
+    assert "evidence" in told
+    assert ViewImportance.from_dict(chosen.to_dict()).sentences == chosen.sentences
+    assert chosen.key != view_importance(spn, X, y, views, **asked).key

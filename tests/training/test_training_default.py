@@ -20,6 +20,12 @@ NONE = SplitSettings(0.0, 0)
 AUTO = Choices("auto")
 
 
+@pytest.fixture(autouse=True)
+def folds_drawn_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To save time; the test of folds that are drawn again says how often."""
+    monkeypatch.setattr(rivals, "MOST_REPEATS", 1)
+
+
 def table(n: int = 80) -> Dataset:
     """Measurements, counts and a category, of which the measurements make the labels."""
     rng = np.random.default_rng(3)

@@ -195,23 +195,26 @@ def test_the_log_is_appended_to_and_read_and_nothing_else(
     mine = store.save(
         None, state(small_dataset(), uploads=(Upload("k", "Mrs Smith.csv", b"secret"),)), name="Secret", owner=ANN.id
     )
+    large = store.save(None, state(more={"files": ["too large to be kept"]}), owner=BEN.id)
+    store.save(large, state(spn=SPNS[1], more=large.state.more), owner=BEN.id)
     store.audit.note(BEN.id, "training started", kind="train")
     store.audit.note("", "training started")
-    upload, started = store.audit.read(what="upload")[0], store.audit.read(who=BEN.id)[0]
-    assert upload.about == {"project": mine.id, "files": 1, "bytes": 6} and upload.name == "Ann"
+    (other, upload), started = store.audit.read(what="upload"), store.audit.read(who=BEN.id)[0]
+    assert other.about == {"project": large.id, "files": 1, "kept_bytes": 0}
+    assert upload.about == {"project": mine.id, "files": 1, "kept_bytes": 6} and upload.name == "Ann"
     assert started.what == "training started" and abs(started.at - time.time()) < 60
     with store._database.reading() as connection:
         lines = "".join(map(str, connection.execute(text("SELECT * FROM audit")).all()))
-    assert "Smith" not in lines and "secret" not in lines.lower() and len(store.audit.read()) == 4
+    assert "Smith" not in lines and "secret" not in lines.lower() and len(store.audit.read()) == 5
     for statement in ("UPDATE audit SET what = 'nothing'", "DELETE FROM audit"):
         with pytest.raises(WorkspaceError, match="append only"), store._database.writing() as connection:
             connection.execute(text(statement))
-    assert len(store.audit.read()) == 4
+    assert len(store.audit.read()) == 5
     old = time.time() - audit.KEPT_SECONDS - 3600
     with store._database.writing() as connection:
         connection.execute(text(f"INSERT INTO audit (at, who, what, about) VALUES ({old}, 'x', 'old', '{{}}')"))
     store.upkeep.tidy()
-    assert len(store.audit.read()) == 4, "a year later it is thrown away"
+    assert len(store.audit.read()) == 5, "a year later it is thrown away"
     assert [event.what for event in store.audit.read(since=time.time() + 1)] == []
     assert not {name for name in dir(store.audit) if not name.startswith("_")} - {"note", "read"}
 

@@ -24,30 +24,49 @@ from spnmkl.ui.parts.session import (
     workspace,
 )
 from spnmkl.ui.parts.words import plain, slug
+from spnmkl.ui.state.apart import apart
 from spnmkl.ui.state.drawing import check_size
 from spnmkl.ui.state.workspace import Workspace
 from spnmkl.wording import counted
 from spnmkl.workspace.catalog import MOST_LETTERS
-from spnmkl.workspace.exchange import exported
+from spnmkl.workspace.exchange import exported, imported
 from spnmkl.workspace.sharing import EVERYBODY
 from spnmkl.workspace.state import ProjectInfo, VersionInfo
 from spnmkl.workspace.store import WorkspaceStore
 
 SEARCH = "project_search"
 UNDO = "project_undo"
+IMPORTS, IMPORTED = "project_imports", "project_imported"
 MOST_SHOWN = 50
 MOST_VERSIONS = 200
 
 
 def projects_page() -> None:
-    heading("Projects — what you made, all of it kept").button(
-        "New project", icon=":material/add:", key="new_project", on_click=guarded(new_project)
-    )
+    with heading("Projects — what you made, all of it kept"):
+        with st.popover("Import", icon=":material/upload:"), boundary():
+            import_zip()
+        st.button("New project", icon=":material/add:", key="new_project", on_click=guarded(new_project))
+    if said := st.session_state.pop(IMPORTED, None):
+        st.success(said)
     disk = keeper().disk()
     parts = {"Projects": lambda: all_projects(disk), "Versions of the drawing": lambda: all_versions(disk)}
     if login.person() is not None:
         parts["Shared with me"] = lambda: shared_projects(disk)
     tabs("kept", parts)
+
+
+def import_zip() -> None:
+    """A project file of this app, put beside the others; what is open stays open."""
+    turn = st.session_state.setdefault(IMPORTS, 0)  # another uploader after each file, so that it is taken once
+    file = st.file_uploader(
+        "A project file", type="zip", key=f"import_zip_{turn}", help="As *Export as a zip* makes it."
+    )
+    if file is not None:
+        st.session_state[IMPORTS] += 1
+        state = apart(file.name, imported, file.getvalue(), file.name)
+        name = keeper().add(state, file.name.removesuffix(".zip").removesuffix(".project"), owner())
+        st.session_state[IMPORTED] = f"**{plain(name)}** is among the projects now: open it below."
+        st.rerun()
 
 
 def all_projects(disk: WorkspaceStore) -> None:

@@ -238,7 +238,7 @@ def _leave(place: str) -> None:
     if work.trainer.activity is not None:
         work.trainer.activity.job.stop()
         work.trainer.activity.job.join(LEAVE_SECONDS)
-        work.trainer.collect()
+        work.collect()
     work.trainer.end_estimate()
     KEEPER.note(place, work, owner(), _bound())
     if not KEEPER.wait(work.keeping, LEAVE_SECONDS):

@@ -31,7 +31,7 @@ from spnmkl.ui.state.kernel_shelf import KernelShelf
 from spnmkl.ui.state.processes import job_apart, tab_worker, task_size
 from spnmkl.ui.state.run_book import RunBook
 from spnmkl.ui.state.task import Finding, Task, found_for
-from spnmkl.ui.state.works import Chosen, SmallestC
+from spnmkl.ui.state.works import Chosen, ChosenRun, SmallestC
 from spnmkl.workers import Limits, Worker, WorkerError
 
 Kind = Literal[
@@ -167,6 +167,11 @@ class Trainer:
         job = self._job(alive, task_size(task, FOLDS), works.default, task, settings)
         return self._begin(Activity("default", job, task, settings))
 
+    def train_default(self, task: Task, settings: Settings, alive: Callable[[], bool]) -> Activity:
+        """Begin to choose as `choose_default` does, and to train what is chosen."""
+        job = self._job(alive, task_size(task, FOLDS), works.train_default, task, settings)
+        return self._begin(Activity("train", job, task, settings))
+
     def suggest(self, task: Task, settings: Settings, asked: suggesting.Asked, alive: Callable[[], bool]) -> Activity:
         """Begin to search for a drawing for the data of a task; the drawing that is there does not count."""
         job = self._job(alive, task_size(task, FOLDS), suggesting.search, task, asked)
@@ -281,7 +286,11 @@ class Trainer:
         self.activity, error = None, activity.job.error
         self.failure = None if error is None else Failure(error, activity.kind, activity.task)
         result = activity.job.result
-        if isinstance(result, Run) and activity.kind in ("score", "shares"):
+        if isinstance(result, ChosenRun):
+            chosen, task = result.chosen, activity.task
+            self.default = Finding(chosen, task, activity.settings)
+            self.book.enter(result.run, Task(chosen.spn, task.dataset, chosen.choices, task.split))
+        elif isinstance(result, Run) and activity.kind in ("score", "shares"):
             self.book.revise(lambda run: _with_findings(run, result))
         elif isinstance(result, BranchEvidence):
             self.book.revise(lambda run: run.with_branches(result))

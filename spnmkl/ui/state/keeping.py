@@ -17,7 +17,9 @@ from spnmkl.data import Dataset, SplitSettings, load_sample
 from spnmkl.errors import SPNMKLError, WorkspaceError
 from spnmkl.structure import SPN
 from spnmkl.structure.layout import unplaced
+from spnmkl.structure.text import one_line
 from spnmkl.training.settings import Settings
+from spnmkl.ui.state.drawing import check_size
 from spnmkl.ui.state.kept import Keeping, Keys
 from spnmkl.ui.state.kept_forms import state_of, work_of
 from spnmkl.ui.state.opening import opening_structure
@@ -29,6 +31,7 @@ from spnmkl.workspace.store import Overtaken, WorkspaceStore
 LOOK_SECONDS = 1.0  # between two looks at what is going on
 BEAT_SECONDS = 20.0
 TIDY_SECONDS = 3600.0
+LEFT_SECONDS = 600.0  # after which a tab that was left is known from disk alone
 RETRY_SECONDS = 5.0  # after which a workspace that could not be written is tried again
 DEFAULT_SAMPLE = "breast_cancer"
 _LOG = logging.getLogger("spnmkl")
@@ -132,6 +135,13 @@ class Keeper:
         keeping.at, keeping.seen = time.time(), state
         return work
 
+    def add(self, state: ProjectState, name: str, owner: str = "") -> str:
+        """Keep a project that comes from elsewhere; returns what it is called here."""
+        check_size(state.spn)
+        name = _free_name(self.disk(), owner, one_line(name).strip() or _data_name(state))
+        self.disk().save(None, state, name=name, owner=owner)
+        return name
+
     def stale(self, work: Workspace) -> bool:
         """Whether another server saved the project after this one."""
         keeping = work.keeping
@@ -220,9 +230,11 @@ class Keeper:
             for token, work, session in self._store.living():
                 here = self.is_active(session)
                 if not here:
-                    work.trainer.collect()
+                    work.collect()
                 if work.trainer.working is not None or not here:
                     self.note(token, work, refresh=True)
+                if not here and work.trainer.working is None and not work.keeping.pending:
+                    self._store.remove_unused(token, LEFT_SECONDS)
             now = time.monotonic()
             if self._disk is not None and now - self._beaten > BEAT_SECONDS:
                 self._beaten = now
@@ -260,6 +272,8 @@ def _alike(one: ProjectState, other: ProjectState) -> bool:
         and len(one.attempts) == len(other.attempts)
         and all(a.attempt is b.attempt for a, b in attempts)
         and _same_contest(one, other)
+        and len(one.findings) == len(other.findings)
+        and all(a is b for a, b in zip(one.findings, other.findings, strict=True))
         and one.uploads == other.uploads
     )
 

@@ -26,7 +26,7 @@ from spnmkl.wording import counted
 
 TITLE = "What each view is worth, on rows not trained on"
 MEASURE, GO_ON, AGAIN = "Measure what each view is worth", "Go on measuring", "Measure again"
-ROUNDS, REPEATS = (1, 2, 5), "importance_repeats"
+ROUNDS, REPEATS, WANTED = (1, 2, 5), "importance_repeats", "importance_rounds_wanted"
 COLUMNS_TITLE = "Which columns inside a view matter"
 COLUMNS_START = "Measure its columns"
 DROP_HELP = (
@@ -86,11 +86,15 @@ def offer_views(trainer: Trainer, run: Run, asked: Question, found: ViewImportan
 
 
 def how_often(asked: Question) -> None:
+    def take() -> None:
+        st.session_state[WANTED] = st.session_state[REPEATS] or ROUNDS[0]
+
+    st.session_state[REPEATS] = rounds_wanted()  # a control that was away while it was measured has forgotten it
     st.segmented_control(
         f"Rounds of {asked.work.folds.plan.folds} folds",
         list(ROUNDS),
-        default=ROUNDS[0],
         key=REPEATS,
+        on_change=take,
         required=True,
         width="content",
         help="Each round draws other folds. More rounds take as many times as long, and make the intervals narrower; "
@@ -99,7 +103,7 @@ def how_often(asked: Question) -> None:
 
 
 def rounds_wanted() -> int:
-    return st.session_state.get(REPEATS) or ROUNDS[0]
+    return int(st.session_state.get(WANTED, ROUNDS[0]))
 
 
 def what_it_does(asked: Question, run: Run) -> str:
