@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+
+from spnmkl.cli.values import positive
 
 
 def add_cluster(command: argparse.ArgumentParser, what: str) -> None:
@@ -17,13 +18,13 @@ def add_cluster(command: argparse.ArgumentParser, what: str) -> None:
     )
 
 
-def cluster_arguments(command: argparse.ArgumentParser, natural: Callable[[str], int]) -> None:
+def cluster_arguments(command: argparse.ArgumentParser) -> None:
     """Files that start workers elsewhere."""
     kinds = command.add_subparsers(required=True, metavar="WHERE", dest="what")
 
     def kind(name: str, help: str, memory: str) -> argparse.ArgumentParser:
         sub = kinds.add_parser(name, help=help, description=help)
-        sub.add_argument("--workers", type=natural, default=4, help="of one core each; default 4")
+        sub.add_argument("--workers", type=positive, default=4, help="of one core each; default 4")
         sub.add_argument("--memory", default=memory, help=f"of a worker; default {memory}")
         sub.add_argument("--out", help="where to write it; default: standard output")
         return sub

@@ -23,7 +23,7 @@ from spnmkl.cli.cluster import sent_to_cluster, write_deployment
 from spnmkl.cli.defaulting import best_C, by_default, chosen_before_folds
 from spnmkl.cli.exits import EXIT_CODES
 from spnmkl.cli.landmarks import offered, proved, refuse_folds_of_landmarks
-from spnmkl.cli.noting import mistyped, refuse_ungrouped, ungrouped
+from spnmkl.cli.noting import mistyped, refuse_unfilled, refuse_ungrouped, ungrouped
 from spnmkl.cli.scoring import over_folds, scored_over_folds
 from spnmkl.cli.shares import inspect_model, measured_shares
 from spnmkl.cli.streams import STANDARD, read_model, read_once, read_spn, target, write_spn, write_table, written
@@ -38,17 +38,13 @@ from spnmkl.data import (
     SplitSettings,
     Table,
     adjusted_lines,
-    apart,
     contradictions,
     fill_template,
     guess_label,
     headed_table,
     join_tables,
-    kept_rows,
-    lacking_rows,
     left_out,
     load_table,
-    refuse_missing,
     step_notes,
 )
 from spnmkl.errors import KernelError, ParameterError, SPNMKLError, StructureError
@@ -193,18 +189,8 @@ def _training_set(args: argparse.Namespace, choices: Choices) -> Dataset:
     dataset = _dataset(args)
     for note in (*left_out(dataset, choices), *mistyped(dataset, args), *contradictions(dataset, choices)):
         tell(note)
-    _refuse_missing(dataset, choices)
+    refuse_unfilled(dataset, choices)
     return dataset
-
-
-def _refuse_missing(dataset: Dataset, choices: Choices) -> None:
-    if choices.missing == "refuse":
-        advice = "fill them with --missing mean or median, or leave them out with --missing drop-rows or drop-columns"
-        frame, views = dataset.labelled_table.frame, apart(dataset.views, dataset.features)
-        if choices.absent == "as missing" and lacking_rows(frame, views):
-            advice += "; for rows that lack a whole view say --absent mean or drop-rows"
-        frame = frame[[*dataset.features, *dataset.adjust]]
-        refuse_missing(frame[kept_rows(frame, views, choices)], advice, views, choices)
 
 
 def _asked(args: argparse.Namespace) -> tuple[Settings, Choices, SplitSettings]:
@@ -351,7 +337,7 @@ def _validate(args: argparse.Namespace) -> int:
     def refuse(spn: SPN, dataset: Dataset, choices: Choices) -> None:
         _refuse_matrices(spn)
         if dataset.label is not None:
-            _refuse_missing(dataset, choices)
+            refuse_unfilled(dataset, choices)
 
     return validate(args, lambda: (_dataset(args), asked_choices(args)), refuse)
 
