@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from joblib import parallel_config
 
 from spnmkl.errors import ParameterError, SPNMKLError
-from spnmkl.parallel.task import NEEDED, differing
+from spnmkl.parallel.task import NEEDED, differing, versions
 from spnmkl.threads import default_threads
 from spnmkl.wording import counted
 
@@ -152,7 +152,7 @@ def _looked_at(client: Client, address: str) -> Cluster:
         warnings.simplefilter("ignore")
         found: Any = client.get_versions(packages=["spnmkl", *NEEDED, *_IMPORTED.values()])
     for worker, has in found["workers"].items():
-        if wrong := differing(f"Worker {worker}", _named(has["packages"])):
+        if wrong := differing(f"Worker {worker}", _named(has["packages"]), versions()):
             raise SPNMKLError(wrong)
     return Cluster(address, len(threads), sum(threads.values()))
 

@@ -36,12 +36,12 @@ def _installed(name: str) -> str:
         return "none"
 
 
-def differing(where: str, theirs: Mapping[str, str | None]) -> str | None:
-    """What to say where another process has other versions than this one."""
-    other = {name: theirs.get(name) for name, own in versions().items() if theirs.get(name) != own}
+def differing(where: str, theirs: Mapping[str, str | None], ours: Mapping[str, str]) -> str | None:
+    """What to say where a worker has other versions than who sends it work."""
+    other = {name: theirs.get(name) for name, own in ours.items() if theirs.get(name) != own}
     if not other:
         return None
-    found = ", ".join(f"{name} {has or 'missing'} (here {versions()[name]})" for name, has in other.items())
+    found = ", ".join(f"{name} {has or 'missing'} (here {ours[name]})" for name, has in other.items())
     return f"{where} has {found}: results could differ; install the same versions on all machines."
 
 
@@ -107,7 +107,7 @@ class _Asked:
 
 def carried_out(bag: Bag, k: int, item: Any, signal: Signal) -> tuple[int, Outcome]:
     """A task, where it was sent: one thread, nothing that would be sent on from here, and every error brought back."""
-    if wrong := differing("A worker", bag.versions):
+    if wrong := differing("A worker", versions(), bag.versions):
         return k, Outcome((), error=SPNMKLError(wrong))
     asked, given, ended = _Asked(signal), list[Any](), None
     try:
