@@ -1,4 +1,4 @@
-"""Worker processes of a real Dask cluster: the same results, also where they are killed; Stop; and what is said."""
+"""Worker processes of a real Dask cluster: the same results, also where one is killed; Stop; and what is said."""
 
 import os
 import signal
@@ -51,32 +51,6 @@ def test_in_processes_of_one_thread(client: Client) -> None:
     assert {bounded for *_, bounded in found} == {3}
 
 
-def test_a_worker_that_is_killed_in_the_middle(client: Client) -> None:
-    X, y = table()
-    expected = serial(cross_validation)
-    before, killed = pids(client), []
-
-    def kill(point: object) -> None:
-        if not killed:
-            killed.append(before[0])
-            os.kill(before[0], signal.SIGKILL)
-
-    found = cross_validate_C(SPN_, fit_kernels(SPN_, X)[0], y, GRID, folds=3, callback=kill)
-    assert killed
-    assert (found.scores.tolist(), {v: b.tolist() for v, b in found.beta.items()}) == expected
-
-
-def test_all_workers_killed_with_the_data_that_they_held(client: Client) -> None:
-    before, came = pids(client), []
-    for item, pid, _ in side_by_side(where, b"12", range(8)):
-        if not came:
-            for worker in before:
-                os.kill(worker, signal.SIGKILL)
-        came.append((item, pid))
-    assert sorted(item for item, _ in came) == list(range(8))
-    assert any(pid not in before for _, pid in came)  # done by those that came in their place
-
-
 def test_stop_reaches_the_workers(client: Client, tmp_path: Path) -> None:
     found = list(side_by_side(until_stopped, str(tmp_path), range(1, 7), stop=lambda: any(tmp_path.iterdir())))
     begun = sorted(int(file.name) for file in tmp_path.iterdir())
@@ -93,12 +67,28 @@ def test_an_address_that_is_answered(cluster: LocalCluster) -> None:
 
 
 def test_workers_with_other_versions_are_refused(cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connecting, "differing", lambda where, theirs: f"{where} has {theirs['scikit-learn']}.")
+    monkeypatch.setattr(connecting, "differing", lambda where, theirs, ours: f"{where} has {theirs['scikit-learn']}.")
     with (
         pytest.raises(SPNMKLError, match=r"^Worker tcp://127.0.0.1:\d+ has 1\.\d+"),
         on_cluster(cluster.scheduler_address),
     ):
         pass
+
+
+def test_a_worker_that_is_killed_in_the_middle(client: Client) -> None:
+    """After all others, none of which has to wait for the one that takes its place."""
+    X, y = table()
+    expected = serial(cross_validation)
+    before, killed = pids(client), []
+
+    def kill(point: object) -> None:
+        if not killed:
+            killed.append(before[0])
+            os.kill(before[0], signal.SIGKILL)
+
+    found = cross_validate_C(SPN_, fit_kernels(SPN_, X)[0], y, GRID, folds=3, callback=kill)
+    assert killed
+    assert (found.scores.tolist(), {v: b.tolist() for v, b in found.beta.items()}) == expected
 
 
 @pytest.mark.parametrize("asked", ["", "10.0.0.5:8786", "local:0", "table.csv"])
