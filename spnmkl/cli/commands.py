@@ -119,8 +119,8 @@ def _fit(args: argparse.Namespace) -> int:
     dataset = _training_set(args, choices)
     for note in ungrouped(dataset, args.keep):
         tell(note)
-    if args.approximation is None and (offer := offered(dataset, split)) is not None:
-        tell(offer)
+    for note in offered(args, dataset, split):
+        tell(note)
     spn = None if args.structure is None else _structure(args.structure, dataset, choices, split)
     if spn is not None:
         for warning in doubtful(spn, dataset, choices, split, by_evidence=settings.weights == "evidence"):
@@ -140,10 +140,7 @@ def _fit(args: argparse.Namespace) -> int:
             found = by_default(args, dataset, choices, split, settings, deadline, progress, stop.is_set)
             prepared, settings, said = found.prepared, found.settings, list(found.sentences)
         else:
-            sampled = settings.sampled_rows
-            prepared = prepare(
-                spn, dataset, choices, split, progress.say, max_memory=args.max_memory, sampled_rows=sampled
-            )
+            prepared = prepare(spn, dataset, choices, split, progress.say, None, args.max_memory, settings.sampled_rows)
             for note in step_notes(dataset, choices, prepared.train):
                 tell(note)
         if args.id in dataset.ignored:
@@ -156,7 +153,7 @@ def _fit(args: argparse.Namespace) -> int:
                 f"Computing the kernels took all of the {args.max_time:g} s of --max-time; allow more to learn weights."
             )
         limited = replace(settings, max_time=deadline.left)
-        trained = learn_weights(prepared, limited, follow, args.threads, stop.is_set, True, progress.say)
+        trained = learn_weights(prepared, limited, follow, args.threads, stop.is_set, warn=True, tick=progress.say)
         trained, folds = scored_over_folds(trained, prepared, dataset, settings, args, progress, stop.is_set)
         shares = measured_shares(trained, prepared, dataset, settings, args, progress, stop.is_set)
         trained = replace(trained, model=keeping_shares(trained.model, shares))

@@ -1,4 +1,4 @@
-"""What an option of the command line may hold."""
+"""What an option may be given: the text as a value, or the sentence that it is none."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ def folds(text: str) -> int:
 
 
 def folds_and_rounds(text: str) -> tuple[int, int]:
-    parts, _, rounds = text.partition("x")
-    if not parts.isdecimal() or not rounds.isdecimal() or int(parts) < 2 or int(rounds) < 1:
+    folds, _, rounds = text.partition("x")
+    if not folds.isdecimal() or not rounds.isdecimal() or int(folds) < 2 or int(rounds) < 1:
         raise argparse.ArgumentTypeError(f"expected folds x rounds such as 5x2, found {text!r}")
-    return int(parts), int(rounds)
+    return int(folds), int(rounds)
 
 
 def share(text: str) -> float:
     try:
-        found = float(text)
+        share = float(text)
     except ValueError:
-        found = math.nan
-    if 0 <= found < 1:
-        return found
-    meant = f"; did you mean {found / 100:g}" if 1 < found < 100 else ""
+        share = math.nan
+    if 0 <= share < 1:
+        return share
+    meant = f"; did you mean {share / 100:g}" if 1 < share < 100 else ""
     raise argparse.ArgumentTypeError(f"expected a share of the rows between 0 and 1, found {text!r}{meant}")
