@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NoReturn
 
 from spnmkl import __version__
+from spnmkl.cli.cluster_arguments import add_cluster, cluster_arguments
 from spnmkl.cli.exits import FIT_EXITS, IMPORTANCE_EXITS, OTHER_EXITS, SUGGEST_EXITS, VALIDATE_EXITS
 from spnmkl.cli.values import folds, folds_and_rounds, loss_weight, natural, positive, power, share
 from spnmkl.cli.workspace_arguments import add_folder, server_arguments, workspace_arguments
@@ -14,7 +15,8 @@ from spnmkl.errors import ParameterError
 
 Run = Callable[[argparse.Namespace], int]
 
-COMMANDS = ("app", "fit", "predict", "inspect", "importance", "compare", "suggest", "validate", "template", "workspace")
+_ON_TABLES = ("fit", "predict", "inspect", "importance", "compare", "suggest", "validate", "template")
+COMMANDS = ("app", *_ON_TABLES, "workspace", "cluster")
 SOLVERS = ("auto", "newton", "interior", "paper")  # as in `spnmkl.solvers`, which help need not load
 WEIGHTS = ("certified", "evidence")  # as in `spnmkl.parameters`
 SCORINGS = ("accuracy", "balanced_accuracy", "roc_auc")  # as in `spnmkl.measures`
@@ -60,6 +62,7 @@ def command_parser(runs: Mapping[str, Run] | None = None) -> argparse.ArgumentPa
 
     app = command("app", "open the app; further options, such as --server.port=8502, go to streamlit run")
     add_folder(app)
+    add_cluster(app, "the trainings of folds, comparisons and searches of all visitors")
     server_arguments(app)
     _fit_arguments(command("fit", "learn the weights of a structure from a table, or one for each view"))
     predict = command("predict", "predict the classes of new samples")
@@ -85,6 +88,7 @@ def command_parser(runs: Mapping[str, Run] | None = None) -> argparse.ArgumentPa
         metavar="NAME",
         help="beside the structure, such as lasso; default: all that can be used",
     )
+    add_cluster(compare, "the folds")
     _suggest_arguments(command("suggest", "find a structure by evidence, beside the flat sum"))
     validate = command("validate", "say what is wrong with a structure")
     validate.add_argument("structure", help="a structure file, .json; - for standard input")
@@ -115,6 +119,7 @@ def command_parser(runs: Mapping[str, Run] | None = None) -> argparse.ArgumentPa
     _reading_arguments(template)
     template.add_argument("--out", help="where to write the structure; default: standard output")
     workspace_arguments(command("workspace", "list, export, import and train the projects that the app keeps"))
+    cluster_arguments(command("cluster", "write what starts workers on Kubernetes or SLURM"))
     return parser
 
 
@@ -217,6 +222,7 @@ def _fit_arguments(fit: argparse.ArgumentParser) -> None:
     )
     fit.add_argument("--seed", type=natural, default=0, help="of the rows held out and of folds; default 0")
     fit.add_argument("--threads", type=int, help="default: all cores")
+    add_cluster(fit, "the trainings of folds")
     fit.add_argument(
         "--max-memory", type=float, metavar="GB", help="gigabytes for kernel matrices; default: half of what is free"
     )
@@ -245,6 +251,7 @@ def _importance_arguments(importance: argparse.ArgumentParser) -> None:
         "--resume", metavar="FILE", help="write every fold that is done here (.json), and go on from it next time"
     )
     importance.add_argument("--threads", type=int, help="default: all cores")
+    add_cluster(importance, "the folds")
 
 
 def _held_out_arguments(command: argparse.ArgumentParser) -> None:
@@ -305,6 +312,7 @@ def _suggest_arguments(suggest: argparse.ArgumentParser) -> None:
     _preparing_arguments(suggest)
     suggest.add_argument("--seed", type=natural, default=0, help="of rows held out, folds and subsamples; default 0")
     suggest.add_argument("--jobs", type=positive, help="how much runs side by side; default: all cores")
+    add_cluster(suggest, "what runs side by side")
     suggest.add_argument("--progress", action="store_true", help="show progress although stderr is no terminal")
     suggest.add_argument("--quiet", action="store_true", help="print nothing but errors and warnings")
 

@@ -19,10 +19,11 @@ from pathlib import Path
 
 from spnmkl.cli.arguments import ABORTED, BAD_INPUT, parsed
 from spnmkl.cli.choosing import asked_choices
+from spnmkl.cli.cluster import sent_to_cluster, write_deployment
 from spnmkl.cli.defaulting import best_C, by_default, chosen_before_folds
 from spnmkl.cli.exits import EXIT_CODES
 from spnmkl.cli.landmarks import offered, proved, refuse_folds_of_landmarks
-from spnmkl.cli.noting import mistyped, refuse_ungrouped, ungrouped
+from spnmkl.cli.noting import mistyped, refuse_unfilled, refuse_ungrouped, ungrouped
 from spnmkl.cli.scoring import over_folds, scored_over_folds
 from spnmkl.cli.shares import inspect_model, measured_shares
 from spnmkl.cli.streams import STANDARD, read_model, read_once, read_spn, target, write_spn, write_table, written
@@ -37,17 +38,13 @@ from spnmkl.data import (
     SplitSettings,
     Table,
     adjusted_lines,
-    apart,
     contradictions,
     fill_template,
     guess_label,
     headed_table,
     join_tables,
-    kept_rows,
-    lacking_rows,
     left_out,
     load_table,
-    refuse_missing,
     step_notes,
 )
 from spnmkl.errors import KernelError, ParameterError, SPNMKLError, StructureError
@@ -85,8 +82,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         args, more = parsed(sys.argv[1:] if arguments is None else arguments, COMMANDS)
         if args.run is _app:
-            return run_app(more, args.workspace, server_settings(args))
-        code = args.run(args)
+            return run_app(more, args.workspace, server_settings(args), args.cluster)
+        with sent_to_cluster(args):
+            code = args.run(args)
         sys.stdout.flush()
         return code
     except SPNMKLError as error:
@@ -188,18 +186,8 @@ def _training_set(args: argparse.Namespace, choices: Choices) -> Dataset:
     dataset = _dataset(args)
     for note in (*left_out(dataset, choices), *mistyped(dataset, args), *contradictions(dataset, choices)):
         tell(note)
-    _refuse_missing(dataset, choices)
+    refuse_unfilled(dataset, choices)
     return dataset
-
-
-def _refuse_missing(dataset: Dataset, choices: Choices) -> None:
-    if choices.missing == "refuse":
-        advice = "fill them with --missing mean or median, or leave them out with --missing drop-rows or drop-columns"
-        frame, views = dataset.labelled_table.frame, apart(dataset.views, dataset.features)
-        if choices.absent == "as missing" and lacking_rows(frame, views):
-            advice += "; for rows that lack a whole view say --absent mean or drop-rows"
-        frame = frame[[*dataset.features, *dataset.adjust]]
-        refuse_missing(frame[kept_rows(frame, views, choices)], advice, views, choices)
 
 
 def _asked(args: argparse.Namespace) -> tuple[Settings, Choices, SplitSettings]:
@@ -346,7 +334,7 @@ def _validate(args: argparse.Namespace) -> int:
     def refuse(spn: SPN, dataset: Dataset, choices: Choices) -> None:
         _refuse_matrices(spn)
         if dataset.label is not None:
-            _refuse_missing(dataset, choices)
+            refuse_unfilled(dataset, choices)
 
     return validate(args, lambda: (_dataset(args), asked_choices(args)), refuse)
 
@@ -401,4 +389,5 @@ COMMANDS = {
     "validate": _validate,
     "template": _template,
     "workspace": _workspace,
+    "cluster": write_deployment,
 }
