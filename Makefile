@@ -5,7 +5,7 @@ BROWSERS := chromium chromium-browser google-chrome
 # Without questions, which nobody would see: about a file of settings that is there already, or the time zone.
 APT := DEBIAN_FRONTEND=noninteractive apt-get install -y -qq -o Dpkg::Options::=--force-confold
 
-.PHONY: app test test-processors test-versions dist lint docs bench bench-peers browser postgres crash quickstart clean
+.PHONY: app test test-processors test-versions dist lint docs bench bench-peers browser postgres nginx crash fuzz load watched quickstart clean
 
 app: .venv/installed
 	$(BIN)/spnmkl app
@@ -15,7 +15,7 @@ quickstart: .venv/installed
 
 # Two processes, one file each at a time; those that drive a browser by themselves, so that it answers at once.
 # What failed there is tried once more: a click may fall into the moment in which a page is drawn anew.
-test: .venv/installed browser postgres lint
+test: .venv/installed browser postgres nginx lint
 	$(BIN)/python -m pytest -n 2 --dist loadfile --ignore=tests/browser
 	$(BIN)/python -m pytest tests/browser || $(BIN)/python -m pytest tests/browser --last-failed
 	$(BIN)/python scripts/processors.py --quick
@@ -39,8 +39,22 @@ dist: .venv-dist/installed
 
 # What saves the app's work is killed at 200 random moments; nothing that was acknowledged may be lost.
 crash: .venv/installed
-	$(BIN)/python scripts/crash.py --kills 200
-	$(BIN)/python scripts/crash.py --kills 40 --servers 2 --seed 1000
+	$(BIN)/python scripts/crash.py --kills 200 --page
+	$(BIN)/python scripts/crash.py --kills 40 --servers 2 --seed 1000 --page
+
+# Whatever takes foreign input is given what nobody should give it; atheris is used where it can be installed.
+fuzz: .venv/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r scripts/fuzz_requirements.txt \
+		|| echo "atheris cannot be installed for this Python: the readers are tried without it."
+	$(BIN)/python scripts/fuzz.py --page
+
+# Waves of visitors on one server and on two, and edits beside the work of others: about an hour and a half.
+load: .venv/installed browser
+	$(BIN)/python scripts/load.py --page
+
+# How much longer a training takes in the app than alone: some minutes, and a processor of its own for each side.
+watched: .venv/installed
+	$(BIN)/python scripts/watched.py --page
 
 lint: .venv/installed
 	$(BIN)/ruff check .
@@ -72,6 +86,13 @@ postgres:
 		&& { [ -e /etc/postgresql-common/createcluster.conf ] || echo "create_main_cluster = false" > /etc/postgresql-common/createcluster.conf; } \
 		&& apt-get update -qq && $(APT) postgresql >/dev/null; } \
 		|| echo "PostgreSQL is not installed (package postgresql): the workspace is tested on SQLite alone."
+
+# deploy/nginx.conf is run by a real nginx: Debian's own is installed where that is allowed, and kept from being started.
+nginx:
+	@PATH=$$PATH:/usr/sbin command -v nginx >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+		&& { [ -e /usr/sbin/policy-rc.d ] || { own=yes; printf '#!/bin/sh\nexit 101\n' > /usr/sbin/policy-rc.d; chmod +x /usr/sbin/policy-rc.d; }; } \
+		&& apt-get update -qq && $(APT) --no-install-recommends nginx >/dev/null; done=$$?; [ -z "$$own" ] || rm -f /usr/sbin/policy-rc.d; [ $$done = 0 ]; } \
+		|| echo "nginx is not installed (package nginx): deploy/nginx.conf is not run."
 
 .venv/installed: requirements.txt pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "spnmkl needs Python 3.11 or newer: make PYTHON=python3.11 ...")'

@@ -5,7 +5,7 @@ A child process draws, uploads, chooses, trains, renames and removes as pages of
 acknowledged as saved. It is killed (SIGKILL) at a random moment. What is then on disk must be what some step made, and
 none before the last acknowledged one; the database must be sound, and no file may be missing or damaged. The workspace
 stays the same from kill to kill. With ``--servers 2``, two children work on one workspace, and are killed one after the
-other.
+other. Trainings run in processes of their own, as the server's do; none may outlive the one that asked for it.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import json
 import os
 import random
 import signal
+import socket
 import sys
 import tempfile
 import time
@@ -25,16 +26,21 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import psutil
+from reliability import circumstances, put
 from sqlalchemy import text
 
 from spnmkl.data import Dataset, load_sample
+from spnmkl.precompile import prepare
 from spnmkl.structure.layout import arranged
+from spnmkl.ui.state import apart
 from spnmkl.ui.state.drawing import Drawing
 from spnmkl.ui.state.keeping import Keeper
 from spnmkl.ui.state.opening import opening_structure
 from spnmkl.ui.state.store import Store
 from spnmkl.ui.state.uploaded_files import KeptFile
 from spnmkl.ui.state.workspace import Workspace
+from spnmkl.workers import Nursery, forking
 from spnmkl.workspace.forms import drawing_row
 from spnmkl.workspace.place import Place
 from spnmkl.workspace.store import WorkspaceStore
@@ -151,15 +157,36 @@ def _fresh() -> Workspace:
     return Workspace(Drawing(arranged(opening_structure(dataset))), dataset)
 
 
-def forked(place: Place, token: str, seed: int) -> tuple[int, int]:
-    """A child at work, and the end of the pipe that it tells into."""
+def nursery() -> tuple[int, Nursery]:
+    """The process that forks, itself forked from this one, which has all loaded; as `Nursery.start`, but at once."""
+    ours, theirs = socket.socketpair()
+    pid = os.fork()
+    if pid == 0:
+        ours.close()
+        try:
+            forking.main(theirs, [])
+        finally:
+            os._exit(0)
+    theirs.close()
+    made = Nursery()
+    made._socket = ours
+    made._wait()
+    return pid, made
+
+
+def forked(place: Place, token: str, seed: int) -> tuple[int, int, int]:
+    """A child at work, the process that forks for it, and the end of the pipe that it tells into."""
     ours, its = os.pipe()
+    forker, made = nursery()
     pid = os.fork()
     if pid:
         os.close(its)
-        return pid, ours
+        assert made._socket is not None
+        made._socket.close()
+        return pid, forker, ours
     try:
         os.close(ours)
+        apart.NURSERY = made
         Child(place, token, seed, its).run()
     except BaseException:
         os.write(its, f"failed 0 {json.dumps(traceback.format_exc())}\n".encode())
@@ -185,13 +212,17 @@ def killed(place: Place, tokens: list[str], seed: int) -> list[Kill]:
     moment = random.Random(seed)
     children = {token: forked(place, token, seed * 10 + k) for k, token in enumerate(tokens)}
     told = {token: bytearray() for token in tokens}
-    for token, (pid, pipe) in children.items():
+    for token, (pid, forker, pipe) in children.items():
         limit = time.monotonic() + PATIENCE
         while b"done" not in told[token] and b"failed" not in told[token] and time.monotonic() < limit:
             heard(pipe, told[token], time.monotonic() + 0.05)
         heard(pipe, told[token], time.monotonic() + moment.random() * LONGEST)
+        works = psutil.Process(forker).children()
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
+        os.waitpid(forker, 0)
+        left = psutil.wait_procs(works, PATIENCE)[1]
+        assert not left, f"{len(left)} processes of a server that was killed go on"
         heard(pipe, told[token], time.monotonic() + 0.1)
         os.close(pipe)
     return [looked_at(place, token, told[token].decode()) for token in tokens]
@@ -240,8 +271,10 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--servers", type=int, default=1)
+    parser.add_argument("--page", action="store_true", help="write the counts into docs/reliability.md")
     asked = parser.parse_args()
     acknowledged = cut = steps = 0
+    prepare()  # once here, and not in every process that trains
     with tempfile.TemporaryDirectory() as folder:
         place = Place(Path(folder), os.environ.get("SPNMKL_DATABASE_URL", ""))
         began = time.monotonic()
@@ -251,10 +284,14 @@ def main() -> int:
             for kill in killed(place, tokens, asked.seed + k):
                 acknowledged, cut, steps = acknowledged + kill.acknowledged, cut + kill.cut, steps + kill.steps
         seconds = time.monotonic() - began
-    print(
+    said = (
         f"{asked.kills} kills in {steps:,} steps; what was acknowledged ({acknowledged:,} steps) came back every time, "
         f"and {cut} trainings were cut off, with their history; {seconds:.0f} s"
     )
+    print(said)
+    if asked.page:
+        command = f"`python scripts/crash.py --kills {asked.kills} --servers {asked.servers} --seed {asked.seed}`"
+        put(f"crash {asked.servers}", f"{command}: {said} {circumstances()}.")
     return 0
 
 

@@ -38,6 +38,8 @@ BANDS: dict[str, tuple[str, ...]] = {
     "the library": (
         "training.settings",
         "training.learn",
+        "landmarks",
+        "given",
         "history",
         "model_file",
         "estimator",

@@ -24,6 +24,7 @@ SIZES = (
 )
 Theme = Literal["light", "dark"]
 USUAL_WIDTHS = [1024, 1366, 1920]
+LONG = 600_000  # ms, for what trains often
 MESSY = "\ufeff# Clinic north\n# exported on Monday\nPatient;Size;Weight;Colour;Diagnosis\n" + "".join(
     f"P{k};1,{k + 50};{f'7{k % 10},5' if k % 4 else 'NA'};{('blue', 'red', 'green')[k % 3]};{('well', 'ill')[k % 2]}\n"
     for k in range(40)
@@ -134,6 +135,8 @@ def train(page: Page) -> None:
     page.get_by_role("button", name="Train", exact=True).click()
     page.get_by_text("Certified optimal").first.wait_for()
     settle(page)
+    stop_button(page).wait_for(state="hidden", timeout=LONG)  # until it is scored over folds
+    settle(page)
 
 
 def many_classes(page: Page) -> None:
@@ -170,9 +173,7 @@ def open_settings(page: Page) -> None:
 def search(page: Page, button: str) -> None:
     train(page)
     page.get_by_role("button", name=button, exact=True).click()
-    stop_button(page).wait_for()
-    stop_button(page).wait_for(state="hidden", timeout=60_000)
-    settle(page)
+    finished(page)
 
 
 def known(page: Page) -> None:
@@ -224,11 +225,15 @@ def stop_button(page: Page) -> Locator:
     return page.get_by_test_id("stMainBlockContainer").get_by_role("button", name="Stop").first
 
 
+def finished(page: Page) -> None:
+    stop_button(page).wait_for()
+    stop_button(page).wait_for(state="hidden", timeout=LONG)
+    settle(page)
+
+
 def baselines(page: Page, *tabs: str) -> None:
     page.get_by_role("button", name="Train the baselines").click()
-    stop_button(page).wait_for()
-    stop_button(page).wait_for(state="hidden", timeout=300_000)
-    settle(page)
+    finished(page)
     for tab in tabs:
         show_tab(page, tab)
 
@@ -247,12 +252,51 @@ def running_baselines(page: Page) -> None:
     page.wait_for_timeout(600)
 
 
+def measured(page: Page, *, weights: str | None = None) -> None:
+    """What each view is worth, and the columns of the first; of the run at these weights."""
+    if weights is not None:
+        open_settings(page)
+        page.get_by_role("combobox", name="Weights").click()
+        page.get_by_role("option", name=weights).click()
+        settle(page)
+        page.get_by_role("button", name="Train", exact=True).click()
+        page.get_by_text("Run 1.").wait_for()
+        page.get_by_role("link", name="Inspect", exact=True).click()
+        settle(page)
+        show_tab(page, "What matters")
+    else:
+        elsewhere(page, "Inspect", "What matters")
+    page.get_by_role("button", name="Measure what each view is worth").click()
+    finished(page)
+    page.get_by_text("Which columns inside a view matter").click()
+    page.get_by_role("button", name="Measure its columns").click()
+    finished(page)
+
+
+def branches(page: Page) -> None:
+    elsewhere(page, "Inspect", "Branches")
+    page.get_by_role("button", name="Weigh by evidence").click()
+    finished(page)
+
+
+def chosen(page: Page) -> None:
+    page.get_by_text("Useful above C_min").wait_for()
+    page.get_by_role("button", name="Let it choose").click()
+    page.get_by_role("button", name="Take it and train").wait_for(timeout=LONG)
+    settle(page)
+
+
+def suggested(page: Page) -> None:
+    dialog(page, "Suggest")
+    page.locator(".st-key-suggest_begin button").click()
+    page.get_by_role("button", name="Open", exact=True).first.wait_for(timeout=LONG)
+    settle(page)
+
+
 def guided(page: Page) -> None:
     show_tab(page, "Guided experiment")
     page.get_by_role("button", name="Run the experiment").click()
-    stop_button(page).wait_for()
-    stop_button(page).wait_for(state="hidden", timeout=300_000)
-    settle(page)
+    finished(page)
 
 
 def guided_from_the_start(page: Page) -> None:
@@ -276,6 +320,8 @@ STATES: dict[str, tuple[str, Callable[[Page], object]]] = {
     "design_templates": ("design", lambda page: dialog(page, "Templates")),
     "design_table": ("design", lambda page: dialog(page, "Table")),
     "design_exchange": ("design", lambda page: dialog(page, "Open, save")),
+    "design_suggest": ("design", lambda page: dialog(page, "Suggest")),
+    "design_suggested": ("design", suggested),
     "data": ("data", lambda page: None),
     "data_upload": ("data", messy),
     "data_joined": ("data", joined),
@@ -290,10 +336,14 @@ STATES: dict[str, tuple[str, Callable[[Page], object]]] = {
     "train_settings": ("train", open_settings),
     "train_choice": ("train", lambda page: (search(page, "Choose C"), show_tab(page, "Choice of C"))),
     "train_path": ("train", lambda page: (search(page, "β against C"), show_tab(page, "β against C"))),
+    "train_chosen": ("train", chosen),
     "inspect_empty": ("inspect", lambda page: None),
     "inspect": ("train", lambda page: elsewhere(page, "Inspect")),
     "inspect_weights": ("train", lambda page: elsewhere(page, "Inspect", "Weights and paths")),
     "inspect_matters": ("train", lambda page: elsewhere(page, "Inspect", "What matters")),
+    "inspect_measured": ("train", measured),
+    "inspect_by_evidence": ("train", lambda page: measured(page, weights="evidence weights")),
+    "inspect_branches": ("train", branches),
     "inspect_kernels": ("train", lambda page: elsewhere(page, "Inspect", "Kernels")),
     "inspect_samples": ("train", lambda page: elsewhere(page, "Inspect", "Samples")),
     "inspect_what_if": ("train", lambda page: elsewhere(page, "Inspect", "What if")),
@@ -313,6 +363,8 @@ STATES: dict[str, tuple[str, Callable[[Page], object]]] = {
     "runs_empty": ("runs", lambda page: None),
     "runs": ("train", two_runs),
     "runs_compared": ("train", compared),
+    "projects": ("projects", lambda page: None),
+    "projects_with_run": ("train", lambda page: elsewhere(page, "Projects")),
 }
 
 

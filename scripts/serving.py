@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -33,11 +33,13 @@ def serving(
     python: str = sys.executable,
     port: int = 0,
     workspace: Path | None = None,
+    options: Sequence[str] = (),
+    environment: Mapping[str, str] | None = None,
 ) -> Iterator[str]:
     """The address of a server that ends with the block; on a free port and an empty workspace, unless one is given."""
     port = port or free_port()
     with TemporaryDirectory(ignore_cleanup_errors=True) as own:
-        server = started(workspace or Path(own), port, folder, log, python)
+        server = started(workspace or Path(own), port, folder, log, python, options, environment)
         try:
             yield f"http://127.0.0.1:{port}"
         finally:
@@ -57,11 +59,13 @@ def started(
     folder: Path = Path(__file__).parents[1],
     log: IO[str] | int = subprocess.DEVNULL,
     python: str = sys.executable,
+    options: Sequence[str] = (),
+    environment: Mapping[str, str] | None = None,
 ) -> subprocess.Popen[bytes]:
-    """A server that answers; who starts it ends it."""
-    command = [python, "-m", "spnmkl", "app", f"--server.port={port}"]
-    environment = os.environ | {"SPNMKL_WORKSPACE": str(workspace)}
-    server = subprocess.Popen(command, cwd=folder, stdout=log, stderr=subprocess.STDOUT, env=environment)
+    """A server that answers, with further options of `spnmkl app`; who starts it ends it."""
+    command = [python, "-m", "spnmkl", "app", f"--server.port={port}", *options]
+    known = os.environ | {"SPNMKL_WORKSPACE": str(workspace)} | dict(environment or {})
+    server = subprocess.Popen(command, cwd=folder, stdout=log, stderr=subprocess.STDOUT, env=known)
     try:
         _wait(server, port)
     except BaseException:

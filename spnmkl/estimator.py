@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
@@ -11,34 +10,47 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import StratifiedKFold
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from spnmkl.calibration import probabilities, refitted, relearned, scaling
+from spnmkl.calibration import codes_against_rest, probabilities, refitted, relearned, scaling
 from spnmkl.circuit.evaluate import kernel_matrix
-from spnmkl.circuit.program import Floats
+from spnmkl.circuit.program import Circuit, Floats
 from spnmkl.circuit.source import KernelSource
-from spnmkl.errors import DataError, KernelError, StructureError
+from spnmkl.given import check_class_sizes, check_labels, checked_weight, read_structure
 from spnmkl.kernels import FittedKernel, fit_kernel, restrict_kernels
 from spnmkl.kernels.matrices import spread_rows
+from spnmkl.kernels.rows import distinct_rows, standardised, standardising
 from spnmkl.kernels.source import apply_cross
+from spnmkl.landmarks import Approximation, Part, approximate, held_out_decisions, part_of, stratified
+from spnmkl.memory import kernel_bytes
 from spnmkl.notebook import ShownWithDrawing
-from spnmkl.parameters import Power, checked_threads, gigabytes, positive, question, seed, truth
-from spnmkl.problem import answers, sample_weights
+from spnmkl.parameters import (
+    Power,
+    approximating,
+    checked_threads,
+    gigabytes,
+    positive,
+    question,
+    seed,
+    truth,
+    whole,
+)
+from spnmkl.problem import answers
 from spnmkl.rivals import Choice, choose_rival
 from spnmkl.selection import cross_validate_C
 from spnmkl.selection.results import UNFINISHED
 from spnmkl.solution import Record, Solution
 from spnmkl.solvers.deadline import Deadline
 from spnmkl.solvers.entry import check_callback
-from spnmkl.structure import SPN, KernelSpec, templates
-from spnmkl.structure.defaults import Part, default_drawing
-from spnmkl.structure.nodes import describe
+from spnmkl.structure import SPN, KernelSpec
+from spnmkl.structure.defaults import Part as DrawnPart
+from spnmkl.structure.defaults import default_drawing
 from spnmkl.threads import single_threaded_blas
-from spnmkl.training.learn import learn, training_kernels
+from spnmkl.training.learn import learn, training_kernels, warn_of_no_choice, warn_unless_converged
 from spnmkl.training.settings import SOLVER_OPTIONS, Settings
 
 __all__ = ["SPNMKLClassifier", "default_structure"]
@@ -47,7 +59,6 @@ Structure = SPN | Mapping[str, Any] | str | None
 
 _MEDIAN_ROWS = 1000
 _FOLDS = 5
-_CONSTANT = 1e-12  # of the largest value: a spread that is rounding
 
 
 def default_structure(X: np.ndarray) -> SPN:
@@ -74,10 +85,10 @@ def default_structure(X: np.ndarray) -> SPN:
     >>> [spn.label(leaf) for leaf in spn.kernels]
     ['rbf 1/64', 'rbf 1/16', 'rbf 1/4', 'rbf', 'rbf 4', 'linear']
     """
-    distinct = np.unique(X, axis=0)
+    distinct = distinct_rows(X)
     median = KernelSpec("rbf", (("gamma", "median"),))
-    gamma = fit_kernel(median, distinct[spread_rows(len(distinct), _MEDIAN_ROWS)])[0].params["gamma"]
-    return default_drawing([Part("")], float(gamma))
+    gamma = fit_kernel(median, distinct[spread_rows(distinct.shape[0], _MEDIAN_ROWS)])[0].params["gamma"]
+    return default_drawing([DrawnPart("")], float(gamma))
 
 
 def _predicts_probabilities(model: SPNMKLClassifier) -> bool:
@@ -124,7 +135,7 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         How the weights β are found: as the certified optimum together with the SVM, or as evidence weights
         (`fit_evidence`, which tells a sum from a product; not certified), at which the SVM is then solved. With
         "evidence", `lam`, `p` and `solver` mean nothing; C and `class_weight` are the SVM's alone. None: "certified"
-        with a structure or a C; without both, what is better on the folds.
+        with a structure; without one, what is better on the folds, at the C that is set or its own best.
     probability : bool, default=False
         Whether to calibrate `predict_proba` in `fit`: by Platt scaling of decision values from stratified 5-fold
         cross-validation, in which weights and SVM are learned anew and only the kernels' normalisation stays as
@@ -134,8 +145,18 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         function, as scikit-learn's SVC does, whether probabilities are calibrated or not, and may disagree with the
         larger probability: near a half always, and widely with `class_weight`, which moves the border but not how
         often classes came. ``model.classes_[model.predict_proba(X).argmax(axis=1)]`` answers by probability.
+    approximation : "nystroem" or None, default=None
+        For more rows than a kernel matrix could have. The weights are learned, and certified, on a stratified sample of
+        the rows; then the SVM at these weights is solved on all rows, with a kernel that compares a row with some
+        landmarks among the sample alone. `approximation_` says what is proved and what is not.
+    n_components : int, default=1000
+        Landmarks, with an approximation: more follow the kernel more closely, in time and memory that grow with them.
+    sample_size : int, default=4000
+        Rows to learn the weights on, with an approximation; never fewer than `n_components`, and where there is room
+        at least 50 of a class. There λ is multiplied by the share of the rows, because ‖w‖² grows with them.
     random_state : int, RandomState or None, default=None
-        Shuffles these folds, and those that C is chosen on (None: always alike); nothing else is random.
+        Shuffles these folds, and those that C is chosen on, and draws sample and landmarks (None: always alike);
+        nothing else is random.
     n_threads : int or None, default=None
         Cores to use in `fit` and prediction, None for all. Set it to 1 inside ``GridSearchCV(n_jobs=…)``.
     max_memory : float or None, default=None
@@ -154,6 +175,10 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         The structure in use.
     C_ : float
         The C in use.
+    approximation_ : Approximation or None
+        With an approximation: what is certified and what is not, and in `sentences` the words for it. Then `solution_`,
+        `alpha_`, `history_`, `objective_`, `dual_bound_`, `gap_` and `status_` are those of the sample, whose rows are
+        `rows_`, and `alpha_` has no others; `support_` are the landmarks and `dual_coef_` their coefficients.
     choice_ : Choice or None
         What was chosen by cross-validation, where no structure was given; its `sentences` say why. None after `load`.
     centre_, spread_ : ndarray of shape (n_features,), or None
@@ -208,6 +233,8 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
 
     calibration_: Floats | None
     choice_: Choice | None
+    approximation_: Approximation | None
+    _circuit: Circuit
     centre_: Floats | None
     spread_: Floats | None
     extra_: dict[str, Any]
@@ -226,6 +253,9 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         class_weight: Mapping[Any, float] | str | None = None,
         weights: str | None = None,
         probability: bool = False,
+        approximation: str | None = None,
+        n_components: int = 1000,
+        sample_size: int = 4000,
         random_state: int | np.random.RandomState | None = None,
         n_threads: int | None = None,
         max_memory: float | None = None,
@@ -243,6 +273,9 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         self.class_weight = class_weight
         self.weights = weights
         self.probability = probability
+        self.approximation = approximation
+        self.n_components = n_components
+        self.sample_size = sample_size
         self.random_state = random_state
         self.n_threads = n_threads
         self.max_memory = max_memory
@@ -255,8 +288,9 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n, n_features)
-            The training rows. Leaves may name the columns of a data frame.
+        X : array-like, sparse array or data frame of shape (n, n_features)
+            The training rows. Leaves may name the columns of a data frame. Sparse rows stay sparse, also in the model;
+            linear, polynomial, rbf and cosine kernels can be computed from them.
         y : array-like of shape (n,)
             Labels of any kind.
         sample_weight : array-like of shape (n,), default=None
@@ -274,47 +308,106 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         """
         self._check_parameters()
         # A copy, because the kernels keep the rows they refer to.
-        samples, labels = validate_data(self, X, y, dtype=np.float64, order="C", copy=True, ensure_min_samples=2)
-        _check_labels(labels)
+        samples, labels = validate_data(
+            self, X, y, accept_sparse="csr", dtype=np.float64, order="C", copy=True, ensure_min_samples=2
+        )
+        check_labels(labels)
         n_samples, rows, weight = len(labels), np.arange(len(labels)), None
         if sample_weight is not None:
-            weight = _checked_weight(sample_weight, labels)
+            weight = checked_weight(sample_weight, labels)
             rows = np.flatnonzero(weight)
             samples, labels, weight = samples[rows], labels[rows], weight[rows]
         if self.probability:
-            _check_class_sizes(labels)
-        centre, spread = _standardising(samples, weight) if self.structure is None else (None, None)
+            check_class_sizes(labels)
+        centre, spread = standardising(samples, weight) if self.structure is None else (None, None)
         if centre is not None and spread is not None:
-            samples = (samples - centre) / spread
-        spn = _read_structure(self.structure, samples)
+            samples = standardised(samples, centre, spread)
+        part = self._part(labels, weight)
+        given = self.structure
+        spn = default_structure(samples[part.rows]) if given is None else read_structure(given)
         names = getattr(self, "feature_names_in_", None)
-        kernels = training_kernels(spn, samples, names, max_memory=self.max_memory)
+        kernels = training_kernels(spn, samples[part.rows], names, max_memory=self.max_memory)
         deadline = Deadline(self.max_time, self.stop)
-        spn, settings, choice = self._chosen(spn, kernels.source, labels, weight, deadline)
+        spn, settings, choice = self._chosen(spn, kernels.source, labels[part.rows], part, deadline)
         solution = learn(
             spn,
             kernels.source,
-            labels,
+            labels[part.rows],
             replace(settings, max_time=deadline.left),
-            sample_weight=weight,
+            sample_weight=part.weight,
             callback=self.callback,
             n_threads=self.n_threads,
             stop=self.stop,
         )
-        self._adopt(solution, kernels.fitted, rows, n_samples)
+        self._adopt(solution, kernels.fitted, rows[part.rows], n_samples)
         self.centre_, self.spread_, self.choice_, self.C_ = centre, spread, choice, settings.C
+        held_out = None
+        if self.approximation is not None:
+            held_out = self._approximate(kernels.fitted, samples, labels, part, deadline)
         if self.probability:
-            self.calibration_ = self._calibrate(kernels.source, weight, settings)
-        _warn_unless_converged(solution)
+            if held_out is None:
+                self.calibration_ = self._calibrate(kernels.source, part.weight, settings)
+            else:
+                self.calibration_ = scaling(held_out, labels, self.classes_, weight)
+        warn_unless_converged(solution)
         return self
 
+    def _part(self, labels: NDArray, weight: Floats | None) -> Part:
+        """The rows to learn the weights on, which are all without an approximation."""
+        if self.approximation is None:
+            return Part(np.arange(len(labels)), weight, self._settings)
+        size = max(self.sample_size, self.n_components)
+        return part_of(stratified(labels, size, np.random.default_rng(self._seed)), labels, weight, self._settings)
+
+    @property
+    def _seed(self) -> int:
+        """Of sample and landmarks."""
+        return 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31))
+
+    def _approximate(
+        self, fitted: Mapping[str, FittedKernel], X: Floats, y: NDArray, part: Part, deadline: Deadline
+    ) -> Floats | None:
+        """The SVM on all rows at the weights of the sample; the decisions on rows held out where these are wanted."""
+        found, blocks = approximate(
+            self.solution_,
+            fitted,
+            X,
+            y,
+            self.C_ * part.whole,
+            lam=self._settings.lam,
+            n_components=self.n_components,
+            tol=self.solution_.tol,
+            max_bytes=kernel_bytes(gigabytes(self.max_memory)),
+            seed=self._seed,
+            n_threads=self._n_threads,
+            stop=lambda: self.solution_.status == "interrupted" or deadline(),
+        )
+        self._compare_with_landmarks(found, fitted)
+        if not (self.probability and blocks):
+            return None
+        Y, C = codes_against_rest(y, self.classes_), found.scale * self.C_ * part.whole
+        return held_out_decisions(blocks, Y, C, self._folds(y), self.solution_.tol, deadline)
+
+    def _compare_with_landmarks(self, found: Approximation, fitted: Mapping[str, FittedKernel]) -> None:
+        """Predict by an approximation, whose references are fitted over the sample."""
+        self._approximated_by(found)
+        self.kernels_ = restrict_kernels({leaf: fitted[leaf] for leaf in self._circuit.leaves}, found.landmarks)
+
+    def _approximated_by(self, found: Approximation) -> None:
+        self.approximation_ = found
+        self.beta_ = {v: found.scale * weight for v, weight in self.solution_.beta.items()}
+        self._term_weights = self._circuit.weights(np.array([self.beta_[v] for v in self._circuit.products]))
+        self.alpha_ = self.solution_.alpha
+        self.support_ = self.rows_[found.landmarks]
+        self.dual_coef_, self.intercept_ = found.coefficients, found.intercept
+
     def _chosen(
-        self, spn: SPN, source: KernelSource, y: NDArray, weight: Floats | None, deadline: Deadline
+        self, spn: SPN, source: KernelSource, y: NDArray, part: Part, deadline: Deadline
     ) -> tuple[SPN, Settings, Choice | None]:
         """The drawing and the settings, with what was not set chosen by cross-validation where that is possible."""
-        settings = self._settings
+        settings = part.settings
         folds = min(_FOLDS, *np.unique(y, return_counts=True)[1].tolist())
-        if self._given_C is not None:
+        if self._given_C is not None and (self.structure is not None or self.weights is not None):
             return spn, settings, None
         if folds < 2:  # evidence needs no folds, and any C is of use to it
             by_evidence = self.structure is None and self.weights is None
@@ -322,21 +415,31 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         own: dict[str, Any] = {
             "folds": folds,
             "random_state": self.random_state if isinstance(self.random_state, int | np.integer) else 0,
-            "sample_weight": weight,
-            "class_weight": self.class_weight,
+            "sample_weight": part.weight,
+            "class_weight": settings.class_weight,
             "n_threads": self.n_threads,
             "max_time": None if deadline.left is None else deadline.left / 2,  # the rest is for learning
             "stop": self.stop,
         }
         if self.structure is None:
-            choice = choose_rival(spn, source, y, weights=self.weights, lam=settings.lam, p=settings.p, **own)
+            C = None if self._given_C is None else settings.C
+            own |= {"weights": self.weights, "C": C, "lam": settings.lam, "p": settings.p}
+            choice = choose_rival(spn, source, y, **own)
             if choice is None:
+                self._warn_of_no_choice(settings)
                 return spn, settings, None
             return choice.best.spn, replace(settings, **choice.best.options), choice
         options = settings.solver_options() | own
         del options["C"]
         found = cross_validate_C(spn, source, y, weights=settings.weights, **options)
-        return spn, replace(settings, C=found.best_C) if found.best_C > 0 else settings, None
+        if not found.best_C > 0:
+            self._warn_of_no_choice(settings)
+            return spn, settings, None
+        return spn, replace(settings, C=found.best_C), None
+
+    def _warn_of_no_choice(self, settings: Settings) -> None:
+        if self.max_time is not None and not (self.stop is not None and self.stop()):
+            warn_of_no_choice(self.max_time, settings)
 
     @property
     def _given_C(self) -> float | None:
@@ -350,6 +453,7 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         solution: Solution,
         fitted: Mapping[str, FittedKernel],
         feature_names: Sequence[str] | None = None,
+        approximated: Approximation | None = None,
         **settings: Any,
     ) -> Self:
         """The classifier that `fit` gives, from what `solve` found on kernels that `fit_kernels` computed.
@@ -362,6 +466,8 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
             What `fit_kernels` or `fit_tiles` gave.
         feature_names : sequence of str, default=None
             Names of the columns, which prediction then checks.
+        approximated : Approximation, default=None
+            Where the solution is that of a sample: what `approximate` made of all rows.
         **settings : dict
             The other parameters of the classifier, as `solve` got them; no probabilities are calibrated.
 
@@ -377,6 +483,8 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
             model.feature_names_in_ = np.array(feature_names, dtype=object)
         n = len(solution.y)
         model._adopt(solution, fitted, np.arange(n), n)
+        if approximated is not None:
+            model._compare_with_landmarks(approximated, fitted)
         return model
 
     def _adopt(
@@ -407,16 +515,13 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         self.intercept_ = np.atleast_1d(np.asarray(solution.intercept, dtype=float))
         self._circuit, self._term_weights = solution.active_circuit()
         self.calibration_ = None
-        self.centre_ = self.spread_ = self.choice_ = None
+        self.centre_ = self.spread_ = self.choice_ = self.approximation_ = None
         self.C_ = 1.0 if self._given_C is None else self._given_C
         self.extra_ = {}
 
     def _calibrate(self, source: KernelSource, weight: Floats | None, settings: Settings) -> Floats:
         solution, n = self.solution_, len(self.solution_.y)
-        n_folds = min(_FOLDS, *np.unique(solution.y, return_counts=True)[1].tolist())
-        folds = StratifiedKFold(n_folds, shuffle=True, random_state=self.random_state)
-        splits = list(folds.split(solution.y, solution.y))
-        F = None
+        splits, F = self._folds(solution.y), None
         if solution.status not in UNFINISHED:
             options = settings.solver_options() | {"n_threads": self._n_threads, "stop": self.stop}
             F = relearned(solution, source, splits, weight, options)
@@ -425,10 +530,23 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
             F = refitted(K, solution, splits)
         return scaling(F, solution.y, solution.classes, weight)
 
+    def _folds(self, y: NDArray) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        """To calibrate probabilities on."""
+        n_folds = min(_FOLDS, *np.unique(y, return_counts=True)[1].tolist())
+        return list(StratifiedKFold(n_folds, shuffle=True, random_state=self.random_state).split(y, y))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
     def _check_parameters(self) -> None:
         """Refuse what `fit` could not use, before it looks at any data."""
         _ = self._settings, self._n_threads
         truth(self.probability, "probability")
+        approximating(self.approximation)
+        whole(self.n_components, "n_components")
+        whole(self.sample_size, "sample_size", 2)
         seed(self.random_state)
         gigabytes(self.max_memory)
         check_callback(self.callback)
@@ -461,9 +579,9 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         return F[0] if len(F) == 1 else F.T
 
     def _decisions(self, X: ArrayLike) -> Floats:
-        samples = validate_data(self, X, reset=False, dtype=np.float64, order="C")
+        samples = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64, order="C")
         if self.centre_ is not None and self.spread_ is not None:
-            samples = (samples - self.centre_) / self.spread_
+            samples = standardised(samples, self.centre_, self.spread_)
         F = apply_cross(self._circuit, self._term_weights, self.kernels_, samples, self.dual_coef_, self._n_threads)
         return F + self.intercept_[:, None]
 
@@ -542,82 +660,3 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         from spnmkl.model_file import load_model
 
         return load_model(path)
-
-
-def _standardising(X: Floats, weight: Floats | None) -> tuple[Floats, Floats]:
-    """Mean and spread of every column, 1 for a constant one; a sample counts as often as its weight says."""
-    largest = np.abs(X).max(axis=0)
-    unit = np.where(largest > 0, largest, 1.0)  # else squares of very large or small numbers are infinite or 0
-    scaled = X / unit
-    centre = np.average(scaled, axis=0, weights=weight)
-    spread = np.sqrt(np.average((scaled - centre) ** 2, axis=0, weights=weight))
-    return centre * unit, np.where(spread > _CONSTANT, spread * unit, 1.0)
-
-
-def _check_labels(labels: NDArray) -> None:
-    try:
-        check_classification_targets(labels)
-    except TypeError:
-        raise DataError(
-            "y mixes labels of different kinds, such as text and missing values; give every sample a label of one kind."
-        ) from None
-
-
-def _checked_weight(sample_weight: ArrayLike, y: NDArray) -> Floats:
-    if not np.asarray(sample_weight).any():
-        raise DataError("Every sample weight is zero; give a positive weight to samples of two classes or more.")
-    classes, codes = np.unique(y, return_inverse=True)
-    return sample_weights(len(y), codes, classes, sample_weight, None)
-
-
-def _check_class_sizes(labels: NDArray) -> None:
-    classes, counts = np.unique(labels, return_counts=True)
-    if counts.min() < 2:
-        raise DataError(
-            f"probability=True needs two samples or more of every class, but {str(classes[counts.argmin()])!r} has "
-            "one; add samples of it, or use probability=False."
-        )
-
-
-def _read_structure(structure: Structure, X: np.ndarray) -> SPN:
-    if structure is None:
-        return default_structure(X)
-    spn = structure if isinstance(structure, SPN) else _from_format(structure)
-    spn.check()
-    for leaf in spn.kernels:
-        if spn.spec(leaf).kernel == "precomputed":
-            raise KernelError(
-                f"Leaf {spn.label(leaf)!r} is precomputed, but SPNMKLClassifier computes kernels from columns; pass "
-                "the matrices to spnmkl.solve and predict with Solution.decision_function on cross-kernels."
-            )
-    return spn
-
-
-def _from_format(structure: Mapping[str, Any] | str) -> SPN:
-    if isinstance(structure, Mapping):
-        return SPN.from_dict(structure)
-    if not isinstance(structure, str):
-        raise StructureError(
-            f"structure must be an SPN, a mapping or JSON text, or None, but it is {describe(structure)}; see SPN."
-        )
-    if structure in templates.TEMPLATES:
-        raise StructureError(
-            f"structure is {structure!r}, the name of a template, but templates are functions of your kernels or "
-            f"columns; pass what templates.{structure}(...) returns."
-        )
-    return SPN.from_json(structure)
-
-
-def _warn_unless_converged(solution: Solution) -> None:
-    reached = f"a relative gap of {solution.gap:.2g} (tol is {solution.tol:g})"
-    if solution.status == "iteration_limit":
-        message = f"The solver stopped at max_iter={len(solution.history)} with {reached}; raise max_iter or tol."
-    elif solution.status == "time_limit" and solution.untried:
-        message = "max_time ended before any weight was tried, so that the classifier is constant; raise max_time."
-    elif solution.status == "time_limit":
-        message = f"The solver stopped at max_time with {reached}; raise max_time or tol."
-    elif solution.status == "precision":
-        message = f"Rounding keeps the solver from improving on {reached}; raise tol, or rescale the columns."
-    else:
-        return
-    warnings.warn(message, ConvergenceWarning, stacklevel=4)

@@ -6,19 +6,25 @@ import importlib.util
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from spnmkl.errors import SPNMKLError
 from spnmkl.installation import installed
 
 
-def run_app(options: Sequence[str] = (), workspace: str | None = None) -> int:
-    """The server of the app, with Streamlit's own options passed on; returns its exit code."""
+def run_app(
+    options: Sequence[str] = (), workspace: str | None = None, settings: Mapping[str, str] | None = None
+) -> int:
+    """The server of the app, with Streamlit's own options passed on; returns its exit code.
+
+    `settings` are those of a server for others, by the names that they have in the environment.
+    """
+    os.environ.update(settings or {})
     if workspace is not None:
         os.environ["SPNMKL_WORKSPACE"] = os.path.abspath(workspace)
     if importlib.util.find_spec("streamlit") is None:
         raise SPNMKLError("The app needs Streamlit, which is not installed; run: pip install 'spnmkl[app]'.")
-    app = installed("app.py")
+    app = installed("server.py")
     command = [sys.executable, "-m", "spnmkl.ui.serve", str(app), *options]
     os.chdir(app.parent)  # where Streamlit reads .streamlit/config.toml
     if os.name == "posix":

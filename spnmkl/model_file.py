@@ -23,21 +23,25 @@ from spnmkl.errors import ModelFileError
 from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.history import NUMBERS, STATUSES, history_arrays, read_history
 from spnmkl.kernels import FittedKernel, kernel_names, kernel_schema
+from spnmkl.kernels.rows import row_arrays, sparse_rows
 from spnmkl.kernels.validation import DataColumns, check_spec, kernel_of
+from spnmkl.landmarks.stored import described, landmark_arrays, read_approximation
 from spnmkl.parameters import positive
 from spnmkl.solution import Record, Solution
 from spnmkl.structure import SPN, KernelSpec
-from spnmkl.untrusted import MOST_JSON_BYTES, parse_json, read_array
+from spnmkl.untrusted import MOST_JSON_BYTES, CheckedArrays, parse_json, read_array
 from spnmkl.writing import replaced
 
 __all__ = ["load_model", "save_model"]
 
 FORMAT = "spnmkl/model"
-VERSION = 1
+VERSION = 2
+_PLAIN = 1  # of a model without an approximation, which earlier releases read
 
 _DOCUMENT = "model.json"
 _REFERENCE = "$array"  # {"$array": name} stands for an array in what a caller adds
 _KERNEL_ARRAYS = ("rows", "scale", "means")
+_MOST_ROWS = np.iinfo(np.int64).max
 _LABELS = {"str", "object", "bool", "float16", "float32", "float64"} | {
     f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)
 }
@@ -71,7 +75,7 @@ def save_model(model: SPNMKLClassifier, path: str | os.PathLike[str], extra: Map
     >>> from spnmkl import SPNMKLClassifier
     >>> from spnmkl.model_file import load_model, save_model
     >>> X, y = load_wine(return_X_y=True)
-    >>> model = SPNMKLClassifier(C=1.0).fit(X, y)
+    >>> model = SPNMKLClassifier(C=1.0, weights="certified").fit(X, y)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = os.path.join(folder, "wine.spnmkl")
     ...     save_model(model, path, extra={"deviations": X.std(axis=0)})
@@ -150,7 +154,7 @@ def _document(model: SPNMKLClassifier, extra: Mapping[str, Any]) -> Document:
     kernels = _distinct(model)
     return {
         "format": FORMAT,
-        "version": VERSION,
+        "version": _PLAIN if model.approximation_ is None else VERSION,
         "spnmkl": __version__,
         "structure": model.spn_.to_dict(),
         "settings": _settings(model),
@@ -174,6 +178,7 @@ def _document(model: SPNMKLClassifier, extra: Mapping[str, Any]) -> Document:
             {key: value for key, value in kernel.state().items() if key not in _KERNEL_ARRAYS}
             for kernel in kernels.values()
         ],
+        **({} if (found := model.approximation_) is None else {"approximation": described(found)}),
         "leaves": {leaf: list(kernels).index(id(kernel)) for leaf, kernel in model.kernels_.items()},
         "extra": dict(extra),
     }
@@ -221,19 +226,21 @@ def _arrays(model: SPNMKLClassifier) -> Arrays:
         "labels": np.searchsorted(solution.classes, solution.y),
         "alpha": np.atleast_2d(model.alpha_),
         "witness_alpha": np.atleast_2d(solution.witness_alpha),
-        "intercept": model.intercept_,
+        "intercept": np.atleast_1d(np.asarray(solution.intercept, dtype=float)),
         "C": solution.C,
         "history": history,
         "history_beta": history_beta,
     }
     for name in ("p", "witness_beta", "kkt_residual"):
         arrays[name] = np.array([getattr(solution, name)[v] for v in solution.beta])
+    if (found := model.approximation_) is not None:
+        arrays |= landmark_arrays(found)
     if model.calibration_ is not None:
         arrays["calibration"] = model.calibration_
     if model.centre_ is not None and model.spread_ is not None:
         arrays |= {"centre": model.centre_, "spread": model.spread_}
     for k, kernel in enumerate(_distinct(model).values()):
-        arrays["X_ref"] = kernel.X_ref  # one for all kernels
+        arrays |= row_arrays(kernel.X_ref, "X_ref")  # one for all kernels
         state = kernel.state()
         arrays |= {f"kernel{k}_{key}": np.asarray(state[key]) for key in _KERNEL_ARRAYS if state[key] is not None}
     return arrays
@@ -279,10 +286,10 @@ def _read(file: BinaryIO, name: str) -> tuple[Document, Arrays]:
     document = parse_json(text, object_hook=lambda d: _dereferenced(d, arrays))
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise foreign
-    if document.get("version") != VERSION:
+    if document.get("version") not in (_PLAIN, VERSION):
         raise ModelFileError(
-            f"The model file {name!r} has version {document.get('version')!r}, but this release reads version "
-            f"{VERSION}; install the release that wrote it."
+            f"The model file {name!r} has version {document.get('version')!r}, but this release reads versions "
+            f"{_PLAIN} and {VERSION}; install the release that wrote it."
         )
     return document, arrays
 
@@ -298,11 +305,12 @@ def _dereferenced(value: Document, arrays: Arrays) -> Any:
     return arrays[value[_REFERENCE]] if value.keys() == {_REFERENCE} else value
 
 
-class _Reader:
+class _Reader(CheckedArrays):
     """Builds the model from checked parts; a part in doubt is a ValueError that says why."""
 
     def __init__(self, name: str, document: Document, arrays: Arrays) -> None:
-        self.name, self.document, self.arrays = name, document, arrays
+        super().__init__(arrays)
+        self.name, self.document = name, document
         self.spn = SPN.from_dict(document["structure"])
         self.spn.check()
         self.classes = _read_labels(**document["classes"])
@@ -319,11 +327,17 @@ class _Reader:
     def model(self) -> SPNMKLClassifier:
         model = SPNMKLClassifier(**self.settings())
         model._check_parameters()
-        alpha = self.floats("alpha", self.n_problems, None, at_least=0.0)
-        rows = self.integers("rows", None, below=alpha.shape[1])
+        alpha, told = self.floats("alpha", self.n_problems, None, at_least=0.0), self.document.get("approximation")
+        n = alpha.shape[1]
+        rows = self.integers("rows", None, below=n) if told is None else self.integers("rows", n, below=_MOST_ROWS)
         if (np.diff(rows) <= 0).any():
             raise ValueError("the array 'rows' is not in ascending order")
-        model._learn(self.solution(alpha[:, rows]), rows, alpha.shape[1])
+        if told is None:
+            model._learn(self.solution(alpha[:, rows]), rows, n)
+        else:
+            model._learn(self.solution(alpha), np.arange(n), n)
+            model.rows_ = rows
+            model._approximated_by(read_approximation(told, self, model.solution_))
         model.kernels_ = self.kernels(model._circuit.leaves, len(model.support_))
         model.n_features_in_ = self.n_features
         if self.feature_names is not None:
@@ -388,10 +402,18 @@ class _Reader:
     def kernels(self, leaves: tuple[str, ...], n_support: int) -> dict[str, FittedKernel]:
         if not leaves:
             return {}
-        X_ref = self.floats("X_ref", None, self.n_features)
+        X_ref = self.references()
         keys = {leaf: (self.document["leaves"][leaf], self.spn.spec(leaf)) for leaf in leaves}
         fitted = {(k, spec): self.kernel(k, spec, X_ref, n_support) for k, spec in set(keys.values())}
         return {leaf: fitted[key] for leaf, key in keys.items()}
+
+    def references(self) -> Any:
+        if "X_ref_values" not in self.arrays:
+            return self.floats("X_ref", None, self.n_features)
+        values = self.floats("X_ref_values", None)
+        columns = self.integers("X_ref_columns", len(values), below=self.n_features)
+        starts = self.integers("X_ref_starts", None, below=len(values) + 1)
+        return sparse_rows(values, columns, starts, self.n_features)
 
     def kernel(self, k: int, spec: KernelSpec, X_ref: np.ndarray, n_support: int) -> FittedKernel:
         if spec.kernel not in kernel_names():
@@ -403,7 +425,7 @@ class _Reader:
         check_spec(spec, kernel_of(spec), columns)
         state = self.document["kernels"][k] | dict.fromkeys(_KERNEL_ARRAYS)
         if (rows := f"kernel{k}_rows") in self.arrays:
-            state["rows"] = self.integers(rows, n_support, below=len(X_ref))
+            state["rows"] = self.integers(rows, n_support, below=X_ref.shape[0])
         if spec.normalize == "unit_diagonal":
             state["scale"] = self.floats(f"kernel{k}_scale", n_support)
         if spec.normalize == "centred":
@@ -422,36 +444,6 @@ class _Reader:
     def per_product(self, name: str, finite: bool = True) -> dict[str, float]:
         values = self.floats(name, len(self.spn.products), finite=finite)
         return dict(zip(self.spn.products, values.tolist(), strict=True))
-
-    def floats(
-        self, name: str, *shape: int | None, at_least: float = -math.inf, finite: bool = True
-    ) -> NDArray[np.float64]:
-        values = self.array(name, shape, np.float64)
-        if finite and not np.isfinite(values).all():
-            raise ValueError(f"the array {name!r} holds NaN or infinity")
-        if (values < at_least).any():
-            raise ValueError(f"the array {name!r} holds values below {at_least:g}")
-        return values
-
-    def integers(self, name: str, *shape: int | None, below: int) -> NDArray[np.intp]:
-        values = self.array(name, shape, np.int64)
-        if values.size and not 0 <= values.min() <= values.max() < below:
-            raise ValueError(f"the array {name!r} holds numbers that are not from 0 to {below - 1}")
-        return values.astype(np.intp)
-
-    def array(self, name: str, shape: tuple[int | None, ...], dtype: type) -> np.ndarray:
-        """The array of that name; None in `shape` is any size."""
-        if name not in self.arrays:
-            raise ValueError(f"the array {name!r} is missing")
-        values = self.arrays[name]
-        expected = tuple(have if want is None else want for have, want in zip(values.shape, shape, strict=False))
-        if values.dtype != dtype or values.shape != expected or values.ndim != len(shape):
-            wanted = ", ".join("any" if size is None else str(size) for size in shape)
-            raise ValueError(
-                f"the array {name!r} is {values.dtype} of shape {values.shape}, but it must be {np.dtype(dtype)} of "
-                f"shape ({wanted})"
-            )
-        return values
 
 
 def _read_labels(dtype: str, values: list[Any]) -> NDArray:

@@ -97,13 +97,31 @@ def solver_name(solver: object, known: Collection[str]) -> str:
 
 
 WEIGHTS = ("certified", "evidence")
+CHOSEN = "chosen"  # of these whichever answers rows held out better, wherever rows are held out anyway
 
 
-def weighing(weights: object) -> str:
+def weighing(weights: object, *others: str) -> str:
     """How weights are found."""
-    if not isinstance(weights, str) or weights not in WEIGHTS:
-        raise ParameterError(f"weights must be one of {sorted(WEIGHTS)}, but it is {describe(weights)}.")
+    if not isinstance(weights, str) or weights not in (*WEIGHTS, *others):
+        raise ParameterError(f"weights must be one of {sorted((*WEIGHTS, *others))}, but it is {describe(weights)}.")
     return weights
+
+
+APPROXIMATIONS = ("nystroem",)
+
+
+def approximating(approximation: object) -> str | None:
+    """How more rows are trained on than a kernel matrix could have; None: not at all."""
+    if approximation is not None and (not isinstance(approximation, str) or approximation not in APPROXIMATIONS):
+        raise ParameterError(f"approximation must be 'nystroem' or None, but it is {describe(approximation)}.")
+    return approximation
+
+
+def whole(value: object, name: str, least: int = 1) -> int:
+    """A whole number."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ParameterError(f"{name} must be a whole number of at least {least}, but it is {describe(value)}.")
+    return int(value)
 
 
 def check_callback(callback: object) -> None:

@@ -34,8 +34,19 @@ def prepare() -> None:
     groups = {"wide": kernels[:3], "narrow": kernels[3:]}
     for spn in (templates.flat(kernels), templates.grouped(groups), templates.product_of_sums(groups)):
         _train(spn, X, y)
+    SPNMKLClassifier(spn, approximation="nystroem", n_threads=1).fit(X, y).predict(X)
+    _compute(np.abs(X))
     three = np.arange(_ROWS) % 3
     SPNMKLClassifier(spn, probability=True, n_threads=1).fit(X, three).predict_proba(X)
+
+
+def _compute(X: Floats) -> None:
+    """Every kernel that has loops of its own, in both precisions."""
+    spn = templates.flat([Kernel(name) for name in ("polynomial", "rbf", "laplacian", "chi2")])
+    fit_kernels(spn, X)
+    source, _ = fit_tiles(spn, X)
+    for precision in (source, source.in_single()):
+        precision.tiles(spn.kernels, slice(None), slice(None))
 
 
 def _train(spn: SPN, X: Floats, y: np.ndarray) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spnmkl.circuit.program import Circuit, Floats, compile_circuit
-from spnmkl.circuit.source import KernelSource, MatrixSource, interruptible
+from spnmkl.circuit.source import KernelSource, MatrixSource, interruptible, is_computed
 from spnmkl.errors import DataError, KernelError, ParameterError, Stopped, StructureError
 from spnmkl.kernels.matrices import check_matrix
 from spnmkl.parameters import Power, checked_threads, class_weights, positive, power
@@ -47,6 +47,10 @@ class Problem:
     def watched(self, stop: Callable[[], bool]) -> Problem:
         """The same problem, whose passes over the kernels raise `Stopped` once `stop` is true."""
         return replace(self, stop=stop, source=interruptible(self.source, stop))
+
+    def in_single(self) -> Problem | None:
+        """The same problem with kernels in single precision, where they are computed whenever they are needed."""
+        return replace(self, source=self.source.in_single()) if is_computed(self.source) else None
 
     def pause(self) -> None:
         """A chance to stop, within what takes long."""

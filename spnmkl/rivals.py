@@ -92,6 +92,8 @@ class Choice:
         What answering without looking reaches on them.
     repeats : int
         How often the folds were drawn; for evidence weights once.
+    at_given_C : bool
+        Whether C was given, and the kind of weights alone chosen.
     """
 
     best: Rival
@@ -101,6 +103,7 @@ class Choice:
     n_rows: int
     guess: float
     repeats: int = 1
+    at_given_C: bool = False
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -112,9 +115,10 @@ class Choice:
         told = f"{measure.title} {measure.text(self.best.score)} {where}"
         beside = "".join(f"; {self._called(rival)} had {measure.text(rival.score)}" for rival in others)
         beside += self._rule([rival for rival in others if rival.score >= self.best.score])
+        C = "as given" if self.at_given_C else "the best for them on the same folds"
         said = [
             f"Weights: {self._called(self.best)}, {told}{beside}.",
-            f"C = {self.best.C:.4g}, the best for them on the same folds; a score that chose is a little too good.",
+            f"C = {self.best.C:.4g}, {C}; a score that chose is a little too good.",
         ]
         if not self.best.score - 2 * self.best.error > self.guess:
             said.append(f"Nothing here is shown to beat guessing, which reaches {measure.text(self.guess)}.")
@@ -145,6 +149,7 @@ def choose_rival(
     groups: ArrayLike | None = None,
     random_state: int | None = 0,
     weights: str | None = None,
+    C: float | None = None,
     lam: float = 1.0,
     p: Power = None,
     sample_weight: ArrayLike | None = None,
@@ -175,6 +180,8 @@ def choose_rival(
         As of `cross_validate_C`.
     weights : {"certified", "evidence"}, default=None
         To try only this; None for all.
+    C : float, default=None
+        To choose the kind of weights at this C alone; one kernel alone, whose C means something else, takes no part.
     lam, p : float, float
         As of `solve`, for certified weights.
     sample_weight, class_weight, n_threads, max_time, stop : array-like, mapping, int, float, callable
@@ -206,6 +213,7 @@ def choose_rival(
         sample_weights(len(labels), codes, classes, own, class_weight),
         Deadline(max_time, stop),
         tick or (lambda words: None),
+        C,
     )
     found = list(contest.rivals(weights))
     if not found:
@@ -213,7 +221,8 @@ def choose_rival(
     best = _best(found, _telling(spn))
     guess = float(SCORINGS[scoring].guess(np.bincount(codes)))
     repeats = max(len(scores) for _, scores in found) // folds
-    return Choice(best, tuple(rival for rival, _ in found), scoring, folds, len(rows), guess, repeats)
+    rivals = tuple(rival for rival, _ in found)
+    return Choice(best, rivals, scoring, folds, len(rows), guess, repeats, C is not None)
 
 
 def _best(trials: Sequence[Trial], telling: bool) -> Rival:
@@ -249,6 +258,7 @@ class _Contest:
     often: Floats  # how C is scaled by sample
     deadline: Deadline
     tick: Tick
+    C: float | None = None  # given, not to be chosen
 
     def rivals(self, weights: str | None) -> Iterator[Trial]:
         """Those tried to the end; what time cuts off is left out."""
@@ -256,7 +266,7 @@ class _Contest:
             if weights in (None, kind) and not self.deadline():
                 self.tick(f"choosing by cross-validation: {name}")
                 yield from self._learned(kind, name)
-        if weights != "evidence":
+        if weights != "evidence" and self.C is None:
             self.tick(f"choosing by cross-validation: {ALONE}")
             yield from self._alone()
 
@@ -272,7 +282,8 @@ class _Contest:
 
     def _learned(self, kind: str, name: str) -> Iterator[Trial]:
         settings = {"weights": kind, "tol": _ROUGH, "stop": self.deadline.stop, **self.settings}
-        grid = None if kind == "certified" else EVIDENCE_GRID
+        chosen = None if kind == "certified" else EVIDENCE_GRID
+        grid = chosen if self.C is None else np.array([self.C])
         scores: list[Floats] = []
         for folds in self._drawn(self.repeats if kind == "certified" else 1):
             own = settings | folds | {"max_time": self.deadline.left}

@@ -63,7 +63,7 @@ class Record:
     >>> from sklearn.datasets import load_wine
     >>> from spnmkl import SPNMKLClassifier
     >>> X, y = load_wine(return_X_y=True)
-    >>> model = SPNMKLClassifier(C=1.0).fit(X, y)
+    >>> model = SPNMKLClassifier(C=1.0, weights="certified").fit(X, y)
     >>> model.history_[0].iteration, model.history_[0].method
     (1, 'newton')
     """

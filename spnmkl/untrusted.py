@@ -5,10 +5,12 @@ from __future__ import annotations
 import io
 import json
 import math
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.lib import format as npy
+from numpy.typing import NDArray
 
 MOST_JSON_BYTES = 50 * 2**20
 MOST_JSON_VALUES = 4_000_000
@@ -40,3 +42,40 @@ def parse_json(text: bytes, **how: Any) -> Any:
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"it holds {name} where a number should be")
+
+
+class CheckedArrays:
+    """Arrays by name, each checked for its type, shape and values when it is asked for; None in a shape is any size."""
+
+    def __init__(self, arrays: Mapping[str, np.ndarray]) -> None:
+        self.arrays = arrays
+
+    def floats(
+        self, name: str, *shape: int | None, at_least: float = -math.inf, finite: bool = True
+    ) -> NDArray[np.float64]:
+        values = self.array(name, shape, np.float64)
+        if finite and not np.isfinite(values).all():
+            raise ValueError(f"the array {name!r} holds NaN or infinity")
+        if (values < at_least).any():
+            raise ValueError(f"the array {name!r} holds values below {at_least:g}")
+        return values
+
+    def integers(self, name: str, *shape: int | None, below: int) -> NDArray[np.intp]:
+        values = self.array(name, shape, np.int64)
+        if values.size and not 0 <= values.min() <= values.max() < below:
+            raise ValueError(f"the array {name!r} holds numbers that are not from 0 to {below - 1}")
+        return values.astype(np.intp)
+
+    def array(self, name: str, shape: tuple[int | None, ...], dtype: type) -> np.ndarray:
+        """The array of that name; None in `shape` is any size."""
+        if name not in self.arrays:
+            raise ValueError(f"the array {name!r} is missing")
+        values = self.arrays[name]
+        expected = tuple(have if want is None else want for have, want in zip(values.shape, shape, strict=False))
+        if values.dtype != dtype or values.shape != expected or values.ndim != len(shape):
+            wanted = ", ".join("any" if size is None else str(size) for size in shape)
+            raise ValueError(
+                f"the array {name!r} is {values.dtype} of shape {values.shape}, but it must be {np.dtype(dtype)} of "
+                f"shape ({wanted})"
+            )
+        return values

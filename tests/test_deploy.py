@@ -3,10 +3,8 @@
 import os
 import re
 import shutil
-import socket
 import subprocess
 import threading
-import time
 import tomllib
 import urllib.error
 import urllib.request
@@ -15,11 +13,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from nginx_front import NGINX, NOT_THERE, nginx
 
 from spnmkl.workspace.place import FOLDER
 
 ROOT = Path(__file__).parents[1]
-NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
 
 
 class Behind(BaseHTTPRequestHandler):
@@ -31,45 +29,24 @@ class Behind(BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("X-Frame-Options", "ALLOWALL")
         self.send_header("Content-Length", str(len(said)))
+        self.send_header("X-Port", str(self.server.server_address[1]))
         self.end_headers()
         self.wfile.write(said)
 
     def log_message(self, *_: object) -> None: ...
 
 
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
-
-
 @pytest.fixture(scope="module")
 def front(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of nginx before a server."""
+    """The address of nginx before two servers."""
     if NGINX is None:
-        pytest.skip("nginx is not installed, so that its configuration was not run")
-    folder = tmp_path_factory.mktemp("nginx")
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Behind)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    port = free_port()
-    text = (ROOT / "deploy" / "nginx.conf").read_text("utf-8")
-    for ours, theirs in (("127.0.0.1:8080", f"127.0.0.1:{port}"), (":8501", f":{server.server_port}")):
-        assert ours in text
-        text = text.replace(ours, theirs)
-    (folder / "nginx.conf").write_text(text, "utf-8")
-    command = [NGINX, "-p", str(folder), "-c", "nginx.conf", "-e", "stderr", "-g", "daemon off;"]
-    nginx = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        for _ in range(500):
-            with socket.socket() as found:
-                if found.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            assert nginx.poll() is None, "nginx does not take the configuration"
-            time.sleep(0.02)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        nginx.terminate()
-        nginx.wait(20)
+        pytest.skip(NOT_THERE)
+    servers = [ThreadingHTTPServer(("127.0.0.1", 0), Behind) for _ in range(2)]
+    for server in servers:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+    with nginx(tmp_path_factory.mktemp("nginx"), *(server.server_port for server in servers)) as address:
+        yield address
+    for server in servers:
         server.shutdown()
         server.server_close()
 
@@ -85,6 +62,22 @@ def test_headers_and_what_reaches_the_app(front: str) -> None:
     assert headers.get_all("X-Frame-Options") == ["DENY"]
     assert headers.get_all("X-Content-Type-Options") == ["nosniff"]
     assert headers["Server"] == "nginx"  # and not which
+
+
+def test_a_browser_stays_with_one_of_two_servers(front: str) -> None:
+    def visit(cookie: str) -> tuple[str, str | None]:
+        asked = urllib.request.Request(front, headers={"Cookie": cookie} if cookie else {})
+        with urllib.request.urlopen(asked, timeout=20) as answer:
+            return answer.headers["X-Port"], answer.headers["Set-Cookie"]
+
+    reached = {}
+    for _ in range(12):
+        port, given = visit("")
+        assert given is not None and "HttpOnly" in given and "SameSite=Lax" in given
+        cookie = given.partition(";")[0]
+        assert [visit(cookie) for _ in range(4)] == 4 * [(port, None)]
+        reached[cookie] = port
+    assert len(reached) == 12 and len(set(reached.values())) == 2
 
 
 @pytest.mark.parametrize(
@@ -119,6 +112,25 @@ def test_the_unit_is_one_that_systemd_reads() -> None:
     lines = [line for line in text.splitlines() if line and line[0] not in "#["]
     assert all(re.fullmatch(r"[A-Z]\w+=\S.*", line) for line in lines)
     assert os.path.basename(re.search(r"ExecStart=(\S+)", text)[1]) == "spnmkl"  # type: ignore[index]
+
+
+def test_systemd_takes_the_unit(tmp_path: Path) -> None:
+    program = shutil.which("systemd-analyze")
+    if program is None:
+        pytest.skip("systemd-analyze is not installed, so that the unit was not verified")
+    text = (ROOT / "deploy" / "spnmkl.service").read_text("utf-8")
+    (command,) = re.findall(r"^ExecStart=(\S+)", text, re.MULTILINE)
+    (tmp_path / "spnmkl.service").write_text(text.replace(command, "/bin/true"), "utf-8")
+    told = subprocess.run([program, "verify", tmp_path / "spnmkl.service"], capture_output=True, text=True, check=False)
+    assert told.returncode == 0 and "spnmkl.service" not in told.stderr, told.stderr
+
+
+def test_the_container_keeps_what_people_make_outside_of_itself() -> None:
+    text = (ROOT / "deploy" / "Containerfile").read_text("utf-8")
+    (volume,) = re.findall(r"^VOLUME (\S+)$", text, re.MULTILINE)
+    (place,) = re.findall(rf"^ENV {FOLDER}=(\S+)$", text, re.MULTILINE)
+    assert place.startswith(f"{volume}/") and f"-v spnmkl-workspace:{volume} " in text
+    assert f"chown spnmkl:spnmkl {volume}" in text, "a volume takes over who may write"
 
 
 def test_the_unit_keeps_what_people_make_where_it_may_write() -> None:

@@ -36,7 +36,7 @@ def pinned(file: str) -> dict[str, str]:
 
 def test_one_file_says_what_a_wheel_carries() -> None:
     assert not [name for name in ("setup.py", "setup.cfg", "MANIFEST.in") if (ROOT / name).exists()]
-    assert set(CARRIED) == {"app.py", "pages", "sample_data", ".streamlit"}
+    assert set(CARRIED) == {"app.py", "server.py", "pages", "sample_data", ".streamlit"}
     for name, place in CARRIED.items():
         assert place == f"spnmkl/_app/{name}"
         assert installation.installed(name) == ROOT / name

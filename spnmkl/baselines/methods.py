@@ -82,6 +82,7 @@ class Method:
         groups: ArrayLike | None = None,
         random_state: int | None = 0,
         tick: Callable[[], object] | None = None,
+        scored: bool = False,
         **settings: Any,
     ) -> Fitted:
         """Choose by cross-validation, then train on all rows given.
@@ -107,6 +108,8 @@ class Method:
             Shuffles the folds, which are the same for all methods.
         tick : callable, default=None
             Called after every training on a fold; it may raise to stop.
+        scored : bool, default=False
+            Whether to score on the folds also where there is nothing to choose.
         **settings : dict
             Passed to `solve`; of them, ``tol`` and ``stop`` also hold where weights are given. With
             ``weights="evidence"`` the engine learns evidence weights instead.
@@ -127,7 +130,7 @@ class Method:
         for spn in self.candidates:
             own = self._checked(spn, kernels, len(labels))
             grid = np.unique(self._grid(spn, own, labels, points, settings) if C is None else np.asarray(C, float))
-            if len(grid) == len(self.candidates) == 1:  # nothing to choose
+            if len(grid) == len(self.candidates) == 1 and not scored:  # nothing to choose
                 scores = np.array([np.nan])
             else:
                 scores = self._validated(spn, own, labels, grid, inner, settings)

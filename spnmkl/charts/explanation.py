@@ -225,7 +225,7 @@ def pushes_chart(
                 alt.Tooltip("side:N", title="to"),
             ],
         )
-        .properties(height=24 * len(bars) + 90)
+        .properties(height=24 * len(bars) + 120)
     )
 
 

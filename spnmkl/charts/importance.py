@@ -135,8 +135,8 @@ def columns_chart(
     names = list(unique_names(table["columns"], {}).values())
     rows = table[["n_columns", "drop", "margin", "margin_low", "margin_high", "p_adjusted"]].assign(name=names)
     rows["kind"] = [
-        SHOWN if p < 0.05 and part > 0 else NOT_SHOWN
-        for p, part in zip(rows["p_adjusted"], rows["margin"], strict=True)
+        SHOWN if p < 0.05 and part > 0 and not low <= 0 else NOT_SHOWN
+        for p, part, low in zip(rows["p_adjusted"], rows["margin"], rows["margin_low"], strict=True)
     ]
     reach = _reach([0.0, *rows["margin"], *rows["margin_low"], *rows["margin_high"]])
     words = ["part of the decision on rows not trained on that is lost", "where these columns stand in the wrong rows"]

@@ -18,7 +18,7 @@ from spnmkl.structure.text import one_line, shortened
 # Told apart with any kind of colour vision, and seen on white as on the dark theme's background.
 COLOURS = ("#1f77c8", "#e58a00", "#0a9a70", "#d36aa8", "#b8341b", "#5fb4e8")
 DASHES = ([1, 0], [5, 3])
-SHAPES = ("circle", "triangle-up")
+SHAPES = ("circle", "triangle-up", "square", "diamond", "cross")
 GREY = "#9aa1ad"
 INK = "#7b828e"  # for lines on either theme; no grey is dark enough for words on white and light enough on black
 MOST_COLOURED = len(COLOURS) * len(DASHES)

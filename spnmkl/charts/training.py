@@ -56,7 +56,7 @@ def convergence_chart(records: Sequence[Record], tol: float | None = None, by: A
     >>> from spnmkl import SPNMKLClassifier
     >>> from spnmkl.charts import convergence_chart, to_svg
     >>> X, y = load_wine(return_X_y=True)
-    >>> model = SPNMKLClassifier(C=1.0).fit(X, y)
+    >>> model = SPNMKLClassifier(C=1.0, weights="certified").fit(X, y)
     >>> to_svg(convergence_chart(model.history_, tol=model.tol)).startswith("<svg")
     True
     """
@@ -141,7 +141,7 @@ def weights_chart(records: Sequence[Record], names: Mapping[str, str], by: Along
     >>> from spnmkl import SPNMKLClassifier
     >>> from spnmkl.charts import to_svg, weights_chart
     >>> X, y = load_wine(return_X_y=True)
-    >>> model = SPNMKLClassifier(C=1.0).fit(X, y)
+    >>> model = SPNMKLClassifier(C=1.0, weights="certified").fit(X, y)
     >>> to_svg(weights_chart(model.history_, model.spn_.names)).startswith("<svg")
     True
     """

@@ -107,6 +107,19 @@ def _mirror(K, first, last):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
+def evaluate_rows(operation_start, term_start, arguments, W, tiles, strides, slots, scratch, out):  # type: ignore[no-untyped-def]
+    """out[i, j] = K_ij on a rectangular tile."""
+    n_rows, n_columns = out.shape
+    n_operations, spare = len(operation_start) - 1, address(scratch)
+    for row in range(n_rows):
+        for column in range(0, n_columns, SEGMENT):
+            size = min(SEGMENT, n_columns - column)
+            _locate(slots, tiles, strides, row, column, spare + SEGMENT * ITEM)
+            slots[-1] = address(out) + (row * n_columns + column) * ITEM
+            _values(operation_start, n_operations, term_start, arguments, W, slots, spare, size)
+
+
+@njit(nogil=True, cache=True)
 def apply_rows(operation_start, term_start, arguments, W, tiles, strides, slots, scratch, n_columns, A, out):  # type: ignore[no-untyped-def]
     """out[i, c] += Σ_j K_ij A[c, j] on a rectangular tile."""
     n_operations = len(operation_start) - 1

@@ -28,6 +28,7 @@ from spnmkl.circuit.entries import (
     apply_rows,
     apply_triangle,
     contract_rows,
+    evaluate_rows,
     fill_rows,
     respond_rows,
     respond_to_kernels,
@@ -59,6 +60,20 @@ def kernel_matrix(circuit: Circuit, W: Floats, source: KernelSource, out: Floats
     over_lanes(fill, dealt(blocks, len(blocks)), n_threads)
     representable(np.diagonal(out), W)  # what is not on it is smaller
     return out
+
+
+def cross_matrix(circuit: Circuit, W: Floats, source: KernelSource, out: Floats, n_threads: int = 1) -> Floats:
+    """K(β) of eq. 2 between the rows and the columns of a source, which may be rectangular, written to `out`."""
+    circuit, W = _flattened(circuit, W)
+    kernels = _Kernels(circuit, W, source, len(out), _FORWARD * circuit.size)
+    blocks = rectangle(len(out), kernels.most_rows, kernels.lanes)
+
+    def evaluate(lane: int, blocks: Iterable[Block]) -> None:
+        for first, last in blocks:
+            kernels.use(evaluate_rows, kernels.tiles((first, last), 0), out[first:last])
+
+    over_lanes(evaluate, dealt(blocks, len(blocks)), n_threads)
+    return representable(out, W)
 
 
 def term_responses(circuit: Circuit, W: Floats, source: KernelSource, A: Floats, n_threads: int = 1) -> Floats:

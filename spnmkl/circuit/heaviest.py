@@ -36,7 +36,7 @@ class WeightedPath:
     >>> from spnmkl import SPNMKLClassifier
     >>> from spnmkl.inspection import heaviest_paths
     >>> X, y = load_wine(return_X_y=True)
-    >>> model = SPNMKLClassifier(C=1.0).fit(X, y)
+    >>> model = SPNMKLClassifier(C=1.0, weights="certified").fit(X, y)
     >>> path = heaviest_paths(model.solution_, k=1)[0]
     >>> 0 < float(path.share) <= 1, len(path.leaves)
     (True, 1)

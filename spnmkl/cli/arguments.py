@@ -9,7 +9,7 @@ from typing import NoReturn
 
 from spnmkl import __version__
 from spnmkl.cli.exits import FIT_EXITS, IMPORTANCE_EXITS, OTHER_EXITS, SUGGEST_EXITS, VALIDATE_EXITS
-from spnmkl.cli.workspace_arguments import add_folder, workspace_arguments
+from spnmkl.cli.workspace_arguments import add_folder, server_arguments, workspace_arguments
 from spnmkl.errors import ParameterError
 
 Run = Callable[[argparse.Namespace], int]
@@ -108,12 +108,15 @@ def command_parser(runs: Mapping[str, Run] | None = None) -> argparse.ArgumentPa
             sub.set_defaults(run=runs[name])
         return sub
 
-    add_folder(command("app", "open the app; further options, such as --server.port=8502, go to streamlit run"))
+    app = command("app", "open the app; further options, such as --server.port=8502, go to streamlit run")
+    add_folder(app)
+    server_arguments(app)
     _fit_arguments(command("fit", "learn the weights of a structure from a table, or one for each view"))
     predict = command("predict", "predict the classes of new samples")
     predict.add_argument("model", help="a file that fit has written; - for standard input")
     predict.add_argument("data", nargs="+", help="table with the columns of training, -, or one for each view")
     predict.add_argument("--out", help="where to write the predictions; default: standard output")
+    _exact_argument(predict)
     predict.add_argument("--scores", action="store_true", help="add the decision function's values")
     predict.add_argument("--probabilities", action="store_true", help="add the probability of every class")
     _reading_arguments(predict)
@@ -220,7 +223,21 @@ def _fit_arguments(fit: argparse.ArgumentParser) -> None:
         default="auto",
         help="auto: newton, and interior (path following) as soon as that is slow; paper: Algorithm 1; default auto",
     )
-    _weights_argument(fit, " with --structure or a number for --C, else chosen")
+    _weights_argument(fit, " with --structure, else chosen")
+    fit.add_argument(
+        "--approximation",
+        choices=["nystroem"],
+        help="for more rows than a kernel matrix can have: certified weights from a sample of the rows, then the SVM "
+        "on all of them by landmarks",
+    )
+    fit.add_argument("--components", type=_positive, default=1000, metavar="M", help="landmarks; default 1000")
+    fit.add_argument(
+        "--sample-rows",
+        type=_positive,
+        default=4000,
+        metavar="N",
+        help="rows of that sample; default 4000, or M if more",
+    )
     fit.add_argument("--class-weight", choices=["balanced"], help="give all classes the same total weight")
     _preparing_arguments(fit)
     fit.add_argument(
@@ -285,19 +302,31 @@ def _held_out_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("data", nargs="+", help="table with a header, or one for each view, as for fit")
     _reading_arguments(command)
     command.add_argument("--label", required=True, help="the column that holds the classes")
-    command.add_argument("--structure", default="flat", help="a structure file (.json), - or a template; default flat")
-    _weights_argument(command)
-    command.set_defaults(weights="certified")
+    command.add_argument(
+        "--structure",
+        help="a structure file (.json), - or a template; default: a sum over all views and columns, as fit has it, "
+        "with the kind of weights chosen within every training part",
+    )
+    _weights_argument(command, " with --structure, else chosen")
     command.add_argument("--p", type=_power, help="p of every product, or sparse; default: as in the structure")
     command.add_argument("--folds", type=int, default=5, help="parts of the rows that are held out in turn; default 5")
     command.add_argument("--repeats", type=int, default=1, help="rounds, each with other folds; default 1")
     command.add_argument("--scoring", choices=list(SCORINGS), default="accuracy", help="default accuracy")
     command.add_argument("--out", help="where to write the table, as CSV; - for standard output")
+    _exact_argument(command)
     command.add_argument("--figure", metavar="FILE", help="where to draw it: .svg, .png or .html")
     _preparing_arguments(command)
     command.add_argument("--seed", type=_natural, default=0, help="of the folds; default 0")
     command.add_argument("--progress", action="store_true", help="show progress although stderr is no terminal")
     command.add_argument("--quiet", action="store_true", help="print nothing but errors and warnings")
+
+
+def _exact_argument(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--exact",
+        action="store_true",
+        help="write text as it is, for programs; default: ' before text that a spreadsheet would take for a formula",
+    )
 
 
 def _suggest_arguments(suggest: argparse.ArgumentParser) -> None:

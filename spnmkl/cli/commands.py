@@ -21,12 +21,14 @@ from spnmkl.cli.arguments import ABORTED, BAD_INPUT, parsed
 from spnmkl.cli.choosing import asked_choices
 from spnmkl.cli.defaulting import best_C, by_default, chosen_before_folds
 from spnmkl.cli.exits import EXIT_CODES
+from spnmkl.cli.landmarks import offered, proved, refuse_folds_of_landmarks
 from spnmkl.cli.noting import mistyped, refuse_ungrouped, ungrouped
 from spnmkl.cli.scoring import over_folds, scored_over_folds
 from spnmkl.cli.shares import inspect_model, measured_shares
-from spnmkl.cli.streams import STANDARD, read_model, read_once, read_spn, target, write_spn, written
+from spnmkl.cli.streams import STANDARD, read_model, read_once, read_spn, target, write_spn, write_table, written
 from spnmkl.cli.terminal import Progress, stop_on_interrupt, tell, warnings_as_sentences
 from spnmkl.cli.validating import doubtful, validate
+from spnmkl.cli.workspace_arguments import server_settings
 from spnmkl.data import (
     Choices,
     Dataset,
@@ -51,9 +53,9 @@ from spnmkl.data import (
 from spnmkl.errors import KernelError, ParameterError, SPNMKLError, StructureError
 from spnmkl.launch import run_app
 from spnmkl.model_file import save_model
+from spnmkl.parameters import CHOSEN
 from spnmkl.reporting.sentences import (
     accuracy_sentence,
-    certificate_sentence,
     measure_lines,
     share_lines,
     weight_lines,
@@ -63,6 +65,7 @@ from spnmkl.solvers.deadline import Deadline
 from spnmkl.structure import SPN
 from spnmkl.structure.templates import TEMPLATES
 from spnmkl.training.bring import chosen_dataset, filled_template
+from spnmkl.training.default import suited_drawing
 from spnmkl.training.held_out import keeping_shares
 from spnmkl.training.predict import Predictor
 from spnmkl.training.prepared import Prepared, prepare
@@ -82,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         args, more = parsed(sys.argv[1:] if arguments is None else arguments, COMMANDS)
         if args.run is _app:
-            return run_app(more, args.workspace)
+            return run_app(more, args.workspace, server_settings(args))
         code = args.run(args)
         sys.stdout.flush()
         return code
@@ -118,6 +121,8 @@ def _fit(args: argparse.Namespace) -> int:
     dataset = _training_set(args, choices)
     for note in ungrouped(dataset, args.keep):
         tell(note)
+    if args.approximation is None and (offer := offered(dataset, split)) is not None:
+        tell(offer)
     spn = None if args.structure is None else _structure(args.structure, dataset, choices, split)
     if spn is not None:
         for warning in doubtful(spn, dataset, choices, split, by_evidence=settings.weights == "evidence"):
@@ -137,7 +142,10 @@ def _fit(args: argparse.Namespace) -> int:
             found = by_default(args, dataset, choices, split, settings, deadline, progress, stop.is_set)
             prepared, settings, said = found.prepared, found.settings, list(found.sentences)
         else:
-            prepared = prepare(spn, dataset, choices, split, progress.say, max_memory=args.max_memory)
+            sampled = settings.sampled_rows
+            prepared = prepare(
+                spn, dataset, choices, split, progress.say, max_memory=args.max_memory, sampled_rows=sampled
+            )
             for note in step_notes(dataset, choices, prepared.train):
                 tell(note)
         if args.id in dataset.ignored:
@@ -150,7 +158,7 @@ def _fit(args: argparse.Namespace) -> int:
                 f"Computing the kernels took all of the {args.max_time:g} s of --max-time; allow more to learn weights."
             )
         limited = replace(settings, max_time=deadline.left)
-        trained = learn_weights(prepared, limited, follow, args.threads, stop.is_set, warn=True)
+        trained = learn_weights(prepared, limited, follow, args.threads, stop.is_set, True, progress.say)
         trained, folds = scored_over_folds(trained, prepared, dataset, settings, args, progress, stop.is_set)
         shares = measured_shares(trained, prepared, dataset, settings, args, progress, stop.is_set)
         trained = replace(trained, model=keeping_shares(trained.model, shares))
@@ -169,7 +177,7 @@ def _fit(args: argparse.Namespace) -> int:
         said += _outcome(trained, prepared, args.threads, stop.is_set, args.positive)
         said += over_folds(folds, args)
         said += adjusted_lines(prepared.preparation)
-        said += weight_lines(trained.solution, MOST_WEIGHTS)
+        said += weight_lines(trained.deciding, MOST_WEIGHTS)
         said += [] if shares is None else share_lines(trained.solution.spn, shares)
         n = counted(len(trained.solution.history), "iteration")
         where = "" if out is None else f", saved as {out}"
@@ -198,6 +206,7 @@ def _refuse_missing(dataset: Dataset, choices: Choices) -> None:
 
 
 def _asked(args: argparse.Namespace) -> tuple[Settings, Choices, SplitSettings]:
+    refuse_folds_of_landmarks(args)
     if args.C is None:
         args.C = "cv" if args.structure is None else 1.0
     settings = Settings(
@@ -211,6 +220,9 @@ def _asked(args: argparse.Namespace) -> tuple[Settings, Choices, SplitSettings]:
         class_weight=args.class_weight,
         weights=args.weights or "certified",
         scoring=args.scoring,
+        approximation=args.approximation,
+        n_components=args.components,
+        sample_size=args.sample_rows,
     )
     return settings, asked_choices(args), SplitSettings(args.test_share or 0.0, args.seed)
 
@@ -222,7 +234,7 @@ def _outcome(
     train = trained.train_scores(prepared, threads, stop=late)
     right = accuracy_sentence("training accuracy", train.predicted, train.y)
     unanswered = f"{train.sentence('training')}; {LATER}"
-    lines = [certificate_sentence(trained.solution), right if train.scored else unanswered]
+    lines = [*proved(trained), right if train.scored else unanswered]
     if len(prepared.test):
         test = trained.test_scores(prepared, threads, stop=late)
         lines += [test.sentence(), *measure_lines(test.measures(positive) if test.scored else [])]
@@ -291,8 +303,7 @@ def _predict(args: argparse.Namespace) -> int:
         tell(note)
     columns = [*match.ids, "prediction", *(predictor.score_names if args.scores else ())]
     columns += predictor.probability_names if args.probabilities else ()
-    with written(out) as file:
-        predictions.table[list(dict.fromkeys(columns))].to_csv(file, index=False)
+    write_table(predictions.table[list(dict.fromkeys(columns))], out, args.exact)
     return 0
 
 
@@ -304,9 +315,16 @@ def _on_folds(args: argparse.Namespace) -> int:
         "compare": (comparing.outputs, comparing.compare),
     }[args.command]
     outputs(args)
-    read_once(*args.data, args.structure)
+    read_once(*args.data, *filter(None, [args.structure]))
     dataset, choices = _held_out_set(args)
-    return run(args, dataset, _structure(args.structure, dataset, choices, SplitSettings(0.0)), choices)
+    everything = SplitSettings(0.0)
+    if args.structure is None:
+        spn = suited_drawing(dataset, choices, everything)
+        _refuse_matrices(spn)
+    else:
+        spn = _structure(args.structure, dataset, choices, everything)
+    args.weights = args.weights or ("certified" if args.structure is not None else CHOSEN)
+    return run(args, dataset, spn, choices)
 
 
 def _suggest(args: argparse.Namespace) -> int:

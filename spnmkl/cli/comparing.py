@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
 from spnmkl.charts.comparison import methods_chart
 from spnmkl.cli.importance import FIGURES, STOPPED
-from spnmkl.cli.streams import target, written
+from spnmkl.cli.streams import target, write_table, written
 from spnmkl.cli.terminal import Progress, stop_on_interrupt, tell, warnings_as_sentences
 from spnmkl.data import Choices, Dataset, SplitSettings
 from spnmkl.errors import ParameterError, Stopped
+from spnmkl.parameters import CHOSEN
 from spnmkl.structure import SPN
 from spnmkl.study.contest import Contest, Entry, Plan, Portrait, compete, fitting_plan
-from spnmkl.study.contest_words import against, ranking_words, score_text, titled, verdict
-from spnmkl.study.entrants import Drawn, Entrants, entrants
+from spnmkl.study.contest_words import about, against, ranking_words, score_text, titled, verdict
+from spnmkl.study.entrants import OWN, Drawn, Entrants, entrants
 from spnmkl.training.settings import Settings
-from spnmkl.wording import name_some
+from spnmkl.wording import counted, name_some
 
 
 def outputs(args: argparse.Namespace) -> tuple[Path | None, Path | None]:
     """Where the table and the figure go, checked before any work is done."""
     out, figure = (
-        None if given is None else target(given, *args.data, args.structure) for given in (args.out, args.figure)
+        None if given is None else target(given, *args.data, *filter(None, [args.structure]))
+        for given in (args.out, args.figure)
     )
     if args.figure is not None and (figure is None or figure.suffix.lower() not in FIGURES):
         raise ParameterError(f"--figure takes a file that ends in {', '.join(FIGURES)}, but it is {args.figure!r}.")
@@ -35,7 +39,8 @@ def compare(args: argparse.Namespace, dataset: Dataset, spn: SPN, choices: Choic
     """Train, tell, write; the exit code tells whether it was stopped."""
     out, figure = outputs(args)
     split = SplitSettings(0.0, args.seed)
-    drawn = Drawn.of(spn, Settings(p=args.p, weights=args.weights, scoring=args.scoring))
+    chosen, settings = args.weights == CHOSEN, Settings(p=args.p, scoring=args.scoring)
+    drawn = Drawn.by_default(spn, settings) if chosen else Drawn.of(spn, replace(settings, weights=args.weights))
     who = _chosen(entrants(drawn, dataset, choices), args.methods)
     plan = fitting_plan(Plan(args.folds, args.repeats, scoring=args.scoring), dataset, split)
     if plan.folds < args.folds:
@@ -48,10 +53,11 @@ def compare(args: argparse.Namespace, dataset: Dataset, spn: SPN, choices: Choic
         with written(figure) as file:
             file.write_bytes(drawing.encode() if isinstance(drawing, str) else drawing)
     if args.out is not None:
-        with written(out) as file:
-            summary.to_csv(file, index=False)
+        write_table(summary, out, args.exact)
     if not args.quiet:
-        print("\n".join(_lines(contest, args.scoring)), file=sys.stderr if args.out == "-" else sys.stdout)
+        called = "the default" if args.structure is None else "the structure"
+        lines = [line.replace(OWN, called) for line in _lines(contest, args.scoring)]
+        print("\n".join(lines), file=sys.stderr if args.out == "-" else sys.stdout)
     return 0 if contest.complete else STOPPED
 
 
@@ -73,7 +79,9 @@ def _followed(
 ) -> Contest:
     """What came out until the end, or until Ctrl-C."""
     progress = Progress(sys.stderr, args.progress or (sys.stderr.isatty() and not args.quiet))
+    contest, began = Contest.of(who, plan, dataset, split), time.monotonic()
     results: list[Entry | Portrait] = []
+    *_, last = who.methods
     with stop_on_interrupt(lambda: len(results) > 0) as stop, warnings_as_sentences():
 
         def tick(words: str) -> None:
@@ -84,11 +92,21 @@ def _followed(
         try:
             for found in compete(who, dataset, choices, split, plan, tick, stop.is_set):
                 results.append(found)
-                progress.tell(f"{found.method} · {len(results)} trainings")
+                progress.tell(_how_far(replace(contest, results=tuple(results)), time.monotonic() - began))
+                if not progress.shown and not args.quiet and isinstance(found, Entry) and found.method == last:
+                    tell(f"Round {found.repeat}, fold {found.fold} of {plan.folds} is done.")
         except Stopped:
             pass
         progress.close()
-    return replace(Contest.of(who, plan, dataset, split), results=tuple(results))
+    return replace(contest, results=tuple(results))
+
+
+def _how_far(contest: Contest, elapsed: float) -> str:
+    """The last training, how many are done, and how long the others will take as soon as that can be told."""
+    last, left = contest.results[-1], contest.seconds_left(elapsed)
+    where = f"fold {last.fold}, " if isinstance(last, Entry) else "all rows, "
+    to_come = "" if math.isnan(left) or contest.complete else f" · {about(left)} left"
+    return f"{where}{titled(last.method)} · {len(contest.results)} of {contest.total} trainings{to_come}"
 
 
 def _lines(contest: Contest, measure: str) -> list[str]:
@@ -101,5 +119,23 @@ def _lines(contest: Contest, measure: str) -> list[str]:
         f"{name:<{width}}  {score_text(row, measure):<14}  {against(row)}"
         for name, row in zip(names, rows, strict=True)
     ]
-    said = [ranking_words(contest, measure), verdict(contest, measure), *contest.remarks]
-    return [*table, *(line.replace("your drawing", "the structure") for line in said if line)]
+    said = [_rows(contest), ranking_words(contest, measure), verdict(contest, measure), _chose(contest)]
+    return [*table, *(line for line in (*said, *contest.remarks) if line)]
+
+
+def _rows(contest: Contest) -> str:
+    """On which rows it was measured."""
+    plan = contest.plan
+    rounds = f", {plan.repeats} times over" if plan.repeats > 1 else ""
+    done = "" if contest.complete else f"; {counted(contest.n_shared, 'fold')} done by all methods"
+    return (
+        f"Scores are of rows not trained on: {plan.folds} folds of {counted(contest.n_rows, 'row')}{rounds}{done}. "
+        "All settings are chosen within each training part."
+    )
+
+
+def _chose(contest: Contest) -> str:
+    """What was chosen in how many folds, where the drawing is trained as chosen there."""
+    entries = contest.table[contest.table["method"] == contest.reference]
+    times = [f"{kind} in {n}" for kind, n in entries["setting"].value_counts().items() if kind]
+    return f"Within the training parts {contest.reference} chose {', '.join(times)} of {len(entries)}." if times else ""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from spnmkl.charts import to_html, to_png, to_svg
-from spnmkl.cli.streams import target, written
+from spnmkl.cli.streams import target, write_table, written
 from spnmkl.cli.terminal import Progress, stop_on_interrupt, tell, warnings_as_sentences
 from spnmkl.data import Choices, Dataset, SplitSettings
 from spnmkl.errors import DataError, ParameterError
@@ -32,7 +32,7 @@ Found = ViewImportance | ColumnImportance
 
 def outputs(args: argparse.Namespace) -> tuple[Path | None, Path | None, Path | None]:
     """Where the table, the figure and the folds go, checked before any work is done."""
-    read = [*args.data, args.structure]
+    read = [*args.data, *filter(None, [args.structure])]
     out, figure, kept = (
         None if given is None else target(given, *read) for given in (args.out, args.figure, args.resume)
     )
@@ -75,8 +75,7 @@ def importance(args: argparse.Namespace, dataset: Dataset, spn: SPN, choices: Ch
         with written(figure) as file:
             file.write_bytes(drawn_figure.encode() if isinstance(drawn_figure, str) else drawn_figure)
     if args.out is not None:
-        with written(out) as file:
-            found.table.to_csv(file, index=False)
+        write_table(found.table, out, args.exact)
     if not args.quiet:
         print("\n".join(found.sentences), file=sys.stderr if args.out is not None and out is None else sys.stdout)
     return 0 if found.complete else STOPPED

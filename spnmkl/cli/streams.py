@@ -10,6 +10,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TextIO
 
+import pandas as pd
+
+from spnmkl.data.guarded import guarded_csv
 from spnmkl.errors import DataError, ParameterError, StructureError
 from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.model_file import load_model
@@ -32,6 +35,12 @@ def read_spn(given: str) -> SPN:
 def write_spn(spn: SPN, out: Path | None) -> None:
     with written(out) as file:
         file.write_text(spn.to_json(indent=2) + "\n" * (out is None), encoding="utf-8")
+
+
+def write_table(table: pd.DataFrame, out: Path | None, exact: bool) -> None:
+    """As CSV, in which no text is a formula to a spreadsheet, unless it is to be exact."""
+    with written(out) as file:
+        file.write_text(guarded_csv(table, exact), encoding="utf-8", newline="")
 
 
 def read_model(given: str) -> SPNMKLClassifier:

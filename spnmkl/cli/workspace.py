@@ -1,4 +1,4 @@
-"""`spnmkl workspace`: the projects that the app keeps, listed, exported, imported and trained."""
+"""`spnmkl workspace`: the projects that the app keeps, listed, exported, imported and trained; people and the log."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ from datetime import datetime
 from itertools import count
 from pathlib import Path
 
+import pandas as pd
+
 from spnmkl.cli.exits import EXIT_CODES
 from spnmkl.cli.streams import target, written
 from spnmkl.cli.terminal import Progress, stop_on_interrupt, warnings_as_sentences
+from spnmkl.data.guarded import guarded_csv
 from spnmkl.errors import DataError, SPNMKLError
 from spnmkl.reporting.sentences import certificate_sentence
 from spnmkl.training.prepared import prepare
@@ -31,7 +34,8 @@ def workspace(args: argparse.Namespace) -> int:
     """Run one of the commands."""
     store = WorkspaceStore.opened(args.workspace)
     try:
-        return {"list": _list, "export": _export, "import": _import, "run": _run}[args.what](store, args)
+        doing = {"list": _list, "people": _people, "audit": _audit, "export": _export, "import": _import, "run": _run}
+        return doing[args.what](store, args)
     finally:
         store.close()
 
@@ -53,6 +57,30 @@ def _line(info: ProjectInfo) -> str:
     tags = "".join(f" #{tag}" for tag in info.tags)
     data = f"{info.dataset_name}, {info.n_rows:,} rows" if info.dataset_name else "no data"
     return f"{info.id[:8]}  {changed}  {info.name}{tags}  ({data}; runs {info.n_runs}, versions {info.n_versions})"
+
+
+def _people(store: WorkspaceStore, args: argparse.Namespace) -> int:
+    for member in store.people.members():
+        last = datetime.fromtimestamp(member.last).strftime("%Y-%m-%d %H:%M")
+        kept = f"{member.usage.bytes / 1e6:,.1f} MB, {member.usage.rows:,} rows, projects {member.n_projects}"
+        print(f"{member.id}  {last}  {member.name or 'a visitor'}  ({kept}, runs {member.n_runs})")
+    return 0
+
+
+def _audit(store: WorkspaceStore, args: argparse.Namespace) -> int:
+    since = time.time() - 86_400 * args.days if args.days else 0.0
+    lines = [
+        (
+            datetime.fromtimestamp(event.at).isoformat(" ", "seconds"),
+            event.who,
+            event.name,
+            event.what,
+            json.dumps(event.about),
+        )
+        for event in store.audit.read(since=since)
+    ]
+    print(guarded_csv(pd.DataFrame(lines, columns=["when", "id", "name", "what", "about"])), end="")
+    return 0
 
 
 def _export(store: WorkspaceStore, args: argparse.Namespace) -> int:

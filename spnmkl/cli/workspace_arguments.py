@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import argparse
 
-KINDS = ("list", "export", "import", "run")
+KINDS = ("list", "export", "import", "run", "people", "audit")
+QUOTAS = {
+    "bytes": ("SIZE", "bytes that one person may keep, such as 2GB"),
+    "rows": ("N", "rows of all data sets of one person"),
+    "nodes": ("N", "nodes of one drawing"),
+    "trainings": ("N", "trainings of one person at once; further ones wait"),
+}
 
 
 def add_folder(command: argparse.ArgumentParser) -> None:
@@ -13,6 +19,28 @@ def add_folder(command: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="the folder of the workspace; default: $SPNMKL_WORKSPACE, or a folder in the user's data directory",
     )
+
+
+def server_arguments(command: argparse.ArgumentParser) -> None:
+    """What holds on a server for others, and not on the own machine."""
+    group = command.add_argument_group("a server for others", "0 is no limit; by default 5GB, 5M, 1000 and 2")
+    for name, (metavar, help) in QUOTAS.items():
+        group.add_argument(f"--quota-{name}", metavar=metavar, help=f"{help} [$SPNMKL_QUOTA_{name.upper()}]")
+    group.add_argument(
+        "--administrator",
+        action="append",
+        default=[],
+        metavar="ID",
+        help="who sees the page Administration, by the id that the app shows to who has logged in; may be given "
+        "several times [$SPNMKL_ADMINISTRATORS]",
+    )
+
+
+def server_settings(args: argparse.Namespace) -> dict[str, str]:
+    """The same as the environment says it."""
+    given = {f"SPNMKL_QUOTA_{name.upper()}": getattr(args, f"quota_{name}") for name in QUOTAS}
+    given["SPNMKL_ADMINISTRATORS"] = " ".join(args.administrator)
+    return {name: value for name, value in given.items() if value}
 
 
 def workspace_arguments(command: argparse.ArgumentParser) -> None:
@@ -28,6 +56,9 @@ def workspace_arguments(command: argparse.ArgumentParser) -> None:
     listed.add_argument("search", nargs="*", help="words that stand in the name, the tags or the name of the data")
     listed.add_argument("--deleted", action="store_true", help="those in the bin")
     listed.add_argument("--json", action="store_true", help="for programs")
+    kind("people", "list those who keep something on a server for others, and how much")
+    audit = kind("audit", "print the log of a server for others as CSV, the newest line first")
+    audit.add_argument("--days", type=float, default=0.0, help="of the last days alone; default: all that is kept")
     exported = kind("export", "write a project as one zip, which the app and import open")
     exported.add_argument("project", help="its name, or the first letters of its key")
     exported.add_argument("--out", required=True, help="the zip to write")

@@ -58,13 +58,15 @@ def read_excel(name: str, data: bytes, sheet: str | None) -> tuple[str, str, tup
 def _check_xml(name: str, data: bytes) -> None:
     """Refuse a workbook that declares entities, which may unfold without bound, or holds more than can be read."""
     elements = 0
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        for member in archive.namelist():
-            try:
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            for member in archive.namelist():
                 with archive.open(member) as file:
                     elements = _count_elements(name, file, elements, "worksheets/" in member)
-            except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError):
-                raise damaged(name, "the workbook") from None
+    except (DataError, MemoryError):
+        raise
+    except Exception:  # whatever a malformed archive may cause
+        raise damaged(name, "the workbook") from None
 
 
 class _Entities(Exception):

@@ -7,24 +7,28 @@ import re
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = re.compile(r"[=+\-@\t\r].", re.DOTALL)  # a sign alone, such as the name of a class, is none
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
-def guarded_csv(table: pd.DataFrame) -> str:
+def guarded_csv(table: pd.DataFrame, exact: bool = False) -> str:
     """The table as comma-separated text; an apostrophe stands before text that a spreadsheet would compute.
 
     Parameters
     ----------
     table : DataFrame
         Numbers stay as they are, text that is a number too.
+    exact : bool
+        Whether all text stays as it is, for programs.
     """
+    if exact:
+        return table.to_csv(index=False)
     columns = {k: table.iloc[:, k] for k in range(table.shape[1])}
     guarded = {k: values if is_numeric_dtype(values) else values.map(_guarded) for k, values in columns.items()}
     return pd.DataFrame(guarded, index=table.index).to_csv(index=False, header=[_guarded(name) for name in table])
 
 
 def _guarded(value: object) -> object:
-    if isinstance(value, str) and value.startswith(_FORMULA) and _NUMBER.fullmatch(value) is None:
+    if isinstance(value, str) and _FORMULA.match(value) and _NUMBER.fullmatch(value) is None:
         return f"'{value}"
     return value

@@ -11,13 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_solve, cholesky, lapack
+from scipy.linalg import LinAlgError, blas, lapack
 from scipy.special import expit
 
 from spnmkl.circuit.program import Floats
 
 _MOST_STEPS, _MOST_HALVINGS = 100, 30
-_SETTLED, _ROUNDING = 1e-12, 1e-13  # of 1 + |Ψ|: a gain after which f is exact (its error falls to its square); noise
+_SETTLED, _ROUNDING = 1e-9, 1e-13  # of 1 + |Ψ|: a gain after which f is exact (its error falls to its square); noise
 
 
 @dataclass(frozen=True)
@@ -61,19 +61,17 @@ def laplace(
     """
     often = np.ones(len(K)) if counts is None else counts
 
-    def one(c: int) -> tuple[float, Floats, Floats]:
+    def one(c: int) -> tuple[float, _Slope]:
         mode = _mode(K, Y[c], often, start[c], pause or (lambda: None))
-        return mode.value - float(np.log(np.diagonal(mode.L)).sum()), mode.a, _slope(K, often, mode)
+        return mode.value - float(np.log(np.diagonal(mode.L)).sum()), _slope(K, often, mode)
 
     if n_threads == 1 or len(Y) == 1:
         found = [one(c) for c in range(len(Y))]
     else:
         with ThreadPoolExecutor(n_threads) as pool:
             found = list(pool.map(one, range(len(Y))))
-    G = found[0][2]
-    for _, _, other in found[1:]:
-        G += other
-    return Laplace(sum(value for value, _, _ in found), np.array([a for _, a, _ in found]), G)
+    slopes = [slope for _, slope in found]
+    return Laplace(sum(value for value, _ in found), np.array([slope.a for slope in slopes]), _total(slopes))
 
 
 def _mode(K: Floats, t: Floats, often: Floats, a: Floats, pause: Callable[[], None]) -> _Mode:
@@ -86,7 +84,7 @@ def _mode(K: Floats, t: Floats, often: Floats, a: Floats, pause: Callable[[], No
         pause()
         p, L, root = _factor(K, f, often)
         b = root**2 * f + often * ((t + 1) / 2 - p)
-        step = b - root * cho_solve((L, True), root * (K @ b), check_finite=False) - a
+        step = b - root * lapack.dpotrs(L, root * (K @ b), lower=1)[0] - a
         along, gain = K @ step, 0.0
         for halving in range(_MOST_HALVINGS):
             size = 0.5**halving
@@ -107,12 +105,16 @@ def _psi(a: Floats, f: Floats, t: Floats, often: Floats) -> float:
 
 
 def _factor(K: Floats, f: Floats, often: Floats) -> tuple[Floats, Floats, Floats]:
-    """The probabilities, the lower factor of B = I + W^½ K W^½, and W^½."""
+    """The probabilities, the lower factor of B = I + W^½ K W^½ (above its diagonal is no number to use), and W^½."""
     p = expit(f)
     root = np.sqrt(often * p * expit(-f))  # 1 − p without cancellation
-    B = root[:, None] * K * root
-    B[np.diag_indices_from(B)] += 1.0
-    return p, cholesky(B, lower=True, overwrite_a=True, check_finite=False), root
+    B = root[:, None] * K
+    B *= root
+    B.flat[:: len(B) + 1] += 1.0
+    L, failed = lapack.dpotrf(B.T, lower=1, clean=0, overwrite_a=1)  # of a symmetric B, in the order that LAPACK has
+    if failed:
+        raise LinAlgError("B is not positive definite: the kernel has an eigenvalue far below 0, or is not finite.")
+    return p, L, root
 
 
 def score_test(K: Floats, Y: Floats, a: Floats, candidates: Iterable[Floats], counts: Floats | None = None) -> Floats:
@@ -122,8 +124,8 @@ def score_test(K: Floats, Y: Floats, a: Floats, candidates: Iterable[Floats], co
     """
     often = np.ones(len(K)) if counts is None else counts
     modes = [_mode(K, t, often, start, lambda: None) for t, start in zip(Y, a, strict=True)]
-    G = np.sum([_slope(K, often, mode) for mode in modes], axis=0)
-    R = [_spread(often, mode)[0] for mode in modes]
+    slopes = [_slope(K, often, mode) for mode in modes]
+    G, R = _total(slopes), [_mirrored(slope.R) for slope in slopes]
     return np.array([_standardised(G, R, candidate) for candidate in candidates])
 
 
@@ -135,21 +137,36 @@ def _standardised(G: Floats, R: Sequence[Floats], K: Floats) -> float:
     return float(np.vdot(G, K)) / np.sqrt(variance) if variance > 0 else 0.0
 
 
-def _slope(K: Floats, often: Floats, mode: _Mode) -> Floats:
-    """G of eq. 35. The posterior variance of f_i times W_i is 1 − (B⁻¹)_ii, so that it is never divided by W_i."""
-    p, a = mode.p, mode.a
-    R, diagonal = _spread(often, mode)
-    s = (diagonal - 1) * (1 - 2 * p) / 2
-    v = s - R @ (K @ s)
-    half = np.outer(v, a)
-    return (np.outer(a, a) - R + half + half.T) / 2
+@dataclass(frozen=True)
+class _Slope:
+    """Of one class, what G of eq. 35 is made of: ½ (aaᵀ − R + vaᵀ + avᵀ); of R the lower half is filled."""
+
+    a: Floats
+    v: Floats
+    R: Floats
 
 
-def _spread(often: Floats, mode: _Mode) -> tuple[Floats, Floats]:
-    """R = W^½ B⁻¹ W^½ of eq. 35, and the diagonal of B⁻¹."""
-    root = np.sqrt(often * mode.p * (1 - mode.p))
-    inverse, _ = lapack.dpotri(mode.L, lower=1)
-    inverse = np.tril(inverse)
-    diagonal = np.diagonal(inverse).copy()
-    inverse += np.tril(inverse, -1).T
-    return root[:, None] * inverse * root, diagonal
+def _slope(K: Floats, often: Floats, mode: _Mode) -> _Slope:
+    """The posterior variance of f_i times W_i is 1 − (B⁻¹)_ii, so that it is never divided by W_i."""
+    p = mode.p
+    root = np.sqrt(often * p * (1 - p))
+    R, _ = lapack.dpotri(mode.L, lower=1)
+    s = (np.diagonal(R) - 1) * (1 - 2 * p) / 2
+    R *= root
+    R *= root[:, None]
+    return _Slope(mode.a, s - blas.dsymv(1.0, R, K @ s, lower=1), R)
+
+
+def _total(slopes: Sequence[_Slope]) -> Floats:
+    """G of eq. 35, summed over the classes; halves are mirrored once."""
+    R = slopes[0].R.copy()
+    for slope in slopes[1:]:
+        R += slope.R
+    A = np.array([slope.a for slope in slopes])
+    half = A.T @ np.array([slope.v + slope.a / 2 for slope in slopes])
+    return (half + half.T - _mirrored(R)) / 2
+
+
+def _mirrored(lower: Floats) -> Floats:
+    half = np.tril(lower, -1)
+    return half + half.T + np.diag(np.diagonal(lower))

@@ -26,7 +26,7 @@ LOWEST, LARGEST = -12.0, 5.0  # of a log factor of a path; of log β, both where
 _FIRST_SCALE = 4.0  # of K's mean diagonal: labels are as good as certain at twice its root
 _SPREAD = 1.0  # of the log factors of further starts
 _SHORT = 12  # steps from every start before the best one goes on
-_FTOL, _GTOL = 1e-10, 1e-4  # L-BFGS ends at a relative gain, or a slope, below
+_FTOL, _GTOL = 1e-7, 1e-4  # L-BFGS ends at a relative gain, or a slope, below
 _LIGHT, _FREE = 1e-3, 0.01  # a share of K's trace, and a loss of log evidence, at which weights are set to 0
 _REFIT = 60  # steps after something was taken out
 
@@ -228,17 +228,20 @@ def best_point(
 ) -> tuple[Point, str]:
     """From several starts a few steps each, from the best of them to the end; and how that went.
 
-    The first is that of `given` weights, where there are any; then come equal ones, and shaken ones.
+    The first is that of `given` weights, where there are any; then come equal ones, and shaken ones. One weight alone
+    has one top, wherever it begins.
     """
     first = search.first()
+    starts = starts if len(first.beta) > 1 else 1
     known = [first] if given is None else [search.begun(given), first]
     best = known[0]
     try:
         for k in range(starts):
             begin = known[k] if k < len(known) else search.shaken(first, rng)
-            found, _ = search.climb(begin, _SHORT if starts > 1 else steps)
+            found, settled = search.climb(begin, _SHORT if starts > 1 else steps)
             best = max(best, found, key=lambda point: point.value)
-        best, settled = search.climb(best, steps)
+        if starts > 1:
+            best, settled = search.climb(best, steps)
         best = search.thinned(best)
         best, _ = search.climb(best, steps)
         search.tell()

@@ -18,8 +18,9 @@ from spnmkl.circuit.program import Floats
 from spnmkl.errors import ParameterError
 from spnmkl.importance.measuring import read_counts
 from spnmkl.importance.result import Interval
+from spnmkl.importance.words import at_weights
 from spnmkl.measures import SCORINGS, Measure, corrected_interval, scoring_name
-from spnmkl.parameters import weighing
+from spnmkl.parameters import CHOSEN, weighing
 from spnmkl.wording import counted, listed, whole_percent
 
 SEVERAL = ("drops", "margins", "squares")
@@ -94,7 +95,7 @@ class ColumnImportance:
         How often each group was permuted in every fold.
     screening : {"gradient", "blocks", "none"}
         How the groups that were permuted were found; "none" where all were.
-    weights : {"certified", "evidence"}
+    weights : {"certified", "evidence", "chosen"}
         Those of the trained drawing.
 
     Examples
@@ -188,7 +189,7 @@ class ColumnImportance:
         return (
             f"{groups}{screened} Each was permuted {self.permutations} times on the rows held out, in {done} of "
             f"{self.rows}. Nothing was trained anew: this is what the trained drawing uses"
-            f"{', at evidence weights' if self.weights == 'evidence' else ''}."
+            f"{at_weights(self.weights)}."
         )
 
     @property
@@ -197,13 +198,22 @@ class ColumnImportance:
         if not self.folds:
             return ("It was stopped before the first fold was done.",)
         table = self.table
-        sure = table.loc[(table["p_adjusted"] < LEVEL) & (table["margin"] > 0), "columns"].tolist()
-        said = [
-            f"By more than chance, the decision on rows not trained on uses {listed(sure)}."
-            if sure
-            else f"Of none of {counted(len(self.groups), 'group')} of columns is it shown by more than chance that the "
-            "decision on rows not trained on uses it."
-        ]
+        used = table[(table["p_adjusted"] < LEVEL) & (table["margin"] > 0)]
+        alike = ~(used["margin_low"] <= 0)
+        sure, here = used.loc[alike, "columns"].tolist(), used.loc[~alike, "columns"].tolist()
+        said = []
+        if sure:
+            said.append(f"By more than chance, the decision on rows not trained on uses {listed(sure)}.")
+        if here:
+            said.append(
+                f"These trainings use {listed(here)} by more than chance too, but some much more than others: another "
+                "training may not, and the interval holds 0."
+            )
+        if not said:
+            said.append(
+                f"Of none of {counted(len(self.groups), 'group')} of columns is it shown by more than chance that the "
+                "decision on rows not trained on uses it."
+            )
         if self.rest is not None and math.isfinite(self.rest.mean):
             n = self.n_columns - sum(len(self.groups[k]) for k in self.tested)
             said.append(f"The other {counted(n, 'column')} together: {_percent(self.rest)} of the decision.")
@@ -280,7 +290,7 @@ class ColumnImportance:
             float(stored["alike"]),
             int(stored["permutations"]),
             str(stored["screening"]),
-            weighing(stored.get("weights", "certified")),
+            weighing(stored.get("weights", "certified"), CHOSEN),
         )
 
     def _drop(self, k: int) -> Interval:

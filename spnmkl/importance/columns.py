@@ -81,8 +81,9 @@ def column_importance(
         Which rows belong together; they are held out together.
     transformer : scikit-learn transformer, default=None
         Fitted anew on every training part; it must keep the columns.
-    weights : {"certified", "evidence"}, default="certified"
-        Those of all trainings: the provably best, or those of `fit_evidence`, which are not certified.
+    weights : {"certified", "evidence", "chosen"}, default="certified"
+        Those of all trainings: the provably best; those of `fit_evidence`, which are not certified; or in every fold
+        whichever of these do better on its inner folds.
     alike : float, default=0.9
         Columns whose correlation is at least so strong, of either sign, are permuted together (single linkage).
     most : int, default=20
@@ -169,7 +170,7 @@ class ColumnWork:
         """Every fold, before any column is permuted."""
         for (repeat, fold, rows), tell in self.work.told(say):
             data = self.work.folds.data(rows, self.work.who.pool, tell)
-            solution, C = self.work.fitted(data, tell, stop)
+            _, solution, C = self.work.settled(data, tell, stop)
             model = FoldModel.of(solution, data)
             full = model.score(model.decision, SCORINGS[self.work.scoring])
             n_train, n_test, margin = len(data.y_train), len(data.y_test), float(model.margins(model.decision).mean())

@@ -14,18 +14,21 @@ import numpy as np
 
 from spnmkl.baselines import Learned
 from spnmkl.baselines.labels import of_leaves
+from spnmkl.circuit.source import KernelSource
 from spnmkl.data import Split
 from spnmkl.errors import ParameterError, Stopped
 from spnmkl.evidence.machine import solve_by_evidence
+from spnmkl.importance.by_evidence import Within, trained_by_evidence
 from spnmkl.importance.folds import FoldData, Folds, Tick
-from spnmkl.importance.restriction import FULL, Removals
+from spnmkl.importance.restriction import FULL, Removals, weighed
 from spnmkl.inspection import decision_parts
 from spnmkl.measures import SCORINGS
-from spnmkl.parameters import checked_threads, positive, weighing
+from spnmkl.parameters import CHOSEN, WEIGHTS, checked_threads, positive, weighing
 from spnmkl.problem import answers, checked_source
 from spnmkl.selection.results import UNFINISHED
 from spnmkl.solution import Solution
 from spnmkl.solvers import solve
+from spnmkl.structure import SPN
 from spnmkl.study.entrants import Entrants, drawings
 from spnmkl.study.fold_training import inner_folds
 from spnmkl.threads import as_they_come
@@ -61,6 +64,8 @@ class ViewFold:
     own_C : dict from what was trained to float
         Such as "genes alone": where at `C` all its weights would be zero, or at evidence weights all answers the same,
         and inner folds chose a C of its own.
+    weights : {"certified", "evidence"}
+        Those of all trainings of this fold.
 
     Examples
     --------
@@ -84,6 +89,7 @@ class ViewFold:
     square: float
     seconds: float
     own_C: Mapping[str, float] = field(default_factory=dict)
+    weights: str = "certified"
 
     def to_dict(self) -> dict[str, Any]:
         """Values that JSON can hold; NaN is None.
@@ -110,7 +116,7 @@ class ViewFold:
             The same.
         """
         by_name = {name: stored[name] for name in ("alone", "without", "parts")} | {"own_C": stored.get("own_C", {})}
-        values: dict[str, Any] = read_counts(stored)
+        values: dict[str, Any] = read_counts(stored) | {"weights": weighing(stored.get("weights", "certified"))}
         values |= {name: {str(v): _number(x) for v, x in given.items()} for name, given in by_name.items()}
         rest = [name for name in cls.__dataclass_fields__ if name not in values]
         return cls(**values | {name: _number(stored[name]) for name in rest})
@@ -142,7 +148,7 @@ class Measuring:
     ----------
     C : None: chosen in every fold.
     settings : of `spnmkl.solve`, besides.
-    weights : "certified" or "evidence", those of all trainings.
+    weights : "certified" or "evidence", those of all trainings; "chosen": whichever inner folds of every fold prefer.
     """
 
     removals: Removals
@@ -153,7 +159,7 @@ class Measuring:
     weights: str = "certified"
 
     def __post_init__(self) -> None:
-        weighing(self.weights)
+        weighing(self.weights, CHOSEN)
 
     @cached_property
     def who(self) -> Entrants:
@@ -172,7 +178,10 @@ class Measuring:
     def steps(self) -> int:
         """Trainings of one fold, as many as are known before."""
         plan = self.folds.plan
-        return (1 if self.C is not None else plan.inner * plan.points + 1) + len(self.others)
+        kinds = len(WEIGHTS) if self.weights == CHOSEN else 1
+        values = plan.points if self.C is None else 1
+        choosing = plan.inner * values if self.C is None or kinds > 1 else 0
+        return kinds * (choosing + 1) + len(self.others)
 
     def measured(self, done: Collection[tuple[int, int]], say: Tick, stop: Stop) -> Iterator[ViewFold]:
         """Fold by fold, without those that are done; `say` is called often, and may raise to stop."""
@@ -193,7 +202,10 @@ class Measuring:
             yield (repeat, fold, rows), partial(_tell, say, where)
 
     def fold_scores(self, data: FoldData, say: Tick, stop: Stop) -> ViewFold:
-        full, C = self.fitted(data, say, stop)
+        work, full, C = self.settled(data, say, stop)
+        return work._fold_scores(data, full, C, say, stop)
+
+    def _fold_scores(self, data: FoldData, full: Solution, C: float, say: Tick, stop: Stop) -> ViewFold:
         restricted = self.restricted_scores(data, full, C, say, stop)
         values = {FULL: self.score(full, data)} | {name: value for name, (value, _) in restricted.items()}
         spn, views = full.spn, self.removals.leaves
@@ -214,11 +226,19 @@ class Measuring:
             float((parts.total**2).mean()),
             0.0,
             {name: own for name in self.others if (own := restricted[name][1]) != C},
+            self.weights,
         )
 
-    def fitted(self, data: FoldData, say: Tick, stop: Stop) -> tuple[Solution, float]:
-        """The whole drawing, and the C that inner folds choose for it."""
-        found = self._chosen(FULL, data, self.C, checked_threads(self.n_threads), stop, lambda: say("choosing C"))
+    def settled(self, data: FoldData, say: Tick, stop: Stop) -> tuple[Measuring, Solution, float]:
+        """The whole drawing trained, the C that inner folds choose for it, and this with the weights they choose."""
+        kinds = WEIGHTS if self.weights == CHOSEN else (self.weights,)
+        rivals = [replace(self, weights=kind) for kind in kinds]
+        found = [rival._fitted(data, say, stop, len(kinds) > 1) for rival in rivals]
+        best = max(range(len(kinds)), key=lambda k: np.nan_to_num(found[k].score, nan=-1.0))
+        return rivals[best], found[best].solution, found[best].C
+
+    def _fitted(self, data: FoldData, say: Tick, stop: Stop, compared: bool) -> Within:
+        found = self._chosen(FULL, data, self.C, checked_threads(self.n_threads), stop, say, compared)
         say("all views")  # where it was stopped meanwhile, this was no training to the end
         return found
 
@@ -229,27 +249,37 @@ class Measuring:
         C: float | None,
         n_threads: int,
         stop: Stop,
-        tick: Callable[[], object] | None = None,
-    ) -> tuple[Solution, float]:
-        """A structure trained at a C that inner folds choose for it, or at this one."""
+        say: Tick | None = None,
+        compared: bool = False,
+    ) -> Within:
+        """A structure trained at a C that inner folds choose for it, or at this one; scored there where compared."""
         plan, seed = self.folds.plan, self.folds.random_state
-        found = self.who.over_kernels[name].fit(
-            data.kernels,
-            data.y_train,
-            None if C is None else [C],
-            points=plan.points,
-            folds=2 if C is not None else inner_folds(data.y_train, data.groups, plan.inner, seed),
-            scoring=plan.scoring,
-            groups=data.groups,
-            random_state=seed,
-            tick=tick,
-            n_threads=n_threads,
-            stop=stop,
-            **self.asked(),
-        )
-        assert isinstance(found.model, Learned)
-        _check_ended(found.model.solution, stop)
-        return found.model.solution, found.C
+        within = C is None or compared
+        inner: dict[str, Any] = {
+            "folds": inner_folds(data.y_train, data.groups, plan.inner, seed) if within else 2,
+            "scoring": plan.scoring,
+            "groups": data.groups,
+            "random_state": seed,
+        }
+        settings = {"n_threads": n_threads, "stop": stop, **self.asked()}
+        if self.by_evidence:
+            spn, source = self._kernels_of(name, data)
+            wide = np.logspace(-2, 3, plan.points).tolist() if C is None else [C]
+            found = trained_by_evidence(spn, source, data.y_train, wide, inner, say, settings, scored=compared)
+        else:
+            tick = None if say is None else partial(say, "choosing C")
+            given = None if C is None else [C]
+            fitted = self.who.over_kernels[name].fit(
+                data.kernels, data.y_train, given, points=plan.points, tick=tick, scored=compared, **inner, **settings
+            )
+            assert isinstance(fitted.model, Learned)
+            found = Within(fitted.model.solution, fitted.C, fitted.validation)
+        _check_ended(found.solution, stop)
+        return found
+
+    def _kernels_of(self, name: str, data: FoldData) -> tuple[SPN, KernelSource]:
+        spn = self.who.over_kernels[name].candidates[0]
+        return spn, checked_source(spn, of_leaves(spn, data.kernels), len(data.y_train))
 
     def restricted_scores(
         self, data: FoldData, full: Solution, C: float, say: Tick, stop: Stop
@@ -282,11 +312,12 @@ class Measuring:
 
         What tells little needs a larger C before it has any weight, or at evidence weights any but one answer. Below
         that it would score as guessing, which says nothing of what it can tell: then C is chosen for it, unless the
-        whole tells nothing either.
+        whole tells nothing either. Where all that has weight in the whole is left, the best weights are the same.
         """
-        spn = self.who.over_kernels[name].candidates[0]
-        source = checked_source(spn, of_leaves(spn, data.kernels), len(data.y_train))
+        spn, source = self._kernels_of(name, data)
         beta = {v: full.beta[v] for v in spn.products}
+        if weighed(spn, beta) == weighed(full.spn, full.beta):
+            return replace(full, spn=spn, beta=beta), C
         settings = self.asked() | {"C": C, "n_threads": n_threads, "stop": stop}
         if settings.pop("weights", None) == "evidence":
             known = beta if any(beta.values()) else None
@@ -298,7 +329,8 @@ class Measuring:
         _check_ended(solution, stop)
         if self.tells(solution, data) or not self.tells(full, data):
             return solution, C
-        return self._chosen(name, data, None, n_threads, stop)
+        found = self._chosen(name, data, None, n_threads, stop)
+        return found.solution, found.C
 
     def tells(self, solution: Solution, data: FoldData) -> bool:
         """Whether anything was learned: a weight above zero or, as evidence leaves some, more than one answer."""
@@ -318,7 +350,7 @@ class Measuring:
     @property
     def options(self) -> dict[str, Any]:
         """The settings that are not those of a plain training."""
-        return {**self.settings, **({"weights": "evidence"} if self.by_evidence else {})}
+        return {**self.settings, **({} if self.weights == "certified" else {"weights": self.weights})}
 
     def asked(self) -> dict[str, Any]:
         """The settings of every training."""

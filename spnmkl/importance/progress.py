@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from spnmkl.errors import Stopped
 from spnmkl.parameters import check_callback, question
 
-SMALL_STEPS = "kernels", "preparing"  # words of what comes before a training
+SMALL_STEPS = "kernels", "preparing", "evidence weights, step"  # words of what comes before a training
 
 
 @dataclass(frozen=True)
@@ -50,12 +50,13 @@ class Teller:
         check_callback(callback)
         question(stop)
         self.done, self.total, self.folds = 0, total, folds
-        self._callback, self._stop = callback, stop
+        self._callback, self._stop, self._over = callback, stop, False
 
     def __call__(self, words: str) -> None:
-        if self._stop is not None and self._stop():
+        if self._over or (self._stop is not None and self._stop()):
             raise Stopped
         self.done = min(self.done + all(small not in words for small in SMALL_STEPS), self.total)
         step = ImportanceStep(self.done, self.total, words, self.folds)
         if self._callback is not None and self._callback(step) is False:
+            self._over = True  # a search for weights ends with the best so far, and would go on here
             raise Stopped

@@ -115,6 +115,23 @@ def restricted(spn: SPN, columns: Collection[Any], seen: Mapping[str, Sequence[A
     return SPN.from_dict({**spn.to_dict(), "nodes": nodes, "edges": edges})
 
 
+def weighed(spn: SPN, beta: Mapping[str, float]) -> dict[str, Any]:
+    """What has weight, from the root down: node → its children, or the kernel.
+
+    Where it is the same of a drawing and of what is left of it, the best weights of the one are those of the other:
+    what is left can do no better than the whole, and does as well.
+    """
+    found: dict[str, Any] = {}
+    waiting = [spn.root]
+    while waiting:
+        v = waiting.pop()
+        if v not in found:
+            children = tuple(child for child in spn.children(v) if beta.get(child, 1.0) > 0)
+            found[v] = spn.spec(v) if spn.kind(v) == "kernel" else children
+            waiting += children
+    return found
+
+
 def _computed(spn: SPN, leaf: str, left: Sequence[Any]) -> Hashable:
     spec = spn.spec(leaf)
     own = spn.label(leaf) if spec.kernel == "precomputed" else ""

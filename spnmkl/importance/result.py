@@ -19,7 +19,7 @@ from spnmkl.importance.measuring import ViewFold
 from spnmkl.importance.words import finding_sentences, full_sentence, view_sentence
 from spnmkl.inspection.held_out import ERRORS
 from spnmkl.measures import SCORINGS, Measure, corrected_interval, scoring_name
-from spnmkl.parameters import weighing
+from spnmkl.parameters import CHOSEN, weighing
 from spnmkl.study.significance import corrected_t_test, holm
 
 FORMAT = "spnmkl/view-importance"
@@ -68,7 +68,7 @@ class ViewImportance:
         What to know about it, in sentences.
     key : str
         Tells this question from others, so that only its own folds are taken over.
-    weights : {"certified", "evidence"}
+    weights : {"certified", "evidence", "chosen"}
         Those of all trainings.
 
     Examples
@@ -109,6 +109,16 @@ class ViewImportance:
     def guessing(self) -> float:
         """What always answering the most frequent class gets or, by other measures, chance."""
         return _mean([fold.guessing for fold in self.folds])
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds of folds were begun."""
+        return len({fold.repeat for fold in self.folds})
+
+    @property
+    def held_out(self) -> float:
+        """How many rows were held out, each counted once."""
+        return sum(fold.n_test for fold in self.folds) / max(self.rounds, 1)
 
     @property
     def shares_known(self) -> bool:
@@ -159,7 +169,7 @@ class ViewImportance:
         drops = {view: [fold.full - fold.without[view] for fold in self.folds] for view in self.views}
         if not self.folds:
             return dict.fromkeys(self.views, math.nan)
-        tests = [corrected_t_test(values, self._test_by_train, self._finest) for values in drops.values()]
+        tests = [corrected_t_test(values, self.test_by_train, self._finest) for values in drops.values()]
         return dict(zip(drops, holm(tests).tolist(), strict=True))
 
     def figure(self, grey: bool = False) -> alt.LayerChart:
@@ -227,7 +237,7 @@ class ViewImportance:
             raise ParameterError("A fold of this view importance has other views than the whole; measure it again.")
         remarks = tuple(map(str, stored["remarks"]))
         planned, rows, key = int(stored["planned"]), str(stored["rows"]), str(stored["key"])
-        weights = weighing(stored.get("weights", "certified"))
+        weights = weighing(stored.get("weights", "certified"), CHOSEN)
         return cls(views, folds, planned, scoring_name(stored["scoring"]), rows, remarks, key, weights)
 
     def _row(self, view: str) -> dict[str, Any]:
@@ -252,7 +262,7 @@ class ViewImportance:
     def _ends(self, values: Sequence[float] | Floats, finest: float | None = None) -> tuple[float, float]:
         if not self.folds:
             return math.nan, math.nan
-        return corrected_interval(values, self._test_by_train, self._finest if finest is None else finest)
+        return corrected_interval(values, self.test_by_train, self._finest if finest is None else finest)
 
     @property
     def _finest(self) -> float:
@@ -260,7 +270,8 @@ class ViewImportance:
         return 1 / _mean([fold.n_test for fold in self.folds])
 
     @property
-    def _test_by_train(self) -> float:
+    def test_by_train(self) -> float:
+        """Rows held out for each row to learn from."""
         return _mean([fold.n_test for fold in self.folds]) / _mean([fold.n_train for fold in self.folds])
 
     @property
@@ -278,9 +289,8 @@ class ViewImportance:
         """Its standard error, of rows that count once, however often they were held out."""
         if not self.folds:
             return math.nan
-        rows = sum(fold.n_test for fold in self.folds) / len({fold.repeat for fold in self.folds})
         variance = float(self._weights @ [fold.square for fold in self.folds]) - self._total**2
-        return math.sqrt(max(variance, 0.0) / max(rows - 1, 1.0))
+        return math.sqrt(max(variance, 0.0) / max(self.held_out - 1, 1.0))
 
     def _share(self, view: str) -> Interval:
         """Σ part / Σ total, and the interval of this ratio to first order."""

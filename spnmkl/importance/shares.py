@@ -64,8 +64,9 @@ def held_out_shares(
         Which rows belong together, such as those of one patient; they are held out together.
     transformer : scikit-learn transformer, default=None
         Fitted anew on every training part, such as ``StandardScaler()``; it must keep the columns.
-    weights : {"certified", "evidence"}, default="certified"
-        Those of all trainings: the provably best, or those of `fit_evidence`, which are not certified.
+    weights : {"certified", "evidence", "chosen"}, default="certified"
+        Those of all trainings: the provably best; those of `fit_evidence`, which are not certified; or in every fold
+        whichever of these do better on its inner folds.
     random_state : int, default=0
         Shuffles the folds.
     n_threads : int, default=None
@@ -114,7 +115,7 @@ def held_out_shares(
     try:
         for (_, _, rows), tell in work.told(say):
             data = folds.data(rows, work.who.pool, tell)
-            solution, _ = work.fitted(data, tell, stop)
+            _, solution, _ = work.settled(data, tell, stop)
             spn = solution.spn
             cross, kernels = of_leaves(spn, data.cross), of_leaves(spn, data.kernels)
             found.append(decision_parts(solution, cross, data.y_test, kernels, views=leaves, paths=wanted))

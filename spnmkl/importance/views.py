@@ -75,8 +75,9 @@ def view_importance(
         Which rows belong together, such as those of one patient; they are held out together.
     transformer : scikit-learn transformer, default=None
         Fitted anew on every training part, such as ``StandardScaler()``; it must keep the columns.
-    weights : {"certified", "evidence"}, default="certified"
-        Those of all trainings: the provably best, or those of `fit_evidence`, which are not certified.
+    weights : {"certified", "evidence", "chosen"}, default="certified"
+        Those of all trainings: the provably best; those of `fit_evidence`, which are not certified; or in every fold
+        whichever of these do better on its inner folds.
     random_state : int, default=0
         Shuffles the folds; those of the k-th round are shuffled by ``random_state + k``.
     n_threads : int, default=None
@@ -86,7 +87,7 @@ def view_importance(
     stop : callable, default=None
         Asked within trainings, in several threads; once it is true the folds that are done are kept.
     resume : ViewImportance, default=None
-        What was measured of the same question before; its folds are not measured again.
+        What was measured of the same question before, perhaps with fewer repeats; its folds are not measured again.
     **settings : dict
         Passed to `solve`: ``p``, ``lam``, ``tol``, ``class_weight``, …
 
@@ -175,8 +176,10 @@ def remarks(left: Removals) -> tuple[str, ...]:
 
 
 def _key(work: Measuring) -> str:
+    """Of the first round alone: further ones are the same question, asked more often."""
     left, folds = work.removals, work.folds
-    rows = [(repeat, fold, split.train.tobytes(), split.test.tobytes()) for repeat, fold, split in folds.splits]
+    rows = [(fold, split.train.tobytes(), split.test.tobytes()) for repeat, fold, split in folds.splits if repeat == 1]
     structures = {name: unplaced(spn).to_json() for name, spn in left.structures.items()}
-    asked = work.C if work.C is not None else math.inf, folds.plan, sorted(work.options.items())
+    plan = replace(folds.plan, repeats=1)
+    asked = work.C if work.C is not None else math.inf, plan, sorted(work.options.items())
     return fingerprint(rows, structures, left.alone, left.without, asked)

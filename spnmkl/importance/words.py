@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+from scipy import stats
 
 from spnmkl.measures import Measure
+from spnmkl.parameters import CHOSEN
 from spnmkl.study.contest import LEVEL
 from spnmkl.study.significance import FEWEST
 from spnmkl.wording import counted, listed, whole_percent
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 Row = Mapping[Hashable, Any]
 ENDS = ("", "_low", "_high")
 NARROW = 0.05
+MORE_ROUNDS = 5
 
 
 def full_sentence(found: ViewImportance) -> str:
@@ -32,11 +35,20 @@ def full_sentence(found: ViewImportance) -> str:
     of = f"{done} of {found.rows}" if found.complete else f"{len(found.folds)} of {found.planned} folds of {found.rows}"
     stopped = "" if found.complete else "; it was stopped before the others"
     guess = "always answering the most frequent class" if found.scoring == "accuracy" else "guessing"
-    how = ", at evidence weights" if found.weights == "evidence" else ""
+    how = at_weights(found.weights, [fold.weights for fold in found.folds])
     return (
         f"All views together: {measure.title} {with_interval(measure, *full)} on rows not "
         f"trained on ({of}{stopped}){how}; {guess} gets {_number(measure, found.guessing)}{_unit(measure)}."
     )
+
+
+def at_weights(weights: str, folds: Sequence[str] = ()) -> str:
+    """Which weights the trainings had, where these are not simply the certified ones."""
+    if weights != CHOSEN:
+        return ", at evidence weights" if weights == "evidence" else ""
+    times = ", ".join(f"{kind} in {n}" for kind, n in Counter(folds).items())
+    said = "certified or evidence weights, whichever did better on folds within each training part"
+    return f", at {said}" + (f" ({times})" if times else "")
 
 
 def view_sentence(row: Row, measure: Measure) -> str:
@@ -124,7 +136,7 @@ def own_C_sentence(found: ViewImportance) -> str:
         return ""
     named = listed([f"{name} ({n} of {counted(len(found.folds), 'fold')})" for name, n in sorted(times.items())])
     nothing = (
-        "every answer would be the same" if found.weights == "evidence" else "no kernel would have a weight above zero"
+        "no kernel would have a weight above zero" if found.weights == "certified" else "every answer would be the same"
     )
     return (
         f"At the C of the whole drawing {nothing} in {named}: there C was chosen anew, since nothing learned says "
@@ -163,9 +175,10 @@ def finding_sentences(found: ViewImportance) -> Iterator[str]:
             f"No loss is shown without {_any_of(tells)}, though {each} something alone: the others may tell it too, or "
             f"{few}."
         )
-    if silent:
-        they = "it is not shown" if len(silent) == 1 else "none of them is shown"
-        yield f"No loss is shown without {_any_of(silent)}, and alone {they} to beat guessing."
+    quiet = unclear[unclear["view"].isin(silent)]
+    yield from _silent(found, quiet)
+    if nearly or _leans(found, quiet).any():
+        yield _more_rounds(found)
     if not found.shares_known:
         yield (
             "There are no shares: on these rows the mean of y·f, which they would be parts of, is not above 0 by twice "
@@ -176,6 +189,47 @@ def finding_sentences(found: ViewImportance) -> Iterator[str]:
             "Shares add up to more than 100 %, because a path that multiplies kernels of several views counts for each "
             "of them."
         )
+
+
+def _silent(found: ViewImportance, rows: pd.DataFrame) -> Iterator[str]:
+    """Views of which neither a loss nor a score alone is shown: some lean that way, others have nothing to show."""
+    guess = f"guessing ({_number(found.measure, found.guessing)}{_unit(found.measure)})"
+    leans = _leans(found, rows)
+    for lean, part in ((True, rows[leans]), (False, rows[~leans])):
+        if part.empty:
+            continue
+        none = f"No loss is shown without {_any_of(part['view'].tolist())}"
+        scores = zip(part["view"], part["alone"], strict=True)
+        alone = listed([f"{v} ({_number(found.measure, x)}{_unit(found.measure)})" for v, x in scores if x == x])
+        lie, them = ("lies", "it") if len(part) == 1 else ("lie", "them")
+        if lean:
+            yield (
+                f"{none}; alone, {alone} {lie} above {guess}, but {counted(len(found.folds), 'fold')} leave too wide "
+                f"an interval to show it: that does not make {them} useless."
+            )
+        elif alone:
+            yield f"{none}; alone, {alone} {'is' if len(part) == 1 else 'are'} not shown to tell more than {guess}."
+        else:
+            yield f"{none}."
+
+
+def _leans(found: ViewImportance, rows: pd.DataFrame) -> pd.Series:
+    """Whether a view alone lies above guessing by twice the largest error that a share of these rows can have."""
+    return rows["alone"] > found.guessing + 1 / math.sqrt(found.held_out)
+
+
+def _more_rounds(found: ViewImportance) -> str:
+    """What would narrow the intervals: rounds, as long as these are few."""
+    if found.rounds >= MORE_ROUNDS:
+        return "More rows would narrow the intervals; more rounds hardly would."
+    narrower = 1 - _reach(MORE_ROUNDS, found) / _reach(found.rounds, found)
+    return f"{MORE_ROUNDS} rounds of folds (repeats) make these intervals about {whole_percent(narrower)} narrower."
+
+
+def _reach(rounds: int, found: ViewImportance) -> float:
+    """Half an interval over so many rounds, in standard deviations over folds (corrected resampled t)."""
+    folds = rounds * len(found.folds) / found.rounds
+    return float(stats.t.ppf(0.975, folds - 1)) * math.sqrt(1 / folds + found.test_by_train)
 
 
 def _any_of(views: list[str]) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
+from scipy.sparse import csr_array, issparse
 
 from spnmkl.errors import DataError, KernelError
 from spnmkl.kernels import functions, registry
@@ -31,7 +32,17 @@ def checked_specs(
     available = DataColumns.of(feature_names, X.shape[1])
     for spec, who in names.items():
         check_spec(spec, who, available)
+        check_kind(spec, who, X)
     return X, specs, names
+
+
+def check_kind(spec: KernelSpec, who: str, X: np.ndarray) -> None:
+    """Refuse sparse samples that a kernel could only see densely."""
+    if issparse(X) and not registry.get(spec.kernel).sparse:
+        able = ", ".join(name for name in registry.kernel_names() if registry.get(name).sparse)
+        raise KernelError(
+            f"{who} cannot be computed from sparse rows, only {able} can; choose one of these, or pass X.toarray()."
+        )
 
 
 def base_groups(specs: Iterable[KernelSpec], available: DataColumns) -> list[tuple[Columns, list[KernelSpec]]]:
@@ -78,7 +89,9 @@ def resolve(
 
 
 def select(X: np.ndarray, columns: Columns) -> np.ndarray:
-    return X if columns is None else np.take(X, columns, axis=1)
+    if columns is None:
+        return X
+    return X[:, list(columns)] if issparse(X) else np.take(X, columns, axis=1)
 
 
 def check_sign(spec: KernelSpec, X: np.ndarray, who: str) -> None:
@@ -92,18 +105,32 @@ def check_sign(spec: KernelSpec, X: np.ndarray, who: str) -> None:
     )
 
 
+def _first_wrong_column(X: Any) -> int:
+    if issparse(X):
+        return int(X.indices[~(np.abs(X.data) <= _LARGEST)].min())
+    return int(np.argmin((np.abs(X) <= _LARGEST).all(axis=0)))
+
+
+def as_reference(X: Any, reference: np.ndarray) -> np.ndarray:
+    """Samples sparse or dense as those are that kernels compare them with."""
+    if issparse(X) == issparse(reference):
+        return X
+    return X.toarray() if issparse(X) else csr_array(X)
+
+
 def column_names(X: object, feature_names: Sequence[str] | None) -> Sequence[str] | None:
     """The names given or, without them, those of a data frame's columns."""
     columns = getattr(X, "columns", None)
     return feature_names if feature_names is not None or columns is None else list(columns)
 
 
-def checked_rows(X: np.ndarray, feature_names: Sequence[str] | None = None) -> np.ndarray:
-    X = np.asarray(X, dtype=np.float64)
-    if X.ndim != 2 or not X.size:
+def checked_rows(X: Any, feature_names: Sequence[str] | None = None) -> np.ndarray:
+    """Rows of numbers that can be computed with, sparse ones in compressed rows."""
+    X = X.tocsr().astype(np.float64, copy=False) if issparse(X) else np.asarray(X, dtype=np.float64)
+    if X.ndim != 2 or 0 in X.shape:
         raise DataError(f"X must have rows and columns, but its shape is {X.shape}; pass (n, n_features) numbers.")
     if not (X.max() <= _LARGEST and X.min() >= -_LARGEST):
-        column = int(np.argmin((np.abs(X) <= _LARGEST).all(axis=0)))
+        column = _first_wrong_column(X)
         raise DataError(
             f"X holds NaN, infinity or a value beyond {_LARGEST:g} in column {column}; "
             "remove, fill or rescale these values."

@@ -13,8 +13,10 @@ from spnmkl.kernels.bases import (
     Columns,
     Lend,
     Params,
+    as_reference,
     base_groups,
     base_key,
+    check_kind,
     check_sign,
     checked_rows,
     checked_specs,
@@ -74,7 +76,7 @@ class FittedKernel:
     @property
     def n_reference(self) -> int:
         """The number of reference rows."""
-        return len(self.X_ref) if self.rows is None else len(self.rows)
+        return self.X_ref.shape[0] if self.rows is None else len(self.rows)
 
     @property
     def needs_all_rows(self) -> bool:
@@ -229,6 +231,7 @@ def fit_kernel(
     X = checked_rows(X, feature_names)
     available = DataColumns.of(feature_names, X.shape[1])
     check_spec(spec, kernel_of(spec), available)
+    check_kind(spec, kernel_of(spec), X)
     return next(_fit_group([spec], {spec: kernel_of(spec)}, available.resolve(spec.features), X))
 
 
@@ -396,18 +399,18 @@ def _cross_group(kernels: Sequence[FittedKernel], X: np.ndarray, lend: Lend) -> 
         )
     rows = first._compared_rows()
     Z = select(first.X_ref if rows is None else first.X_ref[rows], first.columns)
-    X = select(X, first.columns)
+    X = select(as_reference(X, first.X_ref), first.columns)
     check_sign(first.spec, X, kernel_of(first.spec))
-    for fitted, values in zip(kernels, finished_values(kernels, X, Z, lend), strict=True):
+    base = registry.get(first.spec.kernel).base(X, Z, first.params, lend((X.shape[0], Z.shape[0])))
+    for fitted, values in zip(kernels, finished_values(kernels, base, lend), strict=True):
         yield fitted._normalised(values, X)
 
 
-def finished_values(kernels: Sequence[FittedKernel], X: np.ndarray, Z: np.ndarray, lend: Lend) -> Iterator[np.ndarray]:
-    """Kernels that start from one base between samples that have their columns only; the last overwrites the base."""
-    first, shape = kernels[0], (len(X), len(Z))
-    base = registry.get(first.spec.kernel).base(X, Z, first.params, lend(shape))
+def finished_values(kernels: Sequence[FittedKernel], base: np.ndarray, lend: Lend) -> Iterator[np.ndarray]:
+    """Kernels that start from one base, in double precision; the last overwrites the base where it can."""
+    last = kernels[-1] if base.dtype == np.float64 else None
     for kernel in kernels:
-        own = base if kernel is kernels[-1] else lend(shape)
+        own = base if kernel is last else lend(base.shape)
         yield registry.get(kernel.spec.kernel).finished(base, kernel.params, own)
 
 

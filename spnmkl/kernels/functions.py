@@ -1,17 +1,23 @@
 """The built-in kernels: linear, polynomial, rbf, laplacian, chi2, cosine, hamming and precomputed."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from scipy.spatial.distance import cdist
-from sklearn.metrics.pairwise import additive_chi2_kernel, cosine_similarity
+from sklearn.metrics.pairwise import cosine_similarity
+from sklearn.preprocessing import normalize
 
+from spnmkl.kernels import compiled
 from spnmkl.kernels.matrices import spread_rows
-from spnmkl.kernels.registry import Parameter, RegisteredKernel, add
+from spnmkl.kernels.registry import Among, Parameter, RegisteredKernel, add
 
-# Up to here scipy's loop, which has no cancellation, is as fast as a matrix product.
+Loop = Callable[[np.ndarray, np.ndarray, np.ndarray], object]
+# Up to here our own loop, which has no cancellation, is as fast as a matrix product.
 _FEW_COLUMNS = 16
 _MEDIAN_ROWS = 1000
+_LARGEST_SINGLE = 1e30  # of values that are computed in single precision, which ends at 3e38
 
 
 def resolve_gamma(choice: str, X: np.ndarray, base: Callable[[np.ndarray], np.ndarray]) -> float:
@@ -29,55 +35,103 @@ def resolve_gamma(choice: str, X: np.ndarray, base: Callable[[np.ndarray], np.nd
 
 def _rounding(X: np.ndarray) -> float:
     """A difference between values of X that may be rounding alone and must not be inverted."""
-    return 16 * np.finfo(np.float64).eps * np.abs(X).max()
+    return 16 * np.finfo(np.float64).eps * max(X.max(), -X.min())
 
 
 def _variance(X: np.ndarray) -> float:
-    variance = X.var()
+    variance = _squared_norm(X).sum() / np.prod(X.shape) - X.mean() ** 2 if issparse(X) else X.var()
     return variance if variance > _rounding(X) ** 2 else 0.0
 
 
 def _typical_pair(X: np.ndarray, base: Callable[[np.ndarray], np.ndarray]) -> float:
-    if np.ptp(X, axis=0).max() <= _rounding(X):
+    if (X.max(axis=0) - X.min(axis=0)).max() <= _rounding(X):
         return 0.0
-    rows = spread_rows(len(X), _MEDIAN_ROWS)
+    rows = spread_rows(X.shape[0], _MEDIAN_ROWS)
     pairs = base(rows)[np.triu_indices(len(rows), k=1)]
     median, mean = np.median(pairs), pairs.mean()
     return median if median > 1e-12 * mean else mean
 
 
 def _inner_product(X: np.ndarray, Z: np.ndarray, memory: np.ndarray | None = None) -> np.ndarray:
-    return np.matmul(X, Z.T, out=memory)
+    return (X @ Z.T).toarray(out=memory) if issparse(X) else np.matmul(X, Z.T, out=memory)
 
 
-def _squared_norm(X: np.ndarray) -> np.ndarray:
-    return np.einsum("ij,ij->i", X, X)
+def _inner_product_among(X: np.ndarray) -> Among:
+    if issparse(X):
+        return _sparse_product_among(X)
+    return lambda rows, columns, memory: _inner_product(X[rows], X[columns], memory)
+
+
+def _sparse_product_among(X: Any) -> Among:
+    columns_of = X.T.tocsr()  # which would be made anew for every tile
+
+    def block(rows: slice, columns: slice, memory: np.ndarray) -> np.ndarray:
+        memory[:] = (X[rows] @ columns_of).toarray()[:, columns]
+        return memory
+
+    return block
+
+
+def _cosine_among(X: np.ndarray) -> Among:
+    return _inner_product_among(normalize(X))
+
+
+def _squared_norm(X: Any) -> np.ndarray:
+    return np.asarray(X.multiply(X).sum(axis=1)).ravel() if issparse(X) else np.einsum("ij,ij->i", X, X)
+
+
+def _by_differences(loop: Loop) -> Callable[..., np.ndarray]:
+    """What a compiled loop over the columns gives for every pair of rows."""
+
+    def base(X: np.ndarray, Z: np.ndarray, memory: np.ndarray | None = None) -> np.ndarray:
+        out = np.empty((len(X), len(Z)), X.dtype) if memory is None else memory
+        # One layout, writable, for which it is compiled.
+        loop(np.require(X, requirements=("C", "W")), np.require(Z.T, requirements=("C", "W")), out)
+        return out
+
+    return base
+
+
+def _differences_among(loop: Loop) -> Callable[[np.ndarray], Among]:
+    base = _by_differences(loop)
+
+    def among(X: np.ndarray) -> Among:
+        columnwise = np.asfortranarray(X)  # whose transpose is what the loop reads
+        return lambda rows, columns, memory: base(X[rows], columnwise[columns], memory)
+
+    return among
+
+
+_few_squares = _by_differences(compiled.squared_differences)
+_few_squares_among = _differences_among(compiled.squared_differences)
 
 
 def _squared_distance(X: np.ndarray, Z: np.ndarray, memory: np.ndarray | None) -> np.ndarray:
-    if X.shape[1] <= _FEW_COLUMNS:
-        return cdist(X, Z, "sqeuclidean", out=memory)
+    if X.shape[1] <= _FEW_COLUMNS and not issparse(X):
+        return _few_squares(X, Z, memory)
     # |x|² − 2xz + |z|² loses the digits of a common offset; distances do not change without it.
-    offset = Z.mean(axis=0)
+    offset = 0 if issparse(X) else Z.mean(axis=0)  # sparse samples would no longer be so
     to = Z - offset
     of = to if X is Z else X - offset
-    distance = np.matmul(of, -2 * to.T, out=memory)
-    distance += _squared_norm(of)[:, None]
-    distance += _squared_norm(to)
-    np.maximum(distance, 0, out=distance)
+    distance = _expanded(_inner_product(of, to, memory), _squared_norm(of), _squared_norm(to))
     if X is Z:
         np.fill_diagonal(distance, 0)
     return distance
 
 
-def _city_block(X: np.ndarray, Z: np.ndarray, memory: np.ndarray | None) -> np.ndarray:
-    return cdist(X, Z, "cityblock", out=memory)
+def _squared_distance_among(X: np.ndarray) -> Among:
+    if X.shape[1] <= _FEW_COLUMNS and not issparse(X):
+        return _few_squares_among(X)
+    norm, product = _squared_norm(X), _inner_product_among(X)
+    return lambda rows, columns, memory: _expanded(product(rows, columns, memory), norm[rows], norm[columns])
 
 
-def _chi2_distance(X: np.ndarray, Z: np.ndarray, memory: np.ndarray | None) -> np.ndarray:
-    # scikit-learn's loop wants arrays that could be written to; those of a data frame often cannot.
-    values = additive_chi2_kernel(np.require(X, requirements="W"), np.require(Z, requirements="W"))
-    return np.negative(values, out=values)
+def _expanded(product: np.ndarray, of_norm: np.ndarray, to_norm: np.ndarray) -> np.ndarray:
+    """|x|² − 2xz + |z|², written over the products."""
+    product *= -2
+    product += of_norm[:, None]
+    product += to_norm
+    return np.maximum(product, 0, out=product)
 
 
 def _hamming(X: np.ndarray, Z: np.ndarray) -> np.ndarray:
@@ -86,27 +140,48 @@ def _hamming(X: np.ndarray, Z: np.ndarray) -> np.ndarray:
 
 
 def _decay(distance: np.ndarray, out: np.ndarray, gamma: float) -> np.ndarray:
-    np.multiply(distance, -gamma, out=out)
-    return np.exp(out, out=out)
+    compiled.decay(distance, distance.dtype.type(gamma), out)
+    return out
 
 
 def _power(product: np.ndarray, out: np.ndarray, degree: int, gamma: float, coef0: float) -> np.ndarray:
-    np.multiply(product, gamma, out=out)
-    out += coef0
-    return np.power(out, degree, out=out)
+    number = product.dtype.type
+    compiled.power(product, degree, number(gamma), number(coef0), out)
+    return out
 
 
 def _power_diagonal(X: np.ndarray, degree: int, gamma: float, coef0: float) -> np.ndarray:
-    norm = _squared_norm(X)
-    return _power(norm, norm, degree, gamma, coef0)
+    norm = _squared_norm(X)[None]
+    return _power(norm, norm, degree, gamma, coef0)[0]
 
 
 def _ones(X: np.ndarray, **params: float) -> np.ndarray:
-    return np.ones(len(X))
+    return np.ones(X.shape[0])
 
 
 def _nonzero(X: np.ndarray) -> np.ndarray:
     return (_squared_norm(X) > 0).astype(np.float64)
+
+
+def _largest_norm(X: np.ndarray) -> float:
+    return float(_squared_norm(X).max())
+
+
+def _rough_product(X: np.ndarray) -> float:
+    return 1.0 if _largest_norm(X) < _LARGEST_SINGLE else np.inf
+
+
+def _rough_power(X: np.ndarray, degree: int, gamma: float, coef0: float) -> float:
+    largest = degree * np.log(gamma * _largest_norm(X) + coef0 + 1)
+    return float(degree) if largest < np.log(_LARGEST_SINGLE) else np.inf
+
+
+def _rough_square(X: np.ndarray, gamma: float) -> float:
+    return 4 * gamma * _largest_norm(X)  # |x − z|² and what is cancelled for it are at most as much
+
+
+def _rough_sum(X: np.ndarray, gamma: float) -> float:
+    return 2 * gamma * float(np.abs(X).sum(axis=1).max())
 
 
 def _gamma(default: str, choices: tuple[str, ...], help: str, multiples: bool = False) -> Parameter:
@@ -128,7 +203,14 @@ def _width(default: str, help: str) -> Parameter:
 
 
 for _kernel in (
-    RegisteredKernel("linear", _inner_product, diagonal=_squared_norm),
+    RegisteredKernel(
+        "linear",
+        _inner_product,
+        diagonal=_squared_norm,
+        among=_inner_product_among,
+        roughness=_rough_product,
+        sparse=True,
+    ),
     RegisteredKernel(
         "polynomial",
         _inner_product,
@@ -139,6 +221,9 @@ for _kernel in (
         ),
         _power_diagonal,
         _power,
+        among=_inner_product_among,
+        roughness=_rough_power,
+        sparse=True,
     ),
     RegisteredKernel(
         "rbf",
@@ -146,23 +231,34 @@ for _kernel in (
         (_width("scale", "Decay with the squared distance; larger is more local."),),
         _ones,
         _decay,
+        among=_squared_distance_among,
+        differences=True,
+        roughness=_rough_square,
+        sparse=True,
     ),
     RegisteredKernel(
         "laplacian",
-        _city_block,
+        _by_differences(compiled.absolute_differences),
         (_width("median", "Decay with the sum of absolute differences; larger is more local."),),
         _ones,
         _decay,
+        among=_differences_among(compiled.absolute_differences),
+        differences=True,
+        roughness=_rough_sum,
     ),
     RegisteredKernel(
         "chi2",
-        _chi2_distance,
+        _by_differences(compiled.chi2_differences),
         (_width("median", "Decay with the χ² distance of histograms; larger is more local."),),
         _ones,
         _decay,
         nonnegative=True,
+        among=_differences_among(compiled.chi2_differences),
+        roughness=_rough_sum,
     ),
-    RegisteredKernel("cosine", cosine_similarity, diagonal=_nonzero),
+    RegisteredKernel(
+        "cosine", cosine_similarity, diagonal=_nonzero, among=_cosine_among, roughness=_rough_product, sparse=True
+    ),
     RegisteredKernel("hamming", _hamming, diagonal=_ones, categories=True),
     RegisteredKernel("precomputed", None, categories=True),  # sees no columns
 ):

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
+from spnmkl.errors import DataError
 from spnmkl.kernels import registry
 from spnmkl.kernels.bases import select
 from spnmkl.kernels.fitting import FittedKernel
@@ -105,6 +107,8 @@ def weighted_gradient(fitted: FittedKernel, X: np.ndarray, weights: np.ndarray) 
     kernel, params, known = registry.get(fitted.spec.kernel), fitted.params, fitted.statistics
     rows = None if fitted.needs_all_rows else fitted.rows
     Z = select(fitted.X_ref if rows is None else fitted.X_ref[rows], fitted.columns)
+    if issparse(Z):
+        raise DataError("How a decision changes with columns is told for dense rows only; train on X.toarray().")
     own = select(X, fitted.columns)
     K = kernel.finished(kernel.base(own, Z, params), params)
     found = np.zeros((len(weights), *X.shape))

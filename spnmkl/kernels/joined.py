@@ -42,6 +42,10 @@ class JoinedComputedSource(JoinedSource):
         own = self.computed.together([leaf for leaf in leaves if leaf not in given])
         return [*own, *([leaf] for leaf in leaves if leaf in given)]
 
+    def in_single(self) -> KernelSource:
+        assert is_computed(self.computed)
+        return JoinedComputedSource(self.computed.in_single(), self.given)
+
 
 def joined(computed: KernelSource, given: dict[str, Floats]) -> KernelSource:
     """The computed leaves and the given ones as one source."""

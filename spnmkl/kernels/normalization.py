@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from spnmkl.kernels import compiled
 from spnmkl.kernels.matrices import row_blocks
 
 NORMALIZATIONS: Mapping[str, str] = {
@@ -91,8 +92,7 @@ def _apply(K: np.ndarray, statistics: Statistics, row_scale: np.ndarray | None, 
     if row_scale is not None and statistics.scale is not None:
         if (row_scale == 1).all() and (statistics.scale == 1).all():
             return
-        for rows in row_blocks(len(K)):
-            K[rows] *= row_scale[rows, None] * statistics.scale
+        compiled.scale(K, *(np.require(s, requirements=("C", "W")) for s in (row_scale, statistics.scale)))
     if row_means is not None and statistics.means is not None:
         for rows in row_blocks(len(K)):
             # Adding the two means first keeps (i, j) and (j, i) equal to the last bit.

@@ -7,13 +7,17 @@ from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
+from scipy.sparse import issparse
 
 from spnmkl.errors import KernelError
 
+# The base between some of the samples and others, written to memory that is given.
+Among = Callable[[slice, slice, np.ndarray], np.ndarray]
 ParameterType = Literal["float", "int", "choice", "float_or_choice"]
 
 # Rows per block when a kernel without a diagonal function is asked for k(x, x).
 _DIAGONAL_BLOCK = 32
+_SINGLE_ROUNDING = 2.0**-24
 
 
 @dataclass(frozen=True)
@@ -149,6 +153,11 @@ class RegisteredKernel:
     may write to, or None. `finish` leaves the base as it is unless `out` is the base itself. A kernel needs quantities
     (`nonnegative`: of 0 or more) unless it has `categories`: then it asks only whether values are equal, so that it may
     see the codes of text.
+
+    `among` prepares samples for bases between parts of them, in their precision, where that is faster than `function`.
+    Where only `differences` of samples matter, their mean is moved to the origin before. `roughness` is how many units
+    in the last place of single precision a value may be wrong by, relative to the largest, if the base is computed in
+    it; without one it never is. `sparse` kernels take samples in compressed rows (CSR) as well, and keep them so.
     """
 
     name: str
@@ -158,6 +167,10 @@ class RegisteredKernel:
     finish: Callable[..., np.ndarray] | None = None
     nonnegative: bool = False
     categories: bool = False
+    among: Callable[[np.ndarray], Among] | None = None
+    differences: bool = False
+    roughness: Callable[..., float] | None = None
+    sparse: bool = False
 
     def base(
         self, X: np.ndarray, Z: np.ndarray, params: Mapping[str, Any], memory: np.ndarray | None = None
@@ -176,6 +189,21 @@ class RegisteredKernel:
         # Overflow is found by looking at the values.
         with np.errstate(over="ignore", invalid="ignore"):
             return self.finish(base, out, **params)
+
+    def between(self, X: np.ndarray, params: Mapping[str, Any], dtype: type[np.floating]) -> Among:
+        """The base between parts of these samples, in a precision: that of doubles unless it has an `among`."""
+        if self.among is None:
+            return lambda rows, columns, memory: self.base(X[rows], X[columns], params, memory)
+        return self.among(self._centred(X).astype(dtype))
+
+    def single_error(self, X: np.ndarray, params: Mapping[str, Any]) -> float:
+        """Of a value, relative to the largest, if the base is computed in single precision."""
+        if self.among is None or self.roughness is None:
+            return math.inf
+        return _SINGLE_ROUNDING * self.roughness(self._centred(X), **params)
+
+    def _centred(self, X: np.ndarray) -> np.ndarray:
+        return X - X.mean(axis=0) if self.differences and not issparse(X) else X
 
     def self_similarity(self, X: np.ndarray, params: Mapping[str, Any]) -> np.ndarray:
         """k(x, x) for every row, (len(X),)."""

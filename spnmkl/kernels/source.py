@@ -41,12 +41,12 @@ class CrossSource:
 
     def __init__(self, fitted: Mapping[str, FittedKernel], X: np.ndarray) -> None:
         self.fitted, self.X = fitted, X
-        self._memory = Memory(min(self.rows_per_tile(), len(X)) * self.shape[1])
+        self._memory = Memory(min(self.rows_per_tile(), self.shape[0]) * self.shape[1])
 
     @property
     def shape(self) -> tuple[int, int]:
         """(rows of X, references)."""
-        return len(self.X), next(iter(self.fitted.values())).n_reference
+        return self.X.shape[0], next(iter(self.fitted.values())).n_reference
 
     def tiles(self, leaves: Sequence[str], rows: slice, columns: slice) -> list[Floats]:
         """The values of some rows and columns.
@@ -75,7 +75,7 @@ class CrossSource:
             So many that a tile stays small.
         """
         kernels = {id(kernel): kernel for kernel in self.fitted.values()}.values()
-        compared = max(len(k.X_ref) if k.needs_all_rows else k.n_reference for k in kernels)
+        compared = max(k.X_ref.shape[0] if k.needs_all_rows else k.n_reference for k in kernels)
         # Every kernel's values, and while one is computed its distances and their temporary.
         row_bytes = 8 * (len(kernels) * self.shape[1] + 2 * compared)
         return max(_FEWEST_ROWS, min(TILE_BYTES // row_bytes, MOST_ROWS))
@@ -86,6 +86,6 @@ def apply_cross(
 ) -> Floats:
     """(classes, rows of X): Σ_j K(x_i, x_j) A[c, j] over the reference rows j, in bounded memory."""
     if not (circuit.leaves and A.any()):
-        return np.zeros((len(A), len(X)))
+        return np.zeros((len(A), X.shape[0]))
     with single_threaded_blas():
         return apply_kernel(circuit, W, CrossSource(fitted, X), A, n_threads)

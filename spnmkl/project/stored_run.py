@@ -52,8 +52,7 @@ def write_run(writer: Writer, folder: str, run: Run) -> None:
     }
     if run.model is None:
         document["preparation"] = run.preparation.to_dict()
-        writer.array(f"{folder}/classes.npy", run.solution.classes)
-        writer.array(f"{folder}/labels.npy", np.searchsorted(run.solution.classes, run.solution.y), np.int64)
+        write_labels(writer, folder, run.solution)
         _write_solution(writer, f"{folder}/solution", run.solution)
     else:
         writer.data(f"{folder}/{MODEL}", model_bytes(run.model))
@@ -64,7 +63,10 @@ def write_run(writer: Writer, folder: str, run: Run) -> None:
     for part, scores in (("train", run.train_scores), ("test", run.test_scores)):
         if scores.scored:
             writer.array(f"{folder}/{part}_decision.npy", scores.decision, np.float64)
-    _write_selection(writer, folder, run)
+    if run.cross_validation is not None:
+        write_cross_validation(writer, folder, run.cross_validation, run.spn)
+    if run.path is not None:
+        write_path(writer, folder, run.path)
     _write_fold_scores(writer, f"{folder}/held_out", run)
     if run.importance is not None:
         writer.json(f"{folder}/{IMPORTANCE}", dict(run.importance))
@@ -81,7 +83,7 @@ def read_run(reader: Reader, folder: str) -> Run:
         preparation = Preparation.from_dict(model.extra_["preparation"] if model else document["preparation"])
         mapped = preparation.mapped(spn)
     if model is None:
-        classes, y = _read_labels(reader, folder)
+        classes, y = read_labels(reader, folder)
         solution = _read_solution(reader, f"{folder}/solution", mapped, classes, y)
     else:
         solution = model.solution_
@@ -115,8 +117,8 @@ def read_run(reader: Reader, folder: str) -> Run:
             test=test,
             views=_read_views(spn, document["views"]),
             preparation=preparation,
-            cross_validation=_read_cross_validation(reader, folder, mapped, document.get("folds_scoring")),
-            path=_read_path(reader, folder, document["path_points"], solution),
+            cross_validation=read_cross_validation(reader, folder, mapped, document.get("folds_scoring")),
+            path=read_path(reader, folder, document["path_points"], solution.spn, solution.classes, solution.y),
             held_out=_read_shares(spn, document.get("held_out")),
             fold_scores=_read_fold_scores(reader, f"{folder}/held_out", solution.classes),
             importance=_read_importance(reader, f"{folder}/{IMPORTANCE}"),
@@ -185,7 +187,12 @@ def _read_shares(spn: SPN, stored: Mapping[str, Any] | None) -> HeldOutShares | 
     return shares
 
 
-def _read_labels(reader: Reader, folder: str) -> tuple[NDArray, NDArray]:
+def write_labels(writer: Writer, folder: str, solution: Solution) -> None:
+    writer.array(f"{folder}/classes.npy", solution.classes)
+    writer.array(f"{folder}/labels.npy", np.searchsorted(solution.classes, solution.y), np.int64)
+
+
+def read_labels(reader: Reader, folder: str) -> tuple[NDArray, NDArray]:
     """The classes, and the class of every training row."""
     member = f"{folder}/classes.npy"
     classes = reader.array(member, None, None)
@@ -264,20 +271,20 @@ def _read_solution(reader: Reader, folder: str, spn: SPN, classes: NDArray, y: N
         )
 
 
-def _write_selection(writer: Writer, folder: str, run: Run) -> None:
-    if run.cross_validation is not None:
-        result = run.cross_validation
-        writer.array(f"{folder}/folds/C.npy", result.C, np.float64)
-        writer.array(f"{folder}/folds/scores.npy", result.scores, np.float64)
-        writer.array(f"{folder}/folds/beta.npy", [result.beta[v] for v in run.spn.products], np.float64)
-        writer.array(f"{folder}/folds/best.npy", [result.best_C], np.float64)
-    if run.path is not None:
-        writer.array(f"{folder}/path/C.npy", run.path.C, np.float64)
-        for k, solution in enumerate(run.path.solutions):
-            _write_solution(writer, f"{folder}/path/{k}", solution)
+def write_cross_validation(writer: Writer, folder: str, result: CrossValidation, spn: SPN) -> None:
+    writer.array(f"{folder}/folds/C.npy", result.C, np.float64)
+    writer.array(f"{folder}/folds/scores.npy", result.scores, np.float64)
+    writer.array(f"{folder}/folds/beta.npy", [result.beta[v] for v in spn.products], np.float64)
+    writer.array(f"{folder}/folds/best.npy", [result.best_C], np.float64)
 
 
-def _read_cross_validation(reader: Reader, folder: str, spn: SPN, scoring: object) -> CrossValidation | None:
+def write_path(writer: Writer, folder: str, path: RegularizationPath) -> None:
+    writer.array(f"{folder}/path/C.npy", path.C, np.float64)
+    for k, solution in enumerate(path.solutions):
+        _write_solution(writer, f"{folder}/path/{k}", solution)
+
+
+def read_cross_validation(reader: Reader, folder: str, spn: SPN, scoring: object) -> CrossValidation | None:
     member = f"{folder}/folds/C.npy"
     if member not in reader:
         return None
@@ -351,13 +358,13 @@ def _read_positive(code: object, classes: NDArray) -> Any:
     return classes[code]
 
 
-def _read_path(reader: Reader, folder: str, points: object, solution: Solution) -> RegularizationPath | None:
+def read_path(
+    reader: Reader, folder: str, points: object, spn: SPN, classes: NDArray, y: NDArray
+) -> RegularizationPath | None:
     if points == 0:
         return None
     if type(points) is not int:
         raise ValueError("the number of points of the path is not a whole number")
     C = reader.floats(f"{folder}/path/C.npy", points, at_least=0.0)
-    solutions = [
-        _read_solution(reader, f"{folder}/path/{k}", solution.spn, solution.classes, solution.y) for k in range(points)
-    ]
+    solutions = [_read_solution(reader, f"{folder}/path/{k}", spn, classes, y) for k in range(points)]
     return RegularizationPath(C, tuple(solutions))

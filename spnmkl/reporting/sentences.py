@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from spnmkl.circuit.heaviest import WeightedPath
 from spnmkl.data import Preparation, preparation_facts, preparation_lines
 from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.inspection import HeldOutShares, Share
+from spnmkl.landmarks import Approximation
 from spnmkl.measures import interval_text, value_text
 from spnmkl.solution import Solution, methods_text, stretches
 from spnmkl.structure import SPN
@@ -172,16 +174,18 @@ def inspection_lines(
 ) -> list[str]:
     solution, spn = model.solution_, model.solution_.spn
     measured = ", held-out share" if shares is not None and shares.known else ""
+    found = model.approximation_
+    references = "support vectors" if found is None else "landmarks"
     return [
-        certificate_sentence(solution),
-        f"objective {solution.objective:.6g}, {_bound(solution)}; "
+        *([certificate_sentence(solution)] if found is None else found.sentences),
+        f"{'' if found is None else 'on the sample: '}objective {solution.objective:.6g}, {_bound(solution)}; "
         f"C = {model.C_:g}, λ = {model.lam:g}, solver {solution.solver}{_methods(solution)}",
-        f"{len(model.classes_)} classes: {', '.join(map(str, model.classes_))}; {len(model.support_)} support vectors",
+        f"{len(model.classes_)} classes: {', '.join(map(str, model.classes_))}; {len(model.support_)} {references}",
         f"{spn!r}, {count_text(spn.n_paths)} paths",
         spn.formula(latex=False),
         *([] if (prepared := _preparation(model)) is None else preparation_lines(prepared)),
         *score_lines(model.extra_.get("scores")),
-        *weight_lines(solution, len(solution.beta)),
+        *weight_lines(replace(solution, beta=model.beta_), len(solution.beta)),
         *share_lines(spn, shares),
         f"heaviest paths (part of all g{measured}):" if paths else "no path is left: every weight is zero",
         *path_lines(spn, paths, shares),
@@ -194,14 +198,29 @@ def _preparation(model: SPNMKLClassifier) -> Preparation | None:
     return None if stored is None else Preparation.from_dict(stored)
 
 
+def _approximation(found: Approximation) -> dict[str, Any]:
+    """Which rows the certificate is for, and what there is on all of them."""
+    return {
+        "sentences": found.sentences,
+        "n_rows": found.n_rows,
+        "n_sample": found.n_sample,
+        "n_landmarks": len(found.landmarks),
+        "objective_on_all_rows": _finite(found.objective),
+        "loss_on_all_rows": _finite(found.loss),
+        "svm_gap": _finite(found.svm_gap),
+    }
+
+
 def summary(
     model: SPNMKLClassifier, paths: Sequence[WeightedPath], shares: HeldOutShares | None = None
 ) -> dict[str, Any]:
     """What `inspection_lines` says, for programs; a number that is not finite is null."""
-    solution, known = model.solution_, shares.paths if shares is not None else {}
+    solution, found = model.solution_, model.approximation_
+    known = shares.paths if shares is not None else {}
     return {
         "status": solution.status,
-        "certificate": certificate_sentence(solution),
+        "certificate": certificate_sentence(solution) if found is None else found.sentences[0],
+        "approximation": None if found is None else _approximation(found),
         "objective": solution.objective,
         "dual_bound": _finite(solution.dual_bound),
         "gap": _finite(solution.gap),
@@ -215,7 +234,7 @@ def summary(
         "scores": model.extra_.get("scores"),
         "n_support": len(model.support_),
         "formula": solution.spn.formula(latex=False),
-        "beta": dict(sorted(solution.beta.items(), key=lambda item: -item[1])),
+        "beta": dict(sorted(model.beta_.items(), key=lambda item: -item[1])),
         "pruned": solution.pruned,
         "held_out": None if shares is None else _told(shares),
         "paths": [

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
-from joblib import Parallel, delayed
+from joblib import delayed
 from numpy.typing import ArrayLike, NDArray
 
 from spnmkl.errors import DataError, ParameterError
@@ -23,7 +23,7 @@ from spnmkl.search.moves import Pool
 from spnmkl.search.result import Outer, Suggestion, Suggestions, described, verdict
 from spnmkl.search.rows import ArrayRows, Numbers, Rows, folds_of, held_out
 from spnmkl.search.scores import chosen_C, decisions, fewer, over_folds, scored, unscored
-from spnmkl.search.walk import FOUND, Asked, Walk, walk
+from spnmkl.search.walk import FOUND, Asked, Walk, as_they_end, walk
 from spnmkl.solvers.deadline import Deadline
 from spnmkl.structure import SPN, Kernel
 from spnmkl.structure.nodes import describe
@@ -212,8 +212,8 @@ def searched(
     plain = [_suggestion(way, fitted, flat_value, recurring) for way, fitted in ranked]
     teller.say(f"scoring {counted(len(plain), 'drawing')} on rows that were not searched", done.best)
     how = settings.scoring, settings.random_state, learn, stop
-    run = Parallel(n_jobs=settings.n_jobs, prefer="threads", return_as="generator")
-    for one, has in zip(plain, run(delayed(scored)(rows, one.spn, seen, kept, *how) for one in plain), strict=True):
+    works = (delayed(scored)(rows, one.spn, seen, kept, *how) for one in plain)
+    for one, has in zip(plain, as_they_end(settings.n_jobs, works), strict=True):
         one = replace(one, certified=has.beta, C=has.C, score=has.certified, evidence_score=has.evidence)
         suggestions.append(replace(one, sentence=described(one, len(recurring))))
     among = np.sort(np.concatenate([seen, kept])) if learn else seen  # test rows stay unseen there, too
@@ -361,10 +361,9 @@ def _subsampled(done: BothWays, settings: Settings, stop: Asked, teller: _Teller
         sampled(codes, round(SUBSAMPLE * n), np.random.default_rng([settings.random_state, k + 1]))
         for k in range(settings.subsamples)
     ]
-    run = Parallel(n_jobs=settings.n_jobs, prefer="threads", return_as="generator")
     works = (delayed(found_among)(ground, pool, part, settings.budget, stop) for part in drawn_rows)
     found = []
-    for k, branches in enumerate(run(works)):
+    for k, branches in enumerate(as_they_end(settings.n_jobs, works)):
         found += [] if branches is None else [branches]
         teller.say(f"searched in subsample {k + 1} of {len(drawn_rows)}")
     return found
@@ -453,8 +452,9 @@ def _outer(
     if settings.outer_folds is None or stop():
         return None
     values: dict[str, list[float]] = {"search": [], "flat": []}
-    for k, (train, fold) in enumerate(folds_of(rows, among, settings.outer_folds, settings.random_state)):
-        teller.say(f"outer fold {k + 1} of {settings.outer_folds}, the whole search in it")
+    folds = list(folds_of(rows, among, settings.outer_folds, settings.random_state))
+    for k, (train, fold) in enumerate(folds):
+        teller.say(f"outer fold {k + 1} of {len(folds)}, the whole search in it")
         done = both_ways(rows, leaves, train, settings, stop)
         if stop():
             break
@@ -463,7 +463,7 @@ def _outer(
         drawings = {"flat": leaves.flat, "search": suggested}
         for name, spn in drawings.items():
             values[name].append(_on_fold(rows, spn, train, fold, settings, stop))
-    by_train = 1 / max(settings.outer_folds - 1, 1)
+    by_train = 1 / (len(folds) - 1)
     return Outer(*(over_folds(values[name], by_train, settings.scoring) for name in ("search", "flat")))
 
 

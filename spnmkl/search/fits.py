@@ -251,7 +251,7 @@ def next_prunings(ground: Ground, best: Fitted, stop: Callable[[], bool] | None)
         left = without(best.weights, light)
         if left and (len(light) == 1 or _gain(ground, room, best, light) > 0):
             yield left
-            return
+            break
         light = light[: len(light) // 2]
     yield from islice(joined(best.weights), TRIED)
     near = [part for part in order if gains[part] > -NEAR * ground.price * part.free]

@@ -28,12 +28,14 @@ ADVICE = "add rows, leave the class out, or hold none out"
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """Kernels among training rows, and between others and them, by leaf; the labels of both."""
+    """Kernels among training rows, and between others and them, by leaf; the labels of both; which of the former
+    belong together."""
 
     inside: Mapping[str, Floats]
     across: Mapping[str, Floats]
     y_train: NDArray
     y_test: NDArray
+    groups: NDArray | None = None
 
 
 class Rows(Protocol):
@@ -83,7 +85,7 @@ class ArrayRows:
     def parts(self, spn: SPN, train: Numbers, test: Numbers) -> Parts:
         inside, fitted = fit_kernels(spn, np.ascontiguousarray(self.X[train]), self.names)
         across = cross_kernels(fitted, np.ascontiguousarray(self.X[test])) if len(test) else {}
-        return Parts(inside, across, self.y[train], self.y[test])
+        return Parts(inside, across, self.y[train], self.y[test], None if self.groups is None else self.groups[train])
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +129,8 @@ class TableRows:
     def parts(self, spn: SPN, train: Numbers, test: Numbers) -> Parts:
         rows = Split(self.positions[train], self.positions[test])
         ready = prepare(spn, self.dataset, self.choices, self.split, None, rows, math.inf)
-        return Parts(ready.kernels, ready.cross_test if len(test) else {}, ready.y_train, ready.y_test)
+        across = ready.cross_test if len(test) else {}
+        return Parts(ready.kernels, across, ready.y_train, ready.y_test, ready.groups)
 
 
 def held_out(rows: Rows, among: Numbers, share: float, random_state: int) -> tuple[Numbers, Numbers]:

@@ -17,6 +17,7 @@ from spnmkl.search.rows import Numbers, Parts, Rows, folds_of
 from spnmkl.selection import cross_validate_C
 from spnmkl.solvers import C_min, solve
 from spnmkl.structure import SPN
+from spnmkl.training.choose import most_folds
 
 MOST_TRAINED = 1000  # rows to train on for a score
 FOLDS, INNER, POINTS = 5, 3, 6
@@ -127,14 +128,14 @@ def fewer(rows: Rows, among: Numbers, random_state: int) -> Numbers:
 def chosen_C(spn: SPN, parts: Parts, scoring: str, random_state: int, stop: Stop) -> float:
     smallest = C_min(spn, parts.inside, parts.y_train, tol=0.1, n_threads=1, stop=stop)
     grid = (smallest if 0 < smallest < np.inf else 1.0) * 1.5 * _REACH
-    counts = np.unique(parts.y_train, return_counts=True)[1]
     found = cross_validate_C(
         spn,
         parts.inside,
         parts.y_train,
         grid.tolist(),
-        folds=int(min(INNER, counts.min())),
+        folds=most_folds(parts.y_train, parts.groups, INNER, every_class=False),
         scoring=scoring,
+        groups=parts.groups,
         random_state=random_state,
         tol=TOL,
         n_threads=1,

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
+from joblib.parallel import get_active_backend
 
 from spnmkl.errors import Stopped
 from spnmkl.search.branches import Branch, Weights, equal, multiplies
@@ -143,14 +144,24 @@ def _step(found: Walk, stop: Asked, n_jobs: int | None, say: Tell) -> bool:
         if fitted is not None:
             found.note(fitted)
             say(found)
-    return found.best.criterion(found.ground) >= before.criterion(found.ground) + GAIN * found.ground.excess
+    taken = found.best.criterion(found.ground) >= before.criterion(found.ground) + GAIN * found.ground.excess
+    if not taken and found.best.free > before.free:
+        found.best = before
+    return taken
 
 
 def _side_by_side(
     ground: Ground, works: Sequence[tuple[Weights, Fitted, int]], stop: Asked, n_jobs: int | None
 ) -> Iterable[Fitted | None]:
-    run = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
-    results: Iterable[Fitted | None] = run(delayed(tried)(ground, *work, stop) for work in works)
+    return as_they_end(n_jobs, (delayed(tried)(ground, *work, stop) for work in works))
+
+
+def as_they_end(n_jobs: int | None, works: Iterable[Any]) -> Iterable[Any]:
+    """What delayed works give, in their order, by joblib's backend: one by one, or at once where it cannot do that."""
+    backend, _ = get_active_backend(prefer="threads")
+    told = getattr(backend, "supports_return_generator", True)
+    run = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator" if told else "list")
+    results: Iterable[Any] = run(works)
     return results
 
 

@@ -85,7 +85,8 @@ def cross_validate_C(
         How every fold finds its weights: certified at every C, or as evidence weights of its rows (`fit_evidence`,
         begun at those of all rows), at which the SVM is solved for every C, from 0.01 to 1000 where no grid is given.
     **settings : dict
-        Passed to `solve`; ``stop`` is asked in several threads.
+        Passed to `solve`; ``stop`` is asked in several threads. ``start``, with evidence weights: those of all rows by
+        product, where they are known.
 
     Returns
     -------
@@ -139,7 +140,9 @@ def cross_validate_C(
         each = fold_bytes(matrix_bytes(held.matrices), folds)
         at_once = folds_at_once(n_threads, folds, each, kernel_bytes(None))
     settings["n_threads"] = max(1, n_threads // at_once)
-    start = _evidence_of_all(spn, held, labels, counts, n_threads, settings, deadline) if by_evidence else None
+    start = settings.pop("start", None) if by_evidence else None
+    if by_evidence and start is None:
+        start = _evidence_of_all(spn, held, labels, counts, n_threads, settings, deadline)
     work = _Folds(spn, held, labels, splits, grid, scoring, counts, settings, deadline, start)
     scores = np.full((len(grid), folds), np.nan)
     beta = {v: np.full_like(scores, np.nan) for v in spn.products}

@@ -55,6 +55,11 @@ class _Inside(_Window):
     def together(self, leaves: Sequence[str]) -> list[list[str]]:
         return self.source.together(leaves)
 
+    def in_single(self) -> KernelSource:
+        rough = self.source.in_single()
+        assert is_computed(rough)
+        return _Inside(rough, self.first, *self.shape)
+
 
 def folds_at_once(n_threads: int, n_folds: int, bytes_each: float, room: float) -> int:
     """How many folds are worked on together, where each has kernels of its own in a room of so many bytes.

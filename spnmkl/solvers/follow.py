@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,6 +135,8 @@ class Run:
             if self.dual.flows is None:
                 self.dual = dual(self.problem, self.dual.alpha, self.dual.witness)
             P = primal(self.problem, self.best.beta, self.best.alpha).value
+            if self.best.objective < P:  # a solver saw it in single precision: no other point need be better than that
+                self.best = replace(self.best, objective=P)
             if self.told is None or self.told[0] is not self.dual or self.told[1] > P:
                 self.told = self.dual, lower_bound(self.problem, self.dual, P, self.tol)
             D = self.told[1]

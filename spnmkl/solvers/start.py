@@ -9,7 +9,7 @@ import numpy as np
 from spnmkl.certificate import balanced
 from spnmkl.circuit.evaluate import kernel_matrix
 from spnmkl.circuit.program import Floats
-from spnmkl.circuit.source import EveryKth, MatrixSource
+from spnmkl.circuit.source import EveryKth, KernelSource, MatrixSource, is_computed
 from spnmkl.problem import Problem
 from spnmkl.solvers.iterate import trivial_objective
 from spnmkl.solvers.svm import SVMSolution, solve_svm
@@ -97,18 +97,22 @@ def _rough(K: Floats, Y: Floats, C: Floats, alpha: Floats) -> tuple[list[SVMSolu
 
 
 def coarse(problem: Problem) -> Problem | None:
-    """The problem on every fourth row or fewer, whose kernels are copied; None where that is too few rows."""
+    """The problem on every fourth row or fewer, whose kernels are copied unless they are computed; None if too few."""
     room = min(_COARSE_SHARE * problem.n**2, _COARSE_ENTRIES)
     least = max(_COARSE_STEP, int(np.ceil(problem.n * np.sqrt(len(problem.circuit.leaves) / room))))
     step = balanced_step(problem.Y, problem.C, least)
     if step == 0 or -(-problem.n // step) < _COARSE_ROWS:
         return None
-    source = EveryKth(problem.source, step)
-    leaves = problem.circuit.leaves
     C, Y = _sampled_labels(problem, step)
     if (C <= 0).all():
         return None
-    return replace(problem, source=MatrixSource(source.matrices(leaves)), Y=Y, C=C)
+    return replace(problem, source=_sampled_source(problem, step), Y=Y, C=C)
+
+
+def _sampled_source(problem: Problem, step: int) -> KernelSource:
+    if is_computed(problem.source):
+        return problem.source.among(np.arange(0, problem.n, step))
+    return MatrixSource(EveryKth(problem.source, step).matrices(problem.circuit.leaves))
 
 
 def _sampled_labels(problem: Problem, step: int) -> tuple[Floats, Floats]:

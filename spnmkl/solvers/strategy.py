@@ -39,6 +39,7 @@ _AWAKE = 1e-3  # of the largest weight: zeros of a start that a method could not
 _LAST_BUDGET = 5.0  # times that of the first attempt
 _WARNED = 0.2  # of the budget, where Newton's method struggled before
 _GUESSED_GAP = 0.1  # of a start that someone gives
+_SINGLE_TOL = 1e-4  # from which on kernels that are computed may be so in single precision, until the proof
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ def _auto(problem: Problem, tol: float, begin: Begin | None) -> Iterator[Iterate
         return
     best, gap = None, 1.0
     try:
-        for best, gap in _while_it_goes_well(problem, tol, begin):  # noqa: B007
+        for best, gap in _in_two_precisions(problem, tol, begin):  # noqa: B007
             yield best
     except (Struggling, ArithmeticError):
         pass
@@ -102,6 +103,22 @@ SOLVERS: dict[str, Method] = {"auto": _auto, "interior": _interior, "newton": _n
 
 def _given(begin: Begin | None) -> Start | None:
     return None if begin is None else Start(begin.beta, begin.alpha, _GUESSED_GAP)
+
+
+def _in_two_precisions(problem: Problem, tol: float, begin: Begin | None) -> Iterator[tuple[Iterate, float]]:
+    """Newton's points, from computed kernels in single precision first; in double where what these prove was doubted.
+
+    Flows from single precision prove nothing and are left out, so that the bound is computed anew.
+    """
+    rough, done = problem.in_single() if tol >= _SINGLE_TOL else None, 0
+    for iterate, gap in () if rough is None else _while_it_goes_well(rough, tol, begin):
+        yield replace(iterate, dual=replace(iterate.dual, flows=None)), gap
+        if gap <= tol:  # and still someone asks for more
+            begin, done = Begin(iterate.beta, iterate.alpha), iterate.evaluations
+            break
+    if rough is None or done:
+        for iterate, gap in _while_it_goes_well(problem, tol, begin):
+            yield replace(iterate, evaluations=done + iterate.evaluations), gap
 
 
 def _while_it_goes_well(

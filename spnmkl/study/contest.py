@@ -330,13 +330,16 @@ def portraits(
 ) -> Iterator[Portrait]:
     kernels = by_label(prepared.spn, prepared.kernels)
     for name, method in methods.items():
-        found, seconds = fitted(method, prepared, plan, f"{where}, {name}", say, stop, **(options or {}).get(name, {}))
+        asked = (options or {}).get(name, {})
+        found, seconds, _ = fitted(method, prepared, plan, f"{where}, {name}", say, stop, **asked)
         spn, beta = drawn_weights(method, found)
         shares: Mapping[str, float] = {}
         if isinstance(found.model, Learned) and any(beta.values()):
             own = {leaf: kernels[spn.label(leaf)] for leaf in spn.kernels}
             shares = decision_shares(found.model.solution, own).products
-        yield Portrait(name, drawn.get(name, spn), beta, found.C, seconds, shares, prepared.n)
+        whole = drawn.get(name, spn)
+        beta = {v: beta.get(v, 0.0) for v in whole.products}  # where one kernel alone was chosen, the others have none
+        yield Portrait(name, whole, beta, found.C, seconds, shares, prepared.n)
 
 
 def drawn_weights(method: Method, found: Fitted) -> tuple[SPN, dict[str, float]]:

@@ -13,7 +13,7 @@ from spnmkl.baselines.labels import named_kernel
 from spnmkl.baselines.standard import NORMS
 from spnmkl.circuit.program import compile_circuit
 from spnmkl.data import Choices, Dataset
-from spnmkl.parameters import Power
+from spnmkl.parameters import CHOSEN, Power
 from spnmkl.problem import powers
 from spnmkl.structure import SPN, KernelSpec, templates
 from spnmkl.training.prepared import leaves_by_view
@@ -36,6 +36,12 @@ class Drawn:
     def of(cls, spn: SPN, settings: Settings) -> Drawn:
         """As training with these settings would have it; C is chosen all the same."""
         return cls(with_powers(spn, settings.p), training_options(settings))
+
+    @classmethod
+    def by_default(cls, spn: SPN, settings: Settings) -> Drawn:
+        """As somebody has it who sets nothing: in every fold the weights are those that do best within it."""
+        drawn = cls.of(spn, replace(settings, weights="certified"))
+        return cls(drawn.spn, {**drawn.options, "weights": CHOSEN})
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,8 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spnmkl.baselines import ColumnMethod, Fitted, FittedColumns, Method
+from spnmkl.baselines.labels import of_leaves
 from spnmkl.circuit.program import Floats
 from spnmkl.errors import DataError
+from spnmkl.parameters import CHOSEN
+from spnmkl.problem import checked_source
+from spnmkl.rivals import CERTIFIED, Rival, choose_rival
 from spnmkl.selection.folds import fold_splits
 from spnmkl.structure import SPN
 from spnmkl.study.table_columns import table_columns
@@ -69,8 +74,7 @@ def trained(
         said = found.setting_words
         offered, used, decision = rows.train.X.shape[1], found.model.used, found.decision_function(rows.test)
     else:
-        found, seconds = fitted(method, prepared, plan, words, say, stop, **options)
-        said = ""
+        found, seconds, said = fitted(method, prepared, plan, words, say, stop, **options)
         offered, used = len(method.labels), len(found.model.active)
         decision = found.decision_function(by_label(prepared.spn, prepared.cross_test))
     return Trained(decision, found.classes, offered, used, found.C, found.gap, said), seconds
@@ -85,9 +89,18 @@ def fitted(
     stop: Callable[[], bool] | None,
     C: float | None = None,
     **options: Any,
-) -> tuple[Fitted, float]:
-    """A method on the training part of a fold, at a C chosen there or given, and how long that took."""
-    started = time.perf_counter()
+) -> tuple[Fitted, float, str]:
+    """A method on the training part of a fold, at a C chosen there or given, how long that took, and what was chosen.
+
+    With ``weights="chosen"`` a flat drawing is trained as somebody who sets nothing would have it (`choose_rival`).
+    """
+    started, said = time.perf_counter(), ""
+    if options.get("weights") == CHOSEN:
+        best = _best_rival(method, prepared, plan, words, say, stop, options)
+        method, C, said = Method(method.name, (best.spn,)), best.C, best.name
+        options = {**options, "weights": best.weights}
+        if best.weights == "certified":
+            del options["weights"]
     found = method.fit(
         by_label(prepared.spn, prepared.kernels),
         prepared.y_train,
@@ -100,7 +113,35 @@ def fitted(
         **options,
     )
     say(words)  # where it was stopped meanwhile, this was no training to the end
-    return found, time.perf_counter() - started
+    return found, time.perf_counter() - started, said
+
+
+def _best_rival(
+    method: Method,
+    prepared: Prepared,
+    plan: Plan,
+    words: str,
+    say: Tick,
+    stop: Callable[[], bool] | None,
+    options: Mapping[str, Any],
+) -> Rival:
+    """What does best on folds of the training part; before there is any, where it was stopped."""
+    (spn,) = method.candidates
+    terms = _terms(prepared, plan)
+    del terms["points"]
+    choice = choose_rival(
+        spn,
+        checked_source(spn, of_leaves(spn, by_label(prepared.spn, prepared.kernels)), prepared.n),
+        prepared.y_train,
+        **terms,
+        lam=options.get("lam", 1.0),
+        class_weight=options.get("class_weight"),
+        n_threads=1 if prepared.n <= SMALL else None,
+        stop=stop,
+        tick=lambda what: say(words),
+    )
+    say(words)
+    return choice.best if choice is not None else Rival(CERTIFIED, spn, "certified", 1.0, math.nan, math.nan)
 
 
 def _terms(prepared: Prepared, plan: Plan, chosen: bool = True) -> dict[str, Any]:

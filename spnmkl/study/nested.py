@@ -187,7 +187,7 @@ def resample(
         started = time.perf_counter()
         where = f"round {repeat + 1}, fold {fold + 1} of {plan.folds}"
         prepared = prepare(drawn.pool, dataset, choices, split, _within(where, say), rows, math.inf)
-        model, _ = fitted(
+        model, *_ = fitted(
             drawn.over_kernels[OWN],
             prepared,
             plan,

@@ -12,6 +12,7 @@ from spnmkl.errors import DataError, ParameterError
 from spnmkl.selection import CrossValidation, PathPoint, RegularizationPath, cross_validate_C, regularization_path
 from spnmkl.training.prepared import Prepared
 from spnmkl.training.settings import Settings
+from spnmkl.training.whole import learning_part
 from spnmkl.wording import counted, quoted
 
 Progress = Callable[[PathPoint], object]
@@ -45,7 +46,7 @@ def choose_C(
         random_state=prepared.split.seed,
         callback=callback,
         weights=settings.weights,
-        **_but_C(settings, n_threads, stop),
+        **_but_C(prepared, settings, n_threads, stop),
     )
 
 
@@ -61,12 +62,20 @@ def trace_C(
     if settings.weights == "evidence":
         raise ParameterError("Evidence weights do not depend on C, so that they have no path over it; train them once.")
     return regularization_path(
-        prepared.mapped, prepared.source, prepared.y_train, C, callback=callback, **_but_C(settings, n_threads, stop)
+        prepared.mapped,
+        prepared.source,
+        prepared.y_train,
+        C,
+        callback=callback,
+        **_but_C(prepared, settings, n_threads, stop),
     )
 
 
-def _but_C(settings: Settings, n_threads: int | None, stop: Callable[[], bool] | None) -> dict[str, Any]:
-    options = settings.solver_options() | {"n_threads": n_threads, "stop": stop}
+def _but_C(
+    prepared: Prepared, settings: Settings, n_threads: int | None, stop: Callable[[], bool] | None
+) -> dict[str, Any]:
+    part = learning_part(prepared, settings)
+    options = part.settings.solver_options() | {"sample_weight": part.weight, "n_threads": n_threads, "stop": stop}
     del options["C"]
     return options
 

@@ -18,6 +18,7 @@ from spnmkl.training.choose import FOLDS, most_folds
 from spnmkl.training.learn import TrainingKernels
 from spnmkl.training.prepared import Prepared, labelled_parts, leaves_by_view, prepare
 from spnmkl.training.settings import Settings
+from spnmkl.training.whole import learning_part
 
 SUITS: dict[str, Suits] = {"counts": "angles", "word counts": "angles"}  # distances for everything else
 LOST, ADVICE = "Nothing can be chosen by cross-validation", "add rows, or leave the class out"
@@ -108,16 +109,18 @@ def prepared_by_default(
     weights : {"certified", "evidence"}, optional
         Given, or chosen.
     choose_C, choose_steps : bool
-        Whether C is chosen, and whether plain standardising is tried where the columns suggest otherwise.
+        Whether C is chosen, or the kind of weights alone at the C that is set; and whether plain standardising is tried
+        where the columns suggest otherwise.
     max_memory, n_threads, max_time, stop, tick
         As of `prepare` and `choose_rival`; choosing takes half of the time at most.
     """
 
     def ready(tried: Choices) -> Prepared:
         spn = suited_drawing(dataset, tried, split)
-        return prepare(spn, dataset, tried, split, tick, max_memory=max_memory)
+        return prepare(spn, dataset, tried, split, tick, max_memory=max_memory, sampled_rows=settings.sampled_rows)
 
     def chosen(prepared: Prepared) -> Choice | None:
+        part = learning_part(prepared, settings)
         return choose_rival(
             prepared.mapped,
             prepared.source,
@@ -127,9 +130,11 @@ def prepared_by_default(
             groups=prepared.groups,
             random_state=split.seed,
             weights=weights,
-            lam=settings.lam,
+            C=None if choose_C else settings.C,
+            lam=part.settings.lam,
             p=settings.p,
-            class_weight=settings.class_weight,
+            sample_weight=part.weight,
+            class_weight=part.settings.class_weight,
             n_threads=n_threads,
             max_time=deadline.left,
             stop=stop,
@@ -138,8 +143,8 @@ def prepared_by_default(
 
     deadline = Deadline(None if max_time is None else max_time / 2, stop)  # the rest is for learning
     prepared = ready(choices)
-    if not choose_C:
-        return Default(prepared, replace(settings, weights=weights or "certified"), None, ())
+    if not choose_C and weights is not None:
+        return Default(prepared, replace(settings, weights=weights), None, ())
     two = len(prepared.classes) == 2  # of several, a fold may lack one
     try:
         folds = most_folds(prepared.y_train, prepared.groups, FOLDS, every_class=two, lost=LOST, advice=ADVICE)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.exceptions import ConvergenceWarning
 
 from spnmkl.circuit.program import Floats
 from spnmkl.circuit.source import KernelSource, MatrixSource
@@ -102,3 +104,26 @@ def learn(
         del options["solver"]
         return solve_by_evidence(spn, source, y, **options)
     return solve(spn, source, y, **options, warn=warn)
+
+
+def warn_of_no_choice(max_time: float, settings: Settings) -> None:
+    """For a classifier's `fit`, from the method that chooses: what was taken since there was no time to choose."""
+    taken = f"{settings.weights} weights at C={settings.C:g} were taken"
+    message = f"Half of max_time={max_time:g} ended before anything was chosen, so that {taken}; raise max_time."
+    warnings.warn(message, ConvergenceWarning, stacklevel=6)
+
+
+def warn_unless_converged(solution: Solution) -> None:
+    """For a classifier's `fit`: whoever called it is told in one sentence what was not reached."""
+    reached = f"a relative gap of {solution.gap:.2g} (tol is {solution.tol:g})"
+    if solution.status == "iteration_limit":
+        message = f"The solver stopped at max_iter={len(solution.history)} with {reached}; raise max_iter or tol."
+    elif solution.status == "time_limit" and solution.untried:
+        message = "max_time ended before any weight was tried, so that the classifier is constant; raise max_time."
+    elif solution.status == "time_limit":
+        message = f"The solver stopped at max_time with {reached}; raise max_time or tol."
+    elif solution.status == "precision":
+        message = f"Rounding keeps the solver from improving on {reached}; raise tol, or rescale the columns."
+    else:
+        return
+    warnings.warn(message, ConvergenceWarning, stacklevel=4)

@@ -17,6 +17,7 @@ from spnmkl.data import Choices, Dataset, Preparation, Split, SplitSettings, ide
 from spnmkl.errors import DataError, KernelError
 from spnmkl.kernels import CrossSource, FittedKernel, check_matrix, cross_kernels
 from spnmkl.kernels.joined import joined
+from spnmkl.landmarks import Sample, stratified
 from spnmkl.structure import SPN
 from spnmkl.threads import single_threaded_blas
 from spnmkl.training.checks import refuse_not_features
@@ -27,6 +28,16 @@ Tick = Callable[[str], object]
 Rows = NDArray[np.intp]
 Part = Literal["train", "test"]
 NO_VIEW = "in no view"
+
+
+@dataclass(frozen=True, eq=False)
+class Whole:
+    """All training rows, those that belong together, and which are a sample to learn weights on."""
+
+    X: pd.DataFrame
+    y: NDArray
+    groups: Rows | None
+    sample: Sample
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +74,8 @@ class Prepared:
         Gigabytes that kernel matrices were allowed to take.
     ids : Series or None
         Of the training rows, where there is an `id_column`.
+    whole : Whole or None
+        All training rows, where those above are a sample that weights are learned on.
     """
 
     spn: SPN
@@ -86,6 +99,12 @@ class Prepared:
     label: str
     max_memory: float | None = None
     ids: pd.Series | None = None
+    whole: Whole | None = None
+
+    @property
+    def y(self) -> NDArray:
+        """The labels to learn from."""
+        return self.y_train
 
     @property
     def n(self) -> int:
@@ -194,6 +213,7 @@ def prepare(
     tick: Tick | None = None,
     rows: Split | None = None,
     max_memory: float | None = None,
+    sampled_rows: int | None = None,
 ) -> Prepared:
     """Split the rows, learn the preparation and compute the kernels, from the training rows alone.
 
@@ -213,12 +233,20 @@ def prepare(
     max_memory : float, optional
         Gigabytes (10⁹ bytes) that kernel matrices may take, by default half of what is free. Where they would take
         more, kernels are computed from the columns whenever they are needed: the same result, later.
+    sampled_rows : int, optional
+        Kernels between a stratified sample of so many training rows; `whole` then has them all.
     """
     say = tick or (lambda words: None)
     say("preparing the columns")
     parts, y, preparation = prepared_columns(spn, dataset, choices, split, rows)
     mapped = preparation.mapped(spn)
     X_train, X_test = (preparation.transform(dataset.frame.iloc[rows]) for rows in (parts.train, parts.test))
+    whole = None
+    if sampled_rows is not None:
+        _refuse_given(spn)
+        sample = stratified(y[parts.train], sampled_rows, np.random.default_rng(split.seed))
+        whole = Whole(X_train, y[parts.train], _groups(dataset, parts.train), sample)
+        X_train, parts = X_train.iloc[sample.rows], Split(parts.train[sample.rows], parts.test)
     given, across = _given_matrices(spn, dataset, parts, say)
     kernels = training_kernels(
         mapped,
@@ -250,6 +278,7 @@ def prepare(
         dataset_name=dataset.name,
         label=str(dataset.label),
         max_memory=max_memory,
+        whole=whole,
     ).identified(dataset, id_column(dataset))
 
 
@@ -268,6 +297,15 @@ def prepared_columns(
     preparation = Preparation.of(dataset, choices, parts.train)
     preparation.check_structure(spn)
     return _usable(parts, y, preparation, dataset.frame), y, preparation
+
+
+def _refuse_given(spn: SPN) -> None:
+    given = [spn.label(leaf) for leaf in spn.kernels if spn.spec(leaf).kernel == "precomputed"]
+    if given:
+        raise KernelError(
+            f"Landmarks need kernels over columns, but {name_some(given)} are given matrices; train without an "
+            "approximation, or use kernels over columns."
+        )
 
 
 def _groups(dataset: Dataset, rows: Rows) -> Rows | None:

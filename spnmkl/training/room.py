@@ -16,6 +16,11 @@ from spnmkl.wording import counted
 
 _ITEM = 8  # bytes of a number
 _ROOM = 0.9  # of the free memory may be used
+_SAMPLED = 4000  # rows of a sample that fits nearly everywhere
+LANDMARKS = (
+    "For all rows, spnmkl fit --approximation nystroem learns certified weights on a sample of them, and then the SVM "
+    "on all by landmarks; how close that comes is not certified."
+)
 
 
 @dataclass(frozen=True)
@@ -111,9 +116,21 @@ def refusal(size: Size, available: int | None) -> str | None:
     if few:
         advice.append(f"with {rows} {counted(few, 'kernel')} would fit")
     fewer = "fewer rows or fewer kernels" if size.matrices else "fewer rows"
+    offer = f" {LANDMARKS}" if size.n > _SAMPLED and replace(size, n=_SAMPLED).memory <= limit else ""
     return (
         f"This needs about {memory_text(size.memory)} of memory, but {memory_text(available)} are free: use "
-        f"{fewer}; {' and '.join(advice) or 'nothing of this shape would fit'}."
+        f"{fewer}; {' and '.join(advice) or 'nothing of this shape would fit'}.{offer}"
+    )
+
+
+def offer_of_landmarks(n: int, available: int | None) -> str | None:
+    """For so many training rows, whatever the drawing: that the exact way does not fit, and which one does."""
+    needed = 2 * _ITEM * n**2  # K(β) and a block of it, once kernels are computed in tiles
+    if available is None or needed <= _ROOM * available:
+        return None
+    return (
+        f"Exact training on {counted(n, 'row')} needs about {memory_text(needed)} of memory beside its kernels, but "
+        f"{memory_text(available)} are free. {LANDMARKS}"
     )
 
 

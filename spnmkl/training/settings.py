@@ -10,7 +10,19 @@ import numpy as np
 
 from spnmkl.errors import ParameterError
 from spnmkl.measures import scoring_name
-from spnmkl.parameters import Power, class_weights, count, positive, power, seconds, solver_name, tolerance, weighing
+from spnmkl.parameters import (
+    Power,
+    approximating,
+    class_weights,
+    count,
+    positive,
+    power,
+    seconds,
+    solver_name,
+    tolerance,
+    weighing,
+    whole,
+)
 from spnmkl.solvers import SOLVERS
 from spnmkl.structure.nodes import describe
 
@@ -34,6 +46,10 @@ class Settings:
         By what C is chosen, and which score is looked at first; training at a given C does not depend on it.
     weights : "certified" or "evidence"
         The certified optimum, or evidence weights (`spnmkl.fit_evidence`), which need none of λ, p and solver.
+    approximation : "nystroem" or None
+        Weights from a sample of the rows, and the SVM on all of them by landmarks; see `SPNMKLClassifier`.
+    n_components, sample_size : int
+        Landmarks, and rows of the sample.
     """
 
     C: float = 1.0
@@ -46,6 +62,9 @@ class Settings:
     class_weight: Mapping[Any, float] | str | None = None
     scoring: str = "accuracy"
     weights: str = "certified"
+    approximation: str | None = None
+    n_components: int = 1000
+    sample_size: int = 4000
 
     def __post_init__(self) -> None:
         by_class = class_weights(self.class_weight)
@@ -60,6 +79,9 @@ class Settings:
             "class_weight": {_label(c): w for c, w in by_class.items()} if isinstance(by_class, dict) else by_class,
             "scoring": scoring_name(self.scoring),
             "weights": weighing(self.weights),
+            "approximation": approximating(self.approximation),
+            "n_components": whole(self.n_components, "n_components"),
+            "sample_size": whole(self.sample_size, "sample_size", 2),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
@@ -73,7 +95,12 @@ class Settings:
 
     def model_options(self) -> dict[str, Any]:
         """Parameters of `SPNMKLClassifier`: those of `spnmkl.solve`, and how weights are found."""
-        return self.solver_options() | {"weights": self.weights}
+        return self.solver_options() | {name: getattr(self, name) for name in (*_SAMPLING, "weights")}
+
+    @property
+    def sampled_rows(self) -> int | None:
+        """How many rows weights are learned on, at most; None for all."""
+        return None if self.approximation is None else max(self.sample_size, self.n_components)
 
     def to_dict(self) -> dict[str, Any]:
         """Values that JSON can hold; a weight per class as pairs, because the keys of a JSON object are text."""
@@ -98,7 +125,9 @@ class Settings:
         return cls(**values)
 
 
-SOLVER_OPTIONS = tuple(field.name for field in fields(Settings) if field.name not in ("scoring", "weights"))
+_SAMPLING = ("approximation", "n_components", "sample_size")
+_OTHERS = {*_SAMPLING, "scoring", "weights"}
+SOLVER_OPTIONS = tuple(field.name for field in fields(Settings) if field.name not in _OTHERS)
 
 
 def _hashable(value: Any) -> Any:

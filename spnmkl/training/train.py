@@ -20,10 +20,12 @@ from spnmkl.data import Choices, Dataset, Preparation, SplitSettings
 from spnmkl.errors import Stopped
 from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.inspection import HeldOutShares
+from spnmkl.landmarks import Approximation
 from spnmkl.selection import CrossValidation, RegularizationPath
 from spnmkl.selection.folds import fold_splits
 from spnmkl.selection.results import UNFINISHED
 from spnmkl.solution import Record, Solution
+from spnmkl.solvers.deadline import Deadline
 from spnmkl.structure import SPN
 from spnmkl.training.branches import BranchEvidence
 from spnmkl.training.choose import FOLDS, most_folds
@@ -34,6 +36,7 @@ from spnmkl.training.prepared import Prepared, Tick
 from spnmkl.training.scores import Scores, score, unscored
 from spnmkl.training.settings import Settings
 from spnmkl.training.trained_rows import described_rows
+from spnmkl.training.whole import learning_part, on_all_rows, refitted_by_landmarks
 
 Rows = NDArray[np.intp]
 SCORED_ROWS = 500  # at a time
@@ -161,7 +164,9 @@ class Trained:
         tick: Tick | None = None,
         stop: Callable[[], bool] | None = None,
     ) -> Scores:
-        """On the training rows; parameters as of `train`."""
+        """On the training rows, all of them where weights were learned on a sample; parameters as of `train`."""
+        if self.model is not None and prepared.whole is not None:
+            return self._by_rows(self.model, prepared.whole.y, prepared.whole.X, tick, stop)
         if self.model is None or prepared.trained_on.in_memory:
             return self._by_kernels(prepared.y_train, prepared.source, n_threads, stop)
         # Its support vectors and kernels may be fewer than those that would be computed anew.
@@ -188,7 +193,13 @@ class Trained:
     ) -> HeldOutShares | None:
         """What carries the decision on the rows held out; parameters as of `train`."""
         (tick or (lambda words: None))("splitting the decision on the test rows")
-        return shares_on_test_rows(self.solution, prepared, n_threads, stop)
+        return shares_on_test_rows(self.deciding, prepared, n_threads, stop)
+
+    @property
+    def deciding(self) -> Solution:
+        """What decides: the solution or, where it is that of a sample, the classifier of all rows over the sample."""
+        found = None if self.model is None else self.model.approximation_
+        return self.solution if found is None else found.over(self.solution)
 
     def _by_kernels(
         self, y: NDArray, source: KernelSource, n_threads: int | None, stop: Callable[[], bool] | None
@@ -226,20 +237,24 @@ def learn_weights(
     n_threads: int | None = None,
     stop: Callable[[], bool] | None = None,
     warn: bool = False,
+    tick: Tick | None = None,
 ) -> Trained:
     """Learn the weights over prepared kernels, and make the model for new rows; parameters as of `train`."""
     started = time.perf_counter()
+    deadline, part = Deadline(settings.max_time, stop), learning_part(prepared, settings)
     solution = learn(
         prepared.mapped,
         prepared.source,
         prepared.y_train,
-        settings,
+        part.settings,
+        sample_weight=part.weight,
         callback=callback,
         n_threads=n_threads,
         stop=stop,
         warn=warn,
     )
-    return Trained(solution, _model(prepared, settings, solution, n_threads), time.perf_counter() - started)
+    found = on_all_rows(prepared, settings, solution, part, n_threads, deadline, tick)
+    return Trained(solution, _model(prepared, settings, solution, n_threads, found), time.perf_counter() - started)
 
 
 def train(
@@ -266,7 +281,7 @@ def train(
     tick : callable, optional
         Called with a word now and then while rows are scored, after the training; it may raise to stop.
     """
-    trained = learn_weights(prepared, settings, callback, n_threads, stop)
+    trained = learn_weights(prepared, settings, callback, n_threads, stop, tick=tick)
     late = after_a_moment(stop)
     test_scores = trained.test_scores(prepared, n_threads, tick, late)
     train_scores = trained.train_scores(prepared, n_threads, tick, late)
@@ -344,16 +359,21 @@ def after_a_moment(stop: Callable[[], bool] | None) -> Callable[[], bool]:
 
 
 def _model(
-    prepared: Prepared, settings: Settings, solution: Solution, n_threads: int | None
+    prepared: Prepared,
+    settings: Settings,
+    solution: Solution,
+    n_threads: int | None,
+    approximated: Approximation | None = None,
 ) -> SPNMKLClassifier | None:
     """What predicts new rows, with what is needed to read them."""
     if prepared.fitted.keys() != set(prepared.spn.kernels):
         return None
     options = settings.model_options() | {"n_threads": n_threads, "max_memory": prepared.max_memory}
-    model = SPNMKLClassifier.from_solution(solution, prepared.fitted, prepared.features, **options)
+    model = SPNMKLClassifier.from_solution(solution, prepared.fitted, prepared.features, approximated, **options)
     seen = list(used_columns(solution, prepared.preparation).outputs)
     model.extra_ = prepared.described()
-    model.extra_["trained_on"] = described_rows(prepared.X_train[seen].to_numpy(), prepared.ids)
+    X, ids = (prepared.X_train, prepared.ids) if prepared.whole is None else (prepared.whole.X, None)
+    model.extra_["trained_on"] = described_rows(X[seen].to_numpy(), ids)
     return model
 
 
@@ -380,15 +400,19 @@ def with_probabilities(
     solution, model = trained.solution, trained.model
     if model is None or solution.status in UNFINISHED:
         return trained
-    folds = most_folds(prepared.y_train, prepared.groups, FOLDS, lost=LOST_PROBABILITIES, advice="leave them out")
-    splits = fold_splits(prepared.y_train, folds, prepared.groups, prepared.split.seed)
-    options = settings.solver_options() | {"n_threads": n_threads, "stop": stop}
-    F = relearned(solution, prepared.source, splits, None, options)
+    rows = prepared if prepared.whole is None else prepared.whole
+    folds = most_folds(rows.y, rows.groups, FOLDS, lost=LOST_PROBABILITIES, advice="leave them out")
+    splits = fold_splits(rows.y, folds, rows.groups, prepared.split.seed)
+    if (found := model.approximation_) is None:
+        options = settings.solver_options() | {"n_threads": n_threads, "stop": stop}
+        F = relearned(solution, prepared.source, splits, None, options)
+    else:
+        F = refitted_by_landmarks(prepared, settings, solution, found, splits, n_threads, stop)
     if F is None:
         return trained
     copied = copy(model)
     copied.set_params(probability=True)
-    copied.calibration_ = scaling(F, solution.y, solution.classes)
+    copied.calibration_ = scaling(F, rows.y, solution.classes)
     return replace(trained, model=copied)
 
 

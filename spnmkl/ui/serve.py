@@ -11,8 +11,10 @@ from functools import cache
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.web import cli
 
+from spnmkl.errors import SPNMKLError
 from spnmkl.precompile import prepare
 from spnmkl.ui.state.apart import NURSERY
+from spnmkl.workspace.quotas import Quotas
 
 
 @cache
@@ -34,6 +36,10 @@ def _prepare() -> None:
 
 
 if __name__ == "__main__":
+    try:
+        Quotas.chosen()
+    except SPNMKLError as error:
+        sys.exit(f"spnmkl: {error}")
     # Streamlit takes a folder called pages for its own kind of pages until st.navigation was called once, so that a
     # first visit to /data would miss the app around the page.
     PagesManager.uses_pages_directory = False

@@ -5,13 +5,16 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Iterable
+from contextlib import nullcontext
 
-from sqlalchemy import Table, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Table, delete, func, insert, select, update
 
 from spnmkl.errors import ParameterError, WorkspaceError
 from spnmkl.structure.text import one_line
 from spnmkl.wording import quoted
+from spnmkl.workspace.audit import note
 from spnmkl.workspace.database import Database, rows
+from spnmkl.workspace.quotas import Purse
 from spnmkl.workspace.state import ProjectInfo, VersionInfo
 from spnmkl.workspace.tables import DATASET, FINDING, PROJECT, RUN, TAG, UPLOAD, VERSION
 
@@ -20,10 +23,13 @@ COPIED: tuple[Table, ...] = (RUN, FINDING, UPLOAD)  # with a project; versions a
 
 
 class Catalog:
-    """The projects of a workspace."""
+    """The projects of a workspace.
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    Where an `owner` is given, a project of anybody else is one that is not there, and what is done is noted.
+    """
+
+    def __init__(self, database: Database, purse: Purse) -> None:
+        self._database, self._purse = database, purse
 
     def projects(self, search: str = "", *, owner: str | None = None, deleted: bool = False) -> list[ProjectInfo]:
         """Those whose name, tags or data have every word of the search, the last changed first.
@@ -81,52 +87,46 @@ class Catalog:
             + (several if matching else "see `spnmkl workspace list` for those that are there.")
         )
 
-    def rename(self, id: str, name: str) -> str:
+    def rename(self, id: str, name: str, *, owner: str | None = None) -> str:
         """Call a project otherwise; returns its name, in one line and not too long."""
         name = one_line(name).strip()[:MOST_LETTERS]
         if not name:
             raise ParameterError("A project's name has one letter or more; choose another name.")
-        self._update(id, name=name)
+        self._update(id, owner, name=name)
         return name
 
-    def tag(self, id: str, names: Iterable[str]) -> tuple[str, ...]:
+    def tag(self, id: str, names: Iterable[str], *, owner: str | None = None) -> tuple[str, ...]:
         """These tags and no others."""
         tags = tuple(sorted({tag for name in names if (tag := one_line(name).strip()[:MOST_LETTERS])}))[:MOST_TAGS]
         with self._database.writing() as connection:
+            _check(connection, id, owner)
             connection.execute(delete(TAG).where(TAG.c.project == id))
             for name in tags:
                 connection.execute(insert(TAG).values(project=id, name=name))
         return tags
 
-    def delete(self, id: str) -> None:
+    def delete(self, id: str, *, owner: str | None = None) -> None:
         """Into the bin, from which `restore` brings it back."""
-        self._update(id, deleted=time.time())
+        self._update(id, owner, "deleted", deleted=time.time())
 
-    def restore(self, id: str) -> None:
-        self._update(id, deleted=None)
+    def restore(self, id: str, *, owner: str | None = None) -> None:
+        self._update(id, owner, "restored", deleted=None)
 
-    def duplicate(self, id: str, owner: str | None = None) -> str:
-        """A copy with the drawing as it is now, the data, runs and comparisons; returns its key."""
-        new, now = uuid.uuid4().hex, time.time()
+    def empty_bin(self, *, owner: str) -> int:
+        """Let go of everything that this owner has deleted, for good; returns how many projects."""
+        binned = (PROJECT.c.owner == owner) & PROJECT.c.deleted.is_not(None)
         with self._database.writing() as connection:
-            row = connection.execute(select(PROJECT).where(PROJECT.c.id == id)).mappings().first()
-            if row is None:
-                raise _gone()
-            name = f"{row['name'][: MOST_LETTERS - 7]} (copy)"
-            own = {"id": new, "name": name, "created": now, "changed": now, "revision": 1, "deleted": None}
-            own |= {} if owner is None else {"owner": owner}
-            connection.execute(insert(PROJECT).values(**{**row, **own}))
-            newest = select(VERSION.c.drawing).where(VERSION.c.project == id).order_by(VERSION.c.number.desc()).limit(1)
-            drawing = connection.execute(newest).scalar()
-            if drawing is not None:
-                connection.execute(insert(VERSION).values(project=new, number=1, made=now, drawing=drawing))
-            for name in connection.execute(select(TAG.c.name).where(TAG.c.project == id)).scalars().all():
-                connection.execute(insert(TAG).values(project=new, name=name))
-            for table in COPIED:
-                for part in rows(connection.execute(select(table).where(table.c.project == id))):
-                    fresh = {"id": uuid.uuid4().hex} if "id" in part else {}
-                    connection.execute(insert(table).values(**{**part, **fresh, "project": new}))
-        return new
+            found = connection.execute(delete(PROJECT).where(binned)).rowcount
+            if found:
+                note(connection, owner, "emptied the bin", projects=found)
+        return found
+
+    def duplicate(self, id: str, *, owner: str | None = None) -> str:
+        """A copy with the drawing as it is now, the data, runs and comparisons; returns its key."""
+        with self._database.writing() as connection:
+            _check(connection, id, owner)
+            with nullcontext() if owner is None else self._purse.watching(connection, owner):
+                return copied(connection, id, owner)
 
     def versions(self, id: str) -> list[VersionInfo]:
         """Every drawing that the project had, the newest first."""
@@ -138,13 +138,49 @@ class Catalog:
         found = [info for deleted in (False, True) for info in self.projects(deleted=deleted) if info.id == id]
         return found[0] if found else None
 
-    def _update(self, id: str, **values: object) -> None:
+    def _update(self, id: str, owner: str | None, what: str = "", **values: object) -> None:
         with self._database.writing() as connection:
-            if not connection.execute(update(PROJECT).where(PROJECT.c.id == id).values(**values)).rowcount:
-                raise _gone()
+            if not connection.execute(update(PROJECT).where(owned(id, owner)).values(**values)).rowcount:
+                raise gone()
+            if what:
+                note(connection, owner or "", what, project=id)
 
 
-def _gone() -> WorkspaceError:
+def copied(connection: Connection, id: str, owner: str | None) -> str:
+    """A copy of a project for an owner, or for that of the project; runs that were removed are not in it."""
+    new, now = uuid.uuid4().hex, time.time()
+    row = connection.execute(select(PROJECT).where(PROJECT.c.id == id)).mappings().first()
+    if row is None:
+        raise gone()
+    name = f"{row['name'][: MOST_LETTERS - 7]} (copy)"
+    own = {"id": new, "name": name, "created": now, "changed": now, "revision": 1, "deleted": None}
+    own |= {} if owner is None else {"owner": owner}
+    connection.execute(insert(PROJECT).values(**{**row, **own}))
+    newest = select(VERSION.c.drawing).where(VERSION.c.project == id).order_by(VERSION.c.number.desc()).limit(1)
+    drawing = connection.execute(newest).scalar()
+    if drawing is not None:
+        connection.execute(insert(VERSION).values(project=new, number=1, made=now, drawing=drawing))
+    for name in connection.execute(select(TAG.c.name).where(TAG.c.project == id)).scalars().all():
+        connection.execute(insert(TAG).values(project=new, name=name))
+    for table in COPIED:
+        for part in rows(connection.execute(select(table).where(table.c.project == id))):
+            if part.get("deleted") is None:
+                fresh = {"id": uuid.uuid4().hex} if "id" in part else {}
+                connection.execute(insert(table).values(**{**part, **fresh, "project": new}))
+    return new
+
+
+def owned(id: str, owner: str | None) -> ColumnElement[bool]:
+    """That project, of this owner where one is given."""
+    return PROJECT.c.id == id if owner is None else (PROJECT.c.id == id) & (PROJECT.c.owner == owner)
+
+
+def _check(connection: Connection, id: str, owner: str | None) -> None:
+    if connection.execute(select(PROJECT.c.id).where(owned(id, owner))).first() is None:
+        raise gone()
+
+
+def gone() -> WorkspaceError:
     return WorkspaceError("This project is no longer in the workspace; look at the list again.")
 
 

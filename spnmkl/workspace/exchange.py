@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
+from dataclasses import replace
 
 from spnmkl.data import SAMPLES, Dataset, load_sample
 from spnmkl.errors import DataError, WorkspaceError
 from spnmkl.project.project_file import Project, load_project, save_project
 from spnmkl.project.stored_contest import Compared
 from spnmkl.reporting.runs_beside import was_trained_on
+from spnmkl.structure.text import one_line
+from spnmkl.training.train import Run
 from spnmkl.workspace.state import KeptComparison, KeptRun, ProjectState
+
+MOST_LETTERS = 60  # of a run's name
 
 
 def exported(state: ProjectState, with_data: bool = True) -> bytes:
@@ -38,10 +44,22 @@ def imported(data: bytes, name: str) -> ProjectState:
         missing=None if dataset is not None else project.data,
         runs=tuple(
             KeptRun(uuid.uuid4().hex, run, dataset if dataset is not None and was_trained_on(run, dataset) else None)
-            for run in project.runs
+            for run in named_apart(project.runs)
         ),
         comparison=_kept(project.compared, dataset),
     )
+
+
+def named_apart(runs: Sequence[Run]) -> list[Run]:
+    """The runs of a file, which anyone may have written, under short names of which no two are the same."""
+    taken: set[str] = set()
+    kept = []
+    for k, run in enumerate(runs, 1):
+        name = one_line(run.name.encode("utf-8", "replace").decode())[:MOST_LETTERS] or f"Run {k}"
+        name = name if name not in taken else f"{name[: MOST_LETTERS - 8]} ({k})"
+        taken.add(name)
+        kept.append(replace(run, name=name))
+    return kept
 
 
 def _kept(compared: Compared | None, dataset: Dataset | None) -> KeptComparison | None:

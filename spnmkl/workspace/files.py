@@ -6,8 +6,10 @@ import hashlib
 import os
 import re
 import tempfile
+import threading
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from spnmkl.errors import WorkspaceError
@@ -29,6 +31,23 @@ class FileStore:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._bound = threading.local()
+
+    @contextmanager
+    def within(self, left: int | None, refusal: Callable[[int], Exception]) -> Iterator[None]:
+        """What this thread puts in the block takes at most so many bytes, or is refused before it is written."""
+        self._bound.left, self._bound.refusal = left, refusal
+        try:
+            yield
+        finally:
+            self._bound.left = None
+
+    def size(self, name: str) -> int:
+        """Bytes of a file; none where it is missing, which is told where it is read."""
+        try:
+            return (self.folder / name).stat().st_size
+        except OSError:
+            return 0
 
     def put(self, data: bytes, suffix: str) -> str:
         """Keep these bytes and return their name; what is there already is not written again."""
@@ -38,8 +57,16 @@ class FileStore:
         if path.exists() and path.stat().st_size == len(data):
             os.utime(path)  # it is no orphan until its row is there
         else:
+            self._spend(len(data))
             self._write(path, data)
         return name
+
+    def _spend(self, size: int) -> None:
+        left = getattr(self._bound, "left", None)
+        if left is not None:
+            if size > left:
+                raise self._bound.refusal(size - left)
+            self._bound.left = left - size
 
     def has(self, name: str) -> bool:
         return bool(_NAME.fullmatch(name)) and (self.folder / name).is_file()

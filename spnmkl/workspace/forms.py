@@ -12,6 +12,8 @@ from weakref import WeakKeyDictionary
 
 import pandas as pd
 from numpy.typing import NDArray
+from sqlalchemy import Connection, Table
+from sqlalchemy.dialects import postgresql, sqlite
 
 from spnmkl.data import Dataset, unpacking
 from spnmkl.errors import DataError
@@ -136,6 +138,12 @@ class DataReader:
 def damaged(what: str, error: Exception) -> DataError:
     reason = f"{error} is missing" if isinstance(error, KeyError) else " ".join(str(error).split())
     return DataError(f"In the workspace {what} cannot be read ({reason.rstrip('.')[:300]}).")
+
+
+def add(connection: Connection, table: Table, row: Row) -> None:
+    """A row unless it is there."""
+    ours = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
+    connection.execute(ours(table).values(**row).on_conflict_do_nothing())
 
 
 def named(row: Row) -> list[str]:

@@ -10,6 +10,7 @@ from spnmkl.data import Choices, Dataset, SplitSettings
 from spnmkl.project.stored_attempt import Attempt
 from spnmkl.project.stored_contest import Compared
 from spnmkl.project.stored_data import DataUse
+from spnmkl.project.stored_finding import Found
 from spnmkl.structure import SPN
 from spnmkl.training.settings import Settings
 from spnmkl.training.train import Run
@@ -37,6 +38,15 @@ class KeptAttempt:
     dataset: Dataset | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class KeptFinding:
+    """What is known beside runs; a project has one of a kind. The same object stands for what is on disk already."""
+
+    kind: str
+    found: Found
+    dataset: Dataset
+
+
 @dataclass(frozen=True)
 class Upload:
     """A file that was uploaded, as it came."""
@@ -56,6 +66,7 @@ class ProjectState:
     dataset : the data, or None where there are none; `missing` tells which data it is about where they are not there.
     runs : oldest first, and `chosen` the name of the one that the pages show.
     comparison : the last one.
+    findings : what else is known, such as searches for C, or what an upload took the place of.
     attempts : trainings that are going on, or were cut off.
     uploads : the files that the data came from.
     more : whatever else the app wants to find again; plain values that JSON can hold.
@@ -71,6 +82,7 @@ class ProjectState:
     runs: tuple[KeptRun, ...] = ()
     chosen: str | None = None
     comparison: KeptComparison | None = None
+    findings: tuple[KeptFinding, ...] = ()
     attempts: tuple[KeptAttempt, ...] = ()
     uploads: tuple[Upload, ...] = ()
     more: Mapping[str, Any] = field(default_factory=dict)

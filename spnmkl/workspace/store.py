@@ -6,52 +6,49 @@ import time
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from typing import Any, Self
+from typing import Self
 
 from sqlalchemy import Connection, Table, delete, func, insert, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
 from spnmkl.data import Dataset
-from spnmkl.errors import DataError, SPNMKLError, WorkspaceError
-from spnmkl.project.archive import Reader, Writer
-from spnmkl.project.stored_attempt import read_attempt, write_attempt
-from spnmkl.project.stored_contest import Compared, read_comparison, write_comparison
-from spnmkl.project.stored_data import DataUse, read_use
-from spnmkl.project.stored_run import read_choices, read_split
+from spnmkl.errors import DataError, WorkspaceError
+from spnmkl.project.archive import Writer
+from spnmkl.project.stored_attempt import write_attempt
+from spnmkl.project.stored_contest import Compared, write_comparison
+from spnmkl.project.stored_data import DataUse
+from spnmkl.project.stored_finding import write_found
 from spnmkl.structure import SPN
-from spnmkl.training.settings import Settings
 from spnmkl.untrusted import parse_json
 from spnmkl.wording import quoted
-from spnmkl.workspace.catalog import Catalog
+from spnmkl.workspace.audit import Audit, note
+from spnmkl.workspace.catalog import Catalog, owned
 from spnmkl.workspace.database import Database, rows, told
 from spnmkl.workspace.files import FileStore
 from spnmkl.workspace.forms import (
     DataForms,
-    DataReader,
     Row,
-    damaged,
+    add,
     drawing_row,
     dumped,
     named,
     read_drawing,
     run_bytes,
-    run_of,
     run_summary,
 )
+from spnmkl.workspace.people import People
 from spnmkl.workspace.place import Place, workspace_place
+from spnmkl.workspace.quotas import Purse, Quotas
+from spnmkl.workspace.reading import COMPARISON, Reading
+from spnmkl.workspace.sharing import Sharing
 from spnmkl.workspace.state import (
-    KeptAttempt,
-    KeptComparison,
     KeptRun,
     Loaded,
     ProjectState,
     Saved,
-    Upload,
 )
 from spnmkl.workspace.tables import ATTEMPT, DATASET, DRAWING, FINDING, PROJECT, RUN, UPLOAD, VERSION
 from spnmkl.workspace.upkeep import Upkeep
 
-COMPARISON = "comparison"
 FILES = "files"
 
 
@@ -67,9 +64,12 @@ class WorkspaceStore:
     place : where it is.
     catalog : lists of projects and versions; names, tags, copies, the bin.
     upkeep : the servers that use it, the tabs that have a project open, and what is thrown away by time.
+    people, sharing : who has logged in, and what they let others read.
+    purse : what each owner keeps, held to the quotas; those of a machine of one person have none.
+    audit : what was done, by whom.
     """
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Place, quotas: Quotas | None = None) -> None:
         self.place = place
         with told(place):
             place.folder.mkdir(parents=True, exist_ok=True)
@@ -83,12 +83,15 @@ class WorkspaceStore:
             self._database.close()
             raise
         self.upkeep = Upkeep(self._database, self._files)
-        self.catalog = Catalog(self._database)
+        self.purse = Purse(self._database, self._files, quotas or Quotas())
+        self.catalog = Catalog(self._database, self.purse)
+        self.people, self.audit = People(self._database, self.purse), Audit(self._database)
+        self.sharing = Sharing(self._database, self.purse)
 
     @classmethod
     def opened(cls, folder: str | None = None) -> Self:
-        """The workspace in that folder, or in that of the environment or of the user."""
-        return cls(workspace_place(folder))
+        """The workspace in that folder, or in that of the environment or of the user; quotas as these are set."""
+        return cls(workspace_place(folder), Quotas.chosen())
 
     def close(self) -> None:
         self.upkeep.leave()
@@ -103,6 +106,7 @@ class WorkspaceStore:
         owner: str = "",
         versions: Sequence[SPN] = (),
         visit: str | None = None,
+        browser: str = "",
     ) -> Saved:
         """Write what differs from what was saved before; it is on disk when this returns.
 
@@ -111,33 +115,41 @@ class WorkspaceStore:
         saved : Saved or None
             None for a project that is not there yet.
         state : ProjectState
-        name, owner : str
+        name : str
             Of a new project.
+        owner : str
+            Whose project it is, and to whose quotas it is held; empty on a machine of one person.
         versions : sequence of SPN
             Drawings since the last save, oldest first; that of the state is the last in any case.
         visit : str, optional
             The token of the tab that has it open.
+        browser : str
+            A secret of the browser of that tab, without which the token tells nothing.
 
         Raises
         ------
         Overtaken
             When somebody else saved it after `saved`.
+        QuotaError
+            When it would be more than the owner may keep; nothing of it is written then.
         WorkspaceError
         """
+        self.purse.check_nodes(owner, len(state.spn.nodes))
         with told(self.place):
-            work = _Writing(self, saved, state)
-            with self._database.writing() as connection:
+            with self.purse.files_within(owner):
+                work = _Writing(self, saved, state)
+            with self._database.writing() as connection, self.purse.watching(connection, owner):
                 if not all(map(self._files.has, work.files)):  # collected in the meantime
                     raise WorkspaceError(f"Files of the workspace in {self.place.shown} are missing; save again.")
                 done = work.run(connection, name, owner, versions)
                 if visit is not None:
-                    self.upkeep.remember(connection, visit, done.id)
+                    self.upkeep.remember(connection, visit, done.id, browser)
         return done
 
-    def load(self, id: str) -> Loaded:
-        """A project as it was saved last; what of it cannot be read is told and left out."""
+    def load(self, id: str, *, owner: str | None = None) -> Loaded:
+        """A project, of this owner where one is given, as it was saved last; what is damaged is told and left out."""
         with self._database.reading() as connection:
-            project = connection.execute(select(PROJECT).where(PROJECT.c.id == id)).mappings().first()
+            project = connection.execute(select(PROJECT).where(owned(id, owner))).mappings().first()
             if project is None:
                 raise WorkspaceError(f"The workspace in {self.place.shown} has no project {quoted(id)}.")
             parts = {
@@ -151,7 +163,7 @@ class WorkspaceStore:
             body = connection.execute(select(DRAWING.c.body).where(DRAWING.c.digest == document["drawing"])).scalar()
         parts[ATTEMPT.name] = [row for row in parts[ATTEMPT.name] if not self.upkeep.works(row["server"])]
         with told(self.place):
-            return _Reading(self._files, datasets).loaded(dict(project), document, body, parts)
+            return Reading(self._files, datasets).loaded(dict(project), document, body, parts)
 
     def drawing(self, digest: str) -> SPN:
         """A version of a drawing."""
@@ -176,7 +188,8 @@ class _Writing:
         self._uploads = self._upload_rows() if self._before is None or self._before.uploads != state.uploads else None
         self._comparison = state.comparison
         compared = state.comparison.dataset if state.comparison else None
-        for dataset in (state.dataset, compared, *(kept.dataset for kept in state.attempts)):
+        others = (*(kept.dataset for kept in state.attempts), *(kept.dataset for kept in state.findings))
+        for dataset in (state.dataset, compared, *others):
             self._dataset(dataset)
 
     @property
@@ -188,29 +201,38 @@ class _Writing:
     def run(self, connection: Connection, name: str, owner: str, versions: Sequence[SPN]) -> Saved:
         now, state = time.time(), self._state
         for row in self._datasets.values():
-            _add(connection, DATASET, row)
+            add(connection, DATASET, row)
         drawings = [drawing_row(spn) for spn in self._new_versions(versions)]
         digest = drawings[-1]["digest"] if drawings else drawing_row(state.spn)["digest"]
         values = {"changed": now, "document": self._document(digest), "dataset": self._dataset(state.dataset)}
         for drawing in drawings:
-            _add(connection, DRAWING, drawing)
+            add(connection, DRAWING, drawing)
         if self._saved is None:
             id, revision = uuid.uuid4().hex, 1
             known = {"owner": owner, "name": name or "Untitled", "created": now, "revision": revision}
             connection.execute(insert(PROJECT).values(id=id, **known, **values))
         else:
             id, revision = self._saved.id, self._saved.revision + 1
-            mine = (PROJECT.c.id == id) & (PROJECT.c.revision == self._saved.revision)
+            mine = owned(id, owner or None) & (PROJECT.c.revision == self._saved.revision)
             if not connection.execute(update(PROJECT).where(mine).values(revision=revision, **values)).rowcount:
                 raise Overtaken
         _add_versions(connection, id, [drawing["digest"] for drawing in drawings], now)
         self._sync_runs(connection, id, now)
         self._sync_attempts(connection, id, now)
         self._sync_comparison(connection, id, now)
+        self._sync_findings(connection, id, now)
         if self._uploads is not None:
             connection.execute(delete(UPLOAD).where(UPLOAD.c.project == id))
             _insert(connection, UPLOAD, [{**row, "project": id} for row in self._uploads])
+        self._note_uploads(connection, id, owner)
         return Saved(id, revision, state, tuple(self._remarks))
+
+    def _note_uploads(self, connection: Connection, id: str, owner: str) -> None:
+        """Those too large to be kept have a key all the same."""
+        fresh = _upload_keys(self._state) - (_upload_keys(self._before) if self._before else set())
+        if fresh:
+            size = sum(len(upload.data) for upload in self._state.uploads if upload.key in fresh)
+            note(connection, owner, "upload", project=id, files=len(fresh), kept_bytes=size)
 
     def _new_versions(self, versions: Sequence[SPN]) -> list[SPN]:
         last = self._before.spn if self._before else None
@@ -311,82 +333,21 @@ class _Writing:
                 row = {"id": kept.key, "project": id, "kind": COMPARISON, "made": now, "dataset": dataset}
                 connection.execute(insert(FINDING).values(**row, body=body))
 
+    def _sync_findings(self, connection: Connection, id: str, now: float) -> None:
+        before = {kept.kind: kept for kept in (self._before.findings if self._before else ())}
+        after = {kept.kind: kept for kept in self._state.findings}
+        for kind in before.keys() | after.keys():
+            kept = after.get(kind)
+            if kept is before.get(kind):
+                continue
+            connection.execute(delete(FINDING).where((FINDING.c.project == id) & (FINDING.c.kind == kind)))
+            if kept is not None and (dataset := self._dataset(kept.dataset)) is not None:
+                row = {"id": uuid.uuid4().hex, "project": id, "kind": kind, "made": now, "dataset": dataset}
+                connection.execute(insert(FINDING).values(**row, body=write_found(kept.found)))
 
-class _Reading:
-    """One load, in which what is damaged is left out and told."""
 
-    def __init__(self, files: FileStore, datasets: list[Row]) -> None:
-        self._files, self._rows = files, {row["id"]: row for row in datasets}
-        self._reader = DataReader(files)
-        self._lost: list[str] = []
-
-    def loaded(self, project: Row, document: dict[str, Any], body: bytes | None, parts: dict[str, list[Row]]) -> Loaded:
-        try:
-            if body is None:
-                raise ValueError("the drawing is not there")
-            missing = document["missing"]
-            state = ProjectState(
-                spn=read_drawing(body),
-                closed=frozenset(map(str, document["closed"])),
-                dataset=self._dataset(project["dataset"]),
-                choices=read_choices(document["choices"]),
-                split=read_split(document["split"]),
-                settings=Settings.from_dict(document["settings"]),
-                missing=None if missing is None else read_use(missing),
-                runs=tuple(filter(None, map(self._run, self._kept(parts[RUN.name])))),
-                chosen=document["chosen"],
-                comparison=next(filter(None, map(self._comparison, parts[FINDING.name])), None),
-                attempts=tuple(filter(None, map(self._attempt, parts[ATTEMPT.name]))),
-                uploads=self._uploads(parts[UPLOAD.name]),
-                more=dict(document["more"]),
-            )
-        except (ValueError, KeyError, TypeError) as error:
-            raise damaged(f"the project {quoted(project['name'])}", error) from None
-        return Loaded(Saved(project["id"], project["revision"], state), project["name"], tuple(self._lost))
-
-    def _kept(self, runs: list[Row]) -> list[Row]:
-        return sorted((row for row in runs if row["deleted"] is None), key=lambda row: row["position"])
-
-    def _dataset(self, key: str | None) -> Dataset | None:
-        if key is None:
-            return None
-        try:
-            return self._reader.dataset(self._rows[key])
-        except SPNMKLError as error:
-            self._lost += [str(error)] * (str(error) not in self._lost)
-            return None
-
-    def _run(self, row: Row) -> KeptRun | None:
-        try:
-            return KeptRun(row["id"], run_of(self._files.read(row["file"]), row["name"]), self._dataset(row["dataset"]))
-        except SPNMKLError as error:
-            self._lost.append(f"{row['name']} could not be read: {error}")
-            return None
-
-    def _comparison(self, row: Row) -> KeptComparison | None:
-        dataset = self._dataset(row["dataset"])
-        if row["kind"] != COMPARISON or dataset is None:
-            return None
-        try:
-            return KeptComparison(row["id"], read_comparison(Reader("a comparison", row["body"])), dataset)
-        except SPNMKLError as error:
-            self._lost.append(str(error))
-            return None
-
-    def _attempt(self, row: Row) -> KeptAttempt | None:
-        try:
-            return KeptAttempt(read_attempt(row["id"], row["body"]), self._dataset(row["dataset"]))
-        except SPNMKLError as error:
-            self._lost.append(str(error))
-            return None
-
-    def _uploads(self, found: list[Row]) -> tuple[Upload, ...]:
-        try:
-            in_order = sorted(found, key=lambda row: row["position"])
-            return tuple(Upload(row["key"], row["name"], self._files.read(row["file"])) for row in in_order)
-        except WorkspaceError as error:
-            self._lost.append(str(error))
-            return ()
+def _upload_keys(state: ProjectState) -> set[str]:
+    return {upload.key for upload in state.uploads} | set(map(str, state.more.get("files", ())))
 
 
 def _same_run(one: KeptRun | None, other: KeptRun) -> bool:
@@ -397,12 +358,6 @@ def _packed(compared: Compared) -> bytes:
     writer = Writer()
     write_comparison(writer, compared)
     return writer.finished()
-
-
-def _add(connection: Connection, table: Table, row: Row) -> None:
-    """A row unless it is there."""
-    ours = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
-    connection.execute(ours(table).values(**row).on_conflict_do_nothing())
 
 
 def _insert(connection: Connection, table: Table, found: list[Row]) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from sqlalchemy import Column, Double, ForeignKey, Index, Integer, LargeBinary, MetaData, String, Table, Text
 
-HEAD = "0001"  # the newest migration
+HEAD = "0002"  # the newest migration
 _KEY, _DIGEST, _FILE = String(32), String(64), String(80)
 
 METADATA = MetaData(
@@ -99,7 +99,7 @@ ATTEMPT = Table(
 )
 Index("ix_attempt_project", ATTEMPT.c.project)
 
-# What was found out beside runs: `kind` is "comparison" for now.
+# What is known beside runs, one of a `kind`: a comparison, searches for C, what an upload took the place of.
 FINDING = Table(
     "finding",
     METADATA,
@@ -123,13 +123,15 @@ UPLOAD = Table(
 )
 Index("ix_upload_project_position", UPLOAD.c.project, UPLOAD.c.position, unique=True)
 
-# Which project a tab has open; the tab's token itself is not kept.
+# Which project a tab has open; the tab's token itself is not kept. `browser` is a digest of what its browser alone
+# knows; empty where a token is enough.
 VISIT = Table(
     "visit",
     METADATA,
     Column("digest", _DIGEST, primary_key=True),
     _project(),
     Column("used", Double, nullable=False, index=True),
+    Column("browser", _DIGEST, nullable=False, server_default=""),
 )
 
 SERVER = Table(
@@ -139,4 +141,46 @@ SERVER = Table(
     Column("host", Text, nullable=False),
     Column("process", Integer, nullable=False),
     Column("seen", Double, nullable=False),
+)
+
+# Who has logged in: `id` is a digest of the provider and of its subject, which stays when name and mail change.
+PERSON = Table(
+    "person",
+    METADATA,
+    Column("id", _DIGEST, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("mail", Text, nullable=False),
+    Column("first", Double, nullable=False),
+    Column("last", Double, nullable=False),
+)
+
+# One login, by a digest of its claims; one that has ended opens nothing, whoever still has its cookie.
+LOGIN = Table(
+    "login",
+    METADATA,
+    Column("digest", _DIGEST, primary_key=True),
+    Column("person", _DIGEST, ForeignKey("person.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("began", Double, nullable=False),
+    Column("ended", Double),
+)
+
+# Who may read a project beside its owner: a person, or "*" for everybody who is logged in.
+SHARE = Table(
+    "share",
+    METADATA,
+    _project(),
+    Column("person", _DIGEST, nullable=False, index=True),
+    Column("made", Double, nullable=False),
+)
+Index("ix_share_project_person", SHARE.c.project, SHARE.c.person, unique=True)
+
+# What was done, by whom; the database refuses to change a row, or to remove one before its time.
+AUDIT = Table(
+    "audit",
+    METADATA,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("at", Double, nullable=False, index=True),
+    Column("who", _DIGEST, nullable=False, index=True),
+    Column("what", String(40), nullable=False),
+    Column("about", Text, nullable=False),
 )

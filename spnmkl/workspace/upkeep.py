@@ -10,9 +10,23 @@ import uuid
 
 from sqlalchemy import Connection, and_, delete, exists, insert, select, update
 
+from spnmkl.workspace import audit
 from spnmkl.workspace.database import Database
 from spnmkl.workspace.files import ORPHAN_SECONDS, FileStore
-from spnmkl.workspace.tables import ATTEMPT, DATASET, DRAWING, FINDING, PROJECT, RUN, SERVER, UPLOAD, VERSION, VISIT
+from spnmkl.workspace.people import forget_logins
+from spnmkl.workspace.tables import (
+    ATTEMPT,
+    AUDIT,
+    DATASET,
+    DRAWING,
+    FINDING,
+    PROJECT,
+    RUN,
+    SERVER,
+    UPLOAD,
+    VERSION,
+    VISIT,
+)
 
 SILENT_SECONDS = 90.0  # after which a server that does not report is taken for dead
 BIN_SECONDS = 30 * 86_400.0
@@ -57,17 +71,18 @@ class Upkeep:
             row = connection.execute(select(SERVER).where(SERVER.c.id == server)).mappings().first()
         return row is not None and _lives(row["host"], row["process"], row["seen"])
 
-    def remember(self, connection: Connection, token: str, project: str) -> None:
-        """Which project a tab has open."""
-        digest, now = _digest(token), time.time()
+    def remember(self, connection: Connection, token: str, project: str, browser: str = "") -> None:
+        """Which project a tab has open; with a secret of its browser, the token is not enough to be told."""
+        digest, values = _digest(token), {"project": project, "used": time.time(), "browser": _bound(browser)}
         mine = VISIT.c.digest == digest
-        if not connection.execute(update(VISIT).where(mine).values(project=project, used=now)).rowcount:
-            connection.execute(insert(VISIT).values(digest=digest, project=project, used=now))
+        if not connection.execute(update(VISIT).where(mine).values(**values)).rowcount:
+            connection.execute(insert(VISIT).values(digest=digest, **values))
 
-    def visited(self, token: str) -> str | None:
-        """The project that a tab had open; None also where that is in the bin."""
+    def visited(self, token: str, browser: str = "") -> str | None:
+        """The project that a tab had open; None also where that is in the bin, or the tab stood in another browser."""
         asked = select(VISIT.c.project).join(PROJECT, PROJECT.c.id == VISIT.c.project)
         asked = asked.where((VISIT.c.digest == _digest(token)) & PROJECT.c.deleted.is_(None))
+        asked = asked.where(VISIT.c.browser.in_(("", _bound(browser))))
         with self._database.reading() as connection:
             return connection.execute(asked).scalar()
 
@@ -76,9 +91,9 @@ class Upkeep:
         with self._database.reading() as connection:
             return connection.execute(select(PROJECT.c.revision).where(PROJECT.c.id == project)).scalar()
 
-    def open(self, token: str, project: str) -> None:
+    def open(self, token: str, project: str, browser: str = "") -> None:
         with self._database.writing() as connection:
-            self.remember(connection, token, project)
+            self.remember(connection, token, project, browser)
 
     def forget(self, token: str) -> None:
         """A tab begins anew."""
@@ -97,6 +112,8 @@ class Upkeep:
                 connection.execute(delete(table).where(table.c.deleted < now - BIN_SECONDS))
             connection.execute(delete(VISIT).where(VISIT.c.used < now - VISIT_SECONDS))
             connection.execute(delete(SERVER).where(SERVER.c.seen < now - SILENT_SECONDS))
+            connection.execute(delete(AUDIT).where(AUDIT.c.at < now - audit.KEPT_SECONDS - 60))  # of clocks that differ
+            forget_logins(connection, now)
             holders = [table.c.dataset for table in (PROJECT, RUN, ATTEMPT, FINDING)]
             unused = and_(*(~exists().where(holder == DATASET.c.id) for holder in holders))
             connection.execute(delete(DATASET).where(unused))
@@ -109,6 +126,10 @@ class Upkeep:
 
 def _digest(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
+
+
+def _bound(browser: str) -> str:
+    return _digest(browser) if browser else ""
 
 
 def _lives(host: str, process: int, seen: float) -> bool:

@@ -10,6 +10,7 @@ from streamlit.elements.widgets import button
 
 from spnmkl.ui.parts import estimating, session
 from spnmkl.ui.state.keeping import Keeper
+from spnmkl.ui.state.workspace import Workspace
 from spnmkl.workspace.place import Place
 from spnmkl.workspace.store import WorkspaceStore
 
@@ -18,6 +19,13 @@ from spnmkl.workspace.store import WorkspaceStore
 def without_estimates(monkeypatch: pytest.MonkeyPatch) -> None:
     """Scores over folds begin in the tests about them alone: elsewhere they would take time and change words."""
     monkeypatch.setattr(estimating, "AUTOMATIC", False)
+
+
+@pytest.fixture(autouse=True)
+def set_by_hand(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trainings choose in the tests about that alone, marked so: elsewhere they are as set, which is much quicker."""
+    if request.node.get_closest_marker("chooses") is None:
+        monkeypatch.setattr(Workspace, "chooses", False)
 
 
 @pytest.fixture(scope="session")

@@ -118,6 +118,10 @@ def test_stopped_it_is_kept_and_gone_on_with(page: AppTest) -> None:
     press(page, part.GO_ON)
     whole = measured(page)
     assert whole.complete and whole.folds[0] == part_of.folds[0]  # not measured again
+    page.button_group(key=part.REPEATS).set_value(2).run()
+    press(page, part.GO_ON)
+    assert measured(page).folds[:3] == whole.folds and measured(page).rounds == 2
+    assert page.button_group(key=part.REPEATS).value == 2 and labelled(page.button, part.AGAIN)
 
 
 def test_columns_inside_a_view(page: AppTest, downloads: Downloads) -> None:

@@ -15,15 +15,18 @@ from streamlit.testing.v1 import AppTest
 
 from spnmkl.data import Dataset, Joining, ReadOptions, load_sample
 from spnmkl.errors import WorkspaceError
+from spnmkl.selection import CrossValidation, RegularizationPath
 from spnmkl.solution import Record
 from spnmkl.structure import SPN
+from spnmkl.structure.layout import unplaced
 from spnmkl.study.contest import Contest, Entry, Plan
 from spnmkl.training.settings import Settings
 from spnmkl.ui.parts import session
+from spnmkl.ui.state import keeping
 from spnmkl.ui.state.activity import Activity
 from spnmkl.ui.state.jobs import Job
 from spnmkl.ui.state.keeping import Keeper
-from spnmkl.ui.state.kept_forms import BACK
+from spnmkl.ui.state.kept_forms import BACK, state_of
 from spnmkl.ui.state.store import Store
 from spnmkl.ui.state.task import Finding
 from spnmkl.ui.state.uploaded_files import KeptFile
@@ -165,6 +168,65 @@ def test_data_files_choices_runs_and_comparisons_come_back(restarted: Keeper) ->
     old.remove("Run 1")
     saved(at.run())
     assert [run.name for run in recalled(restarted, at).trainer.book.runs] == ["The best"]
+
+
+def test_searches_for_C_and_the_way_back_from_an_upload_come_back(restarted: Keeper) -> None:
+    at = opened("design")
+    here = work(at)
+    here.bring(load_sample("wine"))
+    here.choices = replace(here.choices, missing="mean")
+    before, spn = here.dataset, here.drawing.spn
+    frame = pd.DataFrame({"a": np.arange(40.0), "b": np.tile([1.0, 2.0], 20), "y": np.tile(["u", "v"], 20)})
+    read = ("f1",), ((ReadOptions(separator=";"),), Joining("rows", None, 1))
+    here.files.ids, here.files.read_last = ("f1",), read
+    here.upload(Dataset("mine", frame, "y"), read)
+    here.use(here.dataset.with_ignored(("b",)))
+    run = trained(2).run
+    products = here.drawing.spn.products
+    folds = CrossValidation(
+        np.array([1.0, 2.0]), np.array([[0.5], [np.nan]]), {v: np.ones((2, 1)) for v in products}, 1.0, "roc_auc"
+    )
+    settings = Settings(tol=1e-2)
+    here.trainer.cross_validation = Finding(folds, here.task, settings)
+    here.trainer.path = Finding(RegularizationPath(np.array([3.0]), (run.solution,)), here.task, settings)
+    saved(fine(at.run()))
+
+    back = recalled(restarted, at)
+    found, path = back.trainer.cross_validation, back.trainer.path
+    assert found is not None and found.fits(back.task, replace(settings, C=9.0))
+    np.testing.assert_array_equal(found.value.scores, folds.scores)
+    assert (found.value.best_C, found.value.scoring) == (1.0, "roc_auc") and found.value.beta.keys() == set(products)
+    assert path is not None and path.task.same(back.task)
+    assert path.value.solutions[0].beta == run.solution.beta and path.value.solutions[0].spn == run.solution.spn
+    assert back.uploaded and back.arrival is not None and back.arrival.read == read == back.files.read_last
+    assert back.dataset.ignored == ("b",) and back.arrival.dataset.ignored == ()
+    on_disk = back.keeping.saved.state.findings
+    assert set(state_of(back, back.keeping.keys, ()).findings) == set(on_disk) and len(on_disk) == 4, (
+        "not written again"
+    )
+    back.undo_upload()
+    assert back.dataset.same(before) and back.choices.missing == "mean" and back.arrival is None
+    assert unplaced(back.drawing.spn) == unplaced(spn)
+    restarted.note(token(at), back)
+    assert restarted.wait(back.keeping, 20)
+    once_more = recalled(restarted, at)
+    assert once_more.before is None and once_more.trainer.cross_validation is not None
+
+
+def test_a_tab_that_was_left_is_known_from_disk_alone(restarted: Keeper, monkeypatch: pytest.MonkeyPatch) -> None:
+    at = saved(draw(started(), "mine"))
+    store = session.STORE
+    monkeypatch.setattr(keeping, "LEFT_SECONDS", 0.0)
+    session.KEEPER._look()
+    assert store.owner(token(at)) is not None, "it is open"
+    monkeypatch.setattr(session.KEEPER, "is_active", lambda session: False)
+    kept = work(at).keeping
+    kept.noted += 1
+    session.KEEPER._look()
+    assert store.owner(token(at)) is not None, "it is not saved yet"
+    kept.noted -= 1
+    session.KEEPER._look()
+    assert store.owner(token(at)) is None and "mine" in recalled(restarted, at).drawing.spn.nodes
 
 
 def test_a_training_that_is_cut_off_keeps_its_history(restarted: Keeper) -> None:

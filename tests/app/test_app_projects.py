@@ -10,6 +10,7 @@ from spnmkl.project.project_file import load_project
 from spnmkl.structure import SPN
 from spnmkl.ui.parts import session
 from spnmkl.workspace.catalog import Catalog
+from spnmkl.workspace.exchange import exported
 from spnmkl.workspace.store import WorkspaceStore
 
 
@@ -98,7 +99,8 @@ def test_a_stranger_sees_what_is_his_own(monkeypatch: pytest.MonkeyPatch) -> Non
     send(other, nodes=[*nodes, {"id": "theirs", "kind": "sum", "x": 1.0, "y": 2.0}])
     assert session.KEEPER.wait(work(other).keeping, 20)
     other.switch_page("pages/projects.py").run()
-    assert "**breast\\_cancer 2**" in texts(other) and "**breast\\_cancer**" not in texts(other)
+    assert texts(other).count("**breast\\_cancer") == 1, "not even that the name is taken is told"
+    assert "open here" in texts(other)
 
 
 def test_who_comes_through_a_proxy_sees_what_is_his_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,3 +130,17 @@ def test_what_cannot_be_saved_is_not_left_and_a_click_says_why(monkeypatch: pyte
         assert spn(at).nodes == () and work(at).keeping.saved is not None
     fine(at.button(key="new_project").click().run())
     assert work(at).keeping.saved is None and session.KEEPER.open(mine).drawing.spn.nodes == ()
+
+
+def test_a_zip_is_imported_beside_the_others() -> None:
+    at = drawn("one")
+    disk = session.KEEPER.disk()
+    data = exported(disk.load(key("breast_cancer")).saved.state)
+    fine(at.file_uploader(key="import_zip_0").set_value(("Cells\n.project.zip", data, "application/zip")).run())
+    assert sorted(names()) == ["Cells", "breast_cancer"] and "**Cells** is among the projects now" in texts(at)
+    assert work(at).keeping.name == "breast_cancer", "what is open stays open"
+    assert "one" in disk.load(key("Cells")).saved.state.spn.nodes
+    at.file_uploader(key="import_zip_1").set_value(("a.zip", b"PK no zip", "application/zip")).run()
+    assert len(names()) == 2 and [error.value for error in at.error] == [
+        "The file 'a.zip' is not a project of spnmkl; choose a file saved as a project."
+    ]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from canvas_driver import settled
 from playwright.sync_api import Page, TimeoutError, expect
-from test_browser_training import LONG, stop_button, wait_for_ending
+from test_browser_training import LONG, stop_button, train_button, train_page, wait_for_ending
 
 PAGES = ("Start", "Data", "Design", "Train", "Inspect", "Compare", "Predict", "Runs", "Projects")
 MAIN_BUTTONS = {
@@ -57,14 +57,16 @@ def test_the_first_click_leads_to_something_that_moves(page: Page, url: str) -> 
     page.get_by_text(re.compile("Stopped before the end|Trained on all rows")).first.wait_for(timeout=LONG)
     page.get_by_role("button", name="Back").click()
     page.get_by_role("button", name="Load it and train").click()
-    wait_for_ending(page)
+    expect(page.get_by_text("choosing by cross-validation").first).to_be_visible(timeout=LONG)
+    stop_button(page).click()
+    expect(page.get_by_text("C and the kind of weights are chosen first")).to_be_visible(timeout=LONG)
 
 
 def test_another_address_in_the_same_tab_keeps_everything_and_a_copied_tab_gets_its_own(
     page: Page, tab: Callable[[], Page], url: str
 ) -> None:
-    opened(page, url, "Start")
-    page.get_by_role("button", name="Load it and train").click()
+    train_page(page, url)
+    train_button(page).click()
     wait_for_ending(page)
     page.goto(f"{url}/runs")
     expect(page.get_by_text("Run 1, shown on all pages")).to_be_visible()

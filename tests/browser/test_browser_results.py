@@ -10,7 +10,7 @@ import pandas as pd
 from canvas_driver import Canvas, settled
 from playwright.sync_api import Page, expect
 from test_browser_pages import too_faint
-from test_browser_training import LONG, train_button, wait_for_ending
+from test_browser_training import LONG, set_by_hand, train_button, wait_for_ending
 
 from spnmkl import SPNMKLClassifier
 from spnmkl.data import Preparation
@@ -55,6 +55,7 @@ def predictions(page: Page, rows: pd.DataFrame) -> pd.DataFrame:
 
 def trained(page: Page, url: str) -> Page:
     page.goto(f"{url}/train")
+    set_by_hand(page)
     train_button(page).click()
     wait_for_ending(page)
     return page

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from canvas_driver import settled
 from playwright.sync_api import Page, expect
-from test_browser_training import LONG, stop_button, train_button, train_page, wait_for_ending
+from test_browser_training import LONG, set_by_hand, stop_button, train_button, train_page, wait_for_ending
 
 
 def test_the_headline_becomes_that_of_the_folds(page: Page, url: str) -> None:
@@ -46,6 +46,7 @@ def test_stop_keeps_the_folds_that_are_done(page: Page, url: str) -> None:
     page.get_by_role("button", name="Let balanced accuracy count").click()
     expect(page.get_by_text("The classes are uneven")).to_have_count(0)
     settled(page)
+    set_by_hand(page)
     train_button(page).click()
     wait_for_ending(page)
     expect(page.locator(".st-key-headlines")).to_contain_text("balanced accuracy, 375 test rows")

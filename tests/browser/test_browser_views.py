@@ -9,7 +9,7 @@ from canvas_driver import settled
 from playwright.sync_api import Page, expect
 from test_browser_pages import too_faint
 from test_browser_results import give, go
-from test_browser_training import LONG, train_button, wait_for_ending
+from test_browser_training import LONG, set_by_hand, train_button, wait_for_ending
 
 
 def cohort(n: int = 600) -> pd.DataFrame:
@@ -30,6 +30,7 @@ def test_views_and_columns_measured_and_taken_along(data: Page) -> None:
     give(data, "data_files", "cohort.csv", cohort().to_csv(index=False).encode())
     expect(data.get_by_text("600 rows · 5 columns")).to_be_visible(timeout=LONG)
     go(data, "Train")
+    set_by_hand(data)
     train_button(data).click()
     wait_for_ending(data)
     go(data, "Inspect")

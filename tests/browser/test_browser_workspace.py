@@ -8,6 +8,7 @@ import pytest
 from canvas_driver import Canvas, settled
 from playwright.sync_api import Browser, Page
 from serving import free_port, started
+from test_browser_training import train_button, train_page
 
 
 class Killed:
@@ -42,8 +43,8 @@ def page(browser: Browser) -> Iterator[Page]:
 
 
 def test_a_killed_server_brings_everything_back(own: Killed, page: Page, browser: Browser) -> None:
-    page.goto(own.url)
-    page.get_by_role("button", name="Load it and train").click()
+    train_page(page, own.url)
+    train_button(page).click()
     page.get_by_test_id("stAlert").filter(has_text="Certified optimal").wait_for()
     page.locator("#spnmkl-saved[data-state=saved]").wait_for()
     page.goto(f"{own.url}/design")

@@ -41,19 +41,9 @@ def samples(n: int = 60) -> pd.DataFrame:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def folder(folder: Path) -> Path:
     samples().to_csv("data.csv", index=False)
-    return tmp_path
-
-
-@pytest.fixture
-def run(folder: Path, capsys: pytest.CaptureFixture[str]) -> Run:
-    def run(*arguments: object) -> tuple[int, str, str]:
-        code = cli.main([str(argument) for argument in arguments])
-        return code, *capsys.readouterr()
-
-    return run
+    return folder
 
 
 def two_kernels() -> SPN:
@@ -187,11 +177,11 @@ def test_structure_from_a_file(run: Run) -> None:
 def test_a_model_saved_without_preparation_takes_columns_as_they_are(run: Run) -> None:
     frame = samples()
     X = frame[["size__c", "shape__a"]]
-    model = SPNMKLClassifier(C=10.0).fit(X, frame["y"])
+    model = SPNMKLClassifier(C=10.0, weights="certified").fit(X, frame["y"])
     save_model(model, "m.spnmkl")
     table = pd.read_csv(io.StringIO(run("predict", "m.spnmkl", "data.csv")[1]))
     assert table["prediction"].tolist() == model.predict(X).tolist()
-    save_model(SPNMKLClassifier(C=10.0).fit(X.to_numpy(), frame["y"]), "m.spnmkl")
+    save_model(SPNMKLClassifier(C=10.0, weights="certified").fit(X.to_numpy(), frame["y"]), "m.spnmkl")
     assert run("predict", "m.spnmkl", "data.csv") == (
         2,
         "",

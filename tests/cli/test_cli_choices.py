@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from spnmkl.cli import commands as cli
 from spnmkl.data import Choices, Dataset, SplitSettings
 from spnmkl.model_file import load_model
 from spnmkl.training.choose import choose_C
@@ -32,15 +31,9 @@ def samples(n: int = 80) -> pd.DataFrame:
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    monkeypatch.chdir(tmp_path)
+def folder(folder: Path) -> Path:
     samples().to_csv("data.csv", index=False)
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        code = cli.main([str(argument) for argument in arguments])
-        return code, *capsys.readouterr()
-
-    return run
+    return folder
 
 
 UNLABELLED = "spnmkl: 2 rows without a label: left out.\n"

@@ -9,11 +9,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from spnmkl import Kernel, templates
-from spnmkl.cli import commands as cli
+from spnmkl import Kernel, solve, templates
 from spnmkl.data import Choices, Dataset, SplitSettings
-from spnmkl.study.contest import Contest, Plan, compete
+from spnmkl.evidence.machine import solve_by_evidence
+from spnmkl.problem import answers
+from spnmkl.rivals import choose_rival
+from spnmkl.study.contest import Contest, Plan, compete, outer_folds
 from spnmkl.study.entrants import entrants
+from spnmkl.training.default import suited_drawing
+from spnmkl.training.prepared import prepare
 
 Run = Callable[..., tuple[int, str, str]]
 SPN = templates.flat([Kernel("rbf", features=[name], label=name) for name in ("a", "b")])
@@ -27,16 +31,10 @@ def samples(n: int = 60) -> pd.DataFrame:
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    monkeypatch.chdir(tmp_path)
+def folder(folder: Path) -> Path:
     samples().to_csv("data.csv", index=False)
     Path("s.json").write_text(SPN.to_json(), encoding="utf-8")
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        code = cli.main([str(argument) for argument in arguments])
-        return code, *capsys.readouterr()
-
-    return run
+    return folder
 
 
 def test_methods_as_in_the_library(run: Run) -> None:
@@ -73,3 +71,25 @@ def test_ctrl_c_keeps_what_is_done(run: Run, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("spnmkl.cli.comparing.compete", interrupted)
     code, told, _ = run(*BEGIN, "--methods", "lasso")
     assert code == 5 and "too few to tell" in told
+
+
+def test_without_a_structure_every_fold_chooses_as_fit_would(run: Run) -> None:
+    code, told, progress = run(*BEGIN[:4], "--folds", 3, "--methods", "lasso", "--out", "t.csv")
+    assert code == 0 and progress.count("of 3 is done.") == 3
+    assert "3 folds of 60 rows" in told and "the structure" not in told
+    dataset, choices, split = Dataset("data", pd.read_csv("data.csv"), "y"), Choices("auto"), SplitSettings(0.0, 0)
+    spn, plan = suited_drawing(dataset, choices, split), Plan(3)
+    scores, kinds = [], []
+    for _, _, rows in outer_folds(dataset, split, plan):
+        prepared = prepare(spn, dataset, choices, split, rows=rows)
+        best = choose_rival(prepared.mapped, prepared.source, prepared.y_train, folds=3).best
+        kinds.append(best.name)
+        kernels = {leaf: prepared.kernels[leaf] for leaf in best.spn.kernels}
+        learn = solve_by_evidence if best.weights == "evidence" else solve
+        solution = learn(best.spn, kernels, prepared.y_train, C=best.C)
+        cross = {leaf: prepared.cross_test[leaf] for leaf in best.spn.kernels}
+        scores.append(np.mean(answers(solution.decision_function(cross), solution.classes) == prepared.y_test))
+    found = pd.read_csv("t.csv").set_index("method")
+    assert found.loc["your drawing", "mean"] == pytest.approx(np.mean(scores))
+    for kind in set(kinds):
+        assert f"{kind} in {kinds.count(kind)}" in told

@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,12 +15,14 @@ from sklearn.preprocessing import StandardScaler
 
 from spnmkl import Kernel, templates
 from spnmkl.cli import arguments
-from spnmkl.cli import commands as cli
-from spnmkl.importance import view_importance
+from spnmkl.data import Choices, Dataset, SplitSettings
+from spnmkl.importance import ViewImportance, view_importance
 from spnmkl.measures import SCORINGS
+from spnmkl.training.default import suited_drawing
 
 Run = Callable[..., tuple[int, str, str]]
-BEGIN = ("importance", "data.csv", "--label", "y")
+ASKED = ("importance", "data.csv", "--label", "y")
+BEGIN = (*ASKED, "--structure", "flat")
 VIEWS = {"blood": ["blood__a", "blood__b"], "noise": ["noise__a", "noise__b"]}
 
 
@@ -30,22 +33,16 @@ def samples(n: int = 90) -> pd.DataFrame:
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    monkeypatch.chdir(tmp_path)
+def folder(folder: Path) -> Path:
     samples().to_csv("data.csv", index=False)
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        code = cli.main([str(argument) for argument in arguments])
-        return code, *capsys.readouterr()
-
-    return run
+    return folder
 
 
 def test_views_as_in_the_library(run: Run) -> None:
     spn = templates.flat([Kernel("rbf", features=columns, label=view) for view, columns in VIEWS.items()])
     Path("s.json").write_text(spn.to_json())
     asked = (
-        *BEGIN,
+        *ASKED,
         "--structure",
         "s.json",
         "--C",
@@ -67,6 +64,19 @@ def test_views_as_in_the_library(run: Run) -> None:
     assert out.splitlines() == list(expected.sentences) and "<svg" in Path("f.svg").read_text()
     expected = view_importance(spn, frame, y, VIEWS, C=1.0, cv=3, transformer=StandardScaler(), weights="evidence")
     assert run(*asked, "--weights", "evidence")[1].splitlines() == list(expected.sentences)
+
+
+def test_without_a_structure_as_fit_has_it_with_the_weights_chosen_in_every_fold(run: Run) -> None:
+    code, out, _ = run(*ASKED, "--C", 1, "--folds", 3, "--resume", "kept.json", "--prepare", "standardize")
+    frame = samples()
+    dataset = Dataset("data", frame.copy(), "y").views_by_prefix()
+    spn, y = suited_drawing(dataset, Choices(), SplitSettings(0.0)), frame.pop("y")
+    expected = view_importance(spn, frame, y, VIEWS, C=1.0, cv=3, transformer=StandardScaler(), weights="chosen")
+    assert code == 0 and out.splitlines() == list(expected.sentences)
+    kinds = Counter(fold.weights for fold in expected.folds)
+    assert f"({', '.join(f'{kind} in {n}' for kind, n in kinds.items())})" in out
+    kept = ViewImportance.from_dict(json.loads(Path("kept.json").read_text()))
+    assert kept.weights == "chosen" and [f.weights for f in kept.folds] == [f.weights for f in expected.folds]
 
 
 def test_columns_of_a_view(run: Run) -> None:

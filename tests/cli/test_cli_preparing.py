@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from three_views import VIEWS, one_kernel_a_view, three_views
 
-from spnmkl.cli.commands import main
 from spnmkl.data import Choices, Dataset, Preparation
 from spnmkl.model_file import load_model
 from spnmkl.training.predict import stored_preparation
@@ -19,17 +18,11 @@ FIT = ("fit", "data.csv", "--label", "y", "--structure", "s.json", "--out", "m.s
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    monkeypatch.chdir(tmp_path)
+def folder(folder: Path) -> Path:
     three_views().to_csv("data.csv", index=False)
     three_views(lacking=False).to_csv("whole.csv", index=False)
     Path("s.json").write_text(one_kernel_a_view().to_json())
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        code = main([str(argument) for argument in arguments])
-        return code, *capsys.readouterr()
-
-    return run
+    return folder
 
 
 def steps(file: str = "m.spnmkl") -> dict[str, str]:

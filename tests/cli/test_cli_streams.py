@@ -15,7 +15,6 @@ import pandas as pd
 import pytest
 
 from spnmkl import SPN, Kernel, Product, Sum
-from spnmkl.cli import commands as cli
 from spnmkl.cli import defaulting
 from spnmkl.model_file import load_model
 
@@ -29,19 +28,9 @@ def samples(n: int = 40) -> pd.DataFrame:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def folder(folder: Path) -> Path:
     samples().to_csv("data.csv", index=False)
-    return tmp_path
-
-
-@pytest.fixture
-def run(folder: Path, capsys: pytest.CaptureFixture[str]) -> Run:
-    def run(*arguments: object) -> tuple[int, str, str]:
-        code = cli.main([str(argument) for argument in arguments])
-        return code, *capsys.readouterr()
-
-    return run
+    return folder
 
 
 def program(*arguments: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
@@ -191,3 +180,17 @@ def test_a_link_leads_to_its_file(run: Run, folder: Path) -> None:
     assert sorted(path.name for path in (folder / "store").iterdir()) == ["not yet", "there"]
     Path("same").symlink_to(folder / "data.csv")
     assert run("fit", "data.csv", *FIT, "--out", "same")[0] == 2
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_predictions_hold_no_formula_unless_asked(run: Run, folder: Path, exact: bool) -> None:
+    frame = pd.read_csv("data.csv")
+    label = frame.columns[-1]
+    frame[label] = np.where(frame[label] == frame[label].iloc[0], "=1+1", "+")
+    frame.to_csv("hostile.csv", index=False)
+    asked = ("fit", "hostile.csv", "--label", label, "--structure", "flat", "--out", "m.spnmkl", "--quiet")
+    assert run(*asked)[0] == 0
+    code, out, _ = run("predict", "m.spnmkl", "hostile.csv", "--scores", *["--exact"] * exact)
+    found = pd.read_csv(io.StringIO(out))
+    assert code == 0 and set(found["prediction"]) == {"+", "=1+1" if exact else "'=1+1"}
+    assert (found.drop(columns="prediction").select_dtypes("number") < 0).to_numpy().any(), "numbers stay numbers"

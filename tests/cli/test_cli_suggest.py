@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 
 from spnmkl import SPN
-from spnmkl.cli import commands as cli
 
 Run = Callable[..., tuple[int, str, str]]
 BEGIN = ("suggest", "data.csv", "--label", "y", "--jobs", 1)
@@ -22,15 +21,9 @@ def samples(n: int = 120) -> pd.DataFrame:
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    monkeypatch.chdir(tmp_path)
+def folder(folder: Path) -> Path:
     samples().to_csv("data.csv", index=False)
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        code = cli.main([str(argument) for argument in arguments])
-        return code, *capsys.readouterr()
-
-    return run
+    return folder
 
 
 def test_a_structure_is_found_told_and_written(run: Run) -> None:

@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 from spnmkl import SPN
-from spnmkl.cli import commands as cli
 from spnmkl.data import Choices, Dataset, SplitSettings
 from spnmkl.model_file import load_model
 from spnmkl.training.prepared import prepare
@@ -29,18 +28,12 @@ def samples(n: int = 60) -> pd.DataFrame:
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    monkeypatch.chdir(tmp_path)
+def folder(folder: Path) -> Path:
     whole = samples()
     whole.to_csv("whole.csv", index=False)
     whole[["code", "iron", "sugar"]].to_csv("blood.csv", index=False)
     whole[["code", "width", "length", "y"]].sample(frac=1, random_state=1).iloc[:55].to_csv("scan.csv", index=False)
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        code = cli.main([str(argument) for argument in arguments])
-        return code, *capsys.readouterr()
-
-    return run
+    return folder
 
 
 def test_files_are_views_joined_by_their_ids(run: Run) -> None:

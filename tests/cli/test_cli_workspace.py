@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 from small_runs import trained
 
+from spnmkl.cli import commands
 from spnmkl.cli.commands import main
 from spnmkl.data import Choices, SplitSettings
 from spnmkl.project.project_file import load_project
 from spnmkl.training.settings import Settings
+from spnmkl.workspace.people import Person
 from spnmkl.workspace.place import Place
 from spnmkl.workspace.state import KeptRun, ProjectState
 from spnmkl.workspace.store import WorkspaceStore
@@ -67,3 +69,24 @@ def test_what_is_not_there_is_told(folder: str, tmp_path: Path, capsys: pytest.C
     (tmp_path / "file").write_text("no folder")
     assert "cannot be used" in said(capsys, "list", "--workspace", str(tmp_path / "file"), code=2)
     assert "invalid choice: 'lost'" in said(capsys, "lost", code=2)
+
+
+def test_people_and_the_log_of_a_server_are_told(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
+    store = WorkspaceStore(Place(Path(folder)))
+    person = Person.of_claims({"iss": "i", "sub": "s", "name": "=Ann", "iat": 1})
+    store.people.arrive(person)
+    store.close()
+    at = ("--workspace", folder)
+    (line,) = said(capsys, "people", *at).splitlines()
+    assert line.startswith(person.id) and line.endswith("=Ann  (0.0 MB, 0 rows, projects 0, runs 0)")
+    head, line = said(capsys, "audit", "--days", "1", *at).splitlines()
+    assert head == "when,id,name,what,about" and f",{person.id},'=Ann,login,{{}}" in line
+
+
+def test_options_of_a_server_are_what_its_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+    monkeypatch.setattr(commands, "run_app", lambda *given: asked.extend(given) or 0)
+    options = ["--quota-bytes", "2GB", "--quota-trainings", "0", "--administrator", "a", "--administrator", "b"]
+    assert main(["app", *options, "--server.port=1"]) == 0
+    environment = {"SPNMKL_QUOTA_BYTES": "2GB", "SPNMKL_QUOTA_TRAININGS": "0", "SPNMKL_ADMINISTRATORS": "a b"}
+    assert asked == [["--server.port=1"], None, environment]

@@ -91,6 +91,11 @@ ONE_MB = 2**20
 
 # Name, content, the sentence.
 REFUSED: list[tuple[str, Callable[[], bytes], str]] = [
+    (
+        "t.xlsx",
+        lambda: xlsx(["a"], [1])[:4] + xlsx(["a"], [1])[5:],  # places of members before the beginning
+        "The file 't.xlsx' is damaged or cut short; save or copy the workbook again.",
+    ),
     ("t.csv", lambda: b"", "The file 't.csv' is empty; it needs a header and rows."),
     ("t.csv", lambda: b" \r\n\n", "The file 't.csv' is empty; it needs a header and rows."),
     ("t.csv", lambda: b"a,b\n", "The table 't.csv' has a header but no rows; add samples."),

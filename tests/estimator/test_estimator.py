@@ -55,12 +55,17 @@ DEEP = templates.product_of_sums(
 
 def expected_failures(estimator):
     # At tol = 1e-3 two optima agree to about 1e-4; see test_weights_count_as_repetitions.
-    return {"check_sample_weight_equivalence_on_dense_data": "compares to 1e-7 what is solved to 1e-3"}
+    checks = ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data")
+    return dict.fromkeys(checks, "compares to 1e-7 what is solved to 1e-3")
 
 
 @pytest.mark.filterwarnings("ignore::spnmkl.TrivialSolutionWarning")
 @parametrize_with_checks(
-    [SPNMKLClassifier(C=1.0), SPNMKLClassifier(C=1.0, probability=True, max_memory=0)],
+    [
+        SPNMKLClassifier(C=1.0, weights="certified"),
+        SPNMKLClassifier(C=1.0, weights="certified", probability=True, max_memory=0),
+        SPNMKLClassifier(C=1.0, weights="certified", approximation="nystroem", n_components=20, sample_size=40),
+    ],
     expected_failed_checks=expected_failures,
 )
 def test_scikit_learn_checks(estimator, check):
@@ -263,7 +268,7 @@ def test_probabilities(data):
 def test_probabilities_are_calibrated_on_samples_not_seen():
     rng = np.random.default_rng(0)
     samples, labels = rng.normal(size=(300, 3)), rng.random(300) < 0.3
-    model = SPNMKLClassifier(C=5.0, probability=True, random_state=0).fit(samples, labels)
+    model = SPNMKLClassifier(C=5.0, weights="certified", probability=True, random_state=0).fit(samples, labels)
     assert model.score(samples, labels) > 0.8  # it has learned noise, and its probabilities know that
     assert model.predict_proba(rng.normal(size=(200, 3)))[:, 1].mean() == pytest.approx(0.3, abs=0.08)
 
@@ -294,25 +299,29 @@ def test_too_few_iterations_warn():
 
 
 def test_too_little_time_warns():
-    with pytest.warns(ConvergenceWarning, match="max_time ended before any weight was tried"):
+    with pytest.warns(ConvergenceWarning) as caught:
         model = SPNMKLClassifier(max_time=1e-9, tol=1e-6).fit(X, y)
+    said = " ".join(str(one.message) for one in caught)
+    assert "ended before anything was chosen, so that certified weights at C=1 were taken; raise max_time" in said
+    assert "max_time ended before any weight was tried" in said
+    assert {one.filename for one in caught} == {__file__}
     assert model.pruned_ == {}
     assert model.status_ == "time_limit"
     assert np.isfinite(model.decision_function(NEW)).all()
 
 
 def test_time_that_ends_on_the_way_warns(monkeypatch):
-    ended = SPNMKLClassifier(C=1.0).fit(X, y).solution_
+    ended = SPNMKLClassifier(C=1.0, weights="certified").fit(X, y).solution_
     monkeypatch.setattr(learn, "solve", lambda *_, **__: replace(ended, status="time_limit", gap=0.02))
     with pytest.warns(ConvergenceWarning, match=r"stopped at max_time with a relative gap of 0\.02 .* raise max_time"):
-        SPNMKLClassifier(max_time=1).fit(X, y)
+        SPNMKLClassifier(C=1.0, weights="certified", max_time=1).fit(X, y)
 
 
 def test_rounding_that_is_the_limit_warns(monkeypatch):
-    ended = SPNMKLClassifier(C=1.0).fit(X, y).solution_
+    ended = SPNMKLClassifier(C=1.0, weights="certified").fit(X, y).solution_
     monkeypatch.setattr(learn, "solve", lambda *_, **__: replace(ended, status="precision", gap=0.02))
     with pytest.warns(ConvergenceWarning, match=r"^Rounding keeps the solver from .* a relative gap of 0\.02 "):
-        SPNMKLClassifier(C=1.0).fit(X, y)
+        SPNMKLClassifier(C=1.0, weights="certified").fit(X, y)
 
 
 def test_paper_solver_and_sparse_p():
@@ -510,7 +519,7 @@ def test_c_by_cross_validation_of_a_given_structure():
 
 def test_what_is_given_is_not_chosen():
     assert SPNMKLClassifier(weights="evidence").fit(X, y).status_ == "evidence"
-    fixed = SPNMKLClassifier(C=2.0).fit(X, y)
+    fixed = SPNMKLClassifier(C=2.0, weights="certified").fit(X, y)
     assert fixed.C_ == 2.0 and fixed.choice_ is None and fixed.status_ == "optimal"
     few = SPNMKLClassifier().fit(X[:6], ["a", *"bbbbb"])  # a class of one row, of which no folds can be made
     assert few.C_ == 1.0 and few.choice_ is None and few.status_ == "evidence"
@@ -555,8 +564,25 @@ def test_c_is_chosen_at_the_lam_that_is_set(monkeypatch):
 def test_choosing_leaves_half_of_the_time_for_learning(monkeypatch):
     given = []
     monkeypatch.setattr(estimator, "choose_rival", lambda *args, max_time, **options: given.append(max_time))
-    model = SPNMKLClassifier(max_time=100.0).fit(X, y)
+    with pytest.warns(ConvergenceWarning, match="Half of max_time=100 ended before anything was chosen"):
+        model = SPNMKLClassifier(max_time=100.0).fit(X, y)
     assert 40.0 < given[0] <= 50.0 and model.status_ == "optimal"
+
+
+def test_a_C_that_no_time_was_left_to_choose_is_told():
+    with pytest.warns(ConvergenceWarning) as caught:
+        SPNMKLClassifier(SMALL, C="cv", max_time=1e-9).fit(X, y)
+    assert any("so that certified weights at C=1 were taken" in str(one.message) for one in caught)
+
+
+def test_at_a_given_C_the_kind_of_weights_is_chosen():
+    model = SPNMKLClassifier(C=2.0).fit(X, y)
+    standardised = (X - model.centre_) / model.spread_
+    spn = default_structure(standardised)
+    scores = cross_validate_C(spn, fit_kernels(spn, standardised)[0], y, [2.0], weights="evidence", tol=1e-2).scores
+    assert model.choice_.rivals[1].score == pytest.approx(scores.mean())
+    assert [rival.weights for rival in model.choice_.rivals] == ["certified", "evidence"]
+    assert model.C_ == 2.0 and "C = 2, as given" in model.choice_.sentences[1]
 
 
 def test_a_class_of_a_few_among_more_rows_than_are_chosen_on(monkeypatch):
@@ -568,6 +594,8 @@ def test_a_class_of_a_few_among_more_rows_than_are_chosen_on(monkeypatch):
 
 @pytest.mark.parametrize("unit", [1e-200, 1e200])
 def test_numbers_of_any_size_are_standardised(unit):
-    model = SPNMKLClassifier(C=1.0).fit(X * unit, y)
+    model = SPNMKLClassifier(C=1.0, weights="certified").fit(X * unit, y)
     np.testing.assert_allclose(model.spread_ / unit, X.std(axis=0), rtol=1e-12)
-    np.testing.assert_array_equal(model.predict(NEW * unit), SPNMKLClassifier(C=1.0).fit(X, y).predict(NEW))
+    np.testing.assert_array_equal(
+        model.predict(NEW * unit), SPNMKLClassifier(C=1.0, weights="certified").fit(X, y).predict(NEW)
+    )

@@ -14,7 +14,7 @@ from tolerances import ROUNDING
 from spnmkl import DataError, Kernel, ParameterError, SPNMKLClassifier, templates
 from spnmkl.charts import to_svg
 from spnmkl.data import Choices, Dataset, SplitSettings
-from spnmkl.importance import ColumnImportance, ImportanceStep, column_importance, permuting
+from spnmkl.importance import ColumnFold, ColumnImportance, ImportanceStep, column_importance, permuting
 from spnmkl.importance.alike import alike, column_groups
 from spnmkl.importance.columns import ColumnWork, measured_columns
 from spnmkl.importance.folds import FoldData, TableFolds
@@ -262,3 +262,19 @@ def test_kernels_of_one_fold_at_a_time_are_held(monkeypatch: pytest.MonkeyPatch)
         callback=lambda step: held.append(sum("cross" in vars(model) for model in models)),
     )  # fmt: skip
     assert len(models) == 3 and max(held) == 1
+
+
+def test_what_some_trainings_use_and_others_do_not_is_not_said_of_all() -> None:
+    """Over rows both columns are used beyond doubt; the second by two of five trainings only."""
+    used = [(0.30, 0.5), (0.28, 0.4), (0.31, 0.0), (0.29, 0.0), (0.30, 0.0)]
+    made = [ColumnFold(1, k + 1, 80, 20, 1.0, 0.9, 1.0, x, x, (0.12, 0.25)) for k, x in enumerate(used)]
+    found = ColumnImportance((("steady",), ("moody",)), (0, 1), tuple(made), 5, "accuracy", "100 rows", 0.9, 5)
+    table = found.table.set_index("columns")
+    assert (table["p_adjusted"] < 0.05).all() and table.loc["moody", "margin_low"] < 0 < table.loc[
+        "steady", "margin_low"
+    ]
+    assert found.sentences[0].endswith("uses steady.")
+    assert "moody by more than chance too" in found.sentences[1] and "another training may not" in found.sentences[1]
+    drawn = found.figure().to_dict()
+    kinds = {row["name"]: row["kind"] for rows in drawn["datasets"].values() for row in rows if "kind" in row}
+    assert kinds == {"steady": "shown", "moody": "not shown"}

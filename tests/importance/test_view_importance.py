@@ -1,6 +1,7 @@
 """Every view alone and all without it: against scikit-learn's own loops, by hand, stopped and taken up again."""
 
 import json
+from dataclasses import replace
 from functools import cache
 from typing import Any, ClassVar
 
@@ -24,6 +25,7 @@ from spnmkl.importance import (
     ViewImportance,
     column_importance,
     held_out_shares,
+    measuring,
     view_importance,
 )
 from spnmkl.importance.folds import TableFolds, table_views
@@ -33,6 +35,8 @@ from spnmkl.importance.views import measured_views
 from spnmkl.inspection import HeldOutShares, decision_parts
 from spnmkl.kernels import cross_kernels, fit_kernels
 from spnmkl.measures import corrected_interval
+from spnmkl.selection import cross_validate_C
+from spnmkl.selection.folds import fold_splits
 from spnmkl.solvers import solve
 from spnmkl.study.contest import Plan
 from spnmkl.study.significance import corrected_t_test
@@ -132,7 +136,7 @@ def test_noise_has_no_importance_by_any_number() -> None:
     assert clear["drop_low"] > 0 and clear["alone_low"] > found().guessing and clear["share"] > 0.6
     said = " ".join(found().findings)
     assert "falls, by more than chance, without clear" in said
-    assert "noise, and alone none of them is shown to beat guessing" in said
+    assert "are not shown to tell more than guessing" in said
 
 
 def test_intervals_by_hand() -> None:
@@ -165,6 +169,74 @@ def test_what_is_found_allows_for_how_many_views_are_tested() -> None:
     assert whole.findings[0] == "The score falls, by more than chance, without sure."
     assert whole.findings[1].startswith("By itself, the loss without barely is more than chance; among 3 views")
     assert whole.findings[2].startswith("No loss is shown without even, though it tells something alone")
+
+
+def leaning(rounds: int) -> ViewImportance:
+    """A view right on 66 % of 180 rows, whose folds differ much, and one that guesses."""
+    right = {"blood": (0.47, 0.83, 0.56, 0.78, 0.66), "noise": (0.53, 0.47, 0.5, 0.55, 0.5)}
+    made = [
+        ViewFold(r, k + 1, 144, 36, 1.0, 0.7, 0.5, {v: x[k] for v, x in right.items()}, dict.fromkeys(right, 0.7),
+                 dict.fromkeys(right, 1.0), 3, 9.1, 0)
+        for r in range(1, rounds + 1) for k in range(5)
+    ]  # fmt: skip
+    return ViewImportance(tuple(right), tuple(made), len(made), "accuracy", "180 rows")
+
+
+def test_what_five_folds_leave_open_is_not_called_useless() -> None:
+    assert stats.binomtest(round(0.66 * 180), 180, 0.5).pvalue < 0.001  # the same rows, taken together
+    assert leaning(1).table.set_index("view").loc["blood", "alone_low"] < 0.5
+    wide, silent, hint = leaning(1).findings
+    before, after = (stats.t.ppf(0.975, k - 1) * np.sqrt(1 / k + 0.25) for k in (5, 25))
+    assert wide == (
+        "No loss is shown without blood; alone, blood (66 %) lies above guessing (50 %), but 5 folds leave too wide an "
+        "interval to show it: that does not make it useless."
+    )
+    assert silent.endswith("noise; alone, noise (51 %) is not shown to tell more than guessing (50 %).")
+    assert (
+        hint == f"5 rounds of folds (repeats) make these intervals about {100 * (1 - after / before):.0f} % narrower."
+    )
+    assert leaning(5).table.set_index("view").loc["blood", "alone_low"] > 0.5
+    assert "blood, though it tells something alone" in leaning(5).findings[0]
+
+
+def test_further_rounds_begin_with_those_that_are_done() -> None:
+    X, y = table(60)
+    asked: dict[str, Any] = {"C": 1.0, "cv": 3, "transformer": StandardScaler(), "random_state": SEED}
+    once = view_importance(drawing(), X, y, VIEWS, **asked)
+    more = view_importance(drawing(), X, y, VIEWS, repeats=2, resume=once, **asked)
+    assert more.folds[:3] == once.folds and [fold.repeat for fold in more.folds] == [1, 1, 1, 2, 2, 2]
+    anew = view_importance(drawing(), X, y, VIEWS, repeats=2, **asked)
+    assert more.table.equals(anew.table) and more.complete
+
+
+@pytest.mark.parametrize("weights", ["certified", "evidence"])
+def test_without_what_has_no_weight_nothing_is_trained_and_nothing_changes(
+    weights: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "solve" if weights == "certified" else "solve_by_evidence"
+    trained, train = [], getattr(measuring, name)
+    monkeypatch.setattr(measuring, name, lambda spn, *rest, **given: trained.append(spn) or train(spn, *rest, **given))
+    X, y = table(80)
+    views = {"clear": [0, 1], "noise": [5, 6, 7]}
+    spn, rest = (templates.flat({view: views[view] for view in some}) for some in (views, ["clear"]))
+    X = StandardScaler().fit_transform(X)
+    made = view_importance(spn, X, y, views, C=0.2, cv=3, random_state=SEED, weights=weights)
+    left_out = [fold.parts["noise"] == 0 for fold in made.folds]
+    assert any(left_out) and len(trained) == 2 * 3 - 2 * sum(left_out) + sum(left_out)  # of clear alone, which is all
+    by_hand = cross_val_score(SPNMKLClassifier(rest, C=0.2, weights=weights), X, y, cv=folds(y, 3))
+    np.testing.assert_allclose([fold.without["noise"] for fold in made.folds], by_hand)
+
+
+def test_a_search_for_evidence_weights_tells_its_steps_and_can_be_stopped_within() -> None:
+    X, y = table()
+    told: list[ImportanceStep] = []
+
+    def follow(step: ImportanceStep) -> bool:
+        told.append(step)
+        return "step 3" not in step.words
+
+    made = view_importance(drawing(), X, y, VIEWS, cv=3, weights="evidence", callback=follow)
+    assert not made.folds and told[-1].words == "fold 1 of 3, evidence weights, step 3" and told[-1].done == 0
 
 
 def test_folds_that_agree_are_as_uncertain_as_one_row() -> None:
@@ -461,3 +533,29 @@ def test_stored_folds_without_rows_are_refused(name: str) -> None:
     stored["folds"][0][name] = 0
     with pytest.raises(ParameterError, match="no rows"):
         ViewImportance.from_dict(stored)
+
+
+def test_the_kind_of_weights_that_does_better_within_every_fold() -> None:
+    """Rings, over widths that certified weights cannot choose among; what both kinds give is known."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(90, 3))
+    y = np.where((X[:, 0] ** 2 + X[:, 1] ** 2 > 1.4) ^ (rng.random(90) < 0.1), "out", "in")
+    views = {"ring": [0, 1], "noise": [2]}
+    kernels = [Kernel("rbf", features=[0, 1, 2], gamma=g, label=f"{g}") for g in (0.1, 30.0)]
+    spn, asked = templates.flat(kernels), {"C": 3.0, "cv": 3}
+    kinds = {kind: view_importance(spn, X, y, views, weights=kind, **asked).folds for kind in ("certified", "evidence")}
+    chosen = view_importance(spn, X, y, views, weights="chosen", **asked)
+    told = set()
+    for k, (train, _) in enumerate(fold_splits(y, 3, None, 0)):
+        matrices = fit_kernels(spn, X[train])[0]
+        inner = {
+            kind: cross_validate_C(spn, matrices, y[train], [3.0], folds=3, weights=kind, random_state=0).mean[0]
+            for kind in kinds
+        }
+        best = max(inner, key=inner.__getitem__)
+        told.add(best)
+        expected = replace(kinds[best][k], seconds=chosen.folds[k].seconds)
+        assert chosen.folds[k].to_dict() == expected.to_dict() and expected.weights == best
+    assert "evidence" in told
+    assert ViewImportance.from_dict(chosen.to_dict()).sentences == chosen.sentences
+    assert chosen.key != view_importance(spn, X, y, views, **asked).key

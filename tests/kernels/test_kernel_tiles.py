@@ -13,6 +13,7 @@ from spnmkl.circuit.source import EveryKth, MatrixSource
 from spnmkl.kernels import (
     NORMALIZATIONS,
     TileSource,
+    compiled,
     fit_kernels,
     fit_source,
     fit_tiles,
@@ -239,3 +240,39 @@ def test_fitting_and_tiles_take_a_fraction_of_a_matrix(monkeypatch):
     finally:
         tracemalloc.stop()
     assert peak <= 0.5 * 8 * n**2
+
+
+@pytest.mark.parametrize("number", [np.float32, np.float64])
+def test_our_exponential_is_right_to_two_units_in_the_last_place(number):
+    form = np.finfo(number)
+    x = np.linspace(0, -np.log(form.tiny) - 1, 100_001).astype(number)[None]
+    out = np.empty(x.shape)
+    compiled.decay(x, number(1), out)
+    assert out[0, 0] == 1
+    np.testing.assert_allclose(out, np.exp(-x.astype(np.longdouble)), rtol=2 * form.eps)
+    compiled.decay(np.array([[1e4, form.max]], number), number(1), out[:, :2])
+    assert np.array_equal(out[:, :2], [[0, 0]])
+
+
+def test_powers_of_negative_numbers_are_powers():
+    x, out = RNG.normal(size=(3, 40)), np.empty((3, 40))
+    for degree in (1, 2, 3, 7, 100):
+        compiled.power(x, degree, 0.5, 0.1, out)
+        np.testing.assert_allclose(out, (0.5 * x + 0.1) ** degree, rtol=4 * degree * np.finfo(float).eps)
+
+
+def test_single_precision_costs_little_and_is_left_where_it_would_cost_much():
+    narrow = Kernel("rbf", gamma=1e4, label="narrow")
+    kinds = [Kernel(name, normalize="none") for name in kernel_names() if name != "precomputed"]
+    spn = structure(narrow, *kinds)
+    source, _ = fit_tiles(spn, MANY[:300])
+    rough = source.in_single()
+    others = list(spn.kernels)[1:]
+    where = slice(20, 60), slice(20, None)
+    (exact, *values), (same, *close) = source.tiles(spn.kernels, *where), rough.tiles(spn.kernels, *where)
+    assert np.array_equal(exact, same)
+    for leaf, value, found in zip(others, values, close, strict=True):
+        assert found.dtype == np.float64
+        assert not np.array_equal(value, found) or spn.spec(leaf).kernel == "hamming"
+        np.testing.assert_allclose(found, value, atol=tiles._SINGLE_ERROR * np.abs(value).max())
+    assert rough.among(np.arange(30)).single

@@ -2,23 +2,28 @@
 
 import itertools
 import threading
+from collections import Counter
+from dataclasses import replace
 
 import joblib
 import numpy as np
 import pandas as pd
 import pytest
-from joblib.parallel import SequentialBackend
+from joblib.parallel import ThreadingBackend
 
-from spnmkl import DataError, Kernel, ParameterError, StructureError, fit_evidence, solve
+from spnmkl import DataError, Kernel, ParameterError, StructureError, fit_evidence, solve, templates
 from spnmkl.evidence.laplace import laplace, score_test
 from spnmkl.kernels import cross_kernels, fit_kernels
-from spnmkl.search import Suggestions, scores, suggest
+from spnmkl.search import Suggestions, scores, suggest, walk
 from spnmkl.search.branches import Weighed, alike, drawn, equal, formula, free_weights, joined, merged, paths
 from spnmkl.search.entry import Settings, searched
-from spnmkl.search.fits import Ground, Workplace, constant_alone, fit, pruned
+from spnmkl.search.fits import Fitted, Ground, Workplace, constant_alone, fit, next_prunings, parts, pruned, without
 from spnmkl.search.leaves import leaves_of
-from spnmkl.search.moves import Pool, candidates
+from spnmkl.search.moves import Candidate, Pool, candidates
 from spnmkl.search.rows import ArrayRows, held_out
+from spnmkl.search.scores import _REACH, INNER, TOL, chosen_C
+from spnmkl.selection import cross_validate_C
+from spnmkl.solvers import C_min
 from spnmkl.solvers.deadline import Deadline
 
 TOLERANCE = 1e-8
@@ -104,6 +109,44 @@ def test_pruning_never_lowers_the_criterion() -> None:
     assert left.criterion(ground) >= start.criterion(ground)
     assert left.branches == (((0,), (1,)),)
     assert start.refits < left.refits <= start.refits + 8
+
+
+def test_what_is_left_after_taking_something_out_begins_with_the_evidence_it_was_taken_out_at() -> None:
+    """Of kernels of any scale: else a part would be taken out, or not, at other weights than it is refitted from."""
+    rng = np.random.default_rng(0)
+    K = [scale * matrix for scale, matrix in zip((1.0, 7.0, 0.03, 50.0), kernels(40, 4), strict=True)]
+    ground = Ground(tuple(K), np.where(rng.random(40) < 0.5, 1.0, -1.0)[None])
+    shapes = (((0, 1), (2, 3)), ((0,),), ((1, 2), (1, 2)), ((0,), (1,), (3,)))
+    fitted = fit(ground, merged([equal(shape, 0.3) for shape in shapes]), 1.0, np.zeros_like(ground.Y), 5)
+    room = Workplace(ground, fitted.weights)
+
+    def begun(weights: tuple[Weighed, ...]) -> float:
+        return Workplace(ground, weights).value_without(replace(fitted, weights=weights), [])
+
+    assert begun(fitted.weights) == pytest.approx(fitted.value, abs=TOLERANCE)
+    for part in parts(fitted.weights):
+        lost = room.value_without(fitted, [part.product])
+        assert begun(without(fitted.weights, [part])) == pytest.approx(lost, abs=TOLERANCE)
+
+
+def test_pruning_goes_on_where_what_seemed_light_was_not() -> None:
+    """The first that it tries is what goes unnoticed; what others may take over comes after it all the same."""
+    ground = Ground(tuple(kernels(40, 3)), np.resize([1.0, -1.0], 40)[None])
+    fitted = fit(ground, tuple(equal([(leaf,)], 0.0) for leaf in range(3)), 1.0, np.zeros_like(ground.Y))
+    assert len(list(next_prunings(ground, fitted, None))) > 1
+
+
+@pytest.mark.parametrize(("gain", "taken"), [(0.4, False), (0.6, True)])
+def test_a_branch_that_gains_little_is_left_out(gain: float, taken: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    ground = Ground(tuple(kernels(30, 2)), np.resize([1.0, -1.0], 30)[None])
+    before = fit(ground, (equal([(0,)], 0.0),), 1.0, np.zeros_like(ground.Y))
+    larger = merged([*before.weights, equal([(1,)], 0.0)])
+    offered = Fitted(larger, 1.0, before.a, before.value + ground.price + gain)
+    monkeypatch.setattr(walk, "candidates", lambda *given: [Candidate("leaf", equal([(1,)], 0.0), 9.0)])
+    monkeypatch.setattr(walk, "tried", lambda *given: offered)
+    found = walk.Walk(ground, Pool(((0, 1),), 2, frozenset()), 10, constant_alone(ground), best=before)
+    assert walk._step(found, walk.Asked(Deadline(None)), 1, lambda walk: None) is taken
+    assert found.best is (offered if taken else before) and offered.branches in found.seen
 
 
 def test_branches_are_counted_joined_and_drawn() -> None:
@@ -228,18 +271,28 @@ def test_the_same_for_any_number_of_jobs() -> None:
 
 
 def test_a_backend_that_was_registered_takes_the_work() -> None:
-    asked = []
+    """One that gives its results at once, as others' may; candidates, subsamples and scores go to it."""
+    done = Counter[str]()
 
-    class Counting(SequentialBackend):
-        def configure(self, n_jobs=1, parallel=None, **more):  # type: ignore[no-untyped-def]
-            asked.append(n_jobs)
-            return super().configure(n_jobs, parallel, **more)
+    class Counting(ThreadingBackend):
+        supports_return_generator = supports_retrieve_callback = False
+
+        def submit(self, func, callback=None):  # type: ignore[no-untyped-def]
+            done.update(work.__name__ for work, _, _ in func.items)
+            begin = getattr(super(), "submit", super().apply_async)  # as it is called before joblib 1.5
+            return begin(func, callback)
+
+        apply_async = submit
 
     joblib.register_parallel_backend("counting", Counting)
-    X, y = interaction(60)
-    with joblib.parallel_config(backend="counting"):
-        suggest(X, y, budget=6, subsamples=1, held_out=0)
-    assert asked
+    X, y = interaction(90, columns=2)
+    settings = {"budget": 12, "subsamples": 2, "held_out": 0.25}
+    with joblib.parallel_config(backend="counting", n_jobs=2):
+        found = suggest(X, y, **settings)
+    assert done["found_among"] == 2 and done["scored"] == len(found) and done["tried"] > 0
+    serial = suggest(X, y, n_jobs=1, **settings)
+    told = [(s.formula, s.log_evidence, s.score, s.recurs) for s in serial]
+    assert [(s.formula, s.log_evidence, s.score, s.recurs) for s in found] == told
 
 
 def test_stopping_keeps_the_best_so_far() -> None:
@@ -279,11 +332,38 @@ def test_outer_folds_have_the_search_inside() -> None:
     assert found.outer.search.mean > found.outer.flat.mean
 
 
+def test_fewer_outer_folds_where_a_class_has_few_rows() -> None:
+    X, y = interaction(40, columns=2)
+    y = np.where(np.arange(40) < 3, "few", np.where(np.arange(40) % 2, "a", "b"))
+    told = []
+    asked = {"budget": 1, "subsamples": 0, "held_out": 0, "outer_folds": 5}
+    found = suggest(X, y, **asked, callback=lambda step: told.append(step.words))
+    assert found.outer is not None and found.outer.flat.folds == 3
+    assert "outer fold 3 of 3, the whole search in it" in told
+
+
 def test_groups_are_held_out_together() -> None:
     X, y = interaction(120)
     groups = np.arange(120) // 4
-    seen, kept = held_out(ArrayRows.of(X, y, groups), np.arange(120), 0.25, 0)
+    rows = ArrayRows.of(X, y, groups)
+    seen, kept = held_out(rows, np.arange(120), 0.25, 0)
     assert not set(groups[seen]) & set(groups[kept])
+
+
+def test_C_is_chosen_on_folds_that_keep_groups_together() -> None:
+    """Rows that come four times: a fold that tears them apart would answer a narrow kernel's rows by heart."""
+    rng = np.random.default_rng(0)
+    X, y = np.repeat(rng.normal(size=(30, 2)), 4, axis=0), np.repeat(rng.random(30) < 0.5, 4)
+    groups = np.arange(120) // 4
+    spn = templates.flat([Kernel("rbf", gamma=50.0)])
+    parts = ArrayRows.of(X, y, groups).parts(spn, np.arange(120), np.arange(0))
+    C = chosen_C(spn, parts, "accuracy", 0, lambda: False)
+    smallest = C_min(spn, parts.inside, parts.y_train, tol=0.1)
+    grid = smallest * 1.5 * _REACH
+    found = cross_validate_C(spn, parts.inside, y, grid.tolist(), folds=INNER, groups=groups, random_state=0, tol=TOL)
+    assert found.best_C == C
+    torn = cross_validate_C(spn, parts.inside, y, grid.tolist(), folds=INNER, random_state=0, tol=TOL)
+    assert torn.mean.max() > 0.9 > found.mean.max()
 
 
 def test_three_classes_and_a_view_of_many_columns() -> None:

@@ -89,3 +89,28 @@ def test_no_kernel_matrix_is_held(name: str, monkeypatch: pytest.MonkeyPatch) ->
         tracemalloc.stop()
     assert solution.status == "optimal"
     assert peak <= 3.5 * 8 * len(X) ** 2
+
+
+@pytest.mark.parametrize("error", [0.0, 0.05])
+@pytest.mark.parametrize("name", STRUCTURES)
+def test_what_single_precision_finds_is_proved_in_double(
+    name: str, error: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where it is so wrong that what it finds is not optimal: then doubles go on."""
+    spn, samples, labels = STRUCTURES[name], X[:FEW], y[:FEW]
+    matrices, _ = fit_kernels(spn, samples)
+    give, precisions = TileSource.tiles, set()
+
+    def worse(self: TileSource, *asked: Any) -> list[Array]:
+        precisions.add(self.single)
+        return [(1 + error * self.single * np.tanh(tile)) * tile for tile in give(self, *asked)]
+
+    monkeypatch.setattr(TileSource, "tiles", worse)
+    found = solve(spn, fit_tiles(spn, samples)[0], labels, C=3.0)
+    assert found.status == "optimal" and precisions == {True, False}
+    assert found.certify(matrices).gap == pytest.approx(found.gap, abs=ROUNDING)
+    best = solve(spn, matrices, labels, C=3.0, tol=SOLVED)
+    assert found.dual_bound <= best.objective and best.dual_bound <= found.objective
+    precisions.clear()
+    solve(spn, fit_tiles(spn, samples)[0], labels, C=3.0, tol=SOLVED)
+    assert precisions == {False}

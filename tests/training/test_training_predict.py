@@ -193,12 +193,12 @@ def test_a_model_of_the_library_alone(cancer: Run, tmp_path: Path) -> None:
     """Without a preparation its columns are taken as they are."""
     X = load_sample("breast_cancer").frame[["mean area", "mean texture"]]
     y = load_sample("breast_cancer").y
-    model = SPNMKLClassifier(C=1.0).fit(X / X.std(), y)
+    model = SPNMKLClassifier(C=1.0, weights="certified").fit(X / X.std(), y)
     model.save(tmp_path / "m.spnmkl")
     ours = Predictor.from_file("m.spnmkl", (tmp_path / "m.spnmkl").read_bytes())
     found = ours.predict(ours.match(X / X.std()))
     np.testing.assert_allclose(found.table["score"], model.decision_function(X / X.std()), atol=1e-12)
-    nameless = SPNMKLClassifier(C=1.0).fit(X.to_numpy() / X.std().to_numpy(), y)
+    nameless = SPNMKLClassifier(C=1.0, weights="certified").fit(X.to_numpy() / X.std().to_numpy(), y)
     nameless.save(tmp_path / "n.spnmkl")
     with pytest.raises(SPNMKLError, match="columns without names"):
         Predictor.from_file("n.spnmkl", (tmp_path / "n.spnmkl").read_bytes())

@@ -13,7 +13,7 @@ from spnmkl.data import Choices, Dataset, SplitSettings
 from spnmkl.memory import available_memory
 from spnmkl.training.choose import choose_C
 from spnmkl.training.prepared import prepare
-from spnmkl.training.room import memory_text, refusal, size_of
+from spnmkl.training.room import LANDMARKS, memory_text, offer_of_landmarks, refusal, size_of
 from spnmkl.training.settings import Settings
 from spnmkl.training.train import train
 
@@ -102,8 +102,18 @@ def test_without_matrices_only_the_rows_count() -> None:
     assert refusal(whole, 10 * 10**9) is not None
     assert refusal(whole.in_tiles, 10 * 10**9) is None
     assert refusal(whole.in_tiles, 10**9) == (
-        "This needs about 6.4 GB of memory, but 1.0 GB are free: use fewer rows; 7,479 training rows would fit."
+        "This needs about 6.4 GB of memory, but 1.0 GB are free: use fewer rows; 7,479 training rows would fit. "
+        + LANDMARKS
     )
+
+
+def test_landmarks_are_offered_where_the_exact_way_does_not_fit() -> None:
+    assert offer_of_landmarks(10_000, 2 * 10**9) is None and offer_of_landmarks(10**6, None) is None
+    sentence = offer_of_landmarks(100_000, 20 * 10**9)
+    assert sentence is not None and sentence.startswith("Exact training on 100,000 rows needs about 160 GB of memory")
+    assert "--approximation nystroem" in sentence and "not certified" in sentence
+    no_sample_fits = refusal(size_of(FLAT, 20_000, 2).in_tiles, 10**8)
+    assert no_sample_fits is not None and LANDMARKS not in no_sample_fits
 
 
 def test_the_words() -> None:

@@ -51,18 +51,20 @@ def test_the_options_are_those_of_solve_and_of_the_classifier() -> None:
     for name, value in options.items():
         assert value == accepted[name].default
         assert value == SPNMKLClassifier().get_params()[name] or name == "C", "which is chosen without a structure"
-    assert options.keys() == {field.name for field in fields(Settings)} - {"scoring", "weights"}, (
-        "which choose C, and the method"
+    sampling = {"approximation": None, "n_components": 1000, "sample_size": 4000}
+    assert options.keys() == {field.name for field in fields(Settings)} - {"scoring", "weights", *sampling}, (
+        "which choose C, the method, and its rows"
     )
-    assert Settings().model_options() == options | {"weights": "certified"}
+    assert Settings().model_options() == options | sampling | {"weights": "certified"}
+    assert {name: SPNMKLClassifier().get_params()[name] for name in sampling} == sampling
 
 
 BAD: dict[str, tuple[Any, str]] = {
     "no mapping": ([1, 2], "Settings must be a mapping from name to value, but found a value of type list."),
     "an unknown name": (
         {"gamma": 1},
-        "There is no setting 'gamma' (text); the settings are C, class_weight, lam, max_iter, max_time, p, scoring, "
-        "solver, tol, weights.",
+        "There is no setting 'gamma' (text); the settings are C, approximation, class_weight, lam, max_iter, max_time, "
+        "n_components, p, sample_size, scoring, solver, tol, weights.",
     ),
     "text as C": ({"C": "1"}, "C must be a finite number above 0, but it is '1' (text); choose for example 1.0."),
     "true as C": ({"C": True}, "C must be a finite number above 0, but it is True (bool); choose for example 1.0."),

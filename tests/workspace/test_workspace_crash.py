@@ -5,15 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 SCRIPT = Path(__file__).parents[2] / "scripts" / "crash.py"
 
 
-@pytest.mark.parametrize(("kills", "servers", "seed"), [(6, 1, 1), (4, 2, 2)])
-def test_nothing_acknowledged_is_lost(kills: int, servers: int, seed: int) -> None:
-    asked = ["--kills", str(kills), "--servers", str(servers), "--seed", str(seed)]
+def test_nothing_acknowledged_is_lost() -> None:
+    asked = ["--kills", "10", "--servers", "2", "--seed", "2"]
     done = subprocess.run([sys.executable, str(SCRIPT), *asked], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     told = re.match(r"(\d+) kills in ([\d,]+) steps; what was acknowledged \(([\d,]+) steps\)", done.stdout)
-    assert told is not None and int(told[1]) == kills and int(told[3].replace(",", "")) >= kills
+    assert told is not None and int(told[1]) == 10 and int(told[3].replace(",", "")) >= 10

@@ -34,7 +34,7 @@ CHOICE, MODEL_FILE, ROWS_FILE = "predict_choice", "predict_model", "predict_rows
 @fragment
 def predict_page() -> None:
     work = workspace()
-    work.trainer.collect()
+    work.collect()
     heading("Predict — classes of new rows", "pages/runs.py", "Next: compare runs")
     left, right = st.columns([2, 3], gap="medium")
     with left, st.container(border=True, height="stretch"), boundary():

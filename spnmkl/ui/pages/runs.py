@@ -50,7 +50,7 @@ def runs_page() -> None:
 def all_runs() -> None:
     work = workspace()
     trainer = work.trainer
-    trainer.collect()
+    work.collect()
     missing_data(work)
     if trainer.training:
         wait()
@@ -89,6 +89,7 @@ def nothing_yet(trainer: Trainer) -> None:
         st.markdown(said, width="content")
         label = "Watch the training" if trainer.training else "Train the drawing"
         st.page_link("pages/train.py", label=label, icon=":material/arrow_forward:")
+        st.page_link("pages/projects.py", label="Open what was trained before", icon=":material/folder:")
 
 
 def table_of_runs(trainer: Trainer, shown: Run) -> list[Run]:

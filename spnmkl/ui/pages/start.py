@@ -26,7 +26,7 @@ SAMPLE = "start_sample"
 
 def start_page() -> None:
     work = workspace()
-    work.trainer.collect()
+    work.collect()
     if st.session_state.get(GUIDED, work.trainer.doing("lesson") is not None):
         if heading("Start — a guided experiment", "pages/design.py", "Next: draw your own").button(
             "Back", icon=":material/arrow_back:", key="start_back"
@@ -87,7 +87,7 @@ def sample_card(work: Workspace) -> None:
     if st.button("Load it and train", icon=":material/play_arrow:", width="stretch", disabled=busy, key="try_sample"):
         open_sample(work, name)
         if not work.lacks_values and not errors(work.issues):
-            work.trainer.start("train", work.task, work.trainer.settings, presence())
+            work.begin_training(presence())
         st.switch_page("pages/train.py")
 
 

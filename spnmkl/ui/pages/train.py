@@ -25,7 +25,7 @@ from spnmkl.training.room import Size, memory_text, refusal, size_of
 from spnmkl.training.scores import share_right
 from spnmkl.training.train import Run
 from spnmkl.ui.parts.canvas import show_trained
-from spnmkl.ui.parts.choosing import offer_choice
+from spnmkl.ui.parts.choosing import choose_or_set, offer_choice
 from spnmkl.ui.parts.estimating import show_estimate
 from spnmkl.ui.parts.following import (
     keep_up,
@@ -76,7 +76,7 @@ DOING: dict[Kind, str] = {
 def train_page() -> None:
     work = workspace()
     heading("Train — learn the weights", "pages/inspect.py", "Next: what was learned")
-    work.trainer.collect()
+    work.collect()
     offer_return(work, work.trainer.book.run, here=True)
     parts = ready(work)
     if parts is None:
@@ -114,6 +114,22 @@ def controls(work: Workspace, parts: Split) -> None:
     else:
         st.caption(memory_words(held, room))
     warn_of_kernels(work)
+    chooses = choose_or_set(work)
+    if not chooses:
+        set_C(work, held)
+    with st.expander("All settings", icon=":material/tune:", key="all_settings"):
+        more_settings(trainer, work.drawing.spn, dataset.classes, chooses)
+    if not chooses:
+        search(work, refused, crossed)
+    labels = dataset.y[parts.train]
+    suggest_scoring(trainer, dataset.classes, (dataset.classes[:, None] == labels).sum(axis=1))
+    quick = refused is None and held.memory < QUICK_BYTES
+    if quick and not chooses and trainer.activity is None and not error(work):
+        begin_looking_ahead(work)
+
+
+def set_C(work: Workspace, held: Size) -> None:
+    trainer = work.trainer
     if trainer.settings.weights == "evidence":
         slider_of_C(trainer, None, "Any C is useful: evidence weights do not depend on it, only the classifier does.")
     elif looked := looked_ahead(work):
@@ -122,13 +138,6 @@ def controls(work: Workspace, parts: Split) -> None:
         slider_of_C(trainer, None, "Looking for C_min …")
     else:
         slider_of_C(trainer, None, "C_min is not looked for at this size. Below it every weight is zero.")
-    with st.expander("All settings", icon=":material/tune:", key="all_settings"):
-        more_settings(trainer, work.drawing.spn, dataset.classes)
-    search(work, refused, crossed)
-    labels = dataset.y[parts.train]
-    suggest_scoring(trainer, dataset.classes, (dataset.classes[:, None] == labels).sum(axis=1))
-    if refused is None and held.memory < QUICK_BYTES and trainer.activity is None and not error(work):
-        begin_looking_ahead(work)
 
 
 def computed(held: Size, room: int | None) -> bool:
@@ -185,7 +194,10 @@ def begin(work: Workspace, kind: Kind, here: Any) -> None:
     free = available_memory()
     if free is not None and not work.trainer.kernels.holds(work.task) and free < kept_bytes():
         free_kernels()
-    work.trainer.start(kind, work.task, work.trainer.settings, here)
+    if kind == "train":
+        work.begin_training(here)
+    else:
+        work.trainer.start(kind, work.task, work.trainer.settings, here)
     if kind in OPENS:
         st.session_state["watched"] = OPENS[kind]
 
@@ -218,7 +230,8 @@ def watch(refresh: float | None) -> None:
         if run is not None and working is None:
             outcome(run, trainer)
         elif working is None:
-            st.info("Press **Train**: the weights of the drawing are learned together with the classifier.")
+            chosen = " C and the kind of weights are chosen first." if work.chooses else ""
+            st.info(f"Press **Train**: the weights of the drawing are learned together with the classifier.{chosen}")
         show_parts(work, shown, run)
         if run is not None and working is None:
             follow_up(work, run)
@@ -268,7 +281,9 @@ def show_parts(work: Workspace, activity: Activity | None, run: Run | None) -> N
     """The drawing and the curves, of what trains now or of the run shown."""
     records: Sequence[Record] = list(activity.job.records) if activity else run.solution.history if run else ()
     spn = activity.task.spn if activity else run.spn if run else work.drawing.spn
-    beta = records[-1].beta if activity and records else run.solution.beta if run else None
+    if records and not set(records[-1].beta) <= set(spn.products):
+        records = ()  # of a drawing that was chosen meanwhile, and takes the place of this one at the end
+    beta = run.solution.beta if run else {v: records[-1].beta.get(v, 0.0) for v in spn.products} if records else None
     tol = activity.settings.tol if activity else run.settings.tol if run else None
     parts = {
         "Drawing": lambda: drawing(spn, beta, run),

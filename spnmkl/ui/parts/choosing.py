@@ -11,11 +11,36 @@ from spnmkl.ui.parts.words import plain
 from spnmkl.ui.state.works import Chosen
 from spnmkl.ui.state.workspace import Workspace
 
+CHOICE = (
+    "cross-validation on the training rows chooses C, the preparation, and whether the weights are certified, by "
+    "evidence, or one kernel alone does"
+)
 LET_HELP = (
     "For somebody who would rather not decide: a sum over every view and every column, with kernels of several widths; "
-    "cross-validation on the training rows chooses C, the preparation, and whether the weights are certified, by "
-    "evidence, or one kernel alone does. It says what was chosen and why, and changes nothing until you take it."
+    f"{CHOICE}. It says what was chosen and why, and changes nothing until you take it."
 )
+FIRST_HELP = (
+    f"As long as the drawing is the one that the data opened on, {CHOICE}: between several widths certified weights at "
+    "some C cannot decide. What was chosen and why is said below. A drawing that you change is trained as you set it."
+)
+
+
+def choose_or_set(work: Workspace) -> bool:
+    """On the drawing that data open on: whether a training chooses, which can be turned off; whether it does."""
+    if not work.as_opened or work.chosen is not None:
+        return work.chooses
+    key = f"chooses {work.trainer.settings_version}"
+    st.toggle(
+        "Choose C and weights for me",
+        not work.by_hand,
+        key=key,
+        disabled=work.trainer.working is not None,
+        on_change=lambda: setattr(work, "by_hand", not st.session_state[key]),
+        help=FIRST_HELP,
+    )
+    if work.chooses:
+        st.caption("By cross-validation on the training rows, with the reasons; it takes longer than one training.")
+    return work.chooses
 
 
 def offer_choice(work: Workspace) -> None:
@@ -28,14 +53,14 @@ def offer_choice(work: Workspace) -> None:
         on_click=_begin_choosing,
         args=(work, presence()),
     )
-    _show_chosen(work)
+    show_chosen(work)
 
 
 def _begin_choosing(work: Workspace, here: Any) -> None:
     work.trainer.choose_default(work.task, work.trainer.settings, here)
 
 
-def _show_chosen(work: Workspace) -> None:
+def show_chosen(work: Workspace) -> None:
     """What was chosen and why; and the button that takes it and trains."""
     chosen = work.chosen
     if chosen is None:

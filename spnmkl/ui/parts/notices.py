@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
 
 import streamlit as st
@@ -11,6 +10,7 @@ from spnmkl.charts import convergence_chart
 from spnmkl.structure.layout import unplaced
 from spnmkl.ui.parts.session import boundary, presence, workspace
 from spnmkl.ui.parts.words import plain
+from spnmkl.ui.state.task import Task
 from spnmkl.ui.state.workspace import Workspace
 from spnmkl.wording import quoted
 from spnmkl.workspace.state import KeptAttempt
@@ -60,10 +60,12 @@ def _again(work: Workspace, kept: KeptAttempt) -> None:
     """The same training from its beginning; the drawing that is open stays where it is another one."""
     attempt = kept.attempt
     assert kept.dataset is not None
-    task = replace(work.task, spn=attempt.spn, dataset=kept.dataset, choices=attempt.choices, split=attempt.split)
-    if unplaced(work.drawing.spn) == unplaced(attempt.spn) and work.dataset is kept.dataset:
-        task = work.task
-    work.trainer.start("train", task, attempt.settings, presence())
+    same = unplaced(work.drawing.spn) == unplaced(attempt.spn) and work.dataset is kept.dataset
+    if same and work.chooses:
+        work.begin_training(presence())
+    else:
+        task = Task(attempt.spn, kept.dataset, attempt.choices, attempt.split)
+        work.trainer.start("train", work.task if same else task, attempt.settings, presence())
     _dismiss(work, kept)
 
 

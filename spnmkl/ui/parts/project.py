@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
 
 import streamlit as st
 
@@ -13,20 +12,19 @@ from spnmkl.project.project_file import Project, load_project, save_project
 from spnmkl.project.stored_contest import Compared
 from spnmkl.project.stored_data import DataUse
 from spnmkl.reporting.runs_beside import was_trained_on
-from spnmkl.structure.text import one_line
 from spnmkl.study.contest import Contest
-from spnmkl.training.train import Run
 from spnmkl.ui.parts.session import boundary, close_dialog, dialog, tabs
 from spnmkl.ui.parts.words import plain, slug
 from spnmkl.ui.state.activity import Trainer
 from spnmkl.ui.state.apart import apart
 from spnmkl.ui.state.drawing import check_size, placed
 from spnmkl.ui.state.predicting import Predicting
-from spnmkl.ui.state.run_book import MOST_LETTERS, RunBook
+from spnmkl.ui.state.run_book import RunBook
 from spnmkl.ui.state.task import Finding, Task
 from spnmkl.ui.state.uploaded_files import UploadedFiles
 from spnmkl.ui.state.workspace import CompareChoices, Workspace
 from spnmkl.wording import counted, quoted
+from spnmkl.workspace.exchange import named_apart
 
 FILE = "project_file"
 
@@ -135,7 +133,7 @@ def open_project(work: Workspace, project: Project) -> None:
     work.trainer, work.predicting, work.files = trainer, Predicting(), UploadedFiles()
     work.dataset = dataset or work.dataset
     work.missing, work.loaded = (project.data, False) if dataset is None else (None, True)
-    work.choices, work.split = project.choices, project.split
+    work.choices, work.split, work.by_hand = project.choices, project.split, True
     work.path, work.expanded, work.comparing = None, False, CompareChoices()
     work.drawing.push(spn, "Opened the project.", fit=True)
 
@@ -173,15 +171,3 @@ def missing_data(work: Workspace, here: bool = False) -> None:
     st.warning(plain(said), icon=":material/database_off:")
     if not here:
         st.page_link("pages/data.py", label="Load the data", icon=":material/arrow_forward:")
-
-
-def named_apart(runs: tuple[Run, ...]) -> list[Run]:
-    """The runs of a file, which anyone may have written, under short names of which no two are the same."""
-    taken: set[str] = set()
-    kept = []
-    for k, run in enumerate(runs, 1):
-        name = one_line(run.name.encode("utf-8", "replace").decode())[:MOST_LETTERS] or f"Run {k}"
-        name = name if name not in taken else f"{name[: MOST_LETTERS - 8]} ({k})"
-        taken.add(name)
-        kept.append(replace(run, name=name))
-    return kept

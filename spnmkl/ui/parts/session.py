@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import re
 import time
@@ -11,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
 from importlib.resources import files
-from typing import NoReturn, ParamSpec
+from typing import Any, NoReturn, ParamSpec
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -21,12 +20,16 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from spnmkl.data import load_sample
 from spnmkl.errors import SPNMKLError, WorkspaceError
+from spnmkl.ui.parts import login
 from spnmkl.ui.parts.words import plain
+from spnmkl.ui.state import jobs
+from spnmkl.ui.state.doors import DOORS, browser_secret, digest, holder
 from spnmkl.ui.state.drawing import Drawing, placed
 from spnmkl.ui.state.keeping import DEFAULT_SAMPLE, Keeper
 from spnmkl.ui.state.opening import opening_structure
 from spnmkl.ui.state.store import STORE
 from spnmkl.ui.state.workspace import Workspace
+from spnmkl.workspace.quotas import Quotas
 from spnmkl.workspace.store import WorkspaceStore
 
 _KEY = "spnmkl_workspace"
@@ -34,11 +37,11 @@ _DIALOG = "spnmkl_dialog"
 _TOKEN = "spnmkl_token"
 _REFUSED = "spnmkl_token_of_another_tab"
 _ASKED, _ANSWERED = "spnmkl_asked", "spnmkl_answered"
+_WHOSE = "spnmkl_whose"
 PATIENCE_SECONDS = 4.0
 LOCAL = ("127.0.0.1", "localhost", "::1")
 LEAVE_SECONDS = 5.0  # for which is waited until what a tab leaves is saved
 SIGN_SECONDS = 1.0  # for which the end of a page waits until it can say that it is saved
-_COOKIE = "_streamlit_xsrf"
 _TOKENS = re.compile(r"[0-9a-f]{32}")
 _LOG = logging.getLogger("spnmkl")
 P = ParamSpec("P")
@@ -52,6 +55,17 @@ def _is_active(session: str) -> bool:
 KEEPER = Keeper(WorkspaceStore.opened, STORE)
 KEEPER.is_active = _is_active
 
+
+def _note_job(job: jobs.Job[Any], state: str) -> None:
+    """Into the log: what was asked for, when it began and how it ended; not what the server does by itself."""
+    if job.person and not job.aside and job.kind != "look":
+        what = "training" if job.kind == "train" else "work"
+        about = {"kind": job.kind} | ({} if state == "started" else {"state": state, "seconds": round(job.seconds, 1)})
+        KEEPER.disk().audit.note(job.person, f"{what} {'started' if state == 'started' else 'ended'}", **about)
+
+
+jobs.AT_ONCE_EACH, jobs.listener = Quotas.chosen().trainings, _note_job
+
 FRONTEND = files("spnmkl.ui") / "frontend"
 _tab = st.components.v2.component("spnmkl_tab", js=(FRONTEND / "tab.js").read_text("utf-8"))
 _saved = st.components.v2.component("spnmkl_saved", js=(FRONTEND / "saved.js").read_text("utf-8"))
@@ -62,11 +76,20 @@ def workspace() -> Workspace:
     if _KEY not in st.session_state:
         dataset = load_sample(DEFAULT_SAMPLE)
         st.session_state[_KEY] = Workspace(Drawing(placed(opening_structure(dataset))), dataset)
-    token = st.session_state.get(_TOKEN)
-    if token is not None and STORE.owner(token) is None:  # new, or forgotten while the tab stood open
-        STORE.put(token, st.session_state[_KEY], _session(), _browser())
-    STORE.touch(token or "")
-    return st.session_state[_KEY]
+    work: Workspace = st.session_state[_KEY]
+    work.trainer.person = owner()
+    if _TOKEN in st.session_state:
+        place = _place(st.session_state[_TOKEN])
+        if STORE.owner(place) is None:  # new, or forgotten while the tab stood open
+            STORE.put(place, work, _session(), _browser())
+        STORE.touch(place)
+    return work
+
+
+def _place(token: str) -> str:
+    """Under which the work of a tab is kept; who logs in later in the same tab has another place."""
+    person = login.person()
+    return token if person is None else digest(person.id, token)[:32]
 
 
 def _session() -> str:
@@ -75,16 +98,23 @@ def _session() -> str:
 
 
 def _browser() -> str:
-    """What this browser alone knows: the secret in its cookie against forged requests; nothing where it keeps none.
+    """What this browser alone knows."""
+    return browser_secret(st.context.cookies)
 
-    The secret is the same from visit to visit, and is written differently each time: masked by four bytes beside it.
-    """
-    try:
-        _, mask, masked, _ = st.context.cookies.get(_COOKIE, "").split("|")
-        key, secret = bytes.fromhex(mask), bytes.fromhex(masked)
-        return bytes(byte ^ key[k % len(key)] for k, byte in enumerate(secret)).hex()
-    except (ValueError, ZeroDivisionError):
-        return ""
+
+def admit() -> bool:
+    """Whether the person may work here: where a login is asked for, who has not logged in sees how to, and no more."""
+    with boundary():
+        if login.configured() and not login.goes_on(KEEPER.disk().people):
+            return False
+        person = login.person()
+        whose = "" if person is None else person.id
+        if st.session_state.setdefault(_WHOSE, whose) != whose:  # a connection that was taken up again by another
+            st.session_state.clear()
+            st.session_state[_WHOSE] = whose
+        DOORS.admit(holder(st.context.cookies), owner())
+        return True
+    return False
 
 
 def attach() -> None:
@@ -105,17 +135,19 @@ def attach() -> None:
         # The server may not have noticed yet that the old connection is gone; what was decided once stays so. That it
         # is the same tab is believed of the browser in which it stands; another may know the token, and say so too.
         refused = st.session_state.get(_REFUSED) == had
-        same = kept.get("same") is True and STORE.same_browser(had, _browser())
-        taken = refused or (not same and _stays_open(STORE.owner(had)))
+        place = _place(had)
+        same = kept.get("same") is True and STORE.same_browser(place, _browser())
+        taken = refused or (not same and _stays_open(STORE.owner(place)))
         known = None if taken else _found(had)
         if known is None:
             renew = st.session_state[_REFUSED] = had
         else:
-            STORE.remove(st.session_state[_TOKEN])
+            STORE.remove(_place(st.session_state[_TOKEN]))
             st.session_state[_TOKEN], st.session_state[_KEY] = had, known
+            workspace()
     _tab(
         key="spnmkl_tab",
-        data={"token": st.session_state[_TOKEN], "renew": renew},
+        data={"token": st.session_state[_TOKEN], "renew": renew, "browser": _browser()},
         on_kept_change=lambda: None,
         on_theme_change=lambda: None,
         height=1,
@@ -137,22 +169,31 @@ def _wait_for_answer() -> None:
 
 def _found(token: str) -> Workspace | None:
     """What a tab had open, from memory or from disk; from disk too where another server went on with it."""
-    known = STORE.find(token, _session())
+    place = _place(token)
+    known = STORE.find(place, _session())
     if known is None or KEEPER.stale(known):
-        known = KEEPER.recall(token) or known
+        known = KEEPER.recall(place, owner(token), _browser()) or known
         if known is not None:
-            STORE.put(token, known, _session(), _browser())
+            STORE.put(place, known, _session(), _browser())
     return known
 
 
-def owner() -> str:
-    """Whose projects this tab sees: on the own machine all, on a server for others those that it made itself.
+def owner(token: str | None = None) -> str:
+    """Whose projects this tab, or that of a token, sees: those of who has logged in; on the own machine all; on a
+    server for others without a login those that the tab made itself.
 
     A server that answers to other names than those of the own machine is one for others, behind a proxy.
     """
+    if (person := login.person()) is not None:
+        return person.id
     hosts = st.get_option("server.allowedHosts")
     local = st.get_option("server.address") in LOCAL and bool(hosts) and all(host in LOCAL for host in hosts)
-    return "" if local else hashlib.sha256(str(st.session_state.get(_TOKEN)).encode()).hexdigest()
+    return "" if local else DOORS.visitor(token or str(st.session_state.get(_TOKEN)))
+
+
+def _bound() -> str:
+    """The secret that a visitor's tab is bound to; on the own machine, and where people log in, nothing needs it."""
+    return _browser() if owner() and login.person() is None else ""
 
 
 def keeper() -> Keeper:
@@ -163,43 +204,53 @@ def keeper() -> Keeper:
 def switch_project(project: str) -> None:
     """Open a project in this tab; what is open is saved already."""
     note()
-    work = KEEPER.open(project)
-    token = st.session_state[_TOKEN]
-    _leave(token)
-    KEEPER.disk().upkeep.open(token, project)
+    work = KEEPER.open(project, owner())
+    place = _place(st.session_state[_TOKEN])
+    _leave(place)
+    KEEPER.disk().upkeep.open(place, project, _bound())
     st.session_state[_KEY] = work
-    STORE.put(token, work, _session(), _browser())
+    STORE.put(place, work, _session(), _browser())
 
 
 def new_project() -> None:
     """Begin anew in this tab."""
     note()
-    token = st.session_state[_TOKEN]
-    _leave(token)
+    place = _place(st.session_state[_TOKEN])
+    _leave(place)
     st.session_state.pop(_KEY)
-    STORE.remove(token)
+    STORE.remove(place)
     workspace()
 
 
-def _leave(token: str) -> None:
+def log_out() -> None:
+    """Save what is open, and end the login for every tab."""
+    note()
+    person = login.person()
+    if person is not None:
+        KEEPER.wait(st.session_state[_KEY].keeping, LEAVE_SECONDS)
+        KEEPER.disk().people.leave(person)
+    st.logout()
+
+
+def _leave(place: str) -> None:
     """What is going on ends, as it does when the tab is closed; what there is until then is kept."""
     work: Workspace = st.session_state[_KEY]
     if work.trainer.activity is not None:
         work.trainer.activity.job.stop()
         work.trainer.activity.job.join(LEAVE_SECONDS)
-        work.trainer.collect()
+        work.collect()
     work.trainer.end_estimate()
-    KEEPER.note(token, work, owner())
+    KEEPER.note(place, work, owner(), _bound())
     if not KEEPER.wait(work.keeping, LEAVE_SECONDS):
         reason = work.keeping.failure or "It is still being written."
         raise WorkspaceError(f"What is open here is not saved, and stays open: {reason} Then try again.")
-    KEEPER.disk().upkeep.forget(token)
+    KEEPER.disk().upkeep.forget(place)
 
 
 def note() -> None:
     """Hand what this tab works on to whom saves it, where that has changed."""
     if _KEY in st.session_state and st.session_state.get(_TOKEN):
-        KEEPER.note(st.session_state[_TOKEN], st.session_state[_KEY], owner())
+        KEEPER.note(_place(st.session_state[_TOKEN]), st.session_state[_KEY], owner(), _bound())
 
 
 @contextmanager
@@ -217,10 +268,10 @@ def kept(where: str) -> Iterator[None]:
 
 def presence() -> Callable[[], bool]:
     """Whether this tab is still open, to be asked from any thread; a reload keeps it open."""
-    token = str(st.session_state.get(_TOKEN))
+    place = _place(str(st.session_state.get(_TOKEN)))
 
     def here() -> bool:
-        owner = STORE.owner(token)
+        owner = STORE.owner(place)
         return not exists() or (owner is not None and get_instance().is_active_session(owner))
 
     return here
@@ -298,6 +349,8 @@ def fragment(part: Callable[P, None]) -> Callable[P, None]:
     @st.fragment
     @wraps(part)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> None:
+        if not admit():
+            st.rerun()
         with kept(part.__name__), boundary():
             part(*args, **kwargs)
 

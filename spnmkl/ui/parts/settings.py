@@ -91,30 +91,12 @@ def _key(trainer: Trainer, name: str) -> str:
     return f"{name}_{trainer.settings_version}" if trainer.settings_version else name
 
 
-def more_settings(trainer: Trainer, spn: SPN, classes: NDArray) -> None:
+def more_settings(trainer: Trainer, spn: SPN, classes: NDArray, chooses: bool = False) -> None:
+    """All of them; those that a training chooses by itself are not shown where it does."""
     settings = trainer.settings
-    key = _key_of_C("exact_C", trainer)
-    st.number_input(
-        "C, exactly",
-        min(1e-6, settings.C),
-        max(1e9, settings.C),
-        settings.C,
-        format="%.6g",
-        key=key,
-        on_change=lambda: take_C(trainer, st.session_state[key]),
-        help=explained("C"),
-    )
-    weights = st.selectbox(
-        "Weights",
-        list(WEIGHTS),
-        list(WEIGHTS).index(settings.weights),
-        format_func=WEIGHTS.__getitem__,
-        key=_key(trainer, "weights"),
-        help="Certified weights are provably the best for the drawing and C. They cannot tell a sum from a product "
-        "over the same columns, nor wide kernels from narrow ones; evidence weights can, but are not certified. With "
-        f"them λ, p and the solver mean nothing, and are not shown.\n\n{explained('evidence')}",
-    )
-    lam, p, solver = _certified(trainer, spn) if weights == "certified" else (settings.lam, settings.p, settings.solver)
+    weights, lam, p, solver = (settings.weights, settings.lam, settings.p, settings.solver)
+    if not chooses:
+        weights, lam, p, solver = _weighing(trainer, spn)
     tol = st.select_slider(
         "Gap to prove" if weights == "certified" else "Gap of the SVM",
         sorted({1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, settings.tol}, reverse=True),
@@ -143,6 +125,35 @@ def more_settings(trainer: Trainer, spn: SPN, classes: NDArray) -> None:
         class_weight=_class_weights(trainer, classes),
         scoring=_scoring(trainer),
     )
+
+
+def _weighing(trainer: Trainer, spn: SPN) -> tuple[str, float, Power, str]:
+    """C, exactly; and the kind of weights with what belongs to it."""
+    settings = trainer.settings
+    key = _key_of_C("exact_C", trainer)
+    st.number_input(
+        "C, exactly",
+        min(1e-6, settings.C),
+        max(1e9, settings.C),
+        settings.C,
+        format="%.6g",
+        key=key,
+        on_change=lambda: take_C(trainer, st.session_state[key]),
+        help=explained("C"),
+    )
+    weights = st.selectbox(
+        "Weights",
+        list(WEIGHTS),
+        list(WEIGHTS).index(settings.weights),
+        format_func=WEIGHTS.__getitem__,
+        key=_key(trainer, "weights"),
+        help="Certified weights are provably the best for the drawing and C. They cannot tell a sum from a product "
+        "over the same columns, nor wide kernels from narrow ones; evidence weights can, but are not certified. With "
+        f"them λ, p and the solver mean nothing, and are not shown.\n\n{explained('evidence')}",
+    )
+    if weights == "certified":
+        return weights, *_certified(trainer, spn)
+    return weights, settings.lam, settings.p, settings.solver
 
 
 def _certified(trainer: Trainer, spn: SPN) -> tuple[float, Power, str]:

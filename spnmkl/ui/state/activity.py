@@ -31,7 +31,7 @@ from spnmkl.ui.state.kernel_shelf import KernelShelf
 from spnmkl.ui.state.processes import job_apart, tab_worker, task_size
 from spnmkl.ui.state.run_book import RunBook
 from spnmkl.ui.state.task import Finding, Task, found_for
-from spnmkl.ui.state.works import Chosen, SmallestC
+from spnmkl.ui.state.works import Chosen, ChosenRun, SmallestC
 from spnmkl.workers import Limits, Worker, WorkerError
 
 Kind = Literal[
@@ -99,6 +99,7 @@ class Trainer:
     estimate : the scores over folds that are being made, beside any activity.
     estimated : by id the solutions for which these were begun, as long as there are such, and what went wrong.
     evidence : what evidence said of the branches below a sum, by run and sum.
+    person : who works here, on a server for others.
     """
 
     settings: Settings = field(default_factory=Settings)
@@ -118,6 +119,7 @@ class Trainer:
     lesson: Lesson | None = None
     estimate: Estimate | None = None
     estimated: dict[int, tuple[ReferenceType[Solution], str]] = field(default_factory=dict)
+    person: str = ""
     _collecting: Any = field(default_factory=RLock, repr=False)  # a page, or who looks after tabs that are gone
 
     @property
@@ -165,6 +167,11 @@ class Trainer:
         job = self._job(alive, task_size(task, FOLDS), works.default, task, settings)
         return self._begin(Activity("default", job, task, settings))
 
+    def train_default(self, task: Task, settings: Settings, alive: Callable[[], bool]) -> Activity:
+        """Begin to choose as `choose_default` does, and to train what is chosen."""
+        job = self._job(alive, task_size(task, FOLDS), works.train_default, task, settings)
+        return self._begin(Activity("train", job, task, settings))
+
     def suggest(self, task: Task, settings: Settings, asked: suggesting.Asked, alive: Callable[[], bool]) -> Activity:
         """Begin to search for a drawing for the data of a task; the drawing that is there does not count."""
         job = self._job(alive, task_size(task, FOLDS), suggesting.search, task, asked)
@@ -195,10 +202,10 @@ class Trainer:
         job = self._job(alive, None, works.teach)
         return self._begin(Activity("lesson", job, task, settings, Lesson()))
 
-    def measure_importance(self, run: Run, view: str | None, alive: Callable[[], bool]) -> Activity:
+    def measure_importance(self, run: Run, view: str | None, alive: Callable[[], bool], rounds: int = 1) -> Activity:
         """Begin to measure what the views of a run are worth, or the columns of one of them."""
         task = self.book.tasks[run.name]
-        job = self._job(alive, task_size(task, FOLDS), importance.measure, run, task, view)
+        job = self._job(alive, task_size(task, FOLDS), importance.measure, run, task, view, rounds)
         return self._begin(Activity("importance", job, task, run.settings))
 
     def begin_estimate(self, run: Run, wanted: Callable[[], bool], alive: Callable[[], bool], seconds: float) -> None:
@@ -262,6 +269,7 @@ class Trainer:
         if self.activity is not None and not (self.activity.kind == "look" and self.activity.task.same(activity.task)):
             self.activity.job.stop()
         self.failure, self.activity = None, activity
+        activity.job.person, activity.job.kind = self.person, activity.kind
         activity.job.start()
         return activity
 
@@ -278,7 +286,11 @@ class Trainer:
         self.activity, error = None, activity.job.error
         self.failure = None if error is None else Failure(error, activity.kind, activity.task)
         result = activity.job.result
-        if isinstance(result, Run) and activity.kind in ("score", "shares"):
+        if isinstance(result, ChosenRun):
+            chosen, task = result.chosen, activity.task
+            self.default = Finding(chosen, task, activity.settings)
+            self.book.enter(result.run, Task(chosen.spn, task.dataset, chosen.choices, task.split))
+        elif isinstance(result, Run) and activity.kind in ("score", "shares"):
             self.book.revise(lambda run: _with_findings(run, result))
         elif isinstance(result, BranchEvidence):
             self.book.revise(lambda run: run.with_branches(result))

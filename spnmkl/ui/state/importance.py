@@ -45,10 +45,12 @@ class Question:
 
 
 @lru_cache(maxsize=MOST_KEPT)
-def question(run: Run, task: Task) -> Question:
+def question(run: Run, task: Task, rounds: int = 1) -> Question:
     """Of the training rows alone, so that the test rows stay unseen; C is chosen anew in every fold."""
     spn, views = with_powers(run.spn, run.settings.p), table_views(run.spn, task.dataset)
-    folds = TableFolds.of(task.dataset, run.choices, run.split, replace(PLAN, scoring=run.settings.scoring))
+    folds = TableFolds.of(
+        task.dataset, run.choices, run.split, replace(PLAN, repeats=rounds, scoring=run.settings.scoring)
+    )
     settings = {"lam": run.settings.lam, "class_weight": run.settings.class_weight}
     weights = run.settings.weights
     whole = Removals({FULL: spn}, {}, {}, {})
@@ -75,15 +77,15 @@ class Measured:
         return with_columns(run, self.view, self.found)
 
 
-def measure(job: Job[Any], shelf: object, run: Run, task: Task, view: str | None) -> Measured:
-    """The views, from where an earlier measurement was stopped, or the columns of one of them."""
+def measure(job: Job[Any], shelf: object, run: Run, task: Task, view: str | None, rounds: int = 1) -> Measured:
+    """The views, from where an earlier measurement ended, or the columns of one of them."""
 
     def follow(step: ImportanceStep) -> bool:
         job.progress(step.done, step.total)
         job.say(step.words)
         return not job.stopping
 
-    asked = question(run, task)
+    asked = question(run, task, rounds if view is None else 1)
     if view is None:
         found = measured_views(asked.work, follow, lambda: job.stopping, going_on(run, asked))
         return Measured(run.solution, found)
@@ -92,9 +94,11 @@ def measure(job: Job[Any], shelf: object, run: Run, task: Task, view: str | None
 
 
 def going_on(run: Run, asked: Question) -> ViewImportance | None:
-    """What was measured before, where it was stopped, and is of the same question."""
+    """What was measured before, where it is of the same question and has fewer folds than are asked for."""
     before = views_of_run(run)
-    return before if before is not None and before.key == taken_over(asked.work).key and not before.complete else None
+    if before is None or len(before.folds) >= len(asked.work.folds.splits):
+        return None
+    return before if before.key == taken_over(asked.work).key else None
 
 
 @lru_cache(maxsize=MOST_KEPT)

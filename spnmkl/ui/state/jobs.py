@@ -23,11 +23,18 @@ GRACE_SECONDS = 60.0  # how long an owner may be away
 WATCH_SECONDS = 1.0  # between two looks at the owners
 MOST_AT_ONCE = max(2, default_threads())
 ASIDE_AT_ONCE = 1  # of those that nobody asked for
+AT_ONCE_EACH = 0  # of one person who shares the server with others; 0 for as many as there is room for
 ROOM = 0.9  # of the free memory may be used
 _LOG = logging.getLogger("spnmkl")
 SECOND_THOUGHT = 2.0  # seconds after which another Stop is meant
 _APOLOGY = "Something went wrong in this training. Your drawing and your data are kept; try again."
 _NO_MEMORY = "There is not enough memory; use fewer rows or kernels."
+
+
+def _unheard(job: Job[Any], state: str) -> None: ...
+
+
+listener: Callable[[Job[Any], str], None] = _unheard  # told from a job's own thread when it has "started" and ended
 
 
 def _always() -> bool:
@@ -72,7 +79,11 @@ class Job(Generic[T]):
         Progress; `total` is 0 where nothing is known.
     records : list
         What the work reported; it only grows, so that readers may copy it at any time.
+    person, kind : str
+        Who asked for it, on a server for others, and for what.
     """
+
+    person = kind = ""
 
     def __init__(
         self,
@@ -186,6 +197,7 @@ class Job(Generic[T]):
     def _run(self) -> None:
         assert self._work is not None
         state = "failed"
+        _tell(self, "started")
         try:
             self.result = self._work(self)
             state = "stopped" if self.stopping else "done"
@@ -201,6 +213,7 @@ class Job(Generic[T]):
         finally:
             self._finish(state)
             _QUEUE.release(self)
+            _tell(self, state)
 
     def _finish(self, state: str) -> None:
         self._ended = time.monotonic()
@@ -271,10 +284,16 @@ class _Queue:
             ahead = self._in_turn(job.aside)
             place = ahead.index(job) if job in ahead else 0
             running = sum(other.aside == job.aside for other in self._running)
+            if _is_at_limit(job, self._running):
+                return f"waiting for another training of yours to end; {AT_ONCE_EACH} of one person go on at once"
             if place == 0 and running < _most(job.aside) and running:
                 return f"waiting until {job.need / 1e9:.1f} GB of memory are free"
         others = "another training" if place == 0 else f"{place + 1} other trainings"
         return f"waiting for {others} to end"
+
+    def all(self) -> list[Job[Any]]:
+        with self._lock:
+            return [*self._running, *self._waiting]
 
     def _in_turn(self, aside: bool) -> list[Job[Any]]:
         """Those that wait, in the order in which they will begin: owners take turns."""
@@ -301,6 +320,8 @@ class _Queue:
     def _fill(self) -> None:
         for aside in (False, True):
             for job in self._in_turn(aside):
+                if _is_at_limit(job, self._running):
+                    continue
                 if sum(running.aside == aside for running in self._running) >= _most(aside) or not self._fits(job):
                     break
                 self._waiting.remove(job)
@@ -338,6 +359,23 @@ class _Queue:
 
 def _most(aside: bool) -> int:
     return ASIDE_AT_ONCE if aside else MOST_AT_ONCE
+
+
+def _is_at_limit(job: Job[Any], running: set[Job[Any]]) -> bool:
+    mine = sum(not other.aside and other.person == job.person for other in running)
+    return bool(job.person and not job.aside and AT_ONCE_EACH and mine >= AT_ONCE_EACH)
+
+
+def _tell(job: Job[Any], state: str) -> None:
+    try:
+        listener(job, state)
+    except Exception:
+        _LOG.exception("A job was not noted")
+
+
+def going_on() -> list[Job[Any]]:
+    """All jobs of this server, of everybody, those that wait last."""
+    return _QUEUE.all()
 
 
 _QUEUE = _Queue()

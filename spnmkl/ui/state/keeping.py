@@ -17,7 +17,9 @@ from spnmkl.data import Dataset, SplitSettings, load_sample
 from spnmkl.errors import SPNMKLError, WorkspaceError
 from spnmkl.structure import SPN
 from spnmkl.structure.layout import unplaced
+from spnmkl.structure.text import one_line
 from spnmkl.training.settings import Settings
+from spnmkl.ui.state.drawing import check_size
 from spnmkl.ui.state.kept import Keeping, Keys
 from spnmkl.ui.state.kept_forms import state_of, work_of
 from spnmkl.ui.state.opening import opening_structure
@@ -29,6 +31,7 @@ from spnmkl.workspace.store import Overtaken, WorkspaceStore
 LOOK_SECONDS = 1.0  # between two looks at what is going on
 BEAT_SECONDS = 20.0
 TIDY_SECONDS = 3600.0
+LEFT_SECONDS = 600.0  # after which a tab that was left is known from disk alone
 RETRY_SECONDS = 5.0  # after which a workspace that could not be written is tried again
 DEFAULT_SAMPLE = "breast_cancer"
 _LOG = logging.getLogger("spnmkl")
@@ -42,7 +45,6 @@ class _Note:
     keeping: Keeping
     state: ProjectState
     token: str
-    owner: str
     number: int
     versions: list[SPN]
 
@@ -84,9 +86,16 @@ class Keeper:
                     raise
             return self._disk
 
-    def note(self, token: str, work: Workspace, owner: str = "", refresh: bool = False) -> None:
-        """Take what a tab works on now; written soon, if it is not what was taken before."""
+    def note(
+        self, token: str, work: Workspace, owner: str | None = None, browser: str = "", refresh: bool = False
+    ) -> None:
+        """Take what a tab works on now; written soon, if it is not what was taken before.
+
+        Without an owner it is whose it was when a page noted it.
+        """
         keeping = work.keeping
+        if owner is not None:
+            keeping.owner, keeping.browser = owner, browser
         state = state_of(work, keeping.keys, keeping.cut, refresh)
         if keeping.saved is None and keeping.seen is None and untouched(work):
             return
@@ -97,7 +106,7 @@ class Keeper:
             keeping.noted += 1
             waiting = self._notes.get(id(keeping))
             versions = [*(waiting.versions if waiting else ()), state.spn]
-            self._notes[id(keeping)] = _Note(keeping, state, token, owner, keeping.noted, versions)
+            self._notes[id(keeping)] = _Note(keeping, state, token, keeping.noted, versions)
             self._start()
             self._changed.notify_all()
 
@@ -107,24 +116,31 @@ class Keeper:
             self._changed.wait_for(lambda: not keeping.pending or id(keeping) not in self._notes, seconds)
             return not keeping.pending
 
-    def recall(self, token: str) -> Workspace | None:
-        """What a tab had open before the server was started; None where nothing is known."""
+    def recall(self, token: str, owner: str | None = None, browser: str = "") -> Workspace | None:
+        """What a tab had open before the server was started; None where nothing is known, or known of others."""
         try:
             disk = self.disk()
-            project = disk.upkeep.visited(token)
-            return None if project is None else self.open(project, same_tab=True)
+            project = disk.upkeep.visited(token, browser)
+            return None if project is None else self.open(project, owner, same_tab=True)
         except Exception:  # a tab that cannot have it back must open all the same
             _LOG.exception("What a tab had open cannot be read")
             return None
 
-    def open(self, project: str, same_tab: bool = False) -> Workspace:
-        """A project in the state that it was saved in."""
-        loaded = self.disk().load(project)
+    def open(self, project: str, owner: str | None = None, same_tab: bool = False) -> Workspace:
+        """A project, of this owner where one is given, in the state that it was saved in."""
+        loaded = self.disk().load(project, owner=owner)
         state, keys = loaded.saved.state, Keys()
         work = work_of(state, keys, _default_data(), same_tab)
         keeping = work.keeping = Keeping(loaded.saved, loaded.name, lost=loaded.lost, cut=state.attempts, keys=keys)
         keeping.at, keeping.seen = time.time(), state
         return work
+
+    def add(self, state: ProjectState, name: str, owner: str = "") -> str:
+        """Keep a project that comes from elsewhere; returns what it is called here."""
+        check_size(state.spn)
+        name = _free_name(self.disk(), owner, one_line(name).strip() or _data_name(state))
+        self.disk().save(None, state, name=name, owner=owner)
+        return name
 
     def stale(self, work: Workspace) -> bool:
         """Whether another server saved the project after this one."""
@@ -190,7 +206,12 @@ class Keeper:
 
     def _saved(self, note: _Note) -> Saved:
         disk, keeping = self.disk(), note.keeping
-        known = {"versions": note.versions, "visit": note.token or None}
+        known = {
+            "versions": note.versions,
+            "visit": note.token or None,
+            "owner": keeping.owner,
+            "browser": keeping.browser,
+        }
         if keeping.saved is not None:
             try:
                 return disk.save(keeping.saved, note.state, **known)  # type: ignore[arg-type]
@@ -200,8 +221,8 @@ class Keeper:
                 )
                 keeping.name = f"{keeping.name} (copy)"
                 note.state = _with_new_keys(note.state, keeping.keys)
-        keeping.name = _free_name(disk, keeping.name or _data_name(note.state))
-        return disk.save(None, note.state, name=keeping.name, owner=note.owner, **known)  # type: ignore[arg-type]
+        keeping.name = _free_name(disk, keeping.owner, keeping.name or _data_name(note.state))
+        return disk.save(None, note.state, name=keeping.name, **known)  # type: ignore[arg-type]
 
     def _look(self) -> None:
         """What goes on without a page: trainings report, those whose tab is gone are collected, time passes."""
@@ -209,9 +230,11 @@ class Keeper:
             for token, work, session in self._store.living():
                 here = self.is_active(session)
                 if not here:
-                    work.trainer.collect()
+                    work.collect()
                 if work.trainer.working is not None or not here:
                     self.note(token, work, refresh=True)
+                if not here and work.trainer.working is None and not work.keeping.pending:
+                    self._store.remove_unused(token, LEFT_SECONDS)
             now = time.monotonic()
             if self._disk is not None and now - self._beaten > BEAT_SECONDS:
                 self._beaten = now
@@ -249,6 +272,8 @@ def _alike(one: ProjectState, other: ProjectState) -> bool:
         and len(one.attempts) == len(other.attempts)
         and all(a.attempt is b.attempt for a, b in attempts)
         and _same_contest(one, other)
+        and len(one.findings) == len(other.findings)
+        and all(a is b for a, b in zip(one.findings, other.findings, strict=True))
         and one.uploads == other.uploads
     )
 
@@ -274,9 +299,9 @@ def _data_name(state: ProjectState) -> str:
     return state.dataset.name if state.dataset is not None else state.missing.name if state.missing else "Untitled"
 
 
-def _free_name(disk: WorkspaceStore, name: str) -> str:
-    """That name, or with a number where there is one such already."""
-    taken = {info.name for info in disk.catalog.projects()}
+def _free_name(disk: WorkspaceStore, owner: str, name: str) -> str:
+    """That name, or with a number where the owner has one such already."""
+    taken = {info.name for info in disk.catalog.projects(owner=owner)}
     numbered = (f"{name[:70]} {k}" for k in range(2, len(taken) + 3))
     return name[:80] if name[:80] not in taken else next(free for free in numbered if free not in taken)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,7 +12,7 @@ from spnmkl.project.stored_attempt import Attempt
 from spnmkl.solution import Solution
 from spnmkl.ui.state.activity import Activity
 from spnmkl.ui.state.task import Task
-from spnmkl.workspace.state import KeptAttempt, ProjectState, Saved
+from spnmkl.workspace.state import KeptAttempt, KeptFinding, ProjectState, Saved
 
 
 @dataclass
@@ -21,6 +22,7 @@ class Keys:
     runs: dict[int, tuple[Solution, str]] = field(default_factory=dict)
     contest: tuple[object, str] = (None, "")
     attempt: tuple[object, Attempt | None] = (None, None)
+    findings: dict[str, tuple[object, KeptFinding]] = field(default_factory=dict)
 
     def of_run(self, solution: Solution) -> str:
         return self.runs.setdefault(id(solution), (solution, uuid.uuid4().hex))[1]
@@ -29,6 +31,12 @@ class Keys:
         if self.contest[0] is not task:
             self.contest = task, uuid.uuid4().hex
         return self.contest[1]
+
+    def of_finding(self, kind: str, source: object, kept: Callable[[], KeptFinding]) -> KeptFinding:
+        """What is kept of something: the same as long as that is the same."""
+        if self.findings.get(kind, (None,))[0] is not source:
+            self.findings[kind] = source, kept()
+        return self.findings[kind][1]
 
     def of_training(self, activity: Activity, refresh: bool) -> Attempt:
         """The training as it was when it was looked at last, or is now."""
@@ -55,6 +63,7 @@ class Keeping:
     failure : why the last save failed; empty where it did not.
     remarks : what could not be kept, and `lost` what could not be brought back.
     cut : trainings that were cut off.
+    owner : whose it is; `browser` a secret of theirs, without which their tab's token tells nothing.
     """
 
     saved: Saved | None = None
@@ -68,6 +77,8 @@ class Keeping:
     cut: tuple[KeptAttempt, ...] = ()
     keys: Keys = field(default_factory=Keys)
     seen: ProjectState | None = None
+    owner: str = ""
+    browser: str = field(default="", repr=False)
     canvas: tuple[str, int, str] = ("", 0, "/0")  # epoch, pushes and edit that are on disk
 
     @property

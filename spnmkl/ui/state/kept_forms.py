@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from spnmkl.data import Dataset, Joining, ReadOptions
 from spnmkl.project.stored_contest import Compared
 from spnmkl.project.stored_data import DataUse
+from spnmkl.project.stored_finding import Found
+from spnmkl.selection import CrossValidation, RegularizationPath
 from spnmkl.study.contest import Contest
+from spnmkl.training.settings import Settings
 from spnmkl.ui.state.activity import Trainer
 from spnmkl.ui.state.drawing import Drawing, Push, placed
 from spnmkl.ui.state.kept import Keys
 from spnmkl.ui.state.run_book import RunBook
 from spnmkl.ui.state.task import Finding, Task
 from spnmkl.ui.state.uploaded_files import KeptFile, UploadedFiles
-from spnmkl.ui.state.workspace import CompareChoices, Workspace
-from spnmkl.workspace.state import KeptAttempt, KeptComparison, KeptRun, ProjectState, Upload
+from spnmkl.ui.state.workspace import Arrival, Before, CompareChoices, Workspace
+from spnmkl.workspace.state import KeptAttempt, KeptComparison, KeptFinding, KeptRun, ProjectState, Upload
 
 BACK = 1000  # pushes that a server may have made and not saved when it ended
+FOLDS, PATH, ARRIVAL, BEFORE = "folds", "path", "arrival", "before"  # kinds of findings
 RESTARTED = "Back as it was saved; what you drew since is kept."
 
 
@@ -43,12 +48,14 @@ def state_of(work: Workspace, keys: Keys, cut: tuple[KeptAttempt, ...], refresh:
         ),
         chosen=book.chosen,
         comparison=_comparison(trainer, keys),
+        findings=(*_searches(trainer, keys), *_arrival(work, keys)),
         attempts=(*cut, *going_on),
         uploads=tuple(Upload(file.file_id, file.name, file.data) for file in work.files.kept),
         more={
             "canvas": [drawing.epoch, drawing.pushes, drawing.acknowledged, drawing.granted, drawing.version],
             "loaded": work.loaded,
             "expanded": work.expanded,
+            "by_hand": work.by_hand,
             "comparing": {
                 "repeats": work.comparing.repeats,
                 "runs": list(work.comparing.runs),
@@ -59,6 +66,10 @@ def state_of(work: Workspace, keys: Keys, cut: tuple[KeptAttempt, ...], refresh:
             "files": list(work.files.ids),
             "readings": {id: _reading(options) for id, options in work.files.readings.items()},
             "joining": asdict(work.files.joining),
+            "read_last": _reads(work.files.read_last),
+            "arrived": _reads(work.arrival.read) if work.arrival else None,
+            "loaded_before": work.before is None or work.before.loaded,
+            "by_hand_before": work.before is not None and work.before.by_hand,
         },
     )
 
@@ -78,12 +89,14 @@ def work_of(state: ProjectState, keys: Keys, dataset_for_none: Dataset, same_tab
         keys.contest = trainer.contest.task, state.comparison.key
     work = Workspace(_drawing(state, same_tab), dataset, state.choices, state.split, trainer=trainer)
     work.missing = state.missing
+    work.by_hand = more.get("by_hand", state.settings != Settings()) is True
     work.loaded = state.dataset is not None and more.get("loaded") is not False
     if state.dataset is None and work.missing is None:
         work.missing = DataUse.of(dataset)
     work.expanded = more.get("expanded") is True
     work.comparing = _comparing(more.get("comparing"))
     work.files = _files(state, more)
+    _take_findings(work, state, keys)
     return work
 
 
@@ -97,6 +110,52 @@ def _drawing(state: ProjectState, same_tab: bool) -> Drawing:
         push = Push(drawing.pushes, drawing.spn, drawing.closed, RESTARTED, after=drawing.acknowledged)
         drawing.pending = (push,)
     return drawing
+
+
+def _searches(trainer: Trainer, keys: Keys) -> Iterator[KeptFinding]:
+    """The last choice of C and the last weights over C."""
+    searched: tuple[tuple[str, Finding[Any] | None], ...] = ((FOLDS, trainer.cross_validation), (PATH, trainer.path))
+    for kind, found in searched:
+        if found is not None:
+            task = found.task
+            of = Found(task.spn, task.choices, task.split, found.settings, found.value)
+            yield keys.of_finding(kind, found, partial(KeptFinding, kind, of, task.dataset))
+
+
+def _arrival(work: Workspace, keys: Keys) -> Iterator[KeptFinding]:
+    """The data as they came, and what they took the place of."""
+    arrival = work.arrival
+    if arrival is None:
+        return
+    now = Found(work.drawing.spn, work.choices, work.split, work.trainer.settings)
+    yield keys.of_finding(ARRIVAL, arrival.dataset, partial(KeptFinding, ARRIVAL, now, arrival.dataset))
+    if (before := arrival.before) is not None:
+        of = Found(before.spn, before.choices, before.split, before.settings)
+        yield keys.of_finding(BEFORE, before, partial(KeptFinding, BEFORE, of, before.dataset))
+
+
+def _take_findings(work: Workspace, state: ProjectState, keys: Keys) -> None:
+    kept = {each.kind: each for each in state.findings}
+    sources: dict[str, object] = {}
+    for kind in (FOLDS, PATH):
+        if kind in kept:
+            of, dataset = kept[kind].found, kept[kind].dataset
+            found = Finding[Any](of.value, Task(of.spn, dataset, of.choices, of.split), of.settings)
+            sources[kind] = found
+            if isinstance(of.value, CrossValidation):
+                work.trainer.cross_validation = found
+            elif isinstance(of.value, RegularizationPath):
+                work.trainer.path = found
+    if ARRIVAL in kept:
+        before = None
+        if BEFORE in kept:
+            of, loaded = kept[BEFORE].found, state.more.get("loaded_before") is not False
+            by_hand = state.more.get("by_hand_before") is True
+            before = Before(kept[BEFORE].dataset, of.choices, of.split, of.settings, by_hand, of.spn, loaded, None)
+            sources[BEFORE] = before
+        sources[ARRIVAL] = kept[ARRIVAL].dataset
+        work.arrival = Arrival(_read_reads(state.more.get("arrived")), kept[ARRIVAL].dataset, before)
+    keys.findings |= {kind: (source, kept[kind]) for kind, source in sources.items()}
 
 
 def _comparison(trainer: Trainer, keys: Keys) -> KeptComparison | None:
@@ -133,7 +192,23 @@ def _files(state: ProjectState, more: Mapping[str, Any]) -> UploadedFiles:
     readings = {id: _read_reading(stored) for id, stored in more.get("readings", {}).items()}
     files = UploadedFiles(tuple(more.get("files", ())), kept, readings, Joining(**more.get("joining", {})))
     files.dropped = bool(files.ids) and not kept
+    files.read_last = _read_reads(more.get("read_last"))
     return files
+
+
+def _reads(read: tuple[Any, Any] | None) -> Any:
+    """Which files were read, and how, as the page Data tells it; None where that is of another form."""
+    match read:
+        case (tuple() as ids, (tuple() as options, Joining() as joining)):
+            return [list(ids), list(map(asdict, options)), asdict(joining)]
+    return None
+
+
+def _read_reads(stored: Any) -> tuple[object, object] | None:
+    if not isinstance(stored, list):
+        return None
+    ids, options, joining = stored
+    return tuple(ids), (tuple(map(_read_reading, options)), Joining(**joining))
 
 
 def _reading(options: ReadOptions | int) -> Any:

@@ -13,6 +13,14 @@ from spnmkl.training.kernel_checks import kernel_issues, kernel_sample
 from spnmkl.ui.state.task import Task
 
 
+def about_widths(spn: SPN, issue: KernelIssue) -> bool:
+    """Whether it says how kernels over the same columns differ, of which the default drawing has many on purpose."""
+    if issue.code == "nearly_equal":
+        leaves = {leaf for v in issue.nodes if spn.kind(v) == "product" for leaf in spn.children(v)}
+        return len({spn.spec(leaf).features for leaf in leaves}) == 1
+    return bool(issue.widths) or issue.code == "nearly_identity"
+
+
 @dataclass
 class KernelChecks:
     """The last task with its findings, and the sample of its rows, which remembers every kernel of the drawing."""

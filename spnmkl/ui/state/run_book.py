@@ -12,8 +12,7 @@ from spnmkl.reporting.runs_beside import was_trained_on
 from spnmkl.structure.text import one_line
 from spnmkl.training.train import Run
 from spnmkl.ui.state.task import Task
-
-MOST_LETTERS = 60  # of a run's name
+from spnmkl.workspace.exchange import MOST_LETTERS
 
 
 @dataclass

@@ -71,6 +71,13 @@ class Store:
         with self._lock:
             self._entries.pop(token, None)
 
+    def remove_unused(self, token: str, seconds: float) -> None:
+        """Forget a tab's workspace where it was not used for so long."""
+        with self._lock:
+            entry = self._entries.get(token)
+            if entry is not None and entry.used < time.monotonic() - seconds:
+                del self._entries[token]
+
     def _living(self, token: str) -> _Entry | None:
         entry = self._entries.get(token)
         return entry if entry and entry.used >= time.monotonic() - EXPIRY_SECONDS else None

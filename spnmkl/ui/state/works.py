@@ -6,8 +6,9 @@ Each work gets its job and the kernels that are kept, and is found by its name: 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -28,7 +29,7 @@ from spnmkl.study.lesson import lesson
 from spnmkl.training.branches import BranchEvidence, branch_evidence
 from spnmkl.training.choose import choose_C, nothing_done, trace_C
 from spnmkl.training.choose_width import WidthChoice, choose_width
-from spnmkl.training.default import prepared_by_default
+from spnmkl.training.default import Default, prepared_by_default
 from spnmkl.training.prepared import Prepared
 from spnmkl.training.settings import Settings
 from spnmkl.training.train import Run, closed, measured_on_folds, score_run
@@ -36,7 +37,9 @@ from spnmkl.training.train import train as trained
 from spnmkl.ui.state.jobs import Job
 from spnmkl.ui.state.kernel_shelf import KernelShelf
 from spnmkl.ui.state.task import Task
+from spnmkl.wording import listed
 
+CHOOSING_SECONDS = 60.0  # for choosing, where no time was set
 _STEPS = 1000  # of the bar of a training
 _ROUGH = 1e-2  # tolerance of the smallest useful C, which is shown with two digits
 
@@ -129,22 +132,54 @@ def score(job: Job[Any], shelf: KernelShelf, run: Run, task: Task) -> Run:
 
 @dataclass(frozen=True)
 class Chosen:
-    """A drawing, preparation and settings that cross-validation chose, and why, in sentences."""
+    """A drawing, preparation and settings that cross-validation chose, and why, in sentences; whether it is trained."""
 
     spn: SPN
     choices: Choices
     settings: Settings
     sentences: tuple[str, ...]
+    trained: bool = False
 
 
 def default(job: Job[Any], shelf: KernelShelf, task: Task, settings: Settings) -> Chosen | None:
     """A drawing over every column of the data, C, weights and preparation, chosen on the training rows."""
-    found = prepared_by_default(
-        task.dataset, task.choices, task.split, settings, stop=lambda: job.stopping, tick=job.tick
-    )
+    found = _by_default(job, task, settings)
     if found.choice is None and job.stopping:
         return None
     return Chosen(found.prepared.spn, found.prepared.choices, found.settings, found.sentences)
+
+
+@dataclass(frozen=True, eq=False)
+class ChosenRun:
+    """A training of what was chosen for it."""
+
+    chosen: Chosen
+    run: Run
+
+
+def train_default(job: Job[Any], shelf: KernelShelf, task: Task, settings: Settings) -> ChosenRun | None:
+    """As `default`, and the training of that; a Stop before it has begun leaves nothing."""
+    found = _by_default(job, task, settings)
+    if job.stopping:
+        return None
+    prepared = found.prepared
+    shelf.put(Task(prepared.spn, task.dataset, prepared.choices, task.split), prepared)
+    run = train(job, prepared, found.settings)
+    if run.model is not None:
+        run.model.extra_["chosen"] = list(found.sentences)
+    return ChosenRun(Chosen(prepared.spn, prepared.choices, found.settings, found.sentences, trained=True), run)
+
+
+def _by_default(job: Job[Any], task: Task, settings: Settings) -> Default:
+    began, limit = time.monotonic(), settings.max_time or 2 * CHOOSING_SECONDS
+    found = prepared_by_default(
+        task.dataset, task.choices, task.split, settings, max_time=limit, stop=lambda: job.stopping, tick=job.tick
+    )
+    if found.choice is None or time.monotonic() - began < limit / 2:
+        return found
+    tried = listed([rival.name for rival in found.choice.rivals])
+    said = f"After {limit / 2:g} s nothing more was tried: only {tried} had come to an end."
+    return replace(found, sentences=(*found.sentences, said))
 
 
 def width(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -20,14 +21,14 @@ from spnmkl.training.bring import training_suggestions
 from spnmkl.training.checks import all_issues
 from spnmkl.training.settings import Settings
 from spnmkl.training.train import Run
-from spnmkl.ui.state.activity import Trainer
+from spnmkl.ui.state.activity import Activity, Trainer
 from spnmkl.ui.state.computed_once import kept_with_dataset
 from spnmkl.ui.state.drawing import Drawing, check_size
 from spnmkl.ui.state.kept import Keeping
-from spnmkl.ui.state.kernel_checks import KernelChecks
+from spnmkl.ui.state.kernel_checks import KernelChecks, about_widths
 from spnmkl.ui.state.opening import opening_structure
 from spnmkl.ui.state.predicting import Predicting
-from spnmkl.ui.state.task import Task
+from spnmkl.ui.state.task import Finding, Task
 from spnmkl.ui.state.uploaded_files import UploadedFiles
 from spnmkl.ui.state.works import Chosen
 
@@ -42,6 +43,7 @@ class Before:
     choices: Choices
     split: SplitSettings
     settings: Settings
+    by_hand: bool
     spn: SPN
     loaded: bool
     arrival: Arrival | None
@@ -76,7 +78,9 @@ class Workspace:
     """Everything one tab works on.
 
     `missing` tells which data an opened project came without, `loaded` whether there are data all the same. `files`
-    are those that were uploaded last, `arrival` tells of data that came from them, `keeping` what is on disk.
+    are those that were uploaded last, `arrival` tells of data that came from them, `keeping` what is on disk. `by_hand`
+    says that C and the kind of weights are to be as set, on the drawing that data open on too; `followed` is the last
+    choice whose drawing was taken.
     """
 
     drawing: Drawing
@@ -89,6 +93,8 @@ class Workspace:
     predicting: Predicting = field(default_factory=Predicting)
     missing: DataUse | None = None
     loaded: bool = True
+    by_hand: bool = False
+    followed: Finding[Chosen] | None = field(default=None, repr=False)
     files: UploadedFiles = field(default_factory=UploadedFiles)
     arrival: Arrival | None = None
     comparing: CompareChoices = field(default_factory=CompareChoices)
@@ -98,10 +104,38 @@ class Workspace:
 
     @property
     def kernel_issues(self) -> list[KernelIssue]:
-        """Kernels that cannot work on the training rows; widths may compete where evidence chooses the weights."""
-        found = self.kernel_checks.of(self.task)
+        """Kernels that cannot work on the training rows; widths may compete where rows held out or evidence decide."""
+        found, chosen = self.kernel_checks.of(self.task), self.chosen
+        if self.chooses or (chosen is not None and self.takes(chosen)):
+            return [issue for issue in found if not about_widths(self.drawing.spn, issue)]
         by_evidence = self.trainer.settings.weights == "evidence"
         return [issue for issue in found if not (by_evidence and issue.widths)]
+
+    @property
+    def as_opened(self) -> bool:
+        """Whether the drawing is the one that the data open on."""
+        return unplaced(self.drawing.spn) == unplaced(opening_structure(self.dataset))
+
+    @property
+    def chooses(self) -> bool:
+        """Whether a training is to choose C, the kind of weights and the preparation: nobody has drawn or set any."""
+        return not self.by_hand and self.as_opened
+
+    def begin_training(self, alive: Callable[[], bool]) -> Activity:
+        """Train what is drawn as it is set; or, where nobody drew and set anything, what is best on rows held out."""
+        if self.chooses:
+            return self.trainer.train_default(self.task, self.trainer.settings, alive)
+        return self.trainer.start("train", self.task, self.trainer.settings, alive)
+
+    def collect(self) -> None:
+        """Take in what has ended; the drawing follows a training that chose, unless it was changed meanwhile."""
+        self.trainer.collect()
+        found = self.trainer.default
+        if found is None or found is self.followed:
+            return
+        self.followed = found
+        if found.value.trained and found.task.same(self.task):
+            self.take_chosen(found.value)
 
     @property
     def issues(self) -> list[Issue]:
@@ -126,8 +160,8 @@ class Workspace:
                 self.dataset, self.loaded = dataset, True
                 self.trainer.attach(dataset)
                 return
-        untouched = unplaced(self.drawing.spn) == unplaced(opening_structure(self.dataset))
-        self.dataset, self.loaded = dataset, True
+        untouched = self.as_opened
+        self.dataset, self.loaded, self.by_hand = dataset, True, False
         self.choices, self.split, self.trainer.settings = SUGGESTED, SplitSettings(), Settings()
         self.trainer.book.attach(dataset)
         if untouched:
@@ -135,9 +169,9 @@ class Workspace:
 
     def use(self, dataset: Dataset) -> None:
         """The same data, their columns used otherwise; the drawing follows if it is still the one they opened on."""
-        untouched = unplaced(self.drawing.spn) == unplaced(opening_structure(self.dataset))
+        untouched = self.as_opened
         self.dataset, self.choices = dataset, self.choices.among(dataset.views)
-        if untouched and unplaced(opening_structure(dataset)) != unplaced(self.drawing.spn):
+        if untouched and not self.as_opened:
             self.redraw()
 
     def rename_data(self, name: str) -> None:
@@ -159,7 +193,7 @@ class Workspace:
         alike = again and list(dataset.frame.columns) == list(self.dataset.frame.columns)
         self.bring(_used_alike(dataset, now) if alike else dataset)
         if alike:
-            self.choices, self.split, self.trainer.settings = now.choices, now.split, now.settings
+            self._take_settings(now)
         arrived = dataset if self.dataset.frame is dataset.frame else self.dataset
         self.arrival = Arrival(read, arrived, None if waiting else before)
 
@@ -169,7 +203,7 @@ class Workspace:
     @property
     def _now(self) -> Before:
         trainer = self.trainer
-        chosen = self.choices, self.split, trainer.settings
+        chosen = self.choices, self.split, trainer.settings, self.by_hand
         arrival = self.arrival and replace(self.arrival, before=None)  # one step back, not all data that ever were
         return Before(self.dataset, *chosen, self.drawing.spn, self.loaded, arrival)
 
@@ -189,8 +223,12 @@ class Workspace:
         if before is not None:
             self.dataset, self.loaded = before.dataset, before.loaded
             self.arrival = before.arrival
-            self.choices, self.split, self.trainer.settings = before.choices, before.split, before.settings
+            self._take_settings(before)
             self._take_drawing(before.spn, "The drawing before these data.")
+
+    def _take_settings(self, before: Before) -> None:
+        self.choices, self.split, self.by_hand = before.choices, before.split, before.by_hand
+        self.trainer.settings = before.settings
 
     def take_drawing(self, run: Run) -> None:
         """The drawing of a run; undo brings back the one that it replaces."""
@@ -198,7 +236,7 @@ class Workspace:
 
     def take_chosen(self, chosen: Chosen) -> None:
         """What was chosen for these data; undo brings back the drawing that it replaces."""
-        self.choices = chosen.choices
+        self.choices, self.by_hand = chosen.choices, True
         self.trainer.take_settings(chosen.settings)
         self._take_drawing(chosen.spn, "The drawing that was chosen.")
 
@@ -222,7 +260,7 @@ class Workspace:
         if task.dataset is not self.dataset:
             self.dataset, self.loaded = task.dataset, True
             self.arrival = Arrival(None, task.dataset, now)
-        self.choices, self.split = task.choices, task.split
+        self.choices, self.split, self.by_hand = task.choices, task.split, True
         self.trainer.take_settings(run.settings)
         self.trainer.book.chosen = run.name
         self.take_drawing(run)

@@ -39,7 +39,7 @@ PLAN = Plan()
 def compare_page() -> None:
     work = workspace()
     heading("Compare — against the baselines", "pages/predict.py", "Next: predict new rows")
-    work.trainer.collect()
+    work.collect()
     tabs(
         "compare_part",
         {
@@ -82,7 +82,9 @@ def taking_part(work: Workspace, everyone: Entrants) -> Entrants:
 
 
 def own_drawing(work: Workspace) -> Drawn:
-    return Drawn.of(work.drawing.spn, usable_settings(work))
+    """As a training would have it; where that chooses, every fold does."""
+    how = Drawn.by_default if work.chooses else Drawn.of
+    return how(work.drawing.spn, usable_settings(work))
 
 
 def chosen_runs(work: Workspace) -> dict[str, Drawn]:

@@ -47,10 +47,11 @@ def scores(work: Workspace, contest: Contest) -> None:
                 format="%.1f" if SCORINGS[measure].percent else "%.3f",
                 help=ERROR_HELP,
             ),
-            "against your drawing": st.column_config.TextColumn(width=205, help=TEST_HELP),
+            "against your drawing": st.column_config.TextColumn(width=190, help=TEST_HELP),
             "used": st.column_config.TextColumn(
+                width=125,
                 help="Base kernels with a weight above zero, mean over the folds; one that stands several times in a "
-                "structure counts once. For methods over columns, the columns: of the lasso those with a weight."
+                "structure counts once. For methods over columns, the columns: of the lasso those with a weight.",
             ),
             "seconds": st.column_config.NumberColumn(format="%.2f", help="To choose settings and train, per fold."),
         },

@@ -101,7 +101,7 @@ def wait_for_width() -> None:
     trainer = workspace().trainer
     activity = trainer.doing("width")
     if activity is None:
-        trainer.collect()
+        workspace().collect()
         st.rerun()
     progress_bar(activity.job, f"Comparing widths: {words_of(activity.job)}")
     stop_button(activity.job, key="stop_width")

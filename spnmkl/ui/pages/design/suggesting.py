@@ -35,7 +35,7 @@ EVIDENCE_HELP = (
 @dialog("Suggest a structure")
 def suggest_structure(work: Workspace) -> None:
     trainer = work.trainer
-    trainer.collect()
+    work.collect()
     if trainer.doing("suggest"):
         wait_for_search(trainer)
         return
@@ -109,9 +109,8 @@ def show_suggestions(work: Workspace, found: Suggestions) -> None:
         f"Searched in {counted(found.rows, 'row')}; {counted(found.refits, 'drawing')} fitted in {found.seconds:.0f} s."
     )
     if found.outer is not None:
-        where += (
-            f" {OUTER_FOLDS} outer folds, the whole search in each: {found.outer.search}; flat: {found.outer.flat}."
-        )
+        folds = f"{found.outer.search.folds} outer folds, the whole search in each"
+        where += f" {folds}: {found.outer.search}; flat: {found.outer.flat}."
     st.caption(plain(where))
 
 

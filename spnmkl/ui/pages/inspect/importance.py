@@ -26,6 +26,7 @@ from spnmkl.wording import counted
 
 TITLE = "What each view is worth, on rows not trained on"
 MEASURE, GO_ON, AGAIN = "Measure what each view is worth", "Go on measuring", "Measure again"
+ROUNDS, REPEATS, WANTED = (1, 2, 5), "importance_repeats", "importance_rounds_wanted"
 COLUMNS_TITLE = "Which columns inside a view matter"
 COLUMNS_START = "Measure its columns"
 DROP_HELP = (
@@ -51,7 +52,7 @@ def show_importance(seen: Inspected) -> None:
             show_views(run, found)
         return
     try:
-        asked = question(run, trainer.book.tasks[run.name])
+        asked = question(run, trainer.book.tasks[run.name], rounds_wanted())
     except SPNMKLError as error:  # too few rows for folds, say: then there is nothing to press
         st.caption(plain(str(error)))
         return
@@ -78,9 +79,31 @@ def offer_views(trainer: Trainer, run: Run, asked: Question, found: ViewImportan
     refused = refusal(held, None if free is None else free + kept_bytes())
     partial = going_on(run, asked)
     title = MEASURE if found is None else GO_ON if partial is not None else AGAIN
-    with row():
-        st.caption(what_it_does(asked, run), width="stretch")
+    st.caption(what_it_does(asked, run))
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        how_often(asked)
         begin_button(trainer, title, "measure_views", (run, None), primary=found is None, refused=refused)
+
+
+def how_often(asked: Question) -> None:
+    def take() -> None:
+        st.session_state[WANTED] = st.session_state[REPEATS] or ROUNDS[0]
+
+    st.session_state[REPEATS] = rounds_wanted()  # a control that was away while it was measured has forgotten it
+    st.segmented_control(
+        f"Rounds of {asked.work.folds.plan.folds} folds",
+        list(ROUNDS),
+        key=REPEATS,
+        on_change=take,
+        required=True,
+        width="content",
+        help="Each round draws other folds. More rounds take as many times as long, and make the intervals narrower; "
+        "rounds that are done are kept.",
+    )
+
+
+def rounds_wanted() -> int:
+    return int(st.session_state.get(WANTED, ROUNDS[0]))
 
 
 def what_it_does(asked: Question, run: Run) -> str:
@@ -118,7 +141,7 @@ def begin_button(
 
 
 def begin(trainer: Trainer, run: Run, view: str | None, here: Callable[[], bool]) -> None:
-    trainer.measure_importance(run, view, here)
+    trainer.measure_importance(run, view, here, rounds_wanted())
 
 
 @st.fragment(run_every=REFRESHES[0])
@@ -139,7 +162,7 @@ def failed(trainer: Trainer) -> None:
 
 def show_views(run: Run, found: ViewImportance) -> None:
     st.markdown(sentence(found.headline))
-    left, right = st.columns([11, 9], gap="large")
+    left, right = st.columns([9, 11], gap="medium")
     left.altair_chart(found.figure(), width="stretch")
     with right:
         st.dataframe(

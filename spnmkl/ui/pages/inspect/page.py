@@ -26,8 +26,9 @@ CHOICE = "inspect_run"
 
 @fragment
 def inspect_page() -> None:
-    trainer = workspace().trainer
-    trainer.collect()
+    work = workspace()
+    work.collect()
+    trainer = work.trainer
     between = heading("Inspect — what was learned", "pages/compare.py", "Next: compare it")
     run = trainer.book.run
     if run is None:

@@ -115,8 +115,7 @@ def show_measures(seen: Inspected, part: Part) -> None:
         folds = {m.title: with_interval(m) for m in run.measured.measures(run.positive)}
         table.insert(1, "over folds", table["measure"].map(folds).fillna(""))
     table["guessing"] = [m.guess_text for m in found]
-    wide = {"measure": st.column_config.TextColumn(width=150)}  # the numbers count, and names are told by hovering
-    st.dataframe(table, hide_index=True, height="content", placeholder="", column_config=wide)
+    st.table(table, hide_index=True, border="horizontal")  # whose words go on in a second line
     if len(scores.classes) == 2:
         positive(seen)
     over = f"Over {run.measured.how}. " if part == "test" and run.measured is not None else ""

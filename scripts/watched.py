@@ -1,0 +1,111 @@
+"""How much longer a training takes in the app than alone: ``python scripts/watched.py``.
+
+By turns, the same training is done in this process and then as the app does it: in a process of the tab, with its
+kernels, while its records are read as a page reads them. *New* has no process yet when it begins, as after the server
+was started; *ready* has one from the training before, which computes its kernels anew. Seconds are those of the wall,
+from the click to the result, without what draws the page. Ratios within one run are the result.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+from reliability import circumstances, put, table
+
+from spnmkl.data import Choices, Dataset, SplitSettings
+from spnmkl.precompile import prepare as load_compiled
+from spnmkl.structure import Kernel, templates
+from spnmkl.training.prepared import prepare
+from spnmkl.training.settings import Settings
+from spnmkl.training.train import train
+from spnmkl.ui.state.activity import Trainer
+from spnmkl.ui.state.apart import NURSERY
+from spnmkl.ui.state.task import Task
+
+LOOK_SECONDS = 1.0  # between two looks of a page
+LONG_SECONDS, MOST_RATIO, MOST_MORE = 5.0, 1.1, 0.3
+CASES = {
+    "300 rows, 10 kernels": (300, 10, Settings()),
+    "1,000 rows, 25 kernels": (1000, 25, Settings()),
+    "4,000 rows, 25 kernels": (4000, 25, Settings(C=100.0, tol=1e-6)),
+}
+
+
+def task_of(rows: int, kernels: int, seed: int) -> Task:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(rows, 10))
+    frame = pd.DataFrame(X, columns=[f"c{k}" for k in range(10)])
+    score = X[:, 0] * X[:, 1] + X[:, 2] + 0.5 * rng.normal(size=rows)
+    dataset = Dataset("watched", frame.assign(y=np.where(score > 0, "yes", "no")), "y")
+    widths = np.geomspace(0.01, 10, kernels)
+    return Task(templates.flat([Kernel("rbf", gamma=g) for g in widths]), dataset, Choices(), SplitSettings())
+
+
+def alone(task: Task, settings: Settings) -> float:
+    began = time.perf_counter()
+    train(prepare(task.spn, task.dataset, task.choices, task.split), settings)
+    return time.perf_counter() - began
+
+
+def in_the_app(trainer: Trainer, task: Task, settings: Settings) -> float:
+    began = time.perf_counter()
+    activity = trainer.start("train", task, settings, lambda: True)
+    while not activity.job.join(LOOK_SECONDS):
+        list(activity.job.records)
+    seconds = time.perf_counter() - began
+    trainer.collect()
+    assert trainer.failure is None, trainer.failure
+    return seconds
+
+
+def measured(rows: int, kernels: int, settings: Settings, times: int) -> tuple[list[float], list[float], list[float]]:
+    """Seconds alone, with a new process, and with one that is ready."""
+    found: tuple[list[float], list[float], list[float]] = ([], [], [])
+    for k in range(times):
+        task, trainer = task_of(rows, kernels, k), Trainer()
+        found[0].append(alone(task, settings))
+        found[1].append(in_the_app(trainer, task, settings))
+        found[2].append(in_the_app(trainer, Task(task.spn, task_of(rows, kernels, k).dataset, *_chosen()), settings))
+        trainer.worker.close()
+    return found
+
+
+def _chosen() -> tuple[Choices, SplitSettings]:
+    return Choices(), SplitSettings()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--times", type=int, default=5, help="that each training is done; default 5")
+    parser.add_argument("--cases", type=int, default=len(CASES), help="how many of the cases; default all")
+    parser.add_argument("--page", action="store_true", help="write the table into docs/reliability.md")
+    asked = parser.parse_args()
+    load_compiled()
+    NURSERY.start()
+    while not NURSERY.ready:
+        time.sleep(0.1)
+    rows = []
+    for name, (n, kernels, settings) in list(CASES.items())[: asked.cases]:
+        times = measured(n, kernels, settings, asked.times)
+        bare, *others = map(statistics.median, times)
+        # By turns: what the machine did beside it is the same for both.
+        more = [statistics.median(b - a for a, b in zip(times[0], each, strict=True)) for each in times[1:]]
+        ratios = [statistics.median(b / a for a, b in zip(times[0], each, strict=True)) for each in times[1:]]
+        told = [f"{s:.2f} s ({r:.2f} times, {m:+.2f} s)" for s, r, m in zip(others, ratios, more, strict=True)]
+        held = [r <= MOST_RATIO if bare > LONG_SECONDS else m <= MOST_MORE for r, m in zip(ratios, more, strict=True)]
+        rows.append([name, f"{bare:.2f} s", *told, "yes" if all(held) else "no"])
+        print(" | ".join(rows[-1]), flush=True)
+    NURSERY.stop()
+    if asked.page:
+        head = ["training", "alone", "new", "ready", "within the aims"]
+        put("watched", f"`python scripts/watched.py --times {asked.times}` {circumstances()}:\n\n{table(head, rows)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,69 @@
+"""What a classifier is given, checked and read: labels, weights of samples, a structure in any form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.multiclass import check_classification_targets
+
+from spnmkl.circuit.program import Floats
+from spnmkl.errors import DataError, KernelError, StructureError
+from spnmkl.problem import sample_weights
+from spnmkl.structure import SPN, templates
+from spnmkl.structure.nodes import describe
+
+
+def check_labels(labels: NDArray) -> None:
+    try:
+        check_classification_targets(labels)
+    except TypeError:
+        raise DataError(
+            "y mixes labels of different kinds, such as text and missing values; give every sample a label of one kind."
+        ) from None
+
+
+def checked_weight(sample_weight: ArrayLike, y: NDArray) -> Floats:
+    if not np.asarray(sample_weight).any():
+        raise DataError("Every sample weight is zero; give a positive weight to samples of two classes or more.")
+    classes, codes = np.unique(y, return_inverse=True)
+    return sample_weights(len(y), codes, classes, sample_weight, None)
+
+
+def check_class_sizes(labels: NDArray) -> None:
+    classes, counts = np.unique(labels, return_counts=True)
+    if counts.min() < 2:
+        raise DataError(
+            f"probability=True needs two samples or more of every class, but {str(classes[counts.argmin()])!r} has "
+            "one; add samples of it, or use probability=False."
+        )
+
+
+def read_structure(structure: SPN | Mapping[str, Any] | str) -> SPN:
+    """In any of its forms, with kernels that columns are enough for."""
+    spn = structure if isinstance(structure, SPN) else _from_format(structure)
+    spn.check()
+    for leaf in spn.kernels:
+        if spn.spec(leaf).kernel == "precomputed":
+            raise KernelError(
+                f"Leaf {spn.label(leaf)!r} is precomputed, but SPNMKLClassifier computes kernels from columns; pass "
+                "the matrices to spnmkl.solve and predict with Solution.decision_function on cross-kernels."
+            )
+    return spn
+
+
+def _from_format(structure: Mapping[str, Any] | str) -> SPN:
+    if isinstance(structure, Mapping):
+        return SPN.from_dict(structure)
+    if not isinstance(structure, str):
+        raise StructureError(
+            f"structure must be an SPN, a mapping or JSON text, or None, but it is {describe(structure)}; see SPN."
+        )
+    if structure in templates.TEMPLATES:
+        raise StructureError(
+            f"structure is {structure!r}, the name of a template, but templates are functions of your kernels or "
+            f"columns; pass what templates.{structure}(...) returns."
+        )
+    return SPN.from_json(structure)
