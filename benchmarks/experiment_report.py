@@ -174,7 +174,7 @@ def comparison(means: pd.DataFrame, ranks: pd.Series) -> list[str]:
             "",
             f"Over {n_sets} sets and {n_methods} methods no test can tell; {FEWEST_SETS} sets are needed.",
         ]
-    friedman = stats.friedmanchisquare(*(means[m] for m in means))
+    friedman = stats.friedmanchisquare(*(means[m].round(12) for m in means))  # as ranks are
     pairs = pairwise(means)
     cd = critical_difference(n_methods, n_sets)
     apart = [f"{a} over {b}" for a, b in combinations(ranks.index, 2) if ranks[b] - ranks[a] >= cd]

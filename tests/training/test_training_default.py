@@ -86,6 +86,8 @@ def test_rivals_are_compared_on_the_folds_that_both_have_and_of_equals_the_first
 
 def test_folds_of_few_rows_are_drawn_again_while_there_is_time(monkeypatch):
     """The same grid of C every time, on other folds; a second draw that time cuts off is left out."""
+    weights = {"weights": "certified", "choose_C": False}
+    prepared = prepared_by_default(table(), Choices(), NONE, Settings(), **weights).prepared
     monkeypatch.setattr(rivals, "MOST_REPEATS", 2)
     seen: list[tuple[Any, Any]] = []
     cross_validate_C = rivals.cross_validate_C
@@ -95,7 +97,6 @@ def test_folds_of_few_rows_are_drawn_again_while_there_is_time(monkeypatch):
         return cross_validate_C(spn, source, y, C, **options)
 
     monkeypatch.setattr(rivals, "cross_validate_C", noted)
-    prepared = prepared_by_default(table(), Choices(), NONE, Settings(), weights="certified", choose_C=False).prepared
     given: dict[str, Any] = {"folds": 2, "weights": "certified", "n_threads": 1}
     found = choose_rival(prepared.mapped, prepared.source, prepared.y_train, **given)
     assert found is not None and found.repeats == 2 and "drawn 2 times" in found.sentences[0]
