@@ -118,6 +118,7 @@ def in_view(canvas: Canvas) -> bool:
 
 
 def test_new_nodes_are_beside_their_parent_in_view_and_apart(canvas: Canvas) -> None:
+    canvas.use("figure1")
     root = min(canvas.places, key=lambda v: canvas.places[v][0])
     canvas.click(root)
     view = canvas.look("[canvas.view.x, canvas.view.y, canvas.view.scale]")

@@ -34,7 +34,7 @@ def test_the_app_works_behind_nginx(browser: Browser, url: str, tmp_path: Path) 
             page.get_by_role("link", name=name, exact=True).first.click()
             settled(page)
             expect(page.get_by_text(seen).first).to_be_visible(timeout=20_000)
-        page.get_by_role("button", name="More").click()
+        page.get_by_role("button", name="More").first.click()
         with page.expect_download() as taken:
             page.get_by_role("button", name="Export as a zip").click()
         assert Path(taken.value.path()).read_bytes().startswith(b"PK")

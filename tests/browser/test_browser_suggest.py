@@ -16,7 +16,7 @@ def pairs(n: int = 400) -> pd.DataFrame:
 
 def test_a_search_is_watched_stopped_and_opened(data: Page) -> None:
     give(data, "data_files", "pairs.csv", pairs().to_csv(index=False).encode())
-    expect(data.get_by_text("400 rows · 3 columns").first).to_be_visible(timeout=LONG)
+    expect(data.get_by_text("400 rows · 4 columns").first).to_be_visible(timeout=LONG)
     go(data, "Design")
     Canvas(data)
     data.get_by_role("button", name="Suggest", exact=True).click()
@@ -24,7 +24,7 @@ def test_a_search_is_watched_stopped_and_opened(data: Page) -> None:
     so_far = data.locator(".st-key-suggest_so_far")
     expect(so_far.locator("img, svg").first).to_be_visible(timeout=LONG)
     expect(data.get_by_text("left × right").first).to_be_visible(timeout=LONG)
-    data.locator(".st-key-stop_suggest button").click()
+    data.locator(".st-key-stop_suggest button").first.click()
     first = data.locator(".st-key-suggestion_0")
     expect(first).to_contain_text("left × right", timeout=LONG)
     expect(data.get_by_text("The flat sum of all kernels")).to_be_visible()

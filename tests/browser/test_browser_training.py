@@ -9,7 +9,7 @@ from canvas_driver import Canvas, settled
 from playwright.sync_api import Page, expect
 
 LONG = 60_000
-FADED = "canvas.drawing.nodes.filter(n => canvas.look(n.id).title.endsWith('pruned')).length"
+FADED = "canvas.drawing.nodes.filter(n => canvas.look(n.id)?.title?.endsWith('pruned')).length"
 
 
 def train_page(page: Page, url: str) -> Page:
@@ -142,7 +142,7 @@ def test_two_visitors_get_their_own_results(tab: Callable[[], Page], url: str) -
 
 def test_choose_C_by_cross_validation(page: Page, url: str) -> None:
     train_page(page, url)
-    page.get_by_role("button", name="Choose C").click()
+    page.get_by_role("button", name="Choose C", exact=True).click()
     take = page.get_by_role("button", name="Take the best C")
     take.wait_for(timeout=LONG)
     page.get_by_role("tab", name="Choice of C").click()
