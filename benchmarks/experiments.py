@@ -35,7 +35,9 @@ from experiment_data import Choice
 from experiment_known import KNOWN
 from experiment_methods import KEY, Accuracy, Cell, Structures, warm_up
 from experiment_report import note_run, write_report
-from experiment_store import Progress, Store, Task, settle
+from experiment_store import Key, Progress, Row, Store, Task, settle
+
+from spnmkl.parallel import Place, side_by_side
 
 
 @dataclass(frozen=True)
@@ -123,10 +125,16 @@ def run(configuration: Configuration, folder: Path | None, out: Path, names: Seq
         note_run(out, command)
         warm_up()
     progress = Progress(sum(len(left) for *_, left in pending))
-    for name, store, task, left in pending:
-        for key, rows in zip(left, task.compute(left), strict=True):
-            store.add(rows)
-            progress.step(", ".join([name, *(part for part in key if part != name)]))
+    stores = {name: store for name, store, *_ in pending}
+    for name, key, rows in side_by_side(computed, None, [(name, task, left) for name, _, task, left in pending]):
+        stores[name].add(rows)
+        progress.step(", ".join([name, *(part for part in key if part != name)]))
+
+
+def computed(_: None, work: tuple[str, Task, list[Key]], place: Place) -> Iterator[tuple[str, Key, list[Row]]]:
+    """The results of one task, each with its section and key."""
+    name, task, left = work
+    yield from ((name, key, rows) for key, rows in zip(left, task.compute(left), strict=True))
 
 
 def overridden(holder: Any, options: argparse.Namespace) -> Any:

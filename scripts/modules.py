@@ -30,6 +30,7 @@ BANDS: dict[str, tuple[str, ...]] = {
         "memory",
         "compilation",
         "installation",
+        "parallel",
     ),
     "the drawing": ("structure", "templates", "parameters"),
     "the drawing on data": ("circuit", "kernels"),
@@ -51,6 +52,7 @@ BANDS: dict[str, tuple[str, ...]] = {
     "what it means": ("export", "charts", "study", "importance", "search", "reporting", "project", "workspace"),
     "the app and the command line": (
         "workers",
+        "cluster",
         "ui.state",
         "ui.parts",
         "ui.pages",

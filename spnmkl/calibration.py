@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from scipy.special import expit
 from spnmkl.circuit.program import Floats
 from spnmkl.circuit.source import KernelSource
 from spnmkl.evidence.machine import solve_by_evidence
+from spnmkl.parallel import Place, side_by_side
 from spnmkl.problem import one_vs_rest
 from spnmkl.selection.folds import parts
 from spnmkl.solution import Solution
@@ -30,19 +32,32 @@ def relearned(
 
     Weights are learned anew in every fold: had they seen the row, it would be answered better than a new one.
     """
-    F, y = np.empty(solution.signed_alpha.shape), solution.y
-    for train, test in splits:
-        inside, across = parts(source, train, test)
-        own = dict(settings) | {"sample_weight": None if weight is None else weight[train]}
-        if solution.by_evidence:
-            own.pop("solver", None)
-            found = solve_by_evidence(solution.spn, inside, y[train], **own)
-        else:
-            found = solve(solution.spn, inside, y[train], warn=False, start=solution.beta, **own)
-        if found.status == "interrupted" or found.untried:
-            return None
-        F[:, test] = np.atleast_2d(found.decision_function(across, settings.get("n_threads")).T)
-    return F
+    F, items = np.empty(solution.signed_alpha.shape), list(splits)
+    others = {name: value for name, value in settings.items() if name not in ("stop", "n_threads")}
+    given, left = (solution, source, weight, others), len(items)
+    running = side_by_side(_relearned, given, items, n_threads=settings.get("n_threads"), stop=settings.get("stop"))
+    with closing(running) as found:
+        for test, decision in found:
+            F[:, test] = decision
+            left -= 1
+    return None if left else F
+
+
+def _relearned(
+    given: tuple[Solution, KernelSource, Floats | None, dict[str, Any]], rows: tuple[Rows, Rows], place: Place
+) -> Iterator[tuple[Rows, Floats]]:
+    """The rows that a fold holds out, and what is decided on them; nothing where it was stopped."""
+    (solution, source, weight, settings), (train, test), y = given, rows, given[0].y
+    inside, across = parts(source, train, test)
+    own = settings | {"sample_weight": None if weight is None else weight[train]}
+    own |= {"n_threads": place.n_threads, "stop": place.stop}
+    if solution.by_evidence:
+        own.pop("solver", None)
+        found = solve_by_evidence(solution.spn, inside, y[train], **own)
+    else:
+        found = solve(solution.spn, inside, y[train], warn=False, start=solution.beta, **own)
+    if found.status != "interrupted" and not found.untried:
+        yield test, np.atleast_2d(found.decision_function(across, place.n_threads).T)
 
 
 def refitted(K: Floats, solution: Solution, splits: Splits) -> Floats:

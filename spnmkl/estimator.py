@@ -28,17 +28,7 @@ from spnmkl.kernels.source import apply_cross
 from spnmkl.landmarks import Approximation, Part, approximate, held_out_decisions, part_of, stratified
 from spnmkl.memory import kernel_bytes
 from spnmkl.notebook import ShownWithDrawing
-from spnmkl.parameters import (
-    Power,
-    approximating,
-    checked_threads,
-    gigabytes,
-    positive,
-    question,
-    seed,
-    truth,
-    whole,
-)
+from spnmkl.parameters import Power, approximating, checked_threads, gigabytes, positive, question, seed, truth, whole
 from spnmkl.problem import answers
 from spnmkl.rivals import Choice, choose_rival
 from spnmkl.selection import cross_validate_C

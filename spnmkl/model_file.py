@@ -17,6 +17,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
 from spnmkl.errors import ModelFileError
@@ -36,7 +37,8 @@ __all__ = ["load_model", "save_model"]
 
 FORMAT = "spnmkl/model"
 VERSION = 2
-_PLAIN = 1  # of a model without an approximation, which earlier releases read
+_PLAIN = 1  # of a model on dense rows without an approximation, which earlier releases read
+_SAMPLING = "approximation", "n_components", "sample_size"  # settings that these do not know
 
 _DOCUMENT = "model.json"
 _REFERENCE = "$array"  # {"$array": name} stands for an array in what a caller adds
@@ -154,7 +156,7 @@ def _document(model: SPNMKLClassifier, extra: Mapping[str, Any]) -> Document:
     kernels = _distinct(model)
     return {
         "format": FORMAT,
-        "version": _PLAIN if model.approximation_ is None else VERSION,
+        "version": _PLAIN if _is_plain(model) else VERSION,
         "spnmkl": __version__,
         "structure": model.spn_.to_dict(),
         "settings": _settings(model),
@@ -189,9 +191,15 @@ def _distinct(model: SPNMKLClassifier) -> dict[int, FittedKernel]:
     return {id(kernel): kernel for kernel in model.kernels_.values()}
 
 
+def _is_plain(model: SPNMKLClassifier) -> bool:
+    sparse = any(issparse(kernel.X_ref) for kernel in model.kernels_.values())
+    return model.approximation is None and model.approximation_ is None and not sparse
+
+
 def _settings(model: SPNMKLClassifier) -> Document:
     settings = model.get_params(deep=False)
-    del settings["callback"], settings["stop"]
+    for name in ("callback", "stop", *(_SAMPLING if _is_plain(model) else ())):
+        del settings[name]
     if settings["structure"] is not None:
         settings["structure"] = model.spn_.to_dict()
     if not isinstance(settings["random_state"], int | np.integer):

@@ -10,7 +10,7 @@ import numpy as np
 
 from spnmkl.errors import ParameterError
 from spnmkl.structure.nodes import describe
-from spnmkl.threads import default_threads
+from spnmkl.threads import allowed_threads, default_threads
 
 LARGEST = 1e100  # of C, λ, p and weights
 Power = float | str | Mapping[str, float] | None
@@ -45,7 +45,7 @@ def count(value: object, name: str) -> int | None:
 
 def checked_threads(n_threads: object) -> int:
     """As many as were asked for, by default all cores."""
-    return count(n_threads, "n_threads") or default_threads()
+    return allowed_threads(count(n_threads, "n_threads") or default_threads())
 
 
 def truth(value: object, name: str) -> bool:

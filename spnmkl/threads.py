@@ -20,8 +20,31 @@ import threadpoolctl
 T = TypeVar("T")
 
 
+_MOST = threading.local()
+
+
 def default_threads() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return allowed_threads(cores)
+
+
+def allowed_threads(wanted: int) -> int:
+    """So many, or as many as `at_most` leaves to this thread."""
+    return min(wanted, getattr(_MOST, "threads", wanted))
+
+
+@contextmanager
+def at_most(n_threads: int) -> Generator[None, None, None]:
+    """Whatever is asked for, no more threads than these work for this one: others have the rest of the machine."""
+    before = getattr(_MOST, "threads", None)
+    _MOST.threads = n_threads
+    try:
+        yield
+    finally:
+        if before is None:
+            del _MOST.threads
+        else:
+            _MOST.threads = before
 
 
 def as_they_come(

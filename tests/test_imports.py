@@ -55,6 +55,19 @@ def test_a_classifier_loads_no_more_than_it_needs() -> None:
     )
 
 
+def test_dask_is_asked_for_by_who_asks_for_a_cluster_alone() -> None:
+    rooms = "cli.commands", "cli.comparing", "cli.importance", "cli.suggesting", "parallel.elsewhere", "ui.serve"
+    program = [
+        "import sys",
+        "sys.modules |= dict.fromkeys(('dask', 'distributed'))  # as where they are not installed",
+        f"import {', '.join(f'spnmkl.{room}' for room in rooms)}",
+        "main = spnmkl.cli.commands.main",
+        "assert main(['template', 'figure1']) == 0 and main(['cluster', 'slurm', '--', 'compare', 'a.csv']) == 0",
+        "assert list(spnmkl.parallel.side_by_side(lambda given, item, place: [given + item], 1, [2])) == [3]",
+    ]
+    subprocess.run([sys.executable, "-c", "\n".join(program)], capture_output=True, check=True, timeout=120)
+
+
 def test_parts_are_found_without_being_imported() -> None:
     program = "import spnmkl\nassert spnmkl.inspection.heaviest_paths and spnmkl.structure.SPN is spnmkl.SPN"
     assert "numba" in heavy_after(program)

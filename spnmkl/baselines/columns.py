@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import closing
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 
 from spnmkl.baselines.learners import (
@@ -26,6 +27,7 @@ from spnmkl.baselines.learners import (
 from spnmkl.circuit.program import Floats
 from spnmkl.errors import DataError
 from spnmkl.measures import SCORINGS, scoring_name
+from spnmkl.parallel import Place, goes_elsewhere, in_order, side_by_side
 from spnmkl.problem import answers, check_labels
 from spnmkl.selection.folds import fold_splits
 from spnmkl.threads import single_threaded
@@ -74,8 +76,16 @@ class _Inner:
     seed: int
     tick: Tick
 
+    @property
+    def unheard(self) -> _Inner:
+        """Without who is told, for other processes."""
+        return replace(self, tick=_no_tick)
+
     def score(self, y: NDArray, decision: Floats) -> float:
         return SCORINGS[self.scoring].of(y, decision, self.classes)
+
+
+def _no_tick() -> None: ...
 
 
 class ColumnModel(Protocol):
@@ -303,7 +313,9 @@ class _Whole:
 def _tuned(learner: Learner, X: Floats, y: NDArray, points: int, inner: _Inner) -> FittedColumns:
     grid = learner.grid(X, y, points)
     work = [(setting, split) for setting in grid for split in inner.splits]
-    tried = _tried([partial(_fold_scores, learner, X, y, setting, split, inner) for setting, split in work], inner)
+    tried = _tried(
+        [partial(_fold_scores, learner, X, y, setting, split, inner.unheard) for setting, split in work], inner
+    )
     scores: dict[tuple[tuple[str, Any], ...], list[float]] = {}
     for found in tried:
         for setting, value in found:
@@ -328,23 +340,25 @@ def _fold_scores(
 
 def _tried(works: Sequence[Callable[[Tick], Any]], inner: _Inner) -> Iterator[Any]:
     """What the works give, in their order; a tick cannot follow them to other processes."""
-    if effective_n_jobs(None) == 1:
+    if not goes_elsewhere() and effective_n_jobs(None) == 1:
         for work in works:
             yield work(inner.tick)
             inner.tick()
         return
-    yield from Parallel()(delayed(work)(_no_tick) for work in works)
-    inner.tick()
+    with closing(side_by_side(_worked, works, range(len(works)), at_once=effective_n_jobs(None))) as found:
+        for one in in_order(found):
+            yield one
+            inner.tick()
+
+
+def _worked(works: Sequence[Callable[[Tick], Any]], k: int, place: Place) -> Iterator[tuple[int, Any]]:
+    yield k, works[k](partial(place.say, ""))
 
 
 def _mean(scores: Sequence[float]) -> float:
     """Over the folds that could be scored, as for methods over kernels: an area needs rows of two classes."""
     known = [score for score in scores if not np.isnan(score)]
     return float(np.mean(known)) if known else float("nan")
-
-
-def _no_tick() -> None:
-    """For workers elsewhere."""
 
 
 def _at_end(chosen: Setting, means: Mapping[tuple[tuple[str, Any], ...], float]) -> bool:

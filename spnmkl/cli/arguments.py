@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import NoReturn
 
 from spnmkl import __version__
+from spnmkl.cli.cluster_arguments import add_cluster, cluster_arguments
 from spnmkl.cli.exits import FIT_EXITS, IMPORTANCE_EXITS, OTHER_EXITS, SUGGEST_EXITS, VALIDATE_EXITS
+from spnmkl.cli.values import folds, folds_and_rounds, loss_weight, natural, positive, power, share
 from spnmkl.cli.workspace_arguments import add_folder, server_arguments, workspace_arguments
 from spnmkl.errors import ParameterError
 
 Run = Callable[[argparse.Namespace], int]
 
-COMMANDS = ("app", "fit", "predict", "inspect", "importance", "compare", "suggest", "validate", "template", "workspace")
+_ON_TABLES = ("fit", "predict", "inspect", "importance", "compare", "suggest", "validate", "template")
+COMMANDS = ("app", *_ON_TABLES, "workspace", "cluster")
 SOLVERS = ("auto", "newton", "interior", "paper")  # as in `spnmkl.solvers`, which help need not load
 WEIGHTS = ("certified", "evidence")  # as in `spnmkl.parameters`
 SCORINGS = ("accuracy", "balanced_accuracy", "roc_auc")  # as in `spnmkl.measures`
@@ -32,56 +34,6 @@ _EXITS = {
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise ParameterError(f"{message}; see {self.prog} --help.")
-
-
-def _power(text: str) -> float | str:
-    try:
-        return text if text == "sparse" else float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"expected a number or sparse, found {text!r}") from None
-
-
-def _loss_weight(text: str) -> float | str:
-    try:
-        return text if text == "cv" else float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"expected a number or cv, found {text!r}") from None
-
-
-def _natural(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"expected a whole number of 0 or more, found {text!r}")
-    return int(text)
-
-
-def _positive(text: str) -> int:
-    if text.isascii() and text.isdigit() and int(text) > 0:
-        return int(text)
-    raise argparse.ArgumentTypeError(f"expected a whole number of 1 or more, found {text!r}")
-
-
-def _folds(text: str) -> int:
-    if text.isascii() and text.isdigit() and int(text) > 1:
-        return int(text)
-    raise argparse.ArgumentTypeError(f"expected a whole number of 2 or more, found {text!r}")
-
-
-def _folds_and_rounds(text: str) -> tuple[int, int]:
-    folds, _, rounds = text.partition("x")
-    if not folds.isdecimal() or not rounds.isdecimal() or int(folds) < 2 or int(rounds) < 1:
-        raise argparse.ArgumentTypeError(f"expected folds x rounds such as 5x2, found {text!r}")
-    return int(folds), int(rounds)
-
-
-def _share(text: str) -> float:
-    try:
-        share = float(text)
-    except ValueError:
-        share = math.nan
-    if 0 <= share < 1:
-        return share
-    meant = f"; did you mean {share / 100:g}" if 1 < share < 100 else ""
-    raise argparse.ArgumentTypeError(f"expected a share of the rows between 0 and 1, found {text!r}{meant}")
 
 
 def parsed(arguments: Sequence[str], runs: Mapping[str, Run] | None = None) -> tuple[argparse.Namespace, list[str]]:
@@ -110,6 +62,7 @@ def command_parser(runs: Mapping[str, Run] | None = None) -> argparse.ArgumentPa
 
     app = command("app", "open the app; further options, such as --server.port=8502, go to streamlit run")
     add_folder(app)
+    add_cluster(app, "the trainings of folds, comparisons and searches of all visitors")
     server_arguments(app)
     _fit_arguments(command("fit", "learn the weights of a structure from a table, or one for each view"))
     predict = command("predict", "predict the classes of new samples")
@@ -122,7 +75,7 @@ def command_parser(runs: Mapping[str, Run] | None = None) -> argparse.ArgumentPa
     _reading_arguments(predict)
     inspect = command("inspect", "show what a model learned and what is proved")
     inspect.add_argument("model", help="a file that fit has written")
-    inspect.add_argument("--paths", type=_natural, default=10, metavar="N", help="how many heaviest paths; default 10")
+    inspect.add_argument("--paths", type=natural, default=10, metavar="N", help="how many heaviest paths; default 10")
     inspect.add_argument("--json", action="store_true", help="for programs")
     _importance_arguments(
         command("importance", "score every view alone and all without it, or permute columns, on rows not trained on")
@@ -135,6 +88,7 @@ def command_parser(runs: Mapping[str, Run] | None = None) -> argparse.ArgumentPa
         metavar="NAME",
         help="beside the structure, such as lasso; default: all that can be used",
     )
+    add_cluster(compare, "the folds")
     _suggest_arguments(command("suggest", "find a structure by evidence, beside the flat sum"))
     validate = command("validate", "say what is wrong with a structure")
     validate.add_argument("structure", help="a structure file, .json; - for standard input")
@@ -165,13 +119,14 @@ def command_parser(runs: Mapping[str, Run] | None = None) -> argparse.ArgumentPa
     _reading_arguments(template)
     template.add_argument("--out", help="where to write the structure; default: standard output")
     workspace_arguments(command("workspace", "list, export, import and train the projects that the app keeps"))
+    cluster_arguments(command("cluster", "write what starts workers on Kubernetes or SLURM"))
     return parser
 
 
 def _reading_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--skip-lines",
-        type=_natural,
+        type=natural,
         metavar="N",
         help="lines above the table's header; default: those that begin with #",
     )
@@ -198,7 +153,7 @@ def _fit_arguments(fit: argparse.ArgumentParser) -> None:
     )
     fit.add_argument(
         "--C",
-        type=_loss_weight,
+        type=loss_weight,
         help="weight of the loss, or cv: chosen by cross-validation; default 1 with --structure, else cv",
     )
     fit.add_argument(
@@ -208,7 +163,7 @@ def _fit_arguments(fit: argparse.ArgumentParser) -> None:
         help="what --C cv is chosen by; balanced_accuracy suits classes of uneven size; default accuracy",
     )
     fit.add_argument("--lam", type=float, default=1.0, help="weight λ of the weights' regulariser; default 1")
-    fit.add_argument("--p", type=_power, help="p of every product, or sparse; default: as in the structure")
+    fit.add_argument("--p", type=power, help="p of every product, or sparse; default: as in the structure")
     fit.add_argument("--tol", type=float, default=1e-3, help="relative gap to reach; default 1e-3")
     fit.add_argument("--max-iter", type=int, help="limit of iterations")
     fit.add_argument(
@@ -230,10 +185,10 @@ def _fit_arguments(fit: argparse.ArgumentParser) -> None:
         help="for more rows than a kernel matrix can have: certified weights from a sample of the rows, then the SVM "
         "on all of them by landmarks",
     )
-    fit.add_argument("--components", type=_positive, default=1000, metavar="M", help="landmarks; default 1000")
+    fit.add_argument("--components", type=positive, default=1000, metavar="M", help="landmarks; default 1000")
     fit.add_argument(
         "--sample-rows",
-        type=_positive,
+        type=positive,
         default=4000,
         metavar="N",
         help="rows of that sample; default 4000, or M if more",
@@ -242,19 +197,19 @@ def _fit_arguments(fit: argparse.ArgumentParser) -> None:
     _preparing_arguments(fit)
     fit.add_argument(
         "--test-share",
-        type=_share,
+        type=share,
         metavar="SHARE",
         help="share of the rows, between 0 and 1, to hold out and report the accuracy on",
     )
     fit.add_argument(
         "--share-folds",
-        type=_folds,
+        type=folds,
         metavar="FOLDS",
         help="measure what carries the decision on so many folds, in place of the rows held out",
     )
     fit.add_argument(
         "--nested",
-        type=_folds_and_rounds,
+        type=folds_and_rounds,
         metavar="FOLDSxROUNDS",
         help="also score by repeated cross-validation with C chosen inside (at the C given, without --C cv), such as "
         "5x2: of the training rows where --test-share holds some out, else of all",
@@ -265,8 +220,9 @@ def _fit_arguments(fit: argparse.ArgumentParser) -> None:
     fit.add_argument(
         "--probabilities", action="store_true", help="calibrate probabilities on rows held out; --nested does so too"
     )
-    fit.add_argument("--seed", type=_natural, default=0, help="of the rows held out and of folds; default 0")
+    fit.add_argument("--seed", type=natural, default=0, help="of the rows held out and of folds; default 0")
     fit.add_argument("--threads", type=int, help="default: all cores")
+    add_cluster(fit, "the trainings of folds")
     fit.add_argument(
         "--max-memory", type=float, metavar="GB", help="gigabytes for kernel matrices; default: half of what is free"
     )
@@ -286,7 +242,7 @@ def _weights_argument(command: argparse.ArgumentParser, otherwise: str = "") -> 
 def _importance_arguments(importance: argparse.ArgumentParser) -> None:
     _held_out_arguments(importance)
     importance.add_argument(
-        "--C", type=_loss_weight, default="cv", help="weight of the loss; default cv: chosen within every fold"
+        "--C", type=loss_weight, default="cv", help="weight of the loss; default cv: chosen within every fold"
     )
     importance.add_argument(
         "--columns", metavar="VIEW", help="which columns of this view matter, instead of which views"
@@ -295,6 +251,7 @@ def _importance_arguments(importance: argparse.ArgumentParser) -> None:
         "--resume", metavar="FILE", help="write every fold that is done here (.json), and go on from it next time"
     )
     importance.add_argument("--threads", type=int, help="default: all cores")
+    add_cluster(importance, "the folds")
 
 
 def _held_out_arguments(command: argparse.ArgumentParser) -> None:
@@ -308,7 +265,7 @@ def _held_out_arguments(command: argparse.ArgumentParser) -> None:
         "with the kind of weights chosen within every training part",
     )
     _weights_argument(command, " with --structure, else chosen")
-    command.add_argument("--p", type=_power, help="p of every product, or sparse; default: as in the structure")
+    command.add_argument("--p", type=power, help="p of every product, or sparse; default: as in the structure")
     command.add_argument("--folds", type=int, default=5, help="parts of the rows that are held out in turn; default 5")
     command.add_argument("--repeats", type=int, default=1, help="rounds, each with other folds; default 1")
     command.add_argument("--scoring", choices=list(SCORINGS), default="accuracy", help="default accuracy")
@@ -316,7 +273,7 @@ def _held_out_arguments(command: argparse.ArgumentParser) -> None:
     _exact_argument(command)
     command.add_argument("--figure", metavar="FILE", help="where to draw it: .svg, .png or .html")
     _preparing_arguments(command)
-    command.add_argument("--seed", type=_natural, default=0, help="of the folds; default 0")
+    command.add_argument("--seed", type=natural, default=0, help="of the folds; default 0")
     command.add_argument("--progress", action="store_true", help="show progress although stderr is no terminal")
     command.add_argument("--quiet", action="store_true", help="print nothing but errors and warnings")
 
@@ -333,28 +290,29 @@ def _suggest_arguments(suggest: argparse.ArgumentParser) -> None:
     suggest.add_argument("data", nargs="+", help="table with a header, or one for each view, as for fit")
     _reading_arguments(suggest)
     suggest.add_argument("--label", required=True, help="the column that holds the classes")
-    suggest.add_argument("--budget", type=_positive, default=100, help="evidence refits of a search; default 100")
+    suggest.add_argument("--budget", type=positive, default=100, help="evidence refits of a search; default 100")
     suggest.add_argument(
         "--max-time", type=float, metavar="SECONDS", help="for all of it; then the best so far is told and written"
     )
     suggest.add_argument("--out", help="where to write the first structure; - for standard output")
     suggest.add_argument(
         "--held-out",
-        type=_share,
+        type=share,
         default=0.25,
         metavar="SHARE",
         help="share of the rows that the search does not see and the scores are of; default 0.25, 0: no scores",
     )
     suggest.add_argument(
-        "--subsamples", type=_natural, default=6, help="searches in 80 %% of the rows, for what recurs; default 6"
+        "--subsamples", type=natural, default=6, help="searches in 80 %% of the rows, for what recurs; default 6"
     )
     suggest.add_argument(
-        "--outer-folds", type=_folds, metavar="FOLDS", help="also score the whole search in so many outer folds"
+        "--outer-folds", type=folds, metavar="FOLDS", help="also score the whole search in so many outer folds"
     )
     suggest.add_argument("--scoring", choices=list(SCORINGS), default="accuracy", help="default accuracy")
     _preparing_arguments(suggest)
-    suggest.add_argument("--seed", type=_natural, default=0, help="of rows held out, folds and subsamples; default 0")
-    suggest.add_argument("--jobs", type=_positive, help="how much runs side by side; default: all cores")
+    suggest.add_argument("--seed", type=natural, default=0, help="of rows held out, folds and subsamples; default 0")
+    suggest.add_argument("--jobs", type=positive, help="how much runs side by side; default: all cores")
+    add_cluster(suggest, "what runs side by side")
     suggest.add_argument("--progress", action="store_true", help="show progress although stderr is no terminal")
     suggest.add_argument("--quiet", action="store_true", help="print nothing but errors and warnings")
 

@@ -19,10 +19,11 @@ from pathlib import Path
 
 from spnmkl.cli.arguments import ABORTED, BAD_INPUT, parsed
 from spnmkl.cli.choosing import asked_choices
+from spnmkl.cli.cluster import sent_to_cluster, write_deployment
 from spnmkl.cli.defaulting import best_C, by_default, chosen_before_folds
 from spnmkl.cli.exits import EXIT_CODES
 from spnmkl.cli.landmarks import offered, proved, refuse_folds_of_landmarks
-from spnmkl.cli.noting import mistyped, refuse_ungrouped, ungrouped
+from spnmkl.cli.noting import mistyped, refuse_unfilled, refuse_ungrouped, ungrouped
 from spnmkl.cli.scoring import over_folds, scored_over_folds
 from spnmkl.cli.shares import inspect_model, measured_shares
 from spnmkl.cli.streams import STANDARD, read_model, read_once, read_spn, target, write_spn, write_table, written
@@ -37,17 +38,13 @@ from spnmkl.data import (
     SplitSettings,
     Table,
     adjusted_lines,
-    apart,
     contradictions,
     fill_template,
     guess_label,
     headed_table,
     join_tables,
-    kept_rows,
-    lacking_rows,
     left_out,
     load_table,
-    refuse_missing,
     step_notes,
 )
 from spnmkl.errors import KernelError, ParameterError, SPNMKLError, StructureError
@@ -85,8 +82,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         args, more = parsed(sys.argv[1:] if arguments is None else arguments, COMMANDS)
         if args.run is _app:
-            return run_app(more, args.workspace, server_settings(args))
-        code = args.run(args)
+            return run_app(more, args.workspace, server_settings(args), args.cluster)
+        with sent_to_cluster(args):
+            code = args.run(args)
         sys.stdout.flush()
         return code
     except SPNMKLError as error:
@@ -121,8 +119,8 @@ def _fit(args: argparse.Namespace) -> int:
     dataset = _training_set(args, choices)
     for note in ungrouped(dataset, args.keep):
         tell(note)
-    if args.approximation is None and (offer := offered(dataset, split)) is not None:
-        tell(offer)
+    for note in offered(args, dataset, split):
+        tell(note)
     spn = None if args.structure is None else _structure(args.structure, dataset, choices, split)
     if spn is not None:
         for warning in doubtful(spn, dataset, choices, split, by_evidence=settings.weights == "evidence"):
@@ -142,10 +140,7 @@ def _fit(args: argparse.Namespace) -> int:
             found = by_default(args, dataset, choices, split, settings, deadline, progress, stop.is_set)
             prepared, settings, said = found.prepared, found.settings, list(found.sentences)
         else:
-            sampled = settings.sampled_rows
-            prepared = prepare(
-                spn, dataset, choices, split, progress.say, max_memory=args.max_memory, sampled_rows=sampled
-            )
+            prepared = prepare(spn, dataset, choices, split, progress.say, None, args.max_memory, settings.sampled_rows)
             for note in step_notes(dataset, choices, prepared.train):
                 tell(note)
         if args.id in dataset.ignored:
@@ -158,7 +153,7 @@ def _fit(args: argparse.Namespace) -> int:
                 f"Computing the kernels took all of the {args.max_time:g} s of --max-time; allow more to learn weights."
             )
         limited = replace(settings, max_time=deadline.left)
-        trained = learn_weights(prepared, limited, follow, args.threads, stop.is_set, True, progress.say)
+        trained = learn_weights(prepared, limited, follow, args.threads, stop.is_set, warn=True, tick=progress.say)
         trained, folds = scored_over_folds(trained, prepared, dataset, settings, args, progress, stop.is_set)
         shares = measured_shares(trained, prepared, dataset, settings, args, progress, stop.is_set)
         trained = replace(trained, model=keeping_shares(trained.model, shares))
@@ -191,18 +186,8 @@ def _training_set(args: argparse.Namespace, choices: Choices) -> Dataset:
     dataset = _dataset(args)
     for note in (*left_out(dataset, choices), *mistyped(dataset, args), *contradictions(dataset, choices)):
         tell(note)
-    _refuse_missing(dataset, choices)
+    refuse_unfilled(dataset, choices)
     return dataset
-
-
-def _refuse_missing(dataset: Dataset, choices: Choices) -> None:
-    if choices.missing == "refuse":
-        advice = "fill them with --missing mean or median, or leave them out with --missing drop-rows or drop-columns"
-        frame, views = dataset.labelled_table.frame, apart(dataset.views, dataset.features)
-        if choices.absent == "as missing" and lacking_rows(frame, views):
-            advice += "; for rows that lack a whole view say --absent mean or drop-rows"
-        frame = frame[[*dataset.features, *dataset.adjust]]
-        refuse_missing(frame[kept_rows(frame, views, choices)], advice, views, choices)
 
 
 def _asked(args: argparse.Namespace) -> tuple[Settings, Choices, SplitSettings]:
@@ -349,7 +334,7 @@ def _validate(args: argparse.Namespace) -> int:
     def refuse(spn: SPN, dataset: Dataset, choices: Choices) -> None:
         _refuse_matrices(spn)
         if dataset.label is not None:
-            _refuse_missing(dataset, choices)
+            refuse_unfilled(dataset, choices)
 
     return validate(args, lambda: (_dataset(args), asked_choices(args)), refuse)
 
@@ -404,4 +389,5 @@ COMMANDS = {
     "validate": _validate,
     "template": _template,
     "workspace": _workspace,
+    "cluster": write_deployment,
 }

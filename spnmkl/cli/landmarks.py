@@ -12,10 +12,11 @@ from spnmkl.training.room import offer_of_landmarks
 from spnmkl.training.train import Trained
 
 
-def offered(dataset: Dataset, split: SplitSettings) -> str | None:
-    """That there are landmarks, where there are more rows than the exact way has memory for."""
-    n = len(dataset.labelled_table.y) * (1 - split.test_share)
-    return offer_of_landmarks(round(n), available_memory())
+def offered(args: argparse.Namespace, dataset: Dataset, split: SplitSettings) -> list[str]:
+    """That there are landmarks, where there are more rows than the exact way has memory for and none were asked for."""
+    n = int(dataset.frame[dataset.label].notna().sum()) * (1 - split.test_share)
+    offer = offer_of_landmarks(round(n), available_memory()) if args.approximation is None else None
+    return [] if offer is None else [offer]
 
 
 def proved(trained: Trained) -> list[str]:

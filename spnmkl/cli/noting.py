@@ -1,4 +1,4 @@
-"""Columns that may not be what they are taken for: numbers that became text, and groups that no option names."""
+"""Columns that may not be what they are taken for: numbers that became text, groups that no option names, gaps."""
 
 from __future__ import annotations
 
@@ -6,7 +6,16 @@ import argparse
 import shlex
 from collections.abc import Sequence
 
-from spnmkl.data import Dataset, guess_group, nearly_numbers
+from spnmkl.data import (
+    Choices,
+    Dataset,
+    apart,
+    guess_group,
+    kept_rows,
+    lacking_rows,
+    nearly_numbers,
+    refuse_missing,
+)
 from spnmkl.errors import ParameterError
 from spnmkl.wording import counted
 
@@ -45,3 +54,14 @@ def _like_a_group(dataset: Dataset, kept: Sequence[str]) -> list[tuple[str, str]
     each = counted(round(features[group].count() / n), "row")
     looks = f"Column {group!r} looks like it groups rows ({counted(n, 'value')}, about {each} each)"
     return [(shlex.quote(group), looks)]
+
+
+def refuse_unfilled(dataset: Dataset, choices: Choices) -> None:
+    """Missing values, unless something is chosen for them."""
+    if choices.missing == "refuse":
+        advice = "fill them with --missing mean or median, or leave them out with --missing drop-rows or drop-columns"
+        frame, views = dataset.labelled_table.frame, apart(dataset.views, dataset.features)
+        if choices.absent == "as missing" and lacking_rows(frame, views):
+            advice += "; for rows that lack a whole view say --absent mean or drop-rows"
+        frame = frame[[*dataset.features, *dataset.adjust]]
+        refuse_missing(frame[kept_rows(frame, views, choices)], advice, views, choices)

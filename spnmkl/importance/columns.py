@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from spnmkl.circuit.program import Floats
 from spnmkl.errors import DataError, ParameterError, Stopped
 from spnmkl.importance.alike import column_groups
 from spnmkl.importance.column_result import ColumnFold, ColumnImportance
@@ -21,13 +20,14 @@ from spnmkl.importance.permuting import SCREENS, FoldModel, Orders, shuffles
 from spnmkl.importance.progress import ImportanceStep, Teller
 from spnmkl.importance.restriction import FULL, Removals, seen_columns
 from spnmkl.measures import SCORINGS, scoring_name
+from spnmkl.parallel import Place, in_order, side_by_side
 from spnmkl.parameters import checked_threads, count
 from spnmkl.structure import SPN
 from spnmkl.study.contest import Plan
 from spnmkl.study.entrants import with_powers
-from spnmkl.threads import as_they_come
 
 ALIKE, PERMUTATIONS, MOST = 0.9, 5, 20
+_TrainedFold = tuple[ColumnFold, FoldModel, Floats]  # and how much each group of columns changes its decision
 
 
 def column_importance(
@@ -166,30 +166,38 @@ class ColumnWork:
     def orders(self, at: tuple[int, ...], rows: int, times: int) -> Orders:
         return shuffles(rows, times, (self.work.folds.random_state, *at))
 
-    def trained(self, say: Tick, stop: Stop) -> Iterator[tuple[ColumnFold, FoldModel]]:
+    def trained(self, groups: Sequence[Sequence[Any]], say: Tick, stop: Stop) -> Iterator[_TrainedFold]:
         """Every fold, before any column is permuted."""
-        for (repeat, fold, rows), tell in self.work.told(say):
-            data = self.work.folds.data(rows, self.work.who.pool, tell)
-            _, solution, C = self.work.settled(data, tell, stop)
-            model = FoldModel.of(solution, data)
-            full = model.score(model.decision, SCORINGS[self.work.scoring])
-            n_train, n_test, margin = len(data.y_train), len(data.y_test), float(model.margins(model.decision).mean())
-            yield ColumnFold(repeat, fold, n_train, n_test, C, full, margin, (), (), ()), model
+        items = range(len(self.work.folds.splits))
+        with closing(side_by_side(_trained, (self, groups), items, stop=stop, say=say)) as found:
+            yield from in_order(found)
+
+    def trained_fold(self, number: int, groups: Sequence[Sequence[Any]], say: Tick, stop: Stop) -> _TrainedFold:
+        split = self.work.folds.splits[number]
+        data, tell = self.work.prepared(split, say)
+        _, solution, C = self.work.settled(data, tell, stop)
+        model = FoldModel.of(solution, data)
+        full = model.score(model.decision, SCORINGS[self.work.scoring])
+        n_train, n_test, margin = len(data.y_train), len(data.y_test), float(model.margins(model.decision).mean())
+        fold = ColumnFold(split[0], split[1], n_train, n_test, C, full, margin, (), (), ())
+        orders = self.orders((fold.repeat, fold.fold, 1), fold.n_test, SCREENS)
+        screen = model.screened(groups, min(self.most, len(groups)), orders)
+        model.forget_kernels()
+        say(f"fold {fold.fold} of {self.work.folds.plan.folds}, screening {len(groups):,} groups of columns")
+        return fold, model, screen
 
     def permuted(
         self, at: ColumnFold, model: FoldModel, groups: Sequence[Sequence[Any]], say: Tick, stop: Stop
     ) -> ColumnFold:
         """A fold with what is lost without each group."""
         orders = self.orders((at.repeat, at.fold), at.n_test, self.permutations)
-        halt, _ = threading.Event(), model.cross  # once, before threads ask for it
-
-        def work(k: int) -> Iterator[tuple[int, tuple[float, float, float]]]:
-            if not halt.is_set() and not (stop is not None and stop()):
-                yield k, model.loss(model.positions(groups[k]), orders, SCORINGS[self.work.scoring])
-
+        _ = model.cross  # once, before threads ask for it
         lost: dict[int, tuple[float, float, float]] = {}
-        works = [partial(work, k) for k in range(len(groups))]
-        with closing(as_they_come(works, checked_threads(self.work.n_threads), halt)) as found:
+        given = model, groups, orders, self.work.scoring
+        running = side_by_side(
+            _loss, given, range(len(groups)), at_once=checked_threads(self.work.n_threads), n_threads=1, stop=stop
+        )
+        with closing(running) as found:
             for k, values in found:
                 lost[k] = values
                 say(f"fold {at.fold} of {self.work.folds.plan.folds}, permuting columns")
@@ -220,20 +228,42 @@ def measured_columns(
     say = Teller(len(folds.splits) * (work.work.steps() + 1 + tested + rest), callback, stop)
     with suppress(Stopped):
         models, screens = [], []
-        for fold, model in work.trained(say, stop):
-            orders = work.orders((fold.repeat, fold.fold, 1), fold.n_test, SCREENS)
-            screens.append(model.screened(groups, tested, orders))
-            model.forget_kernels()
+        for fold, model, screen in work.trained(groups, say, stop):
+            screens.append(screen)
             models.append((fold, model))
-            say(f"fold {fold.fold} of {folds.plan.folds}, screening {len(groups):,} groups of columns")
+        if len(models) < len(folds.splits):
+            raise Stopped
         order = np.argsort(-np.mean(screens, axis=0), kind="stable")[:tested]
         chosen = [groups[k] for k in order]
         others = [column for k, group in enumerate(groups) if k not in set(order.tolist()) for column in group]
         screening = "gradient" if all(model.differentiable for _, model in models) else "blocks"
         found = replace(found, tested=tuple(order.tolist()), screening=screening if rest else "none")
-        for fold, model in models:
-            done = work.permuted(fold, model, [*chosen, *([others] if rest else [])], say, stop)
-            model.forget_kernels()
-            found = replace(found, folds=(*found.folds, done))
-            say.folds = len(found.folds)
+        asked = [*chosen, *([others] if rest else [])]
+        with closing(side_by_side(_permuted, (work, asked), list(enumerate(models)), stop=stop, say=say)) as running:
+            for done in in_order(running):
+                found = replace(found, folds=(*found.folds, done))
+                say.folds = len(found.folds)
     return found
+
+
+def _trained(
+    given: tuple[ColumnWork, Sequence[Sequence[Any]]], fold: int, place: Place
+) -> Iterator[tuple[int, _TrainedFold]]:
+    work, groups = given
+    yield fold, work.trained_fold(fold, groups, place.say, place.stop)
+
+
+def _permuted(
+    given: tuple[ColumnWork, Sequence[Sequence[Any]]], item: tuple[int, tuple[ColumnFold, FoldModel]], place: Place
+) -> Iterator[tuple[int, ColumnFold]]:
+    (work, groups), (number, (fold, model)) = given, item
+    yield number, work.permuted(fold, model, groups, place.say, place.stop)
+    model.forget_kernels()
+
+
+def _loss(
+    given: tuple[FoldModel, Sequence[Sequence[Any]], Orders, str], k: int, place: Place
+) -> Iterator[tuple[int, tuple[float, float, float]]]:
+    model, groups, orders, scoring = given
+    if not place.stop():
+        yield k, model.loss(model.positions(groups[k]), orders, SCORINGS[scoring])

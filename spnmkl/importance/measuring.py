@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing
@@ -23,6 +22,7 @@ from spnmkl.importance.folds import FoldData, Folds, Tick
 from spnmkl.importance.restriction import FULL, Removals, weighed
 from spnmkl.inspection import decision_parts
 from spnmkl.measures import SCORINGS
+from spnmkl.parallel import Place, in_order, side_by_side
 from spnmkl.parameters import CHOSEN, WEIGHTS, checked_threads, positive, weighing
 from spnmkl.problem import answers, checked_source
 from spnmkl.selection.results import UNFINISHED
@@ -31,7 +31,6 @@ from spnmkl.solvers import solve
 from spnmkl.structure import SPN
 from spnmkl.study.entrants import Entrants, drawings
 from spnmkl.study.fold_training import inner_folds
-from spnmkl.threads import as_they_come
 
 LARGE = 4000  # rows from which on one training at a time has all threads, and all memory
 Stop = Callable[[], bool] | None
@@ -185,21 +184,16 @@ class Measuring:
 
     def measured(self, done: Collection[tuple[int, int]], say: Tick, stop: Stop) -> Iterator[ViewFold]:
         """Fold by fold, without those that are done; `say` is called often, and may raise to stop."""
-        for (repeat, fold, rows), tell in self.told(say):
-            if (repeat, fold) in done:
-                continue
-            started = time.perf_counter()
-            data = self.folds.data(rows, self.who.pool, tell)
-            found = self.fold_scores(data, tell, stop)
-            yield replace(found, repeat=repeat, fold=fold, seconds=time.perf_counter() - started)
-            del data  # free before the next kernels are computed
+        left = [split for split in self.folds.splits if split[:2] not in done]
+        with closing(side_by_side(_measured, self, list(enumerate(left)), stop=stop, say=say)) as found:
+            yield from in_order(found)
 
-    def told(self, say: Tick) -> Iterator[tuple[tuple[int, int, Split], Tick]]:
-        """Every fold, and how to tell of what is done there."""
-        plan = self.folds.plan
-        for repeat, fold, rows in self.folds.splits:
-            where = f"fold {fold} of {plan.folds}" + (f", round {repeat} of {plan.repeats}" if plan.repeats > 1 else "")
-            yield (repeat, fold, rows), partial(_tell, say, where)
+    def prepared(self, split: tuple[int, int, Split], say: Tick) -> tuple[FoldData, Tick]:
+        """The kernels of a fold, and how to tell of what is done there."""
+        plan, (repeat, fold, rows) = self.folds.plan, split
+        where = f"fold {fold} of {plan.folds}" + (f", round {repeat} of {plan.repeats}" if plan.repeats > 1 else "")
+        tell = partial(_tell, say, where)
+        return self.folds.data(rows, self.who.pool, tell), tell
 
     def fold_scores(self, data: FoldData, say: Tick, stop: Stop) -> ViewFold:
         work, full, C = self.settled(data, say, stop)
@@ -247,7 +241,7 @@ class Measuring:
         name: str,
         data: FoldData,
         C: float | None,
-        n_threads: int,
+        n_threads: int | None,
         stop: Stop,
         say: Tick | None = None,
         compared: bool = False,
@@ -285,19 +279,18 @@ class Measuring:
         self, data: FoldData, full: Solution, C: float, say: Tick, stop: Stop
     ) -> dict[str, tuple[float, float]]:
         """Structure → its score, and its C; so many at once as there are threads."""
-        threads, halt = checked_threads(self.n_threads), threading.Event()
+        threads = checked_threads(self.n_threads)
         at_once = 1 if len(data.y_train) > LARGE else max(1, min(threads, len(self.others)))
-
-        def stopping() -> bool:
-            return halt.is_set() or (stop is not None and stop())
-
-        def work(name: str) -> Iterator[tuple[str, tuple[float, float]]]:
-            if not stopping():
-                solution, own = self.restricted(name, data, full, C, stopping, max(1, threads // at_once))
-                yield name, (self.score(solution, data), own)
-
         found: dict[str, tuple[float, float]] = {}
-        with closing(as_they_come([partial(work, name) for name in self.others], at_once, halt)) as scores:
+        running = side_by_side(
+            _restricted,
+            (self, data, full, C),
+            self.others,
+            at_once=at_once,
+            n_threads=max(1, threads // at_once),
+            stop=stop,
+        )
+        with closing(running) as scores:
             for name, value in scores:
                 found[name] = value
                 say(name)
@@ -306,7 +299,7 @@ class Measuring:
         return found
 
     def restricted(
-        self, name: str, data: FoldData, full: Solution, C: float, stop: Stop, n_threads: int
+        self, name: str, data: FoldData, full: Solution, C: float, stop: Stop, n_threads: int | None
     ) -> tuple[Solution, float]:
         """What is left of the drawing, trained, and its C; where most of it is left, from the weights of the whole.
 
@@ -355,6 +348,25 @@ class Measuring:
     def asked(self) -> dict[str, Any]:
         """The settings of every training."""
         return {"tol": self.folds.plan.tol, **self.options}
+
+
+def _measured(
+    work: Measuring, item: tuple[int, tuple[int, int, Split]], place: Place
+) -> Iterator[tuple[int, ViewFold]]:
+    number, split = item
+    started = time.perf_counter()
+    data, tell = work.prepared(split, place.say)
+    found = work.fold_scores(data, tell, place.stop)
+    yield number, replace(found, repeat=split[0], fold=split[1], seconds=time.perf_counter() - started)
+
+
+def _restricted(
+    given: tuple[Measuring, FoldData, Solution, float], name: str, place: Place
+) -> Iterator[tuple[str, tuple[float, float]]]:
+    work, data, full, C = given
+    if not place.stop():
+        solution, own = work.restricted(name, data, full, C, place.stop, place.n_threads)
+        yield name, (work.score(solution, data), own)
 
 
 def _tell(say: Tick, where: str, words: str) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, suppress
 from typing import Any
 
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +15,7 @@ from spnmkl.importance.measuring import Measuring, given_C
 from spnmkl.importance.progress import ImportanceStep, Teller
 from spnmkl.importance.restriction import FULL, Removals, removals
 from spnmkl.inspection import DecisionParts, HeldOutShares, WeightedPath, decision_parts
+from spnmkl.parallel import Place, in_order, side_by_side
 from spnmkl.structure import SPN, Path
 from spnmkl.study.contest import Plan
 from spnmkl.study.entrants import with_powers
@@ -112,19 +114,27 @@ def held_out_shares(
     work = Measuring(Removals({FULL: drawn}, {}, {}, leaves), folds, given_C(C), settings, n_threads, weights)
     say = Teller(work.steps() * len(folds.splits), callback, stop)
     wanted, found, together = list(paths), list[DecisionParts](), list[NDArray]()
-    try:
-        for (_, _, rows), tell in work.told(say):
-            data = folds.data(rows, work.who.pool, tell)
-            _, solution, _ = work.settled(data, tell, stop)
-            spn = solution.spn
-            cross, kernels = of_leaves(spn, data.cross), of_leaves(spn, data.kernels)
-            found.append(decision_parts(solution, cross, data.y_test, kernels, views=leaves, paths=wanted))
+    running = side_by_side(_parts, (work, wanted), range(len(folds.splits)), stop=stop, say=say)
+    with suppress(Stopped), closing(running) as parts:
+        for k, one in in_order((k, (k, one)) for k, one in parts):
+            found.append(one)
             if folds.groups is not None:
-                together.append(folds.groups[rows.test])
+                together.append(folds.groups[folds.splits[k][2].test])
             say.folds = len(found)
-    except Stopped:
-        if not found:
-            raise
+    if not found:
+        raise Stopped
     done = counted(len(found), "fold")
     where = f"{done} of {folds.rows}" if len(found) == cv else f"{done} of {cv}"
     return HeldOutShares.of_parts(found, where, together or None)
+
+
+def _parts(
+    given: tuple[Measuring, list[Path | WeightedPath]], fold: int, place: Place
+) -> Iterator[tuple[int, DecisionParts]]:
+    """The decision of a fold on the rows that it holds out, taken apart."""
+    work, paths = given
+    data, tell = work.prepared(work.folds.splits[fold], place.say)
+    _, solution, _ = work.settled(data, tell, place.stop)
+    spn = solution.spn
+    cross, kernels = of_leaves(spn, data.cross), of_leaves(spn, data.kernels)
+    yield fold, decision_parts(solution, cross, data.y_test, kernels, views=work.removals.leaves, paths=paths)

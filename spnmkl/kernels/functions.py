@@ -17,7 +17,7 @@ Loop = Callable[[np.ndarray, np.ndarray, np.ndarray], object]
 # Up to here our own loop, which has no cancellation, is as fast as a matrix product.
 _FEW_COLUMNS = 16
 _MEDIAN_ROWS = 1000
-_LARGEST_SINGLE = 1e30  # of values that are computed in single precision, which ends at 3e38
+_LARGEST_SINGLE = 1e30  # of values that are computed in single precision, which ends at 3e38; the least is its inverse
 
 
 def resolve_gamma(choice: str, X: np.ndarray, base: Callable[[np.ndarray], np.ndarray]) -> float:
@@ -167,21 +167,29 @@ def _largest_norm(X: np.ndarray) -> float:
     return float(_squared_norm(X).max())
 
 
+def _in_range(*values: float) -> bool:
+    """Whether single precision can hold numbers of this size, and what is somewhat smaller or larger."""
+    return all(1 / _LARGEST_SINGLE < value < _LARGEST_SINGLE for value in values)
+
+
 def _rough_product(X: np.ndarray) -> float:
-    return 1.0 if _largest_norm(X) < _LARGEST_SINGLE else np.inf
+    return 1.0 if _in_range(_largest_norm(X)) else np.inf
 
 
 def _rough_power(X: np.ndarray, degree: int, gamma: float, coef0: float) -> float:
-    largest = degree * np.log(gamma * _largest_norm(X) + coef0 + 1)
-    return float(degree) if largest < np.log(_LARGEST_SINGLE) else np.inf
+    norm = _largest_norm(X)
+    largest = degree * np.log(gamma * norm + coef0 + 1)
+    return float(degree) if _in_range(gamma, norm) and largest < np.log(_LARGEST_SINGLE) else np.inf
 
 
 def _rough_square(X: np.ndarray, gamma: float) -> float:
-    return 4 * gamma * _largest_norm(X)  # |x − z|² and what is cancelled for it are at most as much
+    norm = _largest_norm(X)
+    return 4 * gamma * norm if _in_range(gamma, norm) else np.inf  # |x − z|² and what is cancelled are at most as much
 
 
 def _rough_sum(X: np.ndarray, gamma: float) -> float:
-    return 2 * gamma * float(np.abs(X).sum(axis=1).max())
+    norm = float(np.abs(X).sum(axis=1).max())
+    return 2 * gamma * norm if _in_range(gamma, norm, norm**2) else np.inf  # χ² squares differences
 
 
 def _gamma(default: str, choices: tuple[str, ...], help: str, multiples: bool = False) -> Parameter:

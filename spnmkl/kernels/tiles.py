@@ -246,7 +246,7 @@ class TileSource:
         return TileSource(restrict_kernels(self.fitted, rows), single=self.single)
 
     def in_single(self) -> "TileSource":
-        """The same kernels, computed in single precision where that costs them no more than 2·10⁻⁴ of their size.
+        """The same kernels, computed in single precision where that costs them about 2·10⁻⁴ of their size at most.
 
         Their values are given as doubles. They serve a solver on its way; no proof can be made of them.
 

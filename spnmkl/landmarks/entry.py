@@ -106,14 +106,19 @@ def approximate(
 @single_threaded_blas()
 def held_out_decisions(
     blocks: Blocks, Y: Floats, C: Floats, splits: Iterable[tuple[Rows, Rows]], tol: float, stop: Stop = None
-) -> Floats:
-    """(1 or classes, n) decision values of SVMs on the features that have not seen a row: there its loss is free."""
+) -> Floats | None:
+    """(1 or classes, n) decision values of SVMs on the features that have not seen a row: there its loss is free.
+
+    None where that was stopped: an SVM that was hardly begun answers all rows alike.
+    """
     F = np.empty(Y.shape)
     for _, test in splits:
         seen = C.copy()
         seen[test] = 0.0
         for f, y in zip(F, Y, strict=True):
             fit = solve_linear(blocks, y, seen, tol, stop=stop)
+            if stop is not None and stop():
+                return None
             f[test] = np.concatenate([Z @ fit.w for Z in blocks])[test] + fit.intercept
     return F
 
@@ -134,6 +139,8 @@ class _Whole:
 
     def at_landmarks(self, seen: Landmarks, picked: Rows, blocks: Blocks) -> Approximation:
         t, fits = 1.0, self._machines(blocks, 1.0, None)
+        if any(fit.passes == 0 for fit in fits) and self.stop is not None and self.stop():
+            return self.unseen()
         for _ in range(_ROUNDS if not self.solution.by_evidence else 0):
             better = self._better_scale(sum(float(fit.w @ fit.w) for fit in fits) / 2)
             if abs(better / t - 1) <= _SAME or (self.stop is not None and self.stop()):

@@ -101,7 +101,7 @@ class _Descent:
             self._newton()
         self.b += self.sigma * float(self.alpha @ self.y)
         self.w = self._sum(self.alpha * self.y)  # without what rounding has gathered
-        self.passes += 1
+        self.passes += stop is None or not stop()  # whole ones
 
     def _newton(self) -> None:
         """All free α at once towards y_i f_i = 1, cut at their bounds, as far as the dual with σ(yᵀα)²/2 gains."""

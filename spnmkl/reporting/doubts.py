@@ -57,8 +57,8 @@ def _by_heart(run: Run) -> Iterator[str]:
 def _better_C(run: Run, what: str) -> str:
     """What may still help: C where it was not chosen, else what C cannot do."""
     found, C = run.cross_validation, run.settings.C
-    if found is None:
+    if found is None and not run.chose_C:
         return f"{what} may help: it was not chosen by cross-validation."
-    if math.isclose(found.best_C, C, rel_tol=1e-6):
+    if found is None or math.isclose(found.best_C, C, rel_tol=1e-6):
         return "C was chosen by cross-validation already; more rows, or fewer and wider kernels, may help."
     return f"Cross-validation found C = {found.best_C:.3g} better than this {C:.3g}."

@@ -8,22 +8,21 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
-from joblib import delayed
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from spnmkl.errors import DataError, ParameterError
 from spnmkl.evidence.rows import sampled
 from spnmkl.measures import SCORINGS, scoring_name
 from spnmkl.parameters import check_callback, count, question, seed
 from spnmkl.problem import one_vs_rest
+from spnmkl.search.beside import each
 from spnmkl.search.branches import Branch, alike, branch_text, drawn, formula, multiplies, paths
 from spnmkl.search.fits import Fitted, Ground, Workplace, fit
 from spnmkl.search.leaves import Leaves, leaves_of
-from spnmkl.search.moves import Pool
 from spnmkl.search.result import Outer, Suggestion, Suggestions, described, verdict
 from spnmkl.search.rows import ArrayRows, Numbers, Rows, folds_of, held_out
-from spnmkl.search.scores import chosen_C, decisions, fewer, over_folds, scored, unscored
-from spnmkl.search.walk import FOUND, Asked, Walk, as_they_end, walk
+from spnmkl.search.scores import chosen_C, decisions, fewer, over_folds, scored_on, unscored
+from spnmkl.search.walk import FOUND, Asked, Walk, found_among, walk
 from spnmkl.solvers.deadline import Deadline
 from spnmkl.structure import SPN, Kernel
 from spnmkl.structure.nodes import describe
@@ -203,7 +202,7 @@ def searched(
     check_callback(callback)
     question(deadline.stop)
     started, teller = time.perf_counter(), _Teller(settings.budget, callback, deadline)
-    stop = Asked(teller.deadline)
+    stop = teller.deadline
     done = both_ways(rows, leaves, seen, settings, stop, teller)
     recurring = _subsampled(done, settings, stop, teller) if not stop() else []
     ranked = _ranked(done, stop)
@@ -211,9 +210,10 @@ def searched(
     flat_value = next(one.value for way, one in ranked if way is done.plain and _is_flat(one, leaves))
     plain = [_suggestion(way, fitted, flat_value, recurring) for way, fitted in ranked]
     teller.say(f"scoring {counted(len(plain), 'drawing')} on rows that were not searched", done.best)
-    how = settings.scoring, settings.random_state, learn, stop
-    works = (delayed(scored)(rows, one.spn, seen, kept, *how) for one in plain)
-    for one, has in zip(plain, as_they_end(settings.n_jobs, works), strict=True):
+    given = rows, seen, kept, settings.scoring, settings.random_state, learn
+    scores = dict(each(scored_on, given, [one.spn for one in plain], settings.n_jobs, stop))
+    for k, one in enumerate(plain):
+        has = scores.get(k, unscored(settings.scoring))
         one = replace(one, certified=has.beta, C=has.C, score=has.certified, evidence_score=has.evidence)
         suggestions.append(replace(one, sentence=described(one, len(recurring))))
     among = np.sort(np.concatenate([seen, kept])) if learn else seen  # test rows stay unseen there, too
@@ -361,23 +361,12 @@ def _subsampled(done: BothWays, settings: Settings, stop: Asked, teller: _Teller
         sampled(codes, round(SUBSAMPLE * n), np.random.default_rng([settings.random_state, k + 1]))
         for k in range(settings.subsamples)
     ]
-    works = (delayed(found_among)(ground, pool, part, settings.budget, stop) for part in drawn_rows)
     found = []
-    for k, branches in enumerate(as_they_end(settings.n_jobs, works)):
+    given = ground, pool, settings.budget
+    for k, branches in each(found_among, given, drawn_rows, settings.n_jobs, stop):
         found += [] if branches is None else [branches]
         teller.say(f"searched in subsample {k + 1} of {len(drawn_rows)}")
     return found
-
-
-def found_among(
-    ground: Ground, pool: Pool, rows: NDArray[np.intp], budget: int, stop: Asked
-) -> tuple[Branch, ...] | None:
-    """The drawing that is found in some of the rows; None where it was stopped."""
-    part = Ground(tuple(np.ascontiguousarray(K[np.ix_(rows, rows)]) for K in ground.K), ground.Y[:, rows].copy())
-    done = walk(part, pool, budget, stop, 1)
-    if stop() or done.best is None:
-        return None
-    return done.best.branches
 
 
 def _ranked(done: BothWays, stop: Asked) -> list[tuple[Way, Fitted]]:

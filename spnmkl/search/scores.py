@@ -13,6 +13,7 @@ from spnmkl.errors import DataError, SPNMKLError, Stopped
 from spnmkl.evidence import fit_evidence
 from spnmkl.evidence.rows import sampled
 from spnmkl.measures import SCORINGS, resampled_error, spread
+from spnmkl.parallel import Place
 from spnmkl.search.rows import Numbers, Parts, Rows, folds_of
 from spnmkl.selection import cross_validate_C
 from spnmkl.solvers import C_min, solve
@@ -75,6 +76,12 @@ class Scored:
 def unscored(scoring: str) -> Scored:
     nothing = Score(scoring=scoring)
     return Scored(nothing, nothing, math.nan, {})
+
+
+def scored_on(given: tuple[Rows, Numbers, Numbers, str, int, bool], spn: SPN, place: Place) -> Scored:
+    """As `scored`, with what all drawings share."""
+    rows, seen, kept, scoring, random_state, learn = given
+    return scored(rows, spn, seen, kept, scoring, random_state, learn, place.stop)
 
 
 def scored(

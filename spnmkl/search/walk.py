@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
-from joblib.parallel import get_active_backend
+from numpy.typing import NDArray
 
 from spnmkl.errors import Stopped
+from spnmkl.parallel import Place
+from spnmkl.search.beside import each
 from spnmkl.search.branches import Branch, Weights, equal, multiplies
 from spnmkl.search.fits import Fitted, Ground, constant_alone, fit, pruned
 from spnmkl.search.moves import Pool, candidates, flat, grown, templates
-from spnmkl.solvers.deadline import Deadline
 
 GAIN = 0.5  # of the criterion: less is not worth a drawing that is harder to read
 FOUND = 5.0  # of the criterion, over the constant and over the best flat sum, to call a drawing found
 Tell = Callable[["Walk"], None]
+Asked = Callable[[], bool]  # whether to stop
+_Tried = tuple[Weights, Fitted, int]  # what to fit, from where, and with how many refits
 
 
 @dataclass(eq=False)
@@ -68,24 +69,6 @@ class Walk:
     @property
     def left(self) -> int:
         return self.budget - self.refits
-
-
-class Asked:
-    """Whether to stop, and by when: a caller's question, which stays here when the rest goes to another process."""
-
-    def __init__(self, deadline: Deadline) -> None:
-        self.deadline: Deadline | None = deadline
-        self.left = deadline.left
-
-    def __call__(self) -> bool:
-        return self.deadline is not None and self.deadline()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"deadline": None, "left": None if self.deadline is None else self.deadline.left}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.left = state["left"]
-        self.deadline = None if self.left is None else Deadline(self.left)
 
 
 def walk(
@@ -138,9 +121,9 @@ def _step(found: Walk, stop: Asked, n_jobs: int | None, say: Tell) -> bool:
     asked = candidates(found.ground, found.pool, before)[: found.left]
     if not asked or stop():
         return False
-    each = max(1, found.left // len(asked))
-    works = [(grown(before, one.branch), before, each) for one in asked]
-    for fitted in _side_by_side(found.ground, works, stop, n_jobs):
+    share = max(1, found.left // len(asked))
+    works = [(grown(before, one.branch), before, share) for one in asked]
+    for _, fitted in each(_tried, found.ground, works, n_jobs, stop):
         if fitted is not None:
             found.note(fitted)
             say(found)
@@ -150,19 +133,8 @@ def _step(found: Walk, stop: Asked, n_jobs: int | None, say: Tell) -> bool:
     return taken
 
 
-def _side_by_side(
-    ground: Ground, works: Sequence[tuple[Weights, Fitted, int]], stop: Asked, n_jobs: int | None
-) -> Iterable[Fitted | None]:
-    return as_they_end(n_jobs, (delayed(tried)(ground, *work, stop) for work in works))
-
-
-def as_they_end(n_jobs: int | None, works: Iterable[Any]) -> Iterable[Any]:
-    """What delayed works give, in their order, by joblib's backend: one by one, or at once where it cannot do that."""
-    backend, _ = get_active_backend(prefer="threads")
-    told = getattr(backend, "supports_return_generator", True)
-    run = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator" if told else "list")
-    results: Iterable[Any] = run(works)
-    return results
+def _tried(ground: Ground, work: _Tried, place: Place) -> Fitted | None:
+    return tried(ground, *work, place.stop)
 
 
 def tried(ground: Ground, weights: Weights, before: Fitted, budget: int, stop: Asked) -> Fitted | None:
@@ -172,3 +144,13 @@ def tried(ground: Ground, weights: Weights, before: Fitted, budget: int, stop: A
     except Stopped:
         return None
     return pruned(ground, fitted, budget - 1, stop)
+
+
+def found_among(given: tuple[Ground, Pool, int], rows: NDArray[np.intp], place: Place) -> tuple[Branch, ...] | None:
+    """The drawing that is found in some of the rows; None where it was stopped."""
+    ground, pool, budget = given
+    part = Ground(tuple(np.ascontiguousarray(K[np.ix_(rows, rows)]) for K in ground.K), ground.Y[:, rows].copy())
+    done = walk(part, pool, budget, place.stop, 1)
+    if place.stop() or done.best is None:
+        return None
+    return done.best.branches

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +17,7 @@ from spnmkl.evidence.entry import MOST_STEPS, fit_evidence
 from spnmkl.evidence.machine import machines
 from spnmkl.measures import SCORINGS, scoring_name
 from spnmkl.memory import kernel_bytes
+from spnmkl.parallel import Place, side_by_side
 from spnmkl.parameters import check_callback, checked_threads, weighing
 from spnmkl.problem import check_labels, checked_source
 from spnmkl.selection.folds import fold_bytes, fold_splits, folds_at_once, matrix_bytes, parts
@@ -28,7 +27,7 @@ from spnmkl.selection.results import UNFINISHED, CrossValidation, PathPoint, sum
 from spnmkl.solution import Solution
 from spnmkl.solvers.deadline import Deadline
 from spnmkl.structure import SPN
-from spnmkl.threads import as_they_come, single_threaded_blas
+from spnmkl.threads import single_threaded_blas
 
 _FOLD_ROWS = 300  # of which evidence is computed here: a step takes time with their cube, and C hardly depends on it
 _FOLD_STEPS = 20  # of L-BFGS in a fold, from the weights of all rows: then evidence grows by less than scores can tell
@@ -115,8 +114,7 @@ def cross_validate_C(
     check_callback(callback)
     by_evidence = weighing(weights) == "evidence"
     scoring = scoring_name(scoring)
-    stop, halt = settings.pop("stop", None), threading.Event()
-    deadline = Deadline(max_time, lambda: halt.is_set() or (stop is not None and stop()))
+    deadline = Deadline(max_time, settings.pop("stop", None))
     labels = check_labels(y)
     n_threads = checked_threads(settings.pop("n_threads", None))
     source = checked_source(spn, kernels, len(labels), n_threads)
@@ -139,15 +137,15 @@ def cross_validate_C(
         held = MatrixSource(dict(zip(spn.kernels, tiles, strict=True)))
         each = fold_bytes(matrix_bytes(held.matrices), folds)
         at_once = folds_at_once(n_threads, folds, each, kernel_bytes(None))
-    settings["n_threads"] = max(1, n_threads // at_once)
     start = settings.pop("start", None) if by_evidence else None
     if by_evidence and start is None:
         start = _evidence_of_all(spn, held, labels, counts, n_threads, settings, deadline)
-    work = _Folds(spn, held, labels, splits, grid, scoring, counts, settings, deadline, start)
+    work = _Folds(spn, held, labels, splits, grid, scoring, counts, settings, start)
     scores = np.full((len(grid), folds), np.nan)
     beta = {v: np.full_like(scores, np.nan) for v in spn.products}
-    works = [partial(work.fits, fold) for fold in range(folds)]
-    with single_threaded_blas(), closing(as_they_come(works, at_once, halt)) as fits:
+    threads = max(1, n_threads // at_once)
+    running = side_by_side(_fits, work, range(folds), at_once=at_once, n_threads=threads, stop=deadline)
+    with single_threaded_blas(), closing(running) as fits:
         for done, (fold, k, fitted, score) in enumerate(fits, 1):
             scores[k, fold] = score
             for v, b in fitted.beta.items():
@@ -200,21 +198,13 @@ class _Folds:
     scoring: str
     weights: ArrayLike | None
     settings: dict[str, Any]
-    deadline: Deadline
     start: dict[str, float] | None  # evidence weights of all rows, where weights are found by evidence
 
-    def fits(self, fold: int) -> Iterator[_Fit]:
-        """Train on the fold's rows at every C, each from one beside it, and score on the rows held out."""
-        if self.deadline():
-            return
-        with suppress(Stopped):
-            yield from self._certified(fold) if self.start is None else self._at_evidence(fold)
-
-    def _at_evidence(self, fold: int) -> Iterator[_Fit]:
+    def at_evidence(self, fold: int, place: Place) -> Iterator[_Fit]:
         """The weights once, then the SVM at every C."""
         train, test = self.splits[fold]
-        inside, across = parts(self.source, train, test, self.deadline)
-        settings, y = self.own_settings(train), self.labels[train]
+        inside, across = parts(self.source, train, test, place.stop)
+        settings, y = self.own_settings(train, place), self.labels[train]
         steps, _ = settings.pop("max_iter", None), settings.pop("solver", None)
         found = fit_evidence(
             self.spn,
@@ -226,43 +216,53 @@ class _Folds:
             max_iter=min(steps or MOST_STEPS, _FOLD_STEPS),
             sample_weight=settings.get("sample_weight"),
             n_threads=settings["n_threads"],
-            stop=self.deadline,
+            stop=place.stop,
         )
-        for k, fitted in enumerate(machines(found, inside, y, self.grid, stop=self.deadline, **settings)):
+        for k, fitted in enumerate(machines(found, inside, y, self.grid, stop=place.stop, **settings)):
             if fitted.status in UNFINISHED:
                 return
-            yield _Fit(fold, k, fitted, self.score(fitted, across, test))
+            yield _Fit(fold, k, fitted, self.score(fitted, across, test, place))
 
-    def _certified(self, fold: int) -> Iterator[_Fit]:
+    def certified(self, fold: int, place: Place) -> Iterator[_Fit]:
         train, test = self.splits[fold]
-        inside, across = parts(self.source, train, test, self.deadline)
-        settings, fitted = self.own_settings(train), dict[int, Solution]()
+        inside, across = parts(self.source, train, test, place.stop)
+        settings, fitted = self.own_settings(train, place), dict[int, Solution]()
         for k, near in walk(len(self.grid), lambda k: below_bounds(fitted[k])):
             C, last, known = float(self.grid[k]), None, None
             if near is not None:
-                if self.deadline():
+                if place.stop():
                     return
                 last = fitted[near]
-                known = carried(last, C / float(self.grid[near]), self.stoppable(inside), settings)
-            fitted[k] = known or solve_next(self.spn, inside, self.labels[train], C, last, settings, self.deadline)
+                known = carried(last, C / float(self.grid[near]), _stoppable(inside, place), settings)
+            fitted[k] = known or solve_next(
+                self.spn, inside, self.labels[train], C, last, settings, Deadline(None, place.stop)
+            )
             if fitted[k].status in UNFINISHED:
                 return
-            yield _Fit(fold, k, fitted[k], self.score(fitted[k], across, test))
+            yield _Fit(fold, k, fitted[k], self.score(fitted[k], across, test, place))
 
-    def score(self, fitted: Solution, across: KernelSource, test: NDArray) -> float:
-        decision = fitted.decision_function(self.stoppable(across), self.settings["n_threads"])
+    def score(self, fitted: Solution, across: KernelSource, test: NDArray, place: Place) -> float:
+        decision = fitted.decision_function(_stoppable(across, place), place.n_threads)
         return SCORINGS[self.scoring].of(self.labels[test], decision, fitted.classes)
 
-    def stoppable(self, part: KernelSource) -> KernelSource:
-        """A pass over matrices is short; one over tiles may take many seconds."""
-        return part if isinstance(part, MatrixSource) else interruptible(part, self.deadline)
-
-    def own_settings(self, train: NDArray) -> dict[str, Any]:
+    def own_settings(self, train: NDArray, place: Place) -> dict[str, Any]:
         """The settings over the rows of one fold, which may lack a class where whole groups are held out."""
-        own = dict(self.settings)
+        own = self.settings | {"n_threads": place.n_threads}
         if self.weights is not None:
             own["sample_weight"] = np.asarray(self.weights)[train]
         if isinstance(by_class := own.get("class_weight"), Mapping):
             lacking = set(self.labels.tolist()) - set(self.labels[train].tolist())
             own["class_weight"] = {c: weight for c, weight in by_class.items() if c not in lacking}
         return own
+
+
+def _fits(work: _Folds, fold: int, place: Place) -> Iterator[_Fit]:
+    """Train on the fold's rows at every C, each from one beside it, and score on the rows held out."""
+    if not place.stop():
+        with suppress(Stopped):
+            yield from work.certified(fold, place) if work.start is None else work.at_evidence(fold, place)
+
+
+def _stoppable(part: KernelSource, place: Place) -> KernelSource:
+    """A pass over matrices is short; one over tiles may take many seconds."""
+    return part if isinstance(part, MatrixSource) else interruptible(part, place.stop)

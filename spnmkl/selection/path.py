@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from contextlib import closing
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from numpy.typing import ArrayLike
 
+from spnmkl.circuit.program import Floats
 from spnmkl.circuit.source import KernelSource
+from spnmkl.parallel import Place, goes_elsewhere, in_order, side_by_side
 from spnmkl.parameters import check_callback
 from spnmkl.problem import check_labels, checked_source
 from spnmkl.selection.grid import checked_grid, default_grid
@@ -18,6 +21,7 @@ from spnmkl.solvers import solve
 from spnmkl.solvers.deadline import Deadline
 from spnmkl.structure import SPN
 
+_STRETCH = 3  # values of C that are solved one from the other where stretches of a path go elsewhere
 _AT_BOUND = 0.999  # of C: an α that more C might let grow
 
 
@@ -32,6 +36,9 @@ def regularization_path(
     **settings: Any,
 ) -> RegularizationPath:
     """Solve over a grid of C, each from the solution before it.
+
+    Where joblib's configuration sends work elsewhere, stretches of three values are solved side by side: as good, each
+    to its tolerance, but not the same to the last digit.
 
     Parameters
     ----------
@@ -76,18 +83,46 @@ def regularization_path(
     deadline = Deadline(max_time, settings.pop("stop", None))
     source = checked_source(spn, kernels, len(check_labels(y)))
     grid = checked_grid(default_grid(spn, source, y, stop=deadline, **settings) if C is None else C)
+    away = goes_elsewhere()
+    work = _Path(spn, source, y, grid, settings, deadline.left)
+    each = _STRETCH if away else len(grid)
+    stretches = [range(k, min(k + each, len(grid))) for k in range(0, len(grid), each)]
     solutions: list[Solution] = []
-    for value in grid:
-        if solutions and deadline():
-            break
-        solution = solve_next(spn, source, y, value, solutions[-1] if solutions else None, settings, deadline)
-        if solution.status in UNFINISHED and solutions:
-            break  # no point of the path
-        solutions.append(solution)
-        point = PathPoint(len(solutions), len(grid), value, solutions[-1])
-        if callback is not None and callback(point) is False:
-            break
+    # A limit of time is the work's own to see, unless it waits for its turn elsewhere.
+    with closing(side_by_side(_along, work, stretches, stop=deadline if away else deadline.stop)) as running:
+        for k, solution in in_order((k, (k, one)) for k, one in running):
+            if k > len(solutions):
+                break  # what lies before was stopped
+            solutions.append(solution)
+            point = PathPoint(len(solutions), len(grid), grid[k], solution)
+            if callback is not None and callback(point) is False:
+                break
     return RegularizationPath(grid[: len(solutions)], tuple(solutions))
+
+
+@dataclass(frozen=True, eq=False)
+class _Path:
+    """What all values of C share."""
+
+    spn: SPN
+    source: KernelSource
+    y: ArrayLike
+    grid: Floats
+    settings: Mapping[str, Any]
+    max_time: float | None
+
+
+def _along(work: _Path, numbers: range, place: Place) -> Iterator[tuple[int, Solution]]:
+    """Some values of C next to each other, each from the solution before it; the first of all is solved in any case."""
+    deadline, last = Deadline(work.max_time, place.stop), None
+    for k in numbers:
+        if k and deadline():
+            return
+        solution = solve_next(work.spn, work.source, work.y, work.grid[k], last, work.settings, deadline)
+        if k and solution.status in UNFINISHED:
+            return  # no point of the path
+        yield k, solution
+        last = solution
 
 
 def walk(n: int, settled: Callable[[int], bool]) -> Iterator[tuple[int, int | None]]:

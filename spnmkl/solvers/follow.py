@@ -49,6 +49,7 @@ class Run:
         # α = 0 proves that the optimum is at least 0.
         bound = 0.0 if problem.bounded else -np.inf
         self.dual = Dual(bound, np.zeros_like(problem.Y), np.ones(len(problem.p)))
+        self.sure = self.dual  # the best bound that is not of single precision
         self.certificate: Certificate | None = None
         self.told: tuple[Dual, float] | None = None  # a bound, and what is left of it by rounding
         self.stopped, self.doubted = False, 0
@@ -113,6 +114,8 @@ class Run:
             self.best = iterate
         if iterate.dual.value > self.dual.value:
             self.dual = iterate.dual
+        if not iterate.single and iterate.dual.value > self.sure.value:
+            self.sure = iterate.dual
         self.certificate = None
         record = Record(
             iteration=len(self.history) + 1,
@@ -134,9 +137,12 @@ class Run:
         if self.certificate is None:
             if self.dual.flows is None:
                 self.dual = dual(self.problem, self.dual.alpha, self.dual.witness)
-            P = primal(self.problem, self.best.beta, self.best.alpha).value
-            if self.best.objective < P:  # a solver saw it in single precision: no other point need be better than that
-                self.best = replace(self.best, objective=P)
+            if self.dual.value > self.sure.value:
+                self.sure = self.dual
+            exact = primal(self.problem, self.best.beta, self.best.alpha)
+            P = exact.value
+            if self.best.single:
+                self.best = replace(self.best, objective=P, intercept=exact.intercept)
             if self.told is None or self.told[0] is not self.dual or self.told[1] > P:
                 self.told = self.dual, lower_bound(self.problem, self.dual, P, self.tol)
             D = self.told[1]
@@ -145,16 +151,17 @@ class Run:
 
     def ending(self) -> tuple[Iterate, Certificate, Floats]:
         """The best point, what is proved of it, and its residuals; what was stopped makes no long pass for them."""
-        problem, best = self.problem, self.best
-        assert best is not None
-        if problem.n**2 * len(problem.circuit.leaves) <= _QUICK:
-            self.problem, self.stopped = self.unwatched, self.stopped and is_computed(self.unwatched.source)
+        assert self.best is not None
+        if self.problem.n**2 * len(self.problem.circuit.leaves) <= _QUICK:
+            keeps = is_computed(self.unwatched.source) and self.sure is self.dual and not self.best.single
+            self.problem, self.stopped = self.unwatched, self.stopped and keeps
         problem = self.problem
         if not self.stopped:
             with suppress(Stopped):
-                proof = self.certified()
+                proof, best = self.certified(), self.best
                 witness = self.dual.witness if best.witness is None else best.witness
                 return best, proof, kkt_residuals(problem, best.beta, best.alpha, witness, proof.objective, best.flows)
+        best, self.dual = self.best, self.sure
         P, D = best.objective, self.dual.value
         proof = self.certificate or Certificate(P, D, relative_gap(P, D))
         return best, proof, np.full(len(problem.p), best.stationarity)

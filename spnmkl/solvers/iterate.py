@@ -25,6 +25,7 @@ class Iterate:
     circuit_size : multiplications per kernel entry of the active circuit.
     evaluations : kernels K(β) formed on all rows so far.
     smallest_C : C_min as a multiple of the given C, where this is the trivial solution below it.
+    single : whether kernels were seen in single precision, of which nothing is proved.
     final : better than any before it though its objective may not be: as good to the tolerance, and simpler.
     witness, flows : what stands in for zero weights, and the flows with it at α, where all terms were looked at.
     method : which one made it, one of `solution.METHODS`.
@@ -41,6 +42,7 @@ class Iterate:
     smallest_C: float | None = None
     witness: Floats | None = None
     flows: Floats | None = None
+    single: bool = False
     final: bool = False
     method: str = "newton"
 

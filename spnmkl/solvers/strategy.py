@@ -108,11 +108,11 @@ def _given(begin: Begin | None) -> Start | None:
 def _in_two_precisions(problem: Problem, tol: float, begin: Begin | None) -> Iterator[tuple[Iterate, float]]:
     """Newton's points, from computed kernels in single precision first; in double where what these prove was doubted.
 
-    Flows from single precision prove nothing and are left out, so that the bound is computed anew.
+    What single precision gives proves nothing: flows are left out, so that the bound is computed anew.
     """
     rough, done = problem.in_single() if tol >= _SINGLE_TOL else None, 0
     for iterate, gap in () if rough is None else _while_it_goes_well(rough, tol, begin):
-        yield replace(iterate, dual=replace(iterate.dual, flows=None)), gap
+        yield replace(iterate, dual=replace(iterate.dual, flows=None), flows=None, single=True), gap
         if gap <= tol:  # and still someone asks for more
             begin, done = Begin(iterate.beta, iterate.alpha), iterate.evaluations
             break

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -19,6 +20,7 @@ from spnmkl.errors import DataError
 from spnmkl.fixed_weights import Weighted
 from spnmkl.inspection import decision_shares
 from spnmkl.measures import FEWEST, SCORINGS, resampled_error, spread
+from spnmkl.parallel import Place, side_by_side
 from spnmkl.selection.folds import fold_splits
 from spnmkl.structure import SPN, templates
 from spnmkl.study.entrants import OWN, Entrants
@@ -113,6 +115,7 @@ class Contest:
     def table(self) -> pd.DataFrame:
         """One row per method and fold."""
         entries = [asdict(r) for r in self.results if isinstance(r, Entry)]
+        entries.sort(key=lambda entry: (entry["repeat"], entry["fold"]))  # done elsewhere, they came as they would
         return pd.DataFrame(entries, columns=list(Entry.__dataclass_fields__))
 
     @cached_property
@@ -264,6 +267,8 @@ def compete(
 ) -> Iterator[Entry | Portrait]:
     """Every method on every fold, fold by fold, and at last every method over kernels on all training rows.
 
+    Where joblib's configuration sends folds elsewhere, they come as they are done.
+
     Columns are prepared and kernels computed anew from each training part, once for all methods.
 
     Parameters
@@ -275,16 +280,29 @@ def compete(
     stop : callable, optional
         Asked within trainings; once it is true, `tick` should raise.
     """
-    say = tick or (lambda words: None)
-    runs = f" of {plan.folds}"
-    for repeat, fold, rows in list(outer_folds(dataset, split, plan)):
-        where = f"fold {fold + 1}{runs}" + (f", round {repeat + 1} of {plan.repeats}" if plan.repeats > 1 else "")
-        say(where)
-        prepared = prepare(entrants.pool, dataset, choices, split, say, rows, math.inf)
-        yield from fold_entries(entrants.methods, prepared, plan, (repeat, fold), where, say, stop, entrants.options)
-        del prepared  # free before the next kernels are computed
-    everything = prepare(entrants.pool, dataset, choices, split, say, max_memory=math.inf)
-    yield from portraits(entrants.over_kernels, everything, plan, entrants.drawn, say, stop, options=entrants.options)
+    parts: list[_Part] = [*outer_folds(dataset, split, plan), None]
+    given = entrants, dataset, choices, split, plan
+    with closing(side_by_side(_results, given, parts, stop=stop, say=tick)) as found:
+        yield from found
+
+
+_Part = tuple[int, int, Split] | None  # a fold, or all training rows
+
+
+def _results(
+    given: tuple[Entrants, Dataset, Choices, SplitSettings, Plan], part: _Part, place: Place
+) -> Iterator[Entry | Portrait]:
+    (entrants, dataset, choices, split, plan), say, stop, options = given, place.say, place.stop, given[0].options
+    if part is None:
+        everything = prepare(entrants.pool, dataset, choices, split, say, max_memory=math.inf)
+        yield from portraits(entrants.over_kernels, everything, plan, entrants.drawn, say, stop, options=options)
+        return
+    repeat, fold, rows = part
+    where = f"fold {fold + 1} of {plan.folds}"
+    where += f", round {repeat + 1} of {plan.repeats}" if plan.repeats > 1 else ""
+    say(where)
+    prepared = prepare(entrants.pool, dataset, choices, split, say, rows, math.inf)
+    yield from fold_entries(entrants.methods, prepared, plan, (repeat, fold), where, say, stop, options)
 
 
 def fold_entries(

@@ -9,21 +9,24 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from contextlib import closing
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from spnmkl.circuit.program import Floats
 from spnmkl.data import Choices, Dataset, Split, SplitSettings
 from spnmkl.errors import DataError, ParameterError
 from spnmkl.measures import scoring_name
+from spnmkl.parallel import Place, side_by_side
 from spnmkl.parameters import count
 from spnmkl.parameters import positive as positive_number
 from spnmkl.structure import SPN
 from spnmkl.study.contest import Plan, fitting_plan, outer_folds, training_rows
-from spnmkl.study.entrants import OWN, drawings, training_options, with_powers
+from spnmkl.study.entrants import OWN, Entrants, drawings, training_options, with_powers
 from spnmkl.study.fold_training import by_label, fitted
 from spnmkl.training.fold_scores import FoldScores
 from spnmkl.training.prepared import Tick, prepare
@@ -175,35 +178,57 @@ def resample(
     say = tick or (lambda words: None)
     usual = plan or Plan(repeats=ROUNDS)
     plan = fitting_plan(replace(usual, scoring=settings.scoring, tol=max(settings.tol, usual.tol)), dataset, split)
-    drawn = drawings({OWN: with_powers(spn, settings.p)})
     folds = list(outer_folds(dataset, split, plan))
     found = known if known is not None else _nothing_yet(dataset, split, settings, folds, chosen)
-    for repeat, fold, rows in folds:
-        at = repeat, fold
-        if np.isfinite(found.C[at]):
-            continue
-        if fold == 0 and repeat and found.seconds * (repeat + 1) / repeat > seconds:
+    work = _Nested(drawings({OWN: with_powers(spn, settings.p)}), dataset, choices, split, settings, chosen, plan)
+    for repeat in range(plan.repeats):
+        left = [(r, fold, rows) for r, fold, rows in folds if r == repeat and not np.isfinite(found.C[r, fold])]
+        begins = repeat > 0 and len(left) == plan.folds
+        if begins and found.seconds * (repeat + 1) / repeat > seconds:
             return
-        started = time.perf_counter()
-        where = f"round {repeat + 1}, fold {fold + 1} of {plan.folds}"
-        prepared = prepare(drawn.pool, dataset, choices, split, _within(where, say), rows, math.inf)
-        model, *_ = fitted(
-            drawn.over_kernels[OWN],
-            prepared,
-            plan,
-            where,
-            say,
-            stop,
-            None if chosen else settings.C,
-            **training_options(settings),
-        )
+        with closing(side_by_side(_decided, work, left, stop=stop, say=say)) as decided:
+            for at, rows, decision, C, took in decided:
+                found = found.with_fold(at, np.searchsorted(found.rows, rows), decision, C, took)
+                yield found
         if stop is not None and stop():
             return
+
+
+@dataclass(frozen=True)
+class _Nested:
+    """What all folds share."""
+
+    drawn: Entrants
+    dataset: Dataset
+    choices: Choices
+    split: SplitSettings
+    settings: Settings
+    chosen: bool
+    plan: Plan
+
+
+def _decided(
+    work: _Nested, part: tuple[int, int, Split], place: Place
+) -> Iterator[tuple[tuple[int, int], NDArray[np.intp], Floats, float, float]]:
+    """Which fold, the rows that it held out, what was decided on them, the C, and the seconds that it took."""
+    repeat, fold, rows = part
+    started = time.perf_counter()
+    where = f"round {repeat + 1}, fold {fold + 1} of {work.plan.folds}"
+    within = _within(where, place.say)
+    prepared = prepare(work.drawn.pool, work.dataset, work.choices, work.split, within, rows, math.inf)
+    model, *_ = fitted(
+        work.drawn.over_kernels[OWN],
+        prepared,
+        work.plan,
+        where,
+        place.say,
+        place.stop,
+        None if work.chosen else work.settings.C,
+        **training_options(work.settings),
+    )
+    if not place.stop():
         decision = model.decision_function(by_label(prepared.spn, prepared.cross_test))
-        places = np.searchsorted(found.rows, prepared.test)
-        del prepared  # free before the next kernels are computed
-        found = found.with_fold(at, places, decision, model.C, time.perf_counter() - started)
-        yield found
+        yield (repeat, fold), prepared.test, decision, model.C, time.perf_counter() - started
 
 
 def _within(where: str, say: Tick) -> Tick:

@@ -160,8 +160,8 @@ def prepared_by_default(
             measure = SCORINGS[settings.scoring]
             better = rival.best.score > choice.best.score
             scores = measure.text(choice.best.score), measure.text(rival.best.score)
-            kept = f"{scores[0]} on the folds with it, {scores[1]} with plain standardising"
-            said.append(f"Preparation: {'standardised all the same' if better else 'as suggested'}, {kept}.")
+            kept = f"{scores[0]} on the folds with what the columns suggest, {scores[1]} with plain standardising"
+            said = [*([] if better else said), f"Preparation: {'standardised' if better else 'as suggested'}, {kept}."]
             if better:
                 prepared, choice = other, rival
     if choice is None:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from copy import copy
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from spnmkl.circuit.source import interruptible
 from spnmkl.data import Choices, Dataset, Split, SplitSettings
 from spnmkl.errors import DataError, ModelFileError, Stopped
 from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.inspection import DecisionParts, HeldOutShares, decision_parts, heaviest_paths
+from spnmkl.parallel import Place, in_order, side_by_side
 from spnmkl.selection.folds import fold_splits
 from spnmkl.selection.results import UNFINISHED
 from spnmkl.solution import Solution
@@ -80,38 +84,66 @@ def shares_on_folds(
     say = tick or (lambda words, done, total: None)
     y, groups = solution.y, None if dataset.group is None else pd.factorize(dataset.frame[dataset.group].iloc[rows])[0]
     folds = most_folds(y, groups, folds, lost=LOST, advice=ADVICE, every_class=False)
-    views, paths, found, together = leaves_by_view(spn, dataset), _heaviest(solution), [], []
+    work = _Folds(spn, dataset, choices, split, settings, max_memory, _heaviest(solution), folds)
+    items, done = list[tuple[int, Split]](), 0
     for k, (train, test) in enumerate(fold_splits(y, folds, groups, split.seed)):
         seen = np.isin(y[test], y[train])  # of a class that all its groups hold out nothing was learned
-        parts = Split(np.sort(rows[train]), np.sort(rows[test[seen]]))
-
-        def word(words: str, k: int = k) -> None:
-            say(f"fold {k + 1} of {folds}, {words}", k, folds)
-
-        prepared = prepare(spn, dataset, choices, split, word, parts, max_memory)
-        word("training")
-        fold = learn(
-            prepared.mapped,
-            prepared.source,
-            prepared.y_train,
-            settings,
-            n_threads=n_threads,
-            stop=stop,
-            warn=False,
-        )
-        if stop is not None and fold.status in UNFINISHED and stop():
-            raise Stopped
-        word("splitting the decision")
-        if len(np.unique(prepared.y_train)) > 1 and len(prepared.test):
-            found.append(_parts(fold, prepared, views, paths, n_threads, stop))
-            together.append(prepared.test_groups)
-        del prepared  # free before the next kernels are computed
+        items.append((k, Split(np.sort(rows[train]), np.sort(rows[test[seen]]))))
+    found, together = [], []
+    running = side_by_side(
+        _fold_parts, work, items, n_threads=n_threads, stop=stop, say=lambda words: say(words, done, folds)
+    )
+    with closing(running) as parts:
+        for one, test_groups in in_order(parts):
+            done += 1
+            if one is not None:
+                found.append(one)
+                together.append(test_groups)
+    if done < folds:
+        raise Stopped
     say("done", folds, folds)
     if not found:
         raise DataError(f"{LOST}: no fold has rows of the classes that were learned; {ADVICE}.")
     which = "training row" if split.test_share else "row"
     known = None if dataset.group is None else [group for group in together if group is not None]
     return HeldOutShares.of_parts(found, f"{folds} folds of {counted(len(rows), which)}", known)
+
+
+@dataclass(frozen=True, eq=False)
+class _Folds:
+    """What all folds share."""
+
+    spn: SPN
+    dataset: Dataset
+    choices: Choices
+    split: SplitSettings
+    settings: Settings
+    max_memory: float | None
+    paths: list[Path]
+    folds: int
+
+
+def _fold_parts(
+    work: _Folds, item: tuple[int, Split], place: Place
+) -> Iterator[tuple[int, tuple[DecisionParts | None, NDArray | None]]]:
+    """The decision on the rows that a fold holds out, taken apart, and the groups of these rows."""
+    number, rows = item
+
+    def word(words: str) -> None:
+        place.say(f"fold {number + 1} of {work.folds}, {words}")
+
+    prepared = prepare(work.spn, work.dataset, work.choices, work.split, word, rows, work.max_memory)
+    word("training")
+    kernels, settings = (prepared.mapped, prepared.source, prepared.y_train), work.settings
+    fold = learn(*kernels, settings, n_threads=place.n_threads, stop=place.stop, warn=False)
+    if fold.status in UNFINISHED and place.stop():
+        raise Stopped
+    word("splitting the decision")
+    found = None
+    if len(np.unique(prepared.y_train)) > 1 and len(prepared.test):
+        views = leaves_by_view(work.spn, work.dataset)
+        found = _parts(fold, prepared, views, work.paths, place.n_threads, place.stop)
+    yield number, (found, prepared.test_groups)
 
 
 def _parts(

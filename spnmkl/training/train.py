@@ -98,9 +98,16 @@ class Run:
     positive: Any = None
 
     @property
+    def reasons(self) -> tuple[str, ...]:
+        """What was chosen for it by cross-validation, and why; nothing where it was trained as set."""
+        told = None if self.model is None else self.model.extra_.get("chosen")
+        return tuple(line for line in told if isinstance(line, str)) if isinstance(told, list) else ()
+
+    @property
     def chose_C(self) -> bool:
         """Whether its C is the one that cross-validation found best, and not one that was set by hand."""
-        return self.cross_validation is not None and self.cross_validation.best_C == self.settings.C
+        found = self.cross_validation
+        return bool(self.reasons) or (found is not None and found.best_C == self.settings.C)
 
     @property
     def measured(self) -> FoldScores | None:

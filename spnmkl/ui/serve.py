@@ -14,6 +14,7 @@ from streamlit.web import cli
 from spnmkl.errors import SPNMKLError
 from spnmkl.precompile import prepare
 from spnmkl.ui.state.apart import NURSERY
+from spnmkl.ui.state.clustered import cluster_of_server
 from spnmkl.workspace.quotas import Quotas
 
 
@@ -43,7 +44,13 @@ if __name__ == "__main__":
     # Streamlit takes a folder called pages for its own kind of pages until st.navigation was called once, so that a
     # first visit to /data would miss the app around the page.
     PagesManager.uses_pages_directory = False
-    warm_up()
-    NURSERY.start()
-    sys.argv = ["streamlit", "run", *sys.argv[1:]]
-    sys.exit(cli.main())
+    try:
+        with cluster_of_server() as said:
+            if said:
+                print(said, flush=True)
+            warm_up()
+            NURSERY.start()
+            sys.argv = ["streamlit", "run", *sys.argv[1:]]
+            sys.exit(cli.main())
+    except SPNMKLError as error:
+        sys.exit(f"spnmkl: {error}")

@@ -317,7 +317,7 @@ def test_the_samples_tab_counts_right(sample: str) -> None:
     assert f"Wrong answers: {wrong} of {len(prepared.train)}" in texts(at)
     if decision.ndim == 1:
         auc = roc_auc_score(prepared.y_train == run.solution.classes[1], decision)
-        table = at.dataframe[0].value.set_index("measure")["training rows"]
+        table = at.table[0].value.set_index("measure")["training rows"]
         assert table["area under the ROC curve"].startswith(f"{auc:.3f} (")
         at.session_state["inspect_report_True"] = "ROC curve"
         assert f"Area under the curve {auc:.3f}" in texts(fine(at.run()))

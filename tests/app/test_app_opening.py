@@ -10,9 +10,12 @@ from spnmkl.structure.layout import unplaced
 from spnmkl.structure.removal import without
 from spnmkl.training.default import prepared_by_default, suited_drawing
 from spnmkl.training.settings import Settings
+from spnmkl.ui.parts.canvas import shown_there
 from spnmkl.ui.state import works
 from spnmkl.ui.state.drawing import Drawing, placed
 from spnmkl.ui.state.jobs import Job
+from spnmkl.ui.state.kept import Keys
+from spnmkl.ui.state.kept_forms import state_of, work_of
 from spnmkl.ui.state.kernel_shelf import KernelShelf
 from spnmkl.ui.state.opening import opening_structure
 from spnmkl.ui.state.workspace import Workspace
@@ -49,6 +52,12 @@ def test_noise_has_no_share_whichever_view_comes_first(order: list[str]) -> None
     assert (unplaced(run.spn), run.settings) == (unplaced(found.prepared.spn), found.settings)
     assert chosen.sentences == found.sentences == tuple(run.model.extra_["chosen"])
     assert not [issue for issue in work.kernel_issues if issue.widths]
+    assert run.chose_C, "as what is said of C goes by"
+    seen, _ = shown_there("seen", run.spn)
+    assert all(seen.position(v) is not None for v in seen.nodes), "no canvas can draw it otherwise"
+    back = work_of(state_of(work, Keys(), ()), Keys(), dataset, same_tab=False)
+    assert back.chosen is not None and back.chosen.sentences == chosen.sentences
+    assert not [issue for issue in back.kernel_issues if issue.widths]
 
 
 def kernels_of(spn: SPN) -> set[tuple[object, ...]]:

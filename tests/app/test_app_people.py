@@ -242,3 +242,17 @@ def test_a_browser_is_known_by_its_secret_and_its_login() -> None:
     assert len({holder(cookies), *map(holder, others)}) == 3
     assert holder({**cookies, "_streamlit_user_tokens": "x"}) == holder(cookies)
     assert holder({"_streamlit_user": "x"}) == holder({}) == ""
+
+
+def test_a_visitors_tab_that_was_left_is_not_taken_over_from_another_browser(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither from memory, where its work stays for a while, nor from disk."""
+    monkeypatch.setattr(session, "LOCAL", ())
+    monkeypatch.setattr(session, "_stays_open", lambda connection: False)
+    monkeypatch.setattr(session, "_browser", lambda: "secret of mine")
+    at = drawn(whole(), "mine")
+    token = at.session_state["spnmkl_token"]
+    for other in ("another secret", ""):
+        monkeypatch.setattr(session, "_browser", lambda other=other: other)
+        assert "mine" not in spn(whole(token)).nodes
+    monkeypatch.setattr(session, "_browser", lambda: "secret of mine")
+    assert "mine" in spn(whole(token)).nodes

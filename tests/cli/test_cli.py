@@ -21,6 +21,7 @@ from spnmkl import SPN, Kernel, Product, Sum, quickstart
 from spnmkl.cli import commands as cli
 from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.model_file import load_model, save_model
+from spnmkl.reporting.sentences import certificate_sentence
 from spnmkl.structure.templates import TEMPLATES
 from spnmkl.training import train as train_module
 from spnmkl.training.predict import stored_preparation
@@ -329,7 +330,7 @@ def test_certificates_in_plain_words(run: Run) -> None:
         ),
     ):
         changed = replace(solution, status=status, gap=gap, history=history)
-        assert cli.certificate_sentence(changed) == sentence
+        assert certificate_sentence(changed) == sentence
         assert cli.EXIT_CODES[status] == {"optimal": 0, "precision": 4, "time_limit": 6, "iteration_limit": 4}[status]
 
 

@@ -89,4 +89,4 @@ def test_options_of_a_server_are_what_its_environment_says(monkeypatch: pytest.M
     options = ["--quota-bytes", "2GB", "--quota-trainings", "0", "--administrator", "a", "--administrator", "b"]
     assert main(["app", *options, "--server.port=1"]) == 0
     environment = {"SPNMKL_QUOTA_BYTES": "2GB", "SPNMKL_QUOTA_TRAININGS": "0", "SPNMKL_ADMINISTRATORS": "a b"}
-    assert asked == [["--server.port=1"], None, environment]
+    assert asked == [["--server.port=1"], None, environment, None]

@@ -76,7 +76,7 @@ def test_scikit_learn_checks(estimator, check):
 @pytest.mark.parametrize("labels", [y, np.arange(80) % 3], ids=["two classes", "three classes"])
 def test_weights_count_as_repetitions_and_zero_as_absence(structure, labels):
     weight = np.random.default_rng(0).integers(0, 4, 80)
-    model = SPNMKLClassifier(structure, C=1.0, tol=1e-10)  # a choice by folds would see other folds
+    model = SPNMKLClassifier(structure, C=1.0, weights="certified", tol=1e-10)  # folds would be others
     weighted = clone(model).fit(X, labels, sample_weight=weight)
     repeated = clone(model).fit(X.repeat(weight, axis=0), labels.repeat(weight))
     # The default's kernels have the variance of the rows, of which each counts once.

@@ -177,6 +177,8 @@ def test_one_versioned_document_and_plain_arrays(tmp_path):
         document = json.loads(archive.read("model.json"))
     assert document["format"] == "spnmkl/model" and document["version"] == 1
     assert document["spnmkl"] == __version__ and SPN.from_dict(document["structure"]) == MIXED
+    newer = {"approximation", "n_components", "sample_size"}  # which releases that read version 1 do not take
+    assert set(document["settings"]) == set(SPNMKLClassifier().get_params()) - newer - {"callback", "stop"}
     arrays = np.load(path, allow_pickle=False)
     assert {"X_ref", "alpha", "rows", "intercept"} <= set(arrays)
 

@@ -1,6 +1,8 @@
 """Rows in compressed form (CSR) are computed with as they are, and give what dense ones give."""
 
+import json
 import tracemalloc
+import zipfile
 
 import numpy as np
 import pytest
@@ -62,6 +64,8 @@ def test_a_model_of_sparse_rows_is_that_of_dense_ones_and_stays_sparse_in_its_fi
         np.testing.assert_allclose(model.decision_function(rows), dense.decision_function(NEW), atol=1e-2)
         np.testing.assert_allclose(dense.decision_function(rows), dense.decision_function(NEW), atol=1e-9)
     model.save(tmp_path / "model")
+    with zipfile.ZipFile(tmp_path / "model") as archive:
+        assert json.loads(archive.read("model.json"))["version"] == 2, "earlier releases cannot read it, and say so"
     again = SPNMKLClassifier.load(tmp_path / "model")
     assert all(issparse(kernel.X_ref) for kernel in again.kernels_.values())
     assert np.array_equal(again.decision_function(NEW), model.decision_function(NEW))

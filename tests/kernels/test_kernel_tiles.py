@@ -276,3 +276,16 @@ def test_single_precision_costs_little_and_is_left_where_it_would_cost_much():
         assert not np.array_equal(value, found) or spn.spec(leaf).kernel == "hamming"
         np.testing.assert_allclose(found, value, atol=tiles._SINGLE_ERROR * np.abs(value).max())
     assert rough.among(np.arange(30)).single
+
+
+@pytest.mark.parametrize("size", [1e-30, 1e-22, 1e22, 1e30])
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "chi2", "linear", "polynomial", "cosine"])
+def test_single_precision_is_left_where_it_cannot_hold_the_numbers(kernel, size):
+    gamma = (
+        {} if kernel in ("linear", "cosine") else {"gamma": "median" if kernel in ("laplacian", "chi2") else "scale"}
+    )
+    spn = structure(Kernel(kernel, normalize="none", **gamma))
+    source, _ = fit_tiles(spn, size * np.abs(MANY[:60]))
+    whole = spn.kernels, slice(None), slice(None)
+    (exact,), (found,) = source.tiles(*whole), source.in_single().tiles(*whole)
+    np.testing.assert_allclose(found, exact, atol=tiles._SINGLE_ERROR * np.abs(exact).max())

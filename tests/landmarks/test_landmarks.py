@@ -10,13 +10,13 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.svm import LinearSVC
 from tolerances import DECISION, ROUNDING, SINGLE_PRECISION, SOLVED
 
-from spnmkl import DataError, ParameterError, TrivialSolutionWarning, solve
+from spnmkl import DataError, ParameterError, TrivialSolutionWarning, estimator, solve
 from spnmkl.certificate import best_intercept
 from spnmkl.circuit.evaluate import kernel_matrix
 from spnmkl.circuit.source import MatrixSource
 from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.kernels import cross_kernels, fit_kernels, restrict_kernels
-from spnmkl.landmarks import features, stratified
+from spnmkl.landmarks import entry, features, stratified
 from spnmkl.landmarks.features import feature_blocks, landmarks
 from spnmkl.landmarks.linear import solve_linear
 from spnmkl.model_file import load_model
@@ -206,6 +206,26 @@ def test_stopped_before_all_rows_were_seen_it_is_the_samples_model():
 
     stopped = clone(NYSTROEM).set_params(sample_size=60, n_components=20, stop=late, tol=1e-12)
     assert np.isfinite(stopped.fit(X, y).decision_function(NEW)).all()
+
+
+@pytest.mark.parametrize("moment", ["_machines", "held_out_decisions"])
+def test_stopped_at_the_svm_or_the_probabilities_it_does_not_answer_all_rows_alike(moment, monkeypatch):
+    where, stopped = (entry._Whole, []) if moment == "_machines" else (estimator, [])
+    own = getattr(where, moment)
+
+    def late(*args, **named):
+        stopped.append(True)
+        return own(*args, **named)
+
+    monkeypatch.setattr(where, moment, late)
+    rows = np.random.default_rng(0).normal(size=(400, 3))
+    labels = rows[:, 0] > 0
+    options = {"approximation": "nystroem", "n_components": 40, "sample_size": 100, "probability": True}
+    model = SPNMKLClassifier(templates.flat([Kernel("linear")]), C=1.0, stop=lambda: bool(stopped), **options)
+    model.fit(rows, labels)
+    assert stopped and model.approximation_.finished == (moment != "_machines")
+    chances = model.predict_proba(rows)[:, 1]
+    assert model.score(rows, labels) > 0.9 and np.mean((chances > 0.5) == labels) > 0.9
 
 
 def test_all_weights_zero_is_the_constant_of_all_rows():

@@ -145,7 +145,7 @@ def test_a_branch_that_gains_little_is_left_out(gain: float, taken: bool, monkey
     monkeypatch.setattr(walk, "candidates", lambda *given: [Candidate("leaf", equal([(1,)], 0.0), 9.0)])
     monkeypatch.setattr(walk, "tried", lambda *given: offered)
     found = walk.Walk(ground, Pool(((0, 1),), 2, frozenset()), 10, constant_alone(ground), best=before)
-    assert walk._step(found, walk.Asked(Deadline(None)), 1, lambda walk: None) is taken
+    assert walk._step(found, lambda: False, 1, lambda walk: None) is taken
     assert found.best is (offered if taken else before) and offered.branches in found.seen
 
 
@@ -278,7 +278,7 @@ def test_a_backend_that_was_registered_takes_the_work() -> None:
         supports_return_generator = supports_retrieve_callback = False
 
         def submit(self, func, callback=None):  # type: ignore[no-untyped-def]
-            done.update(work.__name__ for work, _, _ in func.items)
+            done.update(bag.shared[0].__name__ for _, (bag, *_), _ in func.items)
             begin = getattr(super(), "submit", super().apply_async)  # as it is called before joblib 1.5
             return begin(func, callback)
 
@@ -289,7 +289,7 @@ def test_a_backend_that_was_registered_takes_the_work() -> None:
     settings = {"budget": 12, "subsamples": 2, "held_out": 0.25}
     with joblib.parallel_config(backend="counting", n_jobs=2):
         found = suggest(X, y, **settings)
-    assert done["found_among"] == 2 and done["scored"] == len(found) and done["tried"] > 0
+    assert done["found_among"] == 2 and done["scored_on"] == len(found) and done["_tried"] > 0
     serial = suggest(X, y, n_jobs=1, **settings)
     told = [(s.formula, s.log_evidence, s.score, s.recurs) for s in serial]
     assert [(s.formula, s.log_evidence, s.score, s.recurs) for s in found] == told

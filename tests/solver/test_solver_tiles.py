@@ -9,10 +9,12 @@ from oracles import Array
 from tolerances import ROUNDING, SOLVED, WEIGHTS
 
 from spnmkl import Kernel, solve, templates
+from spnmkl.certificate import kkt_residuals, primal
 from spnmkl.circuit.evaluate import term_quadratics, term_responses
 from spnmkl.circuit.program import compile_circuit
 from spnmkl.circuit.source import MatrixSource
 from spnmkl.kernels import NORMALIZATIONS, CrossSource, TileSource, fit_kernels, fit_tiles, tiles
+from spnmkl.solvers import follow
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(700, 6))
@@ -114,3 +116,43 @@ def test_what_single_precision_finds_is_proved_in_double(
     precisions.clear()
     solve(spn, fit_tiles(spn, samples)[0], labels, C=3.0, tol=SOLVED)
     assert precisions == {False}
+
+
+@pytest.mark.parametrize("iterations", [1, 10])
+def test_what_is_told_comes_from_doubles_however_it_ended(iterations: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Objective, bound, residuals and intercept, of a training that was stopped too."""
+    spn, samples, labels = STRUCTURES["one layer"], X[:FEW], y[:FEW]
+    matrices, _ = fit_kernels(spn, samples)
+    give, heard = TileSource.tiles, list[object]()
+
+    def worse(self: TileSource, *asked: Any) -> list[Array]:
+        return [(1 + 1e-4 * self.single * np.tanh(tile)) * tile for tile in give(self, *asked)]
+
+    monkeypatch.setattr(TileSource, "tiles", worse)
+    source = fit_tiles(spn, samples)[0]
+    found = solve(spn, source, labels, C=3.0, callback=lambda record: heard.append(record) or len(heard) < iterations)
+    assert found.status == ("interrupted" if iterations == 1 else "optimal")
+    proof, problem = found.certify(matrices), found.problem(matrices)
+    assert (found.objective, found.dual_bound) == pytest.approx((proof.objective, proof.dual_bound), rel=ROUNDING)
+    beta, alpha = problem.beta_array(found.beta), np.atleast_2d(found.alpha)
+    witness = problem.beta_array(found.witness_beta)
+    residual = problem.beta_dict(kkt_residuals(problem, beta, alpha, witness, proof.objective))
+    positive = [v for v, weight in found.beta.items() if weight > 0]
+    assert [found.kkt_residual[v] for v in positive] == pytest.approx([residual[v] for v in positive], abs=ROUNDING)
+    assert found.intercept == pytest.approx(primal(problem, beta, alpha).intercept[0], abs=WEIGHTS)
+
+
+def test_a_bound_of_single_precision_is_not_told_where_proving_it_would_take_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    spn, samples, labels = STRUCTURES["one layer"], X[:FEW], y[:FEW]
+    give = TileSource.tiles
+
+    def smaller(self: TileSource, *asked: Any) -> list[Array]:
+        return [(1 - 0.1 * self.single) * tile for tile in give(self, *asked)]  # whose bounds are too high
+
+    monkeypatch.setattr(TileSource, "tiles", smaller)
+    monkeypatch.setattr(follow, "_QUICK", 0)
+    found = solve(spn, fit_tiles(spn, samples)[0], labels, C=3.0, callback=lambda record: False)
+    assert found.status == "interrupted" and found.history[-1].dual_bound > 0
+    assert found.dual_bound <= found.certify(fit_kernels(spn, samples)[0]).dual_bound

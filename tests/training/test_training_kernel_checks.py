@@ -9,6 +9,7 @@ from spnmkl.structure import SPN, Kernel, Product, templates
 from spnmkl.training.checks import all_issues
 from spnmkl.training.choose_width import MOST_ROWS, choose_width, only
 from spnmkl.training.kernel_checks import kernel_issues, kernel_sample, repaired_on_data, with_kernel_issues
+from spnmkl.ui.state.kernel_checks import about_widths
 from spnmkl.ui.state.opening import opening_structure
 
 SPLIT = SplitSettings()
@@ -27,9 +28,13 @@ def widths(dataset: Dataset, *gammas: float) -> SPN:
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_what_samples_open_on_can_work(name: str) -> None:
+    """The opening drawing offers widths that compete, on purpose: rows held out choose how they are weighed."""
     dataset, sample = load_sample(name), SAMPLES[name]
-    for spn in filter(None, [opening_structure(dataset), sample.drawing]):
-        assert kernel_issues(spn, dataset, Choices(missing="mean"), SPLIT) == []
+    opening = opening_structure(dataset)
+    found = kernel_issues(opening, dataset, Choices(missing="mean"), SPLIT)
+    assert [issue for issue in found if not about_widths(opening, issue)] == []
+    if sample.drawing is not None:
+        assert kernel_issues(sample.drawing, dataset, Choices(missing="mean"), SPLIT) == []
 
 
 def test_only_training_rows_are_looked_at() -> None:

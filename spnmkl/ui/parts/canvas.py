@@ -17,7 +17,7 @@ from spnmkl.structure.layout import arranged
 from spnmkl.training.train import Run
 from spnmkl.ui.parts.session import FRONTEND, theme
 from spnmkl.ui.state.computed_once import kept_with_dataset, kept_with_drawing
-from spnmkl.ui.state.drawing import Drawing, read_size, wished_groups
+from spnmkl.ui.state.drawing import Drawing, placed, read_size, wished_groups
 
 KEY = "spnmkl_canvas"
 _SIZES = "spnmkl_canvas_sizes"
@@ -143,7 +143,7 @@ def trained_looks(
 def shown_there(key: str, spn: SPN) -> tuple[SPN, frozenset[str]]:
     """The drawing as a canvas to look at places it, and the groups that are closed there."""
     closed = _closed_there(key, spn)
-    return (arranged(spn, closed) if closed or _wish(key) is not None else spn), closed
+    return (arranged(spn, closed) if closed or _wish(key) is not None else placed(spn)), closed
 
 
 def _closed_there(key: str, spn: SPN) -> frozenset[str]:

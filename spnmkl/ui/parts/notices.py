@@ -10,6 +10,7 @@ from spnmkl.charts import convergence_chart
 from spnmkl.structure.layout import unplaced
 from spnmkl.ui.parts.session import boundary, presence, workspace
 from spnmkl.ui.parts.words import plain
+from spnmkl.ui.state.clustered import cluster_words
 from spnmkl.ui.state.task import Task
 from spnmkl.ui.state.workspace import Workspace
 from spnmkl.wording import quoted
@@ -21,6 +22,8 @@ def notices() -> None:
     work = workspace()
     keeping = work.keeping
     with boundary():
+        if where := cluster_words():
+            st.caption(plain(where))
         if keeping.failure:
             said = f"Your work is not saved now: {keeping.failure} It is tried again."
             st.warning(plain(said), icon=":material/save_as:")

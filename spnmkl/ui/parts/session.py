@@ -170,7 +170,7 @@ def _wait_for_answer() -> None:
 def _found(token: str) -> Workspace | None:
     """What a tab had open, from memory or from disk; from disk too where another server went on with it."""
     place = _place(token)
-    known = STORE.find(place, _session())
+    known = STORE.find(place, _session(), _browser() if _is_visitor() else None)
     if known is None or KEEPER.stale(known):
         known = KEEPER.recall(place, owner(token), _browser()) or known
         if known is not None:
@@ -193,7 +193,12 @@ def owner(token: str | None = None) -> str:
 
 def _bound() -> str:
     """The secret that a visitor's tab is bound to; on the own machine, and where people log in, nothing needs it."""
-    return _browser() if owner() and login.person() is None else ""
+    return _browser() if _is_visitor() else ""
+
+
+def _is_visitor() -> bool:
+    """Whether this is a tab of a server for others that nobody has logged in with."""
+    return bool(owner()) and login.person() is None
 
 
 def keeper() -> Keeper:

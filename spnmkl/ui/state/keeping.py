@@ -132,6 +132,7 @@ class Keeper:
         state, keys = loaded.saved.state, Keys()
         work = work_of(state, keys, _default_data(), same_tab)
         keeping = work.keeping = Keeping(loaded.saved, loaded.name, lost=loaded.lost, cut=state.attempts, keys=keys)
+        keeping.owner = owner or ""
         keeping.at, keeping.seen = time.time(), state
         return work
 

@@ -38,6 +38,11 @@ class Keys:
             self.findings[kind] = source, kept()
         return self.findings[kind][1]
 
+    def forget_findings(self, kinds: set[str]) -> None:
+        """All but these, so that data that nothing is kept of any more can go."""
+        for kind in self.findings.keys() - kinds:
+            del self.findings[kind]
+
     def of_training(self, activity: Activity, refresh: bool) -> Attempt:
         """The training as it was when it was looked at last, or is now."""
         job, attempt = activity.job, self.attempt[1]

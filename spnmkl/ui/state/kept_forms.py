@@ -20,6 +20,7 @@ from spnmkl.ui.state.kept import Keys
 from spnmkl.ui.state.run_book import RunBook
 from spnmkl.ui.state.task import Finding, Task
 from spnmkl.ui.state.uploaded_files import KeptFile, UploadedFiles
+from spnmkl.ui.state.works import Chosen
 from spnmkl.ui.state.workspace import Arrival, Before, CompareChoices, Workspace
 from spnmkl.workspace.state import KeptAttempt, KeptComparison, KeptFinding, KeptRun, ProjectState, Upload
 
@@ -34,6 +35,8 @@ def state_of(work: Workspace, keys: Keys, cut: tuple[KeptAttempt, ...], refresh:
     training = trainer.doing("train")
     going_on = () if training is None else (KeptAttempt(keys.of_training(training, refresh), training.task.dataset),)
     here = work.loaded or work.missing is None
+    findings = (*_searches(trainer, keys), *_arrival(work, keys))
+    keys.forget_findings({found.kind for found in findings})
     return ProjectState(
         spn=drawing.spn,
         closed=drawing.closed,
@@ -48,7 +51,7 @@ def state_of(work: Workspace, keys: Keys, cut: tuple[KeptAttempt, ...], refresh:
         ),
         chosen=book.chosen,
         comparison=_comparison(trainer, keys),
-        findings=(*_searches(trainer, keys), *_arrival(work, keys)),
+        findings=findings,
         attempts=(*cut, *going_on),
         uploads=tuple(Upload(file.file_id, file.name, file.data) for file in work.files.kept),
         more={
@@ -97,7 +100,17 @@ def work_of(state: ProjectState, keys: Keys, dataset_for_none: Dataset, same_tab
     work.comparing = _comparing(more.get("comparing"))
     work.files = _files(state, more)
     _take_findings(work, state, keys)
+    _take_choice(work)
     return work
+
+
+def _take_choice(work: Workspace) -> None:
+    """What was chosen for the run that is open, with the reasons, which its model keeps."""
+    run = work.trainer.book.run
+    task = None if run is None else work.trainer.book.task_of(run)
+    if run is not None and run.reasons and task is not None:
+        chosen = Chosen(run.spn, run.choices, run.settings, run.reasons, trained=True)
+        work.trainer.default = work.followed = Finding(chosen, task, run.settings)
 
 
 def _drawing(state: ProjectState, same_tab: bool) -> Drawing:

@@ -11,6 +11,7 @@ from spnmkl.memory import available_memory, kernel_share
 from spnmkl.solution import Solution
 from spnmkl.training.room import Size, refusal, size_of
 from spnmkl.ui.state import apart
+from spnmkl.ui.state.clustered import clustered
 from spnmkl.ui.state.jobs import Job
 from spnmkl.ui.state.kernel_shelf import KernelShelf, keep_within, kept_bytes
 from spnmkl.ui.state.task import Task
@@ -56,9 +57,9 @@ def job_apart(
         if held is not None and (refused := refusal(held, _room())) is not None:
             raise KernelError(refused)
         if not apart.NURSERY.ready:
-            return work(job, shelf, *given)
+            return clustered(job, shelf, work, *given)
         try:
-            return worker.do(job, _limits(held, aside), work, *given)
+            return worker.do(job, _limits(held, aside), clustered, work, *given)
         finally:
             keep_within()
 

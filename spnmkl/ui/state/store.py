@@ -28,11 +28,11 @@ class Store:
         self._entries: dict[str, _Entry] = {}
         self._lock = threading.Lock()
 
-    def find(self, token: str, session: str) -> Workspace | None:
-        """The workspace of a tab, now used by this session."""
+    def find(self, token: str, session: str, browser: str | None = None) -> Workspace | None:
+        """The workspace of a tab, now used by this session; where a browser is given, None if it stood in another."""
         with self._lock:
             entry = self._living(token)
-            if entry is None:
+            if entry is None or (browser is not None and entry.browser not in ("", browser)):
                 return None
             entry.session, entry.used = session, time.monotonic()
             return entry.workspace

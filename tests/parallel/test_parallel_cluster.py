@@ -1,0 +1,112 @@
+"""Worker processes of a real Dask cluster: the same results, also where one is killed; Stop; and what is said."""
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import joblib
+import pytest
+from distributed import Client, LocalCluster
+from kinds_of_work import GRID, SPN_, comparison, cross_validation, serial, table, views
+from light_works import until_stopped, where
+
+from spnmkl import SPNMKLError, cross_validate_C
+from spnmkl.cluster import connecting, on_cluster
+from spnmkl.errors import ParameterError
+from spnmkl.kernels import fit_kernels
+from spnmkl.parallel import side_by_side
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[LocalCluster]:
+    with connecting.started(LocalCluster, 2) as found:
+        yield found
+
+
+@pytest.fixture
+def client(cluster: LocalCluster) -> Iterator[Client]:
+    with Client(cluster) as found:
+        found.wait_for_workers(2, timeout=60)
+        with joblib.parallel_config("dask", client=found):
+            yield found
+
+
+def pids(client: Client) -> list[int]:
+    return sorted(client.run(os.getpid).values())
+
+
+@pytest.mark.parametrize("kind", [views, comparison], ids=lambda kind: kind.__name__)
+def test_the_same_as_serially(client: Client, kind: Callable[[], Any]) -> None:
+    with joblib.parallel_config("sequential"):
+        expected = serial(kind)
+    assert repr(kind()) == repr(expected)
+
+
+def test_in_processes_of_one_thread(client: Client) -> None:
+    found = list(side_by_side(where, b"12", range(6)))
+    assert sorted(item for item, *_ in found) == list(range(6))
+    assert {pid for _, pid, _ in found} <= set(pids(client)) and len({pid for _, pid, _ in found}) > 1
+    assert {bounded for *_, bounded in found} == {3}
+
+
+def test_stop_reaches_the_workers(client: Client, tmp_path: Path) -> None:
+    found = list(side_by_side(until_stopped, str(tmp_path), range(1, 7), stop=lambda: any(tmp_path.iterdir())))
+    begun = sorted(int(file.name) for file in tmp_path.iterdir())
+    assert 1 <= len(begun) <= 2  # the others saw it before they did anything
+    assert sorted(found) == sorted([*begun, *(-item for item in begun)])
+
+
+def test_an_address_that_is_answered(cluster: LocalCluster) -> None:
+    address = cluster.scheduler_address
+    with on_cluster(address) as found:
+        assert found.address == address and found.threads == found.workers > 0
+        assert "on the cluster tcp://127.0.0.1:" in found.sentence
+        assert len(list(side_by_side(where, b"", [1, 2]))) == 2
+
+
+def test_workers_with_other_versions_are_refused(cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connecting, "differing", lambda where, theirs, ours: f"{where} has {theirs['scikit-learn']}.")
+    with (
+        pytest.raises(SPNMKLError, match=r"^Worker tcp://127.0.0.1:\d+ has 1\.\d+"),
+        on_cluster(cluster.scheduler_address),
+    ):
+        pass
+
+
+def test_a_worker_that_is_killed_in_the_middle(client: Client) -> None:
+    """After all others, none of which has to wait for the one that takes its place."""
+    X, y = table()
+    expected = serial(cross_validation)
+    before, killed = pids(client), []
+
+    def kill(point: object) -> None:
+        if not killed:
+            killed.append(before[0])
+            os.kill(before[0], signal.SIGKILL)
+
+    found = cross_validate_C(SPN_, fit_kernels(SPN_, X)[0], y, GRID, folds=3, callback=kill)
+    assert killed
+    assert (found.scores.tolist(), {v: b.tolist() for v, b in found.beta.items()}) == expected
+
+
+@pytest.mark.parametrize("asked", ["", "10.0.0.5:8786", "local:0", "table.csv"])
+def test_what_is_no_address(asked: str) -> None:
+    with pytest.raises(ParameterError, match=r"such as tcp://10.0.0.5:8786, or local"), on_cluster(asked):
+        pass
+
+
+def test_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connecting, "ANSWER_SECONDS", 0.3)
+    with (
+        pytest.raises(SPNMKLError, match=r"No Dask scheduler answers at tcp://127.0.0.1:9"),
+        on_cluster("tcp://127.0.0.1:9"),
+    ):
+        pass
+
+
+def test_dask_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connecting.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(SPNMKLError, match=r"pip install 'spnmkl\[cluster\]'"), on_cluster("local"):
+        pass
