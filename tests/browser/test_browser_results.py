@@ -185,7 +185,7 @@ def test_a_training_is_played_again_without_asking_the_server(page: Page, url: s
     group.wait_for()
     expect(page.locator(".st-key-estimating")).to_have_count(0, timeout=LONG)  # it asks how far it is, and redraws
     settled(page)
-    products = "canvas.drawing.nodes.filter(n => n.kind === 'product' && canvas.look(n.id)?.texts)"  # no group is around it
+    products = "canvas.drawing.nodes.filter(n => n.kind === 'product' && canvas.look(n.id)?.texts)"  # in no group
     weights = f"{products}.map(n => canvas.look(n.id).texts.map(t => t.text)).join()"
     result = canvas.look(weights)
     before = len(sent)
