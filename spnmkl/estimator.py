@@ -129,7 +129,8 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
     probability : bool, default=False
         Whether to calibrate `predict_proba` in `fit`: by Platt scaling of decision values from stratified 5-fold
         cross-validation, in which weights and SVM are learned anew and only the kernels' normalisation stays as
-        learned on all samples. Where `fit` was stopped or ran out of time, the weights stay as well. More
+        learned on all samples. Where `fit` was stopped or ran out of time, or with `approximation`, the weights stay as
+        well. More
         than two classes share one scaling of their decision values, each class against the rest, normalised to sum 1:
         the class predicted is the most probable one. With two classes `predict` follows the sign of the decision
         function, as scikit-learn's SVC does, whether probabilities are calibrated or not, and may disagree with the
