@@ -20,7 +20,7 @@ from spnmkl.data import Choices, Dataset, Preparation, SplitSettings
 from spnmkl.errors import Stopped
 from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.inspection import HeldOutShares
-from spnmkl.landmarks import Approximation
+from spnmkl.landmarks import Approximation, warn_of_rough_svm
 from spnmkl.selection import CrossValidation, RegularizationPath
 from spnmkl.selection.folds import fold_splits
 from spnmkl.selection.results import UNFINISHED
@@ -261,6 +261,8 @@ def learn_weights(
         warn=warn,
     )
     found = on_all_rows(prepared, settings, solution, part, n_threads, deadline, tick)
+    if warn and found is not None and not (stop is not None and stop()):
+        warn_of_rough_svm(found, settings.tol)
     return Trained(solution, _model(prepared, settings, solution, n_threads, found), time.perf_counter() - started)
 
 
