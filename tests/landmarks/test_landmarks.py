@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.datasets import make_moons
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_approximation import Nystroem
-from sklearn.svm import LinearSVC
+from sklearn.svm import SVC, LinearSVC
 from tolerances import DECISION, ROUNDING, SINGLE_PRECISION, SOLVED
 
 from spnmkl import DataError, ParameterError, TrivialSolutionWarning, estimator, solve
@@ -19,7 +19,7 @@ from spnmkl.circuit.program import compile_circuit
 from spnmkl.circuit.source import MatrixSource
 from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.kernels import cross_kernels, fit_kernels, restrict_kernels
-from spnmkl.landmarks import entry, features, stratified
+from spnmkl.landmarks import entry, features, linear, stratified
 from spnmkl.landmarks.estimate import estimated, held_out_rows
 from spnmkl.landmarks.features import feature_blocks, landmarks
 from spnmkl.landmarks.linear import solve_linear
@@ -111,6 +111,23 @@ def test_the_linear_svm_is_that_of_liblinear(scale):
     assert ours.primal == pytest.approx(primal, rel=1e-3) and ours.primal <= primal * (1 + 2 * SOLVED)
     assert ours.primal - ours.dual <= SOLVED * ours.primal
     np.testing.assert_allclose(ours.w, w, atol=0.03 * np.abs(w).max())
+
+
+@pytest.mark.parametrize("scale", [10.0, 100.0])
+def test_at_a_large_C_an_interior_point_method_takes_over(scale, monkeypatch):
+    Z, labels, C = clustered()
+    C = scale * np.where(np.arange(240) % 7, C, 0.0)
+    monkeypatch.setattr(linear, "_PATIENCE", 1)
+    ours = solve_linear([Z[:100], Z[100:]], labels, C, 1e-6)
+    assert ours.primal - ours.dual <= 1e-6 * ours.primal and ours.passes < 60
+    assert (ours.alpha[C == 0] == 0).all() and ((ours.alpha >= 0) & (ours.alpha <= C)).all()
+    seen = C > 0
+    peer = SVC(kernel="linear", C=1.0, tol=1e-6).fit(Z[seen].astype(float), labels[seen], C[seen])
+    w = peer.coef_[0]
+    primal = w @ w / 2 + best_intercept(Z @ w, labels, C)[1]
+    assert ours.primal == pytest.approx(primal, rel=1e-4) and ours.dual <= primal
+    stopped = solve_linear([Z], labels, C, 1e-6, stop=iter([False] * 40 + [True] * 1000).__next__)
+    assert stopped.dual <= ours.primal * (1 + ROUNDING) and ours.dual <= stopped.primal * (1 + ROUNDING)
 
 
 def test_the_gap_of_the_linear_svm_is_true():

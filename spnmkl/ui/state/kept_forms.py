@@ -85,7 +85,7 @@ def work_of(state: ProjectState, keys: Keys, dataset_for_none: Dataset, same_tab
     for kept in state.runs:
         keys.runs[id(kept.run.solution)] = kept.run.solution, kept.key
         if kept.dataset is not None:
-            book.tasks[kept.run.name] = Task(kept.run.spn, kept.dataset, kept.run.choices, kept.run.split)
+            book.tasks[kept.run.name] = Task.of(kept.run, kept.dataset)
     trainer = Trainer(settings=state.settings, book=book)
     if state.comparison is not None:
         trainer.contest = as_finding(state.comparison.compared, state.comparison.dataset)
@@ -153,7 +153,7 @@ def _take_findings(work: Workspace, state: ProjectState, keys: Keys) -> None:
     for kind in (FOLDS, PATH):
         if kind in kept:
             of, dataset = kept[kind].found, kept[kind].dataset
-            found = Finding[Any](of.value, Task(of.spn, dataset, of.choices, of.split), of.settings)
+            found = Finding[Any](of.value, Task.of(of, dataset), of.settings)
             sources[kind] = found
             if isinstance(of.value, CrossValidation):
                 work.trainer.cross_validation = found
@@ -189,8 +189,7 @@ def compared(found: Finding[Contest]) -> Compared:
 
 def as_finding(kept: Compared, dataset: Dataset) -> Finding[Contest]:
     """A comparison that was kept, as the page Compare shows it."""
-    task = Task(kept.spn, dataset, kept.choices, kept.split)
-    return Finding(kept.contest, task, kept.settings)
+    return Finding(kept.contest, Task.of(kept, dataset), kept.settings)
 
 
 def _comparing(stored: object) -> CompareChoices:
