@@ -111,8 +111,8 @@ class Dataset:
 
     @cached_property
     def has_holes(self) -> bool:
-        """Whether a value is missing in a column to learn from or to adjust for."""
-        return bool(self.frame[[*self.features, *self.adjust]].isna().to_numpy().any())
+        """Whether a value is missing in a column to learn from or to adjust for, of the rows that have a label."""
+        return bool(self.labelled_table.frame[[*self.features, *self.adjust]].isna().to_numpy().any())
 
     @cached_property
     def y(self) -> NDArray:
