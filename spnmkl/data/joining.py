@@ -113,8 +113,8 @@ def join_views(tables: Sequence[Table], how: How = "id", id_column: str | None =
     ----------
     tables : sequence of Table
     how : {"id", "rows"}
-        By the values of an id column, or row by row. Every id is kept: those of the first table in its order, then those
-        that only later tables have, in theirs. Where a table lacks an id, all of its columns are missing.
+        By the values of an id column, or row by row. Every id is kept: those of the first table in its order, then
+        those that only later tables have, in theirs. Where a table lacks an id, all of its columns are missing.
     id_column : str, optional
         Its name in all tables; guessed when None.
     """
@@ -338,6 +338,6 @@ def _refuse_strangers(ids: Sequence[pd.Series], names: Sequence[str]) -> None:
 def _nothing_in_common(which: str, ids: Sequence[pd.Series], names: Sequence[str]) -> DataError:
     examples = [f"{quoted(each.iloc[0])} in {quoted(n)}" for n, each in zip(names, ids, strict=True) if len(each)]
     return DataError(
-        f"No id of {which} stands in another table; ids are such as {', '.join(examples)}: choose another id column, or "
-        "row order."
+        f"No id of {which} stands in another table; ids are such as {', '.join(examples)}: choose another id column, "
+        "or row order."
     )

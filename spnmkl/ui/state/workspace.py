@@ -285,6 +285,11 @@ class Workspace:
         return self.dataset.has_holes and _has_refused(self.dataset, self.choices)
 
     @property
+    def lacks_views_alone(self) -> bool:
+        """Whether that is only for rows that lack a whole view."""
+        return self.lacks_values and not _has_refused(self.dataset, replace(self.choices, absent="mean"))
+
+    @property
     def suggested(self) -> dict[str, Suggestion]:
         """What the training rows say is to be done to the numbers of each view."""
         return _suggested(self.dataset, self.split, replace(self.choices, numeric=AUTO, views=()))
