@@ -238,7 +238,7 @@ def _notes(report: pd.DataFrame, missing: dict[str, tuple[str, ...]], everywhere
         )
     lacking = report[report["lacking"] > 0]
     for name, ids in zip(lacking["table"], missing.values(), strict=True):
-        notes.append(f"{len(ids):,} of {n:,} are not in {quoted(name)}: {name_some(ids)}.")
+        notes.append(f"{len(ids):,} of {n:,} are not in {quoted(name)}: {name_some(ids, 3)}.")
     for row in report.to_dict("records"):
         if row["repeated"]:
             repeated = counted(row["repeated"], "row")
