@@ -285,8 +285,8 @@ def _agreed(columns: list[pd.Series], here: list[NDArray[np.bool_]]) -> pd.Serie
 def _same(a: pd.Series, b: pd.Series) -> bool:
     """Whether values are equal; whole numbers that a missing one made fractions stay what they are."""
     if is_numeric_dtype(a) and is_numeric_dtype(b):
-        numbers = (values.to_numpy(dtype=float, na_value=np.nan) for values in (a, b))
-        return np.array_equal(*numbers, equal_nan=True)
+        x, z = (values.to_numpy(dtype=float, na_value=np.nan) for values in (a, b))
+        return np.array_equal(x, z, equal_nan=True)
     return a.isna().equals(b.isna()) and a.dropna().tolist() == b.dropna().tolist()
 
 

@@ -191,6 +191,8 @@ def loaded_words(work: Workspace) -> list[str]:
     read = work.arrival.read if work.arrival else None
     several = read is not None and isinstance(read[0], tuple) and len(read[0]) > 1
     words += [plain(sentence) for sentence in roles_of_others(dataset, several)]
+    if dataset.n_unlabelled:
+        words.append(f"{counted(dataset.n_unlabelled, 'row')} without a label: left out.")
     if work.lacks_views_alone:
         words.append("**Rows lack a whole view**: before training, choose below what becomes of them.")
     elif work.lacks_values:
