@@ -14,6 +14,7 @@ from spnmkl.errors import DataError, KernelError, StructureError
 from spnmkl.problem import sample_weights
 from spnmkl.structure import SPN, templates
 from spnmkl.structure.nodes import describe
+from spnmkl.wording import counted, listed, quoted
 
 
 def check_labels(labels: NDArray) -> None:
@@ -23,6 +24,35 @@ def check_labels(labels: NDArray) -> None:
         raise DataError(
             "y mixes labels of different kinds, such as text and missing values; give every sample a label of one kind."
         ) from None
+
+
+def refuse_raw(X: Any) -> None:
+    """Raise where a data frame holds text or lacks values, and say what to put before a classifier."""
+    if not (hasattr(X, "columns") and hasattr(X, "isna")):
+        return
+    before = "put the preparation of the app before it: make_pipeline(spnmkl.data.Preparer({}), SPNMKLClassifier(…))"
+    for position, dtype in enumerate(X.dtypes):
+        if dtype.kind not in "biuf" and (word := _first_word(X.iloc[:, position])) is not None:
+            raise DataError(
+                f"Column {quoted(X.columns[position])} holds text, such as {quoted(word)}, but a classifier needs "
+                f"numbers; leave it out, or {before.format('')}, in which the hamming kernel sees text."
+            )
+    missing = X.isna().sum()
+    missing = missing[missing > 0]
+    if len(missing):
+        counts = listed([f"{quoted(name)} ({counted(int(n), 'row')})" for name, n in missing.items()])
+        columns, filling = counted(len(missing), "column"), before.format("missing='mean'")
+        raise DataError(f"Values are missing (NaN) in {columns}: {counts}; fill them, or {filling}.")
+
+
+def _first_word(values: Any) -> object | None:
+    """The first value that is no number; None where all are."""
+    for value in values.dropna().unique():
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            return value
+    return None
 
 
 def checked_weight(sample_weight: ArrayLike, y: NDArray) -> Floats:
