@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from spnmkl.data import Choices, Dataset, Preparation, SplitSettings, apart, step_notes
 from spnmkl.data.suggesting import Suggestion
-from spnmkl.errors import DataError
+from spnmkl.errors import DataError, Stopped
 from spnmkl.measures import SCORINGS
 from spnmkl.rivals import ALONE, Choice, choose_rival
 from spnmkl.solvers.deadline import Deadline
@@ -154,8 +155,10 @@ def prepared_by_default(
     said = [f"Preparation: {note}" for note in step_notes(dataset, choices, prepared.train)]
     plain = replace(choices, numeric="standardize", views=())
     if choice is not None and choose_steps and said and choices.numeric == "auto" and not deadline():
-        other = ready(plain)
-        rival = chosen(other)
+        rival = None
+        with suppress(Stopped):  # what was chosen before is kept
+            other = ready(plain)
+            rival = chosen(other)
         if rival is not None:
             measure = SCORINGS[settings.scoring]
             better = rival.best.score > choice.best.score

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from spnmkl.data import Dataset, SplitSettings
+from spnmkl.solvers import deadline
 from spnmkl.structure import SPN
 from spnmkl.structure.layout import unplaced
 from spnmkl.structure.removal import without
@@ -129,6 +130,30 @@ def test_stop_before_anything_is_chosen_leaves_all_as_it_was() -> None:
     activity.job.join(60)
     work.collect()
     assert work.trainer.book.run is None and work.trainer.failure is None and work.chooses
+
+
+@pytest.mark.chooses
+def test_choosing_and_training_share_the_time_that_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock stands still but for the choice, which takes 7 of 10 seconds."""
+    now, given = [0.0], []
+    monkeypatch.setattr(deadline.time, "monotonic", lambda: now[0])
+    choose, train = works._by_default, works.train
+
+    def slow(*args: object) -> object:
+        found = choose(*args)
+        now[0] += 7.0
+        return found
+
+    def noted(job: object, prepared: object, settings: Settings) -> object:
+        given.append(settings.max_time)
+        return train(job, prepared, settings)
+
+    monkeypatch.setattr(works, "_by_default", slow)
+    monkeypatch.setattr(works, "train", noted)
+    task = begun(signal_and_noise(["signal", "noise"], 60)).task
+    found = works.train_default(Job(lambda job: None), KernelShelf(), task, Settings(max_time=10.0))
+    assert isinstance(found, works.ChosenRun) and given == [pytest.approx(3.0)]
+    assert found.run.settings.max_time == found.run.model.max_time == 10.0, "as it was set"
 
 
 @pytest.mark.chooses
