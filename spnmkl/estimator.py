@@ -20,7 +20,7 @@ from spnmkl.calibration import codes_against_rest, probabilities, refitted, rele
 from spnmkl.circuit.evaluate import kernel_matrix
 from spnmkl.circuit.program import Circuit, Floats
 from spnmkl.circuit.source import KernelSource
-from spnmkl.given import check_class_sizes, check_labels, checked_weight, read_structure
+from spnmkl.given import check_class_sizes, check_columns, check_labels, checked_weight, read_structure
 from spnmkl.kernels import FittedKernel, fit_kernel, restrict_kernels
 from spnmkl.kernels.matrices import spread_rows
 from spnmkl.kernels.rows import distinct_rows, standardised, standardising
@@ -299,9 +299,12 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         """
         self._check_parameters()
         # A copy, because the kernels keep the rows they refer to.
-        samples, labels = validate_data(
-            self, X, y, accept_sparse="csr", dtype=np.float64, order="C", copy=True, ensure_min_samples=2
-        )
+        asked: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float64, "order": "C", "copy": True}
+        try:
+            samples, labels = validate_data(self, X, y, ensure_min_samples=2, **asked)
+        except (TypeError, ValueError):
+            check_columns(X)
+            raise
         check_labels(labels)
         n_samples, rows, weight = len(labels), np.arange(len(labels)), None
         if sample_weight is not None:

@@ -14,6 +14,7 @@ from spnmkl.errors import DataError, KernelError, StructureError
 from spnmkl.problem import sample_weights
 from spnmkl.structure import SPN, templates
 from spnmkl.structure.nodes import describe
+from spnmkl.wording import counted, listed, quoted
 
 
 def check_labels(labels: NDArray) -> None:
@@ -23,6 +24,35 @@ def check_labels(labels: NDArray) -> None:
         raise DataError(
             "y mixes labels of different kinds, such as text and missing values; give every sample a label of one kind."
         ) from None
+
+
+def check_columns(X: object) -> None:
+    """Of a data frame, which columns cannot be used; anything else is left to scikit-learn's own checks."""
+    if not (hasattr(X, "items") and hasattr(X, "isna")):
+        return
+    columns = [column for _, column in X.items()]
+    if lacking := [quoted(column.name) for column in columns if not _numbers(column)]:
+        which = f"column {lacking[0]} holds" if len(lacking) == 1 else f"columns {listed(lacking)} hold"
+        raise DataError(
+            f"X must hold numbers, but {which} something else; encode text before, as OneHotEncoder does in a "
+            "pipeline, or use `spnmkl fit` or the app, which compare it value by value."
+        )
+    for column in columns:
+        if holes := int(column.isna().sum()):
+            raise DataError(
+                f"X must have no holes, but column {quoted(column.name)} is NaN in {counted(holes, 'row')}; fill them "
+                "before, as SimpleImputer does in a pipeline, or use `spnmkl fit --missing` or the app."
+            )
+
+
+def _numbers(column: Any) -> bool:
+    if getattr(column.dtype, "kind", "O") in "mM":  # times, which numpy would count in nanoseconds
+        return False
+    try:
+        np.asarray(column[column.notna()], dtype=float)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def checked_weight(sample_weight: ArrayLike, y: NDArray) -> Floats:

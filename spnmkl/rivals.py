@@ -20,7 +20,7 @@ from spnmkl.evidence.rows import among, sampled
 from spnmkl.fixed_weights import equal, machines, validated
 from spnmkl.measures import SCORINGS
 from spnmkl.parameters import Power
-from spnmkl.problem import check_labels, sample_weights
+from spnmkl.problem import check_labels, classes_of, sample_weights
 from spnmkl.selection import cross_validate_C
 from spnmkl.solvers.deadline import Deadline
 from spnmkl.structure import SPN
@@ -198,7 +198,7 @@ def choose_rival(
         None where nothing was done within the time.
     """
     labels = check_labels(y)
-    rows = sampled(np.unique(labels, return_inverse=True)[1], MOST_ROWS, np.random.default_rng(0), folds)
+    rows = sampled(classes_of(labels)[1], MOST_ROWS, np.random.default_rng(0), folds)
     labels = labels[rows]
     classes, codes = np.unique(labels, return_inverse=True)
     own = None if sample_weight is None else np.asarray(sample_weight, dtype=float)[rows]
