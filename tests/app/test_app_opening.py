@@ -1,5 +1,7 @@
 """The drawing that data open on: no view is taken for another, in whichever order they come; and its training."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,10 +11,11 @@ from spnmkl.solvers import deadline
 from spnmkl.structure import SPN
 from spnmkl.structure.layout import unplaced
 from spnmkl.structure.removal import without
+from spnmkl.training.choosing import Choosing
 from spnmkl.training.default import prepared_by_default, suited_drawing
 from spnmkl.training.settings import Settings
 from spnmkl.ui.parts.canvas import shown_there
-from spnmkl.ui.state import works
+from spnmkl.ui.state import estimate, works
 from spnmkl.ui.state.drawing import Drawing, placed
 from spnmkl.ui.state.jobs import Job
 from spnmkl.ui.state.kept import Keys
@@ -154,6 +157,14 @@ def test_choosing_and_training_share_the_time_that_is_set(monkeypatch: pytest.Mo
     found = works.train_default(Job(lambda job: None), KernelShelf(), task, Settings(max_time=10.0))
     assert isinstance(found, works.ChosenRun) and given == [pytest.approx(3.0)]
     assert found.run.settings.max_time == found.run.model.max_time == 10.0, "as it was set"
+    asked: list[object] = []
+    monkeypatch.setattr(estimate, "resample", lambda *given, afresh, **options: asked.append(afresh) or ())
+    for run in (found.run, replace(found.run, choosing=None)):  # the latter as of a file of an earlier version
+        estimate.make_scores(Job(lambda job: None), None, run, task, 60.0)
+    chose = asked[0]
+    assert isinstance(chose, Choosing) and (chose.choices, chose.settings) == (task.choices, Settings(max_time=10.0))
+    assert (chose.seconds, chose.max_time) == (7.0, 10.0) and asked[1] is True
+    assert estimate.expected_seconds(found.run) == pytest.approx(5 * (7.0 + found.run.seconds))
 
 
 @pytest.mark.chooses

@@ -30,6 +30,7 @@ from spnmkl.study.lesson import lesson
 from spnmkl.training.branches import BranchEvidence, branch_evidence
 from spnmkl.training.choose import choose_C, nothing_done, trace_C
 from spnmkl.training.choose_width import WidthChoice, choose_width
+from spnmkl.training.choosing import Choosing
 from spnmkl.training.default import Default, prepared_by_default
 from spnmkl.training.prepared import Prepared
 from spnmkl.training.settings import Settings
@@ -164,22 +165,30 @@ class ChosenRun:
 
 def train_default(job: Job[Any], shelf: KernelShelf, task: Task, settings: Settings) -> ChosenRun | Chosen | None:
     """As `default`, and the training of that within the time that is left; a Stop before it leaves what was chosen."""
-    deadline = Deadline(settings.max_time)
+    deadline, began = Deadline(settings.max_time), time.monotonic()
     found = _by_default(job, task, settings)
+    seconds = time.monotonic() - began
     chosen = _chosen(job, found)
     if chosen is None or job.stopping:
         return chosen
     prepared = found.prepared
     shelf.put(Task(prepared.spn, task.dataset, prepared.choices, task.split), prepared)
-    run = replace(train(job, prepared, replace(found.settings, max_time=deadline.left)), settings=found.settings)
+    chose = Choosing(task.spn, task.choices, settings, found.sentences, seconds, _limit(settings))
+    run = train(job, prepared, replace(found.settings, max_time=deadline.left))
+    run = replace(run, settings=found.settings, choosing=chose)
     if run.model is not None:
         run.model.set_params(max_time=found.settings.max_time)
         run.model.extra_["chosen"] = list(found.sentences)
     return ChosenRun(replace(chosen, trained=True), run)
 
 
+def _limit(settings: Settings) -> float:
+    """Seconds, of which half are for choosing."""
+    return settings.max_time or 2 * CHOOSING_SECONDS
+
+
 def _by_default(job: Job[Any], task: Task, settings: Settings) -> Default:
-    began, limit = time.monotonic(), settings.max_time or 2 * CHOOSING_SECONDS
+    began, limit = time.monotonic(), _limit(settings)
     found = prepared_by_default(
         task.dataset, task.choices, task.split, settings, max_time=limit, stop=lambda: job.stopping, tick=job.tick
     )
