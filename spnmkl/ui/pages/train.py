@@ -71,6 +71,16 @@ DOING: dict[Kind, str] = {
     "width": "The choice of a width",
     "default": "Choosing for you",
 }
+LEFT_NOTHING: dict[Kind, str] = {
+    "train": "Stopped before anything was trained: nothing is kept.",
+    "choose": "Stopped before any C had been tried: nothing is kept.",
+    "trace": "Stopped before the first C was done: nothing is kept.",
+    "default": "Stopped before anything was chosen: nothing is kept.",
+}
+STOPPED_CHOOSING = (
+    "Stopped while choosing: nothing was trained. What did best until then stands below *Choose C and weights for me*; "
+    "it can be taken."
+)
 
 
 def train_page() -> None:
@@ -163,6 +173,14 @@ def error(work: Workspace) -> str | None:
     return failure.message if ours and failure is not None else None
 
 
+def left_by_stop(work: Workspace) -> str | None:
+    """What is there after a Stop that left no training, as long as what would be trained now is the same."""
+    kind, task = work.trainer.stopped or (None, None)
+    if kind not in LEFT_NOTHING or task is None or not task.same(work.task):
+        return None
+    return STOPPED_CHOOSING if kind == "train" and work.chosen is not None else LEFT_NOTHING[kind]
+
+
 def search(work: Workspace, refused: str | None, crossed: str | None) -> None:
     """Choosing C, and how the weights depend on it."""
     trainer = work.trainer
@@ -226,11 +244,13 @@ def watch(refresh: float | None) -> None:
             progress(working)
         elif said := error(work):
             st.error(plain(said))
+        elif stopped := left_by_stop(work):
+            st.info(stopped)
         shown = working if trainer.training else None
         run = None if shown else current_run(work)
         if run is not None and working is None:
             outcome(run, trainer)
-        elif working is None:
+        elif working is None and not left_by_stop(work):
             chosen = " C and the kind of weights are chosen first." if work.chooses else ""
             st.info(f"Press **Train**: the weights of the drawing are learned together with the classifier.{chosen}")
         show_parts(work, shown, run)
