@@ -577,3 +577,16 @@ def test_a_path_without_weight_that_goes_makes_the_others_cheaper() -> None:
     # The shortcut would have kept the weights of the whole, which are not the best ones any more.
     assert left.objective < 0.95 * full.objective and left.beta["top"] > 2 * full.beta["top"]
     assert weighed(whole, full.beta) != weighed(rest, full.beta) == weighed(rest, left.beta)
+
+
+def test_a_view_below_guessing_is_explained() -> None:
+    made = [
+        ViewFold(1, k + 1, 80, 20, 1.0, 0.7, 0.6, {"noise": x, "blood": 0.7}, {"noise": 0.7, "blood": x},
+                 dict.fromkeys(("noise", "blood"), 1.0), 3, 9.1, 0)
+        for k, x in enumerate((0.4, 0.5, 0.45, 0.5, 0.45))
+    ]  # fmt: skip
+    *_, last = ViewImportance(("noise", "blood"), tuple(made), 5, "accuracy", "100 rows").findings
+    assert last == (
+        "Alone, noise (46 %) lies below guessing (60 %): at the C of the whole drawing, what tells nothing learns "
+        "training rows by heart, and scatters its answers on others. Read it as guessing."
+    )
