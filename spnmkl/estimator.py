@@ -20,7 +20,7 @@ from spnmkl.calibration import codes_against_rest, probabilities, refitted, rele
 from spnmkl.circuit.evaluate import kernel_matrix
 from spnmkl.circuit.program import Circuit, Floats
 from spnmkl.circuit.source import KernelSource
-from spnmkl.given import check_class_sizes, check_columns, check_labels, checked_weight, read_structure
+from spnmkl.given import check_class_sizes, check_labels, checked_weight, read_structure, refuse_raw
 from spnmkl.kernels import FittedKernel, fit_kernel, restrict_kernels
 from spnmkl.kernels.matrices import spread_rows
 from spnmkl.kernels.rows import distinct_rows, standardised, standardising
@@ -298,13 +298,11 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
             The structure, its kernels, the labels or the weights do not fit.
         """
         self._check_parameters()
+        refuse_raw(X)
         # A copy, because the kernels keep the rows they refer to.
-        asked: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float64, "order": "C", "copy": True}
-        try:
-            samples, labels = validate_data(self, X, y, ensure_min_samples=2, **asked)
-        except (TypeError, ValueError):
-            check_columns(X)
-            raise
+        samples, labels = validate_data(
+            self, X, y, accept_sparse="csr", dtype=np.float64, order="C", copy=True, ensure_min_samples=2
+        )
         check_labels(labels)
         n_samples, rows, weight = len(labels), np.arange(len(labels)), None
         if sample_weight is not None:
@@ -573,6 +571,7 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         return F[0] if len(F) == 1 else F.T
 
     def _decisions(self, X: ArrayLike) -> Floats:
+        refuse_raw(X)
         samples = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64, order="C")
         if self.centre_ is not None and self.spread_ is not None:
             samples = standardised(samples, self.centre_, self.spread_)

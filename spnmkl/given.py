@@ -26,33 +26,33 @@ def check_labels(labels: NDArray) -> None:
         ) from None
 
 
-def check_columns(X: object) -> None:
-    """Of a data frame, which columns cannot be used; anything else is left to scikit-learn's own checks."""
-    if not (hasattr(X, "items") and hasattr(X, "isna")):
+def refuse_raw(X: Any) -> None:
+    """Raise where a data frame holds text or lacks values, and say what to put before a classifier."""
+    if not (hasattr(X, "columns") and hasattr(X, "isna")):
         return
-    columns = [column for _, column in X.items()]
-    if lacking := [quoted(column.name) for column in columns if not _numbers(column)]:
-        which = f"column {lacking[0]} holds" if len(lacking) == 1 else f"columns {listed(lacking)} hold"
-        raise DataError(
-            f"X must hold numbers, but {which} something else; encode text before, as OneHotEncoder does in a "
-            "pipeline, or use `spnmkl fit` or the app, which compare it value by value."
-        )
-    for column in columns:
-        if holes := int(column.isna().sum()):
+    before = "put the preparation of the app before it: make_pipeline(spnmkl.data.Preparer({}), SPNMKLClassifier(…))"
+    for position, dtype in enumerate(X.dtypes):
+        if dtype.kind not in "biuf" and (word := _first_word(X.iloc[:, position])) is not None:
             raise DataError(
-                f"X must have no holes, but column {quoted(column.name)} is NaN in {counted(holes, 'row')}; fill them "
-                "before, as SimpleImputer does in a pipeline, or use `spnmkl fit --missing` or the app."
+                f"Column {quoted(X.columns[position])} holds text, such as {quoted(word)}, but a classifier needs "
+                f"numbers; leave it out, or {before.format('')}, in which the hamming kernel sees text."
             )
+    missing = X.isna().sum()
+    missing = missing[missing > 0]
+    if len(missing):
+        counts = listed([f"{quoted(name)} ({counted(int(n), 'row')})" for name, n in missing.items()])
+        columns, filling = counted(len(missing), "column"), before.format("missing='mean'")
+        raise DataError(f"Values are missing (NaN) in {columns}: {counts}; fill them, or {filling}.")
 
 
-def _numbers(column: Any) -> bool:
-    if getattr(column.dtype, "kind", "O") in "mM":  # times, which numpy would count in nanoseconds
-        return False
-    try:
-        np.asarray(column[column.notna()], dtype=float)
-    except (TypeError, ValueError):
-        return False
-    return True
+def _first_word(values: Any) -> object | None:
+    """The first value that is no number; None where all are."""
+    for value in values.dropna().unique():
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            return value
+    return None
 
 
 def checked_weight(sample_weight: ArrayLike, y: NDArray) -> Floats:

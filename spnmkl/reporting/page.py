@@ -44,7 +44,7 @@ from spnmkl.reporting.kernel_views import kernel_image, projection
 from spnmkl.reporting.reproduction import reproduction_code
 from spnmkl.reporting.sentences import BY_EVIDENCE, count_text
 from spnmkl.solution import Solution
-from spnmkl.training.prepared import Prepared, id_column
+from spnmkl.training.prepared import Prepared, id_column, labelled_parts
 from spnmkl.training.reliability import run_reliability
 from spnmkl.training.scores import NOT_SCORED, measures_table
 from spnmkl.training.train import Run, with_shares
@@ -337,7 +337,7 @@ def _preparation(run: Run, dataset: Dataset) -> list[str]:
     if not run.preparation.columns:
         return ["All kernels are given matrices, taken as they are."]
     try:
-        return problems(dataset, run.choices, run.train)
+        return problems(dataset, run.choices, labelled_parts(dataset, run.split)[0].train)
     except SPNMKLError:
         return []
 

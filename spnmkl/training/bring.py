@@ -30,7 +30,7 @@ from spnmkl.wording import name_some, quoted
 
 def guessed_dataset(name: str, found: Joined) -> Dataset:
     """What the columns look like: label, group, identifiers, and views where files or names tell them."""
-    dataset = Dataset.guess(name, found.frame, found.matrices)
+    dataset = Dataset.guess(name, found.frame, found.matrices, found.views)
     if not found.views:
         return dataset
     alone = labels_alone(found)
@@ -92,7 +92,7 @@ def chosen_dataset(
     """
     given = tuple(dict.fromkeys(ignored)), tuple(dict.fromkeys(adjust))
     dataset = Dataset(name, found.frame, label, given[0], {}, group, found.matrices, given[1])
-    left_out = [c for c in identifiers(found.frame[list(dataset.features)]) if c not in kept]
+    left_out = [c for c in identifiers(found.frame[list(dataset.features)], found.views) if c not in kept]
     dataset = dataset.with_ignored([*dataset.ignored, *left_out])
     return dataset.with_views(_but_labels(found, label)) if found.views else dataset.views_by_prefix()
 

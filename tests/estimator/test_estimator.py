@@ -395,22 +395,6 @@ BAD_INPUT = {
         "y mixes labels of different kinds, such as text and missing values; give every sample a label of one kind.",
     ),
     "NaN": (lambda: fit(samples=holed(np.nan)), ValueError, "Input X contains NaN."),
-    "text beside numbers": (
-        lambda: fit(samples=pd.DataFrame(X, columns=["a", "b"]).assign(b=pd.Categorical(np.where(y, "f", "m")))),
-        DataError,
-        "X must hold numbers, but column 'b' holds something else; encode text before, as OneHotEncoder does in a "
-        "pipeline, or use `spnmkl fit` or the app, which compare it value by value.",
-    ),
-    "times": (
-        lambda: fit(samples=pd.DataFrame(X, columns=["a", "b"]).assign(t=pd.Timestamp("2020-01-01"), u="text")),
-        DataError,
-        "X must hold numbers, but columns 't', 'u' hold something else; encode text before",
-    ),
-    "holes in a column": (
-        lambda: fit(samples=pd.DataFrame(holed(np.nan), columns=["a", "b"])),
-        DataError,
-        "X must have no holes, but column 'b' is NaN in 1 row; fill them before, as SimpleImputer does in a pipeline",
-    ),
     "one class, nothing set": (
         lambda: SPNMKLClassifier().fit(X, np.zeros(80)),
         DataError,

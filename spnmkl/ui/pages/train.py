@@ -85,8 +85,9 @@ STOPPED_CHOOSING = (
 
 def train_page() -> None:
     work = workspace()
-    heading("Train — learn the weights", "pages/inspect.py", "Next: what was learned")
     work.collect()
+    trained = work.trainer.book.run is not None
+    heading("Train — learn the weights", "pages/inspect.py", "Next: what was learned", done=trained)
     offer_return(work, work.trainer.book.run, here=True)
     parts = ready(work)
     if parts is None:

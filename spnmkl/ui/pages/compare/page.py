@@ -88,7 +88,7 @@ def flattered(work: Workspace) -> list[str]:
     which = " and ".join(names)
     return [
         f"{which[:1].upper()}{which[1:]}: chosen by cross-validation on all of these rows. Only C is chosen anew in "
-        "each fold here, so that the score is a little too good beside the others; the one on Train has all chosen anew."
+        "each fold here, so that the score is a little too good beside the others; Train has one with all chosen anew."
     ]
 
 
