@@ -395,21 +395,6 @@ BAD_INPUT = {
         "y mixes labels of different kinds, such as text and missing values; give every sample a label of one kind.",
     ),
     "NaN": (lambda: fit(samples=holed(np.nan)), ValueError, "Input X contains NaN."),
-    "text beside numbers": (
-        lambda: fit(samples=pd.DataFrame(X, columns=["a", "b"]).assign(b=pd.Categorical(np.where(y, "f", "m")))),
-        DataError,
-        "Column 'b' holds text, such as 'f', but a classifier needs numbers; leave it out, or put the preparation",
-    ),
-    "times": (
-        lambda: fit(samples=pd.DataFrame(X, columns=["a", "b"]).assign(t=pd.Timestamp("2020-01-01"), u="text")),
-        DataError,
-        "Column 't' holds text, such as '2020-01-01 00:00:00', but a classifier needs numbers; leave it out",
-    ),
-    "holes in a column": (
-        lambda: fit(samples=pd.DataFrame(holed(np.nan), columns=["a", "b"])),
-        DataError,
-        "Values are missing (NaN) in 1 column: 'b' (1 row); fill them, or put the preparation of the app before it",
-    ),
     "one class, nothing set": (
         lambda: SPNMKLClassifier().fit(X, np.zeros(80)),
         DataError,
