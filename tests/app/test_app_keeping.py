@@ -307,3 +307,17 @@ def test_data_that_cannot_be_kept_are_told(restarted: Keeper) -> None:
     assert "cannot be saved" in texts(at.run())
     back = recalled(restarted, at)
     assert not back.loaded and back.missing is not None
+
+
+def test_a_project_is_called_after_the_data_that_came_before_anything_was_learned(restarted: Keeper) -> None:
+    at = started()
+    saved(draw(at, "new1"))
+    assert work(at).keeping.name == "breast_cancer"
+    work(at).bring(load_sample("wine"))
+    saved(at.run())
+    assert work(at).keeping.name == "wine"
+    assert [info.name for info in restarted.disk().catalog.projects()] == ["wine"]
+    other = opened("start")  # a new tab, which has nothing of its own yet, offers it
+    assert "**Go on with your last project**: wine, 0 runs." in texts(other)
+    fine(next(button for button in other.button if button.label == "Open it").click().run())
+    assert work(other).keeping.name == "wine" and "new1" not in work(other).drawing.spn.nodes
