@@ -29,7 +29,8 @@ from spnmkl import (
     solve,
 )
 from spnmkl.circuit.source import MatrixSource
-from spnmkl.estimator import SPNMKLClassifier, default_structure
+from spnmkl.estimator import SPNMKLClassifier
+from spnmkl.given import default_structure
 from spnmkl.kernels import cross_kernels, fit_kernels
 from spnmkl.kernels import source as kernel_source
 from spnmkl.kernels.source import CrossSource, apply_cross

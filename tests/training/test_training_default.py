@@ -10,7 +10,7 @@ from spnmkl import rivals
 from spnmkl.circuit.source import MatrixSource
 from spnmkl.data import Choices, Dataset, SplitSettings
 from spnmkl.errors import Stopped
-from spnmkl.estimator import default_structure
+from spnmkl.given import default_structure
 from spnmkl.kernels import fit_kernels
 from spnmkl.rivals import ALONE, CERTIFIED, EVIDENCE, Choice, Rival, _best, choose_rival, smoothed
 from spnmkl.solvers import deadline
