@@ -209,9 +209,12 @@ def verdict(found: bool, beats_constant: bool, best: Suggestion, over: float, as
     until = "So far, as it was stopped: " if stopped else ""
     prices = "after the price of its weights"
     if not beats_constant:
+        nothing = "no drawing is better than a constant"
+        if stopped:
+            return f"{until}{nothing}."
         return (
-            f"{until}These columns say nothing about the classes that the sizes of these do not: no drawing is better "
-            "than a constant."
+            f"No evidence for products in these data, nor for a sum: {nothing}, so that these columns tell nothing of "
+            "the classes that their sizes do not."
         )
     if found:
         return (

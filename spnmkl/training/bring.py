@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spnmkl.data import (
     Choices,
@@ -103,10 +104,15 @@ def filled_template(name: str, dataset: Dataset, choices: Choices, split: SplitS
     return fill_template(name, preparation.numeric, preparation.text, dataset.feature_views or None, matrices)
 
 
-def training_suggestions(dataset: Dataset, choices: Choices, split: SplitSettings) -> dict[str, Suggestion]:
-    """What the training rows, or all where they cannot be split, say is to be done to the numbers of each view."""
+def training_suggestions(
+    dataset: Dataset, choices: Choices, split: SplitSettings, train: NDArray[np.intp] | None = None
+) -> dict[str, Suggestion]:
+    """What the training rows, or all where they cannot be split, say is to be done to the numbers of each view.
+
+    `train` are other rows to train on than those of the split.
+    """
     try:
-        rows = labelled_parts(dataset, split)[0].train
+        rows = labelled_parts(dataset, split)[0].train if train is None else train
     except DataError:
         rows = np.arange(len(dataset.frame))
     columns = dataset.numeric if choices.categorical == "drop" else dataset.features

@@ -395,6 +395,11 @@ BAD_INPUT = {
         "y mixes labels of different kinds, such as text and missing values; give every sample a label of one kind.",
     ),
     "NaN": (lambda: fit(samples=holed(np.nan)), ValueError, "Input X contains NaN."),
+    "one class, nothing set": (
+        lambda: SPNMKLClassifier().fit(X, np.zeros(80)),
+        DataError,
+        "y must hold at least two classes, but all 80 labels are 0.0; add samples of another class.",
+    ),
     "infinity": (lambda: fit(samples=holed(np.inf)), ValueError, "Input X contains infinity"),
     "huge value": (
         lambda: fit(samples=holed(1e200)),

@@ -26,8 +26,11 @@ FIRST_HELP = (
 
 
 def choose_or_set(work: Workspace) -> bool:
-    """On the drawing that data open on: whether a training chooses, which can be turned off; whether it does."""
-    if not work.as_opened or work.chosen is not None:
+    """On the drawing that data open on: whether a training chooses, which can be turned off; whether it does.
+
+    Where choosing was stopped, the best so far can be taken.
+    """
+    if not work.as_opened or (work.chosen is not None and not work.chooses):
         return work.chooses
     key = f"chooses {work.trainer.settings_version}"
     st.toggle(
@@ -40,6 +43,7 @@ def choose_or_set(work: Workspace) -> bool:
     )
     if work.chooses:
         st.caption("By cross-validation on the training rows, with the reasons; it takes longer than one training.")
+        show_chosen(work)
     return work.chooses
 
 

@@ -15,6 +15,7 @@ from spnmkl.ui.parts.following import REFRESHES, progress_bar, stop_button, word
 from spnmkl.ui.parts.session import close_dialog, dialog, presence, theme
 from spnmkl.ui.parts.words import plain
 from spnmkl.ui.state.activity import Trainer
+from spnmkl.ui.state.drawing import check_size
 from spnmkl.ui.state.suggesting import BUDGETS, OUTER_FOLDS, Asked
 from spnmkl.ui.state.workspace import Workspace
 from spnmkl.wording import counted, number_text
@@ -122,6 +123,7 @@ def card(work: Workspace, found: Suggestions, one: Suggestion, place: int) -> No
     st.markdown(scores_line(found, one))
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button("Open", key=f"open_suggestion_{place}", type="primary" if place == 0 else "secondary"):
+            check_size(one.spn)  # it may have come with a file
             work.drawing.push(unplaced(one.spn), f"Suggested: {title}.", fit=True)
             work.path = None
             close_dialog()
