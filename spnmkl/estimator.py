@@ -25,7 +25,15 @@ from spnmkl.kernels import FittedKernel, fit_kernel, restrict_kernels
 from spnmkl.kernels.matrices import spread_rows
 from spnmkl.kernels.rows import distinct_rows, standardised, standardising
 from spnmkl.kernels.source import apply_cross
-from spnmkl.landmarks import Approximation, Part, approximate, held_out_decisions, part_of, stratified
+from spnmkl.landmarks import (
+    Approximation,
+    Part,
+    approximate,
+    held_out_decisions,
+    part_of,
+    stratified,
+    warn_of_rough_svm,
+)
 from spnmkl.memory import kernel_bytes
 from spnmkl.notebook import ShownWithDrawing
 from spnmkl.parameters import Power, approximating, checked_threads, gigabytes, positive, question, seed, truth, whole
@@ -342,6 +350,9 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
             else:
                 self.calibration_ = scaling(held_out, labels, self.classes_, weight)
         warn_unless_converged(solution)
+        stopped = solution.status == "interrupted" or (self.stop is not None and self.stop())
+        if self.approximation_ is not None and not stopped:
+            warn_of_rough_svm(self.approximation_, solution.tol)
         return self
 
     def _part(self, labels: NDArray, weight: Floats | None) -> Part:
@@ -360,7 +371,7 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         self, fitted: Mapping[str, FittedKernel], X: Floats, y: NDArray, part: Part, deadline: Deadline
     ) -> Floats | None:
         """The SVM on all rows at the weights of the sample; the decisions on rows held out where these are wanted."""
-        found, blocks = approximate(
+        found, blocks, C = approximate(
             self.solution_,
             fitted,
             X,
@@ -370,6 +381,7 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
             n_components=self.n_components,
             tol=self.solution_.tol,
             max_bytes=kernel_bytes(gigabytes(self.max_memory)),
+            sample=part.rows,
             seed=self._seed,
             n_threads=self._n_threads,
             stop=lambda: self.solution_.status == "interrupted" or deadline(),
@@ -377,7 +389,7 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         self._compare_with_landmarks(found, fitted)
         if not (self.probability and blocks):
             return None
-        Y, C = codes_against_rest(y, self.classes_), found.scale * self.C_ * part.whole
+        Y = codes_against_rest(y, self.classes_)
         return held_out_decisions(blocks, Y, C, self._folds(y), self.solution_.tol, deadline)
 
     def _compare_with_landmarks(self, found: Approximation, fitted: Mapping[str, FittedKernel]) -> None:
@@ -387,7 +399,7 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
 
     def _approximated_by(self, found: Approximation) -> None:
         self.approximation_ = found
-        self.beta_ = {v: found.scale * weight for v, weight in self.solution_.beta.items()}
+        self.beta_ = {v: found.factors[v] * weight for v, weight in self.solution_.beta.items()}
         self._term_weights = self._circuit.weights(np.array([self.beta_[v] for v in self._circuit.products]))
         self.alpha_ = self.solution_.alpha
         self.support_ = self.rows_[found.landmarks]

@@ -222,6 +222,8 @@ def _outcome(
     right = accuracy_sentence("training accuracy", train.predicted, train.y)
     unanswered = f"{train.sentence('training')}; {LATER}"
     lines = [*proved(trained), right if train.scored else unanswered]
+    if prepared.whole is not None:  # of which what is proved tells
+        lines.pop()
     if len(prepared.test):
         test = trained.test_scores(prepared, threads, stop=late)
         lines += [test.sentence(), *measure_lines(test.measures(positive) if test.scored else [])]

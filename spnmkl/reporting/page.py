@@ -25,7 +25,16 @@ from spnmkl.inspection import Share, heaviest_paths
 from spnmkl.measures import SCORINGS, interval_text
 from spnmkl.reporting.branches import EVIDENCE_SHARE, branches_table, evidence_words, rival_sentences, sum_name
 from spnmkl.reporting.doubts import doubts
-from spnmkl.reporting.endings import SOLVER_NAMES, beside_compare, ending, headlines, methods, percent, pruning
+from spnmkl.reporting.endings import (
+    SOLVER_NAMES,
+    beside_compare,
+    headlines,
+    methods,
+    percent,
+    pruning,
+    run_ending,
+    succeeded,
+)
 from spnmkl.reporting.explain import (
     ERROR,
     HELD_OUT,
@@ -98,11 +107,11 @@ def html_report(run: Run, prepared: Prepared, dataset: Dataset) -> str:
         run=run,
         version=__version__,
         today=date.today().isoformat(),
-        certified=solution.status == "optimal",
-        verdict=_tied(ending(solution)),
+        certified=succeeded(run),
+        verdict=_tied(run_ending(run)),
         test=_tied(" ".join([*_standing(run), *doubts(run)])),
         measures=_measures(run),
-        train=_tied(run.train_scores.sentence("training") + "."),
+        train=_tied(run.train_scores.sentence(run.train_kind) + "."),
         pruned=_tied(pruning(run)),
         tiles=list(_tiles(run)),
         picture=jinja2.utils.markupsafe.Markup(drawn),
@@ -183,11 +192,12 @@ def _tiles(run: Run) -> Iterator[tuple[str, str, str]]:
     if solution.by_evidence:
         yield "Log evidence", headlines(run)[1].number, BY_EVIDENCE
     else:
-        yield "Relative gap", gap, "certified optimal" if solution.status == "optimal" else "not certified"
+        where = "" if run.approximated is None else " on the sample"
+        yield "Relative gap", gap, ("certified optimal" if solution.status == "optimal" else "not certified") + where
     kept = sum(weight > 0 for weight in solution.beta.values())
     yield "Weights kept", f"{kept} of {len(solution.beta)}", f"{counted(len(solution.beta) - kept, 'weight')} at zero"
     rounds = counted(len(solution.history), "iteration")
-    yield "Time", f"{run.seconds:.2g} s", f"{rounds} on {counted(run.n_train, 'row')}"
+    yield "Time", f"{run.seconds:.2g} s", f"{rounds} on {run.train_words}"
 
 
 _FORMATS: dict[str, Callable[[Any], str]] = {
@@ -298,6 +308,7 @@ def _settings(run: Run) -> dict[str, str]:
         "λ": f"{s.lam:g}",
         "p": "as drawn" if s.p is None else _mapping(s.p),
         "Weights": s.weights,
+        "Rows": s.way,
         "Solver": SOLVER_NAMES.get(s.solver, s.solver),
         "Tolerance": f"{s.tol:g}",
         "Most iterations": "the solver's own limit" if s.max_iter is None else f"{s.max_iter:,}",
@@ -319,7 +330,7 @@ def _data(run: Run, dataset: Dataset) -> dict[str, str]:
     facts = {
         "Data": run.dataset_name,
         "Label": run.label,
-        "Rows": f"{run.n_train:,} to train on, {run.n_test:,} to test",
+        "Rows": f"{run.rows_text} to train on, {run.n_test:,} to test",
         "Split": f"a share of {run.split.test_share:g} for the test, seed {run.split.seed}",
         "Classes (training + test rows)": listed([f"{c} ({a:,} + {b:,})" for c, (a, b) in counts.items()], 20),
         "Columns used": f"{len(run.used.names):,}",

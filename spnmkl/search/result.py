@@ -10,7 +10,7 @@ import pandas as pd
 
 from spnmkl.search.scores import Score
 from spnmkl.structure import SPN
-from spnmkl.wording import counted
+from spnmkl.wording import counted, number_text
 
 OFTEN = 0.5  # of the subsamples: a branch that recurs less often is said to be unsure
 
@@ -180,7 +180,7 @@ class Suggestions(Sequence[Suggestion]):
 def described(one: Suggestion, subsamples: int) -> str:
     """What speaks for a drawing, in a sentence."""
     if one.is_flat:
-        return f"The flat sum of all kernels: log evidence {one.log_evidence:.1f}{_scored(one)}."
+        return f"The flat sum of all kernels: log evidence {number_text(one.log_evidence, '.1f')}{_scored(one)}."
     more = "more" if one.over_flat >= 0 else "less"
     weights = counted(len(one.weights), "weight")
     said = f"{one.formula}: {abs(one.over_flat):.1f} {more} log evidence than the flat sum, with {weights}"

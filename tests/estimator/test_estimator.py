@@ -476,6 +476,18 @@ BAD_INPUT = {
         "probability=True needs two samples or more of every class, but 'rare' has one; add samples of it, or use "
         "probability=False.",
     ),
+    "text in a data frame": (
+        lambda: fit(samples=pd.DataFrame({"age": X[:, 0], "ward": ["north"] * len(X)})),
+        DataError,
+        "Column 'ward' holds text, such as 'north', but a classifier needs numbers; leave it out, or put the "
+        "preparation of the app before it: make_pipeline(spnmkl.data.Preparer(), SPNMKLClassifier(…))",
+    ),
+    "missing values in a data frame": (
+        lambda: fit().predict(pd.DataFrame({"age": X[:, 0], "size": holed(np.nan)[:, 1]})),
+        DataError,
+        "Values are missing (NaN) in 1 column: 'size' (1 row); fill them, or put the preparation of the app before it: "
+        "make_pipeline(spnmkl.data.Preparer(missing='mean'), SPNMKLClassifier(…)).",
+    ),
     "not fitted": (lambda: SPNMKLClassifier().predict(X), NotFittedError, "is not fitted yet"),
     "other columns at prediction": (
         lambda: fit().predict(X[:, :1]),

@@ -16,7 +16,7 @@ from spnmkl.data import Split
 from spnmkl.measures import SCORINGS
 from spnmkl.memory import available_memory, kernel_share
 from spnmkl.reporting.doubts import doubts
-from spnmkl.reporting.endings import effort, ending, methods, percent, pruning
+from spnmkl.reporting.endings import effort, methods, percent, pruning, run_ending, succeeded
 from spnmkl.reporting.glossary import explained
 from spnmkl.solution import Record
 from spnmkl.structure import SPN
@@ -36,6 +36,7 @@ from spnmkl.ui.parts.following import (
     stop_button,
     words_of,
 )
+from spnmkl.ui.parts.landmarks import landmark_words, offer_landmarks
 from spnmkl.ui.parts.preparing import preparation_words
 from spnmkl.ui.parts.ready import ready, warn_of_kernels
 from spnmkl.ui.parts.replay import show_replay
@@ -100,11 +101,11 @@ def controls(work: Workspace, parts: Split) -> None:
     st.caption(f"**{plain(dataset.name[:60])}** · {rows:,} rows to train on · {counted(weights, 'weight')}")
     if prepared := preparation_words(work):
         st.caption(f"Prepared {plain(prepared)}: see *Data*, *3 · Preparation*.")
-    held = size_of(work.drawing.spn, rows, len(dataset.classes))
+    held = size_of(work.drawing.spn, rows, len(dataset.classes), 0, trainer.settings)
     free = available_memory()
     room = None if free is None else free + kept_bytes()
     refused = refusal(held.in_tiles, room)
-    folds = size_of(work.drawing.spn, rows, len(dataset.classes), FOLDS)
+    folds = size_of(work.drawing.spn, rows, len(dataset.classes), FOLDS, trainer.settings)
     crossed = refusal(folds.in_tiles if computed(held, room) else folds, room)
     if working := trainer.working:
         stop_button(working.job, width="stretch")
@@ -112,8 +113,11 @@ def controls(work: Workspace, parts: Split) -> None:
         begin_button(work, "train", "Train", refused is not None, icon=":material/play_arrow:", type="primary")
     if refused:
         st.error(plain(refused))
+        offer_landmarks(trainer, work.drawing.spn)
     else:
         st.caption(memory_words(held, room))
+    if trainer.settings.approximation is not None:
+        st.caption(plain(landmark_words(trainer.settings, rows)))
     warn_of_kernels(work)
     chooses = choose_or_set(work)
     if not chooses:
@@ -259,8 +263,8 @@ def progress(activity: Activity) -> None:
 
 def outcome(run: Run, trainer: Trainer) -> None:
     """The end, in words."""
-    show = st.success if run.solution.status == "optimal" and any(run.solution.beta.values()) else st.warning
-    show(f"**{plain(run.name)}.** {plain(ending(run.solution))}")
+    show = st.success if succeeded(run) else st.warning
+    show(f"**{plain(run.name)}.** {plain(run_ending(run))}")
     if not offer_scores(trainer, run):
         show_headlines(run)
     for doubt in doubts(run):
@@ -274,7 +278,7 @@ def follow_up(work: Workspace, run: Run) -> None:
     train = run.train_scores
     if all(scores.scored for scores in scores_of(run).values()):
         show_estimate(work, run)
-    right = f"{share_right(train.accuracy)} of {run.n_train:,} training rows right · " if train.scored else ""
+    right = f"{share_right(train.accuracy)} of {run.train_words} right · " if train.scored else ""
     st.caption(
         f"{plain(pruning(run))} {right}{effort(run)} · C = {run.settings.C:.3g}. Method: {methods(run.solution)}."
     )

@@ -62,6 +62,8 @@ def possible(work: Workspace, run: Run) -> bool:
     task = work.trainer.book.tasks.get(run.name)
     if task is None or not task.same(work.task) or not any(run.solution.beta.values()):
         return False
+    if run.approximated is not None:
+        return False  # folds would train without landmarks
     free = available_memory()
     held = size_of(spn_of_folds(run), run.n_train, len(run.solution.classes), PLAN.inner)
     return refusal(held, None if free is None else free + kept_bytes()) is None

@@ -103,7 +103,10 @@ def _browser() -> str:
 
 
 def admit() -> bool:
-    """Whether the person may work here: where a login is asked for, who has not logged in sees how to, and no more."""
+    """Whether the person may work here: where a login is asked for, who has not logged in sees how to, and no more.
+
+    That a login has ended meanwhile is seen by the guard before the server (`ui/guard.py`), for every message.
+    """
     with boundary():
         if login.configured() and not login.goes_on(KEEPER.disk().people):
             return False
@@ -112,7 +115,7 @@ def admit() -> bool:
         if st.session_state.setdefault(_WHOSE, whose) != whose:  # a connection that was taken up again by another
             st.session_state.clear()
             st.session_state[_WHOSE] = whose
-        DOORS.admit(holder(st.context.cookies), owner())
+        DOORS.admit(holder(st.context.cookies), owner(), person, _session())
         return True
     return False
 
@@ -361,8 +364,6 @@ def fragment(part: Callable[P, None]) -> Callable[P, None]:
     @st.fragment
     @wraps(part)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> None:
-        if not admit():
-            st.rerun()
         with kept(part.__name__), boundary():
             part(*args, **kwargs)
 

@@ -36,6 +36,7 @@ from spnmkl.training.prepared import Prepared
 from spnmkl.training.settings import Settings
 from spnmkl.training.train import Run, closed, measured_on_folds, score_run
 from spnmkl.training.train import train as trained
+from spnmkl.training.whole import learning_part
 from spnmkl.ui.state.jobs import Job
 from spnmkl.ui.state.kernel_shelf import KernelShelf
 from spnmkl.ui.state.task import Task
@@ -103,13 +104,15 @@ def look_ahead(job: Job[Any], prepared: Prepared, settings: Settings) -> Smalles
         or not (powers(prepared.mapped, compile_circuit(prepared.mapped), settings.p) == 1).all()
     ):
         return SmallestC(None)
+    part = learning_part(prepared, settings)
     smallest = C_min(
         prepared.mapped,
         prepared.source,
         prepared.y_train,
-        lam=settings.lam,
+        lam=part.settings.lam,
         p=settings.p,
-        class_weight=settings.class_weight,
+        sample_weight=part.weight,
+        class_weight=part.settings.class_weight,
         tol=_ROUGH,
     )
     return SmallestC(smallest)
@@ -172,7 +175,7 @@ def train_default(job: Job[Any], shelf: KernelShelf, task: Task, settings: Setti
     if chosen is None or job.stopping:
         return chosen
     prepared = found.prepared
-    shelf.put(Task(prepared.spn, task.dataset, prepared.choices, task.split), prepared)
+    shelf.put(replace(task, spn=prepared.spn, choices=prepared.choices), prepared)
     chose = Choosing(task.spn, task.choices, settings, found.sentences, seconds, _limit(settings))
     run = train(job, prepared, replace(found.settings, max_time=deadline.left))
     run = replace(run, settings=found.settings, choosing=chose)

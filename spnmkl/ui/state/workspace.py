@@ -148,7 +148,8 @@ class Workspace:
     @property
     def task(self) -> Task:
         """What would be trained now."""
-        return Task(self.drawing.spn, self.dataset, self.choices, self.split)
+        sampled = self.trainer.settings.sampled_rows
+        return Task(self.drawing.spn, self.dataset, self.choices, self.split, sampled)
 
     def bring(self, dataset: Dataset) -> None:
         """Other data. What was chosen for the old ones is forgotten; a drawing stays if the person made it."""

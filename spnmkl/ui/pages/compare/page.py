@@ -142,6 +142,8 @@ def controls(work: Workspace, parts: Split, who: Entrants, everyone: Entrants) -
         st.caption(
             f"{planned(who, plan)} trainings, each with its choice of settings; how long they take is told as they go."
         )
+    if trainer.settings.approximation is not None:
+        st.caption("Everybody is trained exactly here, on folds of all training rows, and not by landmarks.")
     how_often(work, plan)
     choose_methods(work, everyone, plan)
     choose_runs(work)
