@@ -20,8 +20,8 @@ from spnmkl.selection import CrossValidation
 from spnmkl.structure import SPN, Kernel, Product, Sum, templates
 from spnmkl.training.settings import Settings
 from spnmkl.ui.pages import train as train_page
-from spnmkl.ui.pages.train import LEFT_NOTHING, STOPPED_CHOOSING
 from spnmkl.ui.parts import following
+from spnmkl.ui.parts.choosing import LEFT_NOTHING, STOPPED_CHOOSING
 from spnmkl.ui.parts.words import plain
 from spnmkl.ui.state import works
 from spnmkl.ui.state.activity import Kind

@@ -25,7 +25,7 @@ from spnmkl.training.room import Size, memory_text, refusal, size_of
 from spnmkl.training.scores import share_right
 from spnmkl.training.train import Run
 from spnmkl.ui.parts.canvas import show_trained
-from spnmkl.ui.parts.choosing import choose_or_set, offer_choice
+from spnmkl.ui.parts.choosing import choose_or_set, left_by_stop, offer_choice
 from spnmkl.ui.parts.estimating import show_estimate
 from spnmkl.ui.parts.following import (
     keep_up,
@@ -72,16 +72,6 @@ DOING: dict[Kind, str] = {
     "width": "The choice of a width",
     "default": "Choosing for you",
 }
-LEFT_NOTHING: dict[Kind, str] = {
-    "train": "Stopped before anything was trained: nothing is kept.",
-    "choose": "Stopped before any C had been tried: nothing is kept.",
-    "trace": "Stopped before the first C was done: nothing is kept.",
-    "default": "Stopped before anything was chosen: nothing is kept.",
-}
-STOPPED_CHOOSING = (
-    "Stopped while choosing: nothing was trained. What did best until then stands below *Choose C and weights for me*; "
-    "it can be taken."
-)
 
 
 def train_page() -> None:
@@ -175,14 +165,6 @@ def error(work: Workspace) -> str | None:
     failure = work.trainer.failure
     ours = failure is not None and failure.kind not in ("compare", "lesson") and failure.task.same(work.task)
     return failure.message if ours and failure is not None else None
-
-
-def left_by_stop(work: Workspace) -> str | None:
-    """What is there after a Stop that left no training, as long as what would be trained now is the same."""
-    kind, task = work.trainer.stopped or (None, None)
-    if kind not in LEFT_NOTHING or task is None or not task.same(work.task):
-        return None
-    return STOPPED_CHOOSING if kind == "train" and work.chosen is not None else LEFT_NOTHING[kind]
 
 
 def search(work: Workspace, refused: str | None, crossed: str | None) -> None:
