@@ -23,6 +23,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Message, Receive, Send], Awaitable[None]]
 _CLOSED = ("/_stcore/metrics", "/_stcore/agent")  # the second drives the app without a browser, and without its secret
+_UPLOADS = "/_stcore/upload_file/"
 _ENDED = 1008  # of a websocket: against the rules
 _NOTES = ThreadPoolExecutor(1, "spnmkl-notes")
 _LOG = logging.getLogger("spnmkl")
@@ -99,8 +100,9 @@ class Guard:
                 await self._app(scope, receive, self._given(scope, send, who))
             else:
                 await _refuse(send, 404)
-        elif path.startswith("/_stcore/upload_file/") and scope["method"] != "OPTIONS":
-            if DOORS.owner(who) is not None and not await self._has_ended(who):
+        elif path.startswith(_UPLOADS) and scope["method"] != "OPTIONS":
+            session = path.removeprefix(_UPLOADS).partition("/")[0]
+            if who and DOORS.is_of(session, who) and not await self._has_ended(who):
                 await self._app(scope, receive, send)
             else:
                 await _refuse(send, 403)

@@ -118,14 +118,18 @@ def test_an_open_tab_does_nothing_more_once_its_login_was_left_elsewhere(
     visit: Visit, store: WorkspaceStore, page: str, button: str
 ) -> None:
     """Neither what a click calls before a page is drawn, nor a part of a page that is drawn without the rest."""
-    ann = visit()
+    ann, ben = visit(), visit()
     ann.log_in("ann")
+    ben.log_in("ben")
+    ben.page("data")
     cookies, n_left = ann.cookies, len(store.audit.read(what="logout"))
 
     async def clicked() -> None:
         async with Tab(ann.url, cookies) as tab:
             await tab.open(page)
             await tab.click(button)
+            file = f"/_stcore/upload_file/{tab.session}/file"
+            assert [forget(who, file) for who in (ann, ben)] == [204, 403], "files are put where they are one's own"
             ann.log_out()
             with pytest.raises(ConnectionClosed, match="The login has ended"):
                 await tab.click(button)
@@ -137,8 +141,13 @@ def test_an_open_tab_does_nothing_more_once_its_login_was_left_elsewhere(
     asyncio.run(clicked())
     left = [event.name for event in store.audit.read(what="logout")]
     assert left == ["Ann Example"] * (n_left + 1), "by its address too, and once"
-    upload = ann.http.put("/_stcore/upload_file/a/b", headers={"Cookie": cookies})
-    assert upload.status_code == 403, "whoever has the cookie"
+    assert forget(ann, "/_stcore/upload_file/a/b") == 403
+
+
+def forget(who: Visitor, file: str) -> int:
+    """Have an uploaded file deleted; what the server says to it."""
+    secret = who.http.cookies["_streamlit_xsrf"].strip('"')
+    return who.http.delete(file, headers={"X-Xsrftoken": secret}).status_code
 
 
 def test_forged_logins_are_refused(visit: Visit, people: Provider) -> None:
