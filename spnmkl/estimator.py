@@ -66,14 +66,14 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
 
     Two classes, or more one-vs-rest with one shared kernel. The kernels of a structure see the columns as they are, so
     standardise columns of different units first. Without a structure the columns are standardised here, the structure
-    is `spnmkl.given.default_structure`, and what is not set is chosen by cross-validation: C, and whether the weights are certified,
-    evidence weights, or one kernel alone does; `choice_` tells what was chosen and why. Where a class has one row, no
-    folds can be made: then the weights are evidence weights, and C is 1.
+    is `given.default_structure`, and what is not set is chosen by cross-validation: C, and whether the weights are
+    certified, evidence weights, or one kernel alone does; `choice_` tells what was chosen and why. Where a class has
+    one row, no folds can be made: then the weights are evidence weights, and C is 1.
 
     Parameters
     ----------
     structure : SPN, dict, str or None, default=None
-        The network; a dict or JSON text in the structure format is read. None: see `spnmkl.given.default_structure`.
+        The network; a dict or JSON text in the structure format is read. None: see `given.default_structure`.
     C : float, "cv" or None, default=None
         Weight of the loss; what one tunes. "cv": the best on 5 folds of the training rows. None: 1.0 with a structure,
         "cv" without.
