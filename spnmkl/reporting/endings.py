@@ -167,6 +167,11 @@ def _over_folds(run: Run, folds: FoldScores) -> Headline:
 
 def beside_compare(folds: FoldScores) -> str:
     """Why Compare has the same score for the drawing, or another."""
+    if folds.afresh:
+        return (
+            "Compare uses the same folds and chooses in each of them too, but by three inner folds and with the "
+            "preparation that the columns suggest, so that its score for this drawing may differ."
+        )
     if folds.chosen:
         return "Compare uses the same folds, and in its first rounds has the same scores for this drawing."
     return (

@@ -298,7 +298,7 @@ def _same_rows(run: Run, dataset: Dataset) -> bool:
     parts, labels = labelled_parts(dataset, run.split)
     train, y = parts.train, labels[parts.train]
     kept = np.ones(len(train), dtype=bool)
-    if run.preparation.columns and run.choices.leaves_rows_out:
+    if run.preparation.columns:
         kept = run.preparation.kept(dataset.frame)[train]
     own, labels = train[kept], y[kept]
     if run.settings.sampled_rows is not None:

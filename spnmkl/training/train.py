@@ -30,6 +30,7 @@ from spnmkl.solvers.deadline import Deadline
 from spnmkl.structure import SPN
 from spnmkl.training.branches import BranchEvidence
 from spnmkl.training.choose import FOLDS, most_folds
+from spnmkl.training.choosing import Choosing
 from spnmkl.training.fold_scores import FoldScores
 from spnmkl.training.held_out import keeping_shares, shares_on_folds, shares_on_test_rows
 from spnmkl.training.learn import learn
@@ -71,6 +72,8 @@ class Run:
         What views and columns are worth, as `spnmkl.importance` writes it.
     branches : mapping from sum to BranchEvidence
         What evidence says of the branches below it, where it was asked.
+    choosing : Choosing or None
+        What was chosen for it by cross-validation, where all of it can be chosen again.
     positive : optional
         Of two classes the one whose rows are to be found, for sensitivity and specificity; None for the second.
     """
@@ -97,11 +100,14 @@ class Run:
     fold_scores: FoldScores | None = None
     importance: Mapping[str, Any] | None = None
     branches: Mapping[str, BranchEvidence] = field(default_factory=dict)
+    choosing: Choosing | None = None
     positive: Any = None
 
     @property
     def reasons(self) -> tuple[str, ...]:
         """What was chosen for it by cross-validation, and why; nothing where it was trained as set."""
+        if self.choosing is not None:
+            return self.choosing.sentences
         told = None if self.model is None else self.model.extra_.get("chosen")
         return tuple(line for line in told if isinstance(line, str)) if isinstance(told, list) else ()
 

@@ -25,7 +25,7 @@ from spnmkl.training.room import Size, memory_text, refusal, size_of
 from spnmkl.training.scores import share_right
 from spnmkl.training.train import Run
 from spnmkl.ui.parts.canvas import show_trained
-from spnmkl.ui.parts.choosing import choose_or_set, offer_choice
+from spnmkl.ui.parts.choosing import choose_or_set, left_by_stop, offer_choice
 from spnmkl.ui.parts.estimating import show_estimate
 from spnmkl.ui.parts.following import (
     keep_up,
@@ -76,8 +76,9 @@ DOING: dict[Kind, str] = {
 
 def train_page() -> None:
     work = workspace()
-    heading("Train — learn the weights", "pages/inspect.py", "Next: what was learned")
     work.collect()
+    trained = work.trainer.book.run is not None
+    heading("Train — learn the weights", "pages/inspect.py", "Next: what was learned", done=trained)
     offer_return(work, work.trainer.book.run, here=True)
     parts = ready(work)
     if parts is None:
@@ -229,11 +230,13 @@ def watch(refresh: float | None) -> None:
             progress(working)
         elif said := error(work):
             st.error(plain(said))
+        elif stopped := left_by_stop(work):
+            st.info(stopped)
         shown = working if trainer.training else None
         run = None if shown else current_run(work)
         if run is not None and working is None:
             outcome(run, trainer)
-        elif working is None:
+        elif working is None and not left_by_stop(work):
             chosen = " C and the kind of weights are chosen first." if work.chooses else ""
             st.info(f"Press **Train**: the weights of the drawing are learned together with the classifier.{chosen}")
         show_parts(work, shown, run)

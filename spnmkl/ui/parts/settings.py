@@ -17,6 +17,7 @@ from spnmkl.measures import SCORINGS, are_uneven
 from spnmkl.parameters import Power
 from spnmkl.reporting.endings import SOLVER_NAMES
 from spnmkl.reporting.glossary import explained
+from spnmkl.solvers import SOLVERS as METHODS
 from spnmkl.structure import SPN
 from spnmkl.structure.paths import product_layers
 from spnmkl.training.settings import Settings
@@ -34,7 +35,7 @@ POWERS = {
     "sparse": "sparse: the smallest exponents",
 }
 SOLVERS = {
-    **SOLVER_NAMES,
+    **{solver: SOLVER_NAMES[solver] for solver in METHODS},
     "paper": f"{SOLVER_NAMES['paper']} of the paper (slow, for teaching)",
 }
 WEIGHTS = {"certified": "certified: provably the best", "evidence": "evidence weights, not certified"}

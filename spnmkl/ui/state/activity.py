@@ -90,6 +90,7 @@ class Trainer:
     worker : the process of the tab, where trainings are done and their kernels kept.
     activity : what runs now, or ran last and was not collected.
     failure : of the last activity.
+    stopped : what was asked for last, where a Stop left nothing of it, or no more than a choice of what to train.
     cross_validation, path, smallest_C : the last ones, with what they are of.
     contest : the last comparison with baselines.
     width : the last choice of a width.
@@ -109,6 +110,7 @@ class Trainer:
     worker: Worker = field(default_factory=tab_worker)
     activity: Activity | None = None
     failure: Failure | None = None
+    stopped: tuple[Kind, Task] | None = None
     cross_validation: Finding[CrossValidation] | None = None
     path: Finding[RegularizationPath] | None = None
     smallest_C: Finding[SmallestC] | None = None
@@ -270,7 +272,7 @@ class Trainer:
             self.end_estimate()
         if self.activity is not None and not (self.activity.kind == "look" and self.activity.task.same(activity.task)):
             self.activity.job.stop()
-        self.failure, self.activity = None, activity
+        self.failure, self.stopped, self.activity = None, None, activity
         activity.job.person, activity.job.kind = self.person, activity.kind
         activity.job.start()
         return activity
@@ -288,6 +290,9 @@ class Trainer:
         self.activity, error = None, activity.job.error
         self.failure = None if error is None else Failure(error, activity.kind, activity.task)
         result = activity.job.result
+        untrained = result is None or (activity.kind == "train" and isinstance(result, Chosen))
+        if untrained and error is None and activity.job.stopping:
+            self.stopped = activity.kind, activity.task
         if isinstance(result, ChosenRun):
             chosen, task = result.chosen, activity.task
             self.default = Finding(chosen, task, activity.settings)

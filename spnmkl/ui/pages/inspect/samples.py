@@ -23,6 +23,7 @@ from spnmkl.training.train import Run
 from spnmkl.ui.pages.inspect.inspected import Inspected, download, row, sentence, tell_missing_data
 from spnmkl.ui.parts.following import offer_scores
 from spnmkl.ui.parts.words import plain
+from spnmkl.wording import number_text
 
 PARTS: dict[Part, str] = {"test": "Test rows", "train": "Training rows"}
 MOST_PUSHES = 12
@@ -267,7 +268,7 @@ def show_sample(seen: Inspected) -> None:
     told = f"A {used} row of class **{plain(shown(true))}**, answered **{plain(shown(answer))}**: {right}."
     st.markdown(identity(seen, chosen) + told)
     show_pushes(seen, *place, of)
-    st.caption(f"The bars add up to the decision, {decision:+.3f}. ".replace("-", "−") + answer_rule(scores))
+    st.caption(f"The bars add up to the decision, {number_text(decision, '+.3f')}. {answer_rule(scores)}")
 
 
 def identity(seen: Inspected, row: int) -> str:
