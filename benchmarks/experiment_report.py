@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from itertools import combinations
 from pathlib import Path
 
 import altair as alt
 import numpy as np
 import pandas as pd
+from experiment_beside import EVIDENCE
 from experiment_bound import bound_lines
 from experiment_convergence import convergence_lines
 from experiment_evidence import evidence_lines
 from experiment_known import KNOWN, known_lines
+from experiment_real import real_lines
 from experiment_search import search_lines
 from experiment_sparsity import sparsity_lines
 from experiment_store import read
@@ -22,14 +25,16 @@ from peers import machine, versions
 from scipy import stats
 
 from spnmkl.charts.look import GREY, layered
-from spnmkl.study.significance import holm
+from spnmkl.measures import FEWEST
+from spnmkl.study.significance import corrected_t_test, holm
 
 Floats = NDArray[np.float64]
 PACKAGES = ("spnmkl", "numpy", "scipy", "scikit-learn", "numba", "MKLpy")
 RUNS = "runs.json"
 LEVEL = 0.05
 DEFAULT = "default"
-OURS = ("RBF-SVM", "SimpleMKL", "ℓ_4/3-MKL", DEFAULT)  # beside what users know
+SIMPLE = "SimpleMKL"
+OURS = ("RBF-SVM", SIMPLE, "ℓ_4/3-MKL", DEFAULT)  # beside what users know
 # With five sets the smallest p of a two-sided signed-rank test is 1/16.
 FEWEST_SETS = 6
 
@@ -38,9 +43,19 @@ def note_run(out: Path, command: str) -> None:
     """Remember by what the results were computed: a report may be written later, elsewhere."""
     path = out / RUNS
     runs = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
-    run = {"command": command, "versions": versions(PACKAGES), "machine": machine()}
+    run = {"command": command, "versions": versions(PACKAGES) + engine(), "machine": machine()}
     if run not in runs:
         path.write_text(json.dumps([*runs, run], indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def engine() -> str:
+    """The last commit of the package, where git knows it: its version alone does not tell by what was computed."""
+    asked = ["git", "-C", str(Path(__file__).parents[1]), "log", "-1", "--format=%h", "--", "spnmkl"]
+    try:
+        found = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return f", commit {found}" if found else ""
 
 
 def write_report(out: Path) -> None:
@@ -58,8 +73,9 @@ def write_report(out: Path) -> None:
     accuracy = cells[cells["section"] == "accuracy"]
     if len(accuracy):
         lines += ["", "## Accuracy", "", _settings(out / "choice.json"), "", *accuracy_lines(accuracy, out)]
-    if len(beside := read(out / "beside.csv")):
-        known = pd.concat([accuracy, by_default(read(out / "default.csv"))], ignore_index=True)
+    beside, default = read(out / "beside.csv"), by_default(read(out / "default.csv"))
+    if len(beside):
+        known = pd.concat([accuracy, default], ignore_index=True)
         lines += ["", "## Beside what users know", "", _settings(out / "beside.json"), "", *beside_lines(beside, known)]
     for name in KNOWN:
         if len(of_name := cells[cells["section"] == name]):
@@ -75,6 +91,8 @@ def write_report(out: Path) -> None:
         lines += evidence_lines(asked, _settings(out / "evidence.json"))
     if len(sought := read(out / "search.csv")):
         lines += search_lines(sought, _settings(out / "search.json"))
+    if len(sought := read(out / "real.csv")):
+        lines += real_lines(sought, pd.concat([beside, default], ignore_index=True), _settings(out / "real.json"))
     (out / "report.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
@@ -111,12 +129,57 @@ def beside_lines(beside: pd.DataFrame, known: pd.DataFrame) -> list[str]:
     table = pd.concat([beside, ours[ours["set"].isin(most.index)]], ignore_index=True)
     table = table[table["split"] < table["set"].map(most)]
     order = [*dict.fromkeys(beside["method"]), *(m for m in OURS if m in set(ours["method"]))]
-    return [
+    told = spread(table, "accuracy", order)
+    told.insert(0, "splits", most.loc[told.index])
+    lines = [
         "Accuracy, % on test rows, mean ± standard error over the splits; (n) where a method has only n of them, which",
         "is then not compared.",
         "",
-        *markdown(spread(table, "accuracy", order), "set"),
+        *markdown(told, "set"),
     ]
+    pairs = [(DEFAULT, m) for m in order if m != DEFAULT] + [(EVIDENCE, SIMPLE)]
+    found = [row for pair in pairs if (row := against(table, *pair)) is not None]
+    if found:
+        lines += [
+            "",
+            f"Set by set, on the splits that both have (at least {FEWEST}): points of difference, and where the",
+            f"corrected resampled t-test with Holm's correction over the sets tells one at {LEVEL:g}.",
+            "",
+            *markdown(pd.DataFrame(found).set_index("methods"), "methods"),
+        ]
+    return lines
+
+
+def against(table: pd.DataFrame, first: str, second: str) -> dict[str, str] | None:
+    """What one method has more than another, on the splits of every set that both have."""
+    rows = []
+    for name, of_set in table[table["method"].isin((first, second))].groupby("set", sort=False):
+        both = of_set.pivot(index="split", columns="method", values="accuracy").dropna()
+        if both.shape[1] == 2 and len(both) >= FEWEST:
+            difference = 100 * (both[first] - both[second])
+            sizes = of_set[["n", "n_test"]].dropna().iloc[0]
+            p = corrected_t_test(difference.to_numpy(), sizes["n_test"] / sizes["n"])
+            rows.append({"set": name, "splits": len(both), "points": difference.mean(), "p": p})
+    if not rows:
+        return None
+    found = pd.DataFrame(rows).assign(p=lambda frame: holm(frame["p"].tolist())).set_index("set")
+
+    def listed(part: pd.DataFrame) -> str:
+        told = (f"{name} ({row.points:+.1f}, p = {row.p:.2g})" for name, row in part.iterrows())
+        return ", ".join(told) or "none"
+
+    different, points = found[found["p"] <= LEVEL], found["points"]
+    fewest, largest = found["splits"].min(), found["splits"].max()
+    return {
+        "methods": f"{first} − {second}",
+        "sets": str(len(found)),
+        "splits": f"{fewest}" if fewest == largest else f"{fewest} to {largest}",
+        "mean": f"{points.mean():+.1f}",
+        "least": f"{points.min():+.1f} ({points.idxmin()})",
+        "most": f"{points.max():+.1f} ({points.idxmax()})",
+        "better": listed(different[different["points"] > 0]),
+        "worse": listed(different[different["points"] < 0]),
+    }
 
 
 def described(table: pd.DataFrame) -> list[str]:

@@ -221,10 +221,14 @@ def searched(
         beats_constant=found.beats_constant,
         over=best.criterion - found.flat.criterion,
         drawing=best.formula,
-        centred=any(best.spn.spec(leaf).normalize == "centred" for leaf in best.spn.kernels),
+        centred=is_centred(best.spn),
         refits=found.refits,
         seconds=seconds,
     ), best.spn
+
+
+def is_centred(spn: SPN) -> bool:
+    return any(spn.spec(leaf).normalize == "centred" for leaf in spn.kernels)
 
 
 def paths(spn: SPN) -> Iterator[Path]:

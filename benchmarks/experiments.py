@@ -6,8 +6,9 @@ cross-validation, on the training rows alone. Sets are those that scikit-learn b
 of a folder (features first, `label` last; `NAME.views.json` names the columns of views). beside: what users know, on
 the same splits (`experiment_beside.py`). recovery, nested, additive:
 labels drawn from known structures (`experiment_known.py`), more and more rows to learn them from, always the same 100
-rows to test. convergence, sparsity, bound, evidence, search: as `experiment_convergence.py`, `experiment_sparsity.py`,
-`experiment_bound.py`, `experiment_evidence.py` and `experiment_search.py` say.
+rows to test. convergence, sparsity, bound, evidence, search, real: as `experiment_convergence.py`,
+`experiment_sparsity.py`, `experiment_bound.py`, `experiment_evidence.py`, `experiment_search.py` and
+`experiment_real.py` say.
 
 Each result is added to a CSV file at once; what stands there is not computed again, so a run can be interrupted and
 continued, also with more sets or splits. report.md and its pictures are written from these files at the end, or from
@@ -18,6 +19,7 @@ takes part on sets of two classes where MKLpy can be imported.
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields, is_dataclass, replace
@@ -29,6 +31,7 @@ import experiment_beside as beside
 import experiment_bound as bound
 import experiment_convergence as convergence
 import experiment_evidence as evidence
+import experiment_real as real
 import experiment_search as search
 import experiment_sparsity as sparsity
 from experiment_data import Choice
@@ -50,6 +53,7 @@ class Configuration:
     evidence: evidence.Evidence
     beside: beside.Beside
     search: search.Search
+    real: real.Real
 
 
 FULL = Configuration(
@@ -66,6 +70,7 @@ FULL = Configuration(
     evidence.Evidence(evidence.Settings(3, 4, 1e-3), 8, (50, 100, 200, 400)),
     beside.Beside(Choice(5, 11, 1e-3, 2000), 20),
     search.Search(search.Settings(3, 5, 100), 10, (100, 200, 400), 40),
+    real.Real(real.Settings(5, 11, 1e-3, 2000), 20),
 )
 SHORT = Configuration(
     Accuracy(Choice(2, 3, 1e-2, 70), 2, ("iris", "wine")),
@@ -76,8 +81,9 @@ SHORT = Configuration(
     evidence.Evidence(evidence.Settings(2, 2, 1e-2), 1, (40,)),
     beside.Beside(Choice(2, 3, 1e-2, 70), 2, ("iris", "wine")),
     search.Search(search.Settings(2, 2, 6), 1, (40,), 1, ("mixed",), ("formula",)),
+    real.Real(real.Settings(2, 3, 1e-2, 70, budget=6), 2, ("iris", "wine")),
 )
-SECTIONS = ("accuracy", "beside", *KNOWN, "convergence", "sparsity", "bound", "evidence", "search")
+SECTIONS = ("accuracy", "beside", *KNOWN, "convergence", "sparsity", "bound", "evidence", "search", "real")
 
 
 @dataclass(frozen=True)
@@ -111,6 +117,7 @@ def sections(c: Configuration, folder: Path | None) -> dict[str, Section]:
             "evidence.csv", evidence.Asked, evidence.KEY, "evidence.json", c.evidence.settings, c.evidence.tasks
         ),
         "search": Section("search.csv", search.Sought, search.KEY, "search.json", c.search.settings, c.search.tasks),
+        "real": Section("real.csv", real.Sought, real.KEY, "real.json", c.real.settings, partial(c.real.tasks, folder)),
     }
 
 
@@ -154,7 +161,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--short", action="store_true", help="a minute's test that everything works")
     parser.add_argument("--data", type=Path, help="folder with more sets")
     parser.add_argument("--sections", nargs="+", choices=SECTIONS, default=list(SECTIONS))
-    parser.add_argument("--sets", nargs="+", help="of accuracy, beside and sparsity")
+    parser.add_argument("--sets", nargs="+", help="of accuracy, beside, real and sparsity")
     parser.add_argument("--methods", nargs="+", help="of beside; by default all")
     parser.add_argument("--splits", type=int)
     parser.add_argument("--seeds", type=int, help="draws of known structures, and of the rows for the bound")
@@ -166,9 +173,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     out = options.out or Path(__file__).parents[1] / "docs" / "experiments" / ("short" if options.short else "full")
     if not options.report_only:
-        command = " ".join(["python benchmarks/experiments.py", *(sys.argv[1:] if arguments is None else arguments)])
-        run(configured(options), options.data, out, options.sections, command)
+        given = sys.argv[1:] if arguments is None else arguments
+        run(configured(options), options.data, out, options.sections, as_command(given, options.data))
     write_report(out)
+
+
+def as_command(given: Sequence[str], data: Path | None) -> str:
+    """What anyone can type, whose sets are in another folder."""
+    return shlex.join(
+        ["python", "benchmarks/experiments.py", *("FOLDER" if word == str(data) else word for word in given)]
+    )
 
 
 def configured(options: argparse.Namespace) -> Configuration:

@@ -1,6 +1,7 @@
 """The experiments: the short configuration from end to end, that it resumes, and its statistics."""
 
 import itertools
+import shutil
 import sys
 from pathlib import Path
 
@@ -22,12 +23,15 @@ from experiment_convergence import METHODS, SETS, TARGETS, Settings, Trace, foll
 from experiment_data import Choice, all_sets, from_file, split_of
 from experiment_known import KNOWN, LEFT, RIGHT, above, additive_truth, covariance, drawn, make, nested_truth
 from experiment_methods import Structures, auc, cells, true_branches
+from experiment_real import real_lines
 from experiment_report import (
+    against,
     average_ranks,
     beside_lines,
     by_default,
     comparison,
     complete,
+    corrected_t_test,
     critical_difference,
     holm,
     pairwise,
@@ -41,6 +45,7 @@ from peer_methods import certified
 
 from spnmkl import solve
 from spnmkl.baselines import compute_kernels
+from spnmkl.search import suggest
 
 # File → how many columns are the key of a result, and the sections that write it.
 FILES = {
@@ -52,6 +57,7 @@ FILES = {
     "bound": (5, ["bound"]),
     "evidence": (5, ["evidence"]),
     "search": (4, ["search"]),
+    "real": (2, ["real"]),
 }
 
 
@@ -92,6 +98,14 @@ def test_every_method_has_a_result_and_is_reported(folder: Path) -> None:
     assert all((folder / "out" / name).read_text(encoding="utf-8").startswith("<svg") for name in pictures)
 
 
+def test_the_command_noted_can_be_typed_elsewhere(folder: Path) -> None:
+    given = ["--data", str(folder), "--methods", "random forest", "lasso"]
+    told = experiments.as_command(given, folder)
+    assert told == "python benchmarks/experiments.py --data FOLDER --methods 'random forest' lasso"
+    report = (folder / "out" / "report.md").read_text(encoding="utf-8")
+    assert "--short --data FOLDER --out" in report
+
+
 @pytest.mark.parametrize("file", list(FILES))
 def test_a_run_goes_on_where_it_ended(folder: Path, file: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The last result is lost, the line before it cut: nothing else is computed again."""
@@ -106,6 +120,7 @@ def test_a_run_goes_on_where_it_ended(folder: Path, file: str, monkeypatch: pyte
     add = Store.add
     monkeypatch.setattr(Store, "add", lambda self, rows: (computed.append(rows[0]), add(self, rows)))
     monkeypatch.setattr(experiments, "warm_up", lambda: None)
+    monkeypatch.setattr(experiments, "write_report", lambda out: None)
     main(arguments(folder, "--sections", *sections))
     assert [[getattr(row, name) for name in key.index] for row in computed] == [key.tolist()]
     again = pd.read_csv(path)
@@ -121,12 +136,12 @@ def test_results_of_other_settings_are_not_mixed(folder: Path) -> None:
         main(arguments(folder, "--folds", "3"))
 
 
-def test_a_report_needs_the_files_alone(folder: Path) -> None:
-    path = folder / "out" / "report.md"
-    before = path.read_text(encoding="utf-8")
-    path.unlink()
-    main(["--report-only", "--out", str(folder / "out")])
-    assert path.read_text(encoding="utf-8") == before
+def test_a_report_needs_the_files_alone(folder: Path, tmp_path: Path) -> None:
+    experiments.write_report(folder / "out")
+    for file in [*(folder / "out").glob("*.csv"), *(folder / "out").glob("*.json")]:
+        shutil.copy(file, tmp_path)
+    main(["--report-only", "--out", str(tmp_path)])
+    assert (tmp_path / "report.md").read_bytes() == (folder / "out" / "report.md").read_bytes()
 
 
 def test_nothing_is_learned_from_test_rows(folder: Path) -> None:
@@ -395,13 +410,53 @@ def test_a_mean_of_fewer_splits_says_so_and_is_not_the_best() -> None:
     assert told.loc["s"].tolist() == ["**55.0 ± 5.0**", "40.0 ± 0.0", "90.0 (1)"]
 
 
-def test_what_users_know_is_beside_the_default_on_the_same_splits() -> None:
-    def cells(method: str, accuracies: list[float]) -> pd.DataFrame:
-        return pd.DataFrame({"set": "s", "split": range(len(accuracies)), "method": method, "accuracy": accuracies})
+def split_cells(method: str, accuracies: list[float], name: str = "s") -> pd.DataFrame:
+    frame = pd.DataFrame({"set": name, "split": range(len(accuracies)), "method": method, "accuracy": accuracies})
+    return frame.assign(n=70, n_test=30)
 
-    ours = by_default(cells("SPNMKLClassifier()", [0.6, 0.7, 0.1]))
-    lines = beside_lines(cells("lasso", [0.5, 0.5]), ours)
-    assert lines[-1] == "| s | 50.0 ± 0.0 | **65.0 ± 5.0** |", "its third split is not compared"
+
+def test_what_users_know_is_beside_the_default_on_the_same_splits() -> None:
+    ours = by_default(split_cells("SPNMKLClassifier()", [0.6, 0.7, 0.1]))
+    lines = beside_lines(split_cells("lasso", [0.5, 0.5]), ours)
+    assert lines[-1] == "| s | 2 | 50.0 ± 0.0 | **65.0 ± 5.0** |", "its third split is not compared"
+
+
+def test_methods_are_tested_on_the_splits_that_both_have() -> None:
+    good, bad = [0.80, 0.81, 0.82, 0.80], [0.70, 0.72, 0.71]
+    other = pd.concat([split_cells("lasso", bad), split_cells("lasso", good, "t")])
+    default = pd.concat([split_cells("default", good), split_cells("default", good, "t")])
+    found = against(pd.concat([other, default]), "default", "lasso")
+    p = 2 * corrected_t_test([10, 9, 11], 30 / 70)  # of two tests the smaller, after Holm
+    assert p < 0.05
+    assert found == {
+        "methods": "default − lasso",
+        "sets": "2",
+        "splits": "3 to 4",
+        "mean": "+5.0",
+        "least": "+0.0 (t)",
+        "most": "+10.0 (s)",
+        "better": f"s (+10.0, p = {p:.2g})",
+        "worse": "none",
+    }
+    assert against(other, "default", "lasso") is None
+
+
+def test_a_search_in_a_real_set_stands_beside_others_on_the_same_splits(folder: Path) -> None:
+    said = pd.DataFrame(
+        [("s", 0, True, 0.9, 0.8, 0.7, 0.8), ("s", 1, True, 0.7, 0.8, 0.6, 0.8), ("t", 0, False, 0.5, 0.5, 0.6, 0.5)],
+        columns=["set", "split", "found", "search_certified", "search_process", "flat_certified", "flat_process"],
+    ).assign(n=9, seconds=2.0)
+    others = [("s", 0, "default", 0.6), ("s", 1, "default", 0.7), ("s", 2, "default", 0.0), ("s", 1, "boosting", 0.9)]
+    lines = real_lines(said, pd.DataFrame(others, columns=["set", "split", "method", "accuracy"]), "")
+    assert "| s | 9 | 2 | 2 | 80.0 / 80.0 | 65.0 / 80.0 |  |  | 90.0 (1) | 65.0 | 2 |" in lines
+    assert (
+        "Products said in 2 splits of 1 sets: there the drawing has +15.0 (certified) and +0.0 (process)" in lines[-2]
+    )
+    assert "No products said in 1 splits of 1 sets: there the drawing has -10.0 (certified)" in lines[-1]
+    found = pd.read_csv(folder / "out" / "real.csv").iloc[0]
+    split = split_of(from_file(folder / "tiny.csv"), 0, experiments.SHORT.real.settings)
+    again = suggest(split.X, split.y, views={"a": [0, 1], "b": [2, 3]}, budget=6, held_out=0, subsamples=0)
+    assert (found["drawing"], found["refits"]) == (again.best.formula, again.refits)
 
 
 def test_critical_difference_is_the_tabulated_one() -> None:

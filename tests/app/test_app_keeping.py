@@ -86,12 +86,14 @@ def recalled(keeper: Keeper, at: AppTest) -> Workspace:
 
 def test_looking_at_pages_writes_nothing(own_workspace: Path, restarted: Keeper) -> None:
     before = sorted(path.name for path in own_workspace.rglob("*"))
+    session.KEEPER.disk()  # open, as it is for every tab: it has files of its own beside the database
+    before += ["workspace.db-shm", "workspace.db-wal"]
     at = opened("design")
     for page in ("data", "train", "runs", "start"):
         at.switch_page(f"pages/{page}.py").run()
     assert work(at).keeping.noted == 0 and work(at).keeping.told()["state"] == "nothing"
     assert sorted(path.name for path in own_workspace.rglob("*")) == before
-    assert restarted.recall(token(at)) is None
+    assert restarted.recall(token(at)) is None and not restarted.disk().catalog.projects()
 
 
 def test_an_edit_is_acknowledged_once_it_is_on_disk(restarted: Keeper, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -313,3 +315,17 @@ def test_data_that_cannot_be_kept_are_told(restarted: Keeper) -> None:
     assert "cannot be saved" in texts(at.run())
     back = recalled(restarted, at)
     assert not back.loaded and back.missing is not None
+
+
+def test_a_project_is_called_after_the_data_that_came_before_anything_was_learned(restarted: Keeper) -> None:
+    at = started()
+    saved(draw(at, "new1"))
+    assert work(at).keeping.name == "breast_cancer"
+    work(at).bring(load_sample("wine"))
+    saved(at.run())
+    assert work(at).keeping.name == "wine"
+    assert [info.name for info in restarted.disk().catalog.projects()] == ["wine"]
+    other = opened("start")  # a new tab, which has nothing of its own yet, offers it
+    assert "**Go on with your last project**: wine, 0 runs." in texts(other)
+    fine(next(button for button in other.button if button.label == "Open it").click().run())
+    assert work(other).keeping.name == "wine" and "new1" in work(other).drawing.spn.nodes

@@ -34,6 +34,7 @@ from spnmkl.study.contest import Contest, Plan, compete
 from spnmkl.study.entrants import entrants
 from spnmkl.study.nested import resample
 from spnmkl.training.choose import choose_C, trace_C
+from spnmkl.training.choosing import Choosing
 from spnmkl.training.prepared import prepare
 from spnmkl.training.settings import Settings
 from spnmkl.training.train import Run, train
@@ -61,9 +62,11 @@ def full_run() -> Run:
     found = trained()
     validation = choose_C(found.prepared, Settings(), folds=2, C=[0.5, 5.0])
     path = trace_C(found.prepared, Settings(), C=[0.5, 5.0])
-    run = replace(found.run, name="Run <1>", cross_validation=validation, path=path, positive="bright")
+    chosen = Choosing(found.run.spn, Choices("auto"), Settings(max_time=9.0), ("Weights: because.",), 1.5, 120.0)
+    given: dict[str, Any] = {"cross_validation": validation, "path": path, "positive": "bright", "choosing": chosen}
+    run = replace(found.run, name="Run <1>", **given)
     given = run.spn, found.dataset, run.choices, run.split, run.settings
-    return run.with_fold_scores(list(resample(*given, chosen=False, plan=Plan(folds=3, repeats=2)))[4])
+    return run.with_fold_scores(list(resample(*given, chosen=False, afresh=True, plan=Plan(folds=3, repeats=2)))[4])
 
 
 @cache
@@ -226,6 +229,8 @@ def test_scores_over_folds_come_back_and_so_do_probabilities() -> None:
     for name in ("y", "classes", "rows", "fold", "decision", "C"):
         np.testing.assert_array_equal(getattr(mine.fold_scores, name), getattr(other.fold_scores, name))
     assert mine.fold_scores.how == other.fold_scores.how and mine.fold_scores.n_done == 5
+    assert mine.fold_scores.afresh is other.fold_scores.afresh is False
+    assert mine.choosing == other.choosing and other.reasons == ("Weights: because.",)
     assert [m.value for m in mine.fold_scores.measures()] == [m.value for m in other.fold_scores.measures()]
     np.testing.assert_array_equal(mine.test_probabilities, other.test_probabilities)
     assert mine.model.extra_["scores"] == other.model.extra_["scores"] == other.fold_scores.described()

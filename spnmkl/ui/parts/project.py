@@ -144,7 +144,7 @@ def comparison_of(compared: Compared, dataset: Dataset) -> Finding[Contest]:
     contest = compared.contest
     for spn in (compared.spn, *contest.drawn.values(), *(p.spn for p in contest.portraits.values())):
         check_size(spn)
-    return Finding(contest, Task(compared.spn, dataset, compared.choices, compared.split), compared.settings)
+    return Finding(contest, Task.of(compared, dataset), compared.settings)
 
 
 def same_data(work: Workspace, project: Project) -> Dataset | None:

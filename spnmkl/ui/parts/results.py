@@ -13,6 +13,5 @@ def show_headlines(run: Run) -> None:
     with st.container(key="headlines"):
         for place, found in zip(st.columns(3), headlines(run), strict=True):
             with place.container(border=True, height="stretch", gap="xsmall"):
-                number = plain(found.number).replace(" %", "\u00a0%")
-                st.markdown(f"**{number}** {plain(found.what)}", help=found.help)
-                st.caption(plain(found.remark).replace(" %", "\u00a0%"))
+                st.markdown(f"**{plain(found.number)}** {plain(found.what)}", help=found.help)
+                st.caption(plain(found.remark))

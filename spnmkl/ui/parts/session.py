@@ -299,14 +299,21 @@ def theme() -> str:
     return "dark" if st.context.theme.type == "dark" else "light"
 
 
-def heading(words: str, page: str | None = None, label: str = "") -> DeltaGenerator:
-    """The title of a page and, at its right end, the way to the next one; returns the place between them."""
+def heading(words: str, page: str | None = None, label: str = "", *, done: bool = True) -> DeltaGenerator:
+    """The title of a page and, at its right end, the way to the next one, in blue once the page is done.
+
+    Returns the place between them.
+    """
     with st.container(horizontal=True, vertical_alignment="center", key="heading"):
         st.markdown(f"#### {words}", width="content")
         between = st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center")
         # A button and not a link: what was edited just before it comes with the click.
         if page is not None and st.button(
-            label, type="primary", icon=":material/arrow_forward:", icon_position="right", key="next"
+            label,
+            type="primary" if done else "secondary",
+            icon=":material/arrow_forward:",
+            icon_position="right",
+            key="next",
         ):
             st.switch_page(page)
     return between

@@ -84,7 +84,7 @@ def work_of(state: ProjectState, keys: Keys, dataset_for_none: Dataset, same_tab
     for kept in state.runs:
         keys.runs[id(kept.run.solution)] = kept.run.solution, kept.key
         if kept.dataset is not None:
-            book.tasks[kept.run.name] = Task(kept.run.spn, kept.dataset, kept.run.choices, kept.run.split)
+            book.tasks[kept.run.name] = Task.of(kept.run, kept.dataset)
     trainer = Trainer(settings=state.settings, book=book)
     if state.comparison is not None:
         trainer.contest = as_finding(state.comparison.compared, state.comparison.dataset)
@@ -138,7 +138,7 @@ def as_found(finding: Finding[Any]) -> Found:
 
 def take_search(trainer: Trainer, kind: str, kept: Found, dataset: Dataset) -> Finding[Any]:
     """What was kept of a search, for the pages that show it."""
-    finding = Finding[Any](kept.value, Task(kept.spn, dataset, kept.choices, kept.split), kept.settings)
+    finding = Finding[Any](kept.value, Task.of(kept, dataset), kept.settings)
     if kind == FOLDS:
         trainer.cross_validation = finding
     elif kind == PATH:
@@ -200,8 +200,7 @@ def compared(found: Finding[Contest]) -> Compared:
 
 def as_finding(kept: Compared, dataset: Dataset) -> Finding[Contest]:
     """A comparison that was kept, as the page Compare shows it."""
-    task = Task(kept.spn, dataset, kept.choices, kept.split)
-    return Finding(kept.contest, task, kept.settings)
+    return Finding(kept.contest, Task.of(kept, dataset), kept.settings)
 
 
 def _comparing(stored: object) -> CompareChoices:

@@ -18,7 +18,7 @@ from spnmkl.ui.state.activity import Trainer
 from spnmkl.ui.state.drawing import check_size
 from spnmkl.ui.state.suggesting import BUDGETS, OUTER_FOLDS, Asked
 from spnmkl.ui.state.workspace import Workspace
-from spnmkl.wording import counted
+from spnmkl.wording import counted, number_text
 
 BEGIN, AGAIN = "Search", "Search again"
 BUDGET_HELP = "How many drawings are fitted at most. More find longer products; 100 are enough for most tables."
@@ -95,7 +95,7 @@ def wait_for_search(trainer: Trainer) -> None:
     if job.records:
         step = job.records[-1]
         st.markdown(f"**Best so far:** {plain(step.formula)}")
-        st.caption(f"{step.over_flat:+.1f} of log evidence over the flat sum", help=EVIDENCE_HELP)
+        st.caption(f"{number_text(step.over_flat, '+.1f')} of log evidence over the flat sum", help=EVIDENCE_HELP)
         with st.container(key="suggest_so_far"):
             st.image(thumbnail(unplaced(step.spn), (), theme()), width=460)
 
@@ -128,7 +128,7 @@ def card(work: Workspace, found: Suggestions, one: Suggestion, place: int) -> No
             work.path = None
             close_dialog()
             st.rerun()
-        st.caption(f"{one.over_flat:+.1f} log evidence", help=EVIDENCE_HELP)
+        st.caption(f"{number_text(one.over_flat, '+.1f')} log evidence", help=EVIDENCE_HELP)
         if one.recurs and not one.is_flat:
             least = round(min(one.recurs.values()) * found.subsamples)
             st.caption(f"recurs in {least} of {found.subsamples}", help=RECURS_HELP)

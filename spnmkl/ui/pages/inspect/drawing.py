@@ -6,7 +6,7 @@ import streamlit as st
 
 from spnmkl.export.flows import lost, path_flows
 from spnmkl.export.themes import THEMES, mixed
-from spnmkl.reporting.endings import ending, pruning
+from spnmkl.reporting.endings import pruning, run_ending, succeeded
 from spnmkl.reporting.explain import children_text
 from spnmkl.reporting.glossary import GLOSSARY, explained
 from spnmkl.training.train import Run
@@ -88,8 +88,8 @@ def _dot(size: float, fill: str, border: str) -> str:
 
 
 def verdict(run: Run) -> None:
-    show = st.success if run.solution.status == "optimal" and any(run.solution.beta.values()) else st.warning
-    show(sentence(ending(run.solution)))
+    show = st.success if succeeded(run) else st.warning
+    show(sentence(run_ending(run)))
 
 
 def node_numbers(seen: Inspected, node: str) -> None:

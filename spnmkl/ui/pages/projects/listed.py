@@ -107,7 +107,7 @@ def rename(disk: WorkspaceStore, info: ProjectInfo, key: str) -> None:
     if name.strip():
         called = disk.catalog.rename(info.id, name, owner=owner())
         if keeping.saved is not None and keeping.saved.id == info.id:
-            keeping.name = called
+            keeping.name, keeping.named_after = called, ""
 
 
 @guarded
