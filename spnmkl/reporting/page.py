@@ -106,7 +106,7 @@ def html_report(run: Run, prepared: Prepared, dataset: Dataset) -> str:
         version=__version__,
         today=date.today().isoformat(),
         certified=succeeded(run),
-        verdict=_tied(run_ending(run)),
+        verdict=_tied(" ".join(run_ending(run))),
         test=_tied(" ".join([*_standing(run), *doubts(run)])),
         measures=_measures(run),
         train=_tied(run.train_scores.sentence(run.train_kind) + "."),
