@@ -258,7 +258,7 @@ _NUMBERS, _OPAQUE, _COMPLEX = range(6, 16), 17, 1 << 11  # classes of variables,
 
 def _check_mat(name: str, data: bytes) -> None:
     """Before a MATLAB 5 file is read, bound what its compressed parts unpack to, and know the types of all parts."""
-    if data[:6] != b"MATLAB":
+    if 0 in data[:4]:  # by which SciPy knows a MATLAB 4 file, whatever the words at the beginning are
         return
     tag = struct.Struct("<II" if data[126:128] == b"IM" else ">II")
     size, position = 0, 128

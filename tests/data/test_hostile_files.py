@@ -371,7 +371,7 @@ def test_numbers_of_a_type_that_has_none_do_not_reach_scipy(kind: int, compresse
     data = file.getvalue()
     assert formats_module.read_mat("k.mat", data)["K"].dtype == complex
     last = data.rindex(struct.pack("<II", 9, 72))  # where the imaginary numbers begin
-    data = data[:last] + struct.pack("<I", kind) + data[last + 4 :]
+    data = b"Matlab" + data[6:last] + struct.pack("<I", kind) + data[last + 4 :]  # its first words are nobody's
     if compressed:
         packed = zlib.compress(data[128:])
         data = data[:128] + struct.pack("<II", 15, len(packed)) + packed
