@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from spnmkl.calibration import probabilities, relearned, scaling
+from spnmkl.calibration import probabilities
 from spnmkl.circuit.program import Floats
 from spnmkl.circuit.source import KernelSource, interruptible
 from spnmkl.data import Choices, Dataset, Preparation, SplitSettings
@@ -23,13 +23,10 @@ from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.inspection import HeldOutShares
 from spnmkl.landmarks import Approximation, warn_of_rough_svm
 from spnmkl.selection import CrossValidation, RegularizationPath
-from spnmkl.selection.folds import fold_splits
-from spnmkl.selection.results import UNFINISHED
 from spnmkl.solution import Record, Solution
 from spnmkl.solvers.deadline import Deadline
 from spnmkl.structure import SPN
 from spnmkl.training.branches import BranchEvidence
-from spnmkl.training.choose import FOLDS, most_folds
 from spnmkl.training.choosing import Choosing
 from spnmkl.training.fold_scores import FoldScores
 from spnmkl.training.held_out import keeping_shares, shares_on_folds, shares_on_test_rows
@@ -38,12 +35,11 @@ from spnmkl.training.prepared import Prepared, Tick
 from spnmkl.training.scores import Scores, score, unscored
 from spnmkl.training.settings import Settings
 from spnmkl.training.trained_rows import described_rows
-from spnmkl.training.whole import learning_part, on_all_rows, refitted_by_landmarks
+from spnmkl.training.whole import learning_part, on_all_rows
 from spnmkl.wording import counted
 
 Rows = NDArray[np.intp]
 SCORED_ROWS = 500  # at a time
-LOST_PROBABILITIES = "Probabilities cannot be calibrated"
 MOMENT = 1.0  # seconds for the scores of a training that was stopped
 
 
@@ -431,33 +427,6 @@ def calibrated(model: SPNMKLClassifier | None, found: FoldScores) -> SPNMKLClass
         copied.set_params(probability=True)
         copied.calibration_ = scale
     return copied
-
-
-def with_probabilities(
-    trained: Trained,
-    prepared: Prepared,
-    settings: Settings,
-    n_threads: int | None = None,
-    stop: Callable[[], bool] | None = None,
-) -> Trained:
-    """What was trained, with probabilities calibrated on trainings that have not seen a row; as it was if stopped."""
-    solution, model = trained.solution, trained.model
-    if model is None or solution.status in UNFINISHED:
-        return trained
-    rows = prepared if prepared.whole is None else prepared.whole
-    folds = most_folds(rows.y, rows.groups, FOLDS, lost=LOST_PROBABILITIES, advice="leave them out")
-    splits = fold_splits(rows.y, folds, rows.groups, prepared.split.seed)
-    if (found := model.approximation_) is None:
-        options = settings.solver_options() | {"n_threads": n_threads, "stop": stop}
-        F = relearned(solution, prepared.source, splits, None, options)
-    else:
-        F = refitted_by_landmarks(prepared, settings, solution, found, splits, n_threads, stop)
-    if F is None:
-        return trained
-    copied = copy(model)
-    copied.set_params(probability=True)
-    copied.calibration_ = scaling(F, rows.y, solution.classes)
-    return replace(trained, model=copied)
 
 
 def closed(records: Sequence[Record], tol: float) -> float:
