@@ -1,29 +1,24 @@
-"""One training: weights learned, rows scored, probabilities calibrated."""
+"""One training: weights learned, rows scored."""
 
 from __future__ import annotations
 
 import math
 import time
 from collections.abc import Callable, Sequence
-from copy import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from spnmkl.calibration import relearned, scaling
 from spnmkl.circuit.source import KernelSource, interruptible
 from spnmkl.data import Dataset
 from spnmkl.errors import Stopped
 from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.inspection import HeldOutShares
 from spnmkl.landmarks import Approximation, warn_of_rough_svm
-from spnmkl.selection.folds import fold_splits
-from spnmkl.selection.results import UNFINISHED
 from spnmkl.solution import Record, Solution
 from spnmkl.solvers.deadline import Deadline
-from spnmkl.training.choose import FOLDS, most_folds
 from spnmkl.training.held_out import shares_on_folds, shares_on_test_rows
 from spnmkl.training.learn import learn
 from spnmkl.training.prepared import Prepared, Tick
@@ -31,11 +26,10 @@ from spnmkl.training.run import Run, deciding, used_columns
 from spnmkl.training.scores import Scores, score, unscored
 from spnmkl.training.settings import Settings
 from spnmkl.training.trained_rows import described_rows
-from spnmkl.training.whole import learning_part, on_all_rows, refitted_by_landmarks
+from spnmkl.training.whole import learning_part, on_all_rows
 
 Rows = NDArray[np.intp]
 SCORED_ROWS = 500  # at a time
-LOST_PROBABILITIES = "Probabilities cannot be calibrated"
 MOMENT = 1.0  # seconds for the scores of a training that was stopped
 
 
@@ -272,33 +266,6 @@ def _model(
     X, ids = (prepared.X_train, prepared.ids) if prepared.whole is None else (prepared.whole.X, None)
     model.extra_["trained_on"] = described_rows(X[seen].to_numpy(), ids)
     return model
-
-
-def with_probabilities(
-    trained: Trained,
-    prepared: Prepared,
-    settings: Settings,
-    n_threads: int | None = None,
-    stop: Callable[[], bool] | None = None,
-) -> Trained:
-    """What was trained, with probabilities calibrated on trainings that have not seen a row; as it was if stopped."""
-    solution, model = trained.solution, trained.model
-    if model is None or solution.status in UNFINISHED:
-        return trained
-    rows = prepared if prepared.whole is None else prepared.whole
-    folds = most_folds(rows.y, rows.groups, FOLDS, lost=LOST_PROBABILITIES, advice="leave them out")
-    splits = fold_splits(rows.y, folds, rows.groups, prepared.split.seed)
-    if (found := model.approximation_) is None:
-        options = settings.solver_options() | {"n_threads": n_threads, "stop": stop}
-        F = relearned(solution, prepared.source, splits, None, options)
-    else:
-        F = refitted_by_landmarks(prepared, settings, solution, found, splits, n_threads, stop)
-    if F is None:
-        return trained
-    copied = copy(model)
-    copied.set_params(probability=True)
-    copied.calibration_ = scaling(F, rows.y, solution.classes)
-    return replace(trained, model=copied)
 
 
 def closed(records: Sequence[Record], tol: float) -> float:
