@@ -148,7 +148,6 @@ def on_many_rows(n: int, m: int, max_memory: float | None) -> dict[str, Any]:
         "peak memory GB": peak(),
         "sample gap": found.sample_gap,
         "svm gap": found.svm_gap,
-        "scale": found.scale,
         "accuracy": model.score(X[n:], y[n:]),
         "seconds per 1,000 answers": answering / (TEST_ROWS / 1000),
     }

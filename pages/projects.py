@@ -1,5 +1,5 @@
 """The Projects page."""
 
-from spnmkl.ui.pages.projects import projects_page
+from spnmkl.ui.pages.projects.page import projects_page
 
 projects_page()

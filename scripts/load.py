@@ -1,9 +1,11 @@
 """Many visitors at once, and how long an edit takes beside the work of others: ``python scripts/load.py``.
 
 Waves of visitors draw on one server, one wave after the other, and then on two servers that share a workspace behind
-one proxy; two of the visitors are real browsers. Then one visitor draws while another has a file read, trains, has a
-hostile file refused, or has a training killed. Everything ends by itself. The exit code is 1 where a visitor was sent
-what another drew, or was not answered.
+one proxy; two of the visitors are real browsers. A wave is written SERVERSxVISITORSxMINUTES, with xSECONDS for which
+the server is then left alone: 660 where its memory is to be that of nobody, since who has left is let go after ten
+minutes.
+Then one visitor draws while another has a file read, trains, has a hostile file refused, or has a training killed.
+Everything ends by itself. The exit code is 1 where a visitor was sent what another drew, or was not answered.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import gzip
+import os
 import random
 import shutil
 import socket
@@ -22,6 +25,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +39,8 @@ PAUSE_SECONDS = 5.0  # between two edits of a visitor, in the mean
 ARRIVAL_SECONDS = 10.0  # within which all visitors come
 MOST_BROWSERS = 2
 OFTEN_SECONDS = 0.5  # between two edits beside the work of others
+LEAST_EDITS = 100  # beside each kind of such work, which is done again until there are so many
+WAVES = ("1x10x10x660", "1x25x10x660", "1x50x10x660", "2x25x10x60", "2x50x10x60")
 AIM_SECONDS = 1.0
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
 # One more kernel on the canvas of a browser; resolves when Python has taken it and the page that answers is painted.
@@ -82,7 +88,11 @@ http {
 class Wave:
     """What a wave of visitors met."""
 
+    servers: int
     visitors: int
+    minutes: float
+    settle: float = 60.0
+    load: float = 0.0
     seconds: list[float] = field(default_factory=list)
     opened: list[float] = field(default_factory=list)
     foreign: set[bytes] = field(default_factory=set)
@@ -90,6 +100,11 @@ class Wave:
     processor: float = 0.0
     before: int = 0
     after: int = 0
+
+    @classmethod
+    def read(cls, asked: str) -> Wave:
+        servers, visitors, *times = asked.split("x")
+        return cls(int(servers), int(visitors), *map(float, times))
 
 
 class Servers:
@@ -220,24 +235,25 @@ def _look(frame: object, wave: Wave) -> None:
     wave.foreign |= set(MARK.findall(content))  # a browser draws none
 
 
-async def wave_of(n: int, servers: Servers, seconds: float, n_browsers: int = 0, seed: int = 0) -> Wave:
-    """So many visitors for so long."""
-    wave = Wave(n, before=servers.memory())
-    spent, until = servers.processor(), time.monotonic() + seconds
+async def come(wave: Wave, servers: Servers, n_browsers: int = 0, seed: int = 0) -> None:
+    """Let the visitors of a wave draw for its time."""
+    n, wave.before = wave.visitors, servers.memory()
+    spent, until = servers.processor(), time.monotonic() + 60 * wave.minutes
     async with browsers(min(n_browsers, n)) as pages:
         chances = [random.Random(f"{seed}/{n}/{k}") for k in range(n)]
         works = [browse(page, servers.url, wave, until, chances[k]) for k, page in enumerate(pages)]
         works += [visit(servers.url, wave, until, chances[k]) for k in range(len(pages), n)]
         await asyncio.gather(*works)
-    wave.processor = servers.processor() - spent
-    return wave
+    wave.processor, wave.load = servers.processor() - spent, os.getloadavg()[1]
 
 
-def row(servers: int, wave: Wave) -> list[str]:
+def row(wave: Wave) -> list[str]:
     times = sorted(wave.seconds) or [float("nan")]
     return [
-        str(servers),
+        str(wave.servers),
         str(wave.visitors),
+        f"{wave.minutes:g} min",
+        f"{wave.load:.1f}",
         f"{len(wave.seconds):,}",
         f"{statistics.median(times):.2f} s",
         f"{quantile(times, 0.95):.2f} s",
@@ -245,14 +261,14 @@ def row(servers: int, wave: Wave) -> list[str]:
         f"{wave.processor:,.0f} s",
         f"{1000 * wave.processor / max(1, len(wave.seconds)):.0f} ms",
         f"{wave.before / 1e6:.0f} MB",
-        f"{wave.after / 1e6:.0f} MB",
+        f"{wave.after / 1e6:.0f} MB, {wave.settle:.0f} s later",
         str(len(wave.foreign)),
         str(len(wave.wrong)),
     ]
 
 
 HEAD = [
-    *("servers", "visitors", "edits", "edit, median", "edit, 95 %", "opening, median"),
+    *("servers", "visitors", "for", "load", "edits", "edit, median", "edit, 95 %", "opening, median"),
     *("processor", "per edit", "memory before", "after all left", "foreign marks", "errors"),
 ]
 
@@ -262,18 +278,14 @@ def quantile(times: list[float], share: float) -> float:
     return sorted(times)[min(len(times) - 1, int(np.ceil(share * len(times))) - 1)]
 
 
-async def crowds(servers: Servers, n_servers: int, visitors: list[int], asked: argparse.Namespace) -> list[Wave]:
+async def crowds(servers: Servers, waves: list[Wave], asked: argparse.Namespace) -> None:
     """One wave after the other on the same servers."""
-    await wave_of(2, servers, 15.0)  # so that all is loaded that a visit needs
-    await asyncio.sleep(asked.settle)
-    found = []
-    for n in visitors:
-        wave = await wave_of(n, servers, 60 * asked.minutes, asked.browsers, asked.seed)
-        await asyncio.sleep(asked.settle)
+    await come(Wave(len(servers.processes), 2, 0.25), servers)  # so that all is loaded that a visit needs
+    for wave in waves:
+        await come(wave, servers, asked.browsers, asked.seed)
+        await asyncio.sleep(wave.settle)
         wave.after = servers.memory()
-        print(" | ".join(row(n_servers, wave)), *wave.wrong[:3], sep="\n  ", flush=True)
-        found.append(wave)
-    return found
+        print(" | ".join(row(wave)), *wave.wrong[:3], sep="\n  ", flush=True)
 
 
 def wide_table(rows: int) -> bytes:
@@ -338,18 +350,26 @@ async def beside(servers: Servers) -> dict[str, list[float]]:
         await visitor.edit()
         for name, disturb in DISTURBANCES.items():
             found[name] = []
-            async with Visitor(servers.url) as other:
-                await other.open("data")
-                if disturb in (training, killed):
-                    await prepare_training(other)
-                work = asyncio.ensure_future(disturb(other, servers))
-                while not work.done():
-                    found[name].append(await visitor.edit())
-                    await asyncio.sleep(OFTEN_SECONDS)
-                await work
+            while len(found[name]) < LEAST_EDITS:
+                found[name] += await edits_during(disturb, visitor, servers)
             times = found[name]
             print(f"{name}: {len(times)} edits, 95 % {quantile(times, 0.95):.2f} s", flush=True)
     return found
+
+
+async def edits_during(disturb: Disturbance, visitor: Visitor, servers: Servers) -> list[float]:
+    """Seconds of the edits of one visitor while another has something done once."""
+    times = []
+    async with Visitor(servers.url) as other:
+        await other.open("data")
+        if disturb in (training, killed):
+            await prepare_training(other)
+        work = asyncio.ensure_future(disturb(other, servers))
+        while not work.done():
+            times.append(await visitor.edit())
+            await asyncio.sleep(OFTEN_SECONDS)
+        await work
+    return times
 
 
 def beside_table(found: dict[str, list[float]]) -> str:
@@ -364,36 +384,32 @@ def beside_table(found: dict[str, list[float]]) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--minutes", type=float, default=10.0, help="of each wave; default 10")
-    parser.add_argument("--visitors", type=int, nargs="+", default=[10, 25, 50], help="of each wave; default 10 25 50")
-    parser.add_argument("--two", type=int, nargs="*", default=[25, 50], help="waves on two servers; default 25 50")
+    parser.add_argument("--waves", nargs="*", default=WAVES, help=f"default {' '.join(WAVES)}")
     parser.add_argument("--browsers", type=int, default=2, choices=range(MOST_BROWSERS + 1))
-    parser.add_argument("--settle", type=float, default=180.0, help="seconds after a wave; default 180")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", choices=("crowds", "beside"))
     parser.add_argument("--log", type=Path, default=Path(tempfile.gettempdir()) / "spnmkl-load.log")
     parser.add_argument("--page", action="store_true", help="write the tables into docs/reliability.md")
     asked = parser.parse_args()
-    waves: list[tuple[int, Wave]] = []
-    command = f"`python scripts/load.py --minutes {asked.minutes:g} --settle {asked.settle:g}`"
-    if asked.only != "beside":
+    waves = [Wave.read(each) for each in asked.waves] if asked.only != "beside" else []
+    if waves:
         print(" | ".join(HEAD))
-        for n_servers, visitors in ((1, asked.visitors), (2, asked.two)):
+        for n_servers, some in groupby(waves, lambda wave: wave.servers):
             if n_servers > 1 and NGINX is None:
                 print("nginx is not installed: two servers behind a proxy were not measured.")
-            elif visitors:
-                with served(n_servers, asked.log) as servers:
-                    waves += [(n_servers, w) for w in asyncio.run(crowds(servers, n_servers, visitors, asked))]
+                continue
+            with served(n_servers, asked.log) as servers:
+                asyncio.run(crowds(servers, list(some), asked))
         if asked.page:
-            rows = [row(n, wave) for n, wave in waves]
-            put("load", f"{command} {circumstances()}:\n\n{table(HEAD, rows)}")
+            command = f"`python scripts/load.py --waves {' '.join(asked.waves)}`"
+            put("load", f"{command} {circumstances()}:\n\n{table(HEAD, list(map(row, waves)))}")
     if asked.only != "crowds":
         with served(1, asked.log) as servers:
             found = asyncio.run(beside(servers))
         print(beside_table(found))
         if asked.page:
             put("responsive", f"`python scripts/load.py --only beside` {circumstances()}:\n\n{beside_table(found)}")
-    return 1 if any(wave.foreign or wave.wrong for _, wave in waves) else 0
+    return 1 if any(wave.foreign or wave.wrong for wave in waves) else 0
 
 
 if __name__ == "__main__":

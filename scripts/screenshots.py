@@ -170,6 +170,23 @@ def open_settings(page: Page) -> None:
     settle(page)
 
 
+def by_landmarks(page: Page) -> None:
+    """Landmarks chosen under All settings, and trained; a sample of 200 rows."""
+    page.get_by_text("All settings").click()
+    settle(page)
+    page.get_by_role("combobox", name="Rows").click()
+    page.get_by_role("option", name="all rows by landmarks").click()
+    settle(page)
+    for name, value in (("Landmarks", 100), ("Rows of the sample", 200)):
+        page.get_by_label(name, exact=True).fill(str(value))
+        page.keyboard.press("Enter")
+        settle(page)
+    page.get_by_text("All settings").click()
+    page.get_by_role("button", name="Train", exact=True).click()
+    page.get_by_text("certified for this sample").first.wait_for(timeout=LONG)
+    settle(page)
+
+
 def search(page: Page, button: str) -> None:
     train(page)
     page.get_by_role("button", name=button, exact=True).click()
@@ -334,6 +351,7 @@ STATES: dict[str, tuple[str, Callable[[Page], object]]] = {
     "train_convergence": ("train", lambda page: trained(page, "Convergence")),
     "train_weights": ("train", lambda page: trained(page, "Weights")),
     "train_settings": ("train", open_settings),
+    "train_landmarks": ("train", by_landmarks),
     "train_choice": ("train", lambda page: (search(page, "Choose C"), show_tab(page, "Choice of C"))),
     "train_path": ("train", lambda page: (search(page, "β against C"), show_tab(page, "β against C"))),
     "train_chosen": ("train", chosen),

@@ -18,7 +18,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.asyncio.client import ClientConnection
-from websockets.typing import Subprotocol
+from websockets.typing import Origin, Subprotocol
 
 PATIENCE = 120.0  # seconds that an answer may take
 MARK = re.compile(rb"mark-[0-9a-f]{12}-")
@@ -28,14 +28,23 @@ CANVAS, TAB = "spnmkl_canvas", "spnmkl_tab"
 class Visitor:
     """One tab.
 
+    Parameters
+    ----------
+    url : str
+    cookies : str
+        Those that its browser has already, such as of a login.
+    session : str
+        Of a connection that it had, to be taken up again.
+
     Attributes
     ----------
+    session : of its connection.
     mark : stands in the name of every node that it draws.
     foreign : marks of others that it was sent.
     """
 
-    def __init__(self, url: str) -> None:
-        self.url = url
+    def __init__(self, url: str, cookies: str = "", session: str = "") -> None:
+        self.url, self._cookies, self.session = url, cookies, session
         self.mark = f"mark-{uuid.uuid4().hex[:12]}-"
         self.foreign: set[bytes] = set()
         self.elements: dict[str, Any] = {}
@@ -44,7 +53,6 @@ class Visitor:
         self._page = secrets.token_hex(4)
         self._page_hash = ""
         self._sequence = 0
-        self._session = ""
         self._urls: Any = None
         self._jar = CookieJar()
         self._http = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(self._jar))
@@ -56,8 +64,9 @@ class Visitor:
         address = self.url.replace("http", "ws", 1) + "/_stcore/stream"
         self._socket = await websockets.connect(
             address,
-            subprotocols=[Subprotocol("streamlit")],
-            additional_headers={"Cookie": "; ".join(f"{c.name}={c.value}" for c in self._jar)},
+            subprotocols=[Subprotocol("streamlit"), *self._proof()],
+            additional_headers={"Cookie": self._cookies or "; ".join(f"{c.name}={c.value}" for c in self._jar)},
+            origin=Origin(self.url),
             max_size=None,
             open_timeout=PATIENCE,
             ping_interval=None,
@@ -66,6 +75,11 @@ class Visitor:
 
     async def __aexit__(self, *_: object) -> None:
         await self._socket.close()
+
+    def _proof(self) -> list[Subprotocol]:
+        """The secret of the browser, without which its login is not believed, and the connection that it had."""
+        found = re.search(r'_streamlit_xsrf="?([^";]+)', self._cookies)
+        return [Subprotocol(part) for part in (found[1], self.session) if part] if found else []
 
     def _get(self, path: str) -> bytes:
         with self._http.open(self.url + path, timeout=PATIENCE) as answer:
@@ -129,7 +143,7 @@ class Visitor:
         asked = BackMsg()
         asked.file_urls_request.request_id = "r"
         asked.file_urls_request.file_names.append(name)
-        asked.file_urls_request.session_id = self._session
+        asked.file_urls_request.session_id = self.session
         self._urls = None
         await self._socket.send(asked.SerializeToString())
         await self._hear(lambda _: self._urls is not None)
@@ -190,7 +204,7 @@ class Visitor:
         message.ParseFromString(content)
         kind = message.WhichOneof("type")
         if kind == "new_session":
-            self._session = message.new_session.initialize.session_id or self._session
+            self.session = message.new_session.initialize.session_id or self.session
             self._page_hash = message.new_session.page_script_hash
         elif kind == "file_urls_response":
             self._urls = message.file_urls_response

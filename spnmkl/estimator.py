@@ -16,16 +16,15 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from spnmkl import given
 from spnmkl.calibration import codes_against_rest, probabilities, refitted, relearned, scaling
 from spnmkl.circuit.evaluate import kernel_matrix
 from spnmkl.circuit.program import Circuit, Floats
 from spnmkl.circuit.source import KernelSource
-from spnmkl.given import check_class_sizes, check_labels, checked_weight, read_structure
-from spnmkl.kernels import FittedKernel, fit_kernel, restrict_kernels
-from spnmkl.kernels.matrices import spread_rows
-from spnmkl.kernels.rows import distinct_rows, standardised, standardising
+from spnmkl.kernels import FittedKernel, restrict_kernels
+from spnmkl.kernels.rows import standardised, standardising
 from spnmkl.kernels.source import apply_cross
-from spnmkl.landmarks import Approximation, Part, approximate, held_out_decisions, part_of, stratified
+from spnmkl.landmarks import Approximation, Part, approximate, held_out_decisions, sampled_part, warn_of_rough_svm
 from spnmkl.memory import kernel_bytes
 from spnmkl.notebook import ShownWithDrawing
 from spnmkl.parameters import Power, approximating, checked_threads, gigabytes, positive, question, seed, truth, whole
@@ -36,49 +35,16 @@ from spnmkl.selection.results import UNFINISHED
 from spnmkl.solution import Record, Solution
 from spnmkl.solvers.deadline import Deadline
 from spnmkl.solvers.entry import check_callback
-from spnmkl.structure import SPN, KernelSpec
-from spnmkl.structure.defaults import Part as DrawnPart
-from spnmkl.structure.defaults import default_drawing
+from spnmkl.structure import SPN
 from spnmkl.threads import single_threaded_blas
 from spnmkl.training.learn import learn, training_kernels, warn_of_no_choice, warn_unless_converged
 from spnmkl.training.settings import SOLVER_OPTIONS, Settings
 
-__all__ = ["SPNMKLClassifier", "default_structure"]
+__all__ = ["SPNMKLClassifier"]
 
 Structure = SPN | Mapping[str, Any] | str | None
 
-_MEDIAN_ROWS = 1000
 _FOLDS = 5
-
-
-def default_structure(X: np.ndarray) -> SPN:
-    """What `SPNMKLClassifier` uses when no structure is given, on columns that it has standardised.
-
-    A weighted sum of six kernels on all columns: linear, and rbf with gamma from 1/64 to 4 times
-    1 / (median squared distance between distinct rows).
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, n_features)
-        The training rows.
-
-    Returns
-    -------
-    SPN
-        The structure.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from spnmkl.estimator import default_structure
-    >>> spn = default_structure(np.random.default_rng(0).normal(size=(30, 2)))
-    >>> [spn.label(leaf) for leaf in spn.kernels]
-    ['rbf 1/64', 'rbf 1/16', 'rbf 1/4', 'rbf', 'rbf 4', 'linear']
-    """
-    distinct = distinct_rows(X)
-    median = KernelSpec("rbf", (("gamma", "median"),))
-    gamma = fit_kernel(median, distinct[spread_rows(distinct.shape[0], _MEDIAN_ROWS)])[0].params["gamma"]
-    return default_drawing([DrawnPart("")], float(gamma))
 
 
 def _predicts_probabilities(model: SPNMKLClassifier) -> bool:
@@ -92,14 +58,14 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
 
     Two classes, or more one-vs-rest with one shared kernel. The kernels of a structure see the columns as they are, so
     standardise columns of different units first. Without a structure the columns are standardised here, the structure
-    is `default_structure`, and what is not set is chosen by cross-validation: C, and whether the weights are certified,
-    evidence weights, or one kernel alone does; `choice_` tells what was chosen and why. Where a class has one row, no
-    folds can be made: then the weights are evidence weights, and C is 1.
+    is `given.default_structure`, and what is not set is chosen by cross-validation: C, and whether the weights are
+    certified, evidence weights, or one kernel alone does; `choice_` tells what was chosen and why. Where a class has
+    one row, no folds can be made: then the weights are evidence weights, and C is 1.
 
     Parameters
     ----------
     structure : SPN, dict, str or None, default=None
-        The network; a dict or JSON text in the structure format is read. None: see `default_structure`.
+        The network; a dict or JSON text in the structure format is read. None: see `given.default_structure`.
     C : float, "cv" or None, default=None
         Weight of the loss; what one tunes. "cv": the best on 5 folds of the training rows. None: 1.0 with a structure,
         "cv" without.
@@ -298,24 +264,24 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
             The structure, its kernels, the labels or the weights do not fit.
         """
         self._check_parameters()
+        given.refuse_raw(X)
         # A copy, because the kernels keep the rows they refer to.
         samples, labels = validate_data(
             self, X, y, accept_sparse="csr", dtype=np.float64, order="C", copy=True, ensure_min_samples=2
         )
-        check_labels(labels)
+        given.check_labels(labels)
         n_samples, rows, weight = len(labels), np.arange(len(labels)), None
         if sample_weight is not None:
-            weight = checked_weight(sample_weight, labels)
+            weight = given.checked_weight(sample_weight, labels)
             rows = np.flatnonzero(weight)
             samples, labels, weight = samples[rows], labels[rows], weight[rows]
         if self.probability:
-            check_class_sizes(labels)
+            given.check_class_sizes(labels)
         centre, spread = standardising(samples, weight) if self.structure is None else (None, None)
         if centre is not None and spread is not None:
             samples = standardised(samples, centre, spread)
         part = self._part(labels, weight)
-        given = self.structure
-        spn = default_structure(samples[part.rows]) if given is None else read_structure(given)
+        spn = given.structure_for(self.structure, samples[part.rows])
         names = getattr(self, "feature_names_in_", None)
         kernels = training_kernels(spn, samples[part.rows], names, max_memory=self.max_memory)
         deadline = Deadline(self.max_time, self.stop)
@@ -341,14 +307,16 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
             else:
                 self.calibration_ = scaling(held_out, labels, self.classes_, weight)
         warn_unless_converged(solution)
+        stopped = solution.status == "interrupted" or (self.stop is not None and self.stop())
+        if self.approximation_ is not None and not stopped:
+            warn_of_rough_svm(self.approximation_, solution.tol)
         return self
 
     def _part(self, labels: NDArray, weight: Floats | None) -> Part:
         """The rows to learn the weights on, which are all without an approximation."""
         if self.approximation is None:
             return Part(np.arange(len(labels)), weight, self._settings)
-        size = max(self.sample_size, self.n_components)
-        return part_of(stratified(labels, size, np.random.default_rng(self._seed)), labels, weight, self._settings)
+        return sampled_part(labels, max(self.sample_size, self.n_components), self._seed, weight, self._settings)
 
     @property
     def _seed(self) -> int:
@@ -359,7 +327,7 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         self, fitted: Mapping[str, FittedKernel], X: Floats, y: NDArray, part: Part, deadline: Deadline
     ) -> Floats | None:
         """The SVM on all rows at the weights of the sample; the decisions on rows held out where these are wanted."""
-        found, blocks = approximate(
+        found, blocks, C = approximate(
             self.solution_,
             fitted,
             X,
@@ -369,6 +337,7 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
             n_components=self.n_components,
             tol=self.solution_.tol,
             max_bytes=kernel_bytes(gigabytes(self.max_memory)),
+            sample=part.rows,
             seed=self._seed,
             n_threads=self._n_threads,
             stop=lambda: self.solution_.status == "interrupted" or deadline(),
@@ -376,7 +345,7 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         self._compare_with_landmarks(found, fitted)
         if not (self.probability and blocks):
             return None
-        Y, C = codes_against_rest(y, self.classes_), found.scale * self.C_ * part.whole
+        Y = codes_against_rest(y, self.classes_)
         return held_out_decisions(blocks, Y, C, self._folds(y), self.solution_.tol, deadline)
 
     def _compare_with_landmarks(self, found: Approximation, fitted: Mapping[str, FittedKernel]) -> None:
@@ -386,7 +355,7 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
 
     def _approximated_by(self, found: Approximation) -> None:
         self.approximation_ = found
-        self.beta_ = {v: found.scale * weight for v, weight in self.solution_.beta.items()}
+        self.beta_ = {v: found.factors[v] * weight for v, weight in self.solution_.beta.items()}
         self._term_weights = self._circuit.weights(np.array([self.beta_[v] for v in self._circuit.products]))
         self.alpha_ = self.solution_.alpha
         self.support_ = self.rows_[found.landmarks]
@@ -570,6 +539,7 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         return F[0] if len(F) == 1 else F.T
 
     def _decisions(self, X: ArrayLike) -> Floats:
+        given.refuse_raw(X)
         samples = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64, order="C")
         if self.centre_ is not None and self.spread_ is not None:
             samples = standardised(samples, self.centre_, self.spread_)

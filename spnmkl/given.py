@@ -1,4 +1,4 @@
-"""What a classifier is given, checked and read: labels, weights of samples, a structure in any form."""
+"""What a classifier is given, checked and read: labels, weights of samples, a structure in any form or none."""
 
 from __future__ import annotations
 
@@ -11,9 +11,16 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from spnmkl.circuit.program import Floats
 from spnmkl.errors import DataError, KernelError, StructureError
+from spnmkl.kernels import fit_kernel
+from spnmkl.kernels.matrices import spread_rows
+from spnmkl.kernels.rows import distinct_rows
 from spnmkl.problem import sample_weights
-from spnmkl.structure import SPN, templates
+from spnmkl.structure import SPN, KernelSpec, templates
+from spnmkl.structure.defaults import Part, default_drawing
 from spnmkl.structure.nodes import describe
+from spnmkl.wording import counted, listed, quoted
+
+_MEDIAN_ROWS = 1000
 
 
 def check_labels(labels: NDArray) -> None:
@@ -23,6 +30,35 @@ def check_labels(labels: NDArray) -> None:
         raise DataError(
             "y mixes labels of different kinds, such as text and missing values; give every sample a label of one kind."
         ) from None
+
+
+def refuse_raw(X: Any) -> None:
+    """Raise where a data frame holds text or lacks values, and say what to put before a classifier."""
+    if not (hasattr(X, "columns") and hasattr(X, "isna")):
+        return
+    before = "put the preparation of the app before it: make_pipeline(spnmkl.data.Preparer({}), SPNMKLClassifier(…))"
+    for position, dtype in enumerate(X.dtypes):
+        if dtype.kind not in "biuf" and (word := _first_word(X.iloc[:, position])) is not None:
+            raise DataError(
+                f"Column {quoted(X.columns[position])} holds text, such as {quoted(word)}, but a classifier needs "
+                f"numbers; leave it out, or {before.format('')}, in which the hamming kernel sees text."
+            )
+    missing = X.isna().sum()
+    missing = missing[missing > 0]
+    if len(missing):
+        counts = listed([f"{quoted(name)} ({counted(int(n), 'row')})" for name, n in missing.items()])
+        columns, filling = counted(len(missing), "column"), before.format("missing='mean'")
+        raise DataError(f"Values are missing (NaN) in {columns}: {counts}; fill them, or {filling}.")
+
+
+def _first_word(values: Any) -> object | None:
+    """The first value that is no number; None where all are."""
+    for value in values.dropna().unique():
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            return value
+    return None
 
 
 def checked_weight(sample_weight: ArrayLike, y: NDArray) -> Floats:
@@ -67,3 +103,37 @@ def _from_format(structure: Mapping[str, Any] | str) -> SPN:
             f"columns; pass what templates.{structure}(...) returns."
         )
     return SPN.from_json(structure)
+
+
+def structure_for(structure: SPN | Mapping[str, Any] | str | None, X: np.ndarray) -> SPN:
+    return default_structure(X) if structure is None else read_structure(structure)
+
+
+def default_structure(X: np.ndarray) -> SPN:
+    """What `SPNMKLClassifier` uses when no structure is given, on columns that it has standardised.
+
+    A weighted sum of six kernels on all columns: linear, and rbf with gamma from 1/64 to 4 times
+    1 / (median squared distance between distinct rows).
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, n_features)
+        The training rows.
+
+    Returns
+    -------
+    SPN
+        The structure.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from spnmkl.given import default_structure
+    >>> spn = default_structure(np.random.default_rng(0).normal(size=(30, 2)))
+    >>> [spn.label(leaf) for leaf in spn.kernels]
+    ['rbf 1/64', 'rbf 1/16', 'rbf 1/4', 'rbf', 'rbf 4', 'linear']
+    """
+    distinct = distinct_rows(X)
+    median = KernelSpec("rbf", (("gamma", "median"),))
+    gamma = fit_kernel(median, distinct[spread_rows(distinct.shape[0], _MEDIAN_ROWS)])[0].params["gamma"]
+    return default_drawing([Part("")], float(gamma))

@@ -153,12 +153,7 @@ def build_problem(
         raise StructureError(f"The structure must be an SPN, but it is a {type(spn).__name__}; see SPN.from_dict.")
     spn.check()
     labels = check_labels(y)
-    classes, codes = np.unique(labels, return_inverse=True)
-    if len(classes) < 2:
-        raise DataError(
-            f"y must hold at least two classes, but all {len(labels)} labels are {classes[0]}; add samples of another "
-            "class."
-        )
+    classes, codes = classes_of(labels)
     threads = checked_threads(n_threads)
     source = checked_source(spn, kernels, len(labels), threads, stop)
     circuit = compile_circuit(spn)
@@ -189,6 +184,17 @@ def check_labels(y: ArrayLike) -> NDArray:
             f"y must hold labels of one kind, but it holds {', '.join(kinds)}; make them all text or numbers."
         )
     return labels
+
+
+def classes_of(labels: NDArray) -> tuple[NDArray, NDArray[np.intp]]:
+    """Two or more, and which of them every label is."""
+    classes, codes = np.unique(labels, return_inverse=True)
+    if len(classes) < 2:
+        raise DataError(
+            f"y must hold at least two classes, but all {len(labels)} labels are {classes[0]}; add samples of another "
+            "class."
+        )
+    return classes, codes
 
 
 def one_vs_rest(codes: NDArray[np.intp], n_classes: int) -> Floats:

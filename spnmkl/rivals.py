@@ -6,6 +6,7 @@ The choice is for somebody who has drawn nothing and set nothing (`spnmkl.struct
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,11 +15,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from spnmkl.circuit.program import Floats
 from spnmkl.circuit.source import KernelSource, MatrixSource
+from spnmkl.errors import Stopped
 from spnmkl.evidence.rows import among, sampled
 from spnmkl.fixed_weights import equal, machines, validated
 from spnmkl.measures import SCORINGS
 from spnmkl.parameters import Power
-from spnmkl.problem import check_labels, sample_weights
+from spnmkl.problem import check_labels, classes_of, sample_weights
 from spnmkl.selection import cross_validate_C
 from spnmkl.solvers.deadline import Deadline
 from spnmkl.structure import SPN
@@ -33,6 +35,7 @@ EVIDENCE_GRID = np.logspace(-1.5, 1.5, 7)  # around 1, since evidence has found 
 _EQUAL = 1e-12  # of scores: what rounding makes of equal ones
 _ROUGH = 1e-2  # tolerance of machines that are compared on held-out rows alone
 CERTIFIED, EVIDENCE, ALONE = "certified weights", "evidence weights", "one kernel alone"
+_COMPARED = (CERTIFIED, EVIDENCE, ALONE)  # in this order, and of equals the first is taken
 
 Tick = Callable[[str], object]
 
@@ -81,7 +84,7 @@ class Choice:
     best : Rival
         What was chosen.
     rivals : tuple of Rival
-        All that were tried to the end, in the order of trying.
+        All that were tried to the end, in the order of comparing: certified weights, evidence weights, one kernel.
     scoring : str
         By what they were compared.
     folds : int
@@ -166,7 +169,7 @@ def choose_rival(
     for evidence weights, which take longest: those are compared on the first folds. On more than 2,000 rows a
     stratified sample of so many is used. Where the drawing has kernels of parts of the columns, one kernel over all of
     them must be better by more than its standard error: it could tell nothing of the parts. Of equals the first is
-    taken: certified weights, then evidence weights.
+    taken: certified weights, then evidence weights. These are tried last, so that time cuts off nothing else first.
 
     Parameters
     ----------
@@ -187,7 +190,7 @@ def choose_rival(
     sample_weight, class_weight, n_threads, max_time, stop : array-like, mapping, int, float, callable
         As of `solve`.
     tick : callable, default=None
-        Called with a word on what is done now.
+        Called with a word on what is done now; where it raises `Stopped`, nothing more is tried.
 
     Returns
     -------
@@ -195,7 +198,7 @@ def choose_rival(
         None where nothing was done within the time.
     """
     labels = check_labels(y)
-    rows = sampled(np.unique(labels, return_inverse=True)[1], MOST_ROWS, np.random.default_rng(0), folds)
+    rows = sampled(classes_of(labels)[1], MOST_ROWS, np.random.default_rng(0), folds)
     labels = labels[rows]
     classes, codes = np.unique(labels, return_inverse=True)
     own = None if sample_weight is None else np.asarray(sample_weight, dtype=float)[rows]
@@ -215,7 +218,7 @@ def choose_rival(
         tick or (lambda words: None),
         C,
     )
-    found = list(contest.rivals(weights))
+    found = sorted(contest.rivals(weights), key=lambda trial: _COMPARED.index(trial[0].name))
     if not found:
         return None
     best = _best(found, _telling(spn))
@@ -261,14 +264,17 @@ class _Contest:
     C: float | None = None  # given, not to be chosen
 
     def rivals(self, weights: str | None) -> Iterator[Trial]:
-        """Those tried to the end; what time cuts off is left out."""
-        for kind, name in (("certified", CERTIFIED), ("evidence", EVIDENCE)):
-            if weights in (None, kind) and not self.deadline():
-                self.tick(f"choosing by cross-validation: {name}")
-                yield from self._learned(kind, name)
-        if weights != "evidence" and self.C is None:
-            self.tick(f"choosing by cross-validation: {ALONE}")
-            yield from self._alone()
+        """Those tried to the end, evidence weights last: they take longest, and time may cut them off."""
+        trials = (
+            (CERTIFIED, weights != "evidence", lambda: self._learned("certified", CERTIFIED)),
+            (ALONE, weights != "evidence" and self.C is None, self._alone),
+            (EVIDENCE, weights != "certified", lambda: self._learned("evidence", EVIDENCE)),
+        )
+        for name, asked, tried in trials:
+            if asked and not self.deadline():
+                with suppress(Stopped):  # those before are kept
+                    self.tick(f"choosing by cross-validation: {name}")
+                    yield from tried()
 
     @property
     def repeats(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +12,7 @@ from spnmkl.certificate import dual, primal, relative_gap
 from spnmkl.circuit.evaluate import apply_kernel
 from spnmkl.circuit.program import Circuit, Floats, compile_circuit
 from spnmkl.circuit.source import KernelSource, MatrixSource
+from spnmkl.circuit.spread import spread
 from spnmkl.errors import KernelError
 from spnmkl.notebook import figure
 from spnmkl.parameters import checked_threads
@@ -233,6 +234,9 @@ class Solution:
     def certify(self, kernels: Mapping[str, ArrayLike] | KernelSource, n_threads: int | None = None) -> Certificate:
         """Recompute objective and gap from the kernels and what is stored, trusting no solver.
 
+        Where a backend was chosen by ``joblib.parallel_config`` and kernels are computed (`fit_tiles`), its workers
+        compute them: to the same bits.
+
         Parameters
         ----------
         kernels : mapping from leaf id to array-like of shape (n, n), or KernelSource
@@ -252,6 +256,7 @@ class Solution:
         """
         with single_threaded_blas():
             problem = self.problem(kernels, n_threads)
+            problem = replace(problem, source=spread(problem.source))
             if self.by_evidence:  # chosen by another criterion: a bound on this one would say nothing of them
                 P = primal(problem, problem.beta_array(self.beta), np.atleast_2d(self.alpha)).value
                 return Certificate(P, -np.inf, np.inf)

@@ -40,6 +40,12 @@ def suggestion(name: str, names: Iterable[str]) -> str:
     return f"the closest name is {close[0]!r}" if close else f"the columns are {name_some(known)}"
 
 
+def number_text(value: float, form: str) -> str:
+    """A number for people, whose minus is no hyphen, and nearly nothing is 0 and not −0."""
+    text = format(value, form)
+    return text.replace("-", "−") if float(text.replace(",", "")) else text.replace("-", "")
+
+
 def whole_percent(share: float) -> str:
     """57 %, −3 %; nearly nothing is 0 and not −0."""
     return f"{round(100 * share) + 0:d} %".replace("-", "−")

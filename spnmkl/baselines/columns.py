@@ -120,7 +120,7 @@ class ColumnModel(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class FittedColumns:
+class FittedColumns(ColumnModel):
     """A trained method over columns.
 
     Attributes
@@ -167,19 +167,11 @@ class FittedColumns:
         """What was chosen, in a line."""
         return setting_words(self.setting)
 
+    @property
+    def used(self) -> int:
+        return self.model.used
+
     def decision_function(self, X: Floats) -> Floats:
-        """The decision values of new samples.
-
-        Parameters
-        ----------
-        X : ndarray of shape (rows, columns)
-            Columns prepared as those of training.
-
-        Returns
-        -------
-        ndarray of shape (rows,), or (rows, classes) for more than two classes
-            The values.
-        """
         return self.model.decision_function(X)
 
     def predict(self, X: Floats) -> NDArray:
@@ -295,11 +287,10 @@ def column_methods() -> dict[str, ColumnMethod]:
     return {name: ColumnMethod(name, learners[name]) for name in ORDER}
 
 
-# One model over all columns
-
-
 @dataclass(frozen=True, eq=False)
 class _Whole:
+    """One model over all columns."""
+
     estimator: Any
 
     @property
@@ -367,9 +358,6 @@ def _at_end(chosen: Setting, means: Mapping[tuple[tuple[str, Any], ...], float])
         return False
     values = sorted({dict(setting)["C"] for setting in means})
     return chosen["C"] in (values[0], values[-1])
-
-
-# One model for each view
 
 
 @dataclass(frozen=True, eq=False)

@@ -37,6 +37,7 @@ from spnmkl.circuit.entries import (
 )
 from spnmkl.circuit.program import Circuit, Floats, Indices
 from spnmkl.circuit.source import KernelSource, is_computed
+from spnmkl.circuit.spread import Lane, Spread, lanes_summed
 from spnmkl.errors import KernelError
 
 _NOTHING, _NO_WEIGHTS, _NONE = np.empty((1, 1, 0)), np.empty(0), np.empty(0, dtype=np.int64)
@@ -99,6 +100,9 @@ def term_quadratics(circuit: Circuit, W: Floats, source: KernelSource, A: Floats
     if (some := _counting(source, A)) is not None:
         rows, part = some
         return term_quadratics(circuit, W, part, np.ascontiguousarray(A[:, rows]), n_threads)
+    if isinstance(source, Spread):
+        lanes = len(_lanes(_differentiated(circuit, W, source, A)))
+        return representable(lanes_summed(term_quadratics, circuit, W, source, A, lanes), W, A)
     q = LaneSum((circuit.n_terms,))
     _differentiate(circuit, W, source, A, n_threads, q, lambda own: (_NOTHING, own))
     return representable(q.total, W, A)
@@ -152,12 +156,11 @@ def _differentiate(
     outputs: Callable[[Floats], tuple[Floats, Floats]],
 ) -> None:
     """Add ∂K/∂W_t, contracted, to R or q, whichever `outputs` makes of a lane's part."""
-    work = circuit.derivative_size + len(A) * circuit.n_terms
     responses = len(total.total.shape) > 1
     plain = circuit.root_kernels if responses or len(A) == 1 else (_NONE, _NONE)
     multiplied = responses and len(A) >= _MANY_CLASSES
     compiled = _contraction(circuit, plain[0], (_NONE, _NONE) if multiplied else plain)
-    kernels = _Kernels(circuit, W, source, source.shape[0] / 2, work)
+    kernels = _differentiated(circuit, W, source, A)
 
     def respond(lane: int, blocks: Iterable[Block]) -> None:
         own = total.begin(lane)
@@ -168,7 +171,18 @@ def _differentiate(
             kernels.use(compiled, tiles, first, last - first, A, *outputs(own))
         total.end(lane, own)
 
-    over_lanes(respond, dealt(kernels.triangle(), kernels.lanes), n_threads)
+    over_lanes(respond, _lanes(kernels), n_threads)
+
+
+def _differentiated(circuit: Circuit, W: Floats, source: KernelSource, A: Floats) -> _Kernels:
+    """For a pass over half of the entries that differentiates in the weights of terms."""
+    return _Kernels(circuit, W, source, source.shape[0] / 2, circuit.derivative_size + len(A) * circuit.n_terms)
+
+
+def _lanes(kernels: _Kernels) -> list[tuple[Block, ...]]:
+    """All of a pass over half of the entries, or the one that was asked for."""
+    lanes, source = dealt(kernels.triangle(), kernels.lanes), kernels.source
+    return lanes[source.lane : source.lane + 1] if isinstance(source, Lane) else lanes
 
 
 def _contraction(circuit: Circuit, done: Indices, plain: tuple[Indices, Indices]) -> Callable[..., None]:
@@ -220,6 +234,8 @@ def apply_to_samples(circuit: Circuit, W: Floats, source: KernelSource, A: Float
     """As `apply_kernel` for kernels among the samples, which are symmetric: half of the entries are read."""
     circuit, W = _flattened(circuit, W)
     kernels = _Kernels(circuit, W, source, source.shape[0] / 2, _FORWARD * (circuit.size + len(A)))
+    if isinstance(source, Spread):
+        return representable(lanes_summed(apply_to_samples, circuit, W, source, A, len(_lanes(kernels))), W, A)
     F = LaneSum(A.shape)
 
     def apply(lane: int, blocks: Iterable[Block]) -> None:
@@ -228,7 +244,7 @@ def apply_to_samples(circuit: Circuit, W: Floats, source: KernelSource, A: Float
             kernels.use(apply_triangle, kernels.tiles((first, last), first), first, last - first, A, own)
         F.end(lane, own)
 
-    over_lanes(apply, dealt(kernels.triangle(), kernels.lanes), n_threads)
+    over_lanes(apply, _lanes(kernels), n_threads)
     return representable(F.total, W, A)
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from spnmkl.cli.arguments import ABORTED, BAD_INPUT, parsed
 from spnmkl.cli.choosing import asked_choices
 from spnmkl.cli.cluster import sent_to_cluster, write_deployment
-from spnmkl.cli.defaulting import best_C, by_default, chosen_before_folds
+from spnmkl.cli.defaulting import best_C, by_default, chosen_by
 from spnmkl.cli.exits import EXIT_CODES
 from spnmkl.cli.landmarks import offered, proved, refuse_folds_of_landmarks
 from spnmkl.cli.noting import mistyped, refuse_unfilled, refuse_ungrouped, ungrouped
@@ -62,6 +62,7 @@ from spnmkl.solvers.deadline import Deadline
 from spnmkl.structure import SPN
 from spnmkl.structure.templates import TEMPLATES
 from spnmkl.training.bring import chosen_dataset, filled_template
+from spnmkl.training.choosing import Choosing
 from spnmkl.training.default import suited_drawing
 from spnmkl.training.held_out import keeping_shares
 from spnmkl.training.predict import Predictor
@@ -128,6 +129,7 @@ def _fit(args: argparse.Namespace) -> int:
     started = time.perf_counter()
     progress = Progress(sys.stderr, args.progress or (sys.stderr.isatty() and not args.quiet))
     said: list[str] = []
+    choosing: Choosing | None = None
     begun = threading.Event()
 
     def follow(record: Record) -> bool:
@@ -138,6 +140,7 @@ def _fit(args: argparse.Namespace) -> int:
     with stop_on_interrupt(begun.is_set) as stop, warnings_as_sentences():
         if spn is None:
             found = by_default(args, dataset, choices, split, settings, deadline, progress, stop.is_set)
+            choosing = chosen_by(args, choices, settings, found)
             prepared, settings, said = found.prepared, found.settings, list(found.sentences)
         else:
             prepared = prepare(spn, dataset, choices, split, progress.say, None, args.max_memory, settings.sampled_rows)
@@ -154,7 +157,7 @@ def _fit(args: argparse.Namespace) -> int:
             )
         limited = replace(settings, max_time=deadline.left)
         trained = learn_weights(prepared, limited, follow, args.threads, stop.is_set, warn=True, tick=progress.say)
-        trained, folds = scored_over_folds(trained, prepared, dataset, settings, args, progress, stop.is_set)
+        trained, folds = scored_over_folds(trained, prepared, dataset, settings, args, progress, stop.is_set, choosing)
         shares = measured_shares(trained, prepared, dataset, settings, args, progress, stop.is_set)
         trained = replace(trained, model=keeping_shares(trained.model, shares))
         progress.close()
@@ -162,7 +165,6 @@ def _fit(args: argparse.Namespace) -> int:
     trained.model.set_params(max_time=args.max_time)
     if spn is None:
         trained.model.extra_["chosen"] = said.copy()
-        said += chosen_before_folds(args)
     if out is None:
         with written(out) as file:
             save_model(trained.model, file)
@@ -220,6 +222,8 @@ def _outcome(
     right = accuracy_sentence("training accuracy", train.predicted, train.y)
     unanswered = f"{train.sentence('training')}; {LATER}"
     lines = [*proved(trained), right if train.scored else unanswered]
+    if prepared.whole is not None:  # of which what is proved tells
+        lines.pop()
     if len(prepared.test):
         test = trained.test_scores(prepared, threads, stop=late)
         lines += [test.sentence(), *measure_lines(test.measures(positive) if test.scored else [])]

@@ -56,8 +56,7 @@ def compare(args: argparse.Namespace, dataset: Dataset, spn: SPN, choices: Choic
         write_table(summary, out, args.exact)
     if not args.quiet:
         called = "the default" if args.structure is None else "the structure"
-        lines = [line.replace(OWN, called) for line in _lines(contest, args.scoring)]
-        print("\n".join(lines), file=sys.stderr if args.out == "-" else sys.stdout)
+        print("\n".join(_lines(contest, args.scoring, called)), file=sys.stderr if args.out == "-" else sys.stdout)
     return 0 if contest.complete else STOPPED
 
 
@@ -109,18 +108,19 @@ def _how_far(contest: Contest, elapsed: float) -> str:
     return f"{where}{titled(last.method)} · {len(contest.results)} of {contest.total} trainings{to_come}"
 
 
-def _lines(contest: Contest, measure: str) -> list[str]:
-    """A table as wide as its longest name, and what it says."""
+def _lines(contest: Contest, measure: str, called: str) -> list[str]:
+    """A table as wide as its longest name, and what it says; `called` is what was drawn."""
     summary = contest.summary(measure).sort_values("mean", ascending=False, kind="stable")
-    names = [titled(name) for name in summary["method"]]
-    width = max(map(len, names), default=0)
+    names = [titled(name).replace(OWN, called) for name in summary["method"]]
     rows = summary.to_dict("records")
+    scores = [score_text(row, measure) for row in rows]
+    widths = [max(map(len, texts), default=0) for texts in (names, scores)]
     table = [
-        f"{name:<{width}}  {score_text(row, measure):<14}  {against(row)}"
-        for name, row in zip(names, rows, strict=True)
+        f"{name:<{widths[0]}}  {score:>{widths[1]}}  {against(row)}".rstrip()
+        for name, score, row in zip(names, scores, rows, strict=True)
     ]
     said = [_rows(contest), ranking_words(contest, measure), verdict(contest, measure), _chose(contest)]
-    return [*table, *(line for line in (*said, *contest.remarks) if line)]
+    return [*table, *(line.replace(OWN, called) for line in (*said, *contest.remarks) if line)]
 
 
 def _rows(contest: Contest) -> str:

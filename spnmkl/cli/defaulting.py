@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from spnmkl.data import Choices, Dataset, SplitSettings
 from spnmkl.measures import SCORINGS
 from spnmkl.solvers.deadline import Deadline
 from spnmkl.training.choose import choose_C, nothing_done
+from spnmkl.training.choosing import Choosing
 from spnmkl.training.default import Default, prepared_by_default
 from spnmkl.training.prepared import Prepared
 from spnmkl.training.settings import Settings
@@ -35,15 +37,25 @@ def by_default(
         choices,
         split,
         settings,
-        weights=args.weights,
-        choose_C=args.C == "cv",
-        choose_steps=not args.prepare,
+        **_given(args),
         max_memory=args.max_memory,
         n_threads=args.threads,
         max_time=deadline.left,
         stop=stop,
         tick=progress.say,
     )
+
+
+def chosen_by(args: argparse.Namespace, choices: Choices, settings: Settings, found: Default) -> Choosing | None:
+    """The choice, to be made again in folds; None where there was none."""
+    if found.choice is None:
+        return None
+    return Choosing(found.prepared.spn, choices, settings, max_time=args.max_time, **_given(args))
+
+
+def _given(args: argparse.Namespace) -> dict[str, Any]:
+    """What was asked for and is not chosen."""
+    return {"weights": args.weights, "choose_C": args.C == "cv", "choose_steps": not args.prepare}
 
 
 def best_C(
@@ -62,10 +74,3 @@ def best_C(
     cut = "" if done.all() else f"; stopped by --max-time after {done.sum()} of {counted(done.size, 'training')}"
     said = f"C = {found.best_C:.4g} by cross-validation: {best} on {folds}{cut}"
     return replace(settings, C=found.best_C), said
-
-
-def chosen_before_folds(args: argparse.Namespace) -> list[str]:
-    """What scores over folds do not cover, where the weights were chosen too."""
-    if not args.nested or args.C != "cv":
-        return []
-    return ["The weights and the preparation were chosen once, on all training rows; in the folds below C alone is."]

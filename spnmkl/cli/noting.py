@@ -12,7 +12,6 @@ from spnmkl.data import (
     apart,
     guess_group,
     kept_rows,
-    lacking_rows,
     nearly_numbers,
     refuse_missing,
 )
@@ -60,8 +59,8 @@ def refuse_unfilled(dataset: Dataset, choices: Choices) -> None:
     """Missing values, unless something is chosen for them."""
     if choices.missing == "refuse":
         advice = "fill them with --missing mean or median, or leave them out with --missing drop-rows or drop-columns"
+        of_views = "say --absent mean to let the average of the training rows stand for it, or --absent drop-rows to "
+        of_views += "keep only the rows that have every view"
         frame, views = dataset.labelled_table.frame, apart(dataset.views, dataset.features)
-        if choices.absent == "as missing" and lacking_rows(frame, views):
-            advice += "; for rows that lack a whole view say --absent mean or drop-rows"
         frame = frame[[*dataset.features, *dataset.adjust]]
-        refuse_missing(frame[kept_rows(frame, views, choices)], advice, views, choices)
+        refuse_missing(frame[kept_rows(frame, views, choices)], advice, views, choices, of_views)

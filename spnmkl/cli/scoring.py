@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from spnmkl.cli.terminal import Progress, tell
 from spnmkl.data import Dataset
@@ -12,6 +13,7 @@ from spnmkl.measures import SCORINGS
 from spnmkl.reporting.sentences import measure_lines
 from spnmkl.study.contest import Plan
 from spnmkl.study.nested import resample
+from spnmkl.training.choosing import Choosing
 from spnmkl.training.fold_scores import FoldScores
 from spnmkl.training.prepared import Prepared
 from spnmkl.training.settings import Settings
@@ -26,12 +28,17 @@ def scored_over_folds(
     args: argparse.Namespace,
     progress: Progress,
     stop: Callable[[], bool],
+    choosing: Choosing | None = None,
 ) -> tuple[Trained, FoldScores | None]:
-    """What was trained, with scores and probabilities as far as they were asked for and there was time."""
+    """What was trained, with scores and probabilities as far as they were asked for and there was time.
+
+    In every fold what was chosen for it is chosen anew, C or all of `choosing`.
+    """
     if args.nested and not stop():
         plan = Plan(folds=args.nested[0], repeats=args.nested[1])
         given = prepared.spn, dataset, prepared.choices, prepared.split, settings
-        found = list(resample(*given, chosen=args.C == "cv", plan=plan, tick=progress.say, stop=stop))
+        how: dict[str, Any] = {"chosen": args.C == "cv", "afresh": choosing or False}
+        found = list(resample(*given, **how, plan=plan, tick=progress.say, stop=stop))
         return (replace(trained, model=calibrated(trained.model, found[-1])), found[-1]) if found else (trained, None)
     if args.probabilities:
         progress.say("calibrating probabilities")

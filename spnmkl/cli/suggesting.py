@@ -14,6 +14,7 @@ from spnmkl.search import Score, SearchStep, Suggestion, Suggestions
 from spnmkl.search.entry import Settings
 from spnmkl.search.table import suggest_in
 from spnmkl.solvers.deadline import Deadline
+from spnmkl.wording import number_text
 
 STOPPED, LATE = 5, 6
 WIDEST = 60  # letters of a drawing in the table
@@ -67,7 +68,7 @@ def _row(one: Suggestion) -> list[str]:
     least = min(one.recurs.values(), default=math.nan)
     recurs = "" if math.isnan(least) else f"{100 * least:.0f} %"
     scores = [_value(one.score), _value(one.evidence_score)]
-    return [short, f"{one.over_flat:+.1f}", str(len(one.weights)), recurs, *scores]
+    return [short, number_text(one.over_flat, "+.1f"), str(len(one.weights)), recurs, *scores]
 
 
 def _value(score: Score) -> str:

@@ -1,6 +1,6 @@
 """From files to the numbers that kernels see, and back for new samples."""
 
-from spnmkl.data.absence import apart, holes, kept_rows, lacking_rows, refuse_missing
+from spnmkl.data.absence import apart, empty_rows, holes, kept_rows, lacking_rows, refuse_missing
 from spnmkl.data.choices import Choices
 from spnmkl.data.columns import is_numeric
 from spnmkl.data.dataset import Dataset, guess_group, guess_label, identifiers
@@ -39,6 +39,7 @@ __all__ = [
     "class_balance",
     "contradictions",
     "drop_columns",
+    "empty_rows",
     "fill_template",
     "group_by_prefix",
     "guess_group",

@@ -36,6 +36,14 @@ def lacking_rows(frame: pd.DataFrame, views: Views) -> dict[str, Bools]:
     return {view: lack for view, lack in rows.items() if lack.any()}
 
 
+def empty_rows(frame: pd.DataFrame, views: Views) -> Bools:
+    """Rows without a value of any of several views: somebody of whom nothing but a label, or an id, is known."""
+    parts = [columns for members in views.values() if (columns := [c for c in members if c in frame.columns])]
+    if len(parts) < 2:
+        return np.zeros(len(frame), dtype=bool)
+    return np.all([frame[columns].isna().all(axis=1).to_numpy() for columns in parts], axis=0)
+
+
 def holes(frame: pd.DataFrame, views: Views, choices: Choices) -> pd.DataFrame:
     """Which values are missing, but for those of views that a row lacks as a whole where that has a rule of its own."""
     missing = frame.isna()
@@ -47,7 +55,7 @@ def holes(frame: pd.DataFrame, views: Views, choices: Choices) -> pd.DataFrame:
 
 def usable_rows(frame: pd.DataFrame, views: Views, choices: Choices) -> Bools:
     """The rows that these choices can use: not those whose missing values are neither filled nor accounted for."""
-    usable = np.ones(len(frame), dtype=bool)
+    usable = ~empty_rows(frame, views)
     if choices.absent == "drop rows":
         for rows in lacking_rows(frame, views).values():
             usable &= ~rows
@@ -60,18 +68,23 @@ def kept_rows(frame: pd.DataFrame, views: Views, choices: Choices) -> Bools:
 
 
 def refuse_missing(
-    frame: pd.DataFrame, advice: str, views: Views | None = None, choices: Choices | None = None
+    frame: pd.DataFrame, advice: str, views: Views | None = None, choices: Choices | None = None, of_views: str = ""
 ) -> None:
-    """Raise unless every value is there that no choice accounts for."""
-    empty = holes(frame, views or {}, choices or Choices())
-    missing = empty.sum()
-    missing = missing[missing > 0]
-    if not len(missing):
+    """Raise unless every value is there that no choice accounts for, with advice, `of_views` where whole views lack."""
+    views, choices = views or {}, choices or Choices()
+    empty = holes(frame, views, choices)
+    if not empty.to_numpy().any():
         return
-    counts = [f"{quoted(name)} ({counted(n, 'row')})" for name, n in missing.items()]
-    said = f"Values are missing in {counted(len(counts), 'column')}: {listed(counts)}"
-    lacking = {view: int(rows.sum()) for view, rows in lacking_rows(empty.mask(empty), views or {}).items()}
-    if lacking:
-        views_ = [f"{quoted(view)} ({counted(n, 'row')})" for view, n in lacking.items()]
-        said += f"; rows lack a whole view: {listed(views_)}"
-    raise DataError(f"{said}; {advice}.")
+    lacking = lacking_rows(empty.mask(empty), views)
+    lack = _counts({view: int(rows.sum()) for view, rows in lacking.items()})
+    single = holes(frame, views, replace(choices, absent="mean")).sum()
+    if not single.any():
+        some = counted(int(np.any(list(lacking.values()), axis=0).sum()), "row")
+        raise DataError(f"{some} lack a whole view: {lack}; {of_views or advice}.")
+    missing = _counts({str(name): n for name, n in single.items() if n})
+    said = f"Values are missing in {counted(int((single > 0).sum()), 'column')}: {missing}; {advice}"
+    raise DataError(f"{said}; rows lack a whole view: {lack}; {of_views or advice}." if lacking else f"{said}.")
+
+
+def _counts(rows: Mapping[str, int]) -> str:
+    return listed([f"{quoted(name)} ({counted(n, 'row')})" for name, n in rows.items()])

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.api.types import is_float_dtype, is_integer_dtype
 
+from spnmkl.data.absence import lacking_rows
 from spnmkl.data.columns import numeric_columns
 from spnmkl.data.filling import SEPARATOR, fill_kernels, fill_template, group_by_prefix
 from spnmkl.data.options import ID_NAMES, LABEL_NAMES
@@ -79,13 +80,15 @@ class Dataset:
                 )
 
     @classmethod
-    def guess(cls, name: str, frame: pd.DataFrame, matrices: Mapping[str, NDArray] | None = None) -> Dataset:
-        """A dataset whose label, group, identifiers and views are what the columns look like."""
+    def guess(
+        cls, name: str, frame: pd.DataFrame, matrices: Mapping[str, NDArray] | None = None, views: Views | None = None
+    ) -> Dataset:
+        """A dataset whose label, group, identifiers and views, unless these are given, are what columns look like."""
         label = guess_label(frame)
         group = guess_group(frame, label)
-        ignored = tuple(c for c in identifiers(frame) if c not in (label, group))
-        dataset = cls(name, frame, label, ignored, {}, group, matrices or {})
-        return dataset.views_by_prefix()
+        ignored = tuple(c for c in identifiers(frame, views) if c not in (label, group))
+        dataset = cls(name, frame, label, ignored, views or {}, group, matrices or {})
+        return dataset if views else dataset.views_by_prefix()
 
     @cached_property
     def features(self) -> tuple[str, ...]:
@@ -111,8 +114,8 @@ class Dataset:
 
     @cached_property
     def has_holes(self) -> bool:
-        """Whether a value is missing in a column to learn from or to adjust for."""
-        return bool(self.frame[[*self.features, *self.adjust]].isna().to_numpy().any())
+        """Whether a value is missing in a column to learn from or to adjust for, of the rows that have a label."""
+        return bool(self.labelled_table.frame[[*self.features, *self.adjust]].isna().to_numpy().any())
 
     @cached_property
     def y(self) -> NDArray:
@@ -215,13 +218,14 @@ def guess_group(frame: pd.DataFrame, label: str | None) -> str | None:
     return None
 
 
-def identifiers(frame: pd.DataFrame) -> list[str]:
-    """Columns that tell rows apart and nothing else, and empty ones."""
-    empty = frame.isna().all()
+def identifiers(frame: pd.DataFrame, views: Views | None = None) -> list[str]:
+    """Columns that tell rows apart, those that have their view, and nothing else; and empty ones."""
+    empty, n = frame.isna().all(), len(frame)
+    lacking = {c: int(rows.sum()) for v, rows in lacking_rows(frame, views or {}).items() for c in (views or {})[v]}
     return [
         name
         for name, dtype in frame.dtypes.items()
-        if empty[name] or (_may_identify(str(name), dtype) and frame[name].nunique() == len(frame) > 2)
+        if empty[name] or (_may_identify(str(name), dtype) and frame[name].nunique() == n - lacking.get(name, 0) > 2)
     ]
 
 

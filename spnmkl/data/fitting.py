@@ -38,7 +38,9 @@ def complete_rows(training: pd.DataFrame, views: Views, choices: Choices) -> pd.
     if choices.missing not in ("mean", "median", "drop rows"):
         how = "mean, median, drop rows or drop columns" if choices.missing == "refuse" else "mean, median or drop rows"
         left = training.loc[kept_rows(training, views, choices)]
-        refuse_missing(left, f"fill them, or choose what to do with them: {how}", views, choices)
+        advice = f"fill them, or choose what to do with them: {how}"
+        of_views = "choose what stands for it, absent='mean', or leave these rows out, absent='drop rows'"
+        refuse_missing(left, advice, views, choices, of_views)
     training = training.loc[kept_rows(training, views, choices)]
     if not len(training):
         raise DataError("No row without a missing value is left to learn from; fill missing values instead.")
@@ -55,7 +57,7 @@ def _refuse_empty(training: pd.DataFrame, which: str) -> None:
 
 def fit_columns(training: pd.DataFrame, views: Views, choices: Choices) -> dict[str, Column]:
     """Column → what becomes of it; numbers are taken view by view."""
-    return {**_fit_numbers(training, views, choices), **_fit_texts(training, choices)}
+    return {**_fit_numbers(training, views, choices), **_fit_texts(training, views, choices)}
 
 
 def _fit_numbers(training: pd.DataFrame, views: Views, choices: Choices) -> dict[str, Column]:
@@ -71,15 +73,15 @@ def _fit_numbers(training: pd.DataFrame, views: Views, choices: Choices) -> dict
     return fitted
 
 
-def _fit_texts(training: pd.DataFrame, choices: Choices) -> dict[str, Column]:
-    numeric = set(numeric_columns(training))
+def _fit_texts(training: pd.DataFrame, views: Views, choices: Choices) -> dict[str, Column]:
+    numeric, missing = set(numeric_columns(training)), holes(training, views, choices)
     fitted: dict[str, Column] = {}
     for name in training.columns:
         if name not in numeric:
-            codes, values = pd.factorize(as_text(training[name]), sort=True)
+            values = pd.factorize(as_text(training[name]), sort=True)[1]
             categories = tuple(values.tolist())
             if choices.categorical == "one-hot":
-                fitted[name] = OneHotColumn(name, categories, bool((codes < 0).any()))
+                fitted[name] = OneHotColumn(name, categories, bool(missing[name].any()))
             else:
                 fitted[name] = CodedColumn(name, categories)
     return fitted

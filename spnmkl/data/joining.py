@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pandas.api.types import is_numeric_dtype
 
 from spnmkl.data.columns import as_text
 from spnmkl.data.filling import SEPARATOR
@@ -51,8 +52,8 @@ class Joined:
     views : dict
         View → its columns; columns that are the same in several tables belong to none.
     report : DataFrame
-        For each table its `rows`, how many were `matched`, and how many were not: `unmatched` since another table lacks
-        the id, `repeated` since the id stands above already, `without id`.
+        For each table its `rows`, how many were `taken`, how many ids of other tables are `lacking`, and how many rows
+        were left out: `repeated` since the id stands above already, `without id`.
     missing : dict
         View → the ids that other tables have and it lacks.
     notes : tuple of str
@@ -112,7 +113,8 @@ def join_views(tables: Sequence[Table], how: How = "id", id_column: str | None =
     ----------
     tables : sequence of Table
     how : {"id", "rows"}
-        By the values of an id column, keeping the ids that all tables have; or row by row.
+        By the values of an id column, or row by row. Every id is kept: those of the first table in its order, then
+        those that only later tables have, in theirs. Where a table lacks an id, all of its columns are missing.
     id_column : str, optional
         Its name in all tables; guessed when None.
     """
@@ -148,7 +150,7 @@ def attach_labels(frame: pd.DataFrame, labels: Table, on: str | None = None) -> 
     first = known[known.notna() & ~known.duplicated()]
     found = pd.Index(first).get_indexer(wanted)
     if (found < 0).all():
-        raise _nothing_in_common([wanted, first], ["the table", labels.name])
+        raise _nothing_in_common("the table", [wanted, first], ["the table", labels.name])
     positions = np.where(found < 0, -1, first.index.to_numpy()[found])
     missing = tuple(wanted[found < 0].fillna(""))
     return _attached(frame, labels, labels.frame.drop(columns=theirs), positions, missing)
@@ -158,11 +160,10 @@ def _attached(
     frame: pd.DataFrame, labels: Table, added: pd.DataFrame, positions: NDArray[np.intp], missing: tuple[str, ...]
 ) -> Joined:
     """Row i of the table beside row positions[i] of `added`, or beside nothing where that is −1."""
-    values = added.reset_index(drop=True).reindex(positions).reset_index(drop=True)
-    both = pd.concat([frame.reset_index(drop=True), values], axis=1)
+    both = pd.concat([frame.reset_index(drop=True), _at(added, positions)], axis=1)
     both.columns = pd.Index(unique_names([*frame.columns, *_prefixed(added.columns, frame.columns, labels.view)])[0])
     rows, matched = len(labels.frame), len(np.unique(positions[positions >= 0]))
-    report = pd.DataFrame({"table": [labels.name], "rows": rows, "matched": matched, "unmatched": rows - matched})
+    report = pd.DataFrame({"table": [labels.name], "rows": rows, "taken": matched, "lacking": len(missing)})
     notes = []
     if matched < rows:
         notes.append(f"{counted(rows - matched, 'row')} of {quoted(labels.name)} not in the table: left out.")
@@ -174,10 +175,11 @@ def _attached(
 def _join_rows(tables: Sequence[Table], views: list[str]) -> Joined:
     frames = [table.frame.reset_index(drop=True) for table in tables]
     _check_lengths([table.name for table in tables], frames)
-    frame, columns = _beside(frames, views)
+    here = [np.ones(len(frame), dtype=bool) for frame in frames]
+    frame, columns = _beside(frames, views, here)
     n = len(frame)
-    report = pd.DataFrame({"table": [table.name for table in tables], "rows": n, "matched": n})
-    report[["unmatched", "repeated", "without id"]] = 0
+    report = pd.DataFrame({"table": [table.name for table in tables], "rows": n, "taken": n})
+    report[["lacking", "repeated", "without id"]] = 0
     parts = [(view, name, K) for view, table in zip(views, tables, strict=True) for name, K in table.matrices.items()]
     often = Counter(name for _, name, _ in parts)
     matrices = {name if often[name] == 1 else f"{view}{SEPARATOR}{name}": K for view, name, K in parts}
@@ -194,39 +196,49 @@ def _check_lengths(names: Sequence[str], frames: Sequence[pd.DataFrame]) -> None
 
 
 def _join_ids(tables: Sequence[Table], views: list[str], ids: list[pd.Series]) -> Joined:
+    names = [table.name for table in tables]
     kept = [each[each.notna() & ~each.duplicated()] for each in ids]
-    known = [set(each) for each in kept]
-    common = set.intersection(*known)
-    if not common:
-        raise _nothing_in_common(kept, [table.name for table in tables])
-    order = pd.Index([each for each in kept[0] if each in common])
-    frames = []
+    _refuse_strangers(kept, names)
+    order = pd.Index(dict.fromkeys(name for each in kept for name in each), dtype=object)
+    frames, here = [], []
     for table, each, column in zip(tables, kept, ids, strict=True):
-        rows = each.index.to_numpy()[pd.Index(each).get_indexer(order)]
-        frames.append(table.frame.drop(columns=str(column.name)).iloc[rows].reset_index(drop=True))
-    frame, columns = _beside(frames, views)
+        found = pd.Index(each, dtype=object).get_indexer(order)
+        rows = np.where(found < 0, -1, each.index.to_numpy()[found])
+        frames.append(_at(table.frame.drop(columns=str(column.name)), rows))
+        here.append(found >= 0)
+    frame, columns = _beside(frames, views, here)
     title = unique_names([*frame.columns, str(ids[0].name)])[0][-1]
     frame.insert(0, title, order.to_numpy())
     report = pd.DataFrame(
         {
-            "table": [table.name for table in tables],
+            "table": names,
             "rows": [len(each) for each in ids],
-            "matched": len(order),
-            "unmatched": [len(each) - len(order) for each in kept],
+            "taken": [len(each) for each in kept],
+            "lacking": [len(order) - len(each) for each in kept],
             "repeated": [int((each.notna() & each.duplicated()).sum()) for each in ids],
             "without id": [int(each.isna().sum()) for each in ids],
         }
     )
-    everyone = dict.fromkeys(name for each in kept for name in each)
-    lacking = {view: tuple(i for i in everyone if i not in own) for view, own in zip(views, known, strict=True)}
-    missing = {view: names for view, names in lacking.items() if names}
-    return Joined(frame, columns, report, missing, tuple(_notes(report, missing, len(everyone))))
+    missing = {view: tuple(order[~rows]) for view, rows in zip(views, here, strict=True) if not rows.all()}
+    return Joined(frame, columns, report, missing, tuple(_notes(report, missing, np.all(here, axis=0))))
 
 
-def _notes(report: pd.DataFrame, missing: dict[str, tuple[str, ...]], n_ids: int) -> list[str]:
-    n = int(report["matched"].iloc[0])
-    notes = [f"{n:,} of {counted(n_ids, 'id')} stand in all tables; the others were left out."] if missing else []
-    notes += [f"{quoted(view)} lacks {counted(len(ids), 'id')}: {name_some(ids)}." for view, ids in missing.items()]
+def _at(frame: pd.DataFrame, rows: NDArray[np.intp]) -> pd.DataFrame:
+    """Row i is row rows[i] of the table, or nothing but missing values where that is −1."""
+    return frame.reset_index(drop=True).reindex(rows).reset_index(drop=True)
+
+
+def _notes(report: pd.DataFrame, missing: dict[str, tuple[str, ...]], everywhere: NDArray[np.bool_]) -> list[str]:
+    notes, n = [], len(everywhere)
+    if missing:
+        first = quoted(report["table"].iloc[0])
+        notes.append(
+            f"{int(everywhere.sum()):,} of {counted(n, 'id')} stand in all tables. Every id has a row, in the order of "
+            f"{first}, then of the tables after it."
+        )
+    lacking = report[report["lacking"] > 0]
+    for name, ids in zip(lacking["table"], missing.values(), strict=True):
+        notes.append(f"{len(ids):,} of {n:,} are not in {quoted(name)}: {name_some(ids, 3)}.")
     for row in report.to_dict("records"):
         if row["repeated"]:
             repeated = counted(row["repeated"], "row")
@@ -236,25 +248,46 @@ def _notes(report: pd.DataFrame, missing: dict[str, tuple[str, ...]], n_ids: int
     return notes
 
 
-def _beside(frames: list[pd.DataFrame], views: list[str]) -> tuple[pd.DataFrame, dict[str, tuple[str, ...]]]:
-    """Tables over the same rows side by side; names that clash get their view in front."""
+def _beside(
+    frames: list[pd.DataFrame], views: list[str], here: list[NDArray[np.bool_]]
+) -> tuple[pd.DataFrame, dict[str, tuple[str, ...]]]:
+    """Tables over the same rows side by side; names that clash get their view in front.
+
+    A column of all tables is one column where they agree about the rows that they have.
+    """
     often = Counter(name for frame in frames for name in frame.columns)
-    shared = [name for name in frames[0].columns if often[name] == len(frames) > 1 and _same(frames, name)]
-    parts = [frame.drop(columns=shared) for frame in frames]
+    everywhere = [name for name in frames[0].columns if often[name] == len(frames) > 1]
+    merged = {name: _agreed([frame[name] for frame in frames], here) for name in everywhere}
+    shared = {name: column for name, column in merged.items() if column is not None}
+    parts = [frame.drop(columns=list(shared)) for frame in frames]
     titles = [
         [name if often[name] == 1 or len(frames) == 1 else f"{view}{SEPARATOR}{name}" for name in part.columns]
         for view, part in zip(views, parts, strict=True)
     ]
     names, _ = unique_names([*shared, *(title for group in titles for title in group)])
-    whole = pd.concat([frames[0][shared], *parts], axis=1)
+    whole = pd.concat([*shared.values(), *parts], axis=1)
     whole.columns = pd.Index(names)
     ends = np.cumsum([len(shared), *map(len, titles)])
     columns = {view: tuple(names[a:b]) for view, a, b in zip(views, ends[:-1], ends[1:], strict=True)}
     return whole, {view: members for view, members in columns.items() if members}
 
 
-def _same(frames: list[pd.DataFrame], name: str) -> bool:
-    return all(frame[name].equals(frames[0][name]) for frame in frames[1:])
+def _agreed(columns: list[pd.Series], here: list[NDArray[np.bool_]]) -> pd.Series | None:
+    """Every row's value from the first table that has the row; None where another table says something else."""
+    values, known = columns[0], here[0]
+    for column, rows in zip(columns[1:], here[1:], strict=True):
+        if not _same(values[known & rows], column[known & rows]):
+            return None
+        values, known = values.where(known, column), known | rows
+    return values
+
+
+def _same(a: pd.Series, b: pd.Series) -> bool:
+    """Whether values are equal; whole numbers that a missing one made fractions stay what they are."""
+    if is_numeric_dtype(a) and is_numeric_dtype(b):
+        x, z = (values.to_numpy(dtype=float, na_value=np.nan) for values in (a, b))
+        return np.array_equal(x, z, equal_nan=True)
+    return a.isna().equals(b.isna()) and a.dropna().tolist() == b.dropna().tolist()
 
 
 def _prefixed(names: Sequence[str], taken: Sequence[str], view: str) -> list[str]:
@@ -294,8 +327,17 @@ def _tells_apart(values: pd.Series, share: float = 0.9) -> bool:
     return values.nunique() >= share * len(values) > 0
 
 
-def _nothing_in_common(ids: Sequence[pd.Series], names: Sequence[str]) -> DataError:
+def _refuse_strangers(ids: Sequence[pd.Series], names: Sequence[str]) -> None:
+    """A table of which no id stands in another one was joined by the wrong column."""
+    often = Counter(each for table in ids for each in table)
+    for own, name in zip(ids, names, strict=True):
+        if len(ids) > 1 and all(often[each] == 1 for each in own):
+            raise _nothing_in_common(quoted(name), ids, names)
+
+
+def _nothing_in_common(which: str, ids: Sequence[pd.Series], names: Sequence[str]) -> DataError:
     examples = [f"{quoted(each.iloc[0])} in {quoted(n)}" for n, each in zip(names, ids, strict=True) if len(each)]
     return DataError(
-        f"No id stands in all tables; they are such as {', '.join(examples)}: choose another id column, or row order."
+        f"No id of {which} stands in another table; ids are such as {', '.join(examples)}: choose another id column, "
+        "or row order."
     )

@@ -171,11 +171,12 @@ class Preparation:
             self._refuse_missing(frame)
         X = self.adjustment.taken_away(self._untouched(frame), self.outputs, frame)
         if self.choices.absent == "mean":
-            numeric = {column.name: column for column in self.columns if isinstance(column, NumericColumn)}
+            known = {column.name: column for column in self.columns if column.average}
             for view, rows in lacking_rows(frame, self.parts).items():
-                columns = [numeric[name] for name in self.parts[view] if name in numeric]
-                where = np.array([self._at[column.name] for column in columns], dtype=np.intp)
-                X[np.ix_(np.flatnonzero(rows), where)] = [column.centre for column in columns]
+                columns = [known[name] for name in self.parts[view] if name in known]
+                where = [self._at[output] for column in columns for output in column.outputs]
+                average = list(chain.from_iterable(column.average for column in columns))
+                X[np.ix_(np.flatnonzero(rows), np.array(where, dtype=np.intp))] = average
         return pd.DataFrame(X, columns=pd.Index(self.outputs, dtype=object), index=frame.index)
 
     def _untouched(self, frame: pd.DataFrame) -> Floats:
@@ -210,19 +211,14 @@ class Preparation:
         return replace(self, adjustment=Adjustment.fit(training[adjust], X, learned))
 
     def _with_centres(self, training: pd.DataFrame) -> Preparation:
-        """With the mean of every prepared column over the training rows that have its view."""
+        """With the average of every prepared column over the training rows that have its view."""
         X = self.adjustment.taken_away(self._untouched(training), self.outputs, training)
         lacking = lacking_rows(training, self.parts)
-        centres: dict[str, float] = {}
-        for view, names in self.parts.items():
-            rows = ~lacking[view] if view in lacking else slice(None)
-            centres |= {name: float(X[rows, self._at[name]].mean()) for name in names if name in self._at}
-        columns = [
-            replace(c, centre=centres[c.name])
-            if isinstance(c, NumericColumn) and c.step in ("as is", "tf-idf")  # the mean of the others is 0
-            else c
-            for c in self.columns
-        ]
+        having = {name: ~lacking[view] for view, names in self.parts.items() if view in lacking for name in names}
+        columns = (
+            _averaged(column, X[having.get(column.name, slice(None))][:, [self._at[name] for name in column.outputs]])
+            for column in self.columns
+        )
         return replace(self, columns=tuple(columns))
 
     def among(self, outputs: Collection[str]) -> Preparation:
@@ -351,6 +347,18 @@ def sees_text(spn: SPN, text: Collection[str], names: Sequence[str]) -> Iterator
 
 def _named(feature: int | str, names: Sequence[str]) -> str:
     return names[feature] if isinstance(feature, int) and feature < len(names) else str(feature)
+
+
+def _averaged(column: Column, X: Floats) -> Column:
+    """A column with the average of what became of it in training rows."""
+    if isinstance(column, OneHotColumn):
+        return replace(column, average=tuple(X.mean(axis=0).tolist()))
+    if isinstance(column, CodedColumn):
+        codes, rows = np.unique(X, return_counts=True)
+        return replace(column, average=(float(codes[rows.argmax()]),))
+    if isinstance(column, NumericColumn) and column.step in ("as is", "tf-idf"):  # the mean of the others is 0
+        return replace(column, centre=float(X.mean()))
+    return column
 
 
 def _of_version_1(column: Column, choices: Choices) -> Column:

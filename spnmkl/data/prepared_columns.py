@@ -56,13 +56,21 @@ class NumericColumn:
     def outputs(self) -> tuple[str, ...]:
         return (self.name,)
 
+    @property
+    def average(self) -> tuple[float, ...]:
+        return (self.centre,)
+
 
 @dataclass(frozen=True)
 class CodedColumn:
-    """The position of a value among `categories`; −1 where it is missing, their number for any other."""
+    """The position of a value among `categories`; −1 where it is missing, their number for any other.
+
+    `average` is the position of the most frequent one, where it is needed for rows that lack the whole view.
+    """
 
     name: str
     categories: tuple[str, ...]
+    average: tuple[float, ...] = ()
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -74,11 +82,19 @@ class CodedColumn:
 
 @dataclass(frozen=True)
 class OneHotColumn:
-    """One column of 0 and 1 for each category, and one for missing values where training had some."""
+    """One column of 0 and 1 for each category, and one for missing values where training had some.
+
+    `average` is the mean of each, where it is needed for rows that lack the whole view.
+    """
 
     name: str
     categories: tuple[str, ...]
     missing: bool
+    average: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.average and len(self.average) != len(self.outputs):
+            raise ValueError(f"column {quoted(self.name)} has an average that does not fit")
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -95,6 +111,7 @@ class DroppedColumn:
 
     name: str
     reason: str
+    average = ()
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -139,7 +156,7 @@ def _read_value(key: str, value: Any) -> Any:
         return tuple(str(category) for category in value)
     if key == "missing":
         return bool(value)
-    if key == "quantiles":
+    if key in ("quantiles", "average"):
         return tuple(map(float, value))
     if key in ("name", "reason", "step"):
         return str(value)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from spnmkl.data.absence import Views, apart, holes, kept_rows, lacking_rows
+from spnmkl.data.absence import Views, apart, empty_rows, holes, kept_rows, lacking_rows
 from spnmkl.data.adjusting import Covariate
 from spnmkl.data.choices import AUTO, Choices, Step
 from spnmkl.data.columns import LARGEST, is_numeric, numeric_columns
@@ -59,19 +59,23 @@ def problems(
     dataset : Dataset
     choices : Choices, optional
     rows : array of int or bool, optional
-        The training rows; all when None.
+        The training rows; all that have a label when None.
     suggested : mapping from view to Suggestion, optional
         What `suggestions` says of the training rows, by default of `rows`.
     """
-    choices = choices or Choices()
+    choices, unlabelled = choices or Choices(), list(_unlabelled(dataset))
+    if rows is None:
+        dataset = dataset.labelled_table
     frame = dataset.frame[list(dataset.features)]
     frame = frame if rows is None else frame.iloc[rows]
     numeric = list(numeric_columns(frame))
     text, parts = frame.drop(columns=numeric), apart(dataset.views, dataset.features)
     used = frame[numeric] if choices.categorical == "drop" else frame
     covariates = dataset.frame.loc[frame.index, list(dataset.adjust)]
-    notes = [*_unlabelled(dataset), *_lacking(used, parts, choices)]
-    notes += _missing(pd.concat([used, covariates], axis=1), {*numeric, *numeric_columns(covariates)}, parts, choices)
+    known = ~empty_rows(used, parts)
+    notes = [*unlabelled, *_nothing(known), *_lacking(used[known], parts, choices)]
+    whole = pd.concat([used, covariates], axis=1)[known]
+    notes += _missing(whole, {*numeric, *numeric_columns(covariates)}, parts, choices)
     if choices.missing == "drop columns":
         empty = holes(frame, parts, choices).any()
         numeric = [name for name in numeric if not empty[name]]
@@ -97,7 +101,9 @@ def left_out(dataset: Dataset, choices: Choices) -> list[str]:
     frame = dataset.labelled_table.frame[list(dataset.features)]
     numeric = set(numeric_columns(frame))
     used = frame[[name for name in frame if name in numeric]] if choices.categorical == "drop" else frame
-    parts, notes = apart(dataset.views, dataset.features), list(_unlabelled(dataset))
+    parts = apart(dataset.views, dataset.features)
+    known = ~empty_rows(used, parts)
+    notes, used = [*_unlabelled(dataset), *_nothing(known)], used[known]
     if choices.absent != "as missing":
         notes += _lacking(used, parts, choices)
     if choices.missing in ("drop rows", "drop columns"):
@@ -134,7 +140,7 @@ def _seen(frame: pd.DataFrame, views: Views, choices: Choices) -> pd.DataFrame:
         frame = frame[list(numeric_columns(frame))]
     if choices.missing == "drop columns":
         frame = frame.loc[:, ~holes(frame, views, choices).any()]
-    return frame[kept_rows(frame, views, choices)] if choices.leaves_rows_out else frame
+    return frame[kept_rows(frame, views, choices)]
 
 
 def _row_bytes(frame: pd.DataFrame) -> NDArray[np.object_]:
@@ -155,6 +161,11 @@ def _unlabelled(dataset: Dataset) -> Iterator[str]:
         yield f"{counted(dataset.n_unlabelled, 'row')} without a label: left out."
 
 
+def _nothing(known: NDArray[np.bool_]) -> Iterator[str]:
+    if n := int((~known).sum()):
+        yield f"{counted(n, 'row')} {'has' if n == 1 else 'have'} no value in any view: left out."
+
+
 def _lacking(frame: pd.DataFrame, views: Views, choices: Choices) -> Iterator[str]:
     """What becomes of rows that lack a whole view."""
     rows = lacking_rows(frame, views)
@@ -169,10 +180,7 @@ def _lacking(frame: pd.DataFrame, views: Views, choices: Choices) -> Iterator[st
         "mean": "the average of the training rows stands for it",
         "drop rows": "left out",
     }[choices.absent]
-    said = f"{int(some.sum()):,} of {counted(len(frame), 'row')} lack a whole view ({counts})"
-    everything = int(frame.isna().all(axis=1).sum())
-    nothing = f" {counted(everything, 'row')} of them {'has' if everything == 1 else 'have'} no value at all."
-    yield f"{said}: {how}.{nothing if everything else ''}"
+    yield f"{int(some.sum()):,} of {counted(len(frame), 'row')} lack a whole view ({counts}): {how}."
 
 
 def _missing(frame: pd.DataFrame, numeric: set[str], views: Views, choices: Choices) -> Iterator[str]:

@@ -75,6 +75,7 @@ def suggest(frame: pd.DataFrame) -> Suggestion:
     if not numeric:
         return Suggestion("categories", "standardize", "Text only, which no step for numbers concerns.")
     X = frame[numeric].to_numpy(dtype=np.float64, na_value=np.nan)
+    X = X[np.isfinite(X).any(axis=1)]  # rows that lack the view say nothing of it
     X = X[:, np.isfinite(X).any(axis=0)]
     X = np.where(np.isfinite(X), X, np.nan)
     if not X.size:

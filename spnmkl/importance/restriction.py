@@ -6,6 +6,7 @@ from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from spnmkl.circuit.program import compile_circuit
 from spnmkl.errors import DataError, ParameterError
 from spnmkl.structure import SPN, KernelSpec
 from spnmkl.wording import quoted, suggestion
@@ -116,18 +117,21 @@ def restricted(spn: SPN, columns: Collection[Any], seen: Mapping[str, Sequence[A
 
 
 def weighed(spn: SPN, beta: Mapping[str, float]) -> dict[str, Any]:
-    """What has weight, from the root down: node → its children, or the kernel.
+    """What has weight, from the root down: node → its children, of products with their c_v (eq. 2), or the kernel.
 
     Where it is the same of a drawing and of what is left of it, the best weights of the one are those of the other:
-    what is left can do no better than the whole, and does as well.
+    what is left can do no better than the whole, and does as well. With another c_v a weight has another price, also
+    where the paths that went had none.
     """
+    circuit = compile_circuit(spn)
+    prices = dict(zip(circuit.products, circuit.total_exponents().tolist(), strict=True))
     found: dict[str, Any] = {}
     waiting = [spn.root]
     while waiting:
         v = waiting.pop()
         if v not in found:
             children = tuple(child for child in spn.children(v) if beta.get(child, 1.0) > 0)
-            found[v] = spn.spec(v) if spn.kind(v) == "kernel" else children
+            found[v] = spn.spec(v) if spn.kind(v) == "kernel" else (children, prices.get(v))
             waiting += children
     return found
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 Row = Mapping[Hashable, Any]
 ENDS = ("", "_low", "_high")
 NARROW = 0.05
+BELOW = 0.02  # a score that much below guessing is told of
 MORE_ROUNDS = 5
 
 
@@ -177,6 +178,7 @@ def finding_sentences(found: ViewImportance) -> Iterator[str]:
         )
     quiet = unclear[unclear["view"].isin(silent)]
     yield from _silent(found, quiet)
+    yield from _below_guessing(found)
     if nearly or _leans(found, quiet).any():
         yield _more_rounds(found)
     if not found.shares_known:
@@ -193,7 +195,7 @@ def finding_sentences(found: ViewImportance) -> Iterator[str]:
 
 def _silent(found: ViewImportance, rows: pd.DataFrame) -> Iterator[str]:
     """Views of which neither a loss nor a score alone is shown: some lean that way, others have nothing to show."""
-    guess = f"guessing ({_number(found.measure, found.guessing)}{_unit(found.measure)})"
+    guess = _guess(found)
     leans = _leans(found, rows)
     for lean, part in ((True, rows[leans]), (False, rows[~leans])):
         if part.empty:
@@ -211,6 +213,23 @@ def _silent(found: ViewImportance, rows: pd.DataFrame) -> Iterator[str]:
             yield f"{none}; alone, {alone} {'is' if len(part) == 1 else 'are'} not shown to tell more than {guess}."
         else:
             yield f"{none}."
+
+
+def _guess(found: ViewImportance) -> str:
+    return f"guessing ({_number(found.measure, found.guessing)}{_unit(found.measure)})"
+
+
+def _below_guessing(found: ViewImportance) -> Iterator[str]:
+    """Why a view that tells nothing can score less than nothing."""
+    rows = found.table[found.table["alone"] < found.guessing - BELOW]
+    if len(rows):
+        scores = zip(rows["view"], rows["alone"], strict=True)
+        alone = listed([f"{v} ({_number(found.measure, x)}{_unit(found.measure)})" for v, x in scores])
+        lie = "lies" if len(rows) == 1 else "lie"
+        yield (
+            f"Alone, {alone} {lie} below {_guess(found)}: at the C of the whole drawing, what tells nothing learns "
+            "training rows by heart, and scatters its answers on others. Read it as guessing."
+        )
 
 
 def _leans(found: ViewImportance, rows: pd.DataFrame) -> pd.Series:

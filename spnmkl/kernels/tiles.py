@@ -224,6 +224,13 @@ class TileSource:
         self._as_it_is = {i for i, kernel in distinct.items() if kernel.statistics.is_identity}
         self._memory = Memory(min(self.rows_per_tile(), self.shape[0]) * self.shape[1])
 
+    def __getstate__(self) -> tuple[Mapping[str, FittedKernel], bool]:
+        """For another process: what all else is made of there, which is found by the addresses of objects."""
+        return self.fitted, self.single
+
+    def __setstate__(self, state: tuple[Mapping[str, FittedKernel], bool]) -> None:
+        self.__init__(state[0], single=state[1])  # type: ignore[misc]
+
     @property
     def shape(self) -> tuple[int, int]:
         """(n, n) for n references."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,10 +19,12 @@ from spnmkl.circuit.evaluate import cross_matrix, kernel_matrix
 from spnmkl.circuit.program import Circuit, Floats
 from spnmkl.errors import DataError, Stopped
 from spnmkl.kernels import CrossSource, FittedKernel, TileSource
+from spnmkl.parallel import Place, goes_elsewhere, side_by_side
 from spnmkl.threads import single_threaded_blas
 
 _CUT = 1e-12  # of the largest eigenvalue of K(L, L): what is below is taken for rounding
 BLOCK_ROWS = 2048
+_SENT_BYTES = 1e9  # of features that workers may hold together
 Singles = NDArray[np.float32]
 
 
@@ -71,6 +73,9 @@ def feature_blocks(
     """The features of all rows, block by block: in memory up to `max_bytes`, beyond in a file without a name."""
     Z = _room(X.shape[0], seen.T.shape[1], max_bytes)
     blocks = rectangle(X.shape[0], BLOCK_ROWS, 1)
+    if goes_elsewhere():
+        _fill_elsewhere(Z, seen, X, blocks, stop, tick)
+        return [Z[first:last] for first, last in blocks]
 
     def fill(lane: int, blocks: Iterable[Block]) -> None:
         for first, last in blocks:
@@ -82,6 +87,34 @@ def feature_blocks(
 
     over_lanes(fill, dealt(blocks, len(blocks)), n_threads)
     return [Z[first:last] for first, last in blocks]
+
+
+def _fill_elsewhere(
+    Z: Singles,
+    seen: Landmarks,
+    X: Floats,
+    blocks: Sequence[Block],
+    stop: Callable[[], bool] | None,
+    tick: Callable[[int, int], object] | None,
+) -> None:
+    """By the workers of joblib's backend, some blocks at a time: what has come is held there until all of them have."""
+    together, done = max(1, int(_SENT_BYTES / (Z.itemsize * BLOCK_ROWS * max(1, Z.shape[1])))), 0
+    for start in range(0, len(blocks), together):
+        items = [(first, X[first:last]) for first, last in blocks[start : start + together]]
+        for first, found in side_by_side(_features_of, seen, items, stop=stop):
+            Z[first : first + len(found)] = found
+            done += len(found)
+            if tick is not None:
+                tick(done, len(Z))
+        if stop is not None and stop():
+            raise Stopped
+    if done < len(Z):
+        raise Stopped
+
+
+def _features_of(seen: Landmarks, item: tuple[int, Floats], place: Place) -> Iterator[tuple[int, Singles]]:
+    first, X = item
+    yield first, seen.features(X)
 
 
 def _room(n: int, rank: int, max_bytes: float) -> Singles:

@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 
 from spnmkl.certificate import balanced, best_intercept
 from spnmkl.circuit.program import Floats, Indices
+from spnmkl.landmarks.interior import MOST_WORK, interior
 
 Blocks = Sequence[NDArray[np.float32]]
 Stop = Callable[[], bool] | None
 _MOST_PASSES = 1000  # over all rows
+_PATIENCE = 20  # passes before an interior-point method takes over, where the rows are not too many for it
 _ROUNDS, _FREE_PASSES = 3, 10  # after each of those: Newton steps, and before each passes over the free rows
 _MOST_FREE = 1.2  # of the rank: rows of a Newton step, where more cannot all lie on their margins
 _RIDGE = 1e-9  # of the mean diagonal of its matrix
@@ -36,6 +38,11 @@ class LinearSVM:
     primal: float
     dual: float
     passes: int
+
+    def beside(self, other: LinearSVM) -> LinearSVM:
+        """The better of both on either side, which need not come from one point, after the passes of the other."""
+        point = other if other.primal <= self.primal else self
+        return replace(point, dual=max(self.dual, other.dual), passes=other.passes)
 
     def scaled(self, factor: float) -> LinearSVM:
         """A start for so many times the C."""
@@ -62,14 +69,24 @@ def solve_linear(
     if start is not None:
         work.begin(np.clip(start.alpha, 0.0, C), start.intercept)
     best = work.judged()
-    while (
-        best.primal - best.dual > tol * best.primal and work.passes < most_passes and not (stop is not None and stop())
-    ):
+    light = len(y) * float(blocks[0].shape[1]) ** 2 <= MOST_WORK
+
+    def open_still() -> bool:
+        return best.primal - best.dual > tol * best.primal and not (stop is not None and stop())
+
+    while open_still() and work.passes < most_passes and not (light and work.passes >= _PATIENCE):
         work.one_pass(stop)
-        found = work.judged()
-        # The two sides need not come from one point.
-        point = found if found.primal <= best.primal else best
-        best = LinearSVM(point.w, point.intercept, point.alpha, point.primal, max(found.dual, best.dual), work.passes)
+        best = best.beside(work.judged())
+
+    def enough(alpha: Floats, intercept: float) -> bool:
+        nonlocal best
+        work.begin(alpha, intercept)
+        work.passes += 1
+        best = best.beside(work.judged())
+        return not open_still()
+
+    if open_still() and work.passes < most_passes:
+        interior(blocks, y, C, best.alpha, best.intercept, enough, stop)
     return best
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
+from spnmkl.landmarks.estimate import Estimate
 from spnmkl.landmarks.result import Approximation
 from spnmkl.parameters import positive, whole
 from spnmkl.solution import Solution
@@ -20,7 +22,10 @@ def described(found: Approximation) -> dict[str, Any]:
     """What is no array; infinity, which JSON lacks, is None."""
     values = {name: getattr(found, name) for name in _ACHIEVED}
     finite = {name: value if math.isfinite(value) else None for name, value in values.items()}
-    return finite | {"n_rows": found.n_rows, "scale": found.scale}
+    right = None if math.isnan(found.right) else found.right
+    estimate = None if found.estimate is None else asdict(found.estimate)
+    more = {"n_rows": found.n_rows, "factors": dict(found.factors), "steps": found.steps}
+    return finite | more | {"right": right, "estimate": estimate}
 
 
 def landmark_arrays(found: Approximation) -> dict[str, np.ndarray]:
@@ -44,8 +49,34 @@ def read_approximation(told: Mapping[str, Any], arrays: CheckedArrays, solution:
         landmarks=landmarks,
         coefficients=arrays.floats("landmark_coefficients", n_problems, len(landmarks)),
         intercept=arrays.floats("landmark_intercept", n_problems),
-        scale=positive(told["scale"], "scale"),
+        factors={v: positive(told["factors"][v], "a factor of a weight") for v in solution.beta},
+        steps=whole(told["steps"], "steps", 0),
+        right=math.nan if told["right"] is None else _share(told["right"]),
+        estimate=_read_estimate(told["estimate"]),
         sample_gap=solution.gap,
         sample_status=solution.status,
         **values,
     )
+
+
+def _read_estimate(told: Mapping[str, Any] | None) -> Estimate | None:
+    if told is None:
+        return None
+    losses = [_least(value) for value in (told["loss"], *told["loss_interval"])]
+    shares = [_share(value) for value in (told["accuracy"], *told["accuracy_interval"])]
+    if len(losses) != 3 or len(shares) != 3:
+        raise ValueError("an interval has other than two ends")
+    n = whole(told["n_rows"], "n_rows")
+    return Estimate(n, losses[0], (losses[1], losses[2]), shares[0], (shares[1], shares[2]))
+
+
+def _least(value: Any) -> float:
+    if not 0 <= float(value) < math.inf:
+        raise ValueError("the approximation holds a number below 0")
+    return float(value)
+
+
+def _share(value: Any) -> float:
+    if not 0 <= float(value) <= 1:
+        raise ValueError("the approximation holds a share that is none")
+    return float(value)

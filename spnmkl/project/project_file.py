@@ -1,9 +1,11 @@
-"""A whole project in one file: the drawing, what columns are for, settings, runs, a comparison; the data if wanted."""
+"""A whole project in one file: the drawing, what columns are for, settings, runs, a comparison, searches; the data if
+wanted.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 
 import pandas as pd
 
@@ -21,6 +23,7 @@ from spnmkl.project.stored_data import (
     table_bytes,
     write_matrices,
 )
+from spnmkl.project.stored_finding import SEARCHES, Found, read_found, write_found
 from spnmkl.project.stored_run import read_choices, read_run, read_split, write_run
 from spnmkl.structure import SPN
 from spnmkl.training.settings import Settings
@@ -28,7 +31,7 @@ from spnmkl.training.train import Run
 from spnmkl.wording import quoted
 
 FORMAT = "spnmkl/project"
-VERSION = 3  # 1 had neither columns to adjust for nor a preparation for each view, 2 no comparison
+VERSION = 4  # 1 had neither columns to adjust for nor a preparation for each view, 2 no comparison, 3 no searches
 MOST_RUNS = 500
 _DOCUMENT = "project.json"
 _MATRICES = "matrices/"
@@ -46,6 +49,7 @@ class Project:
     runs: tuple[Run, ...] = ()
     dataset: Dataset | None = None
     compared: Compared | None = None
+    searches: Mapping[str, Found] = field(default_factory=dict)
 
 
 def save_project(
@@ -57,6 +61,7 @@ def save_project(
     runs: Sequence[Run] = (),
     with_data: bool = True,
     compared: Compared | None = None,
+    searches: Mapping[str, Found] | None = None,
 ) -> bytes:
     """One zip that `load_project` opens again.
 
@@ -74,6 +79,8 @@ def save_project(
         Whether the table and the matrices go along. The models hold their support vectors either way.
     compared : Compared, optional
         The last comparison of methods.
+    searches : mapping of str to Found, optional
+        What the last search of a kind found: for C ("folds", "path") or for a drawing ("suggested").
     """
     use = DataUse.of(dataset) if isinstance(dataset, Dataset) else dataset
     kept = dataset if isinstance(dataset, Dataset) and with_data else None
@@ -91,8 +98,11 @@ def save_project(
             "settings": settings.to_dict(),
             "runs": len(runs),
             "comparison": compared is not None,
+            "searches": sorted(searches or {}),
         },
     )
+    for kind, found in (searches or {}).items():
+        writer.data(_search(kind), write_found(found))
     if compared is not None:
         write_comparison(writer, compared)
     if kept is not None:
@@ -143,11 +153,29 @@ def load_project(data: bytes, name: str = "project.zip") -> Project:
         with_comparison = document["comparison"] if document["version"] > 2 else False
         if type(with_comparison) is not bool:
             raise ValueError("comparison must be true or false")
+        kinds = document["searches"] if document["version"] > 3 else []
+        if not isinstance(kinds, list) or not set(kinds) <= set(SEARCHES) or len(set(kinds)) < len(kinds):
+            raise ValueError(f"searches must be some of {', '.join(SEARCHES)}")
     dataset = _read_data(reader, use) if with_data else None
     runs = tuple(read_run(reader, f"runs/{k}") for k in range(n_runs))
     compared = read_comparison(reader) if with_comparison else None
+    searches = {kind: _read_search(reader, kind) for kind in kinds}
     reader.check_all_read()
-    return replace(project, dataset=dataset, runs=runs, compared=compared)
+    return replace(project, dataset=dataset, runs=runs, compared=compared, searches=searches)
+
+
+def _search(kind: str) -> str:
+    return f"searches/{kind}.zip"
+
+
+def _read_search(reader: Reader, kind: str) -> Found:
+    member = _search(kind)
+    data = reader.data(member)
+    with reader.part(member):
+        found = read_found(data, member)
+        if not isinstance(found.value, SEARCHES[kind]):
+            raise ValueError("it is a search of another kind")
+        return found
 
 
 def _write_data(writer: Writer, dataset: Dataset) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
@@ -10,16 +9,15 @@ from typing import Any
 from spnmkl.data import Choices, SplitSettings
 from spnmkl.measures import scoring_name
 from spnmkl.project.archive import Reader, Writer
+from spnmkl.project.checked_values import count, finite, number, texts
 from spnmkl.project.stored_run import read_choices, read_split, text
 from spnmkl.structure import SPN
 from spnmkl.study.contest import Contest, Entry, Plan, Portrait
 from spnmkl.training.settings import Settings
 
 MEMBER = "comparison.json"
-MOST_METHODS = 600  # more than there are runs to take part
 MOST_RESULTS = 100_000
 MOST_ROUNDS = 1000
-MOST_LETTERS = 2000
 _SCORES = ("accuracy", "roc_auc", "balanced_accuracy")
 _NUMBERS = ("C", "seconds", "gap")
 _COUNTS = ("repeat", "fold", "n_train", "n_test", "kernels", "active")
@@ -55,7 +53,7 @@ def write_comparison(writer: Writer, compared: Compared) -> None:
             "remarks": list(contest.remarks),
             "over_columns": list(contest.over_columns),
             "drawn": {name: spn.to_dict() for name, spn in contest.drawn.items()},
-            "entries": [_finite(asdict(r)) for r in contest.results if isinstance(r, Entry)],
+            "entries": [finite(asdict(r)) for r in contest.results if isinstance(r, Entry)],
             "portraits": [_stored(r) for r in contest.results if isinstance(r, Portrait)],
         },
     )
@@ -75,10 +73,10 @@ def read_comparison(reader: Reader) -> Compared:
             plan,
             methods,
             results,
-            _count(stored["total"], MOST_RESULTS),
+            count(stored["total"], MOST_RESULTS),
             text(stored["dataset_name"]),
-            _count(stored["n_rows"]),
-            _texts(stored["remarks"]),
+            count(stored["n_rows"]),
+            texts(stored["remarks"]),
             stored["reference"],
             drawn,
             tuple(_one_of(name, methods) for name in _names(stored["over_columns"])),
@@ -92,13 +90,8 @@ def read_comparison(reader: Reader) -> Compared:
         )
 
 
-def _finite(values: Mapping[str, Any]) -> dict[str, Any]:
-    """JSON has no NaN."""
-    return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in values.items()}
-
-
 def _stored(portrait: Portrait) -> dict[str, Any]:
-    return _finite(
+    return finite(
         {
             "method": portrait.method,
             "structure": portrait.spn.to_dict(),
@@ -112,10 +105,10 @@ def _stored(portrait: Portrait) -> dict[str, Any]:
 
 
 def _read_plan(stored: Mapping[str, Any]) -> Plan:
-    counts = {name: _count(stored[name], MOST_ROUNDS) for name in ("folds", "repeats", "inner", "points")}
+    counts = {name: count(stored[name], MOST_ROUNDS) for name in ("folds", "repeats", "inner", "points")}
     if set(stored) != {field.name for field in fields(Plan)} or counts["folds"] < 2 or not counts["repeats"]:
         raise ValueError("the plan is none of a comparison")
-    return Plan(**counts, tol=_number(stored["tol"]), scoring=scoring_name(stored["scoring"]))
+    return Plan(**counts, tol=number(stored["tol"]), scoring=scoring_name(stored["scoring"]))
 
 
 def _read_results(stored: Mapping[str, Any], methods: tuple[str, ...], plan: Plan) -> tuple[Entry | Portrait, ...]:
@@ -129,30 +122,30 @@ def _read_results(stored: Mapping[str, Any], methods: tuple[str, ...], plan: Pla
 
 
 def _read_entry(stored: Mapping[str, Any], methods: tuple[str, ...], plan: Plan) -> Entry:
-    counts: dict[str, Any] = {name: _count(stored[name]) for name in _COUNTS}
+    counts: dict[str, Any] = {name: count(stored[name]) for name in _COUNTS}
     if not 1 <= counts["repeat"] <= plan.repeats or not 1 <= counts["fold"] <= plan.folds:
         raise ValueError("a result is of a fold that there is not")
-    scores: dict[str, Any] = {name: _number(stored[name]) for name in _SCORES}
+    scores: dict[str, Any] = {name: number(stored[name]) for name in _SCORES}
     if any(value < 0 or value > 1 for value in scores.values()):
         raise ValueError("a score is not between 0 and 1")
-    numbers: dict[str, Any] = {name: _number(stored[name]) for name in _NUMBERS}
+    numbers: dict[str, Any] = {name: number(stored[name]) for name in _NUMBERS}
     named: dict[str, Any] = {"method": _one_of(stored["method"], methods), "setting": text(stored["setting"])}
     return Entry(**named, **counts, **scores, **numbers)
 
 
 def _read_portrait(stored: Mapping[str, Any], methods: tuple[str, ...]) -> Portrait:
     spn = SPN.from_dict(stored["structure"])
-    beta, shares = ({text(v): _number(value) for v, value in stored[name].items()} for name in ("beta", "shares"))
+    beta, shares = ({text(v): number(value) for v, value in stored[name].items()} for name in ("beta", "shares"))
     if set(beta) != set(spn.products) or not set(shares) <= set(spn.nodes) or not all(b >= 0 for b in beta.values()):
         raise ValueError("the weights of a method are not those of its structure")
     return Portrait(
         _one_of(stored["method"], methods),
         spn,
         beta,
-        _number(stored["C"]),
-        _number(stored["seconds"]),
+        number(stored["C"]),
+        number(stored["seconds"]),
         shares,
-        _count(stored["rows"]),
+        count(stored["rows"]),
     )
 
 
@@ -162,14 +155,8 @@ def _list(stored: object) -> list[Any]:
     return stored
 
 
-def _texts(stored: object) -> tuple[str, ...]:
-    if not isinstance(stored, list) or len(stored) > MOST_METHODS:
-        raise ValueError(f"a list of up to {MOST_METHODS} texts was expected")
-    return tuple(text(value)[:MOST_LETTERS] for value in stored)
-
-
 def _names(stored: object) -> tuple[str, ...]:
-    names = _texts(stored)
+    names = texts(stored)
     if len(set(names)) < len(names):
         raise ValueError("two methods have one name")
     return names
@@ -179,18 +166,3 @@ def _one_of(name: object, methods: tuple[str, ...]) -> str:
     if text(name) not in methods:
         raise ValueError("a result is of a method that did not take part")
     return str(name)
-
-
-def _count(value: object, most: int = 10**9) -> int:
-    if type(value) is not int or not 0 <= value <= most:
-        raise ValueError(f"a whole number from 0 to {most:,} was expected")
-    return value
-
-
-def _number(value: object) -> float:
-    """Finite; what is missing is NaN."""
-    if value is None:
-        return math.nan
-    if type(value) not in (int, float) or not math.isfinite(value):  # type: ignore[arg-type]
-        raise ValueError("a number was expected")
-    return float(value)  # type: ignore[arg-type]

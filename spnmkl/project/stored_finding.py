@@ -1,4 +1,6 @@
-"""What is known beside runs, with the drawing and settings that it is of: a search for C, or what data replaced."""
+"""What is known beside runs, with the drawing and settings that it is of: a search for C or for a drawing, or what data
+replaced.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +18,16 @@ from spnmkl.project.stored_run import (
     write_labels,
     write_path,
 )
+from spnmkl.project.stored_suggestions import read_suggestions, suggestions_document
+from spnmkl.search import Suggestions
 from spnmkl.selection import CrossValidation, RegularizationPath
 from spnmkl.structure import SPN
 from spnmkl.training.settings import Settings
 
-_DOCUMENT, _FOLDER = "finding.json", "found"
+FOLDS, PATH, SUGGESTED = "folds", "path", "suggested"  # the kinds of searches
+_DOCUMENT, _FOLDER, _SUGGESTIONS = "finding.json", "found", "suggestions.json"
+Searched = CrossValidation | RegularizationPath | Suggestions
+SEARCHES: dict[str, type] = {FOLDS: CrossValidation, PATH: RegularizationPath, SUGGESTED: Suggestions}
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +38,7 @@ class Found:
     choices: Choices
     split: SplitSettings
     settings: Settings
-    value: CrossValidation | RegularizationPath | None = None
+    value: Searched | None = None
 
 
 def write_found(found: Found) -> bytes:
@@ -53,21 +60,27 @@ def write_found(found: Found) -> bytes:
     elif isinstance(value, RegularizationPath):
         write_labels(writer, _FOLDER, value.solutions[0])
         write_path(writer, _FOLDER, value)
+    elif isinstance(value, Suggestions):
+        writer.json(_SUGGESTIONS, suggestions_document(value))
     return writer.finished()
 
 
-def read_found(data: bytes) -> Found:
+def read_found(data: bytes, name: str = "a finding") -> Found:
     """What `write_found` wrote; refused in one sentence where it is not as it should be."""
-    reader = Reader("a finding", data)
+    reader = Reader(name, data)
     document = reader.json(_DOCUMENT)
     with reader.part(_DOCUMENT):
         spn, settings = SPN.from_dict(document["structure"]), Settings.from_dict(document["settings"])
         choices, split = read_choices(document["choices"]), read_split(document["split"])
-        value: CrossValidation | RegularizationPath | None = None
+        value: Searched | None = None
         if document["points"]:
             mapped = SPN.from_dict(document["mapped"])
             value = read_path(reader, _FOLDER, document["points"], mapped, *read_labels(reader, _FOLDER))
         elif document["scoring"] is not None:
             value = read_cross_validation(reader, _FOLDER, spn, document["scoring"])
+    if _SUGGESTIONS in reader:
+        suggested = reader.json(_SUGGESTIONS)
+        with reader.part(_SUGGESTIONS):
+            value = read_suggestions(suggested)
     reader.check_all_read()
     return Found(spn, choices, split, settings, value)

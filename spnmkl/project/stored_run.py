@@ -22,6 +22,7 @@ from spnmkl.selection import CrossValidation, RegularizationPath
 from spnmkl.solution import Solution
 from spnmkl.structure import SPN
 from spnmkl.training.branches import BranchEvidence
+from spnmkl.training.choosing import Choosing
 from spnmkl.training.fold_scores import FoldScores
 from spnmkl.training.scores import Scores, score, unscored
 from spnmkl.training.settings import Settings
@@ -49,6 +50,7 @@ def write_run(writer: Writer, folder: str, run: Run) -> None:
         "path_points": 0 if run.path is None else len(run.path.C),
         "held_out": None if run.held_out is None else run.held_out.to_dict(),
         "branches": {node: found.to_dict() for node, found in run.branches.items()},
+        "choosing": None if run.choosing is None else run.choosing.to_dict(),
     }
     if run.model is None:
         document["preparation"] = run.preparation.to_dict()
@@ -123,6 +125,7 @@ def read_run(reader: Reader, folder: str) -> Run:
             fold_scores=_read_fold_scores(reader, f"{folder}/held_out", solution.classes),
             importance=_read_importance(reader, f"{folder}/{IMPORTANCE}"),
             branches={v: BranchEvidence.from_dict(s, solution, v) for v, s in document.get("branches", {}).items()},
+            choosing=None if (chosen := document.get("choosing")) is None else Choosing.from_dict(chosen),
             positive=_read_positive(document.get("positive"), solution.classes),
         )
 
@@ -300,7 +303,7 @@ def _write_fold_scores(writer: Writer, folder: str, run: Run) -> None:
     if run.fold_scores is None:
         return
     found = run.fold_scores
-    told = {name: getattr(found, name) for name in ("chosen", "scoring", "held_back", "seconds")}
+    told = {name: getattr(found, name) for name in ("chosen", "scoring", "held_back", "seconds", "afresh")}
     writer.json(f"{folder}/held_out.json", told)
     writer.array(f"{folder}/rows.npy", found.rows, np.int64)
     writer.array(f"{folder}/labels.npy", np.searchsorted(found.classes, found.y), np.int64)
@@ -331,6 +334,8 @@ def _read_fold_scores(reader: Reader, folder: str, classes: NDArray) -> FoldScor
     with reader.part(member):
         if C.shape[1] < 2 or not ((fold >= 0) & (fold < C.shape[1])).all() or np.isinf(decision).any():
             raise ValueError("its folds do not fit together")
+        if told.get("afresh") not in (None, True, False):
+            raise ValueError("it does not say what was chosen in its folds")
         if (C <= 0).any() or not all(type(told[name]) is bool for name in ("chosen", "held_back")):
             raise ValueError("it does not say how C came about")
         found = FoldScores(
@@ -344,6 +349,7 @@ def _read_fold_scores(reader: Reader, folder: str, classes: NDArray) -> FoldScor
             scoring=scoring_name(told["scoring"]),
             held_back=told["held_back"],
             seconds=float(told["seconds"]),
+            afresh=told.get("afresh"),
         )
         if any(not len(found.held_out(at)) for at in found.done):
             raise ValueError("a fold that is done has no decision")

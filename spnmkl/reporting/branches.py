@@ -14,7 +14,7 @@ from spnmkl.solution import Solution
 from spnmkl.structure import SPN
 from spnmkl.training.branches import NEEDED, NOT_NEEDED, BranchEvidence
 from spnmkl.training.train import Run
-from spnmkl.wording import counted
+from spnmkl.wording import counted, number_text
 
 MOST_PAIRS = 3
 EVIDENCE_SHARE = "evidence: share on training rows"
@@ -117,7 +117,8 @@ def rival_sentences(run: Run, node: str, found: BranchEvidence | None = None) ->
 
 
 def _verdict(names: tuple[str, str], of_sum: float, of_product: float, found: BranchEvidence) -> str:
-    beside = f"(Δ {of_sum:.1f} and {of_product:.1f}, on {counted(found.rows, 'training row')})"
+    deltas = " and ".join(number_text(delta, ".1f") for delta in (of_sum, of_product))
+    beside = f"(Δ {deltas}, on {counted(found.rows, 'training row')})"
     if of_sum >= NEEDED and of_product >= NEEDED:
         return f"Evidence: the labels need both {beside}."
     if of_sum >= NEEDED and of_product <= NOT_NEEDED:
@@ -134,8 +135,8 @@ def evidence_words(found: BranchEvidence, solution: Solution) -> str:
     sample = "" if found.rows == found.of_rows else f", a sample of {found.of_rows:,}"
     missing = " Stopped before all branches were removed." if len(found.deltas) < len(found.shares) else ""
     own = "" if solution.by_evidence else " The weights of this run are others: the certified ones."
+    evidence = f"Log evidence {number_text(found.log_evidence, '.1f')} on {counted(found.rows, 'training row')}{sample}"
     return (
-        f"Log evidence {found.log_evidence:.1f} on {counted(found.rows, 'training row')}{sample}, by weights of its "
-        f"own that are not certified.{own}{missing} Each branch is removed alone: of two that say nearly the same, "
-        "neither is missed."
+        f"{evidence}, by weights of its own that are not certified.{own}{missing} Each branch is removed alone: of two "
+        "that say nearly the same, neither is missed."
     )

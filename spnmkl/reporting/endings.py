@@ -46,6 +46,23 @@ def ending(solution: Solution) -> str:
     return f"{how}; the best weights so far are kept, and the optimum is at most {gap} lower."
 
 
+def run_ending(run: Run) -> list[str]:
+    """What is proved of a run; of one by landmarks also what is computed and what is estimated, a sentence each."""
+    found = run.approximated
+    if found is None or run.solution.untried or not any(run.solution.beta.values()):
+        return [ending(run.solution)]
+    words = how_it_ended(run.solution)
+    how = "" if run.solution.status in ("optimal", "evidence") else f"{words[:1].upper()}{words[1:]}. "
+    return [how + found.certified, *found.sentences[1:]]
+
+
+def succeeded(run: Run) -> bool:
+    """Whether all that was to be proved is, and something was learned."""
+    found = run.approximated
+    done = run.solution.status == "optimal" and any(run.solution.beta.values())
+    return done and (found is None or found.svm_gap <= run.settings.tol)
+
+
 def pruning(run: Run) -> str:
     """Which weights became zero, when, and what that means."""
     pruned, total = run.solution.pruned, len(run.solution.beta)
@@ -55,16 +72,18 @@ def pruning(run: Run) -> str:
         return f"None of the {counted(total, 'weight')} was pruned."
     named = [f"{run.spn.names[v]} (iteration {k})" for v, k in list(pruned.items())[:MOST_NAMED]]
     more = f" and {len(pruned) - MOST_NAMED} more" if len(pruned) > MOST_NAMED else ""
-    return f"{len(pruned)} of {counted(total, 'weight')} pruned: {', '.join(named)}{more}. {pruned_means(run.solution)}"
+    means = pruned_means(run.solution, f"{run.train_kind} rows")
+    return f"{len(pruned)} of {counted(total, 'weight')} pruned: {', '.join(named)}{more}. {means}"
 
 
-def pruned_means(solution: Solution) -> str:
+def pruned_means(solution: Solution, rows: str = "training rows") -> str:
+    """What it means that weights are zero, on these rows."""
     if not any(solution.beta.values()):
         return "At this C nothing is worth its weight."
     what, it = ("What it leads to", "it") if len(solution.pruned) == 1 else ("What they lead to", "they")
     proved = "this is proved" if solution.status == "optimal" else "as far as training got"
     return (
-        f"{what} adds nothing on the training rows at this C that the others do not give already ({proved}). Whether "
+        f"{what} adds nothing on the {rows} at this C that the others do not give already ({proved}). Whether "
         f"{it} would help on new rows is another question, which only rows that were not trained on can answer."
     )
 
@@ -92,7 +111,7 @@ def headlines(run: Run) -> tuple[Headline, Headline, Headline]:
         else Headline(
             percent(solution.gap) if known else "none",
             "above the optimum at most" if known else "bound on the best objective",
-            f"the gap; {ends.get(solution.status, 'not certified')}",
+            f"the gap{_of_sample(run)}; {ends.get(solution.status, 'not certified')}{_of_sample(run, ' there')}",
             GLOSSARY["gap"].sentence,
         ),
         Headline(
@@ -102,6 +121,10 @@ def headlines(run: Run) -> tuple[Headline, Headline, Headline]:
             GLOSSARY["pruned"].sentence,
         ),
     )
+
+
+def _of_sample(run: Run, words: str = " on the sample") -> str:
+    return "" if run.approximated is None else words
 
 
 def _evidence(solution: Solution) -> Headline:
@@ -144,6 +167,11 @@ def _over_folds(run: Run, folds: FoldScores) -> Headline:
 
 def beside_compare(folds: FoldScores) -> str:
     """Why Compare has the same score for the drawing, or another."""
+    if folds.afresh:
+        return (
+            "Compare uses the same folds and chooses in each of them too, but by three inner folds and with the "
+            "preparation that the columns suggest, so that its score for this drawing may differ."
+        )
     if folds.chosen:
         return "Compare uses the same folds, and in its first rounds has the same scores for this drawing."
     return (

@@ -244,7 +244,7 @@ def sample_paths(run: Run, prepared: Prepared, part: Part, position: int, k: int
         what (a path's kernels, or words), kind ("path", "others" for all other paths together, "intercept"), class,
         push. The pushes towards a class add up to its decision; for two classes they are those towards the second.
     """
-    cross, solution = _sample_kernels(prepared, part, position), run.solution
+    cross, solution = _sample_kernels(prepared, part, position), run.deciding
     paths = heaviest_paths(solution, max(k, _CANDIDATES) + 1)
     intercept = np.atleast_1d(solution.intercept)
     pushes = sample_contributions(solution, cross, paths).reshape(len(paths), len(intercept))

@@ -15,8 +15,7 @@ import pandas as pd
 from spnmkl import charts
 from spnmkl.charts.look import AnyChart
 from spnmkl.charts.results import map_note
-from spnmkl.data import Dataset, problems
-from spnmkl.errors import SPNMKLError
+from spnmkl.data import Dataset
 from spnmkl.export import fitting, to_svg
 from spnmkl.export.packages import optional
 from spnmkl.importance.kept import view_of
@@ -25,7 +24,14 @@ from spnmkl.inspection import Share, heaviest_paths
 from spnmkl.measures import SCORINGS, interval_text
 from spnmkl.reporting.branches import EVIDENCE_SHARE, branches_table, evidence_words, rival_sentences, sum_name
 from spnmkl.reporting.doubts import doubts
-from spnmkl.reporting.endings import SOLVER_NAMES, beside_compare, ending, headlines, methods, percent, pruning
+from spnmkl.reporting.endings import (
+    beside_compare,
+    headlines,
+    percent,
+    pruning,
+    run_ending,
+    succeeded,
+)
 from spnmkl.reporting.explain import (
     ERROR,
     HELD_OUT,
@@ -41,14 +47,15 @@ from spnmkl.reporting.explain import (
 )
 from spnmkl.reporting.glossary import GLOSSARY, worked_g, worked_share
 from spnmkl.reporting.kernel_views import kernel_image, projection
+from spnmkl.reporting.page_facts import certificate_facts, data_facts, preparation_facts, settings_facts
 from spnmkl.reporting.reproduction import reproduction_code
 from spnmkl.reporting.sentences import BY_EVIDENCE, count_text
 from spnmkl.solution import Solution
-from spnmkl.training.prepared import Prepared, id_column
+from spnmkl.training.prepared import Prepared
 from spnmkl.training.reliability import run_reliability
 from spnmkl.training.scores import NOT_SCORED, measures_table
 from spnmkl.training.train import Run, with_shares
-from spnmkl.wording import counted, listed
+from spnmkl.wording import counted
 
 _PICTURE = (1000.0, 700.0)  # px
 _MEASURED = (HELD_OUT, ERROR, SPREAD)
@@ -98,11 +105,11 @@ def html_report(run: Run, prepared: Prepared, dataset: Dataset) -> str:
         run=run,
         version=__version__,
         today=date.today().isoformat(),
-        certified=solution.status == "optimal",
-        verdict=_tied(ending(solution)),
+        certified=succeeded(run),
+        verdict=_tied(" ".join(run_ending(run))),
         test=_tied(" ".join([*_standing(run), *doubts(run)])),
         measures=_measures(run),
-        train=_tied(run.train_scores.sentence("training") + "."),
+        train=_tied(run.train_scores.sentence(run.train_kind) + "."),
         pruned=_tied(pruning(run)),
         tiles=list(_tiles(run)),
         picture=jinja2.utils.markupsafe.Markup(drawn),
@@ -118,10 +125,10 @@ def html_report(run: Run, prepared: Prepared, dataset: Dataset) -> str:
         glossary={term.title: term.sentence for term in GLOSSARY.values()},
         classes=_classes(run),
         bound=_bound_note(run.solution),
-        certificate=_certificate(run),
-        settings=_settings(run),
-        data=_data(run, dataset),
-        preparation=_preparation(run, dataset),
+        certificate=certificate_facts(run),
+        settings=settings_facts(run),
+        data=data_facts(run, dataset),
+        preparation=preparation_facts(run, dataset),
         code=reproduction_code(run, dataset),
         **_figures(run, prepared),
     )
@@ -183,11 +190,12 @@ def _tiles(run: Run) -> Iterator[tuple[str, str, str]]:
     if solution.by_evidence:
         yield "Log evidence", headlines(run)[1].number, BY_EVIDENCE
     else:
-        yield "Relative gap", gap, "certified optimal" if solution.status == "optimal" else "not certified"
+        where = "" if run.approximated is None else " on the sample"
+        yield "Relative gap", gap, ("certified optimal" if solution.status == "optimal" else "not certified") + where
     kept = sum(weight > 0 for weight in solution.beta.values())
     yield "Weights kept", f"{kept} of {len(solution.beta)}", f"{counted(len(solution.beta) - kept, 'weight')} at zero"
     rounds = counted(len(solution.history), "iteration")
-    yield "Time", f"{run.seconds:.2g} s", f"{rounds} on {counted(run.n_train, 'row')}"
+    yield "Time", f"{run.seconds:.2g} s", f"{rounds} on {run.train_words}"
 
 
 _FORMATS: dict[str, Callable[[Any], str]] = {
@@ -274,72 +282,6 @@ def _worked(run: Run) -> str:
     """How the weight of the heaviest path is made, with its numbers."""
     heaviest = heaviest_paths(run.solution, 1)
     return "; ".join([worked_g(run.spn, path, run.solution.beta) + "; " + worked_share(path) for path in heaviest])
-
-
-def _certificate(run: Run) -> dict[str, str]:
-    solution = run.solution
-    residual = max(solution.kkt_residual.values(), default=0.0)
-    return {
-        "Objective P, an upper bound on the optimum": f"{solution.objective:.8g}",
-        "Lower bound D": f"{solution.dual_bound:.8g}" if solution.dual_bound > -float("inf") else "not known",
-        "Relative gap (P − D)/P": f"{solution.gap:.3e}" if solution.gap < float("inf") else "not known",
-        "Tolerance": f"{solution.tol:g}",
-        "Largest KKT residual": f"{residual:.1e}" if math.isfinite(residual) else "not known",
-        "Status": BY_EVIDENCE if solution.status == "evidence" else solution.status.replace("_", " "),
-        **({"Method": methods(solution)} if solution.history else {}),
-        "Support vectors": f"{len(solution.support):,} of {run.n_train:,}",
-    }
-
-
-def _settings(run: Run) -> dict[str, str]:
-    s = run.settings
-    return {
-        "C": f"{s.C:g}",
-        "λ": f"{s.lam:g}",
-        "p": "as drawn" if s.p is None else _mapping(s.p),
-        "Weights": s.weights,
-        "Solver": SOLVER_NAMES.get(s.solver, s.solver),
-        "Tolerance": f"{s.tol:g}",
-        "Most iterations": "the solver's own limit" if s.max_iter is None else f"{s.max_iter:,}",
-        "Most time": "no limit" if s.max_time is None else f"{s.max_time:g} s",
-        "Class weights": "none" if s.class_weight is None else _mapping(s.class_weight),
-        "Score that counts": SCORINGS[s.scoring].title,
-    }
-
-
-def _mapping(value: Mapping[Any, float] | str | float) -> str:
-    return listed([f"{k}: {v:g}" for k, v in value.items()], 20) if isinstance(value, Mapping) else str(value)
-
-
-def _data(run: Run, dataset: Dataset) -> dict[str, str]:
-    scores = run.train_scores, run.test_scores
-    counts = {c: [int((part.y == c).sum()) for part in scores] for c in run.solution.classes}
-    dataset_id = id_column(dataset)
-    views = [f"{view} ({counted(len(columns), 'column')})" for view, columns in dataset.feature_views.items()]
-    facts = {
-        "Data": run.dataset_name,
-        "Label": run.label,
-        "Rows": f"{run.n_train:,} to train on, {run.n_test:,} to test",
-        "Split": f"a share of {run.split.test_share:g} for the test, seed {run.split.seed}",
-        "Classes (training + test rows)": listed([f"{c} ({a:,} + {b:,})" for c, (a, b) in counts.items()], 20),
-        "Columns used": f"{len(run.used.names):,}",
-        "Views": listed(views, 12),
-        "Kept together": "" if dataset.group is None else f"rows of one {dataset.group}",
-        "Adjusted for": listed([c.words for c in run.preparation.adjustment.covariates], 12),
-        "Tells rows apart, is no feature": dataset_id or "",
-        "Left out": listed([name for name in dataset.ignored if name != dataset_id], 12),
-        "Kernel matrices": listed(list(dataset.matrices), 12),
-    }
-    return {key: value for key, value in facts.items() if value}
-
-
-def _preparation(run: Run, dataset: Dataset) -> list[str]:
-    if not run.preparation.columns:
-        return ["All kernels are given matrices, taken as they are."]
-    try:
-        return problems(dataset, run.choices, run.train)
-    except SPNMKLError:
-        return []
 
 
 def _figures(run: Run, prepared: Prepared) -> dict[str, list[_Figure]]:

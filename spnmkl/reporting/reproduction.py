@@ -19,7 +19,7 @@ from spnmkl.training.settings import Settings
 from spnmkl.training.train import train
 """
 _END = """
-prepared = prepare(spn, dataset, {choices}, {split})
+prepared = prepare(spn, dataset, {choices}, {split}{sampled})
 run = train(prepared, {settings})
 
 print(run.test_scores.sentence())
@@ -47,6 +47,7 @@ def reproduction_code(run: Run, dataset: Dataset) -> str:
     end = _END.format(
         choices=_call("Choices", _changed(run.choices, "numeric", "missing", "categorical")),
         split=_call("SplitSettings", asdict(run.split)),
+        sampled="" if (rows := run.settings.sampled_rows) is None else f", sampled_rows={rows}",
         settings=_call("Settings", _changed(run.settings, "C")),
     )
     return "\n".join([*head, structure, "dataset = Dataset(", *_dataset(run, dataset), ")"]) + end

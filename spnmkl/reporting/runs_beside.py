@@ -12,6 +12,7 @@ import pandas as pd
 from spnmkl.data import Dataset, Preparation
 from spnmkl.errors import SPNMKLError
 from spnmkl.inspection import Share
+from spnmkl.landmarks import stratified
 from spnmkl.measures import SCORINGS
 from spnmkl.reporting.endings import SOLVER_NAMES
 from spnmkl.reporting.explain import children_text
@@ -72,7 +73,9 @@ def ending_text(run: Run) -> str:
     if run.solution.status == "optimal" and not any(run.solution.beta.values()):
         return "certified, all weights zero"
     ended = ENDINGS.get(run.solution.status, run.solution.status)
-    return f"{BY_EVIDENCE}, {ended}" if run.solution.by_evidence and run.solution.status != "evidence" else ended
+    if run.solution.by_evidence and run.solution.status != "evidence":
+        ended = f"{BY_EVIDENCE}, {ended}"
+    return ended if run.approximated is None else f"{ended}, on a sample"
 
 
 def structure_text(spn: SPN) -> str:
@@ -119,7 +122,7 @@ def _described(run: Run, letter: str) -> dict[str, str]:
         "rows without a view": choices.absent,
         "adjusted for": listed(run.preparation.adjustment.names, 6) or "nothing",
         "categories": choices.categorical,
-        "rows": f"{run.n_train:,} to train, {run.n_test:,} to test",
+        "rows": f"{run.rows_text} to train, {run.n_test:,} to test",
         "test share": f"{100 * run.split.test_share:.3g} %",
         "seed of the split": str(run.split.seed),
         "structure": f"{letter}: {structure_text(run.spn)}",
@@ -127,6 +130,7 @@ def _described(run: Run, letter: str) -> dict[str, str]:
         "λ": f"{settings.lam:g}",
         "p": ("as drawn: " if settings.p is None else "") + powers_text(run),
         "weights": settings.weights,
+        "way": settings.way,
         "solver": SOLVER_NAMES.get(settings.solver, settings.solver),
         "tolerance": f"{settings.tol:g}",
         "most iterations": "the solver's own" if settings.max_iter is None else f"{settings.max_iter:,}",
@@ -294,9 +298,13 @@ def _same_rows(run: Run, dataset: Dataset) -> bool:
     parts, labels = labelled_parts(dataset, run.split)
     train, y = parts.train, labels[parts.train]
     kept = np.ones(len(train), dtype=bool)
-    if run.preparation.columns and run.choices.leaves_rows_out:
+    if run.preparation.columns:
         kept = run.preparation.kept(dataset.frame)[train]
-    if not (np.array_equal(train[kept], run.train) and np.array_equal(y[kept], run.solution.y)):
+    own, labels = train[kept], y[kept]
+    if run.settings.sampled_rows is not None:
+        drawn = stratified(labels, run.settings.sampled_rows, np.random.default_rng(run.split.seed)).rows
+        own, labels = own[drawn], labels[drawn]
+    if not (np.array_equal(own, run.train) and np.array_equal(labels, run.solution.y)):
         return False
     if not run.preparation.columns:
         return True

@@ -143,21 +143,22 @@ def share_lines(spn: SPN, shares: HeldOutShares | None) -> list[str]:
         return [shares.why_none]
     kernels = {spn.names[leaf]: shares.nodes[leaf] for leaf in spn.kernels}
     lines = [f"held-out shares, on {shares.rows}{', and their spread over folds' if shares.folds > 1 else ''}:"]
+    width = max(len(str(share)) for share in (*shares.views.values(), *kernels.values()))
     for kind, found in (("view", shares.views), ("kernel", kernels)):
         ranked = sorted(found.items(), key=lambda entry: -entry[1].share)
         # What pulls to the wrong side, by more than its error, is news however long the list is.
         wrong = [entry for entry in ranked[MOST_SHARES:] if entry[1].share < -entry[1].error]
         between = len(ranked) - MOST_SHARES - len(wrong)
-        lines += [_share_line(share, kind, name) for name, share in ranked[:MOST_SHARES]]
+        lines += [_share_line(share, kind, name, width) for name, share in ranked[:MOST_SHARES]]
         lines += [f"  and {counted(between, kind)} more"] if between > 0 else []
-        lines += [_share_line(share, kind, name) for name, share in wrong]
+        lines += [_share_line(share, kind, name, width) for name, share in wrong]
     lines.append(f"  {shares.error_words}")
     return lines + ([f"  {OVERLAP}"] if more_than_all(shares.views.values()) or more_than_all(kernels.values()) else [])
 
 
-def _share_line(share: Share, kind: str, name: str) -> str:
+def _share_line(share: Share, kind: str, name: str, width: int) -> str:
     spread = "" if math.isnan(share.spread) else f"{100 * share.spread:4.0f} %"
-    return f"  {share!s:>12}  {spread}{'  ' * bool(spread)}{kind} {name}"
+    return f"  {share!s:>{width}}  {spread}{'  ' * bool(spread)}{kind} {name}"
 
 
 def more_than_all(shares: Iterable[Share]) -> bool:

@@ -19,11 +19,13 @@ def what_if(run: Run, prepared: Prepared, beta: Mapping[str, float]) -> tuple[So
     Parameters
     ----------
     beta : mapping from product to weight
-        Those that are moved; the others stay as learned. With none moved it is the run itself.
+        Those that are moved; the others stay as learned. With none moved it is the run itself; of one by landmarks,
+        the SVM of its sample.
     """
     learned = run.solution
-    if learned.beta | dict(beta) == learned.beta:
+    same = learned.beta | dict(beta) == learned.beta
+    if same and run.approximated is None:
         return learned, run.test_scores, run.train_scores
-    solution = refit(learned, prepared.source, beta, _TOLERANCE)
+    solution = learned if same else refit(learned, prepared.source, beta, _TOLERANCE)
     test, train = solution.decision_function(prepared.test_source), solution.decision_function(prepared.source)
     return solution, score(prepared.y_test, test, learned.classes), score(prepared.y_train, train, learned.classes)

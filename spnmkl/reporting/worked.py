@@ -46,7 +46,7 @@ def exponents(solution: Solution) -> dict[str, float]:
 
 def worked_objective(run: Run) -> str:
     """P = ½‖f‖² + λ Σ c βᵖ + C Σ ℓ = 9.53 + 9.53 + 0.001 = 19.06."""
-    if not run.train_scores.scored:
+    if not run.train_scores.scored or run.approximated is not None:  # whose scores are those of another classifier
         return ""
     parts = " + ".join(f"{part:.4g}" for part in objective_parts(run))
     return f"P = ½‖f‖² + λ Σ c βᵖ + C Σ ℓ = {parts} = {run.solution.objective:.4g}"

@@ -32,6 +32,7 @@ from spnmkl.wording import counted
 MOST_ROWS = 500  # to search in, as `fit_evidence` has it
 SUBSAMPLES, SUBSAMPLE = 6, 0.8  # searches for what recurs, and the share of the rows each has
 SHOWN, DISTINCT = 3, 0.75  # drawings beside the flat sum; those with so many paths in common count as one
+_SEARCHING, _SUBSAMPLING = 0.5, 0.5  # of the time that is left; the rest is for what comes after, the scores
 POLISH = 100  # steps of L-BFGS for what is shown
 
 
@@ -109,7 +110,7 @@ def suggest(
     budget : int, default=100
         Evidence refits of a search.
     max_time : float, default=None
-        Seconds for all of it, after which the best so far comes back.
+        Seconds for all of it: at most half to search, so that there is time to score what was found.
     scoring : {"accuracy", "balanced_accuracy", "roc_auc"}, default="accuracy"
         What is told of the rows held out. The search does not look at it.
     groups : array-like of shape (n,), default=None
@@ -203,8 +204,11 @@ def searched(
     question(deadline.stop)
     started, teller = time.perf_counter(), _Teller(settings.budget, callback, deadline)
     stop = teller.deadline
-    done = both_ways(rows, leaves, seen, settings, stop, teller)
-    recurring = _subsampled(done, settings, stop, teller) if not stop() else []
+    searching = stop.early(_SEARCHING)
+    done = both_ways(rows, leaves, seen, settings, searching, teller)
+    cut = searching()
+    subsampling = stop.early(_SUBSAMPLING)
+    recurring = _subsampled(done, settings, subsampling, teller) if not subsampling() else []
     ranked = _ranked(done, stop)
     suggestions = []
     flat_value = next(one.value for way, one in ranked if way is done.plain and _is_flat(one, leaves))
@@ -222,13 +226,13 @@ def searched(
         tuple(suggestions),
         done.found,
         done.beats_constant,
-        verdict(done.found, done.beats_constant, suggestions[0], done.over_sums, FOUND, stop()),
+        verdict(done.found, done.beats_constant, suggestions[0], done.over_sums, FOUND, cut),
         done.refits,
         done.plain.walk.ground.Y.shape[1],
         len(kept),
         len(recurring),
         outer,
-        "stopped" if stop() else done.best.walk.ended,
+        "stopped" if cut or stop() else done.best.walk.ended,
         time.perf_counter() - started,
         {view: tuple(leaves.names[k] for k in own) for view, own in leaves.views.items()},
     )

@@ -10,7 +10,7 @@ import pandas as pd
 
 from spnmkl.search.scores import Score
 from spnmkl.structure import SPN
-from spnmkl.wording import counted
+from spnmkl.wording import counted, number_text
 
 OFTEN = 0.5  # of the subsamples: a branch that recurs less often is said to be unsure
 
@@ -180,7 +180,7 @@ class Suggestions(Sequence[Suggestion]):
 def described(one: Suggestion, subsamples: int) -> str:
     """What speaks for a drawing, in a sentence."""
     if one.is_flat:
-        return f"The flat sum of all kernels: log evidence {one.log_evidence:.1f}{_scored(one)}."
+        return f"The flat sum of all kernels: log evidence {number_text(one.log_evidence, '.1f')}{_scored(one)}."
     more = "more" if one.over_flat >= 0 else "less"
     weights = counted(len(one.weights), "weight")
     said = f"{one.formula}: {abs(one.over_flat):.1f} {more} log evidence than the flat sum, with {weights}"
@@ -209,9 +209,12 @@ def verdict(found: bool, beats_constant: bool, best: Suggestion, over: float, as
     until = "So far, as it was stopped: " if stopped else ""
     prices = "after the price of its weights"
     if not beats_constant:
+        nothing = "no drawing is better than a constant"
+        if stopped:
+            return f"{until}{nothing}."
         return (
-            f"{until}These columns say nothing about the classes that the sizes of these do not: no drawing is better "
-            "than a constant."
+            f"No evidence for products in these data, nor for a sum: {nothing}, so that these columns tell nothing of "
+            "the classes that their sizes do not."
         )
     if found:
         return (

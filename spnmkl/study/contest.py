@@ -301,8 +301,9 @@ def _results(
     where = f"fold {fold + 1} of {plan.folds}"
     where += f", round {repeat + 1} of {plan.repeats}" if plan.repeats > 1 else ""
     say(where)
-    prepared = prepare(entrants.pool, dataset, choices, split, say, rows, math.inf)
-    yield from fold_entries(entrants.methods, prepared, plan, (repeat, fold), where, say, stop, options)
+    who = entrants.on(rows, dataset, choices, split)
+    prepared = prepare(who.pool, dataset, choices, split, say, rows, math.inf)
+    yield from fold_entries(who.methods, prepared, plan, (repeat, fold), where, say, stop, options)
 
 
 def fold_entries(

@@ -12,10 +12,11 @@ from spnmkl.baselines.columns import LATE_FUSION
 from spnmkl.baselines.labels import named_kernel
 from spnmkl.baselines.standard import NORMS
 from spnmkl.circuit.program import compile_circuit
-from spnmkl.data import Choices, Dataset
+from spnmkl.data import Choices, Dataset, Split, SplitSettings
 from spnmkl.parameters import CHOSEN, Power
 from spnmkl.problem import powers
 from spnmkl.structure import SPN, KernelSpec, templates
+from spnmkl.training.default import suited_drawing
 from spnmkl.training.prepared import leaves_by_view
 from spnmkl.training.settings import Settings
 from spnmkl.wording import name_some
@@ -31,6 +32,8 @@ class Drawn:
 
     spn: SPN
     options: Mapping[str, Any] = field(default_factory=dict)
+    p: Power = None
+    suits: bool = False  # whether its kernels are those that suit the columns, in every fold those of its training part
 
     @classmethod
     def of(cls, spn: SPN, settings: Settings) -> Drawn:
@@ -39,9 +42,10 @@ class Drawn:
 
     @classmethod
     def by_default(cls, spn: SPN, settings: Settings) -> Drawn:
-        """As somebody has it who sets nothing: in every fold the weights are those that do best within it."""
+        """As somebody has it who draws and sets nothing: in every fold the kernels suit the training part, and the
+        weights are those that do best within it."""
         drawn = cls.of(spn, replace(settings, weights="certified"))
-        return cls(drawn.spn, {**drawn.options, "weights": CHOSEN})
+        return cls(drawn.spn, {**drawn.options, "weights": CHOSEN}, settings.p, suits=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +60,7 @@ class Entrants:
     groups : name of a group of base kernels → their labels.
     remarks : what is compared in which way, or not at all, in sentences.
     options : name → how a drawing is trained, where it differs from how other methods are.
+    suited : the first drawing, where its kernels are those that suit the columns.
     """
 
     methods: Mapping[str, Method | ColumnMethod]
@@ -64,6 +69,7 @@ class Entrants:
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    suited: Drawn | None = None
 
     @property
     def over_columns(self) -> tuple[str, ...]:
@@ -78,6 +84,15 @@ class Entrants:
         """The drawings, and those of the other methods that are named."""
         methods = {name: method for name, method in self.methods.items() if name in self.drawn or name in names}
         return replace(self, methods=methods)
+
+    def on(self, rows: Split, dataset: Dataset, choices: Choices, split: SplitSettings) -> Entrants:
+        """The same on a fold: kernels that suit the columns are those that suit its training part."""
+        if self.suited is None:
+            return self
+        spn = suited_drawing(dataset, choices, split, rows)
+        own = replace(self.suited, spn=with_powers(spn, self.suited.p))
+        others = {name: Drawn(drawn, self.options.get(name, {})) for name, drawn in self.drawn.items() if name != OWN}
+        return entrants(own, dataset, choices, others=others).among(self.methods)
 
 
 def entrants(
@@ -117,7 +132,8 @@ def entrants(
     drawn = {name: structure.spn for name, structure in named.items()}
     shown = {name: Method(name, (_relabelled(structure, labels),)) for name, structure in drawn.items()}
     options = {name: structure.options for name, structure in named.items() if structure.options}
-    return Entrants({**shown, **methods}, _pool(labels), drawn, groups, tuple(remarks), options)
+    suited = first if first.suits else None
+    return Entrants({**shown, **methods}, _pool(labels), drawn, groups, tuple(remarks), options, suited)
 
 
 def _over_columns(

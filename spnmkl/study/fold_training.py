@@ -72,7 +72,7 @@ def trained(
         found = method.fit(rows.train, prepared.y_train, **_terms(prepared, plan), tick=lambda: say(words))
         seconds = time.perf_counter() - started
         said = found.setting_words
-        offered, used, decision = rows.train.X.shape[1], found.model.used, found.decision_function(rows.test)
+        offered, used, decision = rows.train.X.shape[1], found.used, found.decision_function(rows.test)
     else:
         found, seconds, said = fitted(method, prepared, plan, words, say, stop, **options)
         offered, used = len(method.labels), len(found.model.active)

@@ -27,10 +27,13 @@ from spnmkl.parameters import positive as positive_number
 from spnmkl.structure import SPN
 from spnmkl.study.contest import Plan, fitting_plan, outer_folds, training_rows
 from spnmkl.study.entrants import OWN, Entrants, drawings, training_options, with_powers
-from spnmkl.study.fold_training import by_label, fitted
+from spnmkl.study.fold_training import SMALL, by_label, fitted
+from spnmkl.training.choosing import Choosing
+from spnmkl.training.default import chosen_again
 from spnmkl.training.fold_scores import FoldScores
 from spnmkl.training.prepared import Tick, prepare
 from spnmkl.training.settings import Settings
+from spnmkl.training.train import learn_weights
 
 ROUNDS = 5
 LABEL, GROUP = "label", "group"
@@ -155,6 +158,7 @@ def resample(
     plan: Plan | None = None,
     seconds: float = math.inf,
     known: FoldScores | None = None,
+    afresh: Choosing | bool = False,
     tick: Tick | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> Iterator[FoldScores]:
@@ -170,6 +174,9 @@ def resample(
         No round begins that would not be done by then; the first is done to its end.
     known : FoldScores, optional
         What is done already, by the same call.
+    afresh : Choosing or bool
+        Where more than C was chosen for the drawing: all of that is chosen anew in each training part, and the drawing
+        with it, so that the score is that of choosing; True where that cannot be, and it is told.
     tick : callable, optional
         Called with a word now and then; it may raise to stop.
     stop : callable, optional
@@ -179,8 +186,13 @@ def resample(
     usual = plan or Plan(repeats=ROUNDS)
     plan = fitting_plan(replace(usual, scoring=settings.scoring, tol=max(settings.tol, usual.tol)), dataset, split)
     folds = list(outer_folds(dataset, split, plan))
-    found = known if known is not None else _nothing_yet(dataset, split, settings, folds, chosen)
-    work = _Nested(drawings({OWN: with_powers(spn, settings.p)}), dataset, choices, split, settings, chosen, plan)
+    found = known
+    if found is None:
+        anew = None if afresh is False else afresh is not True
+        found = replace(_nothing_yet(dataset, split, settings, folds, chosen), afresh=anew)
+    drawn = drawings({OWN: with_powers(spn, settings.p)})
+    choosing = afresh if isinstance(afresh, Choosing) else None
+    work = _Nested(drawn, dataset, choices, split, settings, chosen, plan, choosing)
     for repeat in range(plan.repeats):
         left = [(r, fold, rows) for r, fold, rows in folds if r == repeat and not np.isfinite(found.C[r, fold])]
         begins = repeat > 0 and len(left) == plan.folds
@@ -205,15 +217,38 @@ class _Nested:
     settings: Settings
     chosen: bool
     plan: Plan
+    choosing: Choosing | None
+
+
+_Decision = tuple[NDArray[np.intp], Floats, float]  # the rows that a fold held out, what was decided on them, and the C
 
 
 def _decided(
     work: _Nested, part: tuple[int, int, Split], place: Place
 ) -> Iterator[tuple[tuple[int, int], NDArray[np.intp], Floats, float, float]]:
-    """Which fold, the rows that it held out, what was decided on them, the C, and the seconds that it took."""
+    """Which fold, its rows, decisions and C, and the seconds that it took."""
     repeat, fold, rows = part
     started = time.perf_counter()
     where = f"round {repeat + 1}, fold {fold + 1} of {work.plan.folds}"
+    decide = _as_drawn if work.choosing is None else _as_chosen
+    for held, decision, C in decide(work, rows, where, place):
+        yield (repeat, fold), held, decision, C, time.perf_counter() - started
+
+
+def _as_chosen(work: _Nested, rows: Split, where: str, place: Place) -> Iterator[_Decision]:
+    """By what is chosen on the training part, as it was for the run on all rows."""
+    assert work.choosing is not None
+    threads = 1 if len(rows.train) <= SMALL else None
+    asked: dict[str, Any] = {"n_threads": threads, "stop": place.stop, "tick": _within(where, place.say)}
+    found = chosen_again(work.choosing, work.dataset, work.split, rows, **asked)
+    settings = replace(found.settings, tol=work.plan.tol, max_time=None)
+    trained = learn_weights(found.prepared, settings, n_threads=threads, stop=place.stop)
+    scores = trained.test_scores(found.prepared, threads, stop=place.stop)
+    if scores.scored and not place.stop():
+        yield found.prepared.test, scores.decision, settings.C
+
+
+def _as_drawn(work: _Nested, rows: Split, where: str, place: Place) -> Iterator[_Decision]:
     within = _within(where, place.say)
     prepared = prepare(work.drawn.pool, work.dataset, work.choices, work.split, within, rows, math.inf)
     model, *_ = fitted(
@@ -228,7 +263,7 @@ def _decided(
     )
     if not place.stop():
         decision = model.decision_function(by_label(prepared.spn, prepared.cross_test))
-        yield (repeat, fold), prepared.test, decision, model.C, time.perf_counter() - started
+        yield prepared.test, decision, model.C
 
 
 def _within(where: str, say: Tick) -> Tick:

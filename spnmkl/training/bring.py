@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spnmkl.data import (
     Choices,
@@ -29,7 +30,7 @@ from spnmkl.wording import name_some, quoted
 
 def guessed_dataset(name: str, found: Joined) -> Dataset:
     """What the columns look like: label, group, identifiers, and views where files or names tell them."""
-    dataset = Dataset.guess(name, found.frame, found.matrices)
+    dataset = Dataset.guess(name, found.frame, found.matrices, found.views)
     if not found.views:
         return dataset
     alone = labels_alone(found)
@@ -91,7 +92,7 @@ def chosen_dataset(
     """
     given = tuple(dict.fromkeys(ignored)), tuple(dict.fromkeys(adjust))
     dataset = Dataset(name, found.frame, label, given[0], {}, group, found.matrices, given[1])
-    left_out = [c for c in identifiers(found.frame[list(dataset.features)]) if c not in kept]
+    left_out = [c for c in identifiers(found.frame[list(dataset.features)], found.views) if c not in kept]
     dataset = dataset.with_ignored([*dataset.ignored, *left_out])
     return dataset.with_views(_but_labels(found, label)) if found.views else dataset.views_by_prefix()
 
@@ -103,10 +104,15 @@ def filled_template(name: str, dataset: Dataset, choices: Choices, split: SplitS
     return fill_template(name, preparation.numeric, preparation.text, dataset.feature_views or None, matrices)
 
 
-def training_suggestions(dataset: Dataset, choices: Choices, split: SplitSettings) -> dict[str, Suggestion]:
-    """What the training rows, or all where they cannot be split, say is to be done to the numbers of each view."""
+def training_suggestions(
+    dataset: Dataset, choices: Choices, split: SplitSettings, train: NDArray[np.intp] | None = None
+) -> dict[str, Suggestion]:
+    """What the training rows, or all where they cannot be split, say is to be done to the numbers of each view.
+
+    `train` are other rows to train on than those of the split.
+    """
     try:
-        rows = labelled_parts(dataset, split)[0].train
+        rows = labelled_parts(dataset, split)[0].train if train is None else train
     except DataError:
         rows = np.arange(len(dataset.frame))
     columns = dataset.numeric if choices.categorical == "drop" else dataset.features

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from spnmkl.circuit.program import compile_circuit
 from spnmkl.data import Choices, Dataset, identifiers, sees_text
 from spnmkl.errors import DataError, StructureError
-from spnmkl.kernels import validate_kernels
+from spnmkl.kernels import KernelIssue, validate_kernels
 from spnmkl.structure import SPN, Issue
-from spnmkl.wording import quoted
+from spnmkl.wording import counted, quoted
 
 # What a column is for that is none to learn from, and what to do about a kernel that asks for it.
 LABEL = "is the label, the answer itself; take it from the kernel's columns, or choose another label"
@@ -77,7 +79,19 @@ def _role(dataset: Dataset, column: str) -> str:
 def _text_issues(spn: SPN, dataset: Dataset, choices: Choices) -> list[Issue]:
     """Kernels that would take the codes of text for quantities; without a label it may be among the columns."""
     text = dataset.categorical if dataset.label is not None and choices.categorical == "codes" else ()
-    return [Issue("text", "error", (leaf,), message) for leaf, message in sees_text(spn, text, dataset.features)]
+    return [_text_issue(spn, leaf, message, dataset, text) for leaf, message in sees_text(spn, text, dataset.features)]
+
+
+def _text_issue(spn: SPN, leaf: str, message: str, dataset: Dataset, text: Collection[str]) -> KernelIssue:
+    """With its repair: numbers alone or, where there are none, the kernel for text."""
+    named = spn.spec(leaf).features
+    seen = dataset.features if named is None else [dataset.features[f] if isinstance(f, int) else f for f in named]
+    numbers = [column for column in seen if column not in set(text)]
+    if numbers:
+        repair = f"show it the {counted(len(numbers), 'column')} of numbers alone"
+        return KernelIssue("text", "error", (leaf,), message, repair, change={"features": numbers})
+    change = {"kernel": "hamming", "params": {}}
+    return KernelIssue("text", "error", (leaf,), message, "compare text by the hamming kernel", change=change)
 
 
 def _size_issues(spn: SPN) -> list[Issue]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from spnmkl.data import Choices, Dataset, Preparation, SplitSettings, apart, step_notes
+from spnmkl.data import Choices, Dataset, Preparation, Split, SplitSettings, apart, step_notes
 from spnmkl.data.suggesting import Suggestion
-from spnmkl.errors import DataError
+from spnmkl.errors import DataError, Stopped
 from spnmkl.measures import SCORINGS
 from spnmkl.rivals import ALONE, Choice, choose_rival
 from spnmkl.solvers.deadline import Deadline
@@ -15,6 +17,7 @@ from spnmkl.structure import SPN
 from spnmkl.structure.defaults import ALONE_P, Part, Suits, default_drawing
 from spnmkl.training.bring import training_suggestions
 from spnmkl.training.choose import FOLDS, most_folds
+from spnmkl.training.choosing import Choosing
 from spnmkl.training.learn import TrainingKernels
 from spnmkl.training.prepared import Prepared, labelled_parts, leaves_by_view, prepare
 from spnmkl.training.settings import Settings
@@ -47,10 +50,15 @@ class Default:
     sentences: tuple[str, ...]
 
 
-def suited_drawing(dataset: Dataset, choices: Choices, split: SplitSettings) -> SPN:
-    """A flat sum over every view and every column, of kernels that suit what the training rows say of the columns."""
-    used = Preparation.of(dataset, choices, labelled_parts(dataset, split)[0].train).names
-    return default_drawing(list(suited_parts(dataset, choices, training_suggestions(dataset, choices, split), used)))
+def suited_drawing(dataset: Dataset, choices: Choices, split: SplitSettings, rows: Split | None = None) -> SPN:
+    """A flat sum over every view and every column, of kernels that suit what the training rows say of the columns.
+
+    `rows` are in the place of the split, as for `prepare`.
+    """
+    train = (labelled_parts(dataset, split)[0] if rows is None else rows).train
+    used = Preparation.of(dataset, choices, train).names
+    kinds = training_suggestions(dataset, choices, split, None if rows is None else train)
+    return default_drawing(list(suited_parts(dataset, choices, kinds, used)))
 
 
 def suited_parts(
@@ -90,6 +98,7 @@ def prepared_by_default(
     weights: str | None = None,
     choose_C: bool = True,
     choose_steps: bool = True,
+    rows: Split | None = None,
     max_memory: float | None = None,
     n_threads: int | None = None,
     max_time: float | None = None,
@@ -111,13 +120,13 @@ def prepared_by_default(
     choose_C, choose_steps : bool
         Whether C is chosen, or the kind of weights alone at the C that is set; and whether plain standardising is tried
         where the columns suggest otherwise.
-    max_memory, n_threads, max_time, stop, tick
+    rows, max_memory, n_threads, max_time, stop, tick
         As of `prepare` and `choose_rival`; choosing takes half of the time at most.
     """
 
     def ready(tried: Choices) -> Prepared:
-        spn = suited_drawing(dataset, tried, split)
-        return prepare(spn, dataset, tried, split, tick, max_memory=max_memory, sampled_rows=settings.sampled_rows)
+        spn = suited_drawing(dataset, tried, split, rows)
+        return prepare(spn, dataset, tried, split, tick, rows, max_memory, settings.sampled_rows)
 
     def chosen(prepared: Prepared) -> Choice | None:
         part = learning_part(prepared, settings)
@@ -154,8 +163,10 @@ def prepared_by_default(
     said = [f"Preparation: {note}" for note in step_notes(dataset, choices, prepared.train)]
     plain = replace(choices, numeric="standardize", views=())
     if choice is not None and choose_steps and said and choices.numeric == "auto" and not deadline():
-        other = ready(plain)
-        rival = chosen(other)
+        rival = None
+        with suppress(Stopped):  # what was chosen before is kept
+            other = ready(plain)
+            rival = chosen(other)
         if rival is not None:
             measure = SCORINGS[settings.scoring]
             better = rival.best.score > choice.best.score
@@ -169,6 +180,34 @@ def prepared_by_default(
         return _unchosen(prepared, settings, weights or "certified", said)
     settings = replace(settings, **choice.best.options)
     return Default(_kept(prepared, dataset, choice), settings, choice, (*said, *choice.sentences))
+
+
+def chosen_again(
+    asked: Choosing,
+    dataset: Dataset,
+    split: SplitSettings,
+    rows: Split,
+    *,
+    n_threads: int | None = None,
+    stop: Callable[[], bool] | None = None,
+    tick: Callable[[str], object] | None = None,
+) -> Default:
+    """All that was chosen for a training, chosen anew on other rows, in as much time."""
+    return prepared_by_default(
+        dataset,
+        asked.choices,
+        split,
+        asked.settings,
+        weights=asked.weights,
+        choose_C=asked.choose_C,
+        choose_steps=asked.choose_steps,
+        rows=rows,
+        max_memory=math.inf,
+        n_threads=n_threads,
+        max_time=asked.max_time,
+        stop=stop,
+        tick=tick,
+    )
 
 
 def _unchosen(prepared: Prepared, settings: Settings, weights: str, said: list[str]) -> Default:

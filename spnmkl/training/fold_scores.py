@@ -17,6 +17,7 @@ from spnmkl.measures import FEWEST, SCORINGS, interval_over_folds, interval_text
 from spnmkl.training.scores import Measured, Scores, score
 from spnmkl.wording import counted
 
+FLATTERED = ", so that the score is a little too good"
 ROUND = tuple[int, int]  # which round, which fold of it
 
 
@@ -39,6 +40,9 @@ class FoldScores:
         What each training used; NaN where it is not done.
     chosen : bool
         Whether C was chosen anew in each training part, or given.
+    afresh : bool or None
+        Where more than C was chosen for the run: whether all of that was chosen anew in each training part, or once
+        before, on all of these rows.
     scoring : str
         By what it was chosen, and which score is looked at first.
     held_back : bool
@@ -67,6 +71,7 @@ class FoldScores:
     scoring: str = "accuracy"
     held_back: bool = False
     seconds: float = 0.0
+    afresh: bool | None = None
 
     @property
     def n_folds(self) -> int:
@@ -191,10 +196,14 @@ class FoldScores:
 
     @property
     def about_C(self) -> str:
-        if self.chosen:
-            return f"C chosen anew in each training part by {SCORINGS[self.scoring].title}"
+        """What was chosen in the training parts; what was chosen before, on rows held out too, flatters the score."""
+        anew = f"chosen anew in each training part by {SCORINGS[self.scoring].title}"
         used = self.C[np.isfinite(self.C)]
-        return f"C = {used[0]:.3g} as set by hand" if len(used) else "C as set by hand"
+        given = f"C = {used[0]:.3g} as set by hand" if len(used) else "C as set by hand"
+        if self.afresh:
+            return f"C, weights and preparation {anew}" if self.chosen else f"{given}, weights and preparation {anew}"
+        before = "" if self.afresh is None else f", but weights and preparation once before on all of them{FLATTERED}"
+        return f"C {anew}{before}" if self.chosen else f"{given}{before}"
 
     def sentence(self) -> str:
         """The score that counts, in words, with what it is worth and how it came about."""
@@ -214,6 +223,7 @@ class FoldScores:
             "rounds": self.n_rounds,
             "folds_done": self.n_done,
             "C": "chosen" if self.chosen else "given",
+            "chosen_afresh": self.afresh,
             "scoring": self.scoring,
             "measures": found,
         }

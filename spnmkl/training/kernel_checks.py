@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from spnmkl.data import Choices, Dataset, Split, SplitSettings
+from spnmkl.data import Choices, Dataset, Preparation, Split, SplitSettings
 from spnmkl.errors import SPNMKLError
 from spnmkl.kernels.examination import KernelIssue, issues_on, repair_kernels
 from spnmkl.kernels.matrices import spread_rows
 from spnmkl.kernels.sampling import SAMPLE_ROWS, KernelSample
 from spnmkl.structure import SPN, Issue, Kernel, Product
 from spnmkl.training.checks import all_issues, errors
-from spnmkl.training.prepared import labelled_parts, prepared_columns
+from spnmkl.training.prepared import Rows, labelled_parts, prepared_columns
 
+LEAST_ROWS = 20  # from which kernels are judged
 _ANY_COLUMN = SPN(Product(Kernel("hamming")))  # may see numbers and text
 
 
@@ -25,9 +26,17 @@ def kernel_sample(dataset: Dataset, choices: Choices, split: SplitSettings) -> K
         return KernelSample(np.empty((len(all_rows), 0)), (), part.matrices)
     known = Split(all_rows, all_rows[:0])
     parts, _, preparation = prepared_columns(_ANY_COLUMN, part, choices, SplitSettings(0.0), known)
-    X = preparation.transform(part.frame.iloc[parts.train])
-    matrices = {name: K[np.ix_(parts.train, parts.train)] for name, K in part.matrices.items()}
+    rows = _having_all(parts.train, preparation, part)
+    X = preparation.transform(part.frame.iloc[rows])
+    matrices = {name: K[np.ix_(rows, rows)] for name, K in part.matrices.items()}
     return KernelSample(X.to_numpy(), tuple(X.columns), matrices, preparation.mapped)
+
+
+def _having_all(rows: Rows, preparation: Preparation, dataset: Dataset) -> Rows:
+    """Without the rows that lack a view, if enough are left: the average in its place says nothing of a kernel."""
+    lacking = list(preparation.lacking(dataset.frame.iloc[rows]).values())
+    whole = rows[~np.any(lacking, axis=0)] if lacking else rows
+    return whole if len(whole) >= LEAST_ROWS else rows
 
 
 def kernel_issues(

@@ -427,9 +427,14 @@ def _foreign(labels: pd.Series) -> str:
 
 
 def _without_values(frame: pd.DataFrame, preparation: Preparation, usable: NDArray[np.bool_]) -> str:
-    if usable.all():
-        return ""
-    holes = frame.loc[~usable, list(preparation.names)].isna().any()
-    columns = name_some(holes.index[holes])
-    rows = counted(int((~usable).sum()), "row")
-    return f"{rows} without a prediction, for missing values in {columns}; a model trained to fill them would answer."
+    missing = frame.loc[~usable, list(preparation.names)].isna()
+    nothing, said = missing.all(axis=1), []
+    if nothing.any():
+        said.append(f"{counted(int(nothing.sum()), 'row')} without a prediction, for want of any value.")
+    if not nothing.all():
+        holes, rows = missing[~nothing].any(), counted(int((~nothing).sum()), "row")
+        columns = name_some(holes.index[holes])
+        said.append(
+            f"{rows} without a prediction, for missing values in {columns}; a model trained to fill them would answer."
+        )
+    return " ".join(said)

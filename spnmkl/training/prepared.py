@@ -338,9 +338,7 @@ def labelled_rows(dataset: Dataset) -> tuple[Rows, NDArray]:
 
 
 def _usable(parts: Split, y: NDArray, preparation: Preparation, frame: pd.DataFrame) -> Split:
-    """Without the rows that cannot be transformed, where that was chosen; otherwise these are refused."""
-    if not preparation.choices.leaves_rows_out:
-        return parts
+    """Without the rows that it was chosen to leave out, and those of which nothing is known."""
     usable = preparation.kept(frame)
     kept = Split(parts.train[usable[parts.train]], parts.test[usable[parts.test]])
     lost = np.setdiff1d(y[parts.train], y[kept.train])

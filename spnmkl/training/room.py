@@ -12,14 +12,15 @@ from spnmkl.memory import kernel_bytes
 from spnmkl.selection.folds import fold_bytes, folds_at_once
 from spnmkl.structure import SPN
 from spnmkl.threads import default_threads
+from spnmkl.training.settings import Settings
 from spnmkl.wording import counted
 
-_ITEM = 8  # bytes of a number
+_ITEM, _SINGLE = 8, 4  # bytes of a number, and of one in single precision
 _ROOM = 0.9  # of the free memory may be used
 _SAMPLED = 4000  # rows of a sample that fits nearly everywhere
 LANDMARKS = (
-    "For all rows, spnmkl fit --approximation nystroem learns certified weights on a sample of them, and then the SVM "
-    "on all by landmarks; how close that comes is not certified."
+    "All rows can be trained by landmarks (spnmkl fit --approximation nystroem, in the app under All settings): "
+    "certified weights are learned on a sample of them, and then the SVM on all; how close that comes is not certified."
 )
 
 
@@ -35,6 +36,7 @@ class Size:
     folds: int
     threads: int
     at_once: int = 1  # folds, each with kernels of its own
+    features: int = 0  # bytes of those of all rows, where `n` are a sample of them
 
     @property
     def kernels(self) -> int:
@@ -53,7 +55,8 @@ class Size:
         working = max(2 * self.at_once * self.n**2, 3 * min(self.n, PSD_ROWS) ** 2)
         responses = (self.threads + 2) * self.terms * self.problems * self.n
         dense = (2 * self.terms + 3 * self.n) * self.products
-        return _ITEM * kernels + max(_ITEM * (working + responses + dense), 0 if self.folds else self._tiles)
+        peak = max(_ITEM * (working + responses + dense), 0 if self.folds else self._tiles)
+        return _ITEM * kernels + max(peak, self.features)
 
     @property
     def _tiles(self) -> int:
@@ -65,7 +68,7 @@ class Size:
         return replace(self, matrices=0, at_once=1)
 
 
-def size_of(spn: SPN, n: int, n_classes: int, folds: int = 0) -> Size:
+def size_of(spn: SPN, n: int, n_classes: int, folds: int = 0, settings: Settings | None = None) -> Size:
     """What training a structure that is valid holds.
 
     Parameters
@@ -76,8 +79,14 @@ def size_of(spn: SPN, n: int, n_classes: int, folds: int = 0) -> Size:
     n_classes : int
     folds : int
         Those of a cross-validation over C; 0 for a single training.
+    settings : Settings, optional
+        Where they ask for landmarks, kernels are those of a sample; the features of all rows lie on the disk where
+        they are larger than kernels may be.
     """
-    circuit = compile_circuit(spn)
+    circuit, features = compile_circuit(spn), 0
+    if settings is not None and settings.sampled_rows is not None:
+        features = int(min(_SINGLE * n * min(settings.n_components, n), kernel_bytes(None)))
+        n = min(n, settings.sampled_rows)
     matrices = len({_matrix(spn, leaf) for leaf in spn.kernels})
     return Size(
         n=n,
@@ -88,6 +97,7 @@ def size_of(spn: SPN, n: int, n_classes: int, folds: int = 0) -> Size:
         folds=folds,
         threads=default_threads(),
         at_once=_at_once(_ITEM * matrices * n**2, folds) if folds else 1,
+        features=features,
     )
 
 

@@ -102,6 +102,13 @@ class Settings:
         """How many rows weights are learned on, at most; None for all."""
         return None if self.approximation is None else max(self.sample_size, self.n_components)
 
+    @property
+    def way(self) -> str:
+        """How many rows it takes: exact, or how many landmarks and sampled rows."""
+        if self.approximation is None:
+            return "exact, all rows at once"
+        return f"{self.n_components:,} landmarks, weights on a sample of {self.sampled_rows:,} rows at most"
+
     def to_dict(self) -> dict[str, Any]:
         """Values that JSON can hold; a weight per class as pairs, because the keys of a JSON object are text."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from spnmkl.data import Choices, Dataset, Preparation, SplitSettings
 from spnmkl.errors import Stopped
 from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.inspection import HeldOutShares
-from spnmkl.landmarks import Approximation
+from spnmkl.landmarks import Approximation, warn_of_rough_svm
 from spnmkl.selection import CrossValidation, RegularizationPath
 from spnmkl.selection.folds import fold_splits
 from spnmkl.selection.results import UNFINISHED
@@ -29,6 +30,7 @@ from spnmkl.solvers.deadline import Deadline
 from spnmkl.structure import SPN
 from spnmkl.training.branches import BranchEvidence
 from spnmkl.training.choose import FOLDS, most_folds
+from spnmkl.training.choosing import Choosing
 from spnmkl.training.fold_scores import FoldScores
 from spnmkl.training.held_out import keeping_shares, shares_on_folds, shares_on_test_rows
 from spnmkl.training.learn import learn
@@ -37,6 +39,7 @@ from spnmkl.training.scores import Scores, score, unscored
 from spnmkl.training.settings import Settings
 from spnmkl.training.trained_rows import described_rows
 from spnmkl.training.whole import learning_part, on_all_rows, refitted_by_landmarks
+from spnmkl.wording import counted
 
 Rows = NDArray[np.intp]
 SCORED_ROWS = 500  # at a time
@@ -59,7 +62,7 @@ class Run:
     seconds : float
         Of solving, without the kernels.
     train, test : ndarray of int
-        Positions of the rows in the data set's frame.
+        Positions of the rows in the data set's frame; where weights were learned on a sample, `train` is that sample.
     views : dict from view to leaves
     held_out : HeldOutShares or None
         What carries the decision on rows not trained on: the test rows, or folds; None where it was not measured.
@@ -69,6 +72,8 @@ class Run:
         What views and columns are worth, as `spnmkl.importance` writes it.
     branches : mapping from sum to BranchEvidence
         What evidence says of the branches below it, where it was asked.
+    choosing : Choosing or None
+        What was chosen for it by cross-validation, where all of it can be chosen again.
     positive : optional
         Of two classes the one whose rows are to be found, for sensitivity and specificity; None for the second.
     """
@@ -95,11 +100,14 @@ class Run:
     fold_scores: FoldScores | None = None
     importance: Mapping[str, Any] | None = None
     branches: Mapping[str, BranchEvidence] = field(default_factory=dict)
+    choosing: Choosing | None = None
     positive: Any = None
 
     @property
     def reasons(self) -> tuple[str, ...]:
         """What was chosen for it by cross-validation, and why; nothing where it was trained as set."""
+        if self.choosing is not None:
+            return self.choosing.sentences
         told = None if self.model is None else self.model.extra_.get("chosen")
         return tuple(line for line in told if isinstance(line, str)) if isinstance(told, list) else ()
 
@@ -138,9 +146,34 @@ class Run:
         """Of the columns that the learned weights left in use."""
         return used_columns(self.solution, self.preparation)
 
+    @cached_property
+    def approximated(self) -> Approximation | None:
+        """What is known of all training rows, where weights were learned on a sample of them."""
+        return None if self.model is None else self.model.approximation_
+
+    @cached_property
+    def deciding(self) -> Solution:
+        return deciding(self.solution, self.model)
+
     @property
     def n_train(self) -> int:
+        """The rows that weights were learned on."""
         return len(self.train)
+
+    @property
+    def train_words(self) -> str:
+        """Which rows these are: 400 training rows, or 400 sampled training rows."""
+        return counted(self.n_train, f"{self.train_kind} row")
+
+    @property
+    def train_kind(self) -> str:
+        return "training" if self.approximated is None else "sampled training"
+
+    @property
+    def rows_text(self) -> str:
+        """How many rows it was trained on: 400, or 10,000 (weights on a sample of 400)."""
+        found = self.approximated
+        return f"{self.n_train:,}" if found is None else f"{found.n_rows:,} (weights on a sample of {self.n_train:,})"
 
     @property
     def n_test(self) -> int:
@@ -171,10 +204,8 @@ class Trained:
         tick: Tick | None = None,
         stop: Callable[[], bool] | None = None,
     ) -> Scores:
-        """On the training rows, all of them where weights were learned on a sample; parameters as of `train`."""
-        if self.model is not None and prepared.whole is not None:
-            return self._by_rows(self.model, prepared.whole.y, prepared.whole.X, tick, stop)
-        if self.model is None or prepared.trained_on.in_memory:
+        """On the rows that weights were learned on, which may be a sample of the training rows; as of `train`."""
+        if self.model is None or (prepared.trained_on.in_memory and prepared.whole is None):
             return self._by_kernels(prepared.y_train, prepared.source, n_threads, stop)
         # Its support vectors and kernels may be fewer than those that would be computed anew.
         return self._by_rows(self.model, prepared.y_train, prepared.X_train, tick, stop)
@@ -204,9 +235,7 @@ class Trained:
 
     @property
     def deciding(self) -> Solution:
-        """What decides: the solution or, where it is that of a sample, the classifier of all rows over the sample."""
-        found = None if self.model is None else self.model.approximation_
-        return self.solution if found is None else found.over(self.solution)
+        return deciding(self.solution, self.model)
 
     def _by_kernels(
         self, y: NDArray, source: KernelSource, n_threads: int | None, stop: Callable[[], bool] | None
@@ -237,6 +266,12 @@ class Trained:
         return score(y, np.concatenate(parts), self.solution.classes)
 
 
+def deciding(solution: Solution, model: SPNMKLClassifier | None) -> Solution:
+    """What decides: the solution or, where it is that of a sample, the classifier of all rows over the sample."""
+    found = None if model is None else model.approximation_
+    return solution if found is None else found.over(solution)
+
+
 def learn_weights(
     prepared: Prepared,
     settings: Settings,
@@ -261,6 +296,8 @@ def learn_weights(
         warn=warn,
     )
     found = on_all_rows(prepared, settings, solution, part, n_threads, deadline, tick)
+    if warn and found is not None and not (stop is not None and stop()):
+        warn_of_rough_svm(found, settings.tol)
     return Trained(solution, _model(prepared, settings, solution, n_threads, found), time.perf_counter() - started)
 
 

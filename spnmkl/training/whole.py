@@ -13,7 +13,7 @@ from spnmkl.kernels import restrict_kernels
 from spnmkl.landmarks import Approximation, Part, approximate, held_out_decisions, part_of
 from spnmkl.landmarks.features import feature_blocks, landmarks
 from spnmkl.memory import kernel_bytes
-from spnmkl.parameters import checked_threads
+from spnmkl.parameters import checked_threads, gigabytes
 from spnmkl.solution import Solution
 from spnmkl.training.prepared import Prepared, Rows, Tick
 from spnmkl.training.settings import Settings
@@ -48,7 +48,8 @@ def on_all_rows(
         lam=settings.lam,
         n_components=settings.n_components,
         tol=settings.tol,
-        max_bytes=kernel_bytes(prepared.max_memory),
+        max_bytes=kernel_bytes(gigabytes(prepared.max_memory)),
+        sample=None if whole.groups is not None else whole.sample.rows,
         seed=prepared.split.seed,
         n_threads=checked_threads(n_threads),
         stop=lambda: solution.status == "interrupted" or stop(),
@@ -69,15 +70,15 @@ def refitted_by_landmarks(
     whole = prepared.whole
     if whole is None or not found.finished:
         return None
-    circuit, W = solution.active_circuit()
+    circuit, W = found.over(solution).active_circuit()
     used = {leaf: prepared.fitted[leaf] for leaf in circuit.leaves}
     Y, threads = codes_against_rest(whole.y, solution.classes), checked_threads(n_threads)
     if not used:
         return np.zeros(Y.shape)
     try:
         seen = landmarks(circuit, W, restrict_kernels(used, found.landmarks), threads)
-        blocks = feature_blocks(seen, whole.X.to_numpy(), kernel_bytes(prepared.max_memory), threads, stop)
+        blocks = feature_blocks(seen, whole.X.to_numpy(), kernel_bytes(gigabytes(prepared.max_memory)), threads, stop)
     except Stopped:
         return None
-    C = found.scale * settings.C * learning_part(prepared, settings).whole
+    C = settings.C * learning_part(prepared, settings).whole
     return held_out_decisions(blocks, Y, C, splits, settings.tol, stop)

@@ -1,7 +1,10 @@
-"""Stands before Streamlit's server: files of a page are given to the browser that was shown it, and to no other."""
+"""Stands before Streamlit's server: files of a page are given to the browser that was shown it, and to no other; and
+nothing that an open page asks for is done once the login that it was opened with has ended.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -9,14 +12,19 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import streamlit as st
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime import exists, get_instance
 
 from spnmkl.ui.state.doors import DOORS, holder
+from spnmkl.workspace.people import People, Person
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Message, Receive, Send], Awaitable[None]]
+_CLOSED = ("/_stcore/metrics", "/_stcore/agent")  # the second drives the app without a browser, and without its secret
+_UPLOADS = "/_stcore/upload_file/"
+_ENDED = 1008  # of a websocket: against the rules
 _NOTES = ThreadPoolExecutor(1, "spnmkl-notes")
 _LOG = logging.getLogger("spnmkl")
 
@@ -29,27 +37,75 @@ class Guard:
     app : Application
     exported : callable
         Told for whom a file was given away, and its ending.
+    people : callable
+        Gives those who have logged in.
     """
 
-    def __init__(self, app: Application, exported: Callable[[str, str], None] | None = None) -> None:
-        self._app, self._exported = app, exported or _note_export
+    def __init__(
+        self,
+        app: Application,
+        exported: Callable[[str, str], None] | None = None,
+        people: Callable[[], People] | None = None,
+    ) -> None:
+        self._app, self._exported, self._people = app, exported or _note_export, people or _people_here
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
+        if scope["type"] == "websocket":
+            await self._connected(scope, receive, send)
+        elif scope["type"] == "http":
+            await self._asked(scope, receive, send)
+        else:
             await self._app(scope, receive, send)
-            return
+
+    async def _connected(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Every click, and every part of a page that is drawn again, comes as a message of its connection."""
+        who = holder(_cookies(scope))
+        over = await self._has_ended(who)  # before it connects: it is a new one, that is shown how to log in
+
+        async def hearing() -> Message:
+            message = await receive()
+            if message["type"] == "websocket.receive" and not over and await self._has_ended(who):
+                await send({"type": "websocket.send", "bytes": _to_the_start()})
+                await send({"type": "websocket.close", "code": _ENDED, "reason": "The login has ended."})
+                return {"type": "websocket.disconnect", "code": _ENDED}
+            return message
+
+        await self._app(_with_own_session(scope, "" if over else who), hearing, send)
+
+    async def _has_ended(self, who: str) -> bool:
+        """Whether a browser was let in by a login that is over; also where that cannot be seen."""
+        person = DOORS.person(who)
+        try:
+            return person is not None and not await asyncio.to_thread(lambda: self._people().goes_on(person))
+        except Exception:
+            _LOG.exception("Whether a login goes on cannot be seen")
+            return True
+
+    def _leave(self, person: Person) -> None:
+        try:
+            self._people().leave(person)
+        except Exception:
+            _LOG.exception("A logout was not noted")
+
+    async def _asked(self, scope: Message, receive: Receive, send: Send) -> None:
         _watch()
-        base = "/" + str(st.get_option("server.baseUrlPath") or "").strip("/")
-        path, who = "/" + str(scope["path"]).removeprefix(base).lstrip("/"), holder(_cookies(scope))
-        if path == "/_stcore/metrics":
+        path, who = "/" + str(scope["path"]).removeprefix(_base()).lstrip("/"), holder(_cookies(scope))
+        if path.startswith(_CLOSED):
             await _refuse(send, 404)
+        elif path == "/auth/logout" and (person := DOORS.person(who)) is not None:
+            await asyncio.to_thread(self._leave, person)  # as the button does; the address may also be typed
+            await self._app(scope, receive, send)
         elif path.startswith("/media/"):
-            if DOORS.may_see(path.removeprefix("/media/"), who):
+            if DOORS.may_see(path.removeprefix("/media/"), who) and not await self._has_ended(who):
                 await self._app(scope, receive, self._given(scope, send, who))
             else:
                 await _refuse(send, 404)
-        elif path.startswith("/_stcore/upload_file/") and scope["method"] != "OPTIONS" and DOORS.owner(who) is None:
-            await _refuse(send, 403)
+        elif path.startswith(_UPLOADS) and scope["method"] != "OPTIONS":
+            session = path.removeprefix(_UPLOADS).partition("/")[0]
+            if who and DOORS.is_of(session, who) and not await self._has_ended(who):
+                await self._app(scope, receive, send)
+            else:
+                await _refuse(send, 403)
         else:
             await self._app(scope, receive, send)
 
@@ -80,6 +136,39 @@ def _note_export(owner: str, ending: str) -> None:
         keeper().disk().audit.note(owner, "exported", kind=ending)
     except Exception:
         _LOG.exception("An export was not noted")
+
+
+def _people_here() -> People:
+    from spnmkl.ui.parts.session import keeper
+
+    return keeper().disk().people
+
+
+def _base() -> str:
+    """The path of the app."""
+    return "/" + str(st.get_option("server.baseUrlPath") or "").strip("/")
+
+
+def _to_the_start() -> bytes:
+    """A message by which a page loads the app anew; by itself it would connect again and go on showing what it has."""
+    said = ForwardMsg()
+    said.auth_redirect.url = _base()
+    return said.SerializeToString()
+
+
+def _with_own_session(scope: Message, who: str) -> Message:
+    """A connection takes up an earlier one of the same browser and login, and no other.
+
+    What was registered for the clicks of that other one would be called before the page asks who is there.
+    """
+    name = b"sec-websocket-protocol"
+    asked = [part.strip() for part in dict(scope["headers"]).get(name, b"").decode("latin-1").split(",")]
+    if len(asked) < 3 or DOORS.is_of(asked[2], who):
+        return scope
+    headers = [
+        (key, ", ".join(asked[:2]).encode("latin-1") if key == name else value) for key, value in scope["headers"]
+    ]
+    return {**scope, "headers": headers, "subprotocols": asked[:2]}
 
 
 def _watch() -> None:

@@ -8,6 +8,7 @@ import signal
 import socket
 import struct
 import sys
+from contextlib import suppress
 from importlib import import_module
 from multiprocessing.connection import Connection
 
@@ -48,4 +49,5 @@ def _live(handed: int) -> None:
 
 
 if __name__ == "__main__":
-    main(socket.socket(fileno=int(sys.argv[1])), sys.argv[2:])
+    with suppress(BrokenPipeError, ConnectionResetError):  # the server ended before all was loaded
+        main(socket.socket(fileno=int(sys.argv[1])), sys.argv[2:])

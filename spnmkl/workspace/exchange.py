@@ -10,10 +10,11 @@ from spnmkl.data import SAMPLES, Dataset, load_sample
 from spnmkl.errors import DataError, WorkspaceError
 from spnmkl.project.project_file import Project, load_project, save_project
 from spnmkl.project.stored_contest import Compared
+from spnmkl.project.stored_finding import SEARCHES
 from spnmkl.reporting.runs_beside import was_trained_on
 from spnmkl.structure.text import one_line
 from spnmkl.training.train import Run
-from spnmkl.workspace.state import KeptComparison, KeptRun, ProjectState
+from spnmkl.workspace.state import KeptComparison, KeptFinding, KeptRun, ProjectState
 
 MOST_LETTERS = 60  # of a run's name
 
@@ -26,8 +27,11 @@ def exported(state: ProjectState, with_data: bool = True) -> bytes:
     runs = [kept.run for kept in state.runs]
     kept = state.comparison
     compared = kept.compared if kept is not None and kept.dataset is state.dataset else None
+    searches = {
+        each.kind: each.found for each in state.findings if each.kind in SEARCHES and each.dataset is state.dataset
+    }
     chosen = (state.choices, state.split, state.settings)
-    return save_project(state.spn, data, *chosen, runs, with_data and state.dataset is not None, compared)
+    return save_project(state.spn, data, *chosen, runs, with_data and state.dataset is not None, compared, searches)
 
 
 def imported(data: bytes, name: str) -> ProjectState:
@@ -47,6 +51,9 @@ def imported(data: bytes, name: str) -> ProjectState:
             for run in named_apart(project.runs)
         ),
         comparison=_kept(project.compared, dataset),
+        findings=()
+        if dataset is None
+        else tuple(KeptFinding(kind, found, dataset) for kind, found in project.searches.items()),
     )
 
 

@@ -88,6 +88,10 @@ class People:
                 note(connection, person.id, "login")
             return found is None or found[0] is None
 
+    def goes_on(self, person: Person) -> bool:
+        """Whether nobody has ended a login."""
+        return self._known(person) is not False
+
     def _known(self, person: Person) -> bool | None:
         """Whether the login goes on; None where it was never seen."""
         asked = select(LOGIN.c.ended).where((LOGIN.c.digest == person.login) & (LOGIN.c.person == person.id))

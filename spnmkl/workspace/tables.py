@@ -5,6 +5,8 @@ What stands here is what the migrations make of an empty database; a test compar
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy import Column, Double, ForeignKey, Index, Integer, LargeBinary, MetaData, String, Table, Text
 
 HEAD = "0002"  # the newest migration
@@ -19,8 +21,17 @@ METADATA = MetaData(
 )
 
 
+def _has(name: str, kind: Any, *more: Any, **options: Any) -> Column[Any]:
+    """A column in which every row has something."""
+    return Column(name, kind, *more, nullable=False, **options)
+
+
 def _project() -> Column[str]:
-    return Column("project", _KEY, ForeignKey("project.id", ondelete="CASCADE"), nullable=False)
+    return _has("project", _KEY, ForeignKey("project.id", ondelete="CASCADE"))
+
+
+def _dataset() -> Column[str]:
+    return Column("dataset", _DIGEST, ForeignKey("dataset.id"))
 
 
 # One data set in one use of its columns: `document` is what a project file says of it.
@@ -28,10 +39,10 @@ DATASET = Table(
     "dataset",
     METADATA,
     Column("id", _DIGEST, primary_key=True),
-    Column("name", Text, nullable=False),
-    Column("rows", Integer, nullable=False),
-    Column("columns", Integer, nullable=False),
-    Column("document", Text, nullable=False),
+    _has("name", Text),
+    _has("rows", Integer),
+    _has("columns", Integer),
+    _has("document", Text),
     Column("table_file", _FILE),
     Column("matrices_file", _FILE),
 )
@@ -42,32 +53,30 @@ PROJECT = Table(
     "project",
     METADATA,
     Column("id", _KEY, primary_key=True),
-    Column("owner", String(64), nullable=False, index=True),
-    Column("name", Text, nullable=False),
-    Column("created", Double, nullable=False),
-    Column("changed", Double, nullable=False),
+    _has("owner", String(64), index=True),
+    _has("name", Text),
+    _has("created", Double),
+    _has("changed", Double),
     Column("deleted", Double),
-    Column("revision", Integer, nullable=False),
-    Column("document", Text, nullable=False),
-    Column("dataset", _DIGEST, ForeignKey("dataset.id")),
+    _has("revision", Integer),
+    _has("document", Text),
+    _dataset(),
 )
 
-TAG = Table("tag", METADATA, _project(), Column("name", String(80), nullable=False))
+TAG = Table("tag", METADATA, _project(), _has("name", String(80)))
 Index("ix_tag_project_name", TAG.c.project, TAG.c.name, unique=True)
 
 # A drawing is kept once, however often somebody returns to it.
-DRAWING = Table(
-    "drawing", METADATA, Column("digest", _DIGEST, primary_key=True), Column("body", LargeBinary, nullable=False)
-)
+DRAWING = Table("drawing", METADATA, Column("digest", _DIGEST, primary_key=True), _has("body", LargeBinary))
 
 VERSION = Table(
     "version",
     METADATA,
     Column("id", Integer, primary_key=True, autoincrement=True),
     _project(),
-    Column("number", Integer, nullable=False),
-    Column("made", Double, nullable=False),
-    Column("drawing", _DIGEST, ForeignKey("drawing.digest"), nullable=False),
+    _has("number", Integer),
+    _has("made", Double),
+    _has("drawing", _DIGEST, ForeignKey("drawing.digest")),
 )
 Index("ix_version_project_number", VERSION.c.project, VERSION.c.number, unique=True)
 
@@ -76,13 +85,13 @@ RUN = Table(
     METADATA,
     Column("id", _KEY, primary_key=True),
     _project(),
-    Column("position", Integer, nullable=False),
-    Column("name", Text, nullable=False),
-    Column("made", Double, nullable=False),
+    _has("position", Integer),
+    _has("name", Text),
+    _has("made", Double),
     Column("deleted", Double),
-    Column("file", _FILE, nullable=False),
-    Column("dataset", _DIGEST, ForeignKey("dataset.id")),
-    Column("document", Text, nullable=False),
+    _has("file", _FILE),
+    _dataset(),
+    _has("document", Text),
 )
 Index("ix_run_project", RUN.c.project)
 
@@ -92,10 +101,10 @@ ATTEMPT = Table(
     METADATA,
     Column("id", _KEY, primary_key=True),
     _project(),
-    Column("server", _KEY, nullable=False),
-    Column("dataset", _DIGEST, ForeignKey("dataset.id")),
-    Column("seen", Double, nullable=False),
-    Column("body", LargeBinary, nullable=False),
+    _has("server", _KEY),
+    _dataset(),
+    _has("seen", Double),
+    _has("body", LargeBinary),
 )
 Index("ix_attempt_project", ATTEMPT.c.project)
 
@@ -105,10 +114,10 @@ FINDING = Table(
     METADATA,
     Column("id", _KEY, primary_key=True),
     _project(),
-    Column("kind", String(20), nullable=False),
-    Column("made", Double, nullable=False),
-    Column("dataset", _DIGEST, ForeignKey("dataset.id")),
-    Column("body", LargeBinary, nullable=False),
+    _has("kind", String(20)),
+    _has("made", Double),
+    _dataset(),
+    _has("body", LargeBinary),
 )
 Index("ix_finding_project", FINDING.c.project)
 
@@ -116,10 +125,10 @@ UPLOAD = Table(
     "upload",
     METADATA,
     _project(),
-    Column("position", Integer, nullable=False),
-    Column("key", Text, nullable=False),
-    Column("name", Text, nullable=False),
-    Column("file", _FILE, nullable=False),
+    _has("position", Integer),
+    _has("key", Text),
+    _has("name", Text),
+    _has("file", _FILE),
 )
 Index("ix_upload_project_position", UPLOAD.c.project, UPLOAD.c.position, unique=True)
 
@@ -130,17 +139,17 @@ VISIT = Table(
     METADATA,
     Column("digest", _DIGEST, primary_key=True),
     _project(),
-    Column("used", Double, nullable=False, index=True),
-    Column("browser", _DIGEST, nullable=False, server_default=""),
+    _has("used", Double, index=True),
+    _has("browser", _DIGEST, server_default=""),
 )
 
 SERVER = Table(
     "server",
     METADATA,
     Column("id", _KEY, primary_key=True),
-    Column("host", Text, nullable=False),
-    Column("process", Integer, nullable=False),
-    Column("seen", Double, nullable=False),
+    _has("host", Text),
+    _has("process", Integer),
+    _has("seen", Double),
 )
 
 # Who has logged in: `id` is a digest of the provider and of its subject, which stays when name and mail change.
@@ -148,10 +157,10 @@ PERSON = Table(
     "person",
     METADATA,
     Column("id", _DIGEST, primary_key=True),
-    Column("name", Text, nullable=False),
-    Column("mail", Text, nullable=False),
-    Column("first", Double, nullable=False),
-    Column("last", Double, nullable=False),
+    _has("name", Text),
+    _has("mail", Text),
+    _has("first", Double),
+    _has("last", Double),
 )
 
 # One login, by a digest of its claims; one that has ended opens nothing, whoever still has its cookie.
@@ -159,8 +168,8 @@ LOGIN = Table(
     "login",
     METADATA,
     Column("digest", _DIGEST, primary_key=True),
-    Column("person", _DIGEST, ForeignKey("person.id", ondelete="CASCADE"), nullable=False, index=True),
-    Column("began", Double, nullable=False),
+    _has("person", _DIGEST, ForeignKey("person.id", ondelete="CASCADE"), index=True),
+    _has("began", Double),
     Column("ended", Double),
 )
 
@@ -169,8 +178,8 @@ SHARE = Table(
     "share",
     METADATA,
     _project(),
-    Column("person", _DIGEST, nullable=False, index=True),
-    Column("made", Double, nullable=False),
+    _has("person", _DIGEST, index=True),
+    _has("made", Double),
 )
 Index("ix_share_project_person", SHARE.c.project, SHARE.c.person, unique=True)
 
@@ -179,8 +188,8 @@ AUDIT = Table(
     "audit",
     METADATA,
     Column("id", Integer, primary_key=True, autoincrement=True),
-    Column("at", Double, nullable=False, index=True),
-    Column("who", _DIGEST, nullable=False, index=True),
-    Column("what", String(40), nullable=False),
-    Column("about", Text, nullable=False),
+    _has("at", Double, index=True),
+    _has("who", _DIGEST, index=True),
+    _has("what", String(40)),
+    _has("about", Text),
 )

@@ -93,7 +93,8 @@ def labelled(widgets: Any, label: str) -> Any:
 def texts(at: AppTest) -> str:
     """All that the page says."""
     parts = (at.markdown, at.caption, at.info, at.success, at.warning, at.error)
-    return "\n".join(str(element.value) for part in parts for element in part)
+    said = "\n".join(str(element.value) for part in parts for element in part)
+    return said.replace("\u00a0%", " %")
 
 
 def show(at: AppTest, name: str) -> AppTest:

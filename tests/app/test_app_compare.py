@@ -13,7 +13,7 @@ from app_pages import Downloads, bring, fine, opened, texts, train, work
 from streamlit.testing.v1 import AppTest
 
 from spnmkl import Kernel
-from spnmkl.data import load_sample
+from spnmkl.data import Dataset, load_sample
 from spnmkl.project.project_file import load_project
 from spnmkl.structure import templates
 from spnmkl.study import lesson as lesson_module
@@ -22,6 +22,8 @@ from spnmkl.study.entrants import OWN, entrants
 from spnmkl.training.settings import Settings
 from spnmkl.ui.pages.compare import page as compare_page
 from spnmkl.ui.parts.project import open_project, packed, replaced_words
+from spnmkl.ui.state.task import Finding
+from spnmkl.ui.state.works import Chosen
 
 START = compare_page.START
 QUICK = Plan(folds=3, inner=2, points=1)
@@ -84,6 +86,26 @@ def test_one_click_fills_the_table_with_the_librarys_numbers(page: AppTest, down
     assert pd.read_csv(io.BytesIO(taken["accuracy.csv"]))["method"].tolist() == list(contest.methods)
     figure = taken["comparison.svg"].decode()
     assert figure.startswith("<svg") and OWN in figure and "#1f77c8" not in figure  # grey
+
+
+@pytest.mark.chooses
+def test_what_chooses_in_every_fold_has_not_changed_since_and_what_was_chosen_before_is_told(page: AppTest) -> None:
+    now = work(page)
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 2)), columns=["a", "b"])
+    bring(page, Dataset("t", X.assign(y=np.where(X["a"] > 0, "x", "z")), "y"))
+    now.redraw()
+    now.comparing.left_out |= {"SimpleMKL", "best kernel", "average kernel", "RBF-SVM"}
+    fine(page.run())
+    assert now.chooses and "on all of these rows" not in texts(page)
+    compared(page)
+    assert "changed since" not in texts(page)
+    now.by_hand = True
+    assert "Settings, or the methods that take part, have changed since" in texts(fine(page.run()))
+    chosen = Chosen(now.drawing.spn, now.choices, Settings(C=2.0, weights="evidence"), ("Weights: because.",), True)
+    now.trainer.default = now.followed = Finding(chosen, now.task, now.trainer.settings)
+    now.take_chosen(chosen)
+    now.trainer.contest = None
+    assert "Your drawing: chosen by cross-validation on all of these rows." in texts(fine(page.run())).replace("\\", "")
 
 
 def test_what_came_out_survives_other_pages_and_ages_with_the_drawing(page: AppTest) -> None:

@@ -15,6 +15,7 @@ from streamlit.testing.v1 import AppTest
 
 from spnmkl.data import Dataset, Joining, ReadOptions, load_sample
 from spnmkl.errors import WorkspaceError
+from spnmkl.search import Score, Suggestion, Suggestions
 from spnmkl.selection import CrossValidation, RegularizationPath
 from spnmkl.solution import Record
 from spnmkl.structure import SPN
@@ -85,12 +86,14 @@ def recalled(keeper: Keeper, at: AppTest) -> Workspace:
 
 def test_looking_at_pages_writes_nothing(own_workspace: Path, restarted: Keeper) -> None:
     before = sorted(path.name for path in own_workspace.rglob("*"))
+    session.KEEPER.disk()  # open, as it is for every tab: it has files of its own beside the database
+    before += ["workspace.db-shm", "workspace.db-wal"]
     at = opened("design")
     for page in ("data", "train", "runs", "start"):
         at.switch_page(f"pages/{page}.py").run()
     assert work(at).keeping.noted == 0 and work(at).keeping.told()["state"] == "nothing"
     assert sorted(path.name for path in own_workspace.rglob("*")) == before
-    assert restarted.recall(token(at)) is None
+    assert restarted.recall(token(at)) is None and not restarted.disk().catalog.projects()
 
 
 def test_an_edit_is_acknowledged_once_it_is_on_disk(restarted: Keeper, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,7 +173,7 @@ def test_data_files_choices_runs_and_comparisons_come_back(restarted: Keeper) ->
     assert [run.name for run in recalled(restarted, at).trainer.book.runs] == ["The best"]
 
 
-def test_searches_for_C_and_the_way_back_from_an_upload_come_back(restarted: Keeper) -> None:
+def test_searches_and_the_way_back_from_an_upload_come_back(restarted: Keeper) -> None:
     at = opened("design")
     here = work(at)
     here.bring(load_sample("wine"))
@@ -189,9 +192,14 @@ def test_searches_for_C_and_the_way_back_from_an_upload_come_back(restarted: Kee
     settings = Settings(tol=1e-2)
     here.trainer.cross_validation = Finding(folds, here.task, settings)
     here.trainer.path = Finding(RegularizationPath(np.array([3.0]), (run.solution,)), here.task, settings)
+    flat = Suggestion(here.drawing.spn, "K₁", -4.5, 0.0, -6.5, {}, {}, 1.0, Score(), Score(), {}, True, False, "Flat.")
+    suggested = Suggestions((flat,), False, True, "No products.", 7, 40, 10, 0, None, "done", 1.5, {})
+    here.trainer.suggested = Finding(suggested, here.task, settings)
     saved(fine(at.run()))
 
     back = recalled(restarted, at)
+    again = back.trainer.suggested_for(back.task)
+    assert again is not None and again.sentence == "No products." and again.best.spn == flat.spn
     found, path = back.trainer.cross_validation, back.trainer.path
     assert found is not None and found.fits(back.task, replace(settings, C=9.0))
     np.testing.assert_array_equal(found.value.scores, folds.scores)
@@ -201,7 +209,7 @@ def test_searches_for_C_and_the_way_back_from_an_upload_come_back(restarted: Kee
     assert back.uploaded and back.arrival is not None and back.arrival.read == read == back.files.read_last
     assert back.dataset.ignored == ("b",) and back.arrival.dataset.ignored == ()
     on_disk = back.keeping.saved.state.findings
-    assert set(state_of(back, back.keeping.keys, ()).findings) == set(on_disk) and len(on_disk) == 4, (
+    assert set(state_of(back, back.keeping.keys, ()).findings) == set(on_disk) and len(on_disk) == 5, (
         "not written again"
     )
     back.undo_upload()
@@ -307,3 +315,17 @@ def test_data_that_cannot_be_kept_are_told(restarted: Keeper) -> None:
     assert "cannot be saved" in texts(at.run())
     back = recalled(restarted, at)
     assert not back.loaded and back.missing is not None
+
+
+def test_a_project_is_called_after_the_data_that_came_before_anything_was_learned(restarted: Keeper) -> None:
+    at = started()
+    saved(draw(at, "new1"))
+    assert work(at).keeping.name == "breast_cancer"
+    work(at).bring(load_sample("wine"))
+    saved(at.run())
+    assert work(at).keeping.name == "wine"
+    assert [info.name for info in restarted.disk().catalog.projects()] == ["wine"]
+    other = opened("start")  # a new tab, which has nothing of its own yet, offers it
+    assert "**Go on with your last project**: wine, 0 runs." in texts(other)
+    fine(next(button for button in other.button if button.label == "Open it").click().run())
+    assert work(other).keeping.name == "wine" and "new1" in work(other).drawing.spn.nodes

@@ -1,5 +1,6 @@
 """Logging in at a real provider on loopback, through the real server; files and pages are for their owner alone."""
 
+import asyncio
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from oidc_provider import PEOPLE, Provider, provider
 from small_runs import small_dataset
 from sqlalchemy import text
 from websocket_visitor import MEDIA, Visitor
+from websockets.exceptions import ConnectionClosed
 
 from spnmkl.data import Choices, SplitSettings
 from spnmkl.structure import SPN, Kernel, Product, Sum
@@ -21,6 +23,7 @@ from spnmkl.workspace.store import WorkspaceStore
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 from serving import free_port, serving
+from visitor import Visitor as Tab
 
 LOGIN = b"Log in to see"
 Visit = Callable[[], Visitor]
@@ -110,6 +113,43 @@ def test_a_login_that_was_ended_opens_nothing_whoever_has_its_cookie(visit: Visi
     assert LOGIN not in ann.page("projects"), "a new login is another one"
 
 
+@pytest.mark.parametrize("page, button", [("data", "Load Wine"), ("design", "Templates")])
+def test_an_open_tab_does_nothing_more_once_its_login_was_left_elsewhere(
+    visit: Visit, store: WorkspaceStore, page: str, button: str
+) -> None:
+    """Neither what a click calls before a page is drawn, nor a part of a page that is drawn without the rest."""
+    ann, ben = visit(), visit()
+    ann.log_in("ann")
+    ben.log_in("ben")
+    ben.page("data")
+    cookies, n_left = ann.cookies, len(store.audit.read(what="logout"))
+
+    async def clicked() -> None:
+        async with Tab(ann.url, cookies) as tab:
+            await tab.open(page)
+            await tab.click(button)
+            file = f"/_stcore/upload_file/{tab.session}/file"
+            assert [forget(who, file) for who in (ann, ben)] == [204, 403], "files are put where they are one's own"
+            ann.log_out()
+            with pytest.raises(ConnectionClosed, match="The login has ended"):
+                await tab.click(button)
+        async with Tab(ann.url, cookies, session=tab.session) as again:
+            await again.open(page)
+            assert again.session != tab.session, "what the tab had registered is not called either"
+            assert LOGIN.decode() in again.text()
+
+    asyncio.run(clicked())
+    left = [event.name for event in store.audit.read(what="logout")]
+    assert left == ["Ann Example"] * (n_left + 1), "by its address too, and once"
+    assert forget(ann, "/_stcore/upload_file/a/b") == 403
+
+
+def forget(who: Visitor, file: str) -> int:
+    """Have an uploaded file deleted; what the server says to it."""
+    secret = who.http.cookies["_streamlit_xsrf"].strip('"')
+    return who.http.delete(file, headers={"X-Xsrftoken": secret}).status_code
+
+
 def test_forged_logins_are_refused(visit: Visit, people: Provider) -> None:
     visitor = visit()
     people.signing = RSAKey.generate_key(2048)
@@ -148,4 +188,5 @@ def test_files_of_a_page_are_given_to_whom_it_was_shown(visit: Visit) -> None:
 
 def test_the_numbers_of_the_server_are_closed(visit: Visit) -> None:
     visitor = visit()
-    assert [visitor.http.get(path).status_code for path in ("/_stcore/metrics", "/_stcore/health")] == [404, 200]
+    paths = {"/_stcore/metrics": 404, "/_stcore/agent/openapi.json": 404, "/_stcore/health": 200}
+    assert {path: visitor.http.get(path).status_code for path in paths} == paths

@@ -1,17 +1,21 @@
 """The drawing that data open on: no view is taken for another, in whichever order they come; and its training."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from spnmkl.data import Dataset, SplitSettings
+from spnmkl.solvers import deadline
 from spnmkl.structure import SPN
 from spnmkl.structure.layout import unplaced
 from spnmkl.structure.removal import without
+from spnmkl.training.choosing import Choosing
 from spnmkl.training.default import prepared_by_default, suited_drawing
 from spnmkl.training.settings import Settings
 from spnmkl.ui.parts.canvas import shown_there
-from spnmkl.ui.state import works
+from spnmkl.ui.state import estimate, works
 from spnmkl.ui.state.drawing import Drawing, placed
 from spnmkl.ui.state.jobs import Job
 from spnmkl.ui.state.kept import Keys
@@ -129,6 +133,38 @@ def test_stop_before_anything_is_chosen_leaves_all_as_it_was() -> None:
     activity.job.join(60)
     work.collect()
     assert work.trainer.book.run is None and work.trainer.failure is None and work.chooses
+
+
+@pytest.mark.chooses
+def test_choosing_and_training_share_the_time_that_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock stands still but for the choice, which takes 7 of 10 seconds."""
+    now, given = [0.0], []
+    monkeypatch.setattr(deadline.time, "monotonic", lambda: now[0])
+    choose, train = works._by_default, works.train
+
+    def slow(*args: object) -> object:
+        found = choose(*args)
+        now[0] += 7.0
+        return found
+
+    def noted(job: object, prepared: object, settings: Settings) -> object:
+        given.append(settings.max_time)
+        return train(job, prepared, settings)
+
+    monkeypatch.setattr(works, "_by_default", slow)
+    monkeypatch.setattr(works, "train", noted)
+    task = begun(signal_and_noise(["signal", "noise"], 60)).task
+    found = works.train_default(Job(lambda job: None), KernelShelf(), task, Settings(max_time=10.0))
+    assert isinstance(found, works.ChosenRun) and given == [pytest.approx(3.0)]
+    assert found.run.settings.max_time == found.run.model.max_time == 10.0, "as it was set"
+    asked: list[object] = []
+    monkeypatch.setattr(estimate, "resample", lambda *given, afresh, **options: asked.append(afresh) or ())
+    for run in (found.run, replace(found.run, choosing=None)):  # the latter as of a file of an earlier version
+        estimate.make_scores(Job(lambda job: None), None, run, task, 60.0)
+    chose = asked[0]
+    assert isinstance(chose, Choosing) and (chose.choices, chose.settings) == (task.choices, Settings(max_time=10.0))
+    assert (chose.seconds, chose.max_time) == (7.0, 10.0) and asked[1] is True
+    assert estimate.expected_seconds(found.run) == pytest.approx(5 * (7.0 + found.run.seconds))
 
 
 @pytest.mark.chooses

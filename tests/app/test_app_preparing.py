@@ -54,7 +54,7 @@ def test_choices_go_with_the_view_that_they_are_for(at: AppTest) -> None:
 
 
 def test_rows_that_lack_a_view_are_counted_and_one_click_settles_them(at: AppTest) -> None:
-    assert "Rows that lack it, of 120: report 11 · rna 18." in said(at)
+    assert "Of 120 rows with a label, 11 lack report, 18 lack rna." in said(at)
     assert work(at).lacks_values
     labelled(at.radio, "Rows that lack a whole view").set_value("mean").run()
     assert not work(fine(at)).lacks_values

@@ -4,6 +4,7 @@ import re
 import time
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,7 +21,9 @@ from spnmkl.structure import SPN, Kernel, Product, Sum, templates
 from spnmkl.training.settings import Settings
 from spnmkl.ui.pages import train as train_page
 from spnmkl.ui.parts import following
+from spnmkl.ui.parts.choosing import LEFT_NOTHING, STOPPED_CHOOSING
 from spnmkl.ui.parts.words import plain
+from spnmkl.ui.state import works
 from spnmkl.ui.state.activity import Kind
 from spnmkl.ui.state.task import Finding, found_for
 from spnmkl.ui.state.works import SmallestC
@@ -197,7 +200,9 @@ def test_all_settings(at: AppTest) -> None:
     bring(at, load_sample("wine"), templates.figure1())
     finish(at)
     labelled(at.number_input, "λ").set_value(0.5).run()
-    labelled(at.selectbox, "Solver").set_value("paper").run()
+    solver = labelled(at.selectbox, "Solver")
+    assert not any("evidence" in option for option in solver.options)  # these are kinds of weights, not a solver
+    solver.set_value("paper").run()
     labelled(at.selectbox, "Classes").set_value("balanced").run()
     labelled(at.select_slider, "Gap to prove").set_value(1e-2).run()
     labelled(at.checkbox, "Limit the iterations").set_value(True).run()
@@ -449,6 +454,34 @@ def test_a_first_press_of_train_chooses_and_says_why() -> None:
     said = texts(at)
     assert all(plain(sentence) in said for sentence in chosen.sentences)
     assert f"**{plain(run.name)}.**" in said and labelled(at.select_slider, C).value == pytest.approx(run.settings.C)
+
+
+@pytest.mark.chooses
+@pytest.mark.parametrize(
+    ("at_words", "said"), [("kernels", LEFT_NOTHING["train"]), ("evidence weights", STOPPED_CHOOSING)]
+)
+def test_stop_while_choosing_says_what_is_left(monkeypatch: pytest.MonkeyPatch, at_words: str, said: str) -> None:
+    choose = works.prepared_by_default
+
+    def stopped(*given: Any, tick: Any, **options: Any) -> Any:
+        def stop_there(words: str) -> None:
+            if at_words in words:
+                tick.__self__.stop()
+            tick(words)
+
+        return choose(*given, tick=stop_there, **options)
+
+    monkeypatch.setattr(works, "prepared_by_default", stopped)
+    at = opened("train")
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 3)), columns=["a", "b", "c"])
+    bring(at, Dataset("t", X.assign(y=np.where(X["a"] > 0, "x", "z")), "y"))
+    fine(press(at, "Train"))
+    assert [info.value for info in at.info] == [said] and work(at).trainer.book.run is None
+    if work(at).chosen is None:
+        return
+    assert plain("Stopped while choosing: tried to the end were certified weights, one kernel alone.") in texts(at)
+    fine(press(at, "Take it and train"))
+    assert work(at).trainer.book.run.settings == work(at).chosen.settings and not at.info
 
 
 @pytest.mark.chooses

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from app_pages import fine, labelled, opened, part, texts, work
+from app_pages import fine, labelled, opened, part, texts, train, work
 from streamlit.testing.v1 import AppTest
 
 from spnmkl.data import Joining
@@ -158,3 +158,34 @@ def test_other_files_are_not_joined_as_the_first_were() -> None:
     assert files.joining == Joining("id", "sample", 1)
     files.keep([kept_file("d", 1), kept_file("e", 1)])
     assert files.joining == Joining()
+
+
+def test_who_is_not_in_every_file_stays_and_a_rule_is_asked_for_where_they_are_brought(at: AppTest) -> None:
+    rng = np.random.default_rng(0)
+    ids = [f"P{k}" for k in range(40)]
+    label = np.where(rng.normal(size=40) > 0, "ill", "well")
+    rna = pd.DataFrame(rng.normal(size=(40, 3)) + 2 * (label == "ill")[:, None], columns=["g1", "g2", "g3"])
+    scan = pd.DataFrame(rng.normal(size=(40, 2)), columns=["width", "length"])
+    files = {"rna": rna.assign(id=ids)[5:], "scan": scan.assign(id=ids)[:37], "labels": pd.DataFrame({"y": label})}
+    files["labels"]["id"] = ids
+    upload(at, *((f"{name}.csv", frame.to_csv(index=False).encode()) for name, frame in files.items()))
+    assert len(work(fine(at)).dataset.frame) == 40 and list(work(at).dataset.views) == ["rna", "scan"]
+    said = texts(at).replace("\\", "")
+    assert "5 of 40 are not in 'rna.csv': 'P0', 'P1', 'P2' and 2 more." in said
+    assert "**Rows lack a whole view**: before training, choose below" in said
+    assert "Of 40 rows with a label, 5 lack rna, 3 lack scan." in said
+    assert "Some rows lack a whole view." in texts(at.switch_page("pages/train.py").run())
+    at.switch_page("pages/data.py").run()
+    labelled(part(at, SOURCE).radio, "Rows that lack a whole view").set_value("drop rows").run()
+    assert not work(fine(at)).lacks_values and work(at).usable(np.arange(40)) == 32
+    labelled(at.radio, "Rows that lack a whole view").set_value("mean").run()
+    assert not work(fine(at)).lacks_values and "Rows lack a whole view" not in texts(at)
+    fine(at.switch_page("pages/train.py").run())
+    train(work(at).trainer, at)
+    run = work(at).trainer.book.run
+    assert run is not None and run.n_train + run.n_test == 40 and run.choices.absent == "mean"
+    at.switch_page("pages/predict.py").run()
+    new = [("rna.csv", files["rna"][:6]), ("scan.csv", files["scan"][:6])]
+    at.file_uploader(key="predict_rows_0").set_value([(n, f.to_csv(index=False).encode(), "text/csv") for n, f in new])
+    said = texts(fine(at.run())).replace("\\", "")
+    assert "5 of 11 are not in 'rna.csv'" in said and "5 rows lack the view 'rna'" in said

@@ -22,7 +22,7 @@ SECONDS = 3.0
 def test_visitors_do_not_meet(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(load, "PAUSE_SECONDS", 0.3)
     monkeypatch.setattr(load, "ARRIVAL_SECONDS", 0.3)
-    wave = Wave(3)
+    wave = Wave(1, 3, SECONDS / 60)
 
     async def crowd() -> None:
         until = time.monotonic() + SECONDS

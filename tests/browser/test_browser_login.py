@@ -89,7 +89,13 @@ def test_two_people_in_one_tab_do_not_see_each_others_work(
     expect(page.get_by_text("Lines are kept for 365 days")).to_be_visible()
     page.screenshot(path=tmp_path / "log.png")
     stolen = context.cookies()
+    left_open = context.new_page()
+    left_open.goto(f"{url}/data")
+    expect(left_open.get_by_role("button", name="Load Wine")).to_be_visible()
     log_out(page, "ann")
+    left_open.get_by_role("button", name="Load Wine").click()
+    expect(left_open.get_by_text("Log in to see")).to_be_visible()
+    left_open.close()
 
     log_in(page, "ben")
     expect(page.get_by_role("link", name="Administration")).to_have_count(0)

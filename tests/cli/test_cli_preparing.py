@@ -75,7 +75,16 @@ def test_what_does_not_fit_is_refused(run: Run, given: tuple[str, ...], sentence
 def test_rows_that_lack_a_view_are_refused_with_their_number_until_something_is_said(run: Run) -> None:
     code, _, err = run(*FIT, "--adjust", "age,batch")
     assert code == 2
-    assert "rows lack a whole view: 'report' (11 rows), 'rna' (18 rows)" in err and "--absent mean or drop-rows" in err
+    assert err == (
+        "spnmkl: 27 rows lack a whole view: 'report' (11 rows), 'rna' (18 rows); say --absent mean to let the average "
+        "of the training rows stand for it, or --absent drop-rows to keep only the rows that have every view.\n"
+    )
+    one = three_views()
+    one.loc[one["lab__a"].idxmax(), "lab__a"] = np.nan
+    one.to_csv("data.csv", index=False)
+    err = run(*FIT, "--adjust", "age,batch")[2]
+    assert "Values are missing in 1 column: 'lab__a' (1 row); fill them with --missing mean" in err
+    assert "; rows lack a whole view: 'report' (11 rows), 'rna' (18 rows); say --absent mean" in err
 
 
 def test_the_average_stands_for_a_view_and_predictions_say_so(run: Run) -> None:

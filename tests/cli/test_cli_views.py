@@ -13,7 +13,7 @@ from spnmkl.data import Choices, Dataset, SplitSettings
 from spnmkl.model_file import load_model
 from spnmkl.training.prepared import prepare
 from spnmkl.training.settings import Settings
-from spnmkl.training.train import train
+from spnmkl.training.train import learn_weights, train
 
 Run = Callable[..., tuple[int, str, str]]
 FIT = ("fit", "blood.csv", "scan.csv", "--label", "y", "--out", "m.spnmkl", "--structure", "grouped")
@@ -38,15 +38,83 @@ def folder(folder: Path) -> Path:
 
 def test_files_are_views_joined_by_their_ids(run: Run) -> None:
     code, out, err = run(*FIT)
-    assert code == 0 and "55 of 60 ids stand in all tables" in err
+    assert code == 0 and "55 of 60 ids stand in all tables" in err and "5 of 60 are not in 'scan.csv'" in err
+    assert "5 rows without a label: left out." in err and "lack a whole view" not in err
     assert "β_blood" in out and "β_scan" in out and "code" not in out
-    code, out, _ = run("predict", "m.spnmkl", "scan.csv", "blood.csv", "--scores", "--out", "p.csv")
+    code, out, err = run("predict", "m.spnmkl", "scan.csv", "blood.csv", "--scores", "--out", "p.csv")
     found = pd.read_csv("p.csv").set_index("code")
-    assert code == 0 and list(found.columns) == ["prediction", "score"]
+    assert code == 0 and list(found.columns) == ["prediction", "score"] and len(found) == 60
+    assert "5 rows without a prediction, for missing values in 'width', 'length'" in err
     run("predict", "m.spnmkl", "whole.csv", "--scores", "--out", "q.csv")
     one = pd.read_csv("q.csv").set_index("code")
     assert one.index.tolist() == samples()["code"].tolist()
-    pd.testing.assert_frame_equal(found.sort_index(), one.loc[sorted(found.index)])
+    answered = found.dropna().sort_index()
+    assert len(answered) == 55
+    pd.testing.assert_frame_equal(answered, one.loc[answered.index])
+
+
+@pytest.fixture
+def incomplete(folder: Path) -> pd.DataFrame:
+    """Files of which two lack people, and the table that they are together, made by hand."""
+    whole = samples().drop(columns="patient")
+    no_blood, no_scan, no_label = [103, 104, 130], [104, 110, 111, 150], [120]
+    everyone = whole["code"]
+    whole[~everyone.isin(no_blood)][["code", "iron", "sugar"]].to_csv("blood.csv", index=False)
+    scan = whole[~everyone.isin(no_scan)][["code", "width", "length"]]
+    scan.sample(frac=1, random_state=1).to_csv("scan.csv", index=False)
+    whole[~everyone.isin(no_label)][["code", "y"]].to_csv("labels.csv", index=False)
+    whole.loc[everyone.isin(no_blood), ["iron", "sugar"]] = np.nan
+    whole.loc[everyone.isin(no_scan), ["width", "length"]] = np.nan
+    whole.loc[everyone.isin(no_label), "y"] = None
+    # In the order of the first file, then of those after it.
+    later = [code for code in scan.sample(frac=1, random_state=1)["code"] if code in no_blood]
+    first = [code for code in everyone if code not in no_blood]
+    return whole.set_index("code").loc[[*first, *later, 104]].reset_index()
+
+
+FILES = ("blood.csv", "scan.csv", "labels.csv")
+THREE = ("fit", *FILES, "--label", "y", "--out", "m.spnmkl", "--structure", "grouped")
+
+
+def test_who_is_not_in_a_file_is_refused_until_a_rule_is_given(run: Run, incomplete: pd.DataFrame) -> None:
+    code, _, err = run(*THREE)
+    assert code == 2 and "53 of 60 ids stand in all tables. Every id has a row" in err
+    assert "3 of 60 are not in 'blood.csv': '" in err and "4 of 60 are not in 'scan.csv'" in err
+    assert "1 row without a label: left out." in err and "1 row has no value in any view: left out." in err
+    assert err.endswith(
+        "spnmkl: 5 rows lack a whole view: 'blood' (2 rows), 'scan' (3 rows); say --absent mean to let the average of "
+        "the training rows stand for it, or --absent drop-rows to keep only the rows that have every view.\n"
+    )
+
+
+@pytest.mark.parametrize("rule", ["mean", "drop rows"])
+def test_files_of_which_some_lack_people_are_the_table_made_by_hand(
+    run: Run, incomplete: pd.DataFrame, rule: str
+) -> None:
+    """By the same rule the table that somebody joined by hand gives the same model, and the same answers."""
+    code, _, err = run(*THREE, "--absent", rule.replace(" ", "-"))
+    assert code == 0 and "5 of 58 rows lack a whole view ('blood' in 2 rows, 'scan' in 3 rows): " in err
+    views = {"blood": ("iron", "sugar"), "scan": ("width", "length")}
+    dataset = Dataset("by hand", incomplete, "y", ("code",), views)
+    prepared = prepare(dataset.template("grouped"), dataset, Choices("auto", absent=rule), SplitSettings(0.0))
+    assert prepared.n == {"mean": 58, "drop rows": 53}[rule]
+    expected = learn_weights(prepared, Settings()).model
+    assert expected is not None
+    run("predict", "m.spnmkl", "blood.csv", "scan.csv", "--scores", "--out", "p.csv")
+    found = pd.read_csv("p.csv").set_index("code")["score"]
+    assert len(found) == 59  # whom no file knows, nobody is asked about
+    answered = found.dropna().index
+    assert len(answered) == {"mean": 59, "drop rows": 54}[rule]
+    new = prepared.preparation.transform(incomplete.set_index("code").loc[answered])
+    np.testing.assert_allclose(found[answered], expected.decision_function(new), atol=1e-9)
+
+
+def test_of_a_patient_who_lacks_a_view_the_importance_knows_too(run: Run, incomplete: pd.DataFrame) -> None:
+    measure = ("importance", *FILES, "--label", "y", "--structure", "grouped", "--C", 1, "--folds", 2, "--out", "v.csv")
+    assert run(*measure)[0] == 2
+    code, _, err = run(*measure, "--absent", "mean")
+    assert code == 0 and "5 of 58 rows lack a whole view ('blood' in 2 rows, 'scan' in 3 rows): the average" in err
+    assert list(pd.read_csv("v.csv")["view"]) == ["blood", "scan"]
 
 
 def test_predictions_of_one_table_carry_the_ids_of_its_rows(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

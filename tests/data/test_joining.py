@@ -1,6 +1,7 @@
 """Several tables over the same samples, and labels in a table of their own."""
 
 import io
+from unittest.mock import ANY
 
 import numpy as np
 import pandas as pd
@@ -24,47 +25,89 @@ def omics() -> list[Table]:
     return [read_file(name, text.encode()) for name, text in texts.items()]
 
 
-def test_three_tables_joined_by_id() -> None:
+def by_hand() -> pd.DataFrame:
+    """What the three tables are as one: nobody is lost, and a table that lacks somebody says nothing of them."""
+    text = """sample,mrna__TP53,BRCA1,mir21,mirna__TP53,HER2
+S1,1,2,,,0.1
+S2,3,4,0.2,20,0.2
+S3,5,6,0.3,30,0.3
+S4,7,8,0.4,40,0.4
+S5,9,10,,,
+S6,,,0.6,60,
+S7,,,,,0.7
+"""
+    return pd.read_csv(io.StringIO(text))
+
+
+def test_three_tables_joined_by_id_keep_who_is_not_in_all_of_them() -> None:
     joined = join_views(omics())
-    assert joined.frame.to_dict("list") == {
-        "sample": ["S2", "S3", "S4"],
-        "mrna__TP53": [3, 5, 7],
-        "BRCA1": [4, 6, 8],
-        "mir21": [0.2, 0.3, 0.4],
-        "mirna__TP53": [20, 30, 40],
-        "HER2": [0.2, 0.3, 0.4],
-    }
+    pd.testing.assert_frame_equal(joined.frame, by_hand(), check_dtype=False)
     assert joined.views == {"mrna": ("mrna__TP53", "BRCA1"), "mirna": ("mir21", "mirna__TP53"), "protein": ("HER2",)}
     assert joined.missing == {"mrna": ("S6", "S7"), "mirna": ("S1", "S5", "S7"), "protein": ("S5", "S6")}
     assert joined.report.to_dict("list") == {
         "table": ["mrna.csv", "mirna.tsv", "protein.csv"],
         "rows": [5, 5, 6],
-        "matched": [3, 3, 3],
-        "unmatched": [2, 1, 2],
+        "taken": [5, 4, 5],
+        "lacking": [2, 3, 2],
         "repeated": [0, 1, 0],
         "without id": [0, 0, 1],
     }
     assert joined.notes == (
-        "3 of 7 ids stand in all tables; the others were left out.",
-        "'mrna' lacks 2 ids: 'S6', 'S7'.",
-        "'mirna' lacks 3 ids: 'S1', 'S5', 'S7'.",
-        "'protein' lacks 2 ids: 'S5', 'S6'.",
+        "3 of 7 ids stand in all tables. Every id has a row, in the order of 'mrna.csv', then of the tables after it.",
+        "2 of 7 are not in 'mrna.csv': 'S6', 'S7'.",
+        "3 of 7 are not in 'mirna.tsv': 'S1', 'S5', 'S7'.",
+        "2 of 7 are not in 'protein.csv': 'S5', 'S6'.",
         "1 row of 'mirna.tsv' with an id that stands above already: left out.",
         "1 row of 'protein.csv' without an id: left out.",
     )
+
+
+def test_joined_as_pandas_joins_them() -> None:
+    rng = np.random.default_rng(0)
+    everyone = [f"P{k}" for k in range(40)]
+    tables = []
+    for k, kind in enumerate(("normal", "integers", "choice")):
+        who = rng.permutation(everyone)[: 30 + k]
+        values = {"normal": rng.normal(size=len(who)), "integers": rng.integers(9, size=len(who))}
+        values["choice"] = rng.choice(["a", "b"], len(who))
+        tables.append(table(f"t{k}.csv", who=list(who), **{f"x{k}": values[kind]}))
+    expected = tables[0].frame
+    for other in tables[1:]:
+        expected = expected.merge(other.frame, on="who", how="outer")
+    found = join_views(tables).frame
+    pd.testing.assert_frame_equal(
+        found.sort_values("who", ignore_index=True), expected.sort_values("who", ignore_index=True)
+    )
+    first = list(tables[0].frame["who"])
+    assert list(found["who"])[: len(first)] == first
+
+
+def test_a_column_of_all_tables_is_one_where_they_agree() -> None:
+    """As a label or an age that every file repeats; each knows it of other people."""
+    a = table("a.csv", id=["p", "q"], age=[30, 40], sex=["f", "m"], x=[1, 2], grade=[1, 2])
+    b = table("b.csv", id=["q", "r"], age=[40, 50], sex=["m", "f"], x=[3, 4], grade=[2, 3])
+    c = table("c.csv", id=["r", "p"], age=[50, 30], sex=["f", "f"], x=[5, 6], grade=[9, 1])
+    joined = join_views([a, b, c])
+    assert joined.frame[["id", "age", "sex"]].to_dict("list") == {
+        "id": ["p", "q", "r"],
+        "age": [30, 40, 50],
+        "sex": ["f", "m", "f"],
+    }
+    # b and c disagree about r, whom a does not know.
+    assert joined.views == {view: (f"{view}__x", f"{view}__grade") for view in "abc"}
 
 
 def test_labels_from_a_file_of_their_own() -> None:
     joined = join_views(omics())
     labels = read_file("labels.csv", b"sample,subtype\nS4,basal\nS2,luminal\nS9,basal\n")
     attached = attach_labels(joined.frame, labels)
-    assert attached.frame["subtype"].fillna("").tolist() == ["luminal", "", "basal"]
+    assert attached.frame["subtype"].fillna("").tolist() == ["", "luminal", "", "basal", "", "", ""]
     assert attached.notes == (
         "1 row of 'labels.csv' not in the table: left out.",
-        "1 row of the table not in 'labels.csv': 'S3'.",
+        "5 rows of the table not in 'labels.csv': 'S1', 'S3', 'S5', 'S6', 'S7'.",
     )
     dataset = Dataset.guess("omics", attached.frame).with_views(joined.views)
-    assert (dataset.label, dataset.ignored, dataset.n_unlabelled) == ("subtype", ("sample",), 1)
+    assert (dataset.label, dataset.ignored, dataset.n_unlabelled) == ("subtype", ("sample",), 5)
     assert dataset.labelled().y.tolist() == ["luminal", "basal"]
 
 
@@ -92,7 +135,8 @@ def test_tables_joined_by_row_order() -> None:
 def test_ids_are_compared_as_text_and_may_have_other_names() -> None:
     a, b = table("a.csv", Patient=["7", "8 ", "x"], u=[1, 2, 3]), table("b.csv", Code=[8.0, 7.0], v=[4, 5])
     joined = join_views([a, b])
-    assert joined.frame.to_dict("list") == {"Patient": ["7", "8"], "u": [1, 2], "v": [5, 4]}
+    assert joined.frame.to_dict("list") == {"Patient": ["7", "8", "x"], "u": [1, 2, 3], "v": [5, 4, ANY]}
+    assert joined.frame["v"].isna().tolist() == [False, False, True]
 
 
 def test_views_and_columns_of_the_same_name_stay_apart() -> None:
@@ -108,11 +152,7 @@ def test_the_files_of_a_person() -> None:
     assert alone.frame is views[0].frame and not alone.views
     both = join_files([labels, *views], Joining(labels=0))
     pd.testing.assert_frame_equal(both.frame.drop(columns="y"), join_views(views).frame)
-    assert dict(zip(both.frame["sample"], both.frame["y"].fillna("none"), strict=True)) == {
-        "S2": "v",
-        "S3": "none",
-        "S4": "u",
-    }
+    assert both.frame.set_index("sample")["y"].dropna().to_dict() == {"S2": "v", "S4": "u"}
     assert join_files([views[0], labels], Joining(labels=1)).views == {"mrna": ("sample", "TP53", "BRCA1")}
     numbered = [table("a.csv", k=[2, 1, 3], c=[7, 8, 9], x=[1, 2, 3]), table("b.csv", k=[1, 2, 3], c=[9, 8, 7])]
     joined = join_files(numbered, Joining(id_column="c"))
@@ -132,8 +172,8 @@ REFUSED = [
     ),
     (
         lambda: join_views([table("a.csv", id=["a"], x=[1]), table("b.csv", id=["b"], z=[1])]),
-        "No id stands in all tables; they are such as 'a' in 'a.csv', 'b' in 'b.csv': choose another id column, or row "
-        "order.",
+        "No id of 'a.csv' stands in another table; ids are such as 'a' in 'a.csv', 'b' in 'b.csv': choose another id "
+        "column, or row order.",
     ),
     (
         lambda: join_views([table("a.csv", x=[0.5, 1.5]), table("b.csv", z=[1, 2])]),

@@ -329,8 +329,9 @@ def test_an_unknown_kernel_is_refused_elsewhere() -> None:
 
 
 MIXED = WITH_HOLES.assign(
-    lab=["1", "2", "<5", "4"], name=["a", "b", "c", "d"], big=[1, 2, 3, np.inf], y=["u", "v", None, "u"]
+    lab=["1", "2", "<5", "4"], name=["a", "b", "c", "d"], big=[1, 2, 3, np.inf], y=["u", "v", "v", "u"]
 )
+MIXED = pd.concat([MIXED, pd.DataFrame({"big": [-np.inf]})], ignore_index=True)  # nothing is told of who has no label
 STANDARD = "4 numeric columns: scaled to mean 0 and spread 1 over the training rows."
 BIG = "Infinity or a value beyond 1e+100, which training refuses: 'big'; correct it."
 SAME = "1 column with one value only, which tell nothing: 'same'."

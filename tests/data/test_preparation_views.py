@@ -15,7 +15,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, QuantileTransformer, StandardScaler
 
-from spnmkl.data import Choices, Dataset, Preparation, lacking_rows, problems, step_notes, suggest
+from spnmkl.data import Choices, Dataset, Preparation, kept_rows, lacking_rows, problems, step_notes, suggest
 from spnmkl.errors import DataError
 
 VIEWS = {"words": [f"w{k}" for k in range(40)], "counts": [f"c{k}" for k in range(6)], "lab": ["l0", "l1", "l2"]}
@@ -356,6 +356,59 @@ def test_the_average_of_the_rows_that_have_it_stands_for_a_view(step: str, adjus
                             adjust=adjust)  # fmt: skip
     if not adjust:
         np.testing.assert_allclose(X[VIEWS["counts"]].iloc[5:], alone.transform(frame.iloc[5:]), atol=1e-10)
+
+
+def with_text() -> tuple[pd.DataFrame, dict[str, list[str]]]:
+    """Five people, of whom one is in no clinic, one has no scan, and one of the clinic's has no stage."""
+    frame = pd.DataFrame(
+        {
+            "age": [50.0, 60.0, 70.0, None, 60.0],
+            "stage": ["II", "I", "II", None, None],
+            "scan": [1.0, None, 3.0, 4.0, 5.0],
+            "site": ["a", None, "b", "b", "c"],
+        }
+    )
+    return frame, {"clinic": ["age", "stage"], "scan": ["scan", "site"]}
+
+
+def test_of_text_the_most_frequent_value_stands_for_a_view_that_is_lacking() -> None:
+    frame, views = with_text()
+    fitted = Preparation.fit(frame, Choices("as is", "mean", absent="mean"), views=views)
+    X = Preparation.from_dict(json.loads(json.dumps(fitted.to_dict()))).transform(frame)
+    # I, II → 0, 1 and a, b, c → 0, 1, 2; −1 is a value of its own, for somebody of the clinic whose stage is not known
+    assert X["stage"].tolist() == [1, 0, 1, 1, -1] and X["site"].tolist() == [0, 1, 1, 1, 2]
+    assert X["age"].tolist() == [50, 60, 70, 60, 60] and X["scan"].tolist() == [1, 3.25, 3, 4, 5]
+
+
+def test_of_one_column_per_category_their_shares_stand_for_a_view_that_is_lacking() -> None:
+    frame, views = with_text()
+    X = Preparation.fit(frame, Choices("as is", "mean", "one-hot", absent="mean"), views=views).transform(frame)
+    # Of site nothing is missing but where the whole view is, so that it has no column for that.
+    assert list(X) == ["age", "stage=I", "stage=II", "stage=(missing)", "scan", "site=a", "site=b", "site=c"]
+    assert X.loc[3, ["stage=I", "stage=II", "stage=(missing)"]].tolist() == [0.25, 0.5, 0.25]
+    assert X.loc[1, ["site=a", "site=b", "site=c"]].tolist() == [0.25, 0.5, 0.25]
+
+
+def test_rows_of_which_nothing_is_known_are_left_out_whatever_is_chosen() -> None:
+    frame, views = with_text()
+    more = pd.concat([frame, pd.DataFrame({"y": ["u"]})], ignore_index=True)  # somebody in the file of labels alone
+    for choices in (Choices(missing="mean"), Choices(missing="median", absent="mean"), Choices(absent="drop rows")):
+        kept = kept_rows(more[list(frame)], views, choices)
+        assert kept.tolist() == [*kept_rows(frame, views, choices), False]
+    told = problems(Dataset("d", more.assign(y=list("uvuvvu")), "y", views=views), Choices(missing="mean"))
+    assert told[0] == "1 row has no value in any view: left out."
+    assert told[1].startswith("2 of 5 rows lack a whole view ('clinic' in 1 row, 'scan' in 1 row): treated as other")
+    alone = frame[["age", "stage"]]
+    assert kept_rows(alone, {"clinic": list(alone)}, Choices(missing="mean")).all()  # one view is filled, as was asked
+
+
+def test_what_a_view_is_is_told_by_the_rows_that_have_it() -> None:
+    parts = pd.DataFrame(np.random.default_rng(0).multinomial(9, np.ones(6) / 6, 40) / 9)
+    sparse = parts.mask(parts < 2 / 9, 0.0)
+    sparse = sparse.div(sparse.sum(axis=1), axis=0).dropna()
+    assert (sparse == 0).to_numpy().mean() > 0.5
+    absent = pd.DataFrame(np.nan, index=range(60), columns=parts.columns)
+    assert suggest(pd.concat([sparse, absent])) == suggest(sparse)
 
 
 def test_other_holes_are_still_refused_or_filled() -> None:

@@ -29,7 +29,8 @@ from spnmkl import (
     solve,
 )
 from spnmkl.circuit.source import MatrixSource
-from spnmkl.estimator import SPNMKLClassifier, default_structure
+from spnmkl.estimator import SPNMKLClassifier
+from spnmkl.given import default_structure
 from spnmkl.kernels import cross_kernels, fit_kernels
 from spnmkl.kernels import source as kernel_source
 from spnmkl.kernels.source import CrossSource, apply_cross
@@ -395,6 +396,11 @@ BAD_INPUT = {
         "y mixes labels of different kinds, such as text and missing values; give every sample a label of one kind.",
     ),
     "NaN": (lambda: fit(samples=holed(np.nan)), ValueError, "Input X contains NaN."),
+    "one class, nothing set": (
+        lambda: SPNMKLClassifier().fit(X, np.zeros(80)),
+        DataError,
+        "y must hold at least two classes, but all 80 labels are 0.0; add samples of another class.",
+    ),
     "infinity": (lambda: fit(samples=holed(np.inf)), ValueError, "Input X contains infinity"),
     "huge value": (
         lambda: fit(samples=holed(1e200)),
@@ -470,6 +476,18 @@ BAD_INPUT = {
         DataError,
         "probability=True needs two samples or more of every class, but 'rare' has one; add samples of it, or use "
         "probability=False.",
+    ),
+    "text in a data frame": (
+        lambda: fit(samples=pd.DataFrame({"age": X[:, 0], "ward": ["north"] * len(X)})),
+        DataError,
+        "Column 'ward' holds text, such as 'north', but a classifier needs numbers; leave it out, or put the "
+        "preparation of the app before it: make_pipeline(spnmkl.data.Preparer(), SPNMKLClassifier(…))",
+    ),
+    "missing values in a data frame": (
+        lambda: fit().predict(pd.DataFrame({"age": X[:, 0], "size": holed(np.nan)[:, 1]})),
+        DataError,
+        "Values are missing (NaN) in 1 column: 'size' (1 row); fill them, or put the preparation of the app before it: "
+        "make_pipeline(spnmkl.data.Preparer(missing='mean'), SPNMKLClassifier(…)).",
     ),
     "not fitted": (lambda: SPNMKLClassifier().predict(X), NotFittedError, "is not fitted yet"),
     "other columns at prediction": (

@@ -30,7 +30,7 @@ from spnmkl.importance import (
 )
 from spnmkl.importance.folds import TableFolds, table_views
 from spnmkl.importance.measuring import Measuring
-from spnmkl.importance.restriction import FULL, removals
+from spnmkl.importance.restriction import FULL, removals, weighed
 from spnmkl.importance.views import measured_views
 from spnmkl.inspection import HeldOutShares, decision_parts
 from spnmkl.kernels import cross_kernels, fit_kernels
@@ -559,3 +559,34 @@ def test_the_kind_of_weights_that_does_better_within_every_fold() -> None:
     assert "evidence" in told
     assert ViewImportance.from_dict(chosen.to_dict()).sentences == chosen.sentences
     assert chosen.key != view_importance(spn, X, y, views, **asked).key
+
+
+def test_a_path_without_weight_that_goes_makes_the_others_cheaper() -> None:
+    """With p below 1, one of two kernels below a product can have no weight; c_v of the product counts its path."""
+    X, y = table()
+    kernels = {"a": Kernel("linear", features=[0, 1], id="Ka"), "b": Kernel("linear", features=[5, 6, 7], id="Kb")}
+
+    def nested(*names: str) -> SPN:
+        return SPN(Sum(Product(Sum(*(Product(kernels[name], id=name, p=0.4) for name in names)), id="top", p=0.4)))
+
+    whole, rest = nested("a", "b"), nested("a")
+    matrices, _ = fit_kernels(whole, StandardScaler().fit_transform(X))
+    full = solve(whole, matrices, y, C=0.1, warn=False)
+    assert full.beta["a"] > 0 == full.beta["b"]
+    left = solve(rest, {"Ka": matrices["Ka"]}, y, C=0.1, warn=False)
+    # The shortcut would have kept the weights of the whole, which are not the best ones any more.
+    assert left.objective < 0.95 * full.objective and left.beta["top"] > 2 * full.beta["top"]
+    assert weighed(whole, full.beta) != weighed(rest, full.beta) == weighed(rest, left.beta)
+
+
+def test_a_view_below_guessing_is_explained() -> None:
+    made = [
+        ViewFold(1, k + 1, 80, 20, 1.0, 0.7, 0.6, {"noise": x, "blood": 0.7}, {"noise": 0.7, "blood": x},
+                 dict.fromkeys(("noise", "blood"), 1.0), 3, 9.1, 0)
+        for k, x in enumerate((0.4, 0.5, 0.45, 0.5, 0.45))
+    ]  # fmt: skip
+    *_, last = ViewImportance(("noise", "blood"), tuple(made), 5, "accuracy", "100 rows").findings
+    assert last == (
+        "Alone, noise (46 %) lies below guessing (60 %): at the C of the whole drawing, what tells nothing learns "
+        "training rows by heart, and scatters its answers on others. Read it as guessing."
+    )

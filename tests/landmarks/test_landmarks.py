@@ -1,25 +1,30 @@
 """Landmarks: against the exact SVM, scikit-learn's Nystroem and LIBLINEAR, and by what they claim of themselves."""
 
 import tempfile
+from functools import partial
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_moons
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_approximation import Nystroem
-from sklearn.svm import LinearSVC
+from sklearn.svm import SVC, LinearSVC
 from tolerances import DECISION, ROUNDING, SINGLE_PRECISION, SOLVED
 
 from spnmkl import DataError, ParameterError, TrivialSolutionWarning, estimator, solve
 from spnmkl.certificate import best_intercept
 from spnmkl.circuit.evaluate import kernel_matrix
+from spnmkl.circuit.program import compile_circuit
 from spnmkl.circuit.source import MatrixSource
 from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.kernels import cross_kernels, fit_kernels, restrict_kernels
-from spnmkl.landmarks import entry, features, stratified
+from spnmkl.landmarks import entry, features, linear, stratified
+from spnmkl.landmarks.estimate import estimated, held_out_rows
 from spnmkl.landmarks.features import feature_blocks, landmarks
 from spnmkl.landmarks.linear import solve_linear
 from spnmkl.model_file import load_model
+from spnmkl.problem import one_vs_rest
 from spnmkl.structure import SPN, Kernel, Product, Sum, templates
 
 X, y = make_moons(160, noise=0.25, random_state=0)
@@ -35,6 +40,7 @@ DEEP = templates.product_of_sums(
         "second": [Kernel("polynomial", degree=d, features=[1]) for d in (1, 2)],
     }
 )
+DEEP_C = dict(zip(compile_circuit(DEEP).products, compile_circuit(DEEP).total_exponents(), strict=True))
 NYSTROEM = SPNMKLClassifier(FLAT, C=1.0, approximation="nystroem", n_threads=1)
 
 
@@ -107,6 +113,23 @@ def test_the_linear_svm_is_that_of_liblinear(scale):
     np.testing.assert_allclose(ours.w, w, atol=0.03 * np.abs(w).max())
 
 
+@pytest.mark.parametrize("scale", [10.0, 100.0])
+def test_at_a_large_C_an_interior_point_method_takes_over(scale, monkeypatch):
+    Z, labels, C = clustered()
+    C = scale * np.where(np.arange(240) % 7, C, 0.0)
+    monkeypatch.setattr(linear, "_PATIENCE", 1)
+    ours = solve_linear([Z[:100], Z[100:]], labels, C, 1e-6)
+    assert ours.primal - ours.dual <= 1e-6 * ours.primal and ours.passes < 60
+    assert (ours.alpha[C == 0] == 0).all() and ((ours.alpha >= 0) & (ours.alpha <= C)).all()
+    seen = C > 0
+    peer = SVC(kernel="linear", C=1.0, tol=1e-6).fit(Z[seen].astype(float), labels[seen], C[seen])
+    w = peer.coef_[0]
+    primal = w @ w / 2 + best_intercept(Z @ w, labels, C)[1]
+    assert ours.primal == pytest.approx(primal, rel=1e-4) and ours.dual <= primal
+    stopped = solve_linear([Z], labels, C, 1e-6, stop=iter([False] * 40 + [True] * 1000).__next__)
+    assert stopped.dual <= ours.primal * (1 + ROUNDING) and ours.dual <= stopped.primal * (1 + ROUNDING)
+
+
 def test_the_gap_of_the_linear_svm_is_true():
     Z, labels, C = clustered()
     best = solve_linear([Z], labels, C, 1e-8)
@@ -142,10 +165,88 @@ def test_the_certificate_is_that_of_the_sample():
     matrices, _ = fit_kernels(FLAT, X[model.rows_])
     assert model.solution_.certify(matrices).gap == pytest.approx(model.gap_) and model.gap_ <= 1e-3
     assert model.solution_.lam == pytest.approx(60 / 160)
-    first, second = model.approximation_.sentences
+    first, second, *_ = model.approximation_.sentences
     assert "a sample of 60 of 160 training rows; certified for this sample" in first
     assert "25 landmarks" in second and "is not certified" in second
-    assert "optimal" not in first + second
+    assert "optimal" not in " ".join(model.approximation_.sentences)
+
+
+@pytest.mark.parametrize("p", [1.0, 1.5])
+def test_a_step_of_the_weights_promises_no_more_than_the_same_function_gains(p, monkeypatch):
+    seen, own = [], entry._Whole._better_weights
+
+    def watched(whole, rows, found):
+        better, gain = own(whole, rows, found)
+        seen.append((whole, rows, found, better, gain))
+        return better, gain
+
+    monkeypatch.setattr(entry._Whole, "_better_weights", watched)
+    monkeypatch.setattr(entry, "_PAYS", 1e-5)
+    few = {"structure": DEEP, "p": p, "sample_size": 20, "n_components": 20, "C": 0.3}
+    model = clone(NYSTROEM).set_params(**few).fit(X, y)
+    assert 0 < model.approximation_.steps <= 3
+    whole, rows, found, better, gain = seen[0]
+    beta, c = found.t * found.beta, found.coefficients[0]
+    K = {leaf: cross_kernels({leaf: k}, X[model.support_])[leaf] for leaf, k in rows.used.items()}
+
+    def cost(weights):
+        """Complexity of the function that was found, path by path, and the price of weights."""
+        named = dict(zip(rows.circuit.products, weights, strict=True))
+        first = dict(zip(rows.circuit.products, beta, strict=True))
+        total = sum(DEEP_C[v] * b**p for v, b in named.items() if b > 0)
+        for path in DEEP.paths():
+            g, before = (np.prod([of[v] ** float(e) for v, e in path.exponents.items()]) for of in (named, first))
+            if before > 0:
+                total += before**2 * float(c @ np.prod([K[leaf] for leaf in path.leaves], axis=0) @ c) / (2 * g)
+        return total
+
+    assert 0 < gain <= cost(beta) - cost(better) + ROUNDING * cost(beta)
+    assert cost(beta) == pytest.approx(found.norm / found.t + whole._prices(rows.circuit, beta)[0].sum(), rel=1e-5)
+    monkeypatch.setattr(entry, "_STEPS", 0)
+    unmoved = clone(model).fit(X, y).approximation_
+    assert unmoved.steps == 0 and np.ptp(list(unmoved.factors.values())) < ROUNDING
+    assert model.approximation_.objective < unmoved.objective
+
+
+def test_the_interval_of_the_loss_holds_what_all_rows_have():
+    rng = np.random.default_rng(0)
+    codes = np.repeat([0, 1, 2], [3000, 800, 200])
+    Y, C = one_vs_rest(codes, 3), rng.uniform(0.5, 1.5, 4000)
+    F = Y * rng.normal(0.8, 1.0, Y.shape)
+    loss = float((C * np.maximum(0, 1 - Y * F).sum(axis=0)).sum())
+    right, sample = np.mean(F.argmax(axis=0) == codes), np.arange(0, 4000, 40)
+    found = []
+    for _ in range(200):
+        held = held_out_rows(codes, sample, rng)
+        assert not np.isin(held, sample).any() and len(held) == 780
+        found.append(estimated(codes, Y, C, held, F[:, held]))
+    assert np.mean([one.loss for one in found]) == pytest.approx(loss, rel=0.01)
+    for true, intervals in (
+        (loss, [one.loss_interval for one in found]),
+        (right, [one.accuracy_interval for one in found]),
+    ):
+        # About 95 of 100, and a little more because rows are drawn without replacement.
+        assert 0.9 <= np.mean([low <= true <= high for low, high in intervals]) <= 1.0
+    assert not len(held_out_rows(codes, np.arange(3799, 4000), rng))  # all rows of a class are in the sample
+
+
+def test_the_estimate_is_of_rows_that_nothing_has_seen():
+    rng = np.random.default_rng(0)
+    rows, coins = rng.normal(size=(400, 2)), np.arange(400) % 2
+    narrow = SPN(Sum(Product(Kernel("rbf", gamma=30.0))))
+    noise = SPNMKLClassifier(narrow, C=1.0, approximation="nystroem", sample_size=200, n_components=200)
+    found = noise.fit(rows, coins).approximation_
+    assert found.right == pytest.approx(noise.score(rows, coins)) and found.right > 0.75
+    assert found.estimate.accuracy_interval[0] < 0.5 < found.estimate.accuracy_interval[1] < found.right
+    assert found.loss < found.estimate.loss_interval[0] and "Estimated on 40 rows" in found.sentences[-1]
+    assert clone(noise).set_params(sample_size=400).fit(rows, coins).approximation_.estimate is None
+
+
+def test_an_svm_that_ends_above_its_tolerance_warns(monkeypatch):
+    monkeypatch.setattr(entry, "solve_linear", partial(solve_linear, most_passes=1))
+    with pytest.warns(ConvergenceWarning, match=r"SVM on all rows ended at a relative gap of .* \(tol is 1e-07\)"):
+        model = clone(NYSTROEM).set_params(sample_size=60, n_components=25, tol=1e-7).fit(X, y)
+    assert model.approximation_.svm_gap > 1e-7
 
 
 def test_a_sample_has_every_class_and_weighs_what_it_took_too_much_of():

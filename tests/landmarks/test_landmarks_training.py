@@ -34,14 +34,17 @@ def test_a_run_learns_on_the_sample_and_answers_by_all_rows(prepared):
     assert run.model is not None and prepared.whole is not None
     found = run.model.approximation_
     assert (found.n_rows, found.n_sample, len(found.landmarks)) == (len(prepared.whole.y), prepared.n, 30)
-    assert run.n_train == 80 and len(run.train_scores.y) == found.n_rows == 569 - len(prepared.y_test)
+    assert run.n_train == 80 and found.n_rows == 569 - len(prepared.y_test)
+    np.testing.assert_array_equal(run.train_scores.decision, run.model.decision_function(prepared.X_train))
     assert run.solution.lam == pytest.approx(80 / found.n_rows)
     assert run.solution.certify(prepared.source).gap == pytest.approx(run.solution.gap)
     # The classifier over the sample's rows, which explanations are made of, decides as the model does.
     same = found.over(run.solution).decision_function(prepared.test_source)
     np.testing.assert_allclose(run.test_scores.decision, same, atol=1e3 * ROUNDING)
     assert run.held_out is not None and run.test_scores.accuracy > 0.9
-    loss = np.maximum(0, 1 - np.where(prepared.whole.y == run.solution.classes[1], 1, -1) * run.train_scores.decision)
+    decided = run.model.decision_function(prepared.whole.X)
+    loss = np.maximum(0, 1 - np.where(prepared.whole.y == run.solution.classes[1], 1, -1) * decided)
+    assert found.right == pytest.approx(run.model.score(prepared.whole.X, prepared.whole.y))
     assert found.loss == pytest.approx(0.5 * loss.sum(), rel=1e-4)
 
 
@@ -90,5 +93,9 @@ def test_the_command_line_says_what_is_certified(tmp_path, monkeypatch, capsys):
     assert "180 of 240 rows stand among those that the model was trained on" in capsys.readouterr().err
     answers = pd.read_csv("answers.csv")
     assert np.mean(answers["prediction"] == frame["y"]) > 0.85
+    # Without a drawing C and the kind of weights are chosen on the sample.
+    assert main([*fit[:6], "--threads", "1", *by_landmarks]) == 0
+    chosen = capsys.readouterr().out
+    assert "folds of 60 training rows" in chosen and "a sample of 60 of 240 training rows" in chosen
     assert main([*fit, *by_landmarks, "--nested", "2x1"]) == 2
     assert "--nested trains on folds of all rows" in capsys.readouterr().err

@@ -1,5 +1,6 @@
 """Worker processes of a real Dask cluster: the same results, also where one is killed; Stop; and what is said."""
 
+import importlib
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -7,15 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import joblib
+import numpy as np
 import pytest
 from distributed import Client, LocalCluster
 from kinds_of_work import GRID, SPN_, comparison, cross_validation, serial, table, views
 from light_works import until_stopped, where
 
-from spnmkl import SPNMKLError, cross_validate_C
+from spnmkl import SPNMKLError, cross_validate_C, solve
+from spnmkl.circuit import blocks, evaluate, spread
 from spnmkl.cluster import connecting, on_cluster
 from spnmkl.errors import ParameterError
-from spnmkl.kernels import fit_kernels
+from spnmkl.kernels import fit_kernels, fit_tiles, restrict_kernels
+from spnmkl.landmarks import features
+from spnmkl.landmarks.features import feature_blocks, landmarks
 from spnmkl.parallel import side_by_side
 
 
@@ -73,6 +78,47 @@ def test_workers_with_other_versions_are_refused(cluster: LocalCluster, monkeypa
         on_cluster(cluster.scheduler_address),
     ):
         pass
+
+
+def test_the_certificate_is_a_distributed_pass(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its lanes are computed by the workers, and summed to the same bits."""
+    X, y = table()
+    source = fit_tiles(SPN_, X)[0]
+    with joblib.parallel_config("sequential"):
+        solution = solve(SPN_, source, y, C=1.0)
+        monkeypatch.setattr(blocks, "_WORTH_LANES", 1)
+        alone = solution.certify(source, n_threads=1)
+    seen, own = [], spread.lanes_summed
+
+    def watched(*given: Any) -> Any:
+        seen.append(given[-1])
+        return own(*given)
+
+    monkeypatch.setattr(evaluate, "lanes_summed", watched)
+    client.run(lambda: setattr(importlib.import_module("spnmkl.circuit.blocks"), "_WORTH_LANES", 1))
+    assert solution.certify(source) == alone
+    assert len(seen) >= 2 and min(seen) >= 2  # passes of several lanes each
+
+
+def test_features_of_many_rows_where_a_worker_is_killed(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = table()
+    solution = solve(SPN_, fit_kernels(SPN_, X)[0], y, C=1.0)
+    circuit, W = solution.active_circuit()
+    seen = landmarks(circuit, W, restrict_kernels(fit_kernels(SPN_, X)[1], np.arange(0, len(X), 4)))
+    rows = np.tile(X, (20, 1))
+    monkeypatch.setattr(features, "BLOCK_ROWS", len(X))
+    with joblib.parallel_config("sequential"):
+        expected = np.vstack(feature_blocks(seen, rows, np.inf))
+    before, told = pids(client), list[int]()
+
+    def kill(done: int, n: int) -> None:
+        if not told:
+            os.kill(before[0], signal.SIGKILL)
+        told.append(done)
+
+    monkeypatch.setattr(features, "_SENT_BYTES", expected.nbytes / 4)  # several rounds
+    found = feature_blocks(seen, rows, 0.0, tick=kill)  # on the disk
+    assert np.array_equal(np.vstack(found), expected) and told[-1] == len(rows) and len(told) == 20
 
 
 def test_a_worker_that_is_killed_in_the_middle(client: Client) -> None:

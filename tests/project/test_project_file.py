@@ -2,6 +2,7 @@
 
 import io
 import json
+import math
 import pickle
 import struct
 import tracemalloc
@@ -26,17 +27,21 @@ from spnmkl.project import archive
 from spnmkl.project.project_file import Project, load_project, save_project
 from spnmkl.project.stored_contest import Compared
 from spnmkl.project.stored_data import DataUse
+from spnmkl.project.stored_finding import FOLDS, PATH, SUGGESTED, Found, write_found
 from spnmkl.reporting.endings import ending
+from spnmkl.search import Outer, Score, Suggestion, Suggestions
 from spnmkl.study.contest import Contest, Plan, compete
 from spnmkl.study.entrants import entrants
 from spnmkl.study.nested import resample
 from spnmkl.training.choose import choose_C, trace_C
+from spnmkl.training.choosing import Choosing
 from spnmkl.training.prepared import prepare
 from spnmkl.training.settings import Settings
 from spnmkl.training.train import Run, train
 
 CHOICES = Choices(numeric="as is", missing="median", categorical="one-hot")
 SPLIT = SplitSettings(0.3, 7)
+SUGGESTED_MEMBER = "searches/suggested.zip"
 SETTINGS = Settings(C=2.5, p={"joint": 1.5}, class_weight={"bright": 2.0, "dull": 1.0}, max_iter=50)
 
 
@@ -57,16 +62,26 @@ def full_run() -> Run:
     found = trained()
     validation = choose_C(found.prepared, Settings(), folds=2, C=[0.5, 5.0])
     path = trace_C(found.prepared, Settings(), C=[0.5, 5.0])
-    run = replace(found.run, name="Run <1>", cross_validation=validation, path=path, positive="bright")
+    chosen = Choosing(found.run.spn, Choices("auto"), Settings(max_time=9.0), ("Weights: because.",), 1.5, 120.0)
+    given: dict[str, Any] = {"cross_validation": validation, "path": path, "positive": "bright", "choosing": chosen}
+    run = replace(found.run, name="Run <1>", **given)
     given = run.spn, found.dataset, run.choices, run.split, run.settings
-    return run.with_fold_scores(list(resample(*given, chosen=False, plan=Plan(folds=3, repeats=2)))[4])
+    return run.with_fold_scores(list(resample(*given, chosen=False, afresh=True, plan=Plan(folds=3, repeats=2)))[4])
 
 
 @cache
 def saved(with_data: bool = True) -> bytes:
     runs = (full_run(), trained(3).run)
     return save_project(
-        small_structure(), small_dataset(), CHOICES, SPLIT, SETTINGS, runs, with_data, small_comparison()
+        small_structure(),
+        small_dataset(),
+        CHOICES,
+        SPLIT,
+        SETTINGS,
+        runs,
+        with_data,
+        small_comparison(),
+        small_searches(),
     )
 
 
@@ -95,12 +110,63 @@ def test_a_comparison_comes_back() -> None:
     assert (found.spn, found.choices, found.split, found.settings) == (kept.spn, CHOICES, SPLIT, SETTINGS)
 
 
+@cache
+def small_searches() -> dict[str, Found]:
+    run = full_run()
+    assert run.cross_validation is not None and run.path is not None
+    flat = Suggestion(
+        small_structure(), "K₁ + K₂", -4.5, 0.0, -6.5, {}, {}, math.nan, Score(), Score(), {}, True, False, "Flat."
+    )
+    scored = Score(0.75, math.nan, 2, "roc_auc")
+    weights = dict.fromkeys(small_structure().products, 0.5)
+    best = replace(flat, C=2.0, score=scored, weights=weights, certified=weights, recurs={"K₁": 0.5}, is_flat=False)
+    suggested = Suggestions(
+        (best, flat), True, True, "Found.", 7, 40, 10, 2, Outer(scored, Score()), "budget", 1.5, {"a": ("x", "y")}
+    )
+    values = {FOLDS: run.cross_validation, PATH: run.path, SUGGESTED: suggested}
+    return {kind: Found(run.spn, CHOICES, SPLIT, SETTINGS, value) for kind, value in values.items()}
+
+
+def test_what_searches_found_comes_back() -> None:
+    kept, found = small_searches(), load_project(saved()).searches
+    assert found.keys() == kept.keys()
+    for kind, each in found.items():
+        assert (each.spn, each.choices, each.split, each.settings) == (kept[kind].spn, CHOICES, SPLIT, SETTINGS)
+    np.testing.assert_array_equal(found[FOLDS].value.scores, kept[FOLDS].value.scores)
+    for mine, other in zip(found[PATH].value.solutions, kept[PATH].value.solutions, strict=True):
+        same_solution(mine, other)
+    assert vars(found[SUGGESTED].value).keys() == vars(kept[SUGGESTED].value).keys()
+    for name, value in vars(kept[SUGGESTED].value).items():
+        assert str(getattr(found[SUGGESTED].value, name)) == str(value), name
+    for mine, other in zip(found[SUGGESTED].value, kept[SUGGESTED].value, strict=True):
+        assert {k: str(v) for k, v in vars(mine).items()} == {k: str(v) for k, v in vars(other).items()}
+        assert mine.spn == other.spn
+
+
+def searched_otherwise(change: Callable[[dict[str, Any]], object]) -> bytes:
+    """The project with another search for a drawing in it."""
+    with zipfile.ZipFile(io.BytesIO(saved())) as archive:
+        inner = archive.read(SUGGESTED_MEMBER)
+    return changed({SUGGESTED_MEMBER: edited(change, "suggestions.json", inner)})
+
+
+def test_a_project_of_version_3_has_no_searches() -> None:
+    def older(document: dict[str, Any]) -> None:
+        document.update(version=3)
+        del document["searches"]
+
+    gone: dict[str, bytes | None] = {f"searches/{kind}.zip": None for kind in small_searches()}
+    found = load_project(changed(gone, edited(older)))
+    assert found.searches == {} and found.compared is not None
+
+
 def test_a_project_of_version_2_has_no_comparison() -> None:
     def older(document: dict[str, Any]) -> None:
-        document.update(version=2)
+        document.update(version=2, searches=[])
         del document["comparison"]
 
-    base = edited(older)
+    gone: dict[str, bytes | None] = {f"searches/{kind}.zip": None for kind in small_searches()}
+    base = changed(gone, edited(older))
     assert load_project(changed({"comparison.json": None}, base)).compared is None
     with pytest.raises(DataError, match=r"it holds 'comparison.json', which no project has"):
         load_project(base)
@@ -163,6 +229,8 @@ def test_scores_over_folds_come_back_and_so_do_probabilities() -> None:
     for name in ("y", "classes", "rows", "fold", "decision", "C"):
         np.testing.assert_array_equal(getattr(mine.fold_scores, name), getattr(other.fold_scores, name))
     assert mine.fold_scores.how == other.fold_scores.how and mine.fold_scores.n_done == 5
+    assert mine.fold_scores.afresh is other.fold_scores.afresh is False
+    assert mine.choosing == other.choosing and other.reasons == ("Weights: because.",)
     assert [m.value for m in mine.fold_scores.measures()] == [m.value for m in other.fold_scores.measures()]
     np.testing.assert_array_equal(mine.test_probabilities, other.test_probabilities)
     assert mine.model.extra_["scores"] == other.model.extra_["scores"] == other.fold_scores.described()
@@ -290,11 +358,13 @@ def changed(members: dict[str, bytes | None], base: bytes | None = None) -> byte
     return buffer.getvalue()
 
 
-def edited(change: Callable[[dict[str, Any]], object], member: str = "project.json") -> bytes:
-    with zipfile.ZipFile(io.BytesIO(saved())) as old:
+def edited(
+    change: Callable[[dict[str, Any]], object], member: str = "project.json", base: bytes | None = None
+) -> bytes:
+    with zipfile.ZipFile(io.BytesIO(base or saved())) as old:
         document = json.loads(old.read(member))
     change(document)
-    return changed({member: json.dumps(document).encode()})
+    return changed({member: json.dumps(document).encode()}, base)
 
 
 def npy(values: Any, **options: Any) -> bytes:
@@ -326,8 +396,8 @@ REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
     "other format": (lambda: edited(lambda d: d.update(format="x")), "is not a project of spnmkl"),
     "cut short": (lambda: saved()[:-100], "is damaged or cut short"),
     "version": (
-        lambda: edited(lambda d: d.update(version=4)),
-        "has version '4', but this release reads versions 1 to 3",
+        lambda: edited(lambda d: d.update(version=5)),
+        "has version '5', but this release reads versions 1 to 4",
     ),
     "version as text": (lambda: edited(lambda d: d.update(version="1")), "has version '1'"),
     "no JSON": (lambda: changed({"project.json": b"{"}), DAMAGED + "'project.json' cannot be read"),
@@ -392,6 +462,19 @@ REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
     "comparison": (lambda: edited(lambda d: d.update(comparison=1)), "comparison must be true or false"),
     "no comparison": (lambda: changed({"comparison.json": None}), "'comparison.json' cannot be read (it is missing)"),
     "unasked comparison": (lambda: edited(lambda d: d.update(comparison=False)), "it holds 'comparison.json'"),
+    "searches": (lambda: edited(lambda d: d.update(searches=["x"])), "searches must be some of folds, path, suggested"),
+    "search of another kind": (
+        lambda: changed({SUGGESTED_MEMBER: write_found(small_searches()[FOLDS])}),
+        "it is a search of another kind",
+    ),
+    "no flat sum": (
+        lambda: searched_otherwise(lambda d: d["suggestions"].pop()),
+        "the suggestions are not those of a search",
+    ),
+    "foreign weight": (
+        lambda: searched_otherwise(lambda d: d["suggestions"][0]["weights"].update(x=1.0)),
+        "the weights of a suggestion are not those of its structure",
+    ),
     "methods": (lambda: compared_otherwise(lambda d: d.update(methods=["a", "a"])), "two methods have one name"),
     "reference": (lambda: compared_otherwise(lambda d: d.update(reference="x")), "is none of them"),
     "foreign result": (lambda: compared_otherwise(lambda d: d["entries"][0].update(method="x")), "did not take part"),

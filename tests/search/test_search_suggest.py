@@ -14,7 +14,7 @@ from joblib.parallel import ThreadingBackend
 from spnmkl import DataError, Kernel, ParameterError, StructureError, fit_evidence, solve, templates
 from spnmkl.evidence.laplace import laplace, score_test
 from spnmkl.kernels import cross_kernels, fit_kernels
-from spnmkl.search import Suggestions, scores, suggest, walk
+from spnmkl.search import SearchStep, Suggestions, scores, suggest, walk
 from spnmkl.search.branches import Weighed, alike, drawn, equal, formula, free_weights, joined, merged, paths
 from spnmkl.search.entry import Settings, searched
 from spnmkl.search.fits import Fitted, Ground, Workplace, constant_alone, fit, next_prunings, parts, pruned, without
@@ -23,7 +23,7 @@ from spnmkl.search.moves import Candidate, Pool, candidates
 from spnmkl.search.rows import ArrayRows, held_out
 from spnmkl.search.scores import _REACH, INNER, TOL, chosen_C
 from spnmkl.selection import cross_validate_C
-from spnmkl.solvers import C_min
+from spnmkl.solvers import C_min, deadline
 from spnmkl.solvers.deadline import Deadline
 
 TOLERANCE = 1e-8
@@ -246,7 +246,7 @@ def test_it_says_so_where_there_is_nothing() -> None:
     assert not nothing.found
     assert not nothing.beats_constant
     assert [one.is_flat for one in nothing] == [True]
-    assert "no drawing is better than a constant" in nothing.sentence
+    assert nothing.sentence.startswith("No evidence for products in these data, nor for a sum: no drawing is better")
     assert str(nothing.best.score) == "not scored"
     x = X.to_numpy()
     added = suggest(X, x[:, 0] + x[:, 1] > 0, budget=20, subsamples=0, held_out=0)
@@ -322,6 +322,22 @@ def test_time_ends_it() -> None:
     assert found.ended == "stopped"
     assert any(one.is_flat for one in found)
     assert found.refits < 5
+    assert found.sentence == "So far, as it was stopped: no drawing is better than a constant."
+
+
+def test_a_search_leaves_time_for_its_scores(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock stands still until a fit of the search takes what a search may take, and more."""
+    now = [0.0]
+    monkeypatch.setattr(deadline.time, "monotonic", lambda: now[0])
+
+    def follow(step: SearchStep) -> None:
+        now[0] += 6.0 if step.words == "searching" else 0.0
+
+    X, y = interaction(60, columns=2)
+    found = suggest(X, y, budget=10_000, max_time=20.0, subsamples=1, callback=follow)
+    assert found.ended == "stopped" and found.refits < 10, "two steps are over half of the time"
+    assert found.sentence.startswith("So far")
+    assert found.subsamples == 1 and all(one.score.folds == 5 for one in found)
 
 
 def test_outer_folds_have_the_search_inside() -> None:

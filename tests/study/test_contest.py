@@ -37,6 +37,7 @@ from spnmkl.study.fold_training import inner_folds
 from spnmkl.study.lesson import BRANCHES, FLAT, TRUE, Lesson, accuracy_finding, lesson, weights_finding
 from spnmkl.study.significance import corrected_t_test, holm, smallest_visible
 from spnmkl.study.table_columns import table_columns
+from spnmkl.training.default import suited_drawing
 from spnmkl.training.prepared import NO_VIEW, prepare
 from spnmkl.training.settings import Settings
 from spnmkl.ui.state.jobs import Stopped
@@ -48,6 +49,26 @@ SPLIT = SplitSettings(test_share=0.3, seed=1)
 @cache
 def small_entrants(classes: int = 2) -> Entrants:
     return entrants(small_structure(), small_dataset(classes), Choices())
+
+
+def test_kernels_of_a_default_suit_the_training_part_of_each_fold() -> None:
+    """A view of counts, but for one fraction: without that row in the training part, proportions suit it."""
+    rng = np.random.default_rng(0)
+    counts = pd.DataFrame(rng.poisson(np.exp(rng.normal(2.0, 1.5, size=(60, 4)))), columns=list("abcd")).astype(float)
+    counts.loc[0, "a"] = 0.25
+    dataset, choices, split = Dataset("t", counts.assign(y=np.resize(["u", "v"], 60)), "y"), Choices("auto"), SPLIT
+    everything = Split(np.arange(60), np.arange(0))
+    who = entrants(
+        Drawn.by_default(suited_drawing(dataset, choices, split, everything), Settings(p=2.0)), dataset, choices
+    )
+    assert {spec.kernel for spec in map(who.drawn[OWN].spec, who.drawn[OWN].kernels)} == {"rbf", "linear"}
+    fold = who.on(Split(np.arange(1, 60), np.arange(1)), dataset, choices, split)
+    spn = fold.drawn[OWN]
+    assert {spn.spec(leaf).kernel for leaf in spn.kernels} == {"rbf", "cosine"}
+    assert {spn.p(v) for v in spn.products} == {2.0} and fold.options == who.options
+    assert set(fold.methods) <= set(who.methods)
+    mine = entrants(small_structure(), small_dataset(), Choices())
+    assert mine.on(everything, small_dataset(), Choices(), split) is mine
 
 
 @cache

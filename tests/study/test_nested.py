@@ -17,9 +17,12 @@ from spnmkl.data import Choices, Dataset, SplitSettings
 from spnmkl.study.contest import Entry, Plan, by_label, compete, inner_folds, outer_folds
 from spnmkl.study.entrants import OWN, drawings
 from spnmkl.study.nested import resample
+from spnmkl.training.choosing import Choosing
+from spnmkl.training.default import prepared_by_default
 from spnmkl.training.fold_scores import FoldScores
 from spnmkl.training.prepared import labelled_parts, prepare
 from spnmkl.training.settings import Settings
+from spnmkl.training.train import learn_weights
 
 SPLIT, QUICK = SplitSettings(0.25, 3), Plan(folds=3, repeats=2, inner=2, points=2)
 FLAT = templates.flat({"colour": ["colour_0", "colour_1", "colour_2"], "shape": ["shape_0", "shape_1", "shape_2"]})
@@ -67,6 +70,27 @@ def test_C_is_chosen_by_the_training_part_alone(two: FoldScores) -> None:
         n_threads=1,
     )
     assert two.C[repeat, fold] == alone.C
+
+
+def test_all_that_was_chosen_is_chosen_anew_by_the_training_part_alone() -> None:
+    """Each fold as somebody has it who draws and sets nothing, with the labels of the rows held out turned around."""
+    dataset, plan = small_dataset(n=60), replace(QUICK, folds=2, repeats=1)
+    asked = Choosing(FLAT, Choices("auto"), Settings(), max_time=600.0)
+    given = FLAT, dataset, Choices(), SPLIT, Settings()
+    *_, found = resample(*given, chosen=True, plan=plan, afresh=asked)
+    _, _, rows = list(outer_folds(dataset, SPLIT, plan))[1]
+    labels = dataset.frame[dataset.label]
+    one, two = sorted(set(labels.dropna()))
+    turned = labels.where(~labels.index.isin(labels.index[rows.test]), labels.map({one: two, two: one}))
+    unseen = replace(dataset, frame=dataset.frame.assign(**{str(dataset.label): turned}))
+    best = prepared_by_default(unseen, Choices("auto"), SPLIT, Settings(), rows=rows, n_threads=1)
+    scores = learn_weights(best.prepared, best.settings, n_threads=1).test_scores(best.prepared)
+    held = np.searchsorted(found.rows, rows.test)
+    np.testing.assert_allclose(found.decision[0, held], scores.decision, rtol=1e-6, atol=1e-9)
+    assert found.C[0, 1] == best.settings.C
+    assert found.how.endswith("C, weights and preparation chosen anew in each training part by accuracy")
+    first = next(iter(resample(*given, chosen=True, plan=plan, afresh=True)))
+    assert "weights and preparation once before on all of them, so that the score is a little too good" in first.how
 
 
 def test_test_rows_take_no_part(two: FoldScores) -> None:

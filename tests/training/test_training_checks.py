@@ -9,6 +9,7 @@ from cases import exploding
 
 from spnmkl import SPN, DataError, Kernel, ParameterError, Product, SPNMKLClassifier, Sum, solve
 from spnmkl.data import Choices, Dataset, SplitSettings
+from spnmkl.kernels import KernelIssue
 from spnmkl.training.checks import all_issues, errors
 from spnmkl.training.prepared import prepare
 from spnmkl.training.settings import Settings
@@ -90,3 +91,15 @@ def test_a_setting_is_refused_everywhere_in_the_same_words(name: str, value: Any
     assert str(stored.value) == str(solved.value)
     with pytest.raises(ValueError):
         SPNMKLClassifier(spn, **{name: value}).fit(np.eye(4), y)
+
+
+def test_a_kernel_for_numbers_that_sees_text_can_be_repaired() -> None:
+    """As one that was added with two keys sees all columns."""
+    frame = pd.DataFrame({"age": [1.0, 2.0, 3.0, 4.0], "ward": list("nsns"), "site": list("abba"), "y": list("uvuv")})
+    dataset = Dataset("d", frame, "y")
+    for features, expected in ((None, ("age",)), (["ward", "age"], ("age",)), (["ward", "site"], ("ward", "site"))):
+        spn = SPN(Sum(Product(Kernel("rbf", features=features, id="k"))))
+        (issue,) = errors(all_issues(spn, dataset))
+        assert isinstance(issue, KernelIssue) and issue.repair
+        repaired = issue.applied(spn)
+        assert not errors(all_issues(repaired, dataset)) and repaired.spec("k").features == expected

@@ -7,8 +7,12 @@ import pandas as pd
 import pytest
 
 from spnmkl import rivals
+from spnmkl.circuit.source import MatrixSource
 from spnmkl.data import Choices, Dataset, SplitSettings
-from spnmkl.rivals import ALONE, Choice, Rival, _best, choose_rival, smoothed
+from spnmkl.errors import Stopped
+from spnmkl.given import default_structure
+from spnmkl.kernels import fit_kernels
+from spnmkl.rivals import ALONE, CERTIFIED, EVIDENCE, Choice, Rival, _best, choose_rival, smoothed
 from spnmkl.solvers import deadline
 from spnmkl.structure.defaults import Part, default_drawing, each_alone
 from spnmkl.training import default
@@ -105,6 +109,26 @@ def test_folds_of_few_rows_are_drawn_again_while_there_is_time(monkeypatch):
     given["stop"] = lambda: len(seen) > 3
     enough = choose_rival(prepared.mapped, prepared.source, prepared.y_train, **given)
     assert enough is not None and enough.repeats == 1 and "drawn" not in enough.sentences[0]
+
+
+def test_what_takes_longest_is_tried_last_so_that_a_stop_leaves_the_others():
+    """It is compared in its place all the same."""
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    spn, y, told = default_structure(X), X[:, 0] * X[:, 1] > 0, list[str]()
+    source = MatrixSource(fit_kernels(spn, X)[0])
+    given: dict[str, Any] = {"folds": 2, "n_threads": 1, "tick": told.append}
+    whole = choose_rival(spn, source, y, **given)
+    assert [words.split(": ")[1] for words in told] == [CERTIFIED, ALONE, EVIDENCE]
+    assert whole is not None and [rival.name for rival in whole.rivals] == [CERTIFIED, EVIDENCE, ALONE]
+    left = choose_rival(spn, source, y, **given, stop=lambda: len(told) == 6)
+    assert left is not None and left.rivals == (whole.rivals[0], whole.rivals[2])
+
+    def stopping(words: str) -> None:
+        if EVIDENCE in words:
+            raise Stopped
+
+    again = choose_rival(spn, source, y, **given | {"tick": stopping})
+    assert again is not None and again.rivals == left.rivals
 
 
 @pytest.mark.parametrize("stopped", [True, False])

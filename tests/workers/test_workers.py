@@ -2,6 +2,9 @@
 
 import gc
 import os
+import socket
+import subprocess
+import sys
 import threading
 import time
 import weakref
@@ -360,3 +363,12 @@ def test_children_end_with_the_server() -> None:
     assert not gone_soon(meter.process.pid)
     connection.close()
     assert gone(meter.process.pid)
+
+
+def test_a_server_that_ends_before_all_is_loaded_leaves_no_traceback() -> None:
+    ours, theirs = socket.socketpair()
+    ours.close()
+    with theirs:
+        command = [sys.executable, "-m", "spnmkl.workers.forking", str(theirs.fileno())]
+        done = subprocess.run(command, pass_fds=[theirs.fileno()], capture_output=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, b"")

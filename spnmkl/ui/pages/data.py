@@ -20,7 +20,7 @@ from spnmkl.data.guarded import guarded_csv
 from spnmkl.training.bring import guessed_dataset, roles_of_others
 from spnmkl.ui.parts.cards import bare, open_sample, sample_drawing, sample_facts, thumbnail
 from spnmkl.ui.parts.naming import rename_data
-from spnmkl.ui.parts.preparing import choose_preparation, preparation_words
+from spnmkl.ui.parts.preparing import choose_preparation, lacking_views, preparation_words
 from spnmkl.ui.parts.project import missing_data
 from spnmkl.ui.parts.session import boundary, fragment, heading, rerun, theme, workspace
 from spnmkl.ui.parts.uploads import FORMATS, forget_others, join_tables, read_files
@@ -178,6 +178,7 @@ def uploaded(work: Workspace, files: Sequence[File]) -> None:
 def loaded(work: Workspace) -> None:
     """What came of the files, also when they are no longer listed, and the way back."""
     st.success(" ".join(loaded_words(work)), icon=":material/check:")
+    lacking_views(work)
     if work.before is not None:
         help = f"Back to {plain(work.before.dataset.name[:60])}, with what was chosen for it."
         st.button("Undo", icon=":material/undo:", on_click=work.undo_upload, help=help)
@@ -190,7 +191,11 @@ def loaded_words(work: Workspace) -> list[str]:
     read = work.arrival.read if work.arrival else None
     several = read is not None and isinstance(read[0], tuple) and len(read[0]) > 1
     words += [plain(sentence) for sentence in roles_of_others(dataset, several)]
-    if work.lacks_values:
+    if dataset.n_unlabelled:
+        words.append(f"{counted(dataset.n_unlabelled, 'row')} without a label: left out.")
+    if work.lacks_views_alone:
+        words.append("**Rows lack a whole view**: before training, choose below what becomes of them.")
+    elif work.lacks_values:
         words.append(f"**Values are missing**: before training, choose what to do in *{PREPARATION}*.")
     if prepared := preparation_words(work):
         words.append(f"Prepared {plain(prepared)}: see *{PREPARATION}*.")

@@ -5,13 +5,14 @@ from __future__ import annotations
 import streamlit as st
 
 from spnmkl.data import SAMPLES
+from spnmkl.errors import SPNMKLError
 from spnmkl.reporting.glossary import explained
 from spnmkl.structure.layout import unplaced
 from spnmkl.study.lesson import TRUE, lesson_entrants
 from spnmkl.training.checks import errors
 from spnmkl.ui.parts.cards import bare, open_sample, picture_on_card, sample_drawing, sample_facts, thumbnail
 from spnmkl.ui.parts.guided import guided_experiment
-from spnmkl.ui.parts.session import boundary, heading, presence, theme, workspace
+from spnmkl.ui.parts.session import boundary, heading, keeper, owner, presence, switch_project, theme, workspace
 from spnmkl.ui.parts.uploads import FORMATS
 from spnmkl.ui.parts.words import plain
 from spnmkl.ui.state.opening import opening_structure
@@ -116,6 +117,7 @@ def go_on(work: Workspace) -> None:
     runs, dataset = work.trainer.book.runs, work.dataset
     drawn = unplaced(work.drawing.spn) != unplaced(opening_structure(dataset))
     if not runs and not drawn:
+        last_project()
         return
     with st.container(border=True, horizontal=True, vertical_alignment="center", key="go_on"):
         st.markdown(
@@ -126,3 +128,20 @@ def go_on(work: Workspace) -> None:
         st.page_link("pages/design.py", label="The drawing", icon=":material/account_tree:")
         if runs:
             st.page_link("pages/inspect.py", label="What was learned", icon=":material/insights:")
+
+
+def last_project() -> None:
+    """What was worked on last, in a tab that has nothing of its own yet."""
+    try:
+        found = keeper().disk().catalog.projects(owner=owner())
+    except SPNMKLError:  # said where projects are listed
+        return
+    for info in found[:1]:
+        with st.container(border=True, horizontal=True, vertical_alignment="center", key="go_on"):
+            data = f", {plain(info.dataset_name[:60])}" * (info.dataset_name not in ("", info.name))
+            words = f"**Go on with your last project**: {plain(info.name)}{data}, {counted(info.n_runs, 'run')}."
+            st.markdown(words, width="content")
+            if st.button("Open it", icon=":material/folder_open:", key="open_last"):
+                switch_project(info.id)
+                st.switch_page("pages/design.py")
+            st.page_link("pages/projects.py", label="All projects", icon=":material/folder:")

@@ -16,7 +16,7 @@ from spnmkl.data import Split
 from spnmkl.measures import SCORINGS
 from spnmkl.memory import available_memory, kernel_share
 from spnmkl.reporting.doubts import doubts
-from spnmkl.reporting.endings import effort, ending, methods, percent, pruning
+from spnmkl.reporting.endings import effort, methods, percent, pruning, succeeded
 from spnmkl.reporting.glossary import explained
 from spnmkl.solution import Record
 from spnmkl.structure import SPN
@@ -25,7 +25,7 @@ from spnmkl.training.room import Size, memory_text, refusal, size_of
 from spnmkl.training.scores import share_right
 from spnmkl.training.train import Run
 from spnmkl.ui.parts.canvas import show_trained
-from spnmkl.ui.parts.choosing import choose_or_set, offer_choice
+from spnmkl.ui.parts.choosing import choose_or_set, left_by_stop, offer_choice
 from spnmkl.ui.parts.estimating import show_estimate
 from spnmkl.ui.parts.following import (
     keep_up,
@@ -36,10 +36,11 @@ from spnmkl.ui.parts.following import (
     stop_button,
     words_of,
 )
+from spnmkl.ui.parts.landmarks import landmark_words, offer_landmarks
 from spnmkl.ui.parts.preparing import preparation_words
 from spnmkl.ui.parts.ready import ready, warn_of_kernels
 from spnmkl.ui.parts.replay import show_replay
-from spnmkl.ui.parts.results import show_headlines
+from spnmkl.ui.parts.results import listed_ending, show_headlines
 from spnmkl.ui.parts.returning import offer_return
 from spnmkl.ui.parts.session import boundary, heading, presence, tabs, workspace
 from spnmkl.ui.parts.settings import fitting, more_settings, slider_of_C, suggest_scoring, take_C
@@ -75,8 +76,9 @@ DOING: dict[Kind, str] = {
 
 def train_page() -> None:
     work = workspace()
-    heading("Train — learn the weights", "pages/inspect.py", "Next: what was learned")
     work.collect()
+    trained = work.trainer.book.run is not None
+    heading("Train — learn the weights", "pages/inspect.py", "Next: what was learned", done=trained)
     offer_return(work, work.trainer.book.run, here=True)
     parts = ready(work)
     if parts is None:
@@ -99,11 +101,11 @@ def controls(work: Workspace, parts: Split) -> None:
     st.caption(f"**{plain(dataset.name[:60])}** · {rows:,} rows to train on · {counted(weights, 'weight')}")
     if prepared := preparation_words(work):
         st.caption(f"Prepared {plain(prepared)}: see *Data*, *3 · Preparation*.")
-    held = size_of(work.drawing.spn, rows, len(dataset.classes))
+    held = size_of(work.drawing.spn, rows, len(dataset.classes), 0, trainer.settings)
     free = available_memory()
     room = None if free is None else free + kept_bytes()
     refused = refusal(held.in_tiles, room)
-    folds = size_of(work.drawing.spn, rows, len(dataset.classes), FOLDS)
+    folds = size_of(work.drawing.spn, rows, len(dataset.classes), FOLDS, trainer.settings)
     crossed = refusal(folds.in_tiles if computed(held, room) else folds, room)
     if working := trainer.working:
         stop_button(working.job, width="stretch")
@@ -111,8 +113,11 @@ def controls(work: Workspace, parts: Split) -> None:
         begin_button(work, "train", "Train", refused is not None, icon=":material/play_arrow:", type="primary")
     if refused:
         st.error(plain(refused))
+        offer_landmarks(trainer, work.drawing.spn)
     else:
         st.caption(memory_words(held, room))
+    if trainer.settings.approximation is not None:
+        st.caption(plain(landmark_words(trainer.settings, rows)))
     warn_of_kernels(work)
     chooses = choose_or_set(work)
     if not chooses:
@@ -225,11 +230,13 @@ def watch(refresh: float | None) -> None:
             progress(working)
         elif said := error(work):
             st.error(plain(said))
+        elif stopped := left_by_stop(work):
+            st.info(stopped)
         shown = working if trainer.training else None
         run = None if shown else current_run(work)
         if run is not None and working is None:
             outcome(run, trainer)
-        elif working is None:
+        elif working is None and not left_by_stop(work):
             chosen = " C and the kind of weights are chosen first." if work.chooses else ""
             st.info(f"Press **Train**: the weights of the drawing are learned together with the classifier.{chosen}")
         show_parts(work, shown, run)
@@ -256,8 +263,8 @@ def progress(activity: Activity) -> None:
 
 def outcome(run: Run, trainer: Trainer) -> None:
     """The end, in words."""
-    show = st.success if run.solution.status == "optimal" and any(run.solution.beta.values()) else st.warning
-    show(f"**{plain(run.name)}.** {plain(ending(run.solution))}")
+    show = st.success if succeeded(run) else st.warning
+    show(f"**{plain(run.name)}.** {listed_ending(run)}")
     if not offer_scores(trainer, run):
         show_headlines(run)
     for doubt in doubts(run):
@@ -271,7 +278,7 @@ def follow_up(work: Workspace, run: Run) -> None:
     train = run.train_scores
     if all(scores.scored for scores in scores_of(run).values()):
         show_estimate(work, run)
-    right = f"{share_right(train.accuracy)} of {run.n_train:,} training rows right · " if train.scored else ""
+    right = f"{share_right(train.accuracy)} of {run.train_words} right · " if train.scored else ""
     st.caption(
         f"{plain(pruning(run))} {right}{effort(run)} · C = {run.settings.C:.3g}. Method: {methods(run.solution)}."
     )

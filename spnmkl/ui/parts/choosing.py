@@ -8,6 +8,7 @@ import streamlit as st
 
 from spnmkl.ui.parts.session import presence
 from spnmkl.ui.parts.words import plain
+from spnmkl.ui.state.activity import Kind
 from spnmkl.ui.state.works import Chosen
 from spnmkl.ui.state.workspace import Workspace
 
@@ -24,10 +25,24 @@ FIRST_HELP = (
     "some C cannot decide. What was chosen and why is said below. A drawing that you change is trained as you set it."
 )
 
+LEFT_NOTHING: dict[Kind, str] = {
+    "train": "Stopped before anything was trained: nothing is kept.",
+    "choose": "Stopped before any C had been tried: nothing is kept.",
+    "trace": "Stopped before the first C was done: nothing is kept.",
+    "default": "Stopped before anything was chosen: nothing is kept.",
+}
+STOPPED_CHOOSING = (
+    "Stopped while choosing: nothing was trained. What did best until then stands below *Choose C and weights for me*; "
+    "it can be taken."
+)
+
 
 def choose_or_set(work: Workspace) -> bool:
-    """On the drawing that data open on: whether a training chooses, which can be turned off; whether it does."""
-    if not work.as_opened or work.chosen is not None:
+    """On the drawing that data open on: whether a training chooses, which can be turned off; whether it does.
+
+    Where choosing was stopped, the best so far can be taken.
+    """
+    if not work.as_opened or (work.chosen is not None and not work.chooses):
         return work.chooses
     key = f"chooses {work.trainer.settings_version}"
     st.toggle(
@@ -40,6 +55,7 @@ def choose_or_set(work: Workspace) -> bool:
     )
     if work.chooses:
         st.caption("By cross-validation on the training rows, with the reasons; it takes longer than one training.")
+        show_chosen(work)
     return work.chooses
 
 
@@ -82,3 +98,11 @@ def show_chosen(work: Workspace) -> None:
 def _take_chosen(work: Workspace, chosen: Chosen, here: Any) -> None:
     work.take_chosen(chosen)
     work.trainer.start("train", work.task, work.trainer.settings, here)
+
+
+def left_by_stop(work: Workspace) -> str | None:
+    """What is there after a Stop that left no training, as long as what would be trained now is the same."""
+    kind, task = work.trainer.stopped or (None, None)
+    if kind not in LEFT_NOTHING or task is None or not task.same(work.task):
+        return None
+    return STOPPED_CHOOSING if kind == "train" and work.chosen is not None else LEFT_NOTHING[kind]

@@ -12,15 +12,16 @@ from spnmkl.training.train import Run
 from spnmkl.ui.parts.following import progress_bar, words_of
 from spnmkl.ui.parts.session import presence
 from spnmkl.ui.parts.words import plain
-from spnmkl.ui.state.estimate import LONG, PLAN, SECONDS, expected_seconds
+from spnmkl.ui.state.estimate import LONG, PLAN, SECONDS, expected_seconds, spn_of_folds
 from spnmkl.ui.state.kernel_shelf import kept_bytes
 from spnmkl.ui.state.workspace import Workspace
 
 AUTOMATIC = True  # whether they begin by themselves
 REFRESH = 2.0  # seconds
 MORE_HELP = (
-    "Repeated cross-validation on the training rows, whole groups held out together; the test rows stay unseen. It "
-    "makes way for whatever you train next, and ends when the drawing or the data change; what is done by then is kept."
+    "Repeated cross-validation on the training rows, whole groups held out together; the test rows stay unseen. What "
+    "was chosen for the run is chosen anew in every fold, in as much time as the run had for it. It makes way for "
+    "whatever you train next, and ends when the drawing or the data change; what is done by then is kept."
 )
 
 
@@ -61,8 +62,10 @@ def possible(work: Workspace, run: Run) -> bool:
     task = work.trainer.book.tasks.get(run.name)
     if task is None or not task.same(work.task) or not any(run.solution.beta.values()):
         return False
+    if run.approximated is not None:
+        return False  # folds would train without landmarks
     free = available_memory()
-    held = size_of(run.spn, run.n_train, len(run.solution.classes), PLAN.inner)
+    held = size_of(spn_of_folds(run), run.n_train, len(run.solution.classes), PLAN.inner)
     return refusal(held, None if free is None else free + kept_bytes()) is None
 
 

@@ -70,13 +70,13 @@ def question(work: Workspace) -> None:
         "Its labels were drawn from one structure, which multiplies two sums:",
         help=explained("kernel", "β", "∘"),
     )
-    st.latex(drawn[TRUE].formula())
+    st.container(key="formula_true").latex(drawn[TRUE].formula())
     st.markdown("So columns of *both* views matter *together*; four of the eight columns are noise.")
     st.markdown(
         "**2 · Two rivals over the same four kernels**\n\nThe true structure, and the flat sum of classical multiple "
         "kernel learning, which weighs the kernels but cannot multiply them:"
     )
-    st.latex(drawn[FLAT].formula())
+    st.container(key="formula_flat").latex(drawn[FLAT].formula())
     st.markdown(
         f"Both learn from {', '.join(map(str, SIZES[:-1]))} and {SIZES[-1]} rows, and answer rows they never saw."
     )

@@ -67,7 +67,7 @@ def _again(work: Workspace, kept: KeptAttempt) -> None:
     if same and work.chooses:
         work.begin_training(presence())
     else:
-        task = Task(attempt.spn, kept.dataset, attempt.choices, attempt.split)
+        task = Task.of(attempt, kept.dataset)
         work.trainer.start("train", work.task if same else task, attempt.settings, presence())
     _dismiss(work, kept)
 

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from spnmkl.data import Suggestion, apart, lacking_rows, problems, split_rows
+from spnmkl.data import Suggestion, apart, empty_rows, lacking_rows, problems, split_rows
 from spnmkl.data.choices import AUTO, STEPS, Numeric
 from spnmkl.errors import DataError, SPNMKLError
 from spnmkl.ui.parts.words import plain
 from spnmkl.ui.state.computed_once import kept_with_dataset
 from spnmkl.ui.state.workspace import Workspace
-from spnmkl.wording import counted
+from spnmkl.wording import counted, listed
 
 STEP_NAMES = {
     "standardize": "standardise",
@@ -35,7 +35,7 @@ MISSING_WORDS = {
 ABSENT_WORDS = {
     "as missing": "the same as for other missing values",
     "mean": "the average of the training rows stands for it",
-    "drop rows": "leave out these rows",
+    "drop rows": "keep only the rows that have every view",
 }
 CATEGORICAL_WORDS = {
     "codes": "compare as they are (Hamming kernel)",
@@ -142,10 +142,11 @@ def sizes_of(dataset: Any) -> dict[str, int]:
 
 @kept_with_dataset
 def lacking_of(dataset: Any) -> dict[str, int]:
-    """View → how many labelled rows lack all of it."""
-    frame = dataset.labelled_table.frame
-    rows = lacking_rows(frame, apart(dataset.views, dataset.features))
-    return {view: int(lack.sum()) for view, lack in rows.items()}
+    """View → how many labelled rows lack all of it and have another; "" → how many rows these are of."""
+    frame, views = dataset.labelled_table.frame, apart(dataset.views, dataset.features)
+    frame = frame[~empty_rows(frame, views)]
+    rows = lacking_rows(frame, views)
+    return {view: int(lack.sum()) for view, lack in rows.items()} | ({"": len(frame)} if rows else {})
 
 
 def lacking_views(work: Workspace) -> None:
@@ -153,9 +154,8 @@ def lacking_views(work: Workspace) -> None:
     counts = lacking_of(work.dataset)
     if counts:
         choose("Rows that lack a whole view", ABSENT_WORDS, **kept(work, "choices", "absent"))
-        n = len(work.dataset.labelled_table.frame)
-        listed = " · ".join(f"{plain(view[:40])} {rows:,}" for view, rows in counts.items())
-        st.caption(f"Rows that lack it, of {n:,}: {listed}.")
+        lack = listed([f"{rows:,} lack {plain(view[:40])}" for view, rows in counts.items() if view], 12)
+        st.caption(f"Of {counts['']:,} rows with a label, {lack}.")
 
 
 def held_out(work: Workspace) -> np.ndarray | None:

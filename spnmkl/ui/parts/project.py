@@ -18,6 +18,7 @@ from spnmkl.ui.parts.words import plain, slug
 from spnmkl.ui.state.activity import Trainer
 from spnmkl.ui.state.apart import apart
 from spnmkl.ui.state.drawing import check_size, placed
+from spnmkl.ui.state.kept_forms import as_found, compared, searches, take_search
 from spnmkl.ui.state.predicting import Predicting
 from spnmkl.ui.state.run_book import RunBook
 from spnmkl.ui.state.task import Finding, Task
@@ -72,11 +73,9 @@ def not_here(work: Workspace) -> DataUse | None:
 def packed(work: Workspace, with_data: bool) -> bytes:
     data, settings = not_here(work) or work.dataset, work.trainer.settings
     known, runs = work.trainer.contest, work.trainer.book.runs
-    compared = None
-    if known is not None:
-        task = known.task
-        compared = Compared(known.value, task.spn, task.choices, task.split, known.settings)
-    return save_project(work.drawing.spn, data, work.choices, work.split, settings, runs, with_data, compared)
+    contest = None if known is None else compared(known)
+    found = {kind: as_found(each) for kind, each in searches(work.trainer).items() if each.task.dataset is work.dataset}
+    return save_project(work.drawing.spn, data, work.choices, work.split, settings, runs, with_data, contest, found)
 
 
 def open_file(work: Workspace) -> None:
@@ -127,6 +126,8 @@ def open_project(work: Workspace, project: Project) -> None:
     trainer.book.attach(dataset or work.dataset)
     if project.compared is not None:
         trainer.contest = comparison_of(project.compared, dataset or work.dataset)
+    for kind, found in project.searches.items():
+        take_search(trainer, kind, found, dataset or work.dataset)
     spn = placed(project.spn)
     if work.trainer.activity is not None:
         work.trainer.activity.job.stop()
@@ -143,7 +144,7 @@ def comparison_of(compared: Compared, dataset: Dataset) -> Finding[Contest]:
     contest = compared.contest
     for spn in (compared.spn, *contest.drawn.values(), *(p.spn for p in contest.portraits.values())):
         check_size(spn)
-    return Finding(contest, Task(compared.spn, dataset, compared.choices, compared.split), compared.settings)
+    return Finding(contest, Task.of(compared, dataset), compared.settings)
 
 
 def same_data(work: Workspace, project: Project) -> Dataset | None:

@@ -28,7 +28,8 @@ def ready(work: Workspace) -> Split | None:
         st.page_link("pages/data.py", label="Mend it in Data", icon=":material/table:")
         return None
     if work.lacks_values:
-        st.warning("Some values are missing. Choose in Data, under *3 · Preparation*, to fill them or leave them out.")
+        what = "Some rows lack a whole view." if work.lacks_views_alone else "Some values are missing."
+        st.warning(f"{what} Choose in Data, under *3 · Preparation*, to fill them or leave them out.")
         st.page_link("pages/data.py", label="Choose in Data", icon=":material/table:")
         return None
     return parts

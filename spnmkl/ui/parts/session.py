@@ -103,7 +103,10 @@ def _browser() -> str:
 
 
 def admit() -> bool:
-    """Whether the person may work here: where a login is asked for, who has not logged in sees how to, and no more."""
+    """Whether the person may work here: where a login is asked for, who has not logged in sees how to, and no more.
+
+    That a login has ended meanwhile is seen by the guard before the server (`ui/guard.py`), for every message.
+    """
     with boundary():
         if login.configured() and not login.goes_on(KEEPER.disk().people):
             return False
@@ -112,7 +115,7 @@ def admit() -> bool:
         if st.session_state.setdefault(_WHOSE, whose) != whose:  # a connection that was taken up again by another
             st.session_state.clear()
             st.session_state[_WHOSE] = whose
-        DOORS.admit(holder(st.context.cookies), owner())
+        DOORS.admit(holder(st.context.cookies), owner(), person, _session())
         return True
     return False
 
@@ -296,14 +299,21 @@ def theme() -> str:
     return "dark" if st.context.theme.type == "dark" else "light"
 
 
-def heading(words: str, page: str | None = None, label: str = "") -> DeltaGenerator:
-    """The title of a page and, at its right end, the way to the next one; returns the place between them."""
+def heading(words: str, page: str | None = None, label: str = "", *, done: bool = True) -> DeltaGenerator:
+    """The title of a page and, at its right end, the way to the next one, in blue once the page is done.
+
+    Returns the place between them.
+    """
     with st.container(horizontal=True, vertical_alignment="center", key="heading"):
         st.markdown(f"#### {words}", width="content")
         between = st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center")
         # A button and not a link: what was edited just before it comes with the click.
         if page is not None and st.button(
-            label, type="primary", icon=":material/arrow_forward:", icon_position="right", key="next"
+            label,
+            type="primary" if done else "secondary",
+            icon=":material/arrow_forward:",
+            icon_position="right",
+            key="next",
         ):
             st.switch_page(page)
     return between
@@ -354,8 +364,6 @@ def fragment(part: Callable[P, None]) -> Callable[P, None]:
     @st.fragment
     @wraps(part)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> None:
-        if not admit():
-            st.rerun()
         with kept(part.__name__), boundary():
             part(*args, **kwargs)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,11 @@ from spnmkl.measures import SCORINGS, are_uneven
 from spnmkl.parameters import Power
 from spnmkl.reporting.endings import SOLVER_NAMES
 from spnmkl.reporting.glossary import explained
+from spnmkl.solvers import SOLVERS as METHODS
 from spnmkl.structure import SPN
 from spnmkl.structure.paths import product_layers
 from spnmkl.training.settings import Settings
+from spnmkl.ui.parts.landmarks import choose_landmarks
 from spnmkl.ui.parts.words import plain
 from spnmkl.ui.state.activity import Trainer
 from spnmkl.wording import quoted
@@ -32,7 +35,7 @@ POWERS = {
     "sparse": "sparse: the smallest exponents",
 }
 SOLVERS = {
-    **SOLVER_NAMES,
+    **{solver: SOLVER_NAMES[solver] for solver in METHODS},
     "paper": f"{SOLVER_NAMES['paper']} of the paper (slow, for teaching)",
 }
 WEIGHTS = {"certified": "certified: provably the best", "evidence": "evidence weights, not certified"}
@@ -111,6 +114,7 @@ def more_settings(trainer: Trainer, spn: SPN, classes: NDArray, chooses: bool = 
         if limited
         else None
     )
+    by_landmarks = choose_landmarks(settings, partial(_key, trainer))
     in_time = st.checkbox("Limit the time", settings.max_time is not None, key=_key(trainer, "timed"))
     seconds = _most_time(trainer) if in_time else None
     _change(
@@ -124,6 +128,7 @@ def more_settings(trainer: Trainer, spn: SPN, classes: NDArray, chooses: bool = 
         max_time=seconds,
         class_weight=_class_weights(trainer, classes),
         scoring=_scoring(trainer),
+        **by_landmarks,
     )
 
 

@@ -90,6 +90,7 @@ class Trainer:
     worker : the process of the tab, where trainings are done and their kernels kept.
     activity : what runs now, or ran last and was not collected.
     failure : of the last activity.
+    stopped : what was asked for last, where a Stop left nothing of it, or no more than a choice of what to train.
     cross_validation, path, smallest_C : the last ones, with what they are of.
     contest : the last comparison with baselines.
     width : the last choice of a width.
@@ -109,6 +110,7 @@ class Trainer:
     worker: Worker = field(default_factory=tab_worker)
     activity: Activity | None = None
     failure: Failure | None = None
+    stopped: tuple[Kind, Task] | None = None
     cross_validation: Finding[CrossValidation] | None = None
     path: Finding[RegularizationPath] | None = None
     smallest_C: Finding[SmallestC] | None = None
@@ -145,14 +147,16 @@ class Trainer:
 
     def start(self, kind: Kind, task: Task, settings: Settings, alive: Callable[[], bool]) -> Activity:
         """Begin; an activity that still runs is asked to stop, unless it computes the kernels that are needed."""
-        size = task_size(task, FOLDS if kind == "choose" else 0)
+        if task.sampled_rows != settings.sampled_rows:
+            task = replace(task, sampled_rows=settings.sampled_rows)
+        size = task_size(task, FOLDS if kind == "choose" else 0, settings)
         job = self._job(alive, size, works.on_kernels, kind, task, settings)
         return self._begin(Activity(kind, job, task, settings))
 
     def score(self, run: Run, alive: Callable[[], bool]) -> Activity:
         """Begin to make the scores that a run lacks."""
         task = self.book.tasks[run.name]
-        job = self._job(alive, task_size(task), works.score, run, task)
+        job = self._job(alive, task_size(task, 0, run.settings), works.score, run, task)
         return self._begin(Activity("score", job, task, run.settings))
 
     def choose_width(
@@ -164,12 +168,12 @@ class Trainer:
 
     def choose_default(self, task: Task, settings: Settings, alive: Callable[[], bool]) -> Activity:
         """Begin to choose a drawing over every column of the data, C, weights and preparation."""
-        job = self._job(alive, task_size(task, FOLDS), works.default, task, settings)
+        job = self._job(alive, task_size(task, FOLDS, settings), works.default, task, settings)
         return self._begin(Activity("default", job, task, settings))
 
     def train_default(self, task: Task, settings: Settings, alive: Callable[[], bool]) -> Activity:
         """Begin to choose as `choose_default` does, and to train what is chosen."""
-        job = self._job(alive, task_size(task, FOLDS), works.train_default, task, settings)
+        job = self._job(alive, task_size(task, FOLDS, settings), works.train_default, task, settings)
         return self._begin(Activity("train", job, task, settings))
 
     def suggest(self, task: Task, settings: Settings, asked: suggesting.Asked, alive: Callable[[], bool]) -> Activity:
@@ -247,7 +251,7 @@ class Trainer:
     def weigh(self, run: Run, node: str, alive: Callable[[], bool]) -> Activity:
         """Begin to weigh the branches below a sum by evidence."""
         task = self.book.tasks[run.name]
-        job = self._job(alive, task_size(task), works.weigh, run, task, node)
+        job = self._job(alive, task_size(task, 0, run.settings), works.weigh, run, task, node)
         return self._begin(Activity("evidence", job, task, run.settings))
 
     def prepared(self, task: Task) -> Prepared:
@@ -268,7 +272,7 @@ class Trainer:
             self.end_estimate()
         if self.activity is not None and not (self.activity.kind == "look" and self.activity.task.same(activity.task)):
             self.activity.job.stop()
-        self.failure, self.activity = None, activity
+        self.failure, self.stopped, self.activity = None, None, activity
         activity.job.person, activity.job.kind = self.person, activity.kind
         activity.job.start()
         return activity
@@ -286,10 +290,13 @@ class Trainer:
         self.activity, error = None, activity.job.error
         self.failure = None if error is None else Failure(error, activity.kind, activity.task)
         result = activity.job.result
+        untrained = result is None or (activity.kind == "train" and isinstance(result, Chosen))
+        if untrained and error is None and activity.job.stopping:
+            self.stopped = activity.kind, activity.task
         if isinstance(result, ChosenRun):
             chosen, task = result.chosen, activity.task
             self.default = Finding(chosen, task, activity.settings)
-            self.book.enter(result.run, Task(chosen.spn, task.dataset, chosen.choices, task.split))
+            self.book.enter(result.run, replace(task, spn=chosen.spn, choices=chosen.choices))
         elif isinstance(result, Run) and activity.kind in ("score", "shares"):
             self.book.revise(lambda run: _with_findings(run, result))
         elif isinstance(result, BranchEvidence):

@@ -14,6 +14,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from spnmkl.workspace.people import Person
+
 MOST_KNOWN = 20_000  # browsers, and files; the oldest are forgotten
 _XSRF, _LOGIN = "_streamlit_xsrf", re.compile(r"_streamlit_user(_[0-9]+)?")
 
@@ -51,24 +53,36 @@ class MediaFiles(Protocol):
 
 
 class Doors:
-    """Browsers that were let in, and the files that each was shown."""
+    """Browsers that were let in, with their connections, and the files that each was shown."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._owners: OrderedDict[str, str] = OrderedDict()
+        self._guests: OrderedDict[str, tuple[str, Person | None]] = OrderedDict()
+        self._sessions: OrderedDict[str, str] = OrderedDict()
         self._shown: OrderedDict[str, set[str]] = OrderedDict()
         self._promised: OrderedDict[str, str] = OrderedDict()
         self._watched: set[int] = set()
 
-    def admit(self, holder: str, owner: str) -> None:
-        """A browser that works here, for whom."""
+    def admit(self, holder: str, owner: str, person: Person | None = None, session: str = "") -> None:
+        """A browser that works here, for whom, who has logged in with it, and the connection of the tab."""
         with self._lock:
-            _put(self._owners, holder, owner)
+            _put(self._guests, holder, (owner, person))
+            _put(self._sessions, session, holder)
 
     def owner(self, holder: str) -> str | None:
         """For whom a browser works here; None where it was not let in."""
         with self._lock:
-            return self._owners.get(holder) if holder else None
+            return self._guests[holder][0] if holder and holder in self._guests else None
+
+    def person(self, holder: str) -> Person | None:
+        """Who has logged in with a browser that was let in."""
+        with self._lock:
+            return self._guests[holder][1] if holder and holder in self._guests else None
+
+    def is_of(self, session: str, holder: str) -> bool:
+        """Whether a connection was let in for this browser and this login."""
+        with self._lock:
+            return self._sessions.get(session) == holder
 
     def visitor(self, token: str) -> str:
         """Whom a tab stands for that nobody has logged in with."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from spnmkl.data import Dataset
 from spnmkl.solution import Solution
+from spnmkl.structure import SPN
 from spnmkl.study.contest import Plan
 from spnmkl.study.nested import resample
 from spnmkl.training.fold_scores import FoldScores
@@ -38,7 +39,7 @@ class Estimate:
     ) -> Estimate:
         """Where a run has some folds already, it goes on from them."""
         worker = Worker(apart.NURSERY, shared=(Dataset, Solution))
-        size = task_size(task, PLAN.inner)
+        size = task_size(replace(task, spn=spn_of_folds(run)), PLAN.inner)
         given = make_scores, run, task, seconds
         job = job_apart(worker, KernelShelf(), alive, size, *given, aside=True, wanted=wanted)
         return cls(run, job.start())
@@ -49,8 +50,15 @@ class Estimate:
         return records[-1] if records else None
 
 
+def spn_of_folds(run: Run) -> SPN:
+    """What is trained in every fold: the drawing, or all that it was chosen from."""
+    return run.spn if run.choosing is None else run.choosing.spn
+
+
 def expected_seconds(run: Run) -> float:
     """About what the first round takes, by how long the run itself took; without its kernels."""
+    if run.choosing is not None:
+        return (run.choosing.seconds + run.seconds) * PLAN.folds
     each = PLAN.inner * PLAN.points * TRAININGS + 1 if run.chose_C else 1.0
     return run.seconds * PLAN.folds * each
 
@@ -64,6 +72,7 @@ def make_scores(job: Job[Any], shelf: object, run: Run, task: Task, seconds: flo
         plan=PLAN,
         seconds=seconds + (known.seconds if known is not None else 0.0),
         known=known,
+        afresh=run.choosing if run.choosing is not None and (known is None or known.afresh) else bool(run.reasons),
         tick=job.tick,
         stop=job.resting,
     )

@@ -214,6 +214,7 @@ class Keeper:
             "browser": keeping.browser,
         }
         if keeping.saved is not None:
+            self._follow_data(disk, keeping, keeping.saved, note.state)
             try:
                 return disk.save(keeping.saved, note.state, **known)  # type: ignore[arg-type]
             except Overtaken:
@@ -222,8 +223,17 @@ class Keeper:
                 )
                 keeping.name = f"{keeping.name} (copy)"
                 note.state = _with_new_keys(note.state, keeping.keys)
-        keeping.name = _free_name(disk, keeping.owner, keeping.name or _data_name(note.state))
+        if not keeping.name:
+            keeping.name = keeping.named_after = _data_name(note.state)
+        keeping.name = _free_name(disk, keeping.owner, keeping.name)
         return disk.save(None, note.state, name=keeping.name, **known)  # type: ignore[arg-type]
+
+    def _follow_data(self, disk: WorkspaceStore, keeping: Keeping, saved: Saved, state: ProjectState) -> None:
+        """A project is called after the data that came in the place of others before anything was learned of these."""
+        data = _data_name(state)
+        if keeping.named_after and data != keeping.named_after and not state.runs:
+            name = _free_name(disk, keeping.owner, data)
+            keeping.name, keeping.named_after = disk.catalog.rename(saved.id, name, owner=keeping.owner), data
 
     def _look(self) -> None:
         """What goes on without a page: trainings report, those whose tab is gone are collected, time passes."""

@@ -63,7 +63,7 @@ class Keeping:
     Attributes
     ----------
     saved : the project as it was written last; None before there is anything to keep.
-    name : of the project.
+    name : of the project, and the data that it was `named_after`, where nobody chose it.
     noted, done : numbers of what was noted last, and of what was saved last.
     failure : why the last save failed; empty where it did not.
     remarks : what could not be kept, and `lost` what could not be brought back.
@@ -73,6 +73,7 @@ class Keeping:
 
     saved: Saved | None = None
     name: str = ""
+    named_after: str = ""
     noted: int = 0
     done: int = 0
     at: float = 0.0

@@ -10,8 +10,7 @@ from typing import Any
 from spnmkl.data import Dataset, Joining, ReadOptions
 from spnmkl.project.stored_contest import Compared
 from spnmkl.project.stored_data import DataUse
-from spnmkl.project.stored_finding import Found
-from spnmkl.selection import CrossValidation, RegularizationPath
+from spnmkl.project.stored_finding import FOLDS, PATH, SEARCHES, SUGGESTED, Found
 from spnmkl.study.contest import Contest
 from spnmkl.training.settings import Settings
 from spnmkl.ui.state.activity import Trainer
@@ -25,7 +24,7 @@ from spnmkl.ui.state.workspace import Arrival, Before, CompareChoices, Workspace
 from spnmkl.workspace.state import KeptAttempt, KeptComparison, KeptFinding, KeptRun, ProjectState, Upload
 
 BACK = 1000  # pushes that a server may have made and not saved when it ended
-FOLDS, PATH, ARRIVAL, BEFORE = "folds", "path", "arrival", "before"  # kinds of findings
+ARRIVAL, BEFORE = "arrival", "before"  # kinds of findings, beside searches
 RESTARTED = "Back as it was saved; what you drew since is kept."
 
 
@@ -85,7 +84,7 @@ def work_of(state: ProjectState, keys: Keys, dataset_for_none: Dataset, same_tab
     for kept in state.runs:
         keys.runs[id(kept.run.solution)] = kept.run.solution, kept.key
         if kept.dataset is not None:
-            book.tasks[kept.run.name] = Task(kept.run.spn, kept.dataset, kept.run.choices, kept.run.split)
+            book.tasks[kept.run.name] = Task.of(kept.run, kept.dataset)
     trainer = Trainer(settings=state.settings, book=book)
     if state.comparison is not None:
         trainer.contest = as_finding(state.comparison.compared, state.comparison.dataset)
@@ -125,14 +124,33 @@ def _drawing(state: ProjectState, same_tab: bool) -> Drawing:
     return drawing
 
 
+def searches(trainer: Trainer) -> dict[str, Finding[Any]]:
+    """The last choice of C, the last weights over C, and the last search for a drawing, where there were such."""
+    known = {FOLDS: trainer.cross_validation, PATH: trainer.path, SUGGESTED: trainer.suggested}
+    return {kind: found for kind, found in known.items() if found is not None}
+
+
+def as_found(finding: Finding[Any]) -> Found:
+    """What was found, as it is kept."""
+    task = finding.task
+    return Found(task.spn, task.choices, task.split, finding.settings, finding.value)
+
+
+def take_search(trainer: Trainer, kind: str, kept: Found, dataset: Dataset) -> Finding[Any]:
+    """What was kept of a search, for the pages that show it."""
+    finding = Finding[Any](kept.value, Task.of(kept, dataset), kept.settings)
+    if kind == FOLDS:
+        trainer.cross_validation = finding
+    elif kind == PATH:
+        trainer.path = finding
+    else:
+        trainer.suggested = finding
+    return finding
+
+
 def _searches(trainer: Trainer, keys: Keys) -> Iterator[KeptFinding]:
-    """The last choice of C and the last weights over C."""
-    searched: tuple[tuple[str, Finding[Any] | None], ...] = ((FOLDS, trainer.cross_validation), (PATH, trainer.path))
-    for kind, found in searched:
-        if found is not None:
-            task = found.task
-            of = Found(task.spn, task.choices, task.split, found.settings, found.value)
-            yield keys.of_finding(kind, found, partial(KeptFinding, kind, of, task.dataset))
+    for kind, found in searches(trainer).items():
+        yield keys.of_finding(kind, found, partial(KeptFinding, kind, as_found(found), found.task.dataset))
 
 
 def _arrival(work: Workspace, keys: Keys) -> Iterator[KeptFinding]:
@@ -150,15 +168,8 @@ def _arrival(work: Workspace, keys: Keys) -> Iterator[KeptFinding]:
 def _take_findings(work: Workspace, state: ProjectState, keys: Keys) -> None:
     kept = {each.kind: each for each in state.findings}
     sources: dict[str, object] = {}
-    for kind in (FOLDS, PATH):
-        if kind in kept:
-            of, dataset = kept[kind].found, kept[kind].dataset
-            found = Finding[Any](of.value, Task(of.spn, dataset, of.choices, of.split), of.settings)
-            sources[kind] = found
-            if isinstance(of.value, CrossValidation):
-                work.trainer.cross_validation = found
-            elif isinstance(of.value, RegularizationPath):
-                work.trainer.path = found
+    for kind in kept.keys() & set(SEARCHES):
+        sources[kind] = take_search(work.trainer, kind, kept[kind].found, kept[kind].dataset)
     if ARRIVAL in kept:
         before = None
         if BEFORE in kept:
@@ -189,8 +200,7 @@ def compared(found: Finding[Contest]) -> Compared:
 
 def as_finding(kept: Compared, dataset: Dataset) -> Finding[Contest]:
     """A comparison that was kept, as the page Compare shows it."""
-    task = Task(kept.spn, dataset, kept.choices, kept.split)
-    return Finding(kept.contest, task, kept.settings)
+    return Finding(kept.contest, Task.of(kept, dataset), kept.settings)
 
 
 def _comparing(stored: object) -> CompareChoices:

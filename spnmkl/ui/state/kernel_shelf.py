@@ -27,7 +27,8 @@ class KernelShelf:
             kept = self.kept
             if kept is None or not kept[0].same(task):
                 self.clear()  # free before others are computed
-                kept = self.kept = task, prepare(task.spn, task.dataset, task.choices, task.split, tick)
+                given = task.spn, task.dataset, task.choices, task.split, tick
+                kept = self.kept = task, prepare(*given, sampled_rows=task.sampled_rows)
                 _make_room(self)
             return kept[1]
 

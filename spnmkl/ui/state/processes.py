@@ -10,6 +10,7 @@ from spnmkl.errors import KernelError, SPNMKLError
 from spnmkl.memory import available_memory, kernel_share
 from spnmkl.solution import Solution
 from spnmkl.training.room import Size, refusal, size_of
+from spnmkl.training.settings import Settings
 from spnmkl.ui.state import apart
 from spnmkl.ui.state.clustered import clustered
 from spnmkl.ui.state.jobs import Job
@@ -68,10 +69,10 @@ def job_apart(
     return Job(do, alive, aside=aside, owner=worker, need=need, taken=lambda: worker.taken, wanted=wanted)
 
 
-def task_size(task: Task, folds: int = 0) -> Size | None:
-    """What a training on a task holds at most; None where that cannot be told."""
+def task_size(task: Task, folds: int = 0, settings: Settings | None = None) -> Size | None:
+    """What a training on a task holds at most, by its settings or exactly; None where that cannot be told."""
     try:
-        return size_of(task.spn, len(task.dataset.frame), len(task.dataset.labelled_table.classes), folds)
+        return size_of(task.spn, len(task.dataset.frame), len(task.dataset.labelled_table.classes), folds, settings)
     except SPNMKLError:
         return None  # said where it is trained
 

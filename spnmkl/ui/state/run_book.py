@@ -79,7 +79,7 @@ class RunBook:
         """Give runs that came without their data these, where they are the ones."""
         for run in self.runs:
             if run.name not in self.tasks and was_trained_on(run, dataset):
-                self.tasks[run.name] = Task(run.spn, dataset, run.choices, run.split)
+                self.tasks[run.name] = Task.of(run, dataset)
 
     def renamed(self, before: Dataset, dataset: Dataset) -> None:
         """The same data under another name."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from spnmkl.data import Choices, Dataset, SplitSettings
 from spnmkl.structure import SPN
@@ -11,6 +11,19 @@ from spnmkl.structure.layout import unplaced
 from spnmkl.training.settings import Settings
 
 T = TypeVar("T")
+
+
+class Asked(Protocol):
+    """A run, an attempt at one, or a comparison: what was trained, and how."""
+
+    @property
+    def spn(self) -> SPN: ...
+    @property
+    def choices(self) -> Choices: ...
+    @property
+    def split(self) -> SplitSettings: ...
+    @property
+    def settings(self) -> Settings: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,11 +34,18 @@ class Task:
     dataset: Dataset
     choices: Choices
     split: SplitSettings
+    sampled_rows: int | None = None  # of a training by landmarks: how many weights are learned on, at most
+
+    @classmethod
+    def of(cls, asked: Asked, dataset: Dataset) -> Task:
+        """What something was trained on."""
+        return cls(asked.spn, dataset, asked.choices, asked.split, asked.settings.sampled_rows)
 
     def same(self, other: Task | None) -> bool:
         return (
             other is not None
             and self.dataset is other.dataset
+            and self.sampled_rows == other.sampled_rows
             and (unplaced(self.spn), self.choices, self.split) == (unplaced(other.spn), other.choices, other.split)
         )
 

@@ -21,6 +21,7 @@ from spnmkl.selection import CrossValidation, PathPoint, RegularizationPath
 from spnmkl.selection.results import UNFINISHED
 from spnmkl.solution import Record
 from spnmkl.solvers import C_min
+from spnmkl.solvers.deadline import Deadline
 from spnmkl.structure import SPN
 from spnmkl.study.contest import Plan, compete
 from spnmkl.study.entrants import Entrants
@@ -29,11 +30,13 @@ from spnmkl.study.lesson import lesson
 from spnmkl.training.branches import BranchEvidence, branch_evidence
 from spnmkl.training.choose import choose_C, nothing_done, trace_C
 from spnmkl.training.choose_width import WidthChoice, choose_width
+from spnmkl.training.choosing import Choosing
 from spnmkl.training.default import Default, prepared_by_default
 from spnmkl.training.prepared import Prepared
 from spnmkl.training.settings import Settings
 from spnmkl.training.train import Run, closed, measured_on_folds, score_run
 from spnmkl.training.train import train as trained
+from spnmkl.training.whole import learning_part
 from spnmkl.ui.state.jobs import Job
 from spnmkl.ui.state.kernel_shelf import KernelShelf
 from spnmkl.ui.state.task import Task
@@ -101,13 +104,15 @@ def look_ahead(job: Job[Any], prepared: Prepared, settings: Settings) -> Smalles
         or not (powers(prepared.mapped, compile_circuit(prepared.mapped), settings.p) == 1).all()
     ):
         return SmallestC(None)
+    part = learning_part(prepared, settings)
     smallest = C_min(
         prepared.mapped,
         prepared.source,
         prepared.y_train,
-        lam=settings.lam,
+        lam=part.settings.lam,
         p=settings.p,
-        class_weight=settings.class_weight,
+        sample_weight=part.weight,
+        class_weight=part.settings.class_weight,
         tol=_ROUGH,
     )
     return SmallestC(smallest)
@@ -143,7 +148,11 @@ class Chosen:
 
 def default(job: Job[Any], shelf: KernelShelf, task: Task, settings: Settings) -> Chosen | None:
     """A drawing over every column of the data, C, weights and preparation, chosen on the training rows."""
-    found = _by_default(job, task, settings)
+    return _chosen(job, _by_default(job, task, settings))
+
+
+def _chosen(job: Job[Any], found: Default) -> Chosen | None:
+    """What was chosen; of what a Stop cut short the best so far, where there is any."""
     if found.choice is None and job.stopping:
         return None
     return Chosen(found.prepared.spn, found.prepared.choices, found.settings, found.sentences)
@@ -157,29 +166,41 @@ class ChosenRun:
     run: Run
 
 
-def train_default(job: Job[Any], shelf: KernelShelf, task: Task, settings: Settings) -> ChosenRun | None:
-    """As `default`, and the training of that; a Stop before it has begun leaves nothing."""
+def train_default(job: Job[Any], shelf: KernelShelf, task: Task, settings: Settings) -> ChosenRun | Chosen | None:
+    """As `default`, and the training of that within the time that is left; a Stop before it leaves what was chosen."""
+    deadline, began = Deadline(settings.max_time), time.monotonic()
     found = _by_default(job, task, settings)
-    if job.stopping:
-        return None
+    seconds = time.monotonic() - began
+    chosen = _chosen(job, found)
+    if chosen is None or job.stopping:
+        return chosen
     prepared = found.prepared
-    shelf.put(Task(prepared.spn, task.dataset, prepared.choices, task.split), prepared)
-    run = train(job, prepared, found.settings)
+    shelf.put(replace(task, spn=prepared.spn, choices=prepared.choices), prepared)
+    chose = Choosing(task.spn, task.choices, settings, found.sentences, seconds, _limit(settings))
+    run = train(job, prepared, replace(found.settings, max_time=deadline.left))
+    run = replace(run, settings=found.settings, choosing=chose)
     if run.model is not None:
+        run.model.set_params(max_time=found.settings.max_time)
         run.model.extra_["chosen"] = list(found.sentences)
-    return ChosenRun(Chosen(prepared.spn, prepared.choices, found.settings, found.sentences, trained=True), run)
+    return ChosenRun(replace(chosen, trained=True), run)
+
+
+def _limit(settings: Settings) -> float:
+    """Seconds, of which half are for choosing."""
+    return settings.max_time or 2 * CHOOSING_SECONDS
 
 
 def _by_default(job: Job[Any], task: Task, settings: Settings) -> Default:
-    began, limit = time.monotonic(), settings.max_time or 2 * CHOOSING_SECONDS
+    began, limit = time.monotonic(), _limit(settings)
     found = prepared_by_default(
         task.dataset, task.choices, task.split, settings, max_time=limit, stop=lambda: job.stopping, tick=job.tick
     )
-    if found.choice is None or time.monotonic() - began < limit / 2:
+    late = time.monotonic() - began >= limit / 2
+    if found.choice is None or not (job.stopping or late):
         return found
+    when = "Stopped while choosing" if job.stopping else f"After {limit / 2:g} s nothing more was tried"
     tried = listed([rival.name for rival in found.choice.rivals])
-    said = f"After {limit / 2:g} s nothing more was tried: only {tried} had come to an end."
-    return replace(found, sentences=(*found.sentences, said))
+    return replace(found, sentences=(*found.sentences, f"{when}: tried to the end were {tried}."))
 
 
 def width(

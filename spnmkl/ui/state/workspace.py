@@ -148,7 +148,8 @@ class Workspace:
     @property
     def task(self) -> Task:
         """What would be trained now."""
-        return Task(self.drawing.spn, self.dataset, self.choices, self.split)
+        sampled = self.trainer.settings.sampled_rows
+        return Task(self.drawing.spn, self.dataset, self.choices, self.split, sampled)
 
     def bring(self, dataset: Dataset) -> None:
         """Other data. What was chosen for the old ones is forgotten; a drawing stays if the person made it."""
@@ -282,11 +283,12 @@ class Workspace:
         spn = self.drawing.spn
         if self.choices.missing != "refuse" or all(spn.spec(v).kernel == "precomputed" for v in spn.kernels):
             return False
-        if not self.dataset.has_holes or self.choices.absent == "as missing":
-            return self.dataset.has_holes
-        frame = self.dataset.frame[[*self.dataset.features, *self.dataset.adjust]]
-        views = apart(self.dataset.views, self.dataset.features)
-        return bool(holes(frame[kept_rows(frame, views, self.choices)], views, self.choices).to_numpy().any())
+        return self.dataset.has_holes and _has_refused(self.dataset, self.choices)
+
+    @property
+    def lacks_views_alone(self) -> bool:
+        """Whether that is only for rows that lack a whole view."""
+        return self.lacks_values and not _has_refused(self.dataset, replace(self.choices, absent="mean"))
 
     @property
     def suggested(self) -> dict[str, Suggestion]:
@@ -295,8 +297,6 @@ class Workspace:
 
     def usable(self, rows: NDArray[np.intp]) -> int:
         """How many of these rows are left where those with missing values are not used."""
-        if not self.choices.leaves_rows_out:
-            return len(rows)
         labelled = self.dataset.labelled_table
         frame = labelled.frame[[*labelled.features, *labelled.adjust]].iloc[rows]
         return int(kept_rows(frame, apart(labelled.views, labelled.features), self.choices).sum())
@@ -307,6 +307,14 @@ class Workspace:
         spn, known = self.drawing.spn, set(self.dataset.features)
         named = {f for v in spn.kernels for f in spn.spec(v).features or () if isinstance(f, str)}
         return bool(named) and not named & known
+
+
+@kept_with_dataset
+def _has_refused(dataset: Dataset, choices: Choices) -> bool:
+    """Whether a value is missing that no choice accounts for."""
+    frame, views = dataset.labelled_table.frame, apart(dataset.views, dataset.features)
+    frame = frame[[*dataset.features, *dataset.adjust]]
+    return bool(holes(frame[kept_rows(frame, views, choices)], views, choices).to_numpy().any())
 
 
 @kept_with_dataset

@@ -14,9 +14,9 @@ from spnmkl.data import Split
 from spnmkl.measures import SCORINGS
 from spnmkl.memory import available_memory
 from spnmkl.structure.layout import unplaced
-from spnmkl.study.contest import Contest, Plan, fitting_plan, planned
+from spnmkl.study.contest import Contest, Entry, Plan, fitting_plan, planned
 from spnmkl.study.contest_words import ROUNDS, TEST_HELP, WHAT, about, titled, tuned_words
-from spnmkl.study.entrants import Drawn, Entrants, entrants, training_options
+from spnmkl.study.entrants import OWN, Drawn, Entrants, entrants
 from spnmkl.training.room import refusal, size_of
 from spnmkl.training.settings import Settings
 from spnmkl.ui.pages.compare.results import scores, structures
@@ -74,17 +74,32 @@ def usable_settings(work: Workspace) -> Settings:
 
 def all_entrants(work: Workspace) -> Entrants:
     """The drawing as training would have it, the runs that were chosen, and every method that these data allow."""
-    return entrants(own_drawing(work), work.dataset, work.choices, others=chosen_runs(work))
+    found = entrants(own_drawing(work), work.dataset, work.choices, others=chosen_runs(work))
+    return replace(found, remarks=(*found.remarks, *flattered(work)))
+
+
+def flattered(work: Workspace) -> list[str]:
+    """Which drawings were chosen on rows that folds hold out."""
+    chosen = work.chosen
+    names = [OWN] if chosen is not None and work.takes(chosen) and not work.chooses else []
+    names += [run.name for run in work.trainer.book.runs if run.name in chosen_runs(work) and run.reasons]
+    if not names:
+        return []
+    which = " and ".join(names)
+    return [
+        f"{which[:1].upper()}{which[1:]}: chosen by cross-validation on all of these rows. Only C is chosen anew in "
+        "each fold here, so that the score is a little too good beside the others; Train has one with all chosen anew."
+    ]
 
 
 def taking_part(work: Workspace, everyone: Entrants) -> Entrants:
     return everyone.among([name for name in everyone.methods if name not in work.comparing.left_out])
 
 
-def own_drawing(work: Workspace) -> Drawn:
-    """As a training would have it; where that chooses, every fold does."""
+def own_drawing(work: Workspace, settings: Settings | None = None) -> Drawn:
+    """As a training would have it, with these settings or those there are; where that chooses, every fold does."""
     how = Drawn.by_default if work.chooses else Drawn.of
-    return how(work.drawing.spn, usable_settings(work))
+    return how(work.drawing.spn, settings or usable_settings(work))
 
 
 def chosen_runs(work: Workspace) -> dict[str, Drawn]:
@@ -127,6 +142,8 @@ def controls(work: Workspace, parts: Split, who: Entrants, everyone: Entrants) -
         st.caption(
             f"{planned(who, plan)} trainings, each with its choice of settings; how long they take is told as they go."
         )
+    if trainer.settings.approximation is not None:
+        st.caption("Everybody is trained exactly here, on folds of all training rows, and not by landmarks.")
     how_often(work, plan)
     choose_methods(work, everyone, plan)
     choose_runs(work)
@@ -306,9 +323,11 @@ def of_these(work: Workspace, known: Finding[Contest]) -> bool:
     """Whether what was compared is what would be now."""
     contest, own = known.value, own_drawing(work)
     now = [own.spn, *(drawn.spn for drawn in chosen_runs(work).values())]
+    chose = [bool(r.setting) for r in contest.results if isinstance(r, Entry) and r.method == contest.reference]
     return (
         [*map(unplaced, now)] == [*map(unplaced, contest.drawn.values())]
-        and own.options == training_options(known.settings)
+        and own.options == own_drawing(work, known.settings).options
+        and chose in ([], [work.chooses] * len(chose))
         and (work.missing is not None or contest.methods == tuple(taking_part(work, all_entrants(work)).methods))
     )
 

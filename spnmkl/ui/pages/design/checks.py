@@ -11,6 +11,7 @@ from spnmkl.kernels import KernelIssue
 from spnmkl.kernels.sampling import MOST_EXAMINED
 from spnmkl.structure import SPN, Issue
 from spnmkl.structure.text import short_name
+from spnmkl.training.checks import all_issues
 from spnmkl.training.choose_width import WidthChoice, only
 from spnmkl.training.scores import share_right
 from spnmkl.ui.parts.canvas import receive
@@ -49,6 +50,9 @@ def repair_all() -> None:
     work = workspace()
     receive(work.drawing)
     spn = work.drawing.spn.repaired()
+    for issue in all_issues(spn, work.dataset, work.choices):
+        if isinstance(issue, KernelIssue):
+            spn = issue.applied(spn)
     spn = work.kernel_checks.repaired(replace(work.task, spn=spn))
     work.drawing.push(spn, "Repaired.")
 
@@ -66,7 +70,7 @@ def make_repair(issue: KernelIssue) -> None:
     work = workspace()
     if receive(work.drawing):
         work.path = None
-    if issue in work.kernel_issues:
+    if issue in [*work.issues, *work.kernel_issues]:
         work.drawing.push(issue.applied(work.drawing.spn), f"Repaired: {issue.repair}.")
 
 

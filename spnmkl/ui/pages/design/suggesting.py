@@ -15,9 +15,10 @@ from spnmkl.ui.parts.following import REFRESHES, progress_bar, stop_button, word
 from spnmkl.ui.parts.session import close_dialog, dialog, presence, theme
 from spnmkl.ui.parts.words import plain
 from spnmkl.ui.state.activity import Trainer
+from spnmkl.ui.state.drawing import check_size
 from spnmkl.ui.state.suggesting import BUDGETS, OUTER_FOLDS, Asked
 from spnmkl.ui.state.workspace import Workspace
-from spnmkl.wording import counted
+from spnmkl.wording import counted, number_text
 
 BEGIN, AGAIN = "Search", "Search again"
 BUDGET_HELP = "How many drawings are fitted at most. More find longer products; 100 are enough for most tables."
@@ -94,7 +95,7 @@ def wait_for_search(trainer: Trainer) -> None:
     if job.records:
         step = job.records[-1]
         st.markdown(f"**Best so far:** {plain(step.formula)}")
-        st.caption(f"{step.over_flat:+.1f} of log evidence over the flat sum", help=EVIDENCE_HELP)
+        st.caption(f"{number_text(step.over_flat, '+.1f')} of log evidence over the flat sum", help=EVIDENCE_HELP)
         with st.container(key="suggest_so_far"):
             st.image(thumbnail(unplaced(step.spn), (), theme()), width=460)
 
@@ -122,11 +123,12 @@ def card(work: Workspace, found: Suggestions, one: Suggestion, place: int) -> No
     st.markdown(scores_line(found, one))
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button("Open", key=f"open_suggestion_{place}", type="primary" if place == 0 else "secondary"):
+            check_size(one.spn)  # it may have come with a file
             work.drawing.push(unplaced(one.spn), f"Suggested: {title}.", fit=True)
             work.path = None
             close_dialog()
             st.rerun()
-        st.caption(f"{one.over_flat:+.1f} log evidence", help=EVIDENCE_HELP)
+        st.caption(f"{number_text(one.over_flat, '+.1f')} log evidence", help=EVIDENCE_HELP)
         if one.recurs and not one.is_flat:
             least = round(min(one.recurs.values()) * found.subsamples)
             st.caption(f"recurs in {least} of {found.subsamples}", help=RECURS_HELP)

@@ -49,6 +49,8 @@ def begin(trainer: Trainer, run: Run, here: Callable[[], bool]) -> None:
 def wanting(run: Run) -> bool:
     """Whether the shares are not known, or known so roughly that more rows would help; folds are measured once."""
     shares = run.held_out
+    if run.approximated is not None:
+        return False  # folds would train without landmarks
     if shares is None or shares.folds > 1:
         return shares is None
     largest = max((share.error for share in (shares.views or shares.nodes).values()), default=0.0)

@@ -110,6 +110,7 @@ def what_it_does(asked: Question, run: Run) -> str:
     work = asked.work
     measure = SCORINGS[work.scoring].title
     how = ", all with evidence weights, as this run" if work.by_evidence else ""
+    how += "" if run.approximated is None else ", exactly and not by landmarks"
     unseen = ", so that the test rows stay unseen" if len(run.test) else ""
     return (
         f"Trains every view alone and all without it on {work.folds.plan.folds} folds of the {work.folds.rows}"

@@ -14,7 +14,6 @@ from spnmkl.structure import SPN
 from spnmkl.training.prepared import Prepared
 from spnmkl.training.train import Run
 from spnmkl.ui.pages.inspect.inspected import SHARE_COLUMNS, Inspected, known, node_names, tell_missing_data
-from spnmkl.wording import counted
 
 CELLS = 250
 LEARNED = "the learned kernel K(β)"
@@ -38,7 +37,7 @@ def kernels_tab(seen: Inspected) -> None:
     with right:
         st.altair_chart(heatmap_chart(image.cells, image.boundaries, image.classes), width="content")
         st.caption(
-            f"{counted(run.n_train, 'training row')}, sorted by class. Bright blocks on the diagonal and dark ones "
+            f"{run.train_words}, sorted by class. Bright blocks on the diagonal and dark ones "
             "beside it: the kernel tells the classes apart. Hover over a block for its mean. Every row with itself, "
             "the diagonal, is left out of the scale."
         )

@@ -8,12 +8,12 @@ import pandas as pd
 import streamlit as st
 
 from spnmkl.inspection import complexity_bound
-from spnmkl.reporting.endings import ending
 from spnmkl.reporting.glossary import explained, worked_gap
 from spnmkl.reporting.worked import worked_objective, worked_residual
 from spnmkl.solution import Certificate
 from spnmkl.training.train import Run
-from spnmkl.ui.pages.inspect.inspected import Inspected, download, sentence, tell_missing_data
+from spnmkl.ui.pages.inspect.inspected import Inspected, download, tell_missing_data
+from spnmkl.ui.parts.results import listed_ending
 from spnmkl.ui.parts.words import plain
 
 PARTS_HELP = (
@@ -35,7 +35,7 @@ def show_certificate(seen: Inspected) -> None:
     """Objective, lower bound and gap, as training left them and computed anew on this page."""
     run, solution = seen.run, seen.run.solution
     st.markdown("**Certificate**")
-    st.markdown(sentence(ending(solution)))
+    st.markdown(listed_ending(run))
     columns = {"as trained": Certificate(solution.objective, solution.dual_bound, solution.gap)}
     if seen.has_data:
         columns["computed anew"] = seen.once("certificate", lambda prepared: solution.certify(prepared.source))
@@ -53,11 +53,15 @@ def show_certificate(seen: Inspected) -> None:
     if worked := worked_objective(run):
         st.markdown(plain(worked), help=f"{PARTS_HELP}\n\n{explained('λ', 'c', 'p', 'C')}")
     st.caption(
-        "Computed anew from the kernels, the labels and the stored weights alone, without any solver."
+        f"Computed anew from the kernels, the labels and the stored weights alone, without any solver{_where(run)}."
         if seen.has_data
         else f"It cannot be computed anew: {plain(run.name)} was loaded without its data."
     )
     st.markdown(lemma(run), help=explained("g", "q", "F", "bound"))
+
+
+def _where(run: Run) -> str:
+    return "" if run.approximated is None else f", on the {run.train_words}"
 
 
 def lemma(run: Run) -> str:

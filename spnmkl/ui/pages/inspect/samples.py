@@ -23,6 +23,7 @@ from spnmkl.training.train import Run
 from spnmkl.ui.pages.inspect.inspected import Inspected, download, row, sentence, tell_missing_data
 from spnmkl.ui.parts.following import offer_scores
 from spnmkl.ui.parts.words import plain
+from spnmkl.wording import number_text
 
 PARTS: dict[Part, str] = {"test": "Test rows", "train": "Training rows"}
 MOST_PUSHES = 12
@@ -44,7 +45,7 @@ def samples_tab(seen: Inspected) -> None:
             label_visibility="collapsed",
         )
         scores = scores_of(run, part)
-        st.markdown(sentence(scores.sentence("test" if part == "test" else "training")) + ".", width="content")
+        st.markdown(sentence(scores.sentence(called(run, part))) + ".", width="content")
     left, right = st.columns(2, gap="large")
     with left:
         st.markdown("**Answers by true class**")
@@ -64,6 +65,11 @@ def samples_tab(seen: Inspected) -> None:
         show_sample(seen)
     with left:
         show_map(seen)
+
+
+def called(run: Run, part: Part) -> str:
+    """What rows of a part are called: of a run by landmarks, the training rows here are its sample."""
+    return "test" if part == "test" else run.train_kind
 
 
 def scores_of(run: Run, part: Part) -> Scores:
@@ -251,7 +257,7 @@ def show_sample(seen: Inspected) -> None:
         return
     scores, position = scores_of(run, place[0]), place[1]
     true, answer = scores.y[position], scores.predicted[position]
-    used, right = "test" if place[0] == "test" else "training", "right" if true == answer else "wrong"
+    used, right = called(run, place[0]), "right" if true == answer else "wrong"
     if scores.decision.ndim == 1:
         of, decision = scores.classes[1], scores.decision[position]
     else:
@@ -259,12 +265,10 @@ def show_sample(seen: Inspected) -> None:
         key = f"inspect_class_{run.name}_{chosen}"
         of = towards.selectbox("Pushes towards", list(scores.classes), at, format_func=shown, key=key)
         decision = scores.decision[position][scores.classes == of][0]
-    called = identity(seen, chosen)
-    st.markdown(
-        f"{called}A {used} row of class **{plain(shown(true))}**, answered **{plain(shown(answer))}**: {right}."
-    )
+    told = f"A {used} row of class **{plain(shown(true))}**, answered **{plain(shown(answer))}**: {right}."
+    st.markdown(identity(seen, chosen) + told)
     show_pushes(seen, *place, of)
-    st.caption(f"The bars add up to the decision, {decision:+.3f}. ".replace("-", "−") + answer_rule(scores))
+    st.caption(f"The bars add up to the decision, {number_text(decision, '+.3f')}. {answer_rule(scores)}")
 
 
 def identity(seen: Inspected, row: int) -> str:

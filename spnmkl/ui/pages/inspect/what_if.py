@@ -86,6 +86,10 @@ def compare(seen: Inspected, moved: dict[str, float]) -> None:
     run = seen.run
     key = "what if", tuple(sorted(moved.items()))
     solution, test, train = seen.once(key, lambda prepared: what_if(run, prepared, dict(moved)))
+    learned = (run.test_scores, run.train_scores)
+    if run.approximated is not None:
+        learned = seen.once(("what if", ()), lambda prepared: what_if(run, prepared, {}))[1:]
+        st.caption("On the sample alone: its own SVM, and not the one of all rows.")
     optimum = run.solution.objective
     rise = solution.objective / optimum - 1 if optimum > 0 else 0.0
     same = abs(rise) <= run.solution.gap < math.inf
@@ -99,8 +103,8 @@ def compare(seen: Inspected, moved: dict[str, float]) -> None:
         **looks,
         help=explained("objective"),
     )
-    _accuracy(second, "Test accuracy", test, run.test_scores, bool(moved))
-    _accuracy(third, "Training accuracy", train, run.train_scores, bool(moved))
+    _accuracy(second, "Test accuracy", test, learned[0], bool(moved))
+    _accuracy(third, "Training accuracy", train, learned[1], bool(moved))
     if not moved:
         st.caption("These are the learned weights. Move one: the SVM is solved anew and compared with the optimum.")
         return
@@ -109,7 +113,7 @@ def compare(seen: Inspected, moved: dict[str, float]) -> None:
     better = " A better test score does not make the objective wrong: it was found by looking at the test rows."
     st.caption(
         f"{counted(len(moved), 'weight')} moved: {plain(', '.join(changes))}. The SVM is solved anew at these weights; "
-        f"arrows compare with what training found.{better * (test.accuracy > run.test_scores.accuracy)}"
+        f"arrows compare with what training found.{better * (test.accuracy > learned[0].accuracy)}"
     )
 
 

@@ -1,0 +1,1 @@
+"""The Projects page: everything that the workspace keeps."""
