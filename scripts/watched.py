@@ -51,17 +51,22 @@ def task_of(rows: int, kernels: int, seed: int) -> Task:
     return Task(templates.flat([Kernel("rbf", gamma=g) for g in widths]), dataset, Choices(), SplitSettings())
 
 
-def processor() -> float:
-    """Seconds of this process and of those below it."""
+def processor() -> dict[int, float]:
+    """Seconds of this process and of those below it, by their numbers."""
     top = psutil.Process()
-    spent = [process.cpu_times() for process in (top, *top.children(recursive=True))]
-    return sum(each.user + each.system for each in spent)
+    spent = {each.pid: each.cpu_times() for each in (top, *top.children(recursive=True))}
+    return {number: times.user + times.system for number, times in spent.items()}
+
+
+def since(before: dict[int, float]) -> float:
+    """Of those that are there now: one of an earlier training may end meanwhile."""
+    return sum(seconds - before.get(number, 0.0) for number, seconds in processor().items())
 
 
 def alone(task: Task, settings: Settings) -> Seconds:
     began, spent = time.perf_counter(), processor()
     train(prepare(task.spn, task.dataset, task.choices, task.split), settings)
-    return time.perf_counter() - began, processor() - spent
+    return time.perf_counter() - began, since(spent)
 
 
 def in_the_app(trainer: Trainer, task: Task, settings: Settings) -> Seconds:
@@ -69,7 +74,7 @@ def in_the_app(trainer: Trainer, task: Task, settings: Settings) -> Seconds:
     activity = trainer.start("train", task, settings, lambda: True)
     while not activity.job.join(LOOK_SECONDS):
         list(activity.job.records)
-    seconds = time.perf_counter() - began, processor() - spent
+    seconds = time.perf_counter() - began, since(spent)
     trainer.collect()
     assert trainer.failure is None, trainer.failure
     return seconds

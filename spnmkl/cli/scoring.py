@@ -16,8 +16,9 @@ from spnmkl.study.nested import resample
 from spnmkl.training.choosing import Choosing
 from spnmkl.training.fold_scores import FoldScores
 from spnmkl.training.prepared import Prepared
+from spnmkl.training.run import calibrated
 from spnmkl.training.settings import Settings
-from spnmkl.training.train import Trained, calibrated, with_probabilities
+from spnmkl.training.train import Trained, with_probabilities
 
 
 def scored_over_folds(

@@ -10,8 +10,8 @@ from spnmkl.reporting.glossary import GLOSSARY
 from spnmkl.reporting.sentences import BY_EVIDENCE, how_it_ended
 from spnmkl.solution import METHODS, Solution, methods_text
 from spnmkl.training.fold_scores import FoldScores
+from spnmkl.training.run import Run
 from spnmkl.training.scores import Measured, Scores
-from spnmkl.training.train import Run
 from spnmkl.wording import counted, quoted
 
 MOST_NAMED = 6

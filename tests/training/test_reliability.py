@@ -11,8 +11,9 @@ from spnmkl.study.contest import Plan
 from spnmkl.study.nested import resample
 from spnmkl.training.predict import Predictor
 from spnmkl.training.reliability import reliability, run_reliability
+from spnmkl.training.run import Run
 from spnmkl.training.settings import Settings
-from spnmkl.training.train import Run, learn_weights, with_probabilities
+from spnmkl.training.train import learn_weights, with_probabilities
 
 CLASSES = np.array(["no", "yes"])
 

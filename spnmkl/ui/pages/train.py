@@ -22,8 +22,8 @@ from spnmkl.solution import Record
 from spnmkl.structure import SPN
 from spnmkl.training.choose import FOLDS
 from spnmkl.training.room import Size, memory_text, refusal, size_of
+from spnmkl.training.run import Run
 from spnmkl.training.scores import share_right
-from spnmkl.training.train import Run
 from spnmkl.ui.parts.canvas import show_trained
 from spnmkl.ui.parts.choosing import choose_or_set, left_by_stop, offer_choice
 from spnmkl.ui.parts.estimating import show_estimate

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from spnmkl.reporting.endings import headlines, run_ending
-from spnmkl.training.train import Run
+from spnmkl.training.run import Run
 from spnmkl.ui.parts.words import plain
 
 

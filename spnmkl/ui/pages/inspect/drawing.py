@@ -9,7 +9,7 @@ from spnmkl.export.themes import THEMES, mixed
 from spnmkl.reporting.endings import pruning, succeeded
 from spnmkl.reporting.explain import children_text
 from spnmkl.reporting.glossary import GLOSSARY, explained
-from spnmkl.training.train import Run
+from spnmkl.training.run import Run
 from spnmkl.ui.pages.inspect.inspected import (
     RESIDUAL_HELP,
     SHARE_HELP,

@@ -11,7 +11,7 @@ from spnmkl.inspection import complexity_bound
 from spnmkl.reporting.glossary import explained, worked_gap
 from spnmkl.reporting.worked import worked_objective, worked_residual
 from spnmkl.solution import Certificate
-from spnmkl.training.train import Run
+from spnmkl.training.run import Run
 from spnmkl.ui.pages.inspect.inspected import Inspected, download, tell_missing_data
 from spnmkl.ui.parts.results import listed_ending
 from spnmkl.ui.parts.words import plain
