@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pandas.api.types import is_float_dtype, is_integer_dtype
+from pandas.api.types import is_float_dtype, is_integer_dtype, is_numeric_dtype
 
 from spnmkl.data.absence import lacking_rows
 from spnmkl.data.columns import numeric_columns
@@ -198,7 +198,7 @@ def guess_label(frame: pd.DataFrame) -> str | None:
     for name in LABEL_NAMES:
         if name in by_name and frame[by_name[name]].nunique() > 1:
             return by_name[name]
-    text = [name for name, dtype in reversed(list(frame.dtypes.items())) if not pd.api.types.is_numeric_dtype(dtype)]
+    text = [name for name, dtype in reversed(list(frame.dtypes.items())) if not is_numeric_dtype(dtype)]
     ends = [frame.columns[-1], frame.columns[0]] if frame.shape[1] else []
     return next((name for name in (*ends, *text[:_MOST_CLASSES]) if has_few_values(frame[name])), None)
 
@@ -225,11 +225,14 @@ def identifiers(frame: pd.DataFrame, views: Views | None = None) -> list[str]:
     return [
         name
         for name, dtype in frame.dtypes.items()
-        if empty[name] or (_may_identify(str(name), dtype) and frame[name].nunique() == n - lacking.get(name, 0) > 2)
+        if empty[name] or (_may_identify(frame, str(name), dtype) and frame[name].nunique() == n - lacking.get(name, 0) > 2)
     ]
 
 
-def _may_identify(name: str, dtype: object) -> bool:
-    if is_integer_dtype(dtype):
-        return name.lower() in ID_NAMES or name.lower().endswith(("_id", " id"))
-    return not pd.api.types.is_numeric_dtype(dtype)
+def _may_identify(frame: pd.DataFrame, name: str, dtype: object) -> bool:
+    """Text, or whole numbers called as ids are; a column that lacks rows holds them as fractions."""
+    if not is_numeric_dtype(dtype):
+        return True
+    if name.lower() not in ID_NAMES and not name.lower().endswith(("_id", " id")):
+        return False
+    return is_integer_dtype(dtype) or bool(is_float_dtype(dtype) and (frame[name].dropna() % 1 == 0).all())

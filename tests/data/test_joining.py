@@ -97,6 +97,15 @@ def test_a_column_of_all_tables_is_one_where_they_agree() -> None:
     assert joined.views == {view: (f"{view}__x", f"{view}__grade") for view in "abc"}
 
 
+def test_ids_of_a_file_that_lacks_people_are_no_features() -> None:
+    """Whole numbers beside people who are not there are fractions to pandas."""
+    people = [f"p{k}" for k in range(8)]
+    a = table("a.csv", id=people, x=[0.5, 1, 2, 3, 4, 5, 6, 7], group=[1, 2] * 4)
+    b = table("b.csv", id=people[:5], scan_id=[17, 21, 35, 44, 52], z=[1, 2, 3, 4, 5])
+    joined = join_views([a, b])
+    assert Dataset.guess("both", joined.frame, views=joined.views).ignored == ("id", "scan_id")
+
+
 def test_labels_from_a_file_of_their_own() -> None:
     joined = join_views(omics())
     labels = read_file("labels.csv", b"sample,subtype\nS4,basal\nS2,luminal\nS9,basal\n")
