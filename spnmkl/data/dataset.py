@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pandas.api.types import is_float_dtype, is_integer_dtype, is_numeric_dtype
 
 from spnmkl.data.absence import lacking_rows
-from spnmkl.data.columns import numeric_columns
+from spnmkl.data.columns import as_text, numeric_columns
 from spnmkl.data.filling import SEPARATOR, fill_kernels, fill_template, group_by_prefix
 from spnmkl.data.options import ID_NAMES, LABEL_NAMES
 from spnmkl.data.table import check_columns, read_labels
@@ -24,6 +24,7 @@ Views = Mapping[str, tuple[str, ...]]
 
 GROUP_NAMES = ("patient", "subject", "donor", "person", "individual", "family", "batch", "group")
 _MOST_CLASSES = 20
+_NEARLY = 0.9  # of the rows: so many labels of two files agree where both are the answer
 _USE = "name", "label", "ignored", "views", "group", "adjust"
 
 
@@ -86,7 +87,8 @@ class Dataset:
         """A dataset whose label, group, identifiers and views, unless these are given, are what columns look like."""
         label = guess_label(frame)
         group = guess_group(frame, label)
-        ignored = tuple(c for c in identifiers(frame, views) if c not in (label, group))
+        left_out = [*identifiers(frame, views), *repeated_labels(frame, label)]
+        ignored = tuple(c for c in dict.fromkeys(left_out) if c not in (label, group))
         dataset = cls(name, frame, label, ignored, views or {}, group, matrices or {})
         return dataset if views else dataset.views_by_prefix()
 
@@ -225,8 +227,24 @@ def identifiers(frame: pd.DataFrame, views: Views | None = None) -> list[str]:
     return [
         name
         for name, dtype in frame.dtypes.items()
-        if empty[name] or (_may_identify(frame, str(name), dtype) and frame[name].nunique() == n - lacking.get(name, 0) > 2)
+        if empty[name]
+        or (_may_identify(frame, str(name), dtype) and frame[name].nunique() == n - lacking.get(name, 0) > 2)
     ]
+
+
+def repeated_labels(frame: pd.DataFrame, label: str | None) -> list[str]:
+    """Columns of other files that are called as the label and say the same of nearly all rows: the answer once more."""
+    bare = None if label is None else _bare(label)
+    return [str(name) for name in frame.columns if name != label and _bare(name) == bare and _agree(frame, label, name)]
+
+
+def _bare(name: object) -> str:
+    return str(name).rpartition(SEPARATOR)[2]
+
+
+def _agree(frame: pd.DataFrame, label: str | None, name: str) -> bool:
+    both = frame[label].notna() & frame[name].notna()
+    return bool((as_text(frame[label])[both] == as_text(frame[name])[both]).mean() >= _NEARLY)
 
 
 def _may_identify(frame: pd.DataFrame, name: str, dtype: object) -> bool:
