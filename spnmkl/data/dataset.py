@@ -9,10 +9,10 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pandas.api.types import is_float_dtype, is_integer_dtype
+from pandas.api.types import is_float_dtype, is_integer_dtype, is_numeric_dtype
 
 from spnmkl.data.absence import lacking_rows
-from spnmkl.data.columns import numeric_columns
+from spnmkl.data.columns import as_text, numeric_columns
 from spnmkl.data.filling import SEPARATOR, fill_kernels, fill_template, group_by_prefix
 from spnmkl.data.options import ID_NAMES, LABEL_NAMES
 from spnmkl.data.table import check_columns, read_labels
@@ -24,6 +24,7 @@ Views = Mapping[str, tuple[str, ...]]
 
 GROUP_NAMES = ("patient", "subject", "donor", "person", "individual", "family", "batch", "group")
 _MOST_CLASSES = 20
+_NEARLY = 0.9  # of the rows: so many labels of two files agree where both are the answer
 _USE = "name", "label", "ignored", "views", "group", "adjust"
 
 
@@ -86,7 +87,8 @@ class Dataset:
         """A dataset whose label, group, identifiers and views, unless these are given, are what columns look like."""
         label = guess_label(frame)
         group = guess_group(frame, label)
-        ignored = tuple(c for c in identifiers(frame, views) if c not in (label, group))
+        left_out = [*identifiers(frame, views), *repeated_labels(frame, label)]
+        ignored = tuple(c for c in dict.fromkeys(left_out) if c not in (label, group))
         dataset = cls(name, frame, label, ignored, views or {}, group, matrices or {})
         return dataset if views else dataset.views_by_prefix()
 
@@ -198,7 +200,7 @@ def guess_label(frame: pd.DataFrame) -> str | None:
     for name in LABEL_NAMES:
         if name in by_name and frame[by_name[name]].nunique() > 1:
             return by_name[name]
-    text = [name for name, dtype in reversed(list(frame.dtypes.items())) if not pd.api.types.is_numeric_dtype(dtype)]
+    text = [name for name, dtype in reversed(list(frame.dtypes.items())) if not is_numeric_dtype(dtype)]
     ends = [frame.columns[-1], frame.columns[0]] if frame.shape[1] else []
     return next((name for name in (*ends, *text[:_MOST_CLASSES]) if has_few_values(frame[name])), None)
 
@@ -225,11 +227,30 @@ def identifiers(frame: pd.DataFrame, views: Views | None = None) -> list[str]:
     return [
         name
         for name, dtype in frame.dtypes.items()
-        if empty[name] or (_may_identify(str(name), dtype) and frame[name].nunique() == n - lacking.get(name, 0) > 2)
+        if empty[name]
+        or (_may_identify(frame, str(name), dtype) and frame[name].nunique() == n - lacking.get(name, 0) > 2)
     ]
 
 
-def _may_identify(name: str, dtype: object) -> bool:
-    if is_integer_dtype(dtype):
-        return name.lower() in ID_NAMES or name.lower().endswith(("_id", " id"))
-    return not pd.api.types.is_numeric_dtype(dtype)
+def repeated_labels(frame: pd.DataFrame, label: str | None) -> list[str]:
+    """Columns of other files that are called as the label and say the same of nearly all rows: the answer once more."""
+    bare = None if label is None else _bare(label)
+    return [str(name) for name in frame.columns if name != label and _bare(name) == bare and _agree(frame, label, name)]
+
+
+def _bare(name: object) -> str:
+    return str(name).rpartition(SEPARATOR)[2]
+
+
+def _agree(frame: pd.DataFrame, label: str | None, name: str) -> bool:
+    both = frame[label].notna() & frame[name].notna()
+    return bool((as_text(frame[label])[both] == as_text(frame[name])[both]).mean() >= _NEARLY)
+
+
+def _may_identify(frame: pd.DataFrame, name: str, dtype: object) -> bool:
+    """Text, or whole numbers called as ids are; a column that lacks rows holds them as fractions."""
+    if not is_numeric_dtype(dtype):
+        return True
+    if name.lower() not in ID_NAMES and not name.lower().endswith(("_id", " id")):
+        return False
+    return is_integer_dtype(dtype) or bool(is_float_dtype(dtype) and (frame[name].dropna() % 1 == 0).all())

@@ -37,22 +37,27 @@ def landmark_arrays(found: Approximation) -> dict[str, np.ndarray]:
 
 
 def read_approximation(told: Mapping[str, Any], arrays: CheckedArrays, solution: Solution) -> Approximation:
-    """What both of these gave, over the sample's solution; a part in doubt is a ValueError."""
+    """What both of these gave, over the sample's solution; a part in doubt is a ValueError.
+
+    Files that were written before weights were moved on all rows have one `scale` of all weights, and no estimate.
+    """
     values = {name: math.inf if told[name] is None else float(told[name]) for name in _ACHIEVED}
     if not all(value >= 0 for value in values.values()):
         raise ValueError("the approximation holds a number below 0")
     landmarks = arrays.integers("landmarks", None, below=len(solution.y))
     n_problems = len(np.atleast_2d(solution.alpha))
+    factors = dict.fromkeys(solution.beta, told["scale"]) if "scale" in told else told["factors"]
+    right = told.get("right")
     return Approximation(
         n_rows=whole(told["n_rows"], "n_rows"),
         n_sample=len(solution.y),
         landmarks=landmarks,
         coefficients=arrays.floats("landmark_coefficients", n_problems, len(landmarks)),
         intercept=arrays.floats("landmark_intercept", n_problems),
-        factors={v: positive(told["factors"][v], "a factor of a weight") for v in solution.beta},
-        steps=whole(told["steps"], "steps", 0),
-        right=math.nan if told["right"] is None else _share(told["right"]),
-        estimate=_read_estimate(told["estimate"]),
+        factors={v: positive(factors[v], "a factor of a weight") for v in solution.beta},
+        steps=whole(told.get("steps", 0), "steps", 0),
+        right=math.nan if right is None else _share(right),
+        estimate=_read_estimate(told.get("estimate")),
         sample_gap=solution.gap,
         sample_status=solution.status,
         **values,

@@ -29,7 +29,7 @@ from spnmkl.study.contest import Plan, fitting_plan, outer_folds, training_rows
 from spnmkl.study.entrants import OWN, Entrants, drawings, training_options, with_powers
 from spnmkl.study.fold_training import SMALL, by_label, fitted
 from spnmkl.training.choosing import Choosing
-from spnmkl.training.default import chosen_again
+from spnmkl.training.default import Default, chosen_again
 from spnmkl.training.fold_scores import FoldScores
 from spnmkl.training.prepared import Tick, prepare
 from spnmkl.training.settings import Settings
@@ -37,6 +37,7 @@ from spnmkl.training.train import learn_weights
 
 ROUNDS = 5
 LABEL, GROUP = "label", "group"
+_WORKED = 0.9  # of the time to choose in: with less, a choice that was cut short is made again
 
 
 def nested_scores(
@@ -237,15 +238,43 @@ def _decided(
 
 def _as_chosen(work: _Nested, rows: Split, where: str, place: Place) -> Iterator[_Decision]:
     """By what is chosen on the training part, as it was for the run on all rows."""
-    assert work.choosing is not None
     threads = 1 if len(rows.train) <= SMALL else None
-    asked: dict[str, Any] = {"n_threads": threads, "stop": place.stop, "tick": _within(where, place.say)}
-    found = chosen_again(work.choosing, work.dataset, work.split, rows, **asked)
+    found = _chosen_in_time(work, rows, where, place, threads)
     settings = replace(found.settings, tol=work.plan.tol, max_time=None)
     trained = learn_weights(found.prepared, settings, n_threads=threads, stop=place.stop)
     scores = trained.test_scores(found.prepared, threads, stop=place.stop)
     if scores.scored and not place.stop():
         yield found.prepared.test, scores.decision, settings.C
+
+
+def _chosen_in_time(work: _Nested, rows: Split, where: str, place: Place, threads: int | None) -> Default:
+    """What is chosen; once more where it was cut short by time in which other work had the machine."""
+    assert work.choosing is not None
+    limit = math.inf if work.choosing.max_time is None else work.choosing.max_time / 2
+    while True:
+        began, waits = time.monotonic(), _Waits()
+        asked: dict[str, Any] = {"stop": waits.of(place.stop), "tick": waits.of(_within(where, place.say))}
+        found = chosen_again(work.choosing, work.dataset, work.split, rows, n_threads=threads, **asked)
+        took = time.monotonic() - began
+        if took < limit or took - waits.seconds >= _WORKED * limit or place.stop():
+            return found
+
+
+class _Waits:
+    """How long answers took: where a work makes way for another one, it is its questions that wait."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def of(self, ask: Callable[..., Any]) -> Callable[..., Any]:
+        def asked(*given: Any) -> Any:
+            began = time.monotonic()
+            try:
+                return ask(*given)
+            finally:
+                self.seconds += time.monotonic() - began
+
+        return asked
 
 
 def _as_drawn(work: _Nested, rows: Split, where: str, place: Place) -> Iterator[_Decision]:

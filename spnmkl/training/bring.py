@@ -20,7 +20,7 @@ from spnmkl.data import (
     kept_rows,
     suggestions,
 )
-from spnmkl.data.dataset import has_few_values
+from spnmkl.data.dataset import has_few_values, repeated_labels
 from spnmkl.data.options import LABEL_NAMES
 from spnmkl.errors import DataError
 from spnmkl.structure import SPN
@@ -75,7 +75,8 @@ def chosen_dataset(
     kept: Collection[str] = (),
     adjust: Collection[str] = (),
 ) -> Dataset:
-    """What somebody said of the columns; those that only tell rows apart are ignored too, unless they are kept.
+    """What somebody said of the columns; those that only tell rows apart, or the label once more, are ignored too,
+    unless they are kept.
 
     Parameters
     ----------
@@ -86,13 +87,14 @@ def chosen_dataset(
     ignored : collection of str
         Columns to leave out.
     kept : collection of str
-        Columns to use though they look like identifiers.
+        Columns to use though they look like identifiers, or like the label of another file.
     adjust : collection of str
         Columns to adjust for.
     """
     given = tuple(dict.fromkeys(ignored)), tuple(dict.fromkeys(adjust))
     dataset = Dataset(name, found.frame, label, given[0], {}, group, found.matrices, given[1])
-    left_out = [c for c in identifiers(found.frame[list(dataset.features)], found.views) if c not in kept]
+    alike = identifiers(found.frame[list(dataset.features)], found.views)
+    left_out = [c for c in [*alike, *repeated_labels(found.frame, label)] if c in dataset.features and c not in kept]
     dataset = dataset.with_ignored([*dataset.ignored, *left_out])
     return dataset.with_views(_but_labels(found, label)) if found.views else dataset.views_by_prefix()
 

@@ -9,6 +9,7 @@ import pytest
 
 from spnmkl.data import Dataset, Joining, Table, attach_labels, join_files, join_views, read_file
 from spnmkl.errors import DataError
+from spnmkl.training.bring import chosen_dataset, guessed_dataset
 
 
 def table(name: str, **columns: list[object]) -> Table:
@@ -95,6 +96,30 @@ def test_a_column_of_all_tables_is_one_where_they_agree() -> None:
     }
     # b and c disagree about r, whom a does not know.
     assert joined.views == {view: (f"{view}__x", f"{view}__grade") for view in "abc"}
+
+
+def test_ids_of_a_file_that_lacks_people_are_no_features() -> None:
+    """Whole numbers beside people who are not there are fractions to pandas."""
+    people = [f"p{k}" for k in range(8)]
+    a = table("a.csv", id=people, x=[0.5, 1, 2, 3, 4, 5, 6, 7], group=[1, 2] * 4)
+    b = table("b.csv", id=people[:5], scan_id=[17, 21, 35, 44, 52], z=[1, 2, 3, 4, 5])
+    joined = join_views([a, b])
+    assert Dataset.guess("both", joined.frame, views=joined.views).ignored == ("id", "scan_id")
+
+
+def test_the_label_of_another_file_is_no_feature() -> None:
+    """Two of three files repeat it, one with a gap; what is only called alike stays."""
+    people = [f"p{k}" for k in range(8)]
+    a = table("a.csv", id=people, x=[0.5, 1, 2, 3, 4, 5, 6, 7], label=["u", "v"] * 4, age=[1, 2, 3, 4, 5, 6, 7, 9])
+    b = table("b.csv", id=people[:6], z=[1, 2, 3, 4, 5, 7], label=["u", None, "u", "v", "u", "v"])
+    c = table("c.csv", id=people, w=[2, 3, 4, 5, 6, 7, 8, 1], age=[9, 8, 7, 6, 5, 4, 3, 2])
+    joined = join_views([a, b, c])
+    for label, other in (("a__label", "b__label"), ("b__label", "a__label")):
+        chosen = chosen_dataset("three", joined, label)
+        assert chosen.ignored == ("id", other) and {"a__age", "c__age"} <= set(chosen.features)
+        assert other in chosen_dataset("three", joined, label, kept=[other]).features
+    guessed = guessed_dataset("three", joined)
+    assert {guessed.label, *guessed.ignored} == {"id", "a__label", "b__label"}
 
 
 def test_labels_from_a_file_of_their_own() -> None:

@@ -1,7 +1,10 @@
 """Landmarks: against the exact SVM, scikit-learn's Nystroem and LIBLINEAR, and by what they claim of themselves."""
 
+import json
 import tempfile
+from dataclasses import replace
 from functools import partial
+from zipfile import ZipFile
 
 import numpy as np
 import pytest
@@ -280,6 +283,26 @@ def test_a_saved_model_predicts_the_same(tmp_path, labels):
     matrices, _ = fit_kernels(DEEP, X[again.rows_])
     assert again.solution_.certify(matrices).gap == pytest.approx(model.gap_)
     assert again.get_params()["n_components"] == 30
+
+
+def test_a_model_saved_with_one_scale_of_all_weights_is_read(tmp_path):
+    """As files held it before weights were moved on all rows, one by one."""
+    model = clone(NYSTROEM).set_params(sample_size=60, n_components=20).fit(X, y)
+    model.approximation_ = replace(model.approximation_, factors=dict.fromkeys(model.beta_, 0.5))
+    model.save(tmp_path / "new.spnmkl")
+    with ZipFile(tmp_path / "new.spnmkl") as new, ZipFile(tmp_path / "old.spnmkl", "w") as old:
+        for name in new.namelist():
+            content = new.read(name)
+            if name == "model.json":
+                document = json.loads(content)
+                for added in ("factors", "steps", "right", "estimate"):
+                    del document["approximation"][added]
+                document["approximation"]["scale"] = 0.5
+                content = json.dumps(document).encode()
+            old.writestr(name, content)
+    new, old = (load_model(tmp_path / f"{name}.spnmkl") for name in ("new", "old"))
+    assert old.approximation_.factors == new.approximation_.factors and old.approximation_.estimate is None
+    assert np.array_equal(old.decision_function(NEW), new.decision_function(NEW))
 
 
 def test_probabilities_come_from_rows_held_out():

@@ -3,6 +3,8 @@
 import math
 from dataclasses import replace
 from itertools import islice
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,12 +15,13 @@ from small_runs import small_dataset, small_structure
 
 from spnmkl import DataError, Kernel, ParameterError, SPNMKLClassifier, nested_scores, templates
 from spnmkl.calibration import probabilities, scaling
-from spnmkl.data import Choices, Dataset, SplitSettings
+from spnmkl.data import Choices, Dataset, Split, SplitSettings
+from spnmkl.study import nested
 from spnmkl.study.contest import Entry, Plan, by_label, compete, inner_folds, outer_folds
 from spnmkl.study.entrants import OWN, drawings
 from spnmkl.study.nested import resample
 from spnmkl.training.choosing import Choosing
-from spnmkl.training.default import prepared_by_default
+from spnmkl.training.default import Default, prepared_by_default
 from spnmkl.training.fold_scores import FoldScores
 from spnmkl.training.prepared import labelled_parts, prepare
 from spnmkl.training.settings import Settings
@@ -91,6 +94,30 @@ def test_all_that_was_chosen_is_chosen_anew_by_the_training_part_alone() -> None
     assert found.how.endswith("C, weights and preparation chosen anew in each training part by accuracy")
     first = next(iter(resample(*given, chosen=True, plan=plan, afresh=True)))
     assert "weights and preparation once before on all of them, so that the score is a little too good" in first.how
+
+
+def test_a_choice_that_other_work_cut_short_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A question that waits for other work to end takes the time that was given to choose in."""
+    dataset, plan, clock, made = small_dataset(n=60), replace(QUICK, folds=2, repeats=1), [0.0], []
+    monkeypatch.setattr(nested, "time", SimpleNamespace(monotonic=lambda: clock[0], perf_counter=lambda: clock[0]))
+
+    def chosen(asked: Choosing, dataset: Dataset, split: SplitSettings, rows: Split, **given: Any) -> Default:
+        made.append(rows)
+        clock[0] += 5.0
+        if given["stop"]():
+            raise AssertionError("nobody stops it")
+        clock[0] += 5.0
+        return Default(prepare(FLAT, dataset, Choices(), split, rows=rows), Settings(), None, ())
+
+    def waiting() -> bool:
+        clock[0] += 100.0 if len(made) == 1 else 0.0
+        return False
+
+    monkeypatch.setattr(nested, "chosen_again", chosen)
+    asked = Choosing(FLAT, Choices("auto"), Settings(), max_time=40.0)
+    given = FLAT, dataset, Choices(), SPLIT, Settings()
+    assert len(list(resample(*given, chosen=True, plan=plan, afresh=asked, stop=waiting))) == 2
+    assert [made[0] is rows for rows in made] == [True, True, False]
 
 
 def test_test_rows_take_no_part(two: FoldScores) -> None:
