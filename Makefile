@@ -5,7 +5,7 @@ BROWSERS := chromium chromium-browser google-chrome
 # Without questions, which nobody would see: about a file of settings that is there already, or the time zone.
 APT := DEBIAN_FRONTEND=noninteractive apt-get install -y -qq -o Dpkg::Options::=--force-confold
 
-.PHONY: app test test-processors test-versions dist lint docs bench bench-peers browser postgres nginx crash fuzz load watched quickstart clean
+.PHONY: app test test-processors test-versions dist lint docs bench bench-peers browser postgres nginx crash fuzz unfolding load watched quickstart clean
 
 app: .venv/installed
 	$(BIN)/spnmkl app
@@ -47,6 +47,10 @@ fuzz: .venv/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r scripts/fuzz_requirements.txt \
 		|| echo "atheris cannot be installed for this Python: the readers are tried without it."
 	$(BIN)/python scripts/fuzz.py --page
+
+# What reading files that unfold takes, each in a process of its own: a minute.
+unfolding: .venv/installed
+	$(BIN)/python scripts/unfolding.py --page
 
 # Waves of visitors on one server and on two, and edits beside the work of others: about an hour and a half.
 load: .venv/installed browser

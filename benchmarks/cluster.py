@@ -8,6 +8,7 @@ workers, or with other work, the time that passes says nothing of a speed-up. Th
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 
 import numpy as np
@@ -34,18 +35,26 @@ def main() -> None:
     def validated() -> CrossValidation:
         return cross_validate_C(spn, kernels, y, n_threads=1)
 
-    validated()  # compiles, or reads from a cache
-    print("| where | processor s, workers | processor s, here | same scores |\n|---|---|---|---|")
+    def now(words: str) -> None:
+        print(f"{time.strftime('%H:%M:%S')} {words}", file=sys.stderr, flush=True)
+
+    now("compiling, or reading from a cache")
+    validated()
+    now("on this thread")
+    print("| where | processor s, workers | processor s, here | same scores |\n|---|---|---|---|", flush=True)
     began = time.process_time()
     alone = validated()
-    print(f"| this thread | – | {time.process_time() - began:.1f} | – |")
+    print(f"| this thread | – | {time.process_time() - began:.1f} | – |", flush=True)
     for workers in options.workers:
+        now(f"starting {workers} workers")
         with (
             started(LocalCluster, workers) as cluster,
             Client(cluster) as client,
             parallel_config("dask", client=client),
         ):
-            validated()  # every worker has imported and read what it needs
+            now("once, so that every worker has imported and read what it needs")
+            validated()
+            now("and again, measured")
             before, began = client.run(time.process_time), time.process_time()
             found = validated()
             here, after = time.process_time() - began, client.run(time.process_time)

@@ -6,6 +6,7 @@ import json
 import subprocess
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import altair as alt
 import numpy as np
@@ -143,15 +144,21 @@ def beside_lines(beside: pd.DataFrame, known: pd.DataFrame) -> list[str]:
         lines += [
             "",
             f"Set by set, on the splits that both have (at least {FEWEST}): points of difference, and where the",
-            f"corrected resampled t-test with Holm's correction over the sets tells one at {LEVEL:g}.",
+            f"corrected resampled t-test with Holm's correction over the sets tells one at {LEVEL:g}; p is",
+            "Wilcoxon's over the sets, with Holm's correction over the lines.",
             "",
-            *markdown(pd.DataFrame(found).set_index("methods"), "methods"),
+            *markdown(tested(found), "methods"),
         ]
     return lines
 
 
-def against(table: pd.DataFrame, first: str, second: str) -> dict[str, str] | None:
-    """What one method has more than another, on the splits of every set that both have."""
+def tested(found: list[dict[str, Any]]) -> pd.DataFrame:
+    adjusted = holm([row["p"] for row in found])
+    return pd.DataFrame(found).assign(p=[f"{p:.2g}" for p in adjusted]).set_index("methods")
+
+
+def against(table: pd.DataFrame, first: str, second: str) -> dict[str, Any] | None:
+    """What one method has more than another, on the splits of every set that both have; p is over the sets."""
     rows = []
     for name, of_set in table[table["method"].isin((first, second))].groupby("set", sort=False):
         both = of_set.pivot(index="split", columns="method", values="accuracy").dropna()
@@ -177,6 +184,7 @@ def against(table: pd.DataFrame, first: str, second: str) -> dict[str, str] | No
         "mean": f"{points.mean():+.1f}",
         "least": f"{points.min():+.1f} ({points.idxmin()})",
         "most": f"{points.max():+.1f} ({points.idxmax()})",
+        "p": signed_rank(points.to_numpy().round(9)),
         "better": listed(different[different["points"] > 0]),
         "worse": listed(different[different["points"] < 0]),
     }

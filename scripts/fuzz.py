@@ -23,6 +23,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -163,8 +164,9 @@ def fuzzed(name: str, target: Target, n: int, seed: int, folder: Path) -> Count:
                 take(data)
 
         done += note(count, "changed", apart(change, target, kept))
-    if target.grammar is not None:
-        note(count, "grammar", apart(lambda take: by_grammar(target, seed, n, take), target, kept))
+    for first in range(0, n, BATCH) if target.grammar is not None else ():  # Hypothesis remembers what it made
+        some = partial(by_grammar, target, seed + first, min(BATCH, n - first))
+        note(count, "grammar", apart(some, target, kept))
     kept.unlink(missing_ok=True)
     return count
 

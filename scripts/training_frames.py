@@ -15,8 +15,9 @@ from spnmkl.data import SAMPLES, Choices, SplitSettings, load_sample
 from spnmkl.export.picture import to_png
 from spnmkl.reporting.endings import percent
 from spnmkl.training.prepared import prepare
+from spnmkl.training.run import Run
 from spnmkl.training.settings import Settings
-from spnmkl.training.train import Run, train
+from spnmkl.training.train import train
 
 WIDTH, HEAD = 1100, 44
 HOLD_MS, LAST_MS = 700, 3500

@@ -24,15 +24,7 @@ from spnmkl.circuit.source import KernelSource
 from spnmkl.kernels import FittedKernel, restrict_kernels
 from spnmkl.kernels.rows import standardised, standardising
 from spnmkl.kernels.source import apply_cross
-from spnmkl.landmarks import (
-    Approximation,
-    Part,
-    approximate,
-    held_out_decisions,
-    part_of,
-    stratified,
-    warn_of_rough_svm,
-)
+from spnmkl.landmarks import Approximation, Part, approximate, held_out_decisions, sampled_part, warn_of_rough_svm
 from spnmkl.memory import kernel_bytes
 from spnmkl.notebook import ShownWithDrawing
 from spnmkl.parameters import Power, approximating, checked_threads, gigabytes, positive, question, seed, truth, whole
@@ -324,8 +316,7 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         """The rows to learn the weights on, which are all without an approximation."""
         if self.approximation is None:
             return Part(np.arange(len(labels)), weight, self._settings)
-        size = max(self.sample_size, self.n_components)
-        return part_of(stratified(labels, size, np.random.default_rng(self._seed)), labels, weight, self._settings)
+        return sampled_part(labels, max(self.sample_size, self.n_components), self._seed, weight, self._settings)
 
     @property
     def _seed(self) -> int:

@@ -8,8 +8,9 @@ import pandas as pd
 from spnmkl import SPN, Kernel, Product, Sum
 from spnmkl.data import Choices, Dataset, SplitSettings
 from spnmkl.training.prepared import Prepared, prepare
+from spnmkl.training.run import Run
 from spnmkl.training.settings import Settings
-from spnmkl.training.train import Run, train
+from spnmkl.training.train import train
 
 SIGNAL, NOISE = ["signal_a", "signal_b"], [f"noise_{k}" for k in range(8)]
 SETTINGS, SPLIT = Settings(C=10.0), SplitSettings(0.3, 0)

@@ -10,9 +10,10 @@ from oracles import Array
 from spnmkl import SPN, Kernel, Product, Sum
 from spnmkl.data import Choices, Dataset, SplitSettings
 from spnmkl.training.prepared import Prepared, prepare
+from spnmkl.training.run import Run
 from spnmkl.training.scores import unscored
 from spnmkl.training.settings import Settings
-from spnmkl.training.train import Run, train
+from spnmkl.training.train import train
 
 COLOUR, SHAPE = [f"colour_{i}" for i in range(3)], [f"shape_{i}" for i in range(3)]
 

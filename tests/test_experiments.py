@@ -435,6 +435,7 @@ def test_methods_are_tested_on_the_splits_that_both_have() -> None:
         "mean": "+5.0",
         "least": "+0.0 (t)",
         "most": "+10.0 (s)",
+        "p": 1.0,
         "better": f"s (+10.0, p = {p:.2g})",
         "worse": "none",
     }

@@ -13,11 +13,13 @@ from spnmkl.measures import SCORINGS
 from spnmkl.reporting.sentences import measure_lines
 from spnmkl.study.contest import Plan
 from spnmkl.study.nested import resample
+from spnmkl.training.calibrate import with_probabilities
 from spnmkl.training.choosing import Choosing
 from spnmkl.training.fold_scores import FoldScores
 from spnmkl.training.prepared import Prepared
+from spnmkl.training.run import calibrated
 from spnmkl.training.settings import Settings
-from spnmkl.training.train import Trained, calibrated, with_probabilities
+from spnmkl.training.train import Trained
 
 
 def scored_over_folds(

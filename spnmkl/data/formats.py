@@ -250,12 +250,15 @@ def read_mat(name: str, data: bytes) -> Arrays:
 _MATLAB_NUMBERS = {"double", "single", "logical"} | {
     f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)
 }
-_COMPRESSED = 15
+_MATRIX, _COMPRESSED = 14, 15
+_PARTS = {*range(1, 8), 9, 12, 13}  # types of the parts of a variable of numbers
+_UTF8 = 16  # of a name
+_NUMBERS, _OPAQUE, _COMPLEX = range(6, 16), 17, 1 << 11  # classes of variables, and a flag
 
 
 def _check_mat(name: str, data: bytes) -> None:
-    """Bound what the compressed parts of a MATLAB 5 file unpack to, before anything is read."""
-    if data[:6] != b"MATLAB":
+    """Before a MATLAB 5 file is read, bound what its compressed parts unpack to, and know the types of all parts."""
+    if 0 in data[:4]:  # by which SciPy knows a MATLAB 4 file, whatever the words at the beginning are
         return
     tag = struct.Struct("<II" if data[126:128] == b"IM" else ">II")
     size, position = 0, 128
@@ -263,9 +266,33 @@ def _check_mat(name: str, data: bytes) -> None:
         kind, length = tag.unpack_from(data, position)
         if kind == _COMPRESSED:
             part = data[position + 8 : position + 8 + length]
-            size += len(zlib.decompressobj().decompress(part, unpacking.MAX_UNPACKED + 1))
+            unpacked = zlib.decompressobj().decompress(part, unpacking.MAX_UNPACKED + 1)
+            size += len(unpacked)
             check_unpacked(name, size)
+            _check_variable(name, unpacked, 0, tag)
+            del unpacked  # before the next one is
+        elif kind == _MATRIX:
+            _check_variable(name, data, position, tag)
         position += 8 + length
+
+
+def _check_variable(name: str, data: bytes, position: int, tag: struct.Struct) -> None:
+    """Refuse a variable with a part that holds no numbers, whose type SciPy would look up where its list has nothing.
+
+    Its parts follow each other as SciPy reads them, whatever the length of the variable: flags, shape, name and, of
+    numbers, the real and perhaps the imaginary ones.
+    """
+    flags, _ = tag.unpack_from(data, position + 16)
+    is_number = flags & 0xFF in _NUMBERS
+    n_parts = 0 if flags & 0xFF == _OPAQUE else 2 + is_number + (is_number and bool(flags & _COMPLEX))
+    position += 24
+    for part in range(n_parts):
+        kind, length = tag.unpack_from(data, position)
+        if kind >> 16:  # up to four bytes stand in the tag itself
+            kind, length = kind & 0xFFFF, 0
+        if kind not in _PARTS and not (part == 1 and kind == _UTF8):
+            raise damaged(name)
+        position += 8 + (length + 7) // 8 * 8
 
 
 def kernel_matrices(name: str, arrays: Arrays) -> tuple[Arrays, pd.DataFrame, list[str]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from spnmkl.importance.column_result import ColumnImportance
 from spnmkl.importance.result import ViewImportance
-from spnmkl.training.train import Run
+from spnmkl.training.run import Run
 
 VIEWS, COLUMNS = "views", "columns"
 

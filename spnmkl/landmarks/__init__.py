@@ -3,7 +3,7 @@
 from spnmkl.landmarks.entry import approximate, held_out_decisions
 from spnmkl.landmarks.estimate import Estimate
 from spnmkl.landmarks.result import Approximation, warn_of_rough_svm
-from spnmkl.landmarks.sampling import Part, Sample, part_of, stratified
+from spnmkl.landmarks.sampling import Part, Sample, part_of, sampled_part, stratified
 
 __all__ = [
     "Approximation",
@@ -13,6 +13,7 @@ __all__ = [
     "approximate",
     "held_out_decisions",
     "part_of",
+    "sampled_part",
     "stratified",
     "warn_of_rough_svm",
 ]

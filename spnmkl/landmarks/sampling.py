@@ -64,6 +64,11 @@ class Part:
     whole: Floats = field(default_factory=lambda: np.empty(0))
 
 
+def sampled_part(y: NDArray, size: int, seed: int, weight: Floats | None, settings: Settings) -> Part:
+    """About `size` rows of all, as `stratified` draws them."""
+    return part_of(stratified(y, size, np.random.default_rng(seed)), y, weight, settings)
+
+
 def part_of(sample: Sample, y: NDArray, weight: Floats | None, settings: Settings) -> Part:
     """A sample of all rows, on which λ is multiplied by its share of the rows.
 

@@ -26,8 +26,8 @@ from spnmkl.project.stored_data import (
 from spnmkl.project.stored_finding import SEARCHES, Found, read_found, write_found
 from spnmkl.project.stored_run import read_choices, read_run, read_split, write_run
 from spnmkl.structure import SPN
+from spnmkl.training.run import Run
 from spnmkl.training.settings import Settings
-from spnmkl.training.train import Run
 from spnmkl.wording import quoted
 
 FORMAT = "spnmkl/project"

@@ -24,9 +24,9 @@ from spnmkl.structure import SPN
 from spnmkl.training.branches import BranchEvidence
 from spnmkl.training.choosing import Choosing
 from spnmkl.training.fold_scores import FoldScores
+from spnmkl.training.run import Run
 from spnmkl.training.scores import Scores, score, unscored
 from spnmkl.training.settings import Settings
-from spnmkl.training.train import Run
 
 MODEL = "model.spnmkl"
 IMPORTANCE = "importance.json"

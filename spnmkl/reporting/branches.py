@@ -13,7 +13,7 @@ from spnmkl.reporting.explain import NOT_KNOWN, children_text, share_columns
 from spnmkl.solution import Solution
 from spnmkl.structure import SPN
 from spnmkl.training.branches import NEEDED, NOT_NEEDED, BranchEvidence
-from spnmkl.training.train import Run
+from spnmkl.training.run import Run
 from spnmkl.wording import counted, number_text
 
 MOST_PAIRS = 3

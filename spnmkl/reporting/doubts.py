@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator
 
 from spnmkl.measures import SCORINGS
+from spnmkl.training.run import Run
 from spnmkl.training.scores import share_right
-from spnmkl.training.train import Run
 from spnmkl.wording import quoted
 
 FAR_ABOVE = 0.15  # of the training accuracy over that of the test, to speak of it

@@ -10,8 +10,8 @@ from spnmkl.reporting.glossary import GLOSSARY
 from spnmkl.reporting.sentences import BY_EVIDENCE, how_it_ended
 from spnmkl.solution import METHODS, Solution, methods_text
 from spnmkl.training.fold_scores import FoldScores
+from spnmkl.training.run import Run
 from spnmkl.training.scores import Measured, Scores
-from spnmkl.training.train import Run
 from spnmkl.wording import counted, quoted
 
 MOST_NAMED = 6
@@ -46,13 +46,14 @@ def ending(solution: Solution) -> str:
     return f"{how}; the best weights so far are kept, and the optimum is at most {gap} lower."
 
 
-def run_ending(run: Run) -> str:
-    """What is proved of a run, and of one by landmarks what is computed and estimated."""
+def run_ending(run: Run) -> list[str]:
+    """What is proved of a run; of one by landmarks also what is computed and what is estimated, a sentence each."""
     found = run.approximated
     if found is None or run.solution.untried or not any(run.solution.beta.values()):
-        return ending(run.solution)
-    stopped = "" if run.solution.status in ("optimal", "evidence") else f"{how_it_ended(run.solution).capitalize()}. "
-    return stopped + " ".join(found.sentences)
+        return [ending(run.solution)]
+    words = how_it_ended(run.solution)
+    how = "" if run.solution.status in ("optimal", "evidence") else f"{words[:1].upper()}{words[1:]}. "
+    return [how + found.certified, *found.sentences[1:]]
 
 
 def succeeded(run: Run) -> bool:

@@ -23,7 +23,7 @@ from spnmkl.structure.text import node_text, one_line, shortened
 from spnmkl.training.held_out import MOST_PATHS
 from spnmkl.training.kernel_checks import kernel_issues
 from spnmkl.training.prepared import Part, Prepared
-from spnmkl.training.train import Run
+from spnmkl.training.run import Run
 from spnmkl.wording import counted, listed
 
 HELD_OUT, ERROR, SPREAD = "held-out share", "standard error", "spread over folds"

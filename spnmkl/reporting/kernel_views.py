@@ -21,8 +21,8 @@ from spnmkl.reporting.worked import likeness
 from spnmkl.solution import Solution
 from spnmkl.threads import default_threads, single_threaded_blas
 from spnmkl.training.prepared import Prepared
+from spnmkl.training.run import Run
 from spnmkl.training.scores import Scores
-from spnmkl.training.train import Run
 
 _SMALL = 100  # rows up to which all eigenvectors cost nothing
 _ROUNDING = 1e-12

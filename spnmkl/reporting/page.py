@@ -53,8 +53,9 @@ from spnmkl.reporting.sentences import BY_EVIDENCE, count_text
 from spnmkl.solution import Solution
 from spnmkl.training.prepared import Prepared
 from spnmkl.training.reliability import run_reliability
+from spnmkl.training.run import Run
 from spnmkl.training.scores import NOT_SCORED, measures_table
-from spnmkl.training.train import Run, with_shares
+from spnmkl.training.train import with_shares
 from spnmkl.wording import counted
 
 _PICTURE = (1000.0, 700.0)  # px
@@ -106,7 +107,7 @@ def html_report(run: Run, prepared: Prepared, dataset: Dataset) -> str:
         version=__version__,
         today=date.today().isoformat(),
         certified=succeeded(run),
-        verdict=_tied(run_ending(run)),
+        verdict=_tied(" ".join(run_ending(run))),
         test=_tied(" ".join([*_standing(run), *doubts(run)])),
         measures=_measures(run),
         train=_tied(run.train_scores.sentence(run.train_kind) + "."),

@@ -12,7 +12,7 @@ from spnmkl.measures import SCORINGS
 from spnmkl.reporting.endings import SOLVER_NAMES, methods
 from spnmkl.reporting.sentences import BY_EVIDENCE
 from spnmkl.training.prepared import id_column, labelled_parts
-from spnmkl.training.train import Run
+from spnmkl.training.run import Run
 from spnmkl.wording import counted, listed
 
 

@@ -9,8 +9,8 @@ import pandas as pd
 
 from spnmkl.data import Choices, Dataset, is_numeric
 from spnmkl.export import to_python
+from spnmkl.training.run import Run
 from spnmkl.training.settings import Settings
-from spnmkl.training.train import Run
 
 _IMPORTS = """\
 from spnmkl.data import Choices, Dataset, SplitSettings, {readers}

@@ -21,8 +21,8 @@ from spnmkl.structure import SPN
 from spnmkl.structure.layout import unplaced
 from spnmkl.structure.text import node_text, one_line
 from spnmkl.training.prepared import labelled_parts, prepare
+from spnmkl.training.run import Run
 from spnmkl.training.scores import mean_auc, range_text
-from spnmkl.training.train import Run
 from spnmkl.wording import counted, listed
 
 ENDINGS = {

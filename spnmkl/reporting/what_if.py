@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from spnmkl.inspection import refit
 from spnmkl.solution import Solution
 from spnmkl.training.prepared import Prepared
+from spnmkl.training.run import Run
 from spnmkl.training.scores import Scores, score
-from spnmkl.training.train import Run
 
 _TOLERANCE = 1e-5  # of the SVM: less than the objective is shown with
 

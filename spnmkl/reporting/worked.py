@@ -11,7 +11,7 @@ from spnmkl.circuit.program import Floats, compile_circuit
 from spnmkl.reporting.glossary import LONGEST
 from spnmkl.solution import Solution
 from spnmkl.structure.text import RAISED, shortened
-from spnmkl.training.train import Run
+from spnmkl.training.run import Run
 
 
 def objective_parts(run: Run) -> tuple[float, float, float]:

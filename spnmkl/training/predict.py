@@ -25,8 +25,8 @@ from spnmkl.errors import DataError, ModelFileError
 from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.model_file import load_model
 from spnmkl.problem import answers
+from spnmkl.training.run import Run, used_columns
 from spnmkl.training.scores import Scores, score
-from spnmkl.training.train import Run, used_columns
 from spnmkl.training.trained_rows import Seen, seen_ids, seen_values, trained_on_sentence
 from spnmkl.wording import counted, listed, name_some, quoted
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from spnmkl.circuit.program import Floats
 from spnmkl.measures import wilson
-from spnmkl.training.train import Run
+from spnmkl.training.run import Run
 from spnmkl.wording import counted, quoted
 
 BINS, FEWEST_ROWS = 10, 8  # groups at most, and rows in each at least

@@ -13,7 +13,7 @@ from spnmkl.project.stored_contest import Compared
 from spnmkl.project.stored_finding import SEARCHES
 from spnmkl.reporting.runs_beside import was_trained_on
 from spnmkl.structure.text import one_line
-from spnmkl.training.train import Run
+from spnmkl.training.run import Run
 from spnmkl.workspace.state import KeptComparison, KeptFinding, KeptRun, ProjectState
 
 MOST_LETTERS = 60  # of a run's name

@@ -29,7 +29,7 @@ from spnmkl.project.stored_data import (
 )
 from spnmkl.project.stored_run import read_run, write_run
 from spnmkl.structure import SPN
-from spnmkl.training.train import Run
+from spnmkl.training.run import Run
 from spnmkl.untrusted import MOST_JSON_BYTES, parse_json
 from spnmkl.wording import quoted
 from spnmkl.workspace.files import FileStore

@@ -12,8 +12,8 @@ from spnmkl.project.stored_contest import Compared
 from spnmkl.project.stored_data import DataUse
 from spnmkl.project.stored_finding import Found
 from spnmkl.structure import SPN
+from spnmkl.training.run import Run
 from spnmkl.training.settings import Settings
-from spnmkl.training.train import Run
 
 
 @dataclass(frozen=True, eq=False)

@@ -94,6 +94,11 @@ def texts(at: AppTest) -> str:
     """All that the page says."""
     parts = (at.markdown, at.caption, at.info, at.success, at.warning, at.error)
     said = "\n".join(str(element.value) for part in parts for element in part)
+    return spoken(said)
+
+
+def spoken(said: str) -> str:
+    """Without what keeps a number and its % on one line."""
     return said.replace("\u00a0%", " %")
 
 

@@ -226,7 +226,10 @@ def test_three_tables_joined_by_id_and_labels_of_their_own(at: AppTest, download
     fine(at)
     dataset = work(at).dataset
     pd.testing.assert_frame_equal(pd.read_csv(io.BytesIO(downloads["joined.csv"])), dataset.frame)
-    assert len(dataset.frame) == 18, "two samples are missing from one table"
+    assert (
+        dataset.frame.set_index("sample").loc[["S18", "S19"], list(dataset.views["methylation"])].isna().all(axis=None)
+    )
+    assert len(dataset.frame) == 20, "two samples are missing from one table"
     assert list(dataset.views) == ["mrna", "mirna", "methylation"]
     assert dataset.label == "subtype"
     first = dataset.frame.set_index("sample").loc["S03"]

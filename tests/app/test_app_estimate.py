@@ -62,7 +62,7 @@ def test_the_headline_is_of_one_split_until_there_are_folds(at: AppTest) -> None
     run = work(at).trainer.book.run
     found = run.fold_scores
     assert found is not None and found.complete and not found.chosen
-    assert f"**{100 * found.measured().value:.1f}\u00a0%** right, cross\\-validated" in texts(at)
+    assert f"**{100 * found.measured().value:.1f} %** right, cross\\-validated" in texts(at)
     assert plain(f"3 folds, 2 times; the {run.n_test} test rows alone: ") in texts(at)
     assert work(at).trainer.estimate is None and "Stop" not in [button.label for button in at.button]
     assert run.model.calibration_ is not None and run.model.extra_["scores"] == found.described()

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from app_pages import Downloads, bring, fine, labelled, opened, texts, train, work
+from app_pages import Downloads, bring, fine, labelled, opened, spoken, texts, train, work
 from streamlit.testing.v1 import AppTest
 
 from spnmkl import Kernel, templates
@@ -84,7 +84,7 @@ def test_one_click_measures_and_noise_has_no_importance(page: AppTest, downloads
     shown = next(frame.value for frame in page.dataframe if "without it" in frame.value)
     assert shown["view"].tolist() == ["blood", "noise"]
     assert "No loss is shown without noise" in said and "falls, by more than chance, without blood" in said
-    assert part.sentence(found.headline) in said
+    assert spoken(part.sentence(found.headline)) in said
     run = work(page).trainer.book.run
     assert run is not None and "Two measurements stand here" in said
     assert f"3 folds of {found.rows}" in said and f"C = {run.settings.C:.3g}, on {run.n_test} test rows" in said
@@ -161,5 +161,5 @@ def test_without_its_data_what_was_measured_is_shown(page: AppTest) -> None:
     press(page, part.MEASURE)
     work(page).trainer.book.tasks.clear()
     said = texts(fine(page.run()))
-    assert part.sentence(measured(page).headline) in said
+    assert spoken(part.sentence(measured(page).headline)) in said
     assert not [button for button in page.button if button.label == part.AGAIN]

@@ -26,8 +26,9 @@ from spnmkl.reporting.explain import column_shares, ranking
 from spnmkl.structure import SPN, Kernel, Product, Sum, templates
 from spnmkl.training.held_out import stored_shares
 from spnmkl.training.prepared import Prepared, prepare
+from spnmkl.training.run import Run
 from spnmkl.training.settings import Settings
-from spnmkl.training.train import Run, train
+from spnmkl.training.train import train
 from spnmkl.ui.parts.words import plain
 from spnmkl.ui.state.drawing import placed
 from spnmkl.ui.state.kernel_shelf import KernelShelf
@@ -166,7 +167,7 @@ def test_the_numbers_are_the_library_s() -> None:
     assert {v: looks[v]["value"] for v in task.spn.products} == {v: f"{b:.3g}" for v, b in model.beta_.items()}
     assert f"Certified optimal to {100 * model.gap_:.2g}" in at.success[0].value
     accuracy = np.mean(model.predict(prepared.X_test) == prepared.y_test)
-    assert f"**{100 * accuracy:.1f}\u00a0%** right of {len(prepared.test)} test rows" in texts(at)
+    assert f"**{100 * accuracy:.1f} %** right of {len(prepared.test)} test rows" in texts(at)
 
     show(at, "Weights and paths")
     paths = at.dataframe[0].value

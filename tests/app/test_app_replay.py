@@ -11,7 +11,7 @@ from small_runs import trained
 
 from spnmkl.solution import Record
 from spnmkl.structure import templates
-from spnmkl.training.train import Run
+from spnmkl.training.run import Run
 from spnmkl.ui.parts.canvas import trained_looks
 from spnmkl.ui.parts.replay import MOST_FRAMES, columns, replay_data
 

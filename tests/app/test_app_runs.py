@@ -15,8 +15,8 @@ from spnmkl import SPN, Kernel, Product, Sum
 from spnmkl.data import Choices, Dataset, SplitSettings, load_sample
 from spnmkl.errors import ParameterError
 from spnmkl.project.project_file import load_project, save_project
+from spnmkl.training.run import Run
 from spnmkl.training.settings import Settings
-from spnmkl.training.train import Run
 from spnmkl.ui.parts.project import open_project, packed
 from spnmkl.ui.state.activity import Activity, Trainer
 from spnmkl.ui.state.jobs import Job

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from app_pages import bring, fine, labelled, opened, texts, with_a_product, work
+from app_pages import bring, fine, labelled, opened, spoken, texts, with_a_product, work
 from small_runs import without_scores
 from streamlit.testing.v1 import AppTest
 
@@ -151,7 +151,7 @@ def test_the_numbers_are_the_library_s(at: AppTest) -> None:
     assert run.solution.beta == pytest.approx(model.beta_, rel=1e-9)
     assert run.solution.gap == pytest.approx(model.gap_, rel=1e-6)
     accuracy = float(np.mean(model.predict(X.iloc[rows.test]) == y[rows.test]))
-    assert f"**{100 * accuracy:.1f}\u00a0%** right of {len(rows.test)} test rows" in texts(at)
+    assert f"**{100 * accuracy:.1f} %** right of {len(rows.test)} test rows" in texts(at)
 
 
 def test_a_trivial_training_says_what_to_do(at: AppTest) -> None:
@@ -452,7 +452,7 @@ def test_a_first_press_of_train_chooses_and_says_why() -> None:
     run, chosen = work(at).trainer.book.run, work(at).chosen
     assert run is not None and chosen is not None and run.settings == chosen.settings
     said = texts(at)
-    assert all(plain(sentence) in said for sentence in chosen.sentences)
+    assert all(spoken(plain(sentence)) in said for sentence in chosen.sentences)
     assert f"**{plain(run.name)}.**" in said and labelled(at.select_slider, C).value == pytest.approx(run.settings.C)
 
 

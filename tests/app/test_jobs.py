@@ -14,8 +14,9 @@ import pytest
 from spnmkl import DataError
 from spnmkl.data import Choices, SplitSettings, load_sample
 from spnmkl.training.prepared import prepare
+from spnmkl.training.run import Run
 from spnmkl.training.settings import Settings
-from spnmkl.training.train import Run, train
+from spnmkl.training.train import train
 from spnmkl.ui.state import jobs
 from spnmkl.ui.state.jobs import Job
 

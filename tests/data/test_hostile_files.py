@@ -8,6 +8,7 @@ import struct
 import time
 import tracemalloc
 import zipfile
+import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -359,3 +360,20 @@ def test_text_at_random_is_a_table_or_a_sentence(text: str) -> None:
 def test_pickles_are_text_at_most() -> None:
     with pytest.raises(DataError):
         read_file("t.csv", pickle.dumps(Evil()))
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+@pytest.mark.parametrize("kind", [0, 8, 10, 14, 16, 19, 200])
+def test_numbers_of_a_type_that_has_none_do_not_reach_scipy(kind: int, compressed: bool) -> None:
+    """Which would look for it where its list has nothing, and take the process with it."""
+    file = io.BytesIO()
+    savemat(file, {"K": np.eye(3) * 1j})
+    data = file.getvalue()
+    assert formats_module.read_mat("k.mat", data)["K"].dtype == complex
+    last = data.rindex(struct.pack("<II", 9, 72))  # where the imaginary numbers begin
+    data = b"Matlab" + data[6:last] + struct.pack("<I", kind) + data[last + 4 :]  # its first words are nobody's
+    if compressed:
+        packed = zlib.compress(data[128:])
+        data = data[:128] + struct.pack("<II", 15, len(packed)) + packed
+    with pytest.raises(DataError, match=r"^The file 'k\.mat' is damaged or cut short"):
+        formats_module.read_mat("k.mat", data)

@@ -1,12 +1,7 @@
 """Files of a megabyte or less that would unfold to gigabytes, or to minutes: refused before they do."""
 
 import gzip
-import io
-import json
-import subprocess
 import sys
-import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,119 +11,30 @@ import pytest
 from spnmkl.data import formats, read_file
 from spnmkl.errors import DataError
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
+from unfolding import FILES, Reading, empty_sheets, measured
+
 MOST_MEMORY = 500_000_000  # of the whole process, with the package in it
 MOST_SECONDS = 10.0  # of processor; 5 on a machine that is not slowed down
 
-# One process with the package in it forks one child a file, so that what each takes is measured alone.
-CHILD = """
-import json, os, sys
-from spnmkl.data import read_file
-from spnmkl.errors import DataError
-import openpyxl, pyarrow.parquet
-for path in sys.argv[1:]:
-    out, into = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            said = str(read_file(os.path.basename(path), open(path, "rb").read()).frame.shape)
-        except DataError as error:
-            said = str(error)
-        os.write(into, said.encode())
-        os._exit(0)
-    os.close(into)
-    _, status, used = os.wait4(child, 0)
-    said = os.read(out, 100_000).decode()
-    print(json.dumps([os.path.basename(path), status, said, used.ru_maxrss * 1024, used.ru_utime + used.ru_stime]))
-"""
-
-
-def arff(values: int, ending: str) -> bytes:
-    listed = ",".join(f"v{k}" for k in range(values))
-    return f"@relation r\n@attribute c {{{listed}{ending}\n@data\nv1\nv2\n".encode()
-
-
-def gzipped(block: bytes, times: int, first: bytes = b"") -> bytes:
-    """Members one after the other are one text."""
-    return gzip.compress(first) * bool(first) + gzip.compress(block, 9) * times
-
-
-def dictionary_rows() -> bytes:
-    pa = pytest.importorskip("pyarrow")
-    pq = pytest.importorskip("pyarrow.parquet")
-    part = pa.table({"c": pa.DictionaryArray.from_arrays(np.zeros(1_000_000, dtype=np.int32), ["a"])})
-    file = io.BytesIO()
-    with pq.ParquetWriter(file, part.schema) as writer:
-        for _ in range(40):
-            writer.write_table(part)
-    return file.getvalue()
-
-
-def sparse_arff() -> bytes:
-    head = "".join(f"@attribute a{k} numeric\n" for k in range(2000))
-    return f"@relation r\n{head}@data\n{'{0 1}' + chr(10)}".encode() + b"{0 1}\n" * 23_999
-
-
-def libsvm() -> bytes:
-    return b"1 1:1 100000:1\n" * 480
-
-
-def empty_sheets(sheets: int, rows: int, cells: int) -> bytes:
-    """A workbook of sheets in which every cell is empty."""
-    openpyxl = pytest.importorskip("openpyxl")
-    book = openpyxl.Workbook()
-    for _ in range(sheets - 1):
-        book.create_sheet()
-    plain, file = io.BytesIO(), io.BytesIO()
-    book.save(plain)
-    row = b"<row>" + b"<c/>" * cells + b"</row>"
-    with zipfile.ZipFile(plain) as good, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as bad:
-        for member in good.namelist():
-            text = good.read(member)
-            assert b"worksheets/" not in member.encode() or b"</sheetData>" in text
-            bad.writestr(member, text.replace(b"</sheetData>", row * rows + b"</sheetData>"))
-    return file.getvalue()
-
-
-FILES: dict[str, tuple[Callable[[], bytes], str]] = {
-    "comment.arff": (lambda: arff(30, "} % comment"), "(2, 1)"),
-    "open.arff": (lambda: arff(30, ""), "line 2 opens a list of values with {, but does not close it with }"),
-    "line.csv.gz": (lambda: gzipped(b"1," * 5_000_000, 49, b"a,b\n"), "would take more than"),
-    "cell.csv.gz": (lambda: gzipped(b"x" * 10_000_000, 49, b"a,b\n1,"), "would take more than"),
-    "plain_line.csv": (lambda: b"a,b\n" + b"1," * 10_000_000, "has a line of more than 4 MB"),
-    "dictionary.parquet": (dictionary_rows, "would take more than"),
-    "sparse.arff": (sparse_arff, "would take more than"),
-    "wide.svm": (libsvm, "would take more than"),
-    "sheets.xlsx": (lambda: empty_sheets(48, 2000, 1000), "would take more than"),
-    "one_row.xlsx": (lambda: empty_sheets(1, 1, 8_000_000), "has more than 2,000,000 cells"),
-    "rows.csv.gz": (lambda: gzipped(b"1.234567,2.345678,a\n" * 500_000, 49, b"x,y,c\n"), "would take more than"),
-    "short_rows.csv.gz": (lambda: gzipped(b"1\n" * 5_000_000, 6, b"x\n"), "would take more than"),
-}
-
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, int, float]]:
-    """File → what was said, bytes at the peak, seconds of processor."""
-    folder: Path = tmp_path_factory.mktemp("unfolding")
-    for name, (content, _) in FILES.items():
-        (folder / name).write_bytes(content())
-    paths = [str(folder / name) for name in FILES]
-    done = subprocess.run(
-        [sys.executable, "-c", CHILD, *paths], capture_output=True, text=True, timeout=300, check=True
-    )
-    found = [json.loads(line) for line in done.stdout.splitlines()]
-    assert all(status == 0 for _, status, *_ in found)
-    return {name: (said, memory, seconds) for name, _, said, memory, seconds in found}
+def readings() -> dict[str, Reading]:
+    for library in ("openpyxl", "pyarrow.parquet"):
+        pytest.importorskip(library)
+    return measured({name: content for name, (content, _) in FILES.items()})
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_it_ends_soon_and_within_memory(name: str, measured: dict[str, tuple[str, int, float]]) -> None:
-    said, memory, seconds = measured[name]
-    assert FILES[name][1] in said
-    assert memory < MOST_MEMORY, f"{memory / 1e6:.0f} MB"
-    assert seconds < MOST_SECONDS, f"{seconds:.1f} s"
+def test_it_ends_soon_and_within_memory(name: str, readings: dict[str, Reading]) -> None:
+    found = readings[name]
+    assert FILES[name][1] in found.said
+    assert found.memory < MOST_MEMORY, f"{found.memory / 1e6:.0f} MB"
+    assert found.seconds < MOST_SECONDS, f"{found.seconds:.1f} s"
 
 
 def test_the_cells_of_empty_sheets_count_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("openpyxl")
     monkeypatch.setattr(formats, "MAX_EXCEL_CELLS", 1000)
     with pytest.raises(DataError, match=r"^The workbook 't\.xlsx' has more than 1,000 cells; save the sheet as CSV\.$"):
         read_file("t.xlsx", empty_sheets(6, 20, 10))

@@ -11,10 +11,11 @@ from sklearn.model_selection import StratifiedKFold
 from spnmkl import Kernel, SPNMKLClassifier, templates
 from spnmkl.calibration import platt, probabilities, scaling
 from spnmkl.data import Choices, Dataset, SplitSettings
+from spnmkl.training.calibrate import with_probabilities
 from spnmkl.training.predict import Predictor
 from spnmkl.training.prepared import prepare
 from spnmkl.training.settings import Settings
-from spnmkl.training.train import learn_weights, with_probabilities
+from spnmkl.training.train import learn_weights
 
 RBF = templates.flat([Kernel("rbf", gamma=0.3), Kernel("rbf", gamma=1.0, features=[0])])
 

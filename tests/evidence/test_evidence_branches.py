@@ -16,8 +16,9 @@ from spnmkl.reporting.branches import CANNOT_TELL, branches_table, evidence_word
 from spnmkl.reporting.page import html_report
 from spnmkl.training.branches import BranchEvidence, branch_evidence
 from spnmkl.training.prepared import Prepared, prepare
+from spnmkl.training.run import Run
 from spnmkl.training.settings import Settings
-from spnmkl.training.train import Run, train
+from spnmkl.training.train import train
 
 
 def column(name: str) -> Kernel:

@@ -23,8 +23,9 @@ from spnmkl.study.contest import Plan, outer_folds
 from spnmkl.study.nested import resample
 from spnmkl.training.choose import choose_C, trace_C
 from spnmkl.training.prepared import Prepared, prepare
+from spnmkl.training.run import Run
 from spnmkl.training.settings import Settings
-from spnmkl.training.train import Run, train
+from spnmkl.training.train import train
 
 SETTINGS = Settings(weights="evidence")
 SAID = "evidence weights, not certified"

@@ -134,7 +134,10 @@ def test_a_worker_that_is_killed_in_the_middle(client: Client) -> None:
 
     found = cross_validate_C(SPN_, fit_kernels(SPN_, X)[0], y, GRID, folds=3, callback=kill)
     assert killed
-    assert (found.scores.tolist(), {v: b.tolist() for v, b in found.beta.items()}) == expected
+    scores, beta = expected
+    assert found.scores.tolist() == scores
+    for v, weights in found.beta.items():  # another process may sum in another order
+        np.testing.assert_allclose(weights, beta[v], rtol=1e-9)
 
 
 @pytest.mark.parametrize("asked", ["", "10.0.0.5:8786", "local:0", "table.csv"])

@@ -36,8 +36,9 @@ from spnmkl.study.nested import resample
 from spnmkl.training.choose import choose_C, trace_C
 from spnmkl.training.choosing import Choosing
 from spnmkl.training.prepared import prepare
+from spnmkl.training.run import Run
 from spnmkl.training.settings import Settings
-from spnmkl.training.train import Run, train
+from spnmkl.training.train import train
 
 CHOICES = Choices(numeric="as is", missing="median", categorical="one-hot")
 SPLIT = SplitSettings(0.3, 7)

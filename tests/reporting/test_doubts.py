@@ -8,9 +8,9 @@ from small_runs import trained
 
 from spnmkl.reporting.doubts import doubts
 from spnmkl.reporting.endings import headlines, score_text
+from spnmkl.training.run import Run
 from spnmkl.training.scores import Scores, score
 from spnmkl.training.settings import Settings
-from spnmkl.training.train import Run
 
 CLASSES = np.array(["bright", "dull"])
 

@@ -24,8 +24,9 @@ from spnmkl.structure import SPN, Kernel, Product, Sum
 from spnmkl.structure.paths import drawn_path
 from spnmkl.training.choose import choose_C
 from spnmkl.training.prepared import prepare
+from spnmkl.training.run import Run
 from spnmkl.training.settings import Settings
-from spnmkl.training.train import Run, train
+from spnmkl.training.train import train
 
 
 @pytest.fixture(params=[2, 3], ids=["binary", "multiclass"])

@@ -26,8 +26,9 @@ from spnmkl.reporting.page import html_report
 from spnmkl.reporting.reproduction import reproduction_code
 from spnmkl.training.choose import choose_C, trace_C
 from spnmkl.training.prepared import Prepared, prepare
+from spnmkl.training.run import Run
 from spnmkl.training.settings import Settings
-from spnmkl.training.train import Run, train
+from spnmkl.training.train import train
 
 HOSTILE = "</pre><script>alert('1')</script>\"&{{ 7*7 }}"
 

@@ -24,8 +24,9 @@ from spnmkl.reporting.runs_beside import (
     weights_beside,
 )
 from spnmkl.training.prepared import prepare
+from spnmkl.training.run import Run
 from spnmkl.training.settings import Settings
-from spnmkl.training.train import Run, train
+from spnmkl.training.train import train
 
 SPLIT = SplitSettings(test_share=0.3, seed=1)
 

@@ -11,4 +11,4 @@ def test_what_pulls_to_the_wrong_side_is_told_however_long_the_list_is() -> None
     worth = [*[0.06] * (n - 3), 0.0, -0.01, -0.2]
     nodes = {leaf: Share(share, 0.05) for leaf, share in zip(spn.kernels, worth, strict=True)}
     lines = share_lines(spn, HeldOutShares("40 test rows", 40, 1, 1.0, 0.1, nodes, {}, {}))
-    assert lines[-3:-1] == ["  and 2 kernels more", "     −20 ± 5 %  kernel " + spn.names[list(spn.kernels)[-1]]]
+    assert lines[-3:-1] == ["  and 2 kernels more", "  −20 ± 5 %  kernel " + spn.names[list(spn.kernels)[-1]]]

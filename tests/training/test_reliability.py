@@ -9,10 +9,12 @@ from small_runs import small_dataset, trained
 from spnmkl.calibration import probabilities
 from spnmkl.study.contest import Plan
 from spnmkl.study.nested import resample
+from spnmkl.training.calibrate import with_probabilities
 from spnmkl.training.predict import Predictor
 from spnmkl.training.reliability import reliability, run_reliability
+from spnmkl.training.run import Run
 from spnmkl.training.settings import Settings
-from spnmkl.training.train import Run, learn_weights, with_probabilities
+from spnmkl.training.train import learn_weights
 
 CLASSES = np.array(["no", "yes"])
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +15,8 @@ from spnmkl.cli.commands import main
 from spnmkl.data import Choices, Dataset, Joining, Preparation, SplitSettings, join_files, read_file
 from spnmkl.training.bring import guessed_dataset
 from spnmkl.training.predict import Predictor
+from spnmkl.training.run import Run
 from spnmkl.training.settings import Settings
-from spnmkl.training.train import Run
 from spnmkl.ui.state import kernel_shelf
 from spnmkl.ui.state.activity import Trainer
 from spnmkl.ui.state.task import Task
@@ -122,8 +122,8 @@ CASES = {
         given=("--C", "4", "--lam", "0.5", "--p", "1.5", "--class-weight", "balanced", "--tol", "1e-4"),
     ),
     "several files, three classes": Case(
-        in_two_files(samples(("u", "v", "w"))), settings=Settings(C=2.0, solver="interior"),
-        given=("--C", "2", "--solver", "interior"),
+        in_two_files(samples(("u", "v", "w"))), choices=replace(AUTO, absent="mean"),
+        settings=Settings(C=2.0, solver="interior"), given=("--C", "2", "--solver", "interior", "--absent", "mean"),
     ),
     "evidence weights, three classes": Case(
         one_file(samples(("u", "v", "w"))), WORDS, settings=Settings(C=2.0, weights="evidence"),
@@ -150,7 +150,8 @@ def by_app(case: Case, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[D
     dataset = guessed_dataset("data", join_files(tables, Joining())).with_adjust(case.adjust)
     assert (dataset.label, dataset.group) == ("y", case.group)
     prepare = kernel_shelf.prepare
-    monkeypatch.setattr(kernel_shelf, "prepare", lambda *given: prepare(*given, max_memory=case.max_memory))
+    limit = {"max_memory": case.max_memory}
+    monkeypatch.setattr(kernel_shelf, "prepare", lambda *given, **own: prepare(*given, **own | limit))
     trainer = Trainer()
     task = Task(case.spn, dataset, case.choices, SPLIT)
     assert trainer.start("train", task, case.settings, lambda: True).job.join(120)

@@ -15,8 +15,9 @@ from spnmkl.project.stored_run import model_bytes
 from spnmkl.training import predict
 from spnmkl.training.predict import Predictor
 from spnmkl.training.prepared import prepare
+from spnmkl.training.run import Run
 from spnmkl.training.settings import Settings
-from spnmkl.training.train import Run, train
+from spnmkl.training.train import train
 
 SPLIT = SplitSettings(0.3, 3)
 

@@ -23,8 +23,9 @@ from spnmkl.training.bring import training_suggestions
 from spnmkl.training.checks import all_issues
 from spnmkl.training.predict import ODD, Predictor
 from spnmkl.training.prepared import prepare
+from spnmkl.training.run import Run
 from spnmkl.training.settings import Settings
-from spnmkl.training.train import Run, train
+from spnmkl.training.train import train
 
 SPLIT = SplitSettings(0.25, 2)
 CHOICES = Choices("auto", absent="mean")

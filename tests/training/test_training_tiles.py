@@ -21,8 +21,9 @@ from spnmkl.solution import Solution
 from spnmkl.training import train as train_module
 from spnmkl.training.choose import choose_C, trace_C
 from spnmkl.training.prepared import Prepared, prepare
+from spnmkl.training.run import Run
 from spnmkl.training.settings import Settings
-from spnmkl.training.train import Run, closed, train, with_shares
+from spnmkl.training.train import closed, train, with_shares
 from spnmkl.ui.state import jobs as job_module
 from spnmkl.ui.state import kernel_shelf
 from spnmkl.ui.state.activity import Trainer
@@ -134,7 +135,7 @@ def test_a_stop_is_heard_while_a_fold_is_scored_in_tiles(monkeypatch: pytest.Mon
 
 
 def trainer_in_tiles(monkeypatch: pytest.MonkeyPatch) -> Trainer:
-    monkeypatch.setattr(kernel_shelf, "prepare", lambda *given: prepare(*given, max_memory=0))
+    monkeypatch.setattr(kernel_shelf, "prepare", lambda *given, **own: prepare(*given, **own | {"max_memory": 0}))
     return Trainer()
 
 

@@ -18,8 +18,9 @@ from spnmkl.data import Choices, Dataset, Preparation, SplitSettings, load_sampl
 from spnmkl.selection import cross_validate_C, regularization_path
 from spnmkl.training.choose import choose_C, trace_C
 from spnmkl.training.prepared import Prepared, prepare
+from spnmkl.training.run import Run
 from spnmkl.training.settings import Settings
-from spnmkl.training.train import Run, train
+from spnmkl.training.train import train
 
 SPLIT = SplitSettings(0.3, 7)
 

@@ -14,8 +14,9 @@ from spnmkl.model_file import save_model
 from spnmkl.structure import Kernel, templates
 from spnmkl.training.predict import Predictor
 from spnmkl.training.prepared import prepare
+from spnmkl.training.run import Run
 from spnmkl.training.settings import Settings
-from spnmkl.training.train import Run, train
+from spnmkl.training.train import train
 from spnmkl.training.trained_rows import _unpacked, described_rows, seen_ids
 
 RNG = np.random.default_rng(0)

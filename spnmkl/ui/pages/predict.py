@@ -14,7 +14,7 @@ from spnmkl.project.stored_run import model_bytes
 from spnmkl.reporting.endings import score_text
 from spnmkl.reporting.runs_beside import ending_text
 from spnmkl.training.predict import PIECE_ROWS, RIGHT, Match, Predictions, Predictor
-from spnmkl.training.train import Run
+from spnmkl.training.run import Run
 from spnmkl.ui.parts.session import boundary, fragment, heading, rerun, workspace
 from spnmkl.ui.parts.uploads import BY_ID, BY_ORDER, FORMATS, FOUND, JOINED, forget_others, read_files
 from spnmkl.ui.parts.words import plain, slug

@@ -10,7 +10,7 @@ from spnmkl.project.stored_run import model_bytes
 from spnmkl.reporting.glossary import explained
 from spnmkl.reporting.page import html_report
 from spnmkl.reporting.runs_beside import runs_table
-from spnmkl.training.train import Run
+from spnmkl.training.run import Run
 from spnmkl.ui.parts.project import missing_data, project_dialog
 from spnmkl.ui.parts.returning import offer_return
 from spnmkl.ui.parts.runs_beside import runs_beside

@@ -16,14 +16,14 @@ from spnmkl.data import Split
 from spnmkl.measures import SCORINGS
 from spnmkl.memory import available_memory, kernel_share
 from spnmkl.reporting.doubts import doubts
-from spnmkl.reporting.endings import effort, methods, percent, pruning, run_ending, succeeded
+from spnmkl.reporting.endings import effort, methods, percent, pruning, succeeded
 from spnmkl.reporting.glossary import explained
 from spnmkl.solution import Record
 from spnmkl.structure import SPN
 from spnmkl.training.choose import FOLDS
 from spnmkl.training.room import Size, memory_text, refusal, size_of
+from spnmkl.training.run import Run
 from spnmkl.training.scores import share_right
-from spnmkl.training.train import Run
 from spnmkl.ui.parts.canvas import show_trained
 from spnmkl.ui.parts.choosing import choose_or_set, left_by_stop, offer_choice
 from spnmkl.ui.parts.estimating import show_estimate
@@ -40,7 +40,7 @@ from spnmkl.ui.parts.landmarks import landmark_words, offer_landmarks
 from spnmkl.ui.parts.preparing import preparation_words
 from spnmkl.ui.parts.ready import ready, warn_of_kernels
 from spnmkl.ui.parts.replay import show_replay
-from spnmkl.ui.parts.results import show_headlines
+from spnmkl.ui.parts.results import listed_ending, show_headlines
 from spnmkl.ui.parts.returning import offer_return
 from spnmkl.ui.parts.session import boundary, heading, presence, tabs, workspace
 from spnmkl.ui.parts.settings import fitting, more_settings, slider_of_C, suggest_scoring, take_C
@@ -264,7 +264,7 @@ def progress(activity: Activity) -> None:
 def outcome(run: Run, trainer: Trainer) -> None:
     """The end, in words."""
     show = st.success if succeeded(run) else st.warning
-    show(f"**{plain(run.name)}.** {plain(run_ending(run))}")
+    show(f"**{plain(run.name)}.** {listed_ending(run)}")
     if not offer_scores(trainer, run):
         show_headlines(run)
     for doubt in doubts(run):

@@ -14,7 +14,7 @@ from spnmkl.export.scene import scene
 from spnmkl.inspection import Share
 from spnmkl.structure import SPN, Path
 from spnmkl.structure.layout import arranged
-from spnmkl.training.train import Run
+from spnmkl.training.run import Run
 from spnmkl.ui.parts.session import FRONTEND, theme
 from spnmkl.ui.state.computed_once import kept_with_dataset, kept_with_drawing
 from spnmkl.ui.state.drawing import Drawing, placed, read_size, wished_groups

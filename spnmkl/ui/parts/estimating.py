@@ -8,7 +8,7 @@ from spnmkl.memory import available_memory
 from spnmkl.selection.results import UNFINISHED
 from spnmkl.study.contest_words import about
 from spnmkl.training.room import refusal, size_of
-from spnmkl.training.train import Run
+from spnmkl.training.run import Run
 from spnmkl.ui.parts.following import progress_bar, words_of
 from spnmkl.ui.parts.session import presence
 from spnmkl.ui.parts.words import plain

@@ -7,8 +7,8 @@ from typing import Any
 
 import streamlit as st
 
+from spnmkl.training.run import Run
 from spnmkl.training.scores import Scores
-from spnmkl.training.train import Run
 from spnmkl.ui.parts.session import presence
 from spnmkl.ui.parts.words import plain
 from spnmkl.ui.state.activity import Kind, Trainer

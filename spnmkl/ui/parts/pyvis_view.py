@@ -8,7 +8,7 @@ import streamlit as st
 
 from spnmkl.export.html import to_html
 from spnmkl.structure import Path
-from spnmkl.training.train import Run
+from spnmkl.training.run import Run
 from spnmkl.ui.parts.canvas import node_shares, show_trained, shown_there
 from spnmkl.ui.parts.session import theme
 

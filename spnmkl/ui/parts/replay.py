@@ -11,7 +11,7 @@ import streamlit as st
 from spnmkl.charts.look import thinned
 from spnmkl.reporting.endings import percent
 from spnmkl.structure import SPN
-from spnmkl.training.train import Run
+from spnmkl.training.run import Run
 from spnmkl.ui.parts.canvas import node_shares, shown_there, trained_looks
 from spnmkl.ui.parts.session import FRONTEND, theme
 from spnmkl.wording import counted

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import streamlit as st
 
-from spnmkl.reporting.endings import headlines
-from spnmkl.training.train import Run
+from spnmkl.reporting.endings import headlines, run_ending
+from spnmkl.training.run import Run
 from spnmkl.ui.parts.words import plain
+
+
+def listed_ending(run: Run) -> str:
+    """As Markdown: what is proved, and below it what else is known, a line each."""
+    first, *others = (plain(said).replace(" %", "\u00a0%") for said in run_ending(run))
+    return first + "".join(f"\n- {said}" for said in others)
 
 
 def show_headlines(run: Run) -> None:

@@ -6,7 +6,7 @@ import streamlit as st
 
 from spnmkl.reporting.runs_beside import was_trained_on
 from spnmkl.structure.layout import unplaced
-from spnmkl.training.train import Run
+from spnmkl.training.run import Run
 from spnmkl.ui.parts.words import plain
 from spnmkl.ui.state.workspace import Workspace
 

@@ -26,7 +26,7 @@ from spnmkl.reporting.runs_beside import (
     weights_beside,
 )
 from spnmkl.structure import SPN
-from spnmkl.training.train import Run
+from spnmkl.training.run import Run
 from spnmkl.ui.parts.session import tabs, theme
 from spnmkl.ui.parts.words import plain
 from spnmkl.ui.state.computed_once import kept_with_drawing

@@ -21,8 +21,8 @@ from spnmkl.training.choose import FOLDS
 from spnmkl.training.choose_width import WidthChoice
 from spnmkl.training.prepared import Prepared
 from spnmkl.training.room import Size
+from spnmkl.training.run import Run
 from spnmkl.training.settings import Settings
-from spnmkl.training.train import Run
 from spnmkl.ui.state import importance, suggesting, works
 from spnmkl.ui.state.apart import Nobody
 from spnmkl.ui.state.estimate import Estimate

@@ -12,7 +12,7 @@ from spnmkl.structure import SPN
 from spnmkl.study.contest import Plan
 from spnmkl.study.nested import resample
 from spnmkl.training.fold_scores import FoldScores
-from spnmkl.training.train import Run
+from spnmkl.training.run import Run
 from spnmkl.ui.state import apart
 from spnmkl.ui.state.jobs import Job
 from spnmkl.ui.state.kernel_shelf import KernelShelf

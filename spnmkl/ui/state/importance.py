@@ -18,7 +18,7 @@ from spnmkl.solution import Solution
 from spnmkl.study.contest import Plan
 from spnmkl.study.entrants import with_powers
 from spnmkl.training.room import Size, size_of
-from spnmkl.training.train import Run
+from spnmkl.training.run import Run
 from spnmkl.ui.state.jobs import Job
 from spnmkl.ui.state.task import Task
 

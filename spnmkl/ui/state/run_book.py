@@ -10,7 +10,7 @@ from spnmkl.data import Dataset
 from spnmkl.errors import ParameterError
 from spnmkl.reporting.runs_beside import was_trained_on
 from spnmkl.structure.text import one_line
-from spnmkl.training.train import Run
+from spnmkl.training.run import Run
 from spnmkl.ui.state.task import Task
 from spnmkl.workspace.exchange import MOST_LETTERS
 

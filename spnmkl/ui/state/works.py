@@ -33,8 +33,9 @@ from spnmkl.training.choose_width import WidthChoice, choose_width
 from spnmkl.training.choosing import Choosing
 from spnmkl.training.default import Default, prepared_by_default
 from spnmkl.training.prepared import Prepared
+from spnmkl.training.run import Run
 from spnmkl.training.settings import Settings
-from spnmkl.training.train import Run, closed, measured_on_folds, score_run
+from spnmkl.training.train import closed, measured_on_folds, score_run
 from spnmkl.training.train import train as trained
 from spnmkl.training.whole import learning_part
 from spnmkl.ui.state.jobs import Job

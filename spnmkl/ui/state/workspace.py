@@ -19,8 +19,8 @@ from spnmkl.structure.layout import unplaced
 from spnmkl.structure.text import one_line
 from spnmkl.training.bring import training_suggestions
 from spnmkl.training.checks import all_issues
+from spnmkl.training.run import Run
 from spnmkl.training.settings import Settings
-from spnmkl.training.train import Run
 from spnmkl.ui.state.activity import Activity, Trainer
 from spnmkl.ui.state.computed_once import kept_with_dataset
 from spnmkl.ui.state.drawing import Drawing, check_size

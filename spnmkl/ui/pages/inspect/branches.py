@@ -10,7 +10,7 @@ import streamlit as st
 from spnmkl.reporting.branches import EVIDENCE_SHARE, branches_table, evidence_words, rival_sentences, sum_name
 from spnmkl.reporting.explain import shares_sentence
 from spnmkl.reporting.glossary import explained
-from spnmkl.training.train import Run
+from spnmkl.training.run import Run
 from spnmkl.ui.pages.inspect.inspected import (
     SHARE_COLUMNS,
     WEIGHT_HELP,

@@ -6,21 +6,21 @@ import streamlit as st
 
 from spnmkl.export.flows import lost, path_flows
 from spnmkl.export.themes import THEMES, mixed
-from spnmkl.reporting.endings import pruning, run_ending, succeeded
+from spnmkl.reporting.endings import pruning, succeeded
 from spnmkl.reporting.explain import children_text
 from spnmkl.reporting.glossary import GLOSSARY, explained
-from spnmkl.training.train import Run
+from spnmkl.training.run import Run
 from spnmkl.ui.pages.inspect.inspected import (
     RESIDUAL_HELP,
     SHARE_HELP,
     WEIGHT_HELP,
     Inspected,
     node_names,
-    sentence,
     share_text,
 )
 from spnmkl.ui.parts.pyvis_view import offer_pyvis, show_drawing, shows_pyvis
 from spnmkl.ui.parts.replay import show_replay
+from spnmkl.ui.parts.results import listed_ending
 from spnmkl.ui.parts.session import theme
 from spnmkl.ui.parts.words import plain
 
@@ -89,7 +89,7 @@ def _dot(size: float, fill: str, border: str) -> str:
 
 def verdict(run: Run) -> None:
     show = st.success if succeeded(run) else st.warning
-    show(sentence(run_ending(run)))
+    show(listed_ending(run))
 
 
 def node_numbers(seen: Inspected, node: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from spnmkl.training.choose import FOLDS
-from spnmkl.training.train import Run
+from spnmkl.training.run import Run
 from spnmkl.ui.pages.inspect.inspected import Inspected
 from spnmkl.ui.parts.following import REFRESHES, progress_bar, stop_button, words_of
 from spnmkl.ui.parts.session import presence

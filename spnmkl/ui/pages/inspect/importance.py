@@ -14,7 +14,7 @@ from spnmkl.importance.words import shown_views
 from spnmkl.measures import SCORINGS
 from spnmkl.memory import available_memory
 from spnmkl.training.room import refusal
-from spnmkl.training.train import Run
+from spnmkl.training.run import Run
 from spnmkl.ui.pages.inspect.inspected import Inspected, download, row, sentence, tell_missing_data
 from spnmkl.ui.parts.following import REFRESHES, progress_bar, stop_button, words_of
 from spnmkl.ui.parts.session import presence

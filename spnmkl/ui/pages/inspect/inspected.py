@@ -23,7 +23,8 @@ from spnmkl.solution import Solution
 from spnmkl.structure import SPN
 from spnmkl.structure.text import node_text
 from spnmkl.training.prepared import Prepared
-from spnmkl.training.train import Run, with_shares
+from spnmkl.training.run import Run
+from spnmkl.training.train import with_shares
 from spnmkl.ui.parts.words import plain
 from spnmkl.ui.state.activity import Trainer
 from spnmkl.ui.state.computed_once import kept_with_drawing

@@ -12,7 +12,7 @@ from spnmkl.reporting.glossary import GLOSSARY, explained
 from spnmkl.reporting.kernel_views import KernelImage, kernel_image
 from spnmkl.structure import SPN
 from spnmkl.training.prepared import Prepared
-from spnmkl.training.train import Run
+from spnmkl.training.run import Run
 from spnmkl.ui.pages.inspect.inspected import SHARE_COLUMNS, Inspected, known, node_names, tell_missing_data
 
 CELLS = 250

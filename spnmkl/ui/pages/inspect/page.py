@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from spnmkl.reporting.endings import score_text
-from spnmkl.training.train import Run
+from spnmkl.training.run import Run
 from spnmkl.ui.pages.inspect.branches import branches_tab
 from spnmkl.ui.pages.inspect.drawing import drawing_tab
 from spnmkl.ui.pages.inspect.inspected import Inspected

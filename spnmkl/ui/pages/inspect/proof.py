@@ -8,12 +8,12 @@ import pandas as pd
 import streamlit as st
 
 from spnmkl.inspection import complexity_bound
-from spnmkl.reporting.endings import run_ending
 from spnmkl.reporting.glossary import explained, worked_gap
 from spnmkl.reporting.worked import worked_objective, worked_residual
 from spnmkl.solution import Certificate
-from spnmkl.training.train import Run
-from spnmkl.ui.pages.inspect.inspected import Inspected, download, sentence, tell_missing_data
+from spnmkl.training.run import Run
+from spnmkl.ui.pages.inspect.inspected import Inspected, download, tell_missing_data
+from spnmkl.ui.parts.results import listed_ending
 from spnmkl.ui.parts.words import plain
 
 PARTS_HELP = (
@@ -35,7 +35,7 @@ def show_certificate(seen: Inspected) -> None:
     """Objective, lower bound and gap, as training left them and computed anew on this page."""
     run, solution = seen.run, seen.run.solution
     st.markdown("**Certificate**")
-    st.markdown(sentence(run_ending(run)))
+    st.markdown(listed_ending(run))
     columns = {"as trained": Certificate(solution.objective, solution.dual_bound, solution.gap)}
     if seen.has_data:
         columns["computed anew"] = seen.once("certificate", lambda prepared: solution.certify(prepared.source))

@@ -18,8 +18,8 @@ from spnmkl.reporting.explain import Part, sample_paths, wrong_samples
 from spnmkl.reporting.kernel_views import projection
 from spnmkl.training.prepared import id_column
 from spnmkl.training.reliability import run_reliability
+from spnmkl.training.run import Run
 from spnmkl.training.scores import Measured, Scores, range_text
-from spnmkl.training.train import Run
 from spnmkl.ui.pages.inspect.inspected import Inspected, download, row, sentence, tell_missing_data
 from spnmkl.ui.parts.following import offer_scores
 from spnmkl.ui.parts.words import plain

@@ -28,7 +28,7 @@ from spnmkl.reporting.worked import worked_price, worked_product
 from spnmkl.structure import Path
 from spnmkl.training.held_out import MOST_PATHS
 from spnmkl.training.prepared import Prepared
-from spnmkl.training.train import Run
+from spnmkl.training.run import Run
 from spnmkl.ui.pages.inspect.folds import offer_folds
 from spnmkl.ui.pages.inspect.importance import show_importance
 from spnmkl.ui.pages.inspect.inspected import (

@@ -11,8 +11,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from spnmkl.reporting.glossary import explained
 from spnmkl.reporting.what_if import what_if
+from spnmkl.training.run import Run
 from spnmkl.training.scores import Scores
-from spnmkl.training.train import Run
 from spnmkl.ui.pages.inspect.inspected import Inspected, share_text, tell_missing_data, weight_titles
 from spnmkl.ui.parts.canvas import show_trained
 from spnmkl.ui.parts.words import plain
