@@ -53,9 +53,12 @@ def holes(frame: pd.DataFrame, views: Views, choices: Choices) -> pd.DataFrame:
     return missing
 
 
-def usable_rows(frame: pd.DataFrame, views: Views, choices: Choices) -> Bools:
-    """The rows that these choices can use: not those whose missing values are neither filled nor accounted for."""
-    usable = ~empty_rows(frame, views)
+def usable_rows(frame: pd.DataFrame, views: Views, choices: Choices, empty: Bools | None = None) -> Bools:
+    """The rows that these choices can use: not those whose missing values are neither filled nor accounted for.
+
+    `empty` are the rows without a value of any view, where there are more views than these.
+    """
+    usable = ~(empty_rows(frame, views) if empty is None else empty)
     if choices.absent == "drop rows":
         for rows in lacking_rows(frame, views).values():
             usable &= ~rows

@@ -152,9 +152,12 @@ class Preparation:
         """The columns that `transform` returns."""
         return tuple(chain.from_iterable(column.outputs for column in self.columns))
 
-    def usable(self, frame: pd.DataFrame) -> Bools:
-        """Which rows can be transformed: all when missing values are filled, else those that have none."""
-        return usable_rows(self._select(frame), self.parts, self.choices)
+    def usable(self, frame: pd.DataFrame, empty: Bools | None = None) -> Bools:
+        """Which rows can be transformed: all when missing values are filled, else those that have none.
+
+        `empty` are the rows of which nothing is known, where more is known than this preparation looks at.
+        """
+        return usable_rows(self._select(frame), self.parts, self.choices, empty)
 
     def kept(self, frame: pd.DataFrame) -> Bools:
         """Which rows it was not chosen to leave out."""

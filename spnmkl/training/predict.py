@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from spnmkl.calibration import probabilities
 from spnmkl.data import Preparation, Table, guess_options, read_file
+from spnmkl.data.absence import empty_rows
 from spnmkl.data.columns import as_text
 from spnmkl.data.options import ID_NAMES, ReadOptions
 from spnmkl.data.preparation import CodedColumn, OneHotColumn
@@ -174,7 +175,7 @@ class Predictor:
         marks, notes = self.odd_values(frame)
         if notes:
             columns[ODD] = marks
-        notes.append(_without_values(frame, self.needed, usable))
+        notes.append(_without_values(frame, self.needed, usable, self._empty(frame)))
         notes.append(self._trained_on(match, seen))
         scores = None
         if self.label in frame.columns:
@@ -235,6 +236,10 @@ class Predictor:
         counts = {view: (int(rows.sum()), "lacks" if rows.sum() == 1 else "lack") for view, rows in named.items()}
         return named, [f"{counted(n, 'row')} {verb} the view {quoted(v)}: {how}." for v, (n, verb) in counts.items()]
 
+    def _empty(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
+        """Rows of which nothing is known of what training knew, views without weight included."""
+        return empty_rows(frame, self.preparation.parts)
+
     def _trained_on(self, match: Match, seen: Seen) -> str:
         """What to say where rows were trained on: by what the model sees of them, or by their ids."""
         column = self.model.extra_.get("id")
@@ -245,11 +250,11 @@ class Predictor:
         """Decision values, NaN where a row has missing values that training does not fill; the other rows; and those
         of them that were trained on.
         """
-        frame = frame[list(self.needed.names)].copy(deep=False)
+        empty, frame = self._empty(frame), frame[list(self.needed.names)].copy(deep=False)
         for name in self.needed.read_as_text:
             # Before the rows are cut: whether a number has a decimal point depends on the whole column.
             frame[name] = as_text(frame[name])
-        n, usable = len(frame), self.needed.usable(frame)
+        n, usable = len(frame), self.needed.usable(frame, empty)
         decision = np.full((n, len(self.score_names)), np.nan)
         seen, used = np.zeros(n, dtype=bool), list(self.needed.outputs)
         for start in range(0, n, PIECE_ROWS):
@@ -426,9 +431,11 @@ def _foreign(labels: pd.Series) -> str:
     return f"{rows} of a class that training did not have, such as {quoted(labels.iloc[0])}: not counted."
 
 
-def _without_values(frame: pd.DataFrame, preparation: Preparation, usable: NDArray[np.bool_]) -> str:
+def _without_values(
+    frame: pd.DataFrame, preparation: Preparation, usable: NDArray[np.bool_], empty: NDArray[np.bool_]
+) -> str:
     missing = frame.loc[~usable, list(preparation.names)].isna()
-    nothing, said = missing.all(axis=1), []
+    nothing, said = empty[~usable], []
     if nothing.any():
         said.append(f"{counted(int(nothing.sum()), 'row')} without a prediction, for want of any value.")
     if not nothing.all():

@@ -158,6 +158,25 @@ def test_rows_with_gaps_get_no_answer_unless_training_fills_them(cancer: Run, wi
     assert not predictor(wine).predict(predictor(wine).match(filled)).table["prediction"].isna().any()
 
 
+def test_rows_known_by_a_view_without_weight_alone_are_answered_as_test_rows_are() -> None:
+    """Somebody of whom no view is known gets no answer, however many views have weight."""
+    views = {"x": ("x_0", "x_1"), "y": ("y_0", "y_1"), "z": ("z_0", "z_1")}
+    columns = [c for members in views.values() for c in members]
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 6)), columns=columns)
+    frame["kind"] = np.where(frame["x_0"] + frame["y_0"] > 0, "up", "down")
+    frame.loc[::5, ["x_0", "x_1", "y_0", "y_1"]] = np.nan
+    dataset = Dataset("views", frame, "kind", (), views)
+    weighed = SPN(Sum(*(Product(Kernel("linear", features=list(views[v]))) for v in "xy")))
+    choices, split = Choices(absent="mean"), SplitSettings(0.25, 1)
+    run = train(prepare(weighed, dataset, choices, split), Settings())
+    ours, asked = predictor(run), frame.iloc[run.test].copy()
+    found = ours.predict(ours.match(asked))
+    assert found.scores is not None and found.scores.n == run.n_test == 15
+    assert found.scores.accuracy == run.test_scores.accuracy
+    asked.loc[asked.index[0], columns] = np.nan
+    assert ours.predict(ours.match(asked)).table["prediction"].isna().sum() == 1
+
+
 def test_labels_that_are_missing_or_foreign_are_not_counted(wine: Run) -> None:
     frame = load_sample("wine").frame.iloc[:6].copy()
     frame["cultivar"] = frame["cultivar"].astype(object)
