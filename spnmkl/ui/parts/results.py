@@ -11,7 +11,7 @@ from spnmkl.ui.parts.words import plain
 
 def listed_ending(run: Run) -> str:
     """As Markdown: what is proved, and below it what else is known, a line each."""
-    first, *others = (plain(said).replace(" %", "\u00a0%") for said in run_ending(run))
+    first, *others = map(plain, run_ending(run))
     return first + "".join(f"\n- {said}" for said in others)
 
 
