@@ -28,7 +28,7 @@ def test_what_is_suggested_is_opened_and_goes_with_the_data() -> None:
     told = texts(fine(at.run()))
     assert "Evidence for products" in told
     assert "The flat sum of all kernels" in told
-    assert "on 28 rows not searched" in told
+    assert "on 28 rows not searched" in told and "; guessing has 5" in told and "± is one standard error" in told
     found = trainer.suggested_for(work(at).task)
     assert found is not None
     at.button(key="open_suggestion_0").click().run()

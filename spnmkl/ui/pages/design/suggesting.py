@@ -9,6 +9,7 @@ import streamlit as st
 
 from spnmkl.measures import SCORINGS
 from spnmkl.search import Score, Suggestion, Suggestions
+from spnmkl.search.scores import errors_words
 from spnmkl.structure.layout import unplaced
 from spnmkl.ui.parts.cards import thumbnail
 from spnmkl.ui.parts.following import REFRESHES, progress_bar, stop_button, words_of
@@ -109,10 +110,13 @@ def show_suggestions(work: Workspace, found: Suggestions) -> None:
     where = (
         f"Searched in {counted(found.rows, 'row')}; {counted(found.refits, 'drawing')} fitted in {found.seconds:.0f} s."
     )
+    shown = [score for one in found for score in (one.score, one.evidence_score)]
     if found.outer is not None:
-        folds = f"{found.outer.search.folds} outer folds, the whole search in each"
-        where += f" {folds}: {found.outer.search}; flat: {found.outer.flat}."
-    st.caption(plain(where))
+        outer = found.outer
+        folds = f"{outer.search.folds} outer folds, the whole search in each"
+        where += f" {folds}: {outer.search}; flat: {outer.flat}{outer.search.beside_guessing}."
+        shown += [outer.search, outer.flat]
+    st.caption(plain(f"{where} {errors_words(shown)}"))
 
 
 def card(work: Workspace, found: Suggestions, one: Suggestion, place: int) -> None:
@@ -140,7 +144,7 @@ def scores_line(found: Suggestions, one: Suggestion) -> str:
     measure = SCORINGS[one.score.scoring].title
     rows = counted(found.held_out, "row")
     both = f"{value(one.score)} certified, {value(one.evidence_score)} by evidence"
-    return f":small[{measure.capitalize()} on {rows} not searched: {both}]"
+    return f":small[{measure.capitalize()} on {rows} not searched: {both}{one.score.beside_guessing}]"
 
 
 def value(score: Score) -> str:
