@@ -26,6 +26,7 @@ def test_what_is_suggested_is_opened_and_goes_with_the_data() -> None:
     assert trainer.activity is not None
     assert trainer.activity.job.join(120)
     told = texts(fine(at.run()))
+    assert at.segmented_control(key="suggest_budget").value == 30, "what was asked for stays"
     assert "Evidence for products" in told
     assert "The flat sum of all kernels" in told
     assert "on 28 rows not searched" in told and "; guessing has 5" in told and "± is one standard error" in told

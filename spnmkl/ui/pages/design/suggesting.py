@@ -21,6 +21,7 @@ from spnmkl.ui.state.suggesting import BUDGETS, OUTER_FOLDS, Asked
 from spnmkl.ui.state.workspace import Workspace
 from spnmkl.wording import counted, number_text
 
+WANTED = "suggest_budget_wanted"
 BEGIN, AGAIN = "Search", "Search again"
 BUDGET_HELP = "How many drawings are fitted at most. More find longer products; 100 are enough for most tables."
 OUTER_HELP = (
@@ -56,11 +57,9 @@ def offer(work: Workspace, found: Suggestions | None) -> None:
         f"for them grows, and says so where there is none. {scored_on(work)} Your drawing stays until you open another."
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        budget = st.segmented_control(
-            "Drawings to fit", BUDGETS, default=100, required=True, key="suggest_budget", help=BUDGET_HELP
-        )
+        budget = how_many()
         outer = st.checkbox("Outer folds too", key="suggest_outer", help=OUTER_HELP)
-        asked = Asked(int(budget or BUDGETS[1]), trainer.settings.scoring, outer)
+        asked = Asked(budget, trainer.settings.scoring, outer)
         st.button(
             BEGIN if found is None else AGAIN,
             icon=":material/search:",
@@ -71,6 +70,18 @@ def offer(work: Workspace, found: Suggestions | None) -> None:
             disabled=trainer.working is not None,
             help="Something else is being done; this can start once it has ended." if trainer.working else None,
         )
+
+
+def how_many() -> int:
+    def take() -> None:
+        st.session_state[WANTED] = st.session_state["suggest_budget"]
+
+    wanted = int(st.session_state.get(WANTED, BUDGETS[1]))
+    st.session_state["suggest_budget"] = wanted  # a control that was away while it was searched has forgotten it
+    st.segmented_control(
+        "Drawings to fit", BUDGETS, key="suggest_budget", on_change=take, required=True, help=BUDGET_HELP
+    )
+    return wanted
 
 
 def begin(work: Workspace, asked: Asked, here: Callable[[], bool]) -> None:
