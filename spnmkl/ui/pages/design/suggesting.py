@@ -31,7 +31,8 @@ OUTER_HELP = (
 RECURS_HELP = "In how many of the searches on parts of the rows its branches came out again; the least of them."
 EVIDENCE_HELP = (
     "Log evidence less that of the flat sum of all kernels, on the rows that were searched. It compares drawings, and "
-    "is no accuracy."
+    "is no accuracy. After prices: the same less a price for every weight that can be learned, by which drawings are "
+    "ordered."
 )
 
 
@@ -121,6 +122,7 @@ def show_suggestions(work: Workspace, found: Suggestions) -> None:
     where = (
         f"Searched in {counted(found.rows, 'row')}; {counted(found.refits, 'drawing')} fitted in {found.seconds:.0f} s."
     )
+    where += f" {order_words(found)}"
     shown = [score for one in found for score in (one.score, one.evidence_score)]
     if found.outer is not None:
         outer = found.outer
@@ -128,6 +130,17 @@ def show_suggestions(work: Workspace, found: Suggestions) -> None:
         where += f" {folds}: {outer.search}; flat: {outer.flat}{outer.search.beside_guessing}."
         shown += [outer.search, outer.flat]
     st.caption(plain(f"{where} {errors_words(shown)}"))
+
+
+def order_words(found: Suggestions) -> str:
+    """By what drawings are ordered, and with what each number compares."""
+    if len(found) < 2:
+        return ""
+    first = "" if found.found else ", those without products first"
+    return (
+        f"In the order of log evidence after the price of weights{first}. Cards compare with the flat sum of all "
+        "kernels; the sentence above compares with the best sum of single kernels that was found, of all or some."
+    )
 
 
 def card(work: Workspace, found: Suggestions, one: Suggestion, place: int) -> None:
@@ -143,7 +156,8 @@ def card(work: Workspace, found: Suggestions, one: Suggestion, place: int) -> No
             work.path = None
             close_dialog()
             st.rerun()
-        st.caption(f"{number_text(one.over_flat, '+.1f')} log evidence", help=EVIDENCE_HELP)
+        over, after = (number_text(value, "+.1f") for value in (one.over_flat, one.criterion - found.flat.criterion))
+        st.caption(f"{over} log evidence, {after} after prices", help=EVIDENCE_HELP)
         if one.recurs and not one.is_flat:
             least = round(min(one.recurs.values()) * found.subsamples)
             st.caption(f"recurs in {least} of {found.subsamples}", help=RECURS_HELP)
