@@ -47,7 +47,7 @@ def scores(work: Workspace, contest: Contest) -> None:
                 format="%.1f" if SCORINGS[measure].percent else "%.3f",
                 help=ERROR_HELP,
             ),
-            "against your drawing": st.column_config.TextColumn(width=190, help=TEST_HELP),
+            "against your drawing": st.column_config.TextColumn(width=225, help=TEST_HELP),
             "used": st.column_config.TextColumn(
                 width=125,
                 help="Base kernels with a weight above zero, mean over the folds; one that stands several times in a "
