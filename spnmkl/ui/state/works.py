@@ -31,7 +31,7 @@ from spnmkl.training.branches import BranchEvidence, branch_evidence
 from spnmkl.training.choose import choose_C, nothing_done, trace_C
 from spnmkl.training.choose_width import WidthChoice, choose_width
 from spnmkl.training.choosing import Choosing
-from spnmkl.training.default import Default, prepared_by_default
+from spnmkl.training.default import Default, chosen_in_time, time_to_choose
 from spnmkl.training.prepared import Prepared
 from spnmkl.training.run import Run
 from spnmkl.training.settings import Settings
@@ -41,9 +41,7 @@ from spnmkl.training.whole import learning_part
 from spnmkl.ui.state.jobs import Job
 from spnmkl.ui.state.kernel_shelf import KernelShelf
 from spnmkl.ui.state.task import Task
-from spnmkl.wording import listed
 
-CHOOSING_SECONDS = 60.0  # for choosing, where no time was set
 _STEPS = 1000  # of the bar of a training
 _ROUGH = 1e-2  # tolerance of the smallest useful C, which is shown with two digits
 
@@ -177,7 +175,7 @@ def train_default(job: Job[Any], shelf: KernelShelf, task: Task, settings: Setti
         return chosen
     prepared = found.prepared
     shelf.put(replace(task, spn=prepared.spn, choices=prepared.choices), prepared)
-    chose = Choosing(task.spn, task.choices, settings, found.sentences, seconds, _limit(settings))
+    chose = Choosing(task.spn, task.choices, settings, found.sentences, seconds, time_to_choose(settings.max_time))
     run = train(job, prepared, replace(found.settings, max_time=deadline.left))
     run = replace(run, settings=found.settings, choosing=chose)
     if run.model is not None:
@@ -186,22 +184,9 @@ def train_default(job: Job[Any], shelf: KernelShelf, task: Task, settings: Setti
     return ChosenRun(replace(chosen, trained=True), run)
 
 
-def _limit(settings: Settings) -> float:
-    """Seconds, of which half are for choosing."""
-    return settings.max_time or 2 * CHOOSING_SECONDS
-
-
 def _by_default(job: Job[Any], task: Task, settings: Settings) -> Default:
-    began, limit = time.monotonic(), _limit(settings)
-    found = prepared_by_default(
-        task.dataset, task.choices, task.split, settings, max_time=limit, stop=lambda: job.stopping, tick=job.tick
-    )
-    late = time.monotonic() - began >= limit / 2
-    if found.choice is None or not (job.stopping or late):
-        return found
-    when = "Stopped while choosing" if job.stopping else f"After {limit / 2:g} s nothing more was tried"
-    tried = listed([rival.name for rival in found.choice.rivals])
-    return replace(found, sentences=(*found.sentences, f"{when}: tried to the end were {tried}."))
+    how: dict[str, Any] = {"max_time": settings.max_time, "stop": lambda: job.stopping, "tick": job.tick}
+    return chosen_in_time(task.dataset, task.choices, task.split, settings, **how)
 
 
 def width(
