@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import sys
 import threading
@@ -57,7 +58,8 @@ class Progress:
         self.told_at = self.clock()
         if self.shown:
             self.unended = self.live
-            print(f"\r{line:<78}" if self.live else line, end=self.end, file=self.stream, flush=True)
+            width = shutil.get_terminal_size().columns - 1  # a line that wraps could not be written over
+            print(f"\r{line[:width]:<{width}}" if self.live else line, end=self.end, file=self.stream, flush=True)
 
     def close(self) -> None:
         if self.unended:
