@@ -65,6 +65,7 @@ def train(job: Job[Any], prepared: Prepared, settings: Settings) -> Run:
 
     def scoring(words: str) -> None:
         """One Stop keeps the best so far, with its scores where they take a moment; another does without it."""
+        job.progress(0, 0)  # how far the weights were says nothing of what follows them
         job.say(words)
         if job.given_up:
             raise Stopped
@@ -95,13 +96,14 @@ class SmallestC:
     C: float | None
 
 
+def has_C_min(spn: SPN, settings: Settings) -> bool:
+    return settings.weights != "evidence" and bool((powers(spn, compile_circuit(spn), settings.p) == 1).all())
+
+
 def look_ahead(job: Job[Any], prepared: Prepared, settings: Settings) -> SmallestC:
     """The smallest useful C; the kernels have been computed for it ahead of a training."""
     job.tick("finding the smallest useful C")
-    if (
-        settings.weights == "evidence"
-        or not (powers(prepared.mapped, compile_circuit(prepared.mapped), settings.p) == 1).all()
-    ):
+    if not has_C_min(prepared.mapped, settings):
         return SmallestC(None)
     part = learning_part(prepared, settings)
     smallest = C_min(
