@@ -197,3 +197,21 @@ def test_a_training_is_kept_while_it_learns_another_drawing_than_was_drawn(monke
     attempt = Keys().of_training(Activity("train", job, task, Settings()), refresh=True)
     back = read_attempt(attempt.key, write_attempt(attempt))
     assert back.records == found.run.solution.history and back.spn == task.spn, "it is asked for again as it was drawn"
+
+
+@pytest.mark.chooses
+def test_other_data_take_the_place_of_a_drawing_that_was_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    let_one_kernel_win(monkeypatch)
+    first, second = signal_and_noise(["signal", "noise"], 60), signal_and_noise(["noise", "signal"], 60)
+    work = begun(first)
+    work.begin_training(lambda: True).job.join(60)
+    work.collect()
+    assert len(work.drawing.spn.products) == 1 and not work.chooses
+    work.bring(second)
+    assert work.as_opened and work.chooses
+    work.begin_training(lambda: True).job.join(60)
+    work.collect()
+    mine = SPN.from_dict(work.drawing.spn.to_dict()).with_p(1.0)
+    work.drawing.push(mine)
+    work.bring(replace(first, name="third"))
+    assert unplaced(work.drawing.spn) == unplaced(mine), "what was changed by hand stays"
