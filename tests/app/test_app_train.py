@@ -438,6 +438,8 @@ def test_let_it_choose_says_why_and_is_taken_and_trained_at_once() -> None:
     chosen, run = work(at).trainer.default.value, work(at).trainer.book.run
     assert run is not None and run.settings == chosen.settings
     assert set(run.spn.nodes) == set(chosen.spn.nodes)
+    assert run.chose_C and run.reasons == chosen.sentences and work(at).trainer.settings == chosen.settings
+    assert work(at).chosen is chosen and "settings have changed since" not in texts(at)
     assert "Take it and train" not in [button.label for button in at.button]
 
 
