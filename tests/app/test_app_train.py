@@ -438,6 +438,8 @@ def test_let_it_choose_says_why_and_is_taken_and_trained_at_once() -> None:
     chosen, run = work(at).trainer.default.value, work(at).trainer.book.run
     assert run is not None and run.settings == chosen.settings
     assert set(run.spn.nodes) == set(chosen.spn.nodes)
+    assert run.chose_C and run.reasons == chosen.sentences and work(at).trainer.settings == chosen.settings
+    assert work(at).chosen is chosen and "settings have changed since" not in texts(at)
     assert "Take it and train" not in [button.label for button in at.button]
 
 
@@ -491,7 +493,7 @@ def test_a_first_press_of_train_chooses_and_says_why() -> None:
     ("at_words", "said"), [("kernels", LEFT_NOTHING["train"]), ("evidence weights", STOPPED_CHOOSING)]
 )
 def test_stop_while_choosing_says_what_is_left(monkeypatch: pytest.MonkeyPatch, at_words: str, said: str) -> None:
-    choose = works.prepared_by_default
+    choose = works.chosen_in_time
 
     def stopped(*given: Any, tick: Any, **options: Any) -> Any:
         def stop_there(words: str) -> None:
@@ -501,7 +503,7 @@ def test_stop_while_choosing_says_what_is_left(monkeypatch: pytest.MonkeyPatch, 
 
         return choose(*given, tick=stop_there, **options)
 
-    monkeypatch.setattr(works, "prepared_by_default", stopped)
+    monkeypatch.setattr(works, "chosen_in_time", stopped)
     at = opened("train")
     X = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 3)), columns=["a", "b", "c"])
     bring(at, Dataset("t", X.assign(y=np.where(X["a"] > 0, "x", "z")), "y"))
