@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,7 @@ from spnmkl.fixed_weights import equal, machines, validated
 from spnmkl.measures import SCORINGS
 from spnmkl.parameters import Power
 from spnmkl.problem import check_labels, classes_of, sample_weights
-from spnmkl.selection import cross_validate_C
+from spnmkl.selection import PathPoint, cross_validate_C
 from spnmkl.solvers.deadline import Deadline
 from spnmkl.structure import SPN
 from spnmkl.structure.defaults import by_width, each_alone
@@ -33,11 +35,13 @@ MOST_REPEATS = 3
 GRID = np.logspace(-2, 4, 13)  # of C where weights do not depend on it; the widest kernels want the largest
 EVIDENCE_GRID = np.logspace(-1.5, 1.5, 7)  # around 1, since evidence has found how large the weights should be
 _EQUAL = 1e-12  # of scores: what rounding makes of equal ones
+_EARLY = 0.5  # of the time, after which the next is tried
 _ROUGH = 1e-2  # tolerance of machines that are compared on held-out rows alone
 CERTIFIED, EVIDENCE, ALONE = "certified weights", "evidence weights", "one kernel alone"
 _COMPARED = (CERTIFIED, EVIDENCE, ALONE)  # in this order, and of equals the first is taken
 
 Tick = Callable[[str], object]
+Counted = Callable[[int, int], None]  # how many trainings are done, of how many
 
 
 @dataclass(frozen=True)
@@ -169,7 +173,8 @@ def choose_rival(
     for evidence weights, which take longest: those are compared on the first folds. On more than 2,000 rows a
     stratified sample of so many is used. Where the drawing has kernels of parts of the columns, one kernel over all of
     them must be better by more than its standard error: it could tell nothing of the parts. Of equals the first is
-    taken: certified weights, then evidence weights. These are tried last, so that time cuts off nothing else first.
+    taken: certified weights, then evidence weights. These are tried last, so that time cuts off nothing else first;
+    one kernel alone has half of the time that certified weights left.
 
     Parameters
     ----------
@@ -266,15 +271,28 @@ class _Contest:
     def rivals(self, weights: str | None) -> Iterator[Trial]:
         """Those tried to the end, evidence weights last: they take longest, and time may cut them off."""
         trials = (
-            (CERTIFIED, weights != "evidence", lambda: self._learned("certified", CERTIFIED)),
-            (ALONE, weights != "evidence" and self.C is None, self._alone),
-            (EVIDENCE, weights != "certified", lambda: self._learned("evidence", EVIDENCE)),
+            (CERTIFIED, weights != "evidence", partial(self._learned, "certified", CERTIFIED)),
+            (ALONE, weights != "evidence" and self.C is None, lambda tell: self._early()._alone(tell)),
+            (EVIDENCE, weights != "certified", partial(self._learned, "evidence", EVIDENCE)),
         )
-        for name, asked, tried in trials:
-            if asked and not self.deadline():
+        asked = [(name, tried) for name, wanted, tried in trials if wanted]
+        for k, (name, tried) in enumerate(asked, 1):
+            if not self.deadline():
+                words = f"choosing by cross-validation: {name}" + f" ({k} of {len(asked)})" * (len(asked) > 1)
                 with suppress(Stopped):  # those before are kept
-                    self.tick(f"choosing by cross-validation: {name}")
-                    yield from tried()
+                    self.tick(words)
+                    yield from tried(self._counting(words))
+
+    def _early(self) -> _Contest:
+        """With half of the time that is left: at a large C a machine on one kernel of many rows may take seconds."""
+        return replace(self, deadline=self.deadline.early(_EARLY))
+
+    def _counting(self, words: str) -> Counted:
+        def tell(done: int, total: int) -> None:
+            if not self.deadline():  # once it is over, what there is by then is kept
+                self.tick(f"{words}, training {done} of {total}")
+
+        return tell
 
     @property
     def repeats(self) -> int:
@@ -286,13 +304,15 @@ class _Contest:
         for k in range(often):
             yield self.inner if k == 0 or seed is None else self.inner | {"random_state": _another(seed, k)}
 
-    def _learned(self, kind: str, name: str) -> Iterator[Trial]:
+    def _learned(self, kind: str, name: str, tell: Counted) -> Iterator[Trial]:
         settings = {"weights": kind, "tol": _ROUGH, "stop": self.deadline.stop, **self.settings}
         chosen = None if kind == "certified" else EVIDENCE_GRID
         grid = chosen if self.C is None else np.array([self.C])
         scores: list[Floats] = []
-        for folds in self._drawn(self.repeats if kind == "certified" else 1):
-            own = settings | folds | {"max_time": self.deadline.left}
+        often = self.repeats if kind == "certified" else 1
+        for k, folds in enumerate(self._drawn(often)):
+            follow = partial(_follow, tell, k, often)
+            own = settings | folds | {"max_time": self.deadline.left, "callback": follow}
             found = cross_validate_C(self.spn, self.source, self.y, None if grid is None else grid.tolist(), **own)
             if self.deadline() or not np.isfinite(found.scores).any():
                 break
@@ -303,21 +323,26 @@ class _Contest:
             k = _first_best(smooth)
             yield self._trial(name, self.spn, kind, float(grid[k]), drawn[k], smooth[k])
 
-    def _alone(self) -> Iterator[Trial]:
-        """The best of the kernels: a machine on one has no weight to learn, so that it takes next to no time."""
+    def _alone(self, tell: Counted) -> Iterator[Trial]:
+        """The best of the kernels: a machine on one has no weight to learn."""
         if not isinstance(self.source, MatrixSource):
             return
         widths, others = by_width(each_alone(self.spn).values())
-        trials = [trial for spns in (widths, *([spn] for spn in others)) if spns for trial in self._widths(spns)]
+        done, total = count(1), len(self.spn.kernels) * self.repeats * self.inner["folds"] * len(GRID)
+
+        def tick() -> None:
+            tell(next(done), total)
+
+        trials = [trial for spns in (widths, *([spn] for spn in others)) if spns for trial in self._widths(spns, tick)]
         if trials:
             rival, scores = max(trials, key=lambda trial: float(np.nanmean(trial[1])))
             yield replace(rival, C=self._certified(rival.spn, rival.C)), scores
 
-    def _widths(self, spns: Sequence[SPN]) -> Iterator[Trial]:
+    def _widths(self, spns: Sequence[SPN], tick: Callable[[], None]) -> Iterator[Trial]:
         """The best of kernels whose neighbours are much alike."""
         drawn: list[Floats] = []
         for folds in self._drawn(self.repeats):
-            once = [self._machines(spn, folds) for spn in spns if not self.deadline()]
+            once = [self._machines(spn, folds, tick) for spn in spns if not self.deadline()]
             if self.deadline():
                 break
             drawn.append(np.array(once))
@@ -327,9 +352,9 @@ class _Contest:
             w, k = divmod(_first_best(smoothed(smooth)), len(GRID))
             yield self._trial(ALONE, spns[w], "certified", float(GRID[k]), scores[w, k], smooth[w, k])
 
-    def _machines(self, spn: SPN, folds: dict[str, Any]) -> Floats:
+    def _machines(self, spn: SPN, folds: dict[str, Any], tick: Callable[[], None]) -> Floats:
         extra: dict[str, Any] = {"stop": self.deadline, "often": self.often}
-        return validated(self._kernel(spn), self.y, equal, GRID, _ROUGH, lambda: None, **folds, **extra)
+        return validated(self._kernel(spn), self.y, equal, GRID, _ROUGH, tick, **folds, **extra)
 
     def _kernel(self, spn: SPN) -> dict[str, Floats]:
         assert isinstance(self.source, MatrixSource)
@@ -356,6 +381,11 @@ def _first_best(scores: Floats) -> int:
     """Of the best means over the last axis the first, where rounding makes no difference."""
     mean = np.nanmean(scores, axis=-1).ravel()
     return int(np.flatnonzero(mean >= mean.max() - _EQUAL)[0])
+
+
+def _follow(tell: Counted, k: int, often: int, point: PathPoint) -> None:
+    """In the k-th drawing of folds of so many."""
+    tell(k * point.total + point.done, often * point.total)
 
 
 def _another(seed: int, k: int) -> int:

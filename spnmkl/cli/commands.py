@@ -171,7 +171,8 @@ def _fit(args: argparse.Namespace) -> int:
     else:
         save_model(trained.model, out)
     if not args.quiet:
-        said += _outcome(trained, prepared, args.threads, stop.is_set, args.positive)
+        said += _outcome(trained, prepared, args.threads, stop.is_set, args.positive, progress)
+        progress.close()
         said += over_folds(folds, args)
         said += adjusted_lines(prepared.preparation)
         said += weight_lines(trained.deciding, MOST_WEIGHTS)
@@ -215,17 +216,22 @@ def _asked(args: argparse.Namespace) -> tuple[Settings, Choices, SplitSettings]:
 
 
 def _outcome(
-    trained: Trained, prepared: Prepared, threads: int | None, stopped: Callable[[], bool], positive: str | None
+    trained: Trained,
+    prepared: Prepared,
+    threads: int | None,
+    stopped: Callable[[], bool],
+    positive: str | None,
+    progress: Progress,
 ) -> list[str]:
     late = after_a_moment(stopped)
-    train = trained.train_scores(prepared, threads, stop=late)
+    train = trained.train_scores(prepared, threads, progress.say, late)
     right = accuracy_sentence("training accuracy", train.predicted, train.y)
     unanswered = f"{train.sentence('training')}; {LATER}"
     lines = [*proved(trained), right if train.scored else unanswered]
     if prepared.whole is not None:  # of which what is proved tells
         lines.pop()
     if len(prepared.test):
-        test = trained.test_scores(prepared, threads, stop=late)
+        test = trained.test_scores(prepared, threads, progress.say, late)
         lines += [test.sentence(), *measure_lines(test.measures(positive) if test.scored else [])]
     return lines
 

@@ -15,7 +15,7 @@ from spnmkl.measures import SCORINGS
 from spnmkl.solvers.deadline import Deadline
 from spnmkl.training.choose import choose_C, nothing_done
 from spnmkl.training.choosing import Choosing
-from spnmkl.training.default import Default, prepared_by_default
+from spnmkl.training.default import Default, chosen_in_time, time_to_choose
 from spnmkl.training.prepared import Prepared
 from spnmkl.training.settings import Settings
 from spnmkl.wording import counted
@@ -32,7 +32,7 @@ def by_default(
     stop: Callable[[], bool],
 ) -> Default:
     """The drawing over all columns, with what was not asked for chosen by cross-validation."""
-    return prepared_by_default(
+    return chosen_in_time(
         dataset,
         choices,
         split,
@@ -50,7 +50,7 @@ def chosen_by(args: argparse.Namespace, choices: Choices, settings: Settings, fo
     """The choice, to be made again in folds; None where there was none."""
     if found.choice is None:
         return None
-    return Choosing(found.prepared.spn, choices, settings, max_time=args.max_time, **_given(args))
+    return Choosing(found.prepared.spn, choices, settings, max_time=time_to_choose(args.max_time), **_given(args))
 
 
 def _given(args: argparse.Namespace) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +12,7 @@ from spnmkl.data import Dataset
 from spnmkl.measures import SCORINGS
 from spnmkl.reporting.sentences import measure_lines
 from spnmkl.study.contest import Plan
+from spnmkl.study.contest_words import about
 from spnmkl.study.nested import resample
 from spnmkl.training.calibrate import with_probabilities
 from spnmkl.training.choosing import Choosing
@@ -40,14 +41,24 @@ def scored_over_folds(
         plan = Plan(folds=args.nested[0], repeats=args.nested[1])
         given = prepared.spn, dataset, prepared.choices, prepared.split, settings
         how: dict[str, Any] = {"chosen": args.C == "cv", "afresh": choosing or False}
-        found = list(resample(*given, **how, plan=plan, tick=progress.say, stop=stop))
-        return (replace(trained, model=calibrated(trained.model, found[-1])), found[-1]) if found else (trained, None)
+        found = _followed(resample(*given, **how, plan=plan, tick=progress.say, stop=stop), progress)
+        return (trained, None) if found is None else (replace(trained, model=calibrated(trained.model, found)), found)
     if args.probabilities:
         progress.say("calibrating probabilities")
         trained = with_probabilities(trained, prepared, settings, args.threads, stop)
         if trained.model is not None and trained.model.calibration_ is None:
             tell("No probabilities: the training was stopped before they were calibrated.")
     return trained, None
+
+
+def _followed(scores: Iterable[FoldScores], progress: Progress) -> FoldScores | None:
+    """The last of them; after each is told how many folds are done, and how long the others may take."""
+    began, found = progress.clock(), None
+    for done, found in enumerate(scores, 1):
+        left = (progress.clock() - began) / done * (found.C.size - done)
+        to_come = f"; {about(left)} left" if done < found.C.size else ""
+        progress.tell(f"scores over folds: {done} of {found.C.size} folds done{to_come}")
+    return found
 
 
 def over_folds(found: FoldScores | None, args: argparse.Namespace) -> list[str]:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import signal
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,13 +17,18 @@ from typing import TextIO
 from spnmkl.selection import PathPoint
 from spnmkl.solution import Record
 
+_NUMBER = re.compile(r"[\d.,]+\d|\d")
+SELDOM = 5.0  # seconds between lines of a file that only say how far a work is
+
 
 class Progress:
     """A line per iteration and per training of a choice of C; on a terminal each takes the place of the last."""
 
-    def __init__(self, stream: TextIO, shown: bool) -> None:
+    def __init__(self, stream: TextIO, shown: bool, clock: Callable[[], float] = time.monotonic) -> None:
         self.stream, self.shown, self.live = stream, shown, stream.isatty()
-        self.end = "" if self.live else "\n"
+        self.end, self.unended = "" if self.live else "\n", False
+        self.clock, self.told_at = clock, clock()
+        self.works: set[str] = set()  # that were told of, without their numbers
 
     def __call__(self, record: Record) -> bool:
         active = len(record.beta) - len(record.pruned)
@@ -32,8 +40,10 @@ class Progress:
         return True
 
     def say(self, words: str) -> None:
-        """What would be too many lines in a file."""
-        if self.live:
+        """What would be too many lines in a file: there, every work once, and then where nothing was told for long."""
+        work = _NUMBER.sub("", words)
+        if self.live or work not in self.works or self.clock() - self.told_at >= SELDOM:
+            self.works.add(work)
             self.tell(words)
 
     def follow(self, point: PathPoint) -> None:
@@ -45,11 +55,15 @@ class Progress:
         )
 
     def tell(self, line: str) -> None:
+        self.told_at = self.clock()
         if self.shown:
-            print(f"\r{line:<78}" if self.live else line, end=self.end, file=self.stream, flush=True)
+            self.unended = self.live
+            width = shutil.get_terminal_size().columns - 1  # a line that wraps could not be written over
+            print(f"\r{line[:width]:<{width}}" if self.live else line, end=self.end, file=self.stream, flush=True)
 
     def close(self) -> None:
-        if self.shown and self.live:
+        if self.unended:
+            self.unended = False
             print(file=self.stream)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -319,9 +320,15 @@ class _Whole:
         self, blocks: Blocks, C: Floats, before: Sequence[LinearSVM] | None = None, words: str = "SVM on all rows"
     ) -> list[LinearSVM]:
         def one(c: int) -> LinearSVM:
-            self.say(f"{words}, class {c + 1} of {len(self.Y)}" if len(self.Y) > 1 else words)
+            which = f"{words}, class {c + 1} of {len(self.Y)}" if len(self.Y) > 1 else words
+
+            def tick(fit: LinearSVM) -> None:
+                with suppress(Stopped):  # `stop` is asked as well, and what there is by then is kept
+                    self.say(f"{which}: pass {fit.passes}, gap {100 * fit.gap:.2g} %, to reach {100 * self.tol:.2g} %")
+
+            self.say(which)
             start = None if before is None else before[c]
-            return solve_linear(blocks, self.Y[c], C, self.tol, start=start, seed=self.seed, stop=self.stop)
+            return solve_linear(blocks, self.Y[c], C, self.tol, start=start, seed=self.seed, stop=self.stop, tick=tick)
 
         if min(self.n_threads, len(self.Y)) == 1:
             return [one(c) for c in range(len(self.Y))]

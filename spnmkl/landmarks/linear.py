@@ -44,6 +44,11 @@ class LinearSVM:
         point = other if other.primal <= self.primal else self
         return replace(point, dual=max(self.dual, other.dual), passes=other.passes)
 
+    @property
+    def gap(self) -> float:
+        """Relative to the primal value."""
+        return (self.primal - self.dual) / self.primal if self.primal > 0 else 0.0
+
     def scaled(self, factor: float) -> LinearSVM:
         """A start for so many times the C."""
         return replace(self, alpha=factor * self.alpha)
@@ -59,11 +64,13 @@ def solve_linear(
     seed: int = 0,
     stop: Stop = None,
     most_passes: int = _MOST_PASSES,
+    tick: Callable[[LinearSVM], object] | None = None,
 ) -> LinearSVM:
     """Until primal − dual ≤ tol · primal, from a start over the same rows; the gap says what was reached otherwise.
 
     The constraint yᵀα = 0 that a free intercept brings is kept by the method of multipliers: b is the multiplier, and a
     pass moves b by σ with yᵀα. Primal and dual are those of the problem itself, at the best b and at a balanced α.
+    `tick` is called with the best so far after every pass.
     """
     work = _Descent(blocks, y, C, np.random.default_rng(seed))
     if start is not None:
@@ -71,18 +78,23 @@ def solve_linear(
     best = work.judged()
     light = len(y) * float(blocks[0].shape[1]) ** 2 <= MOST_WORK
 
+    def judge() -> None:
+        nonlocal best
+        best = best.beside(work.judged())
+        if tick is not None:
+            tick(best)
+
     def open_still() -> bool:
         return best.primal - best.dual > tol * best.primal and not (stop is not None and stop())
 
     while open_still() and work.passes < most_passes and not (light and work.passes >= _PATIENCE):
         work.one_pass(stop)
-        best = best.beside(work.judged())
+        judge()
 
     def enough(alpha: Floats, intercept: float) -> bool:
-        nonlocal best
         work.begin(alpha, intercept)
         work.passes += 1
-        best = best.beside(work.judged())
+        judge()
         return not open_still()
 
     if open_still() and work.passes < most_passes:

@@ -241,6 +241,7 @@ def _as_chosen(work: _Nested, rows: Split, where: str, place: Place) -> Iterator
     threads = 1 if len(rows.train) <= SMALL else None
     found = _chosen_in_time(work, rows, where, place, threads)
     settings = replace(found.settings, tol=work.plan.tol, max_time=None)
+    place.say(f"{where}, learning the weights")
     trained = learn_weights(found.prepared, settings, n_threads=threads, stop=place.stop)
     scores = trained.test_scores(found.prepared, threads, stop=place.stop)
     if scores.scored and not place.stop():

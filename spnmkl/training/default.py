@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 from spnmkl.data import Choices, Dataset, Preparation, Split, SplitSettings, apart, step_notes
 from spnmkl.data.suggesting import Suggestion
@@ -22,9 +24,11 @@ from spnmkl.training.learn import TrainingKernels
 from spnmkl.training.prepared import Prepared, labelled_parts, leaves_by_view, prepare
 from spnmkl.training.settings import Settings
 from spnmkl.training.whole import learning_part
+from spnmkl.wording import listed
 
 SUITS: dict[str, Suits] = {"counts": "angles", "word counts": "angles"}  # distances for everything else
 LOST, ADVICE = "Nothing can be chosen by cross-validation", "add rows, or leave the class out"
+CHOOSING_SECONDS = 60.0  # where no time was set
 FEWEST_ANGLES = 3  # columns, of which proportions can tell something
 
 
@@ -180,6 +184,32 @@ def prepared_by_default(
         return _unchosen(prepared, settings, weights or "certified", said)
     settings = replace(settings, **choice.best.options)
     return Default(_kept(prepared, dataset, choice), settings, choice, (*said, *choice.sentences))
+
+
+def time_to_choose(max_time: float | None) -> float:
+    """Seconds of `prepared_by_default`, half of which are for choosing."""
+    return 2 * CHOOSING_SECONDS if max_time is None else max_time
+
+
+def chosen_in_time(
+    dataset: Dataset,
+    choices: Choices,
+    split: SplitSettings,
+    settings: Settings,
+    *,
+    max_time: float | None,
+    stop: Callable[[], bool],
+    **asked: Any,
+) -> Default:
+    """As `prepared_by_default`, never without a limit; where that, or a stop, cut the choice short, it is said."""
+    began, limit = time.monotonic(), time_to_choose(max_time)
+    found = prepared_by_default(dataset, choices, split, settings, max_time=limit, stop=stop, **asked)
+    late = time.monotonic() - began >= limit / 2
+    if found.choice is None or not (stop() or late):
+        return found
+    when = "Stopped while choosing" if stop() else f"After {limit / 2:g} s nothing more was tried"
+    tried = listed([rival.name for rival in found.choice.rivals])
+    return replace(found, sentences=(*found.sentences, f"{when}: tried to the end were {tried}."))
 
 
 def chosen_again(

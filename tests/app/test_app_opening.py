@@ -175,7 +175,7 @@ def test_choosing_and_training_share_the_time_that_is_set(monkeypatch: pytest.Mo
 @pytest.mark.chooses
 def test_what_time_left_untried_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     dataset = signal_and_noise(["signal", "noise"], 60)
-    monkeypatch.setattr(works, "CHOOSING_SECONDS", 1e-9)
+    monkeypatch.setattr("spnmkl.training.default.CHOOSING_SECONDS", 1e-9)
     found = works.train_default(Job(lambda job: None), KernelShelf(), begun(dataset).task, Settings())
     assert found is not None and "No choice was made within the time." in found.chosen.sentences
 

@@ -65,7 +65,8 @@ def test_fit_reports_the_certificate(run: Run) -> None:
 
 def test_fit_can_be_quiet_or_show_progress(run: Run) -> None:
     assert run(*FIT, "--quiet") == (0, "", "")
-    lines = run(*FIT, "--progress")[2].splitlines()
+    begun, *lines = (line for line in run(*FIT, "--progress")[2].splitlines() if not line.startswith("kernels "))
+    assert begun == "preparing the columns"
     assert len(lines) == len(load_model("m.spnmkl").history_)
     assert lines[0].startswith("iteration   1  objective ") and "active weights 3 of 3" in lines[0]
 
@@ -581,6 +582,18 @@ def test_a_terminal_sees_one_line_that_changes() -> None:
     progress.close()
     assert stream.getvalue().count("\r") == 2 and stream.getvalue().count("\n") == 1
     assert "iteration  12  objective 3.25        gap 7.7e-02  active weights 1 of 2" in stream.getvalue()
+
+
+def test_a_file_is_told_of_every_work_once_and_then_seldom() -> None:
+    now, stream = [0.0], io.StringIO()
+    progress = cli.Progress(stream, shown=True, clock=lambda: now[0])
+    for k in range(1, 12):
+        progress.say(f"landmarks: {k},048 of 48,000 rows")
+        now[0] += 1.0
+    progress.say("SVM on all rows: pass 1, gap 3.5 %")
+    progress.say("SVM on all rows: pass 2, gap 12 %")
+    told = [line.split(" of ")[0] for line in stream.getvalue().splitlines()]
+    assert told == [*(f"landmarks: {k},048" for k in (1, 6, 11)), "SVM on all rows: pass 1, gap 3.5 %"]
 
 
 def test_run_as_a_program(folder: Path) -> None:

@@ -118,7 +118,12 @@ def test_C_by_cross_validation_in_tiles(run: Run) -> None:
 
 
 def test_scores_over_folds_and_probabilities(run: Run) -> None:
-    code, out, _ = run(*FIT, "--missing", "mean", "--nested", "3x2", "--test-share", 0.25, "--positive", "yes")
+    asked = (*FIT, "--missing", "mean", "--nested", "3x2", "--test-share", 0.25, "--positive", "yes")
+    code, out, said = run(*asked, "--progress")
+    told = [line.partition("; ") for line in said.splitlines() if line.startswith("scores over folds: ")]
+    assert [words for words, *_ in told] == [f"scores over folds: {k} of 6 folds done" for k in range(1, 7)]
+    assert all(left.endswith(" left") for *_, left in told[:-1]) and not told[-1][2]
+    assert "round 1, fold 1 of 3, " in said
     model = load_model("m.spnmkl")
     stored = model.extra_["scores"]
     assert code == 0 and stored["folds_done"] == 6 and stored["of"] == "training rows" and stored["C"] == "given"

@@ -118,9 +118,15 @@ def test_what_takes_longest_is_tried_last_so_that_a_stop_leaves_the_others():
     source = MatrixSource(fit_kernels(spn, X)[0])
     given: dict[str, Any] = {"folds": 2, "n_threads": 1, "tick": told.append}
     whole = choose_rival(spn, source, y, **given)
-    assert [words.split(": ")[1] for words in told] == [CERTIFIED, ALONE, EVIDENCE]
+    begun = [(k, words) for k, words in enumerate(told) if "training" not in words]
+    names = [f"{CERTIFIED} (1 of 3)", f"{ALONE} (2 of 3)", f"{EVIDENCE} (3 of 3)"]
+    assert [words for _, words in begun] == [f"choosing by cross-validation: {name}" for name in names]
+    for (first, words), (after, _) in zip(begun, [*begun[1:], (len(told), "")], strict=True):
+        n = after - first - 1
+        assert told[first + 1 : after] == [f"{words}, training {k} of {n}" for k in range(1, n + 1)] and n > 10
     assert whole is not None and [rival.name for rival in whole.rivals] == [CERTIFIED, EVIDENCE, ALONE]
-    left = choose_rival(spn, source, y, **given, stop=lambda: len(told) == 6)
+    all_told = len(told)
+    left = choose_rival(spn, source, y, **given, stop=lambda: len(told) > all_told + begun[2][0])
     assert left is not None and left.rivals == (whole.rivals[0], whole.rivals[2])
 
     def stopping(words: str) -> None:

@@ -48,7 +48,7 @@ from spnmkl.ui.parts.words import plain
 from spnmkl.ui.state.activity import Activity, Kind, Trainer
 from spnmkl.ui.state.kernel_shelf import free_kernels, kept_bytes
 from spnmkl.ui.state.task import found_for
-from spnmkl.ui.state.works import SmallestC
+from spnmkl.ui.state.works import SmallestC, has_C_min
 from spnmkl.ui.state.workspace import Workspace
 from spnmkl.wording import counted
 
@@ -86,14 +86,16 @@ def train_page() -> None:
             stop_button(working.job)
         return
     left, right = st.columns([5, 12], gap="medium")
+    fits = False
     with left, boundary():
-        controls(work, parts)
+        fits = controls(work, parts)
     with right:
         refresh = refreshing(work.trainer)
-        st.fragment(watch, run_every=refresh)(refresh)
+        st.fragment(watch, run_every=refresh)(refresh, fits)
 
 
-def controls(work: Workspace, parts: Split) -> None:
+def controls(work: Workspace, parts: Split) -> bool:
+    """What can be set and begun; whether there is room for the training."""
     trainer, dataset = work.trainer, work.dataset.labelled_table
     rows = work.usable(parts.train)
     trainer.settings = fitting(trainer.settings, work.drawing.spn, dataset.classes)
@@ -113,7 +115,7 @@ def controls(work: Workspace, parts: Split) -> None:
         begin_button(work, "train", "Train", refused is not None, icon=":material/play_arrow:", type="primary")
     if refused:
         st.error(plain(refused))
-        offer_landmarks(trainer, work.drawing.spn)
+        offer_landmarks(trainer, work.drawing.spn, begin, work, "train", presence())
     else:
         st.caption(memory_words(held, room))
     if trainer.settings.approximation is not None:
@@ -131,14 +133,17 @@ def controls(work: Workspace, parts: Split) -> None:
     quick = refused is None and held.memory < QUICK_BYTES
     if quick and not chooses and trainer.activity is None and not error(work):
         begin_looking_ahead(work)
+    return refused is None
 
 
 def set_C(work: Workspace, held: Size) -> None:
     trainer = work.trainer
     if trainer.settings.weights == "evidence":
         slider_of_C(trainer, None, "Any C is useful: evidence weights do not depend on it, only the classifier does.")
+    elif not has_C_min(work.drawing.spn, trainer.settings):
+        slider_of_C(trainer, None, "Any C is useful: there is a C_min only where every p is 1.")
     elif looked := looked_ahead(work):
-        slider_of_C(trainer, looked.C, "Any C is useful: there is a C_min only where every p is 1.")
+        slider_of_C(trainer, looked.C, "")
     elif held.memory < QUICK_BYTES:
         slider_of_C(trainer, None, "Looking for C_min …")
     else:
@@ -219,7 +224,7 @@ def looked_ahead(work: Workspace) -> SmallestC | None:
     return found_for(work.trainer.smallest_C, work.task, work.trainer.settings)
 
 
-def watch(refresh: float | None) -> None:
+def watch(refresh: float | None, fits: bool) -> None:
     """What happens now, or came out last; whether it is saved too, which may fail while nothing else is drawn."""
     with kept("watch"), boundary():
         work = workspace()
@@ -236,7 +241,7 @@ def watch(refresh: float | None) -> None:
         run = None if shown else current_run(work)
         if run is not None and working is None:
             outcome(run, trainer)
-        elif working is None and not left_by_stop(work):
+        elif working is None and fits and not left_by_stop(work):
             chosen = " C and the kind of weights are chosen first." if work.chooses else ""
             st.info(f"Press **Train**: the weights of the drawing are learned together with the classifier.{chosen}")
         show_parts(work, shown, run)
@@ -256,7 +261,7 @@ def progress(activity: Activity) -> None:
     words, doing = words_of(job), DOING[activity.kind]
     said = f"{doing if words in ('', doing.lower()) else f'{doing}: {words}'} · {job.seconds:.1f} s"
     records = list(job.records)
-    if activity.kind == "train":
+    if activity.kind == "train" and words.startswith("iteration"):  # what follows has gaps of its own
         said += f" · gap {percent(records[-1].gap)}" if records and records[-1].gap < 1e6 else ""
     progress_bar(job, said)
 

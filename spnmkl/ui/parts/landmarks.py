@@ -67,15 +67,21 @@ def landmark_words(settings: Settings, rows: int) -> str:
     )
 
 
-def offer_landmarks(trainer: Trainer, spn: SPN) -> None:
-    """Where the exact way does not fit; landmarks need kernels over columns."""
+def offer_landmarks(trainer: Trainer, spn: SPN, begin: Callable[..., object], *given: Any) -> None:
+    """To begin so where the exact way does not fit; landmarks need kernels over columns."""
     if trainer.settings.approximation is not None or any(spn.spec(v).kernel == "precomputed" for v in spn.kernels):
         return
+
+    def start() -> None:
+        trainer.take_settings(replace(trainer.settings, approximation="nystroem"))
+        begin(*given)
+
     st.button(
         "Train all rows by landmarks",
         icon=":material/scatter_plot:",
         width="stretch",
         key="by_landmarks",
-        on_click=lambda: trainer.take_settings(replace(trainer.settings, approximation="nystroem")),
+        disabled=trainer.working is not None,
+        on_click=start,
         help=WAYS_HELP,
     )

@@ -31,7 +31,7 @@ from spnmkl.training.branches import BranchEvidence, branch_evidence
 from spnmkl.training.choose import choose_C, nothing_done, trace_C
 from spnmkl.training.choose_width import WidthChoice, choose_width
 from spnmkl.training.choosing import Choosing
-from spnmkl.training.default import Default, prepared_by_default, suited_drawing
+from spnmkl.training.default import Default, chosen_in_time, suited_drawing, time_to_choose
 from spnmkl.training.prepared import Prepared
 from spnmkl.training.run import Run
 from spnmkl.training.settings import Settings
@@ -41,9 +41,7 @@ from spnmkl.training.whole import learning_part
 from spnmkl.ui.state.jobs import Job
 from spnmkl.ui.state.kernel_shelf import KernelShelf
 from spnmkl.ui.state.task import Task
-from spnmkl.wording import listed
 
-CHOOSING_SECONDS = 60.0  # for choosing, where no time was set
 _STEPS = 1000  # of the bar of a training
 _ROUGH = 1e-2  # tolerance of the smallest useful C, which is shown with two digits
 
@@ -67,6 +65,7 @@ def train(job: Job[Any], prepared: Prepared, settings: Settings) -> Run:
 
     def scoring(words: str) -> None:
         """One Stop keeps the best so far, with its scores where they take a moment; another does without it."""
+        job.progress(0, 0)  # how far the weights were says nothing of what follows them
         job.say(words)
         if job.given_up:
             raise Stopped
@@ -97,13 +96,14 @@ class SmallestC:
     C: float | None
 
 
+def has_C_min(spn: SPN, settings: Settings) -> bool:
+    return settings.weights != "evidence" and bool((powers(spn, compile_circuit(spn), settings.p) == 1).all())
+
+
 def look_ahead(job: Job[Any], prepared: Prepared, settings: Settings) -> SmallestC:
     """The smallest useful C; the kernels have been computed for it ahead of a training."""
     job.tick("finding the smallest useful C")
-    if (
-        settings.weights == "evidence"
-        or not (powers(prepared.mapped, compile_circuit(prepared.mapped), settings.p) == 1).all()
-    ):
+    if not has_C_min(prepared.mapped, settings):
         return SmallestC(None)
     part = learning_part(prepared, settings)
     smallest = C_min(
@@ -163,7 +163,7 @@ def _chosen(job: Job[Any], found: Default, task: Task, settings: Settings, secon
     """What was chosen; of what a Stop cut short the best so far, where there is any."""
     if found.choice is None and job.stopping:
         return None
-    asked = Choosing(task.spn, task.choices, settings, found.sentences, seconds, _limit(settings))
+    asked = Choosing(task.spn, task.choices, settings, found.sentences, seconds, time_to_choose(settings.max_time))
     return Chosen(found.prepared.spn, found.prepared.choices, found.settings, found.sentences, asked=asked)
 
 
@@ -199,22 +199,9 @@ def train_default(job: Job[Any], shelf: KernelShelf, task: Task, settings: Setti
     return ChosenRun(replace(chosen, trained=True), run)
 
 
-def _limit(settings: Settings) -> float:
-    """Seconds, of which half are for choosing."""
-    return settings.max_time or 2 * CHOOSING_SECONDS
-
-
 def _by_default(job: Job[Any], task: Task, settings: Settings) -> Default:
-    began, limit = time.monotonic(), _limit(settings)
-    found = prepared_by_default(
-        task.dataset, task.choices, task.split, settings, max_time=limit, stop=lambda: job.stopping, tick=job.tick
-    )
-    late = time.monotonic() - began >= limit / 2
-    if found.choice is None or not (job.stopping or late):
-        return found
-    when = "Stopped while choosing" if job.stopping else f"After {limit / 2:g} s nothing more was tried"
-    tried = listed([rival.name for rival in found.choice.rivals])
-    return replace(found, sentences=(*found.sentences, f"{when}: tried to the end were {tried}."))
+    how: dict[str, Any] = {"max_time": settings.max_time, "stop": lambda: job.stopping, "tick": job.tick}
+    return chosen_in_time(task.dataset, task.choices, task.split, settings, **how)
 
 
 def width(
