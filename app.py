@@ -4,8 +4,8 @@ import streamlit as st
 
 from spnmkl.ui.parts.account import account
 from spnmkl.ui.parts.login import administers, login_page
-from spnmkl.ui.parts.notices import notices
-from spnmkl.ui.parts.session import FRONTEND, admit, attach, boundary, kept_page
+from spnmkl.ui.parts.notices import kept_page, notices
+from spnmkl.ui.parts.session import FRONTEND, admit, attach, boundary
 from spnmkl.ui.serve import warm_up
 
 st.set_page_config(page_title="spnmkl", page_icon=str(FRONTEND / "icon.png"), layout="wide")

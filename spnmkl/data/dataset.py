@@ -24,6 +24,7 @@ Views = Mapping[str, tuple[str, ...]]
 
 GROUP_NAMES = ("patient", "subject", "donor", "person", "individual", "family", "batch", "group")
 _MOST_CLASSES = 20
+_MANY_ROWS = 20  # in fewer, whole numbers may follow one another by chance
 _NEARLY = 0.9  # of the rows: so many labels of two files agree where both are the answer
 _USE = "name", "label", "ignored", "views", "group", "adjust"
 
@@ -89,6 +90,7 @@ class Dataset:
         group = guess_group(frame, label)
         left_out = [*identifiers(frame, views), *repeated_labels(frame, label)]
         ignored = tuple(c for c in dict.fromkeys(left_out) if c not in (label, group))
+        ignored += tuple(row_counts(frame.drop(columns=[c for c in {*ignored, label, group} if c is not None])))
         dataset = cls(name, frame, label, ignored, views or {}, group, matrices or {})
         return dataset if views else dataset.views_by_prefix()
 
@@ -230,6 +232,18 @@ def identifiers(frame: pd.DataFrame, views: Views | None = None) -> list[str]:
         if empty[name]
         or (_may_identify(frame, str(name), dtype) and frame[name].nunique() == n - lacking.get(name, 0) > 2)
     ]
+
+
+def row_counts(features: pd.DataFrame) -> list[str]:
+    """Columns that number the rows of a table that is not small, in any order, and so tell rows apart and nothing else.
+
+    Where there are more of them than of other columns they are ranks, or all that there is to learn from.
+    """
+    numbers = features.select_dtypes("number")
+    known = numbers.count()
+    near = numbers.columns[(known >= _MANY_ROWS) & (numbers.max() - numbers.min() + 1 == known)]
+    found = [c for c in near if numbers[c].nunique() == known[c] and (numbers[c].dropna() % 1 == 0).all()]
+    return found if 2 * len(found) <= features.shape[1] else []
 
 
 def repeated_labels(frame: pd.DataFrame, label: str | None) -> list[str]:

@@ -20,7 +20,7 @@ from spnmkl.data import (
     kept_rows,
     suggestions,
 )
-from spnmkl.data.dataset import has_few_values, repeated_labels
+from spnmkl.data.dataset import has_few_values, repeated_labels, row_counts
 from spnmkl.data.options import LABEL_NAMES
 from spnmkl.errors import DataError
 from spnmkl.structure import SPN
@@ -96,6 +96,8 @@ def chosen_dataset(
     alike = identifiers(found.frame[list(dataset.features)], found.views)
     left_out = [c for c in [*alike, *repeated_labels(found.frame, label)] if c in dataset.features and c not in kept]
     dataset = dataset.with_ignored([*dataset.ignored, *left_out])
+    counts = [c for c in row_counts(found.frame[list(dataset.features)]) if c not in kept]
+    dataset = dataset.with_ignored([*dataset.ignored, *counts])
     return dataset.with_views(_but_labels(found, label)) if found.views else dataset.views_by_prefix()
 
 

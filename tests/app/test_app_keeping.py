@@ -38,8 +38,8 @@ from spnmkl.workspace.store import WorkspaceStore
 
 def shell() -> None:
     """What stands around the pages; the testing tool runs pages alone."""
-    from spnmkl.ui.parts.notices import notices
-    from spnmkl.ui.parts.session import attach, boundary, kept_page
+    from spnmkl.ui.parts.notices import kept_page, notices
+    from spnmkl.ui.parts.session import attach, boundary
 
     attach()
     with kept_page(), boundary():

@@ -51,8 +51,8 @@ def shell() -> None:
 
     from spnmkl.ui.parts.account import account
     from spnmkl.ui.parts.login import login_page
-    from spnmkl.ui.parts.notices import notices
-    from spnmkl.ui.parts.session import admit, attach, boundary, kept_page
+    from spnmkl.ui.parts.notices import kept_page, notices
+    from spnmkl.ui.parts.session import admit, attach, boundary
 
     if not admit():
         login_page()

@@ -220,3 +220,22 @@ def test_splits_that_cannot_be(attempt: object, sentence: str) -> None:
     with pytest.raises(DataError) as refused:
         attempt()  # type: ignore[operator]
     assert str(refused.value) == sentence
+
+
+def test_a_column_that_numbers_the_rows_is_no_feature() -> None:
+    rng = np.random.default_rng(0)
+
+    def ignored(n: int, **more: object) -> tuple[str, ...]:
+        visit = rng.permutation(n) + 1
+        y = np.where(rng.random(n) > 0.5, "a", "b")
+        return Dataset.guess("t", pd.DataFrame({"visit_no": visit, **more, "y": y})).ignored
+
+    values = rng.normal(size=40)
+    assert ignored(40, x=values) == ("visit_no",)
+    assert ignored(40, x=np.repeat(np.arange(20), 2)) == ("visit_no",), "a count in which values repeat tells something"
+    assert ignored(19, x=values[:19]) == (), "few rows may follow one another by chance"
+    assert ignored(40) == (), "there is nothing else to learn from"
+    ranks = {f"r{k}": rng.permutation(40) + 1 for k in range(3)}
+    assert ignored(40, **ranks, x=values) == (), "of ranks all columns are like this"
+    gaps = np.arange(40) + (np.arange(40) > 20)
+    assert "x" not in ignored(40, x=gaps, z=values)

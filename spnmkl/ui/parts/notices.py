@@ -1,20 +1,41 @@
-"""What a person must know of the workspace on disk: what could not be kept, what was lost, what was cut off."""
+"""What a person must know of the workspace on disk: what is not saved, what was lost, what was cut off."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from spnmkl.charts import convergence_chart
 from spnmkl.structure.layout import unplaced
-from spnmkl.ui.parts.session import boundary, presence, workspace
+from spnmkl.ui.parts.session import boundary, kept, presence, workspace
 from spnmkl.ui.parts.words import plain
 from spnmkl.ui.state.clustered import cluster_words
 from spnmkl.ui.state.task import Task
 from spnmkl.ui.state.workspace import Workspace
 from spnmkl.wording import quoted
 from spnmkl.workspace.state import KeptAttempt
+
+
+@contextmanager
+def kept_page() -> Iterator[None]:
+    """A page whose work is saved, above which is said why it is not: as its sign tells it at the end."""
+    place = st.empty()
+    _tell_failure(place)
+    with kept("page"):
+        yield
+    _tell_failure(place)
+
+
+def _tell_failure(place: DeltaGenerator) -> None:
+    if failure := workspace().keeping.failure:
+        said = f"Your work is not saved now: {failure} It is tried again."
+        place.warning(plain(said), icon=":material/save_as:")
+    else:
+        place.empty()
 
 
 def notices() -> None:
