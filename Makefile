@@ -13,11 +13,11 @@ app: .venv/installed
 quickstart: .venv/installed
 	$(BIN)/python -m spnmkl.quickstart
 
-# Two processes, one file each at a time; those that drive a browser by themselves, so that it answers at once.
-# What failed there is tried once more: a click may fall into the moment in which a page is drawn anew.
+# Two processes, one file each at a time; those that drive a browser after the others.
+# What failed there is tried once more, alone: a click may fall into the moment in which a page is drawn anew.
 test: .venv/installed browser postgres nginx lint
 	$(BIN)/python -m pytest -n 2 --dist loadfile --ignore=tests/browser
-	$(BIN)/python -m pytest tests/browser || $(BIN)/python -m pytest tests/browser --last-failed
+	$(BIN)/python -m pytest -n 2 --dist loadfile tests/browser || $(BIN)/python -m pytest tests/browser --last-failed
 	$(BIN)/python scripts/processors.py --quick
 
 # The numeric tests once more for every processor that this one can stand in for.

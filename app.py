@@ -5,7 +5,7 @@ import streamlit as st
 from spnmkl.ui.parts.account import account
 from spnmkl.ui.parts.login import administers, login_page
 from spnmkl.ui.parts.notices import notices
-from spnmkl.ui.parts.session import FRONTEND, admit, attach, boundary, kept
+from spnmkl.ui.parts.session import FRONTEND, admit, attach, boundary, kept_page
 from spnmkl.ui.serve import warm_up
 
 st.set_page_config(page_title="spnmkl", page_icon=str(FRONTEND / "icon.png"), layout="wide")
@@ -31,7 +31,7 @@ if not admitted:
     st.stop()
 warm_up()
 attach()
-with kept("page"), boundary():
+with kept_page(), boundary():
     account()
     notices()
     page.run()

@@ -226,6 +226,27 @@ def _placements(positive: NDArray[np.bool_], values: Floats) -> Floats:
     return parts
 
 
+def error_of_rows(scoring: str, value: float, y: NDArray, found: NDArray) -> float:
+    """The standard error of a measure that follows from how many rows there are: half of the 95 % interval by 1.96.
+
+    Parameters
+    ----------
+    scoring : str
+        The measure.
+    value : float
+        What was found of it.
+    y, found : (rows,) the true classes, and the answers.
+    """
+    classes, rows = np.unique(y, return_counts=True)
+    if scoring == "accuracy":
+        ends = [wilson(value, len(y))]
+    elif scoring == "balanced_accuracy":
+        ends = [interval_of_mean(recalls(y, found, classes), rows)]
+    else:  # areas of several classes are taken to vary together, which is the widest
+        ends = [interval_of_area(value, int(n), len(y) - int(n)) for n in rows]
+    return float(np.mean([high - low for low, high in ends])) / (2 * Z)
+
+
 def interval_of_losses(losses: Floats) -> Interval:
     """Of a mean over rows, by Student's t."""
     if len(losses) < 2:

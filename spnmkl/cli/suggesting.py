@@ -12,6 +12,7 @@ from spnmkl.data import Choices, Dataset, SplitSettings
 from spnmkl.measures import SCORINGS
 from spnmkl.search import Score, SearchStep, Suggestion, Suggestions
 from spnmkl.search.entry import Settings
+from spnmkl.search.scores import errors_words
 from spnmkl.search.table import suggest_in
 from spnmkl.solvers.deadline import Deadline
 from spnmkl.wording import number_text
@@ -51,11 +52,14 @@ def told(found: Suggestions) -> list[str]:
     widths = [max(len(row[k]) for row in rows) for k in range(len(head))]
     lines = [_line(row, widths) for row in rows]
     lines += ["", found.sentence, *(f"{k}. {one.sentence}" for k, one in enumerate(found, 1))]
+    shown = [score for one in found for score in (one.score, one.evidence_score)]
     if found.held_out:
         lines.append(f"Searched in {found.rows} rows; scores are of {found.held_out} other rows, in folds.")
     if found.outer is not None:
-        lines.append(f"Outer folds, the whole search in each: {found.outer.search}; the flat sum: {found.outer.flat}.")
-    return lines
+        search, flat = found.outer.search, found.outer.flat
+        lines.append(f"Outer folds, the whole search in each: {search}; the flat sum: {flat}{search.beside_guessing}.")
+        shown += [search, flat]
+    return [*lines, *filter(None, [errors_words(shown)])]
 
 
 def _line(cells: list[str], widths: list[int]) -> str:

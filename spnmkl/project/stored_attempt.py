@@ -19,7 +19,10 @@ _DOCUMENT = "attempt.json"
 
 @dataclass(frozen=True, eq=False)
 class Attempt:
-    """A training without a result; `key` tells it from others, `begun` is when it began, in seconds since 1970."""
+    """A training without a result; `key` tells it from others, `begun` is when it began, in seconds since 1970.
+
+    The drawing is the one that it was asked for; the records may be of another, where a training chooses its own.
+    """
 
     key: str
     begun: float
@@ -31,6 +34,11 @@ class Attempt:
     records: tuple[Record, ...] = ()
 
     @property
+    def products(self) -> list[str]:
+        """Whose weights the records tell."""
+        return list(self.records[0].beta if self.records else self.spn.products)
+
+    @property
     def sentence(self) -> str:
         """How far it came."""
         if not self.records:
@@ -40,8 +48,8 @@ class Attempt:
 
 
 def write_attempt(attempt: Attempt) -> bytes:
-    writer, products = Writer(), list(attempt.spn.products)
-    numbers, weights = history_arrays(attempt.records, products)
+    writer = Writer()
+    numbers, weights = history_arrays(attempt.records, attempt.products)
     writer.json(
         _DOCUMENT,
         {
@@ -52,6 +60,7 @@ def write_attempt(attempt: Attempt) -> bytes:
             "split": asdict(attempt.split),
             "settings": attempt.settings.to_dict(),
             "methods": [record.method for record in attempt.records],
+            "products": attempt.products,
         },
     )
     writer.array("history.npy", numbers, np.float64)
@@ -64,8 +73,9 @@ def read_attempt(key: str, data: bytes) -> Attempt:
     document = reader.json(_DOCUMENT)
     with reader.part(_DOCUMENT):
         spn, settings = SPN.from_dict(document["structure"]), Settings.from_dict(document["settings"])
+        products = _read_products(document.get("products", list(spn.products)))
     numbers = reader.array("history.npy", np.float64, None, len(NUMBERS))
-    weights = reader.floats("weights.npy", len(numbers), len(spn.products), at_least=0.0)
+    weights = reader.floats("weights.npy", len(numbers), len(products), at_least=0.0)
     reader.check_all_read()
     with reader.part(_DOCUMENT):
         return Attempt(
@@ -76,5 +86,11 @@ def read_attempt(key: str, data: bytes) -> Attempt:
             read_choices(document["choices"]),
             read_split(document["split"]),
             settings,
-            read_history(numbers, weights, document["methods"], list(spn.products), settings.solver),
+            read_history(numbers, weights, document["methods"], products, settings.solver),
         )
+
+
+def _read_products(stored: object) -> list[str]:
+    if not isinstance(stored, list) or not all(isinstance(v, str) for v in stored) or len(set(stored)) < len(stored):
+        raise ValueError("the products that its history weighs have no names of their own")
+    return stored

@@ -100,7 +100,8 @@ def _score(score: Score) -> dict[str, Any]:
 
 def _read_score(stored: Mapping[str, Any]) -> Score:
     mean, error = number(stored["mean"]), number(stored["error"])
-    return Score(mean, error, count(stored["folds"]), scoring_name(stored["scoring"]))
+    guess, by_rows = number(stored.get("guess")), _switch(stored.get("by_rows", False))  # older files have neither
+    return Score(mean, error, count(stored["folds"]), scoring_name(stored["scoring"]), guess, by_rows)
 
 
 def _switch(stored: object) -> bool:

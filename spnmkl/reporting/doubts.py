@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from spnmkl.measures import SCORINGS
+from spnmkl.measures import SCORINGS, are_uneven
 from spnmkl.training.run import Run
 from spnmkl.training.scores import share_right
 from spnmkl.wording import quoted
@@ -60,5 +60,15 @@ def _better_C(run: Run, what: str) -> str:
     if found is None and not run.chose_C:
         return f"{what} may help: it was not chosen by cross-validation."
     if found is None or math.isclose(found.best_C, C, rel_tol=1e-6):
+        if _could_be_balanced(run):
+            return (
+                "C was chosen by cross-validation already; classes are uneven, and their rows count alike: let the "
+                "classes count alike (Classes: balanced, in All settings; --class-weight balanced)."
+            )
         return "C was chosen by cross-validation already; more rows, or fewer and wider kernels, may help."
     return f"Cross-validation found C = {found.best_C:.3g} better than this {C:.3g}."
+
+
+def _could_be_balanced(run: Run) -> bool:
+    """Whether the rows of a class outvote those of a rarer one."""
+    return run.settings.class_weight is None and are_uneven(run.train_scores.rows)

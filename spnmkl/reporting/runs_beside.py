@@ -22,7 +22,7 @@ from spnmkl.structure.layout import unplaced
 from spnmkl.structure.text import node_text, one_line
 from spnmkl.training.prepared import labelled_parts, prepare
 from spnmkl.training.run import Run
-from spnmkl.training.scores import mean_auc, range_text
+from spnmkl.training.scores import Measured, mean_auc, range_text
 from spnmkl.wording import counted, listed
 
 ENDINGS = {
@@ -49,8 +49,8 @@ def runs_table(runs: Sequence[Run]) -> pd.DataFrame:
             "solver": [SOLVER_NAMES.get(run.solution.solver, run.solution.solver) for run in runs],
             "ended": [ending_text(run) for run in runs],
             "gap": [run.solution.gap if np.isfinite(run.solution.gap) else None for run in runs],
-            "training": [run.train_scores.accuracy for run in runs],
-            "test": [run.test_scores.accuracy for run in runs],
+            "training": [_named(run.train_scores.measured(run.settings.scoring)) for run in runs],
+            "test": [_named(run.test_scores.measured(run.settings.scoring)) for run in runs],
             "over folds": [over_folds_text(run) for run in runs],
             "pruned": [f"{_n_zero(run)} of {len(run.solution.beta):,}" for run in runs],
             "seconds": [run.seconds for run in runs],
@@ -64,8 +64,12 @@ def over_folds_text(run: Run) -> str:
         return ""
     found = run.measured.measured()
     interval = range_text(found.interval, found.percent)
-    name = "" if run.measured.scoring == "accuracy" else f"{found.title} "
-    return name + found.text + (f" ({interval})" if interval else "")
+    return _named(found) + (f" ({interval})" if interval else "")
+
+
+def _named(found: Measured) -> str:
+    """84.2 %; with its name where it is no accuracy."""
+    return found.text if found.title == SCORINGS["accuracy"].title else f"{found.title} {found.text}"
 
 
 def ending_text(run: Run) -> str:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from spnmkl.errors import DataError, ParameterError
 from spnmkl.evidence.rows import sampled
-from spnmkl.measures import SCORINGS, scoring_name
+from spnmkl.measures import scoring_name
 from spnmkl.parameters import check_callback, count, question, seed
 from spnmkl.problem import one_vs_rest
 from spnmkl.search.beside import each
@@ -21,7 +21,7 @@ from spnmkl.search.fits import Fitted, Ground, Workplace, fit
 from spnmkl.search.leaves import Leaves, leaves_of
 from spnmkl.search.result import Outer, Suggestion, Suggestions, described, verdict
 from spnmkl.search.rows import ArrayRows, Numbers, Rows, folds_of, held_out
-from spnmkl.search.scores import chosen_C, decisions, fewer, over_folds, scored_on, unscored
+from spnmkl.search.scores import FoldAnswers, chosen_C, decisions, fewer, over_folds, scored_on, unscored
 from spnmkl.search.walk import FOUND, Asked, Walk, found_among, walk
 from spnmkl.solvers.deadline import Deadline
 from spnmkl.structure import SPN, Kernel
@@ -444,7 +444,7 @@ def _outer(
     """In every fold the whole search on the others, then its drawing and the flat sum trained there and scored."""
     if settings.outer_folds is None or stop():
         return None
-    values: dict[str, list[float]] = {"search": [], "flat": []}
+    answered: dict[str, list[FoldAnswers]] = {"search": [], "flat": []}
     folds = list(folds_of(rows, among, settings.outer_folds, settings.random_state))
     for k, (train, fold) in enumerate(folds):
         teller.say(f"outer fold {k + 1} of {len(folds)}, the whole search in it")
@@ -455,13 +455,13 @@ def _outer(
         suggested = leaves.flat if best is None else drawn(best.branches, done.best.leaves.kernels)
         drawings = {"flat": leaves.flat, "search": suggested}
         for name, spn in drawings.items():
-            values[name].append(_on_fold(rows, spn, train, fold, settings, stop))
+            answered[name].append(_on_fold(rows, spn, train, fold, settings, stop))
     by_train = 1 / (len(folds) - 1)
-    return Outer(*(over_folds(values[name], by_train, settings.scoring) for name in ("search", "flat")))
+    return Outer(*(over_folds(answered[name], by_train, settings.scoring) for name in ("search", "flat")))
 
 
-def _on_fold(rows: Rows, spn: SPN, train: Numbers, fold: Numbers, settings: Settings, stop: Asked) -> float:
+def _on_fold(rows: Rows, spn: SPN, train: Numbers, fold: Numbers, settings: Settings, stop: Asked) -> FoldAnswers:
     parts = rows.parts(spn, fewer(rows, train, settings.random_state), fold)
     C = chosen_C(spn, parts, settings.scoring, settings.random_state, stop)
     decision, _ = decisions(spn, parts, C, stop)
-    return SCORINGS[settings.scoring].of(parts.y_test, decision, np.unique(parts.y_train))
+    return FoldAnswers.of(settings.scoring, parts, decision)

@@ -191,7 +191,7 @@ def _scored(one: Suggestion) -> str:
     if not one.score.folds:
         return ""
     by = f"{one.score} with certified weights, {one.evidence_score} with evidence weights"
-    return f"; on rows that were not searched {by}"
+    return f"; on rows that were not searched {by}{one.score.beside_guessing}"
 
 
 def _recurring(one: Suggestion, subsamples: int) -> str:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spnmkl.circuit.program import Floats
 from spnmkl.errors import DataError, SPNMKLError, Stopped
 from spnmkl.evidence import fit_evidence
 from spnmkl.evidence.rows import sampled
-from spnmkl.measures import SCORINGS, resampled_error, spread
+from spnmkl.measures import SCORINGS, error_of_rows, resampled_error, spread
 from spnmkl.parallel import Place
+from spnmkl.problem import answers
 from spnmkl.search.rows import Numbers, Parts, Rows, folds_of
 from spnmkl.selection import cross_validate_C
 from spnmkl.solvers import C_min, solve
@@ -34,11 +36,15 @@ class Score:
     Attributes
     ----------
     mean, error : float
-        Of the measure; the error allows for training parts that overlap.
+        Of the measure; the error allows for training parts that overlap, and is never less than so few rows allow.
     folds : int
         How many.
     scoring : str
         The measure.
+    guess : float
+        What answering without looking reaches at best on these rows; NaN where it is not known.
+    by_rows : bool
+        Whether the error is that of the number of rows, since folds differ by less.
 
     Examples
     --------
@@ -51,6 +57,8 @@ class Score:
     error: float = math.nan
     folds: int = 0
     scoring: str = "accuracy"
+    guess: float = math.nan
+    by_rows: bool = False
 
     def __str__(self) -> str:
         """The measure, its mean and its error; "not scored" where there is none."""
@@ -61,6 +69,36 @@ class Score:
             return f"{measure.title} {self.mean:.3f}" + ("" if math.isnan(self.error) else f" ± {self.error:.3f}")
         error = "" if math.isnan(self.error) else f" ± {100 * self.error:.1f}"
         return f"{measure.title} {100 * self.mean:.1f}{error} %"
+
+    @property
+    def beside_guessing(self) -> str:
+        """What guessing reaches, for behind a score; empty where it is not known."""
+        return "" if math.isnan(self.guess) else f"; guessing has {SCORINGS[self.scoring].text(self.guess)}"
+
+
+def errors_words(scores: Iterable[Score]) -> str:
+    """What stands behind ±, in a sentence; empty where there is none."""
+    by_rows = [score.by_rows for score in scores if not math.isnan(score.error)]
+    if not by_rows:
+        return ""
+    if all(by_rows):
+        return "± is one standard error, that of the number of rows, since folds differ by less."
+    of_rows = f", here for {sum(by_rows)} of {len(by_rows)} scores" if any(by_rows) else ""
+    return f"± is one standard error over folds, or that of the number of rows where this is larger{of_rows}."
+
+
+@dataclass(frozen=True, eq=False)
+class FoldAnswers:
+    """What was answered in a fold, and how good that is."""
+
+    value: float
+    y: NDArray
+    found: NDArray
+
+    @classmethod
+    def of(cls, scoring: str, parts: Parts, decision: Floats) -> FoldAnswers:
+        classes = np.unique(parts.y_train)
+        return cls(SCORINGS[scoring].of(parts.y_test, decision, classes), parts.y_test, answers(decision, classes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,8 +138,8 @@ def scored(
     except (Stopped, SPNMKLError):
         return unscored(scoring)
     solution = solve(spn, whole.inside, whole.y_train, C=C, warn=False, n_threads=1, stop=stop)
-    certified: list[float] = []
-    process: list[float] = []
+    certified: list[FoldAnswers] = []
+    process: list[FoldAnswers] = []
     n_test: list[float] = []
     for others, fold in _folds(rows, kept, random_state):
         if stop():
@@ -110,8 +148,8 @@ def scored(
         parts = rows.parts(spn, train, fold)
         if len(np.unique(parts.y_test)) < 2 and scoring == "roc_auc":
             continue
-        for values, found in zip((certified, process), decisions(spn, parts, C, stop), strict=True):
-            values.append(SCORINGS[scoring].of(parts.y_test, found, np.unique(parts.y_train)))
+        for done, found in zip((certified, process), decisions(spn, parts, C, stop), strict=True):
+            done.append(FoldAnswers.of(scoring, parts, found))
         n_test.append(len(fold) / len(train))
     beta = {product: float(weight) for product, weight in solution.beta.items()}
     by_train = float(np.mean(n_test)) if n_test else 0.0
@@ -160,11 +198,16 @@ def decisions(spn: SPN, parts: Parts, C: float, stop: Stop) -> tuple[Floats, Flo
     return machine.decision_function(parts.across), process.decision_function(parts.across)
 
 
-def over_folds(values: Sequence[float], test_by_train: float, scoring: str) -> Score:
+def over_folds(folds: Sequence[FoldAnswers], test_by_train: float, scoring: str) -> Score:
     """The mean, and its error, which allows for training parts that overlap; folds that could not be scored are left
-    out."""
-    known = [value for value in values if not math.isnan(value)]
+    out. A few folds may agree by chance: where their spread is less than so many rows can have, it is not believed."""
+    known = [fold for fold in folds if not math.isnan(fold.value)]
     if not known:
         return Score(scoring=scoring)
-    error = float(resampled_error(spread(known), len(known), test_by_train)) if len(known) > 1 else math.nan
-    return Score(float(np.mean(known)), error, len(known), scoring)
+    values, y = [fold.value for fold in known], np.concatenate([fold.y for fold in known])
+    mean, guess = float(np.mean(values)), SCORINGS[scoring].guess(np.unique(y, return_counts=True)[1])
+    if len(values) < 2:
+        return Score(mean, math.nan, 1, scoring, guess)
+    error = float(resampled_error(spread(values), len(values), test_by_train))
+    of_rows = error_of_rows(scoring, mean, y, np.concatenate([fold.found for fold in known]))
+    return Score(mean, max(error, of_rows), len(values), scoring, guess, of_rows > error)

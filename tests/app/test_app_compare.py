@@ -15,6 +15,7 @@ from streamlit.testing.v1 import AppTest
 from spnmkl import Kernel
 from spnmkl.data import Dataset, load_sample
 from spnmkl.project.project_file import load_project
+from spnmkl.search import Score, Suggestion, Suggestions
 from spnmkl.structure import templates
 from spnmkl.study import lesson as lesson_module
 from spnmkl.study.contest import Entry, Plan, Portrait, compete
@@ -160,6 +161,21 @@ def test_a_comparison_that_was_stopped_keeps_its_folds(page: AppTest, monkeypatc
         f"Stopped after 12 of {trainer.contest.value.total} trainings; shown is what all methods finished: 1 fold."
         in said
     )
+
+
+def test_a_drawing_that_was_searched_in_these_rows_is_said_to_be_flattered(page: AppTest) -> None:
+    now, told = work(page), "Your drawing: found by Suggest on these rows"
+    score = Score(0.9, 0.1, 5)
+    one = Suggestion(now.drawing.spn, "a", 0.0, 1.0, 0.0, {}, {}, 1.0, score, score, {}, False, True)
+    given = now.drawing.spn, "flat", 0.0, 0.0, 0.0, {}, {}, 1.0, score, score, {}
+    flat = Suggestion(*given, True, False)
+    for found, expected in (((flat,), False), ((one, flat), True)):
+        suggested = Suggestions(found, True, True, "Found.", 1, 30, 10, 0, None, "done", 1.0)
+        now.trainer.suggested = Finding(suggested, now.task, Settings())
+        assert (told in texts(fine(page.run())).replace("\\", "")) == expected
+    now.comparing.left_out |= {"SimpleMKL", "best kernel", "average kernel", "RBF-SVM"}
+    compared(page)
+    assert told in texts(page).replace("\\", ""), "beside the results, too"
 
 
 def test_nothing_else_can_start_meanwhile(page: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:

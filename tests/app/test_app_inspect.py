@@ -281,6 +281,15 @@ def test_shares_are_measured_on_folds_on_request() -> None:
     assert kept is not None and kept.to_dict() == shares.to_dict()
 
 
+def test_what_matters_says_that_one_kernel_tells_nothing_of_views() -> None:
+    spn = placed(SPN(Sum(Product(Kernel("rbf", label="all")))))
+    task, prepared, run = training(spn, load_sample("breast_cancer"), Settings())
+    said = texts(shown(task, run, prepared, "What matters"))
+    assert "tells nothing about the columns or views in it" in said
+    assert "“Measure what each view is worth”, above" in said
+    assert "single kernel" not in texts(usual("What matters"))
+
+
 def test_what_matters_tells_of_kernels_that_belong_to_no_view() -> None:
     dataset = load_sample("breast_cancer")
     columns = list(dataset.views["mean"])

@@ -39,10 +39,10 @@ from spnmkl.workspace.store import WorkspaceStore
 def shell() -> None:
     """What stands around the pages; the testing tool runs pages alone."""
     from spnmkl.ui.parts.notices import notices
-    from spnmkl.ui.parts.session import attach, boundary, kept
+    from spnmkl.ui.parts.session import attach, boundary, kept_page
 
     attach()
-    with kept("page"), boundary():
+    with kept_page(), boundary():
         notices()
 
 
@@ -294,9 +294,11 @@ def test_a_workspace_that_cannot_be_written_is_told_and_tried_again(
     at = draw(started(), "new")
     keeping = work(at).keeping
     assert keeping.told()["state"] == "failed" and "make room on the disk" in texts(at.run())
-    full = False
-    saved(at.run())
-    assert keeping.failure == "" and keeping.told()["number"] == 1 and "make room" not in texts(at.run())
+    full, before = False, keeping.told()
+    at.run()
+    told = saved(at) and keeping.told()
+    assert (told["state"], told["number"]) == ("saved", 1) and told["noted"] > before["noted"]
+    assert "make room" not in texts(at), "what stands above a page says the same as its sign"
     keeper.close()
 
 

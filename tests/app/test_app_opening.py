@@ -7,15 +7,20 @@ import pandas as pd
 import pytest
 
 from spnmkl.data import Dataset, SplitSettings
+from spnmkl.project.stored_attempt import read_attempt, write_attempt
+from spnmkl.rivals import ALONE, Choice, Rival
 from spnmkl.solvers import deadline
 from spnmkl.structure import SPN
+from spnmkl.structure.defaults import each_alone
 from spnmkl.structure.layout import unplaced
 from spnmkl.structure.removal import without
+from spnmkl.training import default as by_default
 from spnmkl.training.choosing import Choosing
 from spnmkl.training.default import prepared_by_default, suited_drawing
 from spnmkl.training.settings import Settings
 from spnmkl.ui.parts.canvas import shown_there
 from spnmkl.ui.state import estimate, works
+from spnmkl.ui.state.activity import Activity
 from spnmkl.ui.state.drawing import Drawing, placed
 from spnmkl.ui.state.jobs import Job
 from spnmkl.ui.state.kept import Keys
@@ -173,3 +178,40 @@ def test_what_time_left_untried_is_said(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr("spnmkl.training.default.CHOOSING_SECONDS", 1e-9)
     found = works.train_default(Job(lambda job: None), KernelShelf(), begun(dataset).task, Settings())
     assert found is not None and "No choice was made within the time." in found.chosen.sentences
+
+
+def let_one_kernel_win(monkeypatch: pytest.MonkeyPatch) -> None:
+    def chosen(spn: SPN, *given: object, **options: object) -> Choice:
+        best = Rival(ALONE, each_alone(spn)["all"], "certified", 3.5, 0.9, 0.01)
+        return Choice(best, (best,), "accuracy", 5, 60, 0.5)
+
+    monkeypatch.setattr(by_default, "choose_rival", chosen)
+
+
+@pytest.mark.chooses
+def test_a_training_is_kept_while_it_learns_another_drawing_than_was_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    let_one_kernel_win(monkeypatch)
+    task, job = begun(signal_and_noise(["signal", "noise"], 60)).task, Job(lambda job: None)
+    found = works.train_default(job, KernelShelf(), task, Settings())
+    assert isinstance(found, works.ChosenRun) and len(found.run.spn.products) == 1 < len(task.spn.products)
+    attempt = Keys().of_training(Activity("train", job, task, Settings()), refresh=True)
+    back = read_attempt(attempt.key, write_attempt(attempt))
+    assert back.records == found.run.solution.history and back.spn == task.spn, "it is asked for again as it was drawn"
+
+
+@pytest.mark.chooses
+def test_other_data_take_the_place_of_a_drawing_that_was_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    let_one_kernel_win(monkeypatch)
+    first, second = signal_and_noise(["signal", "noise"], 60), signal_and_noise(["noise", "signal"], 60)
+    work = begun(first)
+    work.begin_training(lambda: True).job.join(60)
+    work.collect()
+    assert len(work.drawing.spn.products) == 1 and not work.chooses
+    work.bring(second)
+    assert work.as_opened and work.chooses
+    work.begin_training(lambda: True).job.join(60)
+    work.collect()
+    mine = SPN.from_dict(work.drawing.spn.to_dict()).with_p(1.0)
+    work.drawing.push(mine)
+    work.bring(replace(first, name="third"))
+    assert unplaced(work.drawing.spn) == unplaced(mine), "what was changed by hand stays"

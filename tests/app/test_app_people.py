@@ -52,13 +52,13 @@ def shell() -> None:
     from spnmkl.ui.parts.account import account
     from spnmkl.ui.parts.login import login_page
     from spnmkl.ui.parts.notices import notices
-    from spnmkl.ui.parts.session import admit, attach, boundary, kept
+    from spnmkl.ui.parts.session import admit, attach, boundary, kept_page
 
     if not admit():
         login_page()
         st.stop()
     attach()
-    with kept("page"), boundary():
+    with kept_page(), boundary():
         account()
         notices()
 

@@ -16,6 +16,7 @@ from spnmkl.data import Choices, Dataset, SplitSettings, load_sample
 from spnmkl.errors import ParameterError
 from spnmkl.project.project_file import load_project, save_project
 from spnmkl.training.run import Run
+from spnmkl.training.scores import share_right
 from spnmkl.training.settings import Settings
 from spnmkl.ui.parts.project import open_project, packed
 from spnmkl.ui.state.activity import Activity, Trainer
@@ -111,7 +112,7 @@ def test_the_table_shows_every_run(at: AppTest) -> None:
     assert table["run"].tolist() == ["Run 2", "Run 1"]
     assert table["C"].tolist() == [0.2, 1.0]
     for row, run in zip(table.to_dict("records"), two_runs()[::-1], strict=True):
-        assert row["test"] == pytest.approx(100 * run.test_scores.accuracy)
+        assert row["test"] == share_right(run.test_scores.accuracy)
         assert row["gap"] == run.solution.gap
         assert row["ended"] == "certified optimal"
 

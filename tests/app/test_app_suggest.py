@@ -1,5 +1,7 @@
 """Suggest a structure, without a browser: it searches the training rows, stops, and opens what it found."""
 
+import re
+
 import numpy as np
 import pandas as pd
 from app_pages import bring, dialog, fine, opened, spn, texts, work
@@ -26,11 +28,15 @@ def test_what_is_suggested_is_opened_and_goes_with_the_data() -> None:
     assert trainer.activity is not None
     assert trainer.activity.job.join(120)
     told = texts(fine(at.run()))
+    assert at.segmented_control(key="suggest_budget").value == 30, "what was asked for stays"
     assert "Evidence for products" in told
     assert "The flat sum of all kernels" in told
-    assert "on 28 rows not searched" in told
+    assert "on 28 rows not searched" in told and "; guessing has 5" in told and "± is one standard error" in told
     found = trainer.suggested_for(work(at).task)
     assert found is not None
+    shown = [float(after.replace("\u2212", "-")) for after in re.findall(r"log evidence, (\S+) after prices", told)]
+    assert len(shown) == len(found) > 1 and shown == sorted(shown, reverse=True), "in the order that is said"
+    assert "In the order of log evidence after the price of weights." in told.replace("\\", "")
     at.button(key="open_suggestion_0").click().run()
     assert {spn(at).label(leaf) for leaf in spn(at).kernels} >= {"left", "right"}
     assert trainer.suggested_for(work(at).task) is found

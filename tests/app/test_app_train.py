@@ -9,15 +9,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from app_pages import bring, fine, labelled, opened, spoken, texts, with_a_product, work
+from app_pages import bring, fine, labelled, opened, spoken, texts, train, with_a_product, work
 from small_runs import without_scores
 from streamlit.testing.v1 import AppTest
 
 from spnmkl import SPNMKLClassifier
 from spnmkl.data import Dataset, Preparation, Split, load_sample, split_rows
-from spnmkl.reporting.endings import methods, pruned_means, pruning
+from spnmkl.reporting.endings import methods, pruned_means, pruning, score_text
 from spnmkl.selection import CrossValidation
 from spnmkl.structure import SPN, Kernel, Product, Sum, templates
+from spnmkl.structure.templates import RBF
+from spnmkl.study.contest import Contest, Entry, Plan
+from spnmkl.study.entrants import OWN
 from spnmkl.training.settings import Settings
 from spnmkl.ui.pages import train as train_page
 from spnmkl.ui.parts import following
@@ -25,6 +28,8 @@ from spnmkl.ui.parts.choosing import LEFT_NOTHING, STOPPED_CHOOSING
 from spnmkl.ui.parts.words import plain
 from spnmkl.ui.state import works
 from spnmkl.ui.state.activity import Kind
+from spnmkl.ui.state.drawing import placed
+from spnmkl.ui.state.opening import opening_structure
 from spnmkl.ui.state.task import Finding, found_for
 from spnmkl.ui.state.works import SmallestC
 from spnmkl.ui.state.workspace import Workspace
@@ -433,7 +438,34 @@ def test_let_it_choose_says_why_and_is_taken_and_trained_at_once() -> None:
     chosen, run = work(at).trainer.default.value, work(at).trainer.book.run
     assert run is not None and run.settings == chosen.settings
     assert set(run.spn.nodes) == set(chosen.spn.nodes)
+    assert run.chose_C and run.reasons == chosen.sentences and work(at).trainer.settings == chosen.settings
+    assert work(at).chosen is chosen and "settings have changed since" not in texts(at)
     assert "Take it and train" not in [button.label for button in at.button]
+
+
+def test_a_choice_says_which_drawing_it_would_replace_and_what_is_known_of_that() -> None:
+    at = opened("train")
+    drawn = SPN(Sum(Product(RBF.on(list(work(at).dataset.features)[:2], "two"))))
+    work(at).drawing.push(placed(drawn))
+    by_default = opening_structure(work(at).dataset)
+    chosen = works.Chosen(by_default, work(at).choices, Settings(weights="evidence"), ("Weights: evidence weights.",))
+    work(at).trainer.default = Finding(chosen, work(at).task, Settings())
+    fine(at.run())
+    many = len(by_default.products)
+    assert many > 1
+    instead = f"the default sum over every column ({many} weights), not of your drawing (1 weight)"
+    assert plain(instead) in texts(at)
+    assert "No score of it is known" in texts(at)
+    train(work(at).trainer, at)
+    (run,) = work(at).trainer.book.runs
+    assert spoken(plain(f"Of your drawing is known: {score_text(run)} ({run.name}).")) in texts(fine(at.run()))
+    right = enumerate((0.5, 0.7, 0.9))
+    folds = tuple(Entry(OWN, 0, k, 40, 20, share, share, 1, 1, 1.0, 0.1, 0.0) for k, share in right)
+    contest = Contest(Plan(folds=3), (OWN,), folds, 3, "these", 60)
+    work(at).trainer.contest = Finding(contest, work(at).task, Settings())
+    assert spoken(plain("accuracy 70.0 ± 18.3 % on 3 folds of 60 training rows (Compare)")) in texts(fine(at.run()))
+    work(at).drawing.push(placed(by_default))
+    assert "replaces your drawing" not in texts(fine(at.run()))
 
 
 @pytest.mark.chooses

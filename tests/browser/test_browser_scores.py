@@ -31,15 +31,15 @@ def test_the_headline_becomes_that_of_the_folds(page: Page, url: str) -> None:
 
 def test_stop_keeps_the_folds_that_are_done(page: Page, url: str) -> None:
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(1500, 8)).round(2)
-    table = pd.DataFrame(X).add_prefix("x").assign(label=np.where(X[:, 0] + rng.normal(size=1500) > 1.2, "ill", "well"))
+    X = rng.normal(size=(3600, 8)).round(2)
+    table = pd.DataFrame(X).add_prefix("x").assign(label=np.where(X[:, 0] + rng.normal(size=3600) > 1.2, "ill", "well"))
     page.goto(f"{url}/data")
     page.get_by_text("Try a sample").wait_for()
     settled(page)
     page.locator("input[type=file]").first.set_input_files(
         {"name": "few_ill.csv", "mimeType": "text/csv", "buffer": table.to_csv(index=False).encode()}
     )
-    expect(page.get_by_text("1,500 rows · ").first).to_be_visible(timeout=LONG)
+    expect(page.get_by_text("3,600 rows · ").first).to_be_visible(timeout=LONG)
     settled(page)
     page.get_by_role("link", name="Train", exact=True).click()
     expect(page.get_by_text("The classes are uneven")).to_be_visible(timeout=LONG)
@@ -49,7 +49,7 @@ def test_stop_keeps_the_folds_that_are_done(page: Page, url: str) -> None:
     set_by_hand(page)
     train_button(page).click()
     wait_for_ending(page)
-    expect(page.locator(".st-key-headlines")).to_contain_text("balanced accuracy, 375 test rows")
+    expect(page.locator(".st-key-headlines")).to_contain_text("balanced accuracy, 900 test rows")
     page.get_by_text(re.compile(r"Scoring over folds: round (1, fold [45]|[2345])")).wait_for(timeout=3 * LONG)
     stop_button(page).click()
     expect(page.get_by_role("button", name=re.compile(r"More folds: \d+ of 25 done"))).to_be_visible(timeout=LONG)

@@ -32,7 +32,7 @@ def test_a_structure_is_found_told_and_written(run: Run) -> None:
     first, *_ = out.splitlines()[1:]
     assert "blood__a × scan__a" in first
     assert "Evidence for products: " in out
-    assert "scores are of 30 other rows" in out
+    assert "scores are of 30 other rows" in out and "; guessing has 5" in out and "± is one standard error" in out
     assert "refits; best so far: " in err
     spn = SPN.from_json(Path("s.json").read_text(encoding="utf-8"))
     assert {spn.label(leaf) for leaf in spn.kernels} == {"blood__a", "scan__a"}

@@ -118,7 +118,7 @@ def small_searches() -> dict[str, Found]:
     flat = Suggestion(
         small_structure(), "K₁ + K₂", -4.5, 0.0, -6.5, {}, {}, math.nan, Score(), Score(), {}, True, False, "Flat."
     )
-    scored = Score(0.75, math.nan, 2, "roc_auc")
+    scored = Score(0.75, math.nan, 2, "roc_auc", 0.5, True)
     weights = dict.fromkeys(small_structure().products, 0.5)
     best = replace(flat, C=2.0, score=scored, weights=weights, certified=weights, recurs={"K₁": 0.5}, is_flat=False)
     suggested = Suggestions(

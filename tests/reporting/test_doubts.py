@@ -1,6 +1,7 @@
 """What is said beside scores fits all of them: an uneven class is no reason to call a good model a guess."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -42,6 +43,20 @@ def test_one_that_tells_nothing_is() -> None:
     (said,) = doubts(shown(uneven(0.0)))
     assert "may be no better than guessing" in said or "is worse than guessing" in said
     assert "always answering 'bright'" in said and "on the test rows" in said
+
+
+def test_uneven_classes_are_to_be_balanced_before_anything_else() -> None:
+    def said(scores: Scores, **settings: object) -> str:
+        run = shown(scores, scoring="balanced_accuracy", **settings)
+        validated = SimpleNamespace(best_C=run.settings.C)
+        return " ".join(doubts(replace(run, cross_validation=validated)))  # type: ignore[arg-type]
+
+    advice, other = "--class-weight balanced", "more rows, or fewer and wider kernels"
+    assert advice in said(uneven(0.0)) and other not in said(uneven(0.0))
+    assert advice not in said(uneven(0.0), class_weight="balanced")
+    assert other in said(uneven(0.0), class_weight="balanced")
+    even = score(np.repeat(CLASSES, 50), np.tile([1.0, -1.0], 50), CLASSES)
+    assert other in said(even) and advice not in said(even)
 
 
 @pytest.mark.parametrize("scoring", ["accuracy", "balanced_accuracy", "roc_auc"])

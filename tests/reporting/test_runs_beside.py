@@ -12,6 +12,7 @@ from small_runs import small_dataset, small_structure, trained, without_scores
 from spnmkl import SPN, Kernel, Product, Sum
 from spnmkl.charts.comparison import intervals_chart
 from spnmkl.data import Choices, Dataset, SplitSettings
+from spnmkl.reporting.endings import headlines
 from spnmkl.reporting.explain import wrong_samples
 from spnmkl.reporting.runs_beside import (
     agreement,
@@ -25,6 +26,7 @@ from spnmkl.reporting.runs_beside import (
 )
 from spnmkl.training.prepared import prepare
 from spnmkl.training.run import Run
+from spnmkl.training.scores import share_right
 from spnmkl.training.settings import Settings
 from spnmkl.training.train import train
 
@@ -50,11 +52,19 @@ def test_the_table_tells_what_the_runs_hold() -> None:
     for row, run in zip(table.to_dict("records"), runs(), strict=True):
         assert row["run"] == run.name
         assert (row["C"], row["gap"], row["seconds"]) == (run.settings.C, run.solution.gap, run.seconds)
-        assert row["test"] == np.mean(run.test_scores.predicted == run.test_scores.y)
+        assert row["test"] == share_right(np.mean(run.test_scores.predicted == run.test_scores.y))
         zero = sum(weight == 0 for weight in run.solution.beta.values())
         assert row["pruned"] == f"{zero} of {len(run.spn.products)}"
         assert row["ended"] == "certified optimal"
     assert table["structure"].tolist() == ["5 kernels, 9 weights", "6 kernels, 10 weights"]
+
+
+def test_the_table_has_the_measure_that_the_run_is_headed_with() -> None:
+    run = trained().run
+    run = replace(run, settings=replace(run.settings, scoring="balanced_accuracy"))
+    (row,) = runs_table([run]).to_dict("records")
+    assert row["test"] == f"balanced accuracy {headlines(run)[0].number}"
+    assert row["training"].startswith("balanced accuracy ")
 
 
 def test_a_run_that_learned_nothing_or_was_stopped_says_so() -> None:
@@ -165,7 +175,7 @@ def test_two_runs_on_the_same_rows() -> None:
 def test_a_run_that_was_not_scored_is_not_compared() -> None:
     a, b = replace(trained().run, name="First"), without_scores(other())
     assert agreement(a, b) == "The answers cannot be compared: Other is not scored, since its training was stopped."
-    assert runs_table([a, b])[["training", "test"]].isna().to_numpy().tolist() == [[False, False], [True, True]]
+    assert (runs_table([a, b])[["training", "test"]] == "not scored").to_numpy().tolist() == [[False] * 2, [True] * 2]
     table = scores_table([a, b])
     assert table["95 % interval"].tolist()[1] == "not scored" and np.isnan(table["AUC"][1])
     assert not len(wrong_samples(b))

@@ -1,6 +1,7 @@
 """A search: its score test, its evidence and its moves against slow answers; rows that it must not see; its ends."""
 
 import itertools
+import math
 import threading
 from collections import Counter
 from dataclasses import replace
@@ -14,14 +15,15 @@ from joblib.parallel import ThreadingBackend
 from spnmkl import DataError, Kernel, ParameterError, StructureError, fit_evidence, solve, templates
 from spnmkl.evidence.laplace import laplace, score_test
 from spnmkl.kernels import cross_kernels, fit_kernels
-from spnmkl.search import SearchStep, Suggestions, scores, suggest, walk
+from spnmkl.measures import SCORINGS, error_of_rows
+from spnmkl.search import Score, SearchStep, Suggestions, scores, suggest, walk
 from spnmkl.search.branches import Weighed, alike, drawn, equal, formula, free_weights, joined, merged, paths
 from spnmkl.search.entry import Settings, searched
 from spnmkl.search.fits import Fitted, Ground, Workplace, constant_alone, fit, next_prunings, parts, pruned, without
 from spnmkl.search.leaves import leaves_of
 from spnmkl.search.moves import Candidate, Pool, candidates
 from spnmkl.search.rows import ArrayRows, held_out
-from spnmkl.search.scores import _REACH, INNER, TOL, chosen_C
+from spnmkl.search.scores import _REACH, INNER, TOL, FoldAnswers, chosen_C, errors_words, over_folds
 from spnmkl.selection import cross_validate_C
 from spnmkl.solvers import C_min, deadline
 from spnmkl.solvers.deadline import Deadline
@@ -346,6 +348,33 @@ def test_outer_folds_have_the_search_inside() -> None:
     assert found.outer is not None
     assert found.outer.search.folds == found.outer.flat.folds == 2
     assert found.outer.search.mean > found.outer.flat.mean
+
+
+def agreeing(right: float, n: int = 68, folds: int = 4) -> list[FoldAnswers]:
+    """Folds that all have the same score."""
+    y = np.arange(n // folds) % 2
+    return [FoldAnswers(right, y, np.where(np.arange(len(y)) < right * len(y), y, 1 - y)) for _ in range(folds)]
+
+
+def test_folds_that_agree_are_no_surer_than_their_rows() -> None:
+    found = over_folds(agreeing(9 / 17), 0.2, "accuracy")
+    assert found.by_rows and found.error == pytest.approx(math.sqrt(9 / 17 * 8 / 17 / 68), rel=0.05)
+    assert found.guess == pytest.approx(9 / 17) and found.beside_guessing == "; guessing has 52.9 %"
+    apart = over_folds([*agreeing(9 / 17, folds=2, n=34), *agreeing(1.0, folds=2, n=34)], 0.2, "accuracy")
+    assert not apart.by_rows and apart.error > found.error
+    assert errors_words([found, found]).startswith("± is one standard error, that of the number of rows")
+    assert errors_words([found, apart]).endswith("here for 1 of 2 scores.")
+    assert not errors_words([Score()])
+
+
+@pytest.mark.parametrize("scoring", ["accuracy", "balanced_accuracy", "roc_auc"])
+def test_the_error_of_the_rows_is_how_far_such_rows_vary(scoring: str) -> None:
+    rng, classes = np.random.default_rng(0), np.array([0, 1])
+    y = np.repeat(classes, [60, 30])
+    drawn = [SCORINGS[scoring].of(y, y - 0.5 + rng.normal(size=90), classes) for _ in range(400)]
+    decision = y - 0.5 + rng.normal(size=90)
+    error = error_of_rows(scoring, float(np.mean(drawn)), y, (decision > 0).astype(int))
+    assert error == pytest.approx(np.std(drawn), rel=0.15)
 
 
 def test_fewer_outer_folds_where_a_class_has_few_rows() -> None:

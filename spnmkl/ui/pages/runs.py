@@ -24,6 +24,7 @@ from spnmkl.wording import quoted
 TABLE = "runs_table"
 PROJECT = "Project"
 HIGHEST = 8  # rows of the table before it scrolls
+MEASURE_HELP = "By the measure of the run: the share answered rightly where no other is named."
 FOLDS_HELP = (
     "The mean over cross-validated folds of the training rows, with its 95 % interval: a score of no one "
     "split. It is made on the pages Train and Inspect."
@@ -97,7 +98,6 @@ def table_of_runs(trainer: Trainer, shown: Run) -> list[Run]:
     runs = trainer.book.runs[::-1]
     names = [run.name for run in runs]
     table = runs_table(runs)
-    table[["training", "test"]] *= 100
     state = st.dataframe(
         table,
         hide_index=True,
@@ -111,8 +111,8 @@ def table_of_runs(trainer: Trainer, shown: Run) -> list[Run]:
             "C": st.column_config.NumberColumn(format="%.4g", help=explained("C")),
             "p": st.column_config.TextColumn(help=explained("p")),
             "gap": st.column_config.NumberColumn(format="%.1e", help=explained("gap")),
-            "training": st.column_config.NumberColumn(format="%.1f %%", help="Training rows answered rightly."),
-            "test": st.column_config.NumberColumn(format="%.1f %%", help="Rows held out that are answered rightly."),
+            "training": st.column_config.TextColumn(help=f"Of the training rows. {MEASURE_HELP}"),
+            "test": st.column_config.TextColumn(help=f"Of the rows held out. {MEASURE_HELP}"),
             "over folds": st.column_config.TextColumn(help=FOLDS_HELP),
             "pruned": st.column_config.TextColumn(help=f"Weights that became zero, of all.\n\n{explained('pruned')}"),
             "seconds": st.column_config.NumberColumn(format="%.2f", help="Of solving, without the kernels."),

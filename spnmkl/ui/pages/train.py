@@ -42,7 +42,7 @@ from spnmkl.ui.parts.ready import ready, warn_of_kernels
 from spnmkl.ui.parts.replay import show_replay
 from spnmkl.ui.parts.results import listed_ending, show_headlines
 from spnmkl.ui.parts.returning import offer_return
-from spnmkl.ui.parts.session import boundary, heading, presence, tabs, workspace
+from spnmkl.ui.parts.session import boundary, heading, kept, presence, tabs, workspace
 from spnmkl.ui.parts.settings import fitting, more_settings, slider_of_C, suggest_scoring, take_C
 from spnmkl.ui.parts.words import plain
 from spnmkl.ui.state.activity import Activity, Kind, Trainer
@@ -225,8 +225,8 @@ def looked_ahead(work: Workspace) -> SmallestC | None:
 
 
 def watch(refresh: float | None, fits: bool) -> None:
-    """What happens now, or came out last."""
-    with boundary():
+    """What happens now, or came out last; whether it is saved too, which may fail while nothing else is drawn."""
+    with kept("watch"), boundary():
         work = workspace()
         trainer = work.trainer
         keep_up(trainer, refresh)

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import streamlit as st
 
+from spnmkl.measures import SCORINGS
+from spnmkl.reporting.endings import score_text as score_of_run
+from spnmkl.structure.layout import unplaced
+from spnmkl.study.contest_words import score_text
 from spnmkl.ui.parts.session import presence
 from spnmkl.ui.parts.words import plain
 from spnmkl.ui.state.activity import Kind
 from spnmkl.ui.state.works import Chosen
 from spnmkl.ui.state.workspace import Workspace
+from spnmkl.wording import counted, listed
 
 CHOICE = (
     "cross-validation on the training rows chooses C, the preparation, and whether the weights are certified, by "
     "evidence, or one kernel alone does"
 )
 LET_HELP = (
-    "For somebody who would rather not decide: a sum over every view and every column, with kernels of several widths; "
-    f"{CHOICE}. It says what was chosen and why, and changes nothing until you take it."
+    "For somebody who would rather not decide: a sum over every view and every column, with kernels of several widths, "
+    f"in place of the drawing; {CHOICE}. It says what was chosen and why, and changes nothing until you take it."
 )
 FIRST_HELP = (
     f"As long as the drawing is the one that the data opened on, {CHOICE}: between several widths certified weights at "
@@ -85,6 +91,8 @@ def show_chosen(work: Workspace) -> None:
         for sentence in chosen.sentences:
             st.caption(plain(sentence))
         if not work.takes(chosen):
+            if words := replacement(work, chosen):
+                st.markdown(plain(words))
             st.button(
                 "Take it and train",
                 icon=":material/check:",
@@ -93,6 +101,35 @@ def show_chosen(work: Workspace) -> None:
                 on_click=_take_chosen,
                 args=(work, chosen, presence()),
             )
+
+
+def replacement(work: Workspace, chosen: Chosen) -> str:
+    """What becomes of a drawing of the person's own, which was not tried, and how good that is known to be."""
+    if work.as_opened or unplaced(work.drawing.spn) == unplaced(chosen.spn):
+        return ""
+    own, n = counted(len(work.drawing.spn.products), "weight"), len(chosen.spn.products)
+    other = f"the default sum over every column ({n} weights)" if n > 1 else "one kernel of the default sum (1 weight)"
+    known = list(_scores_of_drawing(work, chosen.settings.scoring))
+    beside = f"Of your drawing is known: {listed(known)}." if known else "No score of it is known: Compare makes one."
+    return (
+        f"That is the score of {other}, not of your drawing ({own}), which was not tried. {beside} Taking it replaces "
+        "your drawing; undo on Design brings it back."
+    )
+
+
+def _scores_of_drawing(work: Workspace, scoring: str) -> Iterator[str]:
+    """By Compare, and of runs, on the same rows."""
+    trainer, task = work.trainer, work.task
+    if trainer.contest is not None and trainer.contest.task.same(task):
+        contest = trainer.contest.value
+        summary = contest.summary(scoring)
+        for _, row in summary[summary["method"] == contest.reference].iterrows():
+            folds = f"{counted(int(row['folds']), 'fold')} of {counted(contest.n_rows, 'training row')}"
+            yield f"{SCORINGS[scoring].title} {score_text(row, scoring)} on {folds} (Compare)"
+    for run in trainer.book.runs:
+        known = trainer.book.tasks.get(run.name)
+        if known is not None and known.same(task):
+            yield f"{score_of_run(run)} ({run.name})"
 
 
 def _take_chosen(work: Workspace, chosen: Chosen, here: Any) -> None:

@@ -1,4 +1,4 @@
-"""What a person must know of the workspace on disk: what is not saved, what was lost, what was cut off."""
+"""What a person must know of the workspace on disk: what could not be kept, what was lost, what was cut off."""
 
 from __future__ import annotations
 
@@ -24,9 +24,6 @@ def notices() -> None:
     with boundary():
         if where := cluster_words():
             st.caption(plain(where))
-        if keeping.failure:
-            said = f"Your work is not saved now: {keeping.failure} It is tried again."
-            st.warning(plain(said), icon=":material/save_as:")
         for said in keeping.remarks:
             st.warning(plain(said), icon=":material/save_as:")
         if keeping.lost:

@@ -274,6 +274,24 @@ def kept(where: str) -> Iterator[None]:
         _saved(key=f"spnmkl_saved_{where}", data=keeping.told(), on_again_change=lambda: None, height=1)
 
 
+@contextmanager
+def kept_page() -> Iterator[None]:
+    """The same for a whole page, above which is said why its work is not saved: as its sign tells it at the end."""
+    place = st.empty()
+    _tell_failure(place)
+    with kept("page"):
+        yield
+    _tell_failure(place)
+
+
+def _tell_failure(place: DeltaGenerator) -> None:
+    if _KEY in st.session_state and (failure := st.session_state[_KEY].keeping.failure):
+        said = f"Your work is not saved now: {failure} It is tried again."
+        place.warning(plain(said), icon=":material/save_as:")
+    else:
+        place.empty()
+
+
 def presence() -> Callable[[], bool]:
     """Whether this tab is still open, to be asked from any thread; a reload keeps it open."""
     place = _place(str(st.session_state.get(_TOKEN)))

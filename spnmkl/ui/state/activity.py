@@ -302,7 +302,8 @@ class Trainer:
         elif isinstance(result, BranchEvidence):
             self.book.revise(lambda run: run.with_branches(result))
         elif isinstance(result, Run):
-            self.book.enter(self._with_search(result, activity.task), activity.task)
+            found_before = self._with_choice(self._with_search(result, activity.task), activity.task)
+            self.book.enter(found_before, activity.task)
         elif isinstance(result, importance.Measured):
             self.book.revise(result.put_into)
         elif result is not None:
@@ -338,6 +339,15 @@ class Trainer:
             return run
         folds = found_for(self.cross_validation, task, run.settings) or run.cross_validation
         return replace(run, cross_validation=folds, path=found_for(self.path, task, run.settings) or run.path)
+
+    def _with_choice(self, run: Run, task: Task) -> Run:
+        """A run of what was chosen for its data, with the reasons."""
+        found = self.default
+        if found is None or found.value.asked is None:
+            return run
+        chosen, of = found.value, found.task
+        same = task.same(replace(task, dataset=of.dataset, split=of.split, spn=chosen.spn, choices=chosen.choices))
+        return works.with_choice(run, found.value.asked) if same and run.settings == chosen.settings else run
 
 
 def _with_findings(run: Run, found: Run) -> Run:

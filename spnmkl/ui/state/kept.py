@@ -92,9 +92,9 @@ class Keeping:
         return self.done < self.noted
 
     def told(self) -> dict[str, Any]:
-        """What the sign on the page tells."""
+        """What the sign on the page tells; it tells it anew wherever something was noted, and maybe by another part."""
         epoch, pushes, acknowledged = self.canvas
         page, _, number = acknowledged.partition("/")
         state = "failed" if self.failure else "saving" if self.pending else "saved" if self.saved else "nothing"
         told = {"epoch": epoch, "pushes": pushes, "page": page, "number": int(number)}
-        return {**told, "state": state, "words": self.failure, "name": self.name}
+        return {**told, "noted": self.noted, "state": state, "words": self.failure, "name": self.name}

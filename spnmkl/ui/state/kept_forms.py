@@ -108,7 +108,7 @@ def _take_choice(work: Workspace) -> None:
     run = work.trainer.book.run
     task = None if run is None else work.trainer.book.task_of(run)
     if run is not None and run.reasons and task is not None:
-        chosen = Chosen(run.spn, run.choices, run.settings, run.reasons, trained=True)
+        chosen = Chosen(run.spn, run.choices, run.settings, run.reasons, trained=True, asked=run.choosing)
         work.trainer.default = work.followed = Finding(chosen, task, run.settings)
 
 

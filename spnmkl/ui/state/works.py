@@ -31,7 +31,7 @@ from spnmkl.training.branches import BranchEvidence, branch_evidence
 from spnmkl.training.choose import choose_C, nothing_done, trace_C
 from spnmkl.training.choose_width import WidthChoice, choose_width
 from spnmkl.training.choosing import Choosing
-from spnmkl.training.default import Default, chosen_in_time, time_to_choose
+from spnmkl.training.default import Default, chosen_in_time, suited_drawing, time_to_choose
 from spnmkl.training.prepared import Prepared
 from spnmkl.training.run import Run
 from spnmkl.training.settings import Settings
@@ -138,25 +138,40 @@ def score(job: Job[Any], shelf: KernelShelf, run: Run, task: Task) -> Run:
 
 @dataclass(frozen=True)
 class Chosen:
-    """A drawing, preparation and settings that cross-validation chose, and why, in sentences; whether it is trained."""
+    """A drawing, preparation and settings that cross-validation chose, and why, in sentences; whether it is trained.
+
+    `asked` is what these were chosen from, which a run of them keeps.
+    """
 
     spn: SPN
     choices: Choices
     settings: Settings
     sentences: tuple[str, ...]
     trained: bool = False
+    asked: Choosing | None = None
 
 
 def default(job: Job[Any], shelf: KernelShelf, task: Task, settings: Settings) -> Chosen | None:
     """A drawing over every column of the data, C, weights and preparation, chosen on the training rows."""
-    return _chosen(job, _by_default(job, task, settings))
+    began = time.monotonic()
+    found = _by_default(job, task, settings)
+    drawn = replace(task, spn=suited_drawing(task.dataset, task.choices, task.split))
+    return _chosen(job, found, drawn, settings, time.monotonic() - began)
 
 
-def _chosen(job: Job[Any], found: Default) -> Chosen | None:
+def _chosen(job: Job[Any], found: Default, task: Task, settings: Settings, seconds: float) -> Chosen | None:
     """What was chosen; of what a Stop cut short the best so far, where there is any."""
     if found.choice is None and job.stopping:
         return None
-    return Chosen(found.prepared.spn, found.prepared.choices, found.settings, found.sentences)
+    asked = Choosing(task.spn, task.choices, settings, found.sentences, seconds, time_to_choose(settings.max_time))
+    return Chosen(found.prepared.spn, found.prepared.choices, found.settings, found.sentences, asked=asked)
+
+
+def with_choice(run: Run, asked: Choosing) -> Run:
+    """A run with what its settings were chosen from, which its model tells too."""
+    if run.model is not None:
+        run.model.extra_["chosen"] = list(asked.sentences)
+    return replace(run, choosing=asked)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,17 +187,15 @@ def train_default(job: Job[Any], shelf: KernelShelf, task: Task, settings: Setti
     deadline, began = Deadline(settings.max_time), time.monotonic()
     found = _by_default(job, task, settings)
     seconds = time.monotonic() - began
-    chosen = _chosen(job, found)
-    if chosen is None or job.stopping:
+    chosen = _chosen(job, found, task, settings, seconds)
+    if chosen is None or chosen.asked is None or job.stopping:
         return chosen
     prepared = found.prepared
     shelf.put(replace(task, spn=prepared.spn, choices=prepared.choices), prepared)
-    chose = Choosing(task.spn, task.choices, settings, found.sentences, seconds, time_to_choose(settings.max_time))
     run = train(job, prepared, replace(found.settings, max_time=deadline.left))
-    run = replace(run, settings=found.settings, choosing=chose)
+    run = with_choice(replace(run, settings=found.settings), chosen.asked)
     if run.model is not None:
         run.model.set_params(max_time=found.settings.max_time)
-        run.model.extra_["chosen"] = list(found.sentences)
     return ChosenRun(replace(chosen, trained=True), run)
 
 

@@ -117,6 +117,15 @@ class Workspace:
         return unplaced(self.drawing.spn) == unplaced(opening_structure(self.dataset))
 
     @property
+    def as_chosen(self) -> bool:
+        """Whether the drawing is one that was chosen for the data by cross-validation."""
+        book, drawn = self.trainer.book, unplaced(self.drawing.spn)
+        chosen = [(run.spn, book.task_of(run)) for run in book.runs if run.reasons]
+        if (found := self.trainer.default) is not None:
+            chosen.append((found.value.spn, found.task))
+        return any(task and task.dataset is self.dataset and unplaced(spn) == drawn for spn, task in chosen)
+
+    @property
     def chooses(self) -> bool:
         """Whether a training is to choose C, the kind of weights and the preparation: nobody has drawn or set any."""
         return not self.by_hand and self.as_opened
@@ -161,7 +170,7 @@ class Workspace:
                 self.dataset, self.loaded = dataset, True
                 self.trainer.attach(dataset)
                 return
-        untouched = self.as_opened
+        untouched = self.as_opened or self.as_chosen
         self.dataset, self.loaded, self.by_hand = dataset, True, False
         self.choices, self.split, self.trainer.settings = SUGGESTED, SplitSettings(), Settings()
         self.trainer.book.attach(dataset)

@@ -30,7 +30,7 @@ from spnmkl.ui.state.activity import Activity
 from spnmkl.ui.state.kernel_shelf import free_kernels, kept_bytes
 from spnmkl.ui.state.task import Finding
 from spnmkl.ui.state.workspace import Workspace
-from spnmkl.wording import counted
+from spnmkl.wording import counted, listed
 
 START = "Train the baselines on this data"
 PLAN = Plan()
@@ -79,7 +79,26 @@ def all_entrants(work: Workspace) -> Entrants:
 
 
 def flattered(work: Workspace) -> list[str]:
-    """Which drawings were chosen on rows that folds hold out."""
+    """Which drawings were chosen, or found, on rows that folds hold out."""
+    return [*_chosen_before(work), *_searched_before(work)]
+
+
+def _searched_before(work: Workspace) -> list[str]:
+    """Drawings that Suggest found; the flat sum was there before it."""
+    suggested = work.trainer.suggested_for(work.task) or ()
+    found = [unplaced(one.spn) for one in suggested if not one.is_flat]
+    runs = {run.name: run.spn for run in work.trainer.book.runs if run.name in chosen_runs(work)}
+    which = listed([name for name, spn in {OWN: work.drawing.spn, **runs}.items() if unplaced(spn) in found])
+    if not which:
+        return []
+    return [
+        f"{which[:1].upper()}{which[1:]}: found by Suggest on these rows, also those that folds hold out here, so "
+        "that the score is a little too good beside the others. Suggest scores it on rows that it did not search, and "
+        "with outer folds searches anew in each."
+    ]
+
+
+def _chosen_before(work: Workspace) -> list[str]:
     chosen = work.chosen
     names = [OWN] if chosen is not None and work.takes(chosen) and not work.chooses else []
     names += [run.name for run in work.trainer.book.runs if run.name in chosen_runs(work) and run.reasons]
@@ -345,6 +364,9 @@ def outcome(work: Workspace, known: Finding[Contest]) -> None:
             "Settings, or the methods that take part, have changed since: these results are of what was chosen then. "
             f"Press **{START}** to compare anew."
         )
+    else:
+        for said in flattered(work):
+            st.caption(plain(said))
     if not contest.complete:
         st.warning(
             f"Stopped after {len(contest.results)} of {contest.total} trainings; "

@@ -9,6 +9,7 @@ import streamlit as st
 
 from spnmkl.measures import SCORINGS
 from spnmkl.search import Score, Suggestion, Suggestions
+from spnmkl.search.scores import errors_words
 from spnmkl.structure.layout import unplaced
 from spnmkl.ui.parts.cards import thumbnail
 from spnmkl.ui.parts.following import REFRESHES, progress_bar, stop_button, words_of
@@ -20,6 +21,7 @@ from spnmkl.ui.state.suggesting import BUDGETS, OUTER_FOLDS, Asked
 from spnmkl.ui.state.workspace import Workspace
 from spnmkl.wording import counted, number_text
 
+WANTED = "suggest_budget_wanted"
 BEGIN, AGAIN = "Search", "Search again"
 BUDGET_HELP = "How many drawings are fitted at most. More find longer products; 100 are enough for most tables."
 OUTER_HELP = (
@@ -29,7 +31,8 @@ OUTER_HELP = (
 RECURS_HELP = "In how many of the searches on parts of the rows its branches came out again; the least of them."
 EVIDENCE_HELP = (
     "Log evidence less that of the flat sum of all kernels, on the rows that were searched. It compares drawings, and "
-    "is no accuracy."
+    "is no accuracy. After prices: the same less a price for every weight that can be learned, by which drawings are "
+    "ordered."
 )
 
 
@@ -55,11 +58,9 @@ def offer(work: Workspace, found: Suggestions | None) -> None:
         f"for them grows, and says so where there is none. {scored_on(work)} Your drawing stays until you open another."
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        budget = st.segmented_control(
-            "Drawings to fit", BUDGETS, default=100, required=True, key="suggest_budget", help=BUDGET_HELP
-        )
+        budget = how_many()
         outer = st.checkbox("Outer folds too", key="suggest_outer", help=OUTER_HELP)
-        asked = Asked(int(budget or BUDGETS[1]), trainer.settings.scoring, outer)
+        asked = Asked(budget, trainer.settings.scoring, outer)
         st.button(
             BEGIN if found is None else AGAIN,
             icon=":material/search:",
@@ -70,6 +71,18 @@ def offer(work: Workspace, found: Suggestions | None) -> None:
             disabled=trainer.working is not None,
             help="Something else is being done; this can start once it has ended." if trainer.working else None,
         )
+
+
+def how_many() -> int:
+    def take() -> None:
+        st.session_state[WANTED] = st.session_state["suggest_budget"]
+
+    wanted = int(st.session_state.get(WANTED, BUDGETS[1]))
+    st.session_state["suggest_budget"] = wanted  # a control that was away while it was searched has forgotten it
+    st.segmented_control(
+        "Drawings to fit", BUDGETS, key="suggest_budget", on_change=take, required=True, help=BUDGET_HELP
+    )
+    return wanted
 
 
 def begin(work: Workspace, asked: Asked, here: Callable[[], bool]) -> None:
@@ -109,10 +122,25 @@ def show_suggestions(work: Workspace, found: Suggestions) -> None:
     where = (
         f"Searched in {counted(found.rows, 'row')}; {counted(found.refits, 'drawing')} fitted in {found.seconds:.0f} s."
     )
+    where += f" {order_words(found)}"
+    shown = [score for one in found for score in (one.score, one.evidence_score)]
     if found.outer is not None:
-        folds = f"{found.outer.search.folds} outer folds, the whole search in each"
-        where += f" {folds}: {found.outer.search}; flat: {found.outer.flat}."
-    st.caption(plain(where))
+        outer = found.outer
+        folds = f"{outer.search.folds} outer folds, the whole search in each"
+        where += f" {folds}: {outer.search}; flat: {outer.flat}{outer.search.beside_guessing}."
+        shown += [outer.search, outer.flat]
+    st.caption(plain(f"{where} {errors_words(shown)}"))
+
+
+def order_words(found: Suggestions) -> str:
+    """By what drawings are ordered, and with what each number compares."""
+    if len(found) < 2:
+        return ""
+    first = "" if found.found else ", those without products first"
+    return (
+        f"In the order of log evidence after the price of weights{first}. Cards compare with the flat sum of all "
+        "kernels; the sentence above compares with the best sum of single kernels that was found, of all or some."
+    )
 
 
 def card(work: Workspace, found: Suggestions, one: Suggestion, place: int) -> None:
@@ -128,7 +156,8 @@ def card(work: Workspace, found: Suggestions, one: Suggestion, place: int) -> No
             work.path = None
             close_dialog()
             st.rerun()
-        st.caption(f"{number_text(one.over_flat, '+.1f')} log evidence", help=EVIDENCE_HELP)
+        over, after = (number_text(value, "+.1f") for value in (one.over_flat, one.criterion - found.flat.criterion))
+        st.caption(f"{over} log evidence, {after} after prices", help=EVIDENCE_HELP)
         if one.recurs and not one.is_flat:
             least = round(min(one.recurs.values()) * found.subsamples)
             st.caption(f"recurs in {least} of {found.subsamples}", help=RECURS_HELP)
@@ -140,7 +169,7 @@ def scores_line(found: Suggestions, one: Suggestion) -> str:
     measure = SCORINGS[one.score.scoring].title
     rows = counted(found.held_out, "row")
     both = f"{value(one.score)} certified, {value(one.evidence_score)} by evidence"
-    return f":small[{measure.capitalize()} on {rows} not searched: {both}]"
+    return f":small[{measure.capitalize()} on {rows} not searched: {both}{one.score.beside_guessing}]"
 
 
 def value(score: Score) -> str:

@@ -12,6 +12,7 @@ from spnmkl.charts import MOST_RANKED, ranking_chart
 from spnmkl.charts.look import unique_names
 from spnmkl.charts.shapes import FEWEST, find_shape, shape_chart
 from spnmkl.data import Dataset
+from spnmkl.importance.folds import table_views
 from spnmkl.reporting.explain import (
     HELD_OUT,
     NOT_KNOWN,
@@ -30,7 +31,7 @@ from spnmkl.training.held_out import MOST_PATHS
 from spnmkl.training.prepared import Prepared
 from spnmkl.training.run import Run
 from spnmkl.ui.pages.inspect.folds import offer_folds
-from spnmkl.ui.pages.inspect.importance import show_importance
+from spnmkl.ui.pages.inspect.importance import MEASURE, show_importance
 from spnmkl.ui.pages.inspect.inspected import (
     MOST_RUNS,
     RESIDUAL_HELP,
@@ -184,6 +185,8 @@ def matters_tab(seen: Inspected) -> None:
     tell_copies(seen)
     offer_folds(seen)
     show_shape(seen, ranking)
+    if len(run.spn.kernels) == 1:
+        st.info(plain(one_kernel_words(seen)))
     for kind, title in KINDS.items():
         if (ranking["kind"] == kind).any():
             st.markdown(f"**{title}**" + ", by weight alone" * (ranked_by(ranking) != HELD_OUT))
@@ -197,6 +200,17 @@ def matters_tab(seen: Inspected) -> None:
                 left.caption(f"The first {MOST_RANKED}; all of them are in the table.")
             with right:
                 show_ranking(ranking[ranking["kind"] == kind])
+
+
+def one_kernel_words(seen: Inspected) -> str:
+    """What the share of the only kernel does not tell, and what does."""
+    task = seen.trainer.book.tasks.get(seen.run.name)
+    several = task is not None and seen.has_data and len(table_views(seen.run.spn, task.dataset)) > 1
+    instead = f" “{MEASURE}”, above, trains on views apart." if several else ""
+    return (
+        "The drawing has a single kernel, which decides alone: that its share is all of the decision tells nothing "
+        f"about the columns or views in it.{instead}"
+    )
 
 
 def show_shape(seen: Inspected, ranking: pd.DataFrame) -> None:
