@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
 from typing import Any
@@ -101,6 +101,8 @@ class Choice:
         How often the folds were drawn; for evidence weights once.
     at_given_C : bool
         Whether C was given, and the kind of weights alone chosen.
+    unfinished : tuple of str
+        The names of rivals that time, or a stop, cut off.
     """
 
     best: Rival
@@ -111,6 +113,7 @@ class Choice:
     guess: float
     repeats: int = 1
     at_given_C: bool = False
+    unfinished: tuple[str, ...] = ()
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -230,7 +233,8 @@ def choose_rival(
     guess = float(SCORINGS[scoring].guess(np.bincount(codes)))
     repeats = max(len(scores) for _, scores in found) // folds
     rivals = tuple(rival for rival, _ in found)
-    return Choice(best, rivals, scoring, folds, len(rows), guess, repeats, C is not None)
+    unfinished = tuple(name for name in contest.cut if name not in {rival.name for rival in rivals})
+    return Choice(best, rivals, scoring, folds, len(rows), guess, repeats, C is not None, unfinished)
 
 
 def _best(trials: Sequence[Trial], telling: bool) -> Rival:
@@ -267,21 +271,26 @@ class _Contest:
     deadline: Deadline
     tick: Tick
     C: float | None = None  # given, not to be chosen
+    cut: list[str] = field(default_factory=list)  # at whose end, if they came to one, time was over
 
     def rivals(self, weights: str | None) -> Iterator[Trial]:
         """Those tried to the end, evidence weights last: they take longest, and time may cut them off."""
-        trials = (
-            (CERTIFIED, weights != "evidence", partial(self._learned, "certified", CERTIFIED)),
-            (ALONE, weights != "evidence" and self.C is None, lambda tell: self._early()._alone(tell)),
-            (EVIDENCE, weights != "certified", partial(self._learned, "evidence", EVIDENCE)),
+        held = isinstance(self.source, MatrixSource)
+        trials: tuple[tuple[str, bool, Callable[[_Contest], Callable[[Counted], Iterator[Trial]]]], ...] = (
+            (CERTIFIED, weights != "evidence", lambda own: partial(own._learned, "certified", CERTIFIED)),
+            (ALONE, weights != "evidence" and self.C is None and held, lambda own: own._alone),
+            (EVIDENCE, weights != "certified", lambda own: partial(own._learned, "evidence", EVIDENCE)),
         )
         asked = [(name, tried) for name, wanted, tried in trials if wanted]
         for k, (name, tried) in enumerate(asked, 1):
+            own = self._early() if name == ALONE else self
             if not self.deadline():
                 words = f"choosing by cross-validation: {name}" + f" ({k} of {len(asked)})" * (len(asked) > 1)
                 with suppress(Stopped):  # those before are kept
                     self.tick(words)
-                    yield from tried(self._counting(words))
+                    yield from tried(own)(own._counting(words))
+            if own.deadline():
+                self.cut.append(name)
 
     def _early(self) -> _Contest:
         """With half of the time that is left: at a large C a machine on one kernel of many rows may take seconds."""
@@ -325,8 +334,6 @@ class _Contest:
 
     def _alone(self, tell: Counted) -> Iterator[Trial]:
         """The best of the kernels: a machine on one has no weight to learn."""
-        if not isinstance(self.source, MatrixSource):
-            return
         widths, others = by_width(each_alone(self.spn).values())
         done, total = count(1), len(self.spn.kernels) * self.repeats * self.inner["folds"] * len(GRID)
 

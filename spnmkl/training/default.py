@@ -205,9 +205,9 @@ def chosen_in_time(
     began, limit = time.monotonic(), time_to_choose(max_time)
     found = prepared_by_default(dataset, choices, split, settings, max_time=limit, stop=stop, **asked)
     late = time.monotonic() - began >= limit / 2
-    if found.choice is None or not (stop() or late):
+    if found.choice is None or not (stop() or late or found.choice.unfinished):
         return found
-    when = "Stopped while choosing" if stop() else f"After {limit / 2:g} s nothing more was tried"
+    when = "Stopped while choosing" if stop() else f"{limit / 2:g} s were too short for all of the choice"
     tried = listed([rival.name for rival in found.choice.rivals])
     return replace(found, sentences=(*found.sentences, f"{when}: tried to the end were {tried}."))
 

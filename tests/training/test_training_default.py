@@ -16,7 +16,7 @@ from spnmkl.rivals import ALONE, CERTIFIED, EVIDENCE, Choice, Rival, _best, choo
 from spnmkl.solvers import deadline
 from spnmkl.structure.defaults import Part, default_drawing, each_alone
 from spnmkl.training import default
-from spnmkl.training.default import prepared_by_default, suited_drawing
+from spnmkl.training.default import chosen_in_time, prepared_by_default, suited_drawing
 from spnmkl.training.settings import Settings
 from spnmkl.training.train import learn_weights
 
@@ -128,6 +128,7 @@ def test_what_takes_longest_is_tried_last_so_that_a_stop_leaves_the_others():
     all_told = len(told)
     left = choose_rival(spn, source, y, **given, stop=lambda: len(told) > all_told + begun[2][0])
     assert left is not None and left.rivals == (whole.rivals[0], whole.rivals[2])
+    assert (whole.unfinished, left.unfinished) == ((), (EVIDENCE,))
 
     def stopping(words: str) -> None:
         if EVIDENCE in words:
@@ -180,6 +181,26 @@ def test_both_ways_to_prepare_are_tried_within_half_of_the_time(monkeypatch):
     prepared_by_default(table(), AUTO, NONE, Settings(), max_time=10.0)
     prepared_by_default(table(), AUTO, NONE, Settings(), max_time=4.0)
     assert given == [5.0, 2.0, 2.0]
+
+
+def test_one_kernel_alone_leaves_time_for_evidence_weights(monkeypatch):
+    """A clock that only its machines move: they take more than half of the time."""
+    now = [0.0]
+    monkeypatch.setattr(deadline.time, "monotonic", lambda: now[0])
+    machines = rivals.validated
+
+    def slow(*args: Any, **options: Any) -> Any:
+        now[0] += 6.0
+        return machines(*args, **options)
+
+    monkeypatch.setattr(rivals, "validated", slow)
+    how: dict[str, Any] = {"max_time": 20.0, "stop": lambda: False, "choose_steps": False, "n_threads": 1}
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 2)), columns=["a", "b"])
+    found = chosen_in_time(Dataset("t", X.assign(y=X["a"] * X["b"] > 0), "y"), Choices(), NONE, Settings(), **how)
+    assert found.choice is not None and found.choice.unfinished == (ALONE,)
+    assert [rival.name for rival in found.choice.rivals] == [CERTIFIED, EVIDENCE]
+    said = "10 s were too short for all of the choice: tried to the end were certified weights, evidence weights."
+    assert found.sentences[-1] == said
 
 
 def test_columns_of_no_view_have_a_name_of_their_own():
