@@ -171,7 +171,7 @@ def _fit_arguments(fit: argparse.ArgumentParser) -> None:
         type=float,
         metavar="SECONDS",
         help="for kernels, C and weights; then stop and keep the best so far; choosing without a structure has half "
-        "of it, and 60 s where it is not given",
+        "of it, and ten minutes where it is not given",
     )
     fit.add_argument(
         "--solver",

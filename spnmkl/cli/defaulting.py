@@ -15,10 +15,14 @@ from spnmkl.measures import SCORINGS
 from spnmkl.solvers.deadline import Deadline
 from spnmkl.training.choose import choose_C, nothing_done
 from spnmkl.training.choosing import Choosing
-from spnmkl.training.default import Default, chosen_in_time, time_to_choose
+from spnmkl.training.default import Default, chosen_in_time
 from spnmkl.training.prepared import Prepared
 from spnmkl.training.settings import Settings
 from spnmkl.wording import counted
+
+# Seconds, half of them for choosing: longer than on a page, because a command that is told how far it is can be waited
+# for, and should answer the same on a slow machine.
+LONGEST = 1200.0
 
 
 def by_default(
@@ -40,7 +44,7 @@ def by_default(
         **_given(args),
         max_memory=args.max_memory,
         n_threads=args.threads,
-        max_time=deadline.left,
+        max_time=LONGEST if deadline.left is None else deadline.left,
         stop=stop,
         tick=progress.say,
     )
@@ -50,7 +54,7 @@ def chosen_by(args: argparse.Namespace, choices: Choices, settings: Settings, fo
     """The choice, to be made again in folds; None where there was none."""
     if found.choice is None:
         return None
-    return Choosing(found.prepared.spn, choices, settings, max_time=time_to_choose(args.max_time), **_given(args))
+    return Choosing(found.prepared.spn, choices, settings, max_time=args.max_time or LONGEST, **_given(args))
 
 
 def _given(args: argparse.Namespace) -> dict[str, Any]:
