@@ -65,7 +65,8 @@ def train(job: Job[Any], prepared: Prepared, settings: Settings) -> Run:
 
     def scoring(words: str) -> None:
         """One Stop keeps the best so far, with its scores where they take a moment; another does without it."""
-        job.progress(0, 0)  # how far the weights were says nothing of what follows them
+        if settings.approximation is not None:  # how far the weights were says nothing of the SVM on all rows
+            job.progress(0, 0)
         job.say(words)
         if job.given_up:
             raise Stopped
