@@ -27,7 +27,7 @@ def test_a_search_is_watched_stopped_and_opened(data: Page) -> None:
     data.locator(".st-key-stop_suggest button").first.click()
     first = data.locator(".st-key-suggestion_0")
     expect(first).to_contain_text("left × right", timeout=LONG)
-    expect(data.get_by_text("The flat sum of all kernels")).to_be_visible()
+    expect(data.get_by_text("The flat sum of all kernels", exact=True)).to_be_visible()
     settled(data)
     first.get_by_role("button", name="Open").click()
     expect(data.get_by_role("dialog")).to_have_count(0)
