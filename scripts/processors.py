@@ -15,17 +15,11 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 CORES = {"Nehalem": "sse4_2", "Sandybridge": "avx", "Haswell": "avx2", "SkylakeX": "avx512f"}
 NUMERIC = [
-    *(
-        "tests/solver",
-        "tests/oracle",
-        "tests/circuit",
-        "tests/kernels",
-        "tests/estimator",
-        "tests/training",
-        "tests/runs",
-    ),
-    *("tests/test_inspection.py", "tests/test_lemmas.py", "tests/test_selection.py", "tests/test_baselines.py"),
-    *("tests/test_bad_input.py", "tests/test_threads.py"),
+    *("tests/solver", "tests/oracle", "tests/circuit", "tests/kernels", "tests/estimator", "tests/training"),
+    *("tests/landmarks", "tests/evidence", "tests/importance", "tests/search", "tests/parallel", "tests/study"),
+    *("tests/data", "tests/test_inspection.py", "tests/test_lemmas.py", "tests/test_selection.py"),
+    *("tests/test_baselines.py", "tests/test_bad_input.py", "tests/test_threads.py", "tests/test_held_out.py"),
+    *("tests/test_measures.py", "tests/test_gradient.py"),
 ]
 QUICK = ["tests/oracle", "tests/solver/test_solver_oracles.py", "tests/test_inspection.py", "tests/test_lemmas.py"]
 TAKEN = """

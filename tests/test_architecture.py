@@ -14,6 +14,7 @@ import spnmkl
 
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT / "scripts"))
+import processors  # noqa: E402
 from modules import ORDER, PACKAGE, PICTURE, RANK, UPWARDS, files, imported, name_of, own_imports, picture, room_of  # noqa: E402
 
 FILES = files()
@@ -179,3 +180,8 @@ def test_the_classifier_uses_no_private_name_that_it_inherits() -> None:
 def test_all_public_names_exist() -> None:
     assert sorted(spnmkl.__all__) == sorted(set(spnmkl.__all__))
     assert all(hasattr(spnmkl, name) for name in spnmkl.__all__)
+
+
+@pytest.mark.parametrize("place", [*processors.NUMERIC, *processors.QUICK])
+def test_what_is_run_for_other_processors_is_there(place: str) -> None:
+    assert (ROOT / place).exists()

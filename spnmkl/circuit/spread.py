@@ -6,7 +6,7 @@ The lanes and the order in which they are summed are those of a pass in this pro
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +16,14 @@ from spnmkl.circuit.source import ComputedSource, Floats, KernelSource, interrup
 from spnmkl.errors import Stopped
 from spnmkl.parallel import Place, goes_elsewhere, in_order, side_by_side
 
+S = TypeVar("S", bound=KernelSource)
 Pass = Callable[[Circuit, Floats, KernelSource, Floats], Floats]
 
 
-class Spread:
-    """Kernels that workers compute for themselves, each for its lanes of a pass."""
+class Same(Generic[S]):
+    """The kernels of another source."""
 
-    def __init__(self, source: ComputedSource) -> None:
+    def __init__(self, source: S) -> None:
         self.source = source
 
     @property
@@ -35,6 +36,10 @@ class Spread:
     def rows_per_tile(self) -> int:
         return self.source.rows_per_tile()
 
+
+class Spread(Same[ComputedSource]):
+    """Kernels that workers compute for themselves, each for its lanes of a pass."""
+
     def among(self, rows: NDArray[np.intp]) -> KernelSource:
         part = self.source.among(rows)
         return Spread(part) if is_computed(part) else part
@@ -46,21 +51,12 @@ class Spread:
         return self.source.in_single()
 
 
-class Lane:
+class Lane(Same[KernelSource]):
     """A source of which a pass reads one lane alone."""
 
     def __init__(self, source: KernelSource, lane: int) -> None:
-        self.source, self.lane = source, lane
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.source.shape
-
-    def tiles(self, leaves: Sequence[str], rows: slice, columns: slice) -> list[Floats]:
-        return self.source.tiles(leaves, rows, columns)
-
-    def rows_per_tile(self) -> int:
-        return self.source.rows_per_tile()
+        super().__init__(source)
+        self.lane = lane
 
 
 def spread(source: KernelSource) -> KernelSource:
