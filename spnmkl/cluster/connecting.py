@@ -21,11 +21,21 @@ from spnmkl.wording import counted
 
 if TYPE_CHECKING:
     from distributed import Client, LocalCluster
+    from distributed.security import Security
 
 VARIABLE = "SPNMKL_CLUSTER"
 ANSWER_SECONDS = 5
 _LOCAL = re.compile(r"local(?::([1-9][0-9]{0,3}))?")
 _ADDRESS = re.compile(r"(tcp|tls|ws|wss|ucx)://\S+")
+_ENCRYPTED = ("tls://", "wss://")
+_SETTINGS = (
+    "DASK_DISTRIBUTED__COMM__TLS__CA_FILE, DASK_DISTRIBUTED__COMM__TLS__CLIENT__CERT and "
+    "DASK_DISTRIBUTED__COMM__TLS__CLIENT__KEY"
+)
+_START = (
+    "dask scheduler",
+    "dask scheduler --protocol tls, with a certificate of the same authority as that of this client",
+)
 _IMPORTED = {"scikit-learn": "sklearn"}  # what versions of Dask that look at modules call it
 
 
@@ -137,12 +147,39 @@ def _connected(address: str) -> Client:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of versions that differ, which are looked at below
         try:
-            return Client(address, timeout=ANSWER_SECONDS, set_as_default=False)
+            return Client(address, security=_security(address), timeout=ANSWER_SECONDS, set_as_default=False)
+        except SPNMKLError:
+            raise
         except Exception as error:  # whatever speaks there, or does not
             raise SPNMKLError(
                 f"No Dask scheduler answers at {address} within {ANSWER_SECONDS} s ({type(error).__name__}); check the "
-                "address and that it runs: dask scheduler."
+                f"address and that it runs: {_START[address.startswith(_ENCRYPTED)]}."
             ) from None
+
+
+def _security(address: str) -> Security:
+    """The certificates that Dask's settings name; refused where the address needs others than there are."""
+    from distributed.security import Security
+
+    try:
+        found = Security()
+        encrypted = found.get_connection_args("client").get("ssl_context") is not None
+    except OSError as error:  # a file that is not there, or holds no certificate
+        raise SPNMKLError(
+            f"The certificates that Dask's settings name cannot be read ({type(error).__name__}: {error}); check "
+            f"{_SETTINGS}."
+        ) from None
+    if address.startswith(_ENCRYPTED) and not encrypted:
+        raise SPNMKLError(
+            f"The cluster {address} wants a certificate, but none is set here; name the files of the authority, the "
+            f"certificate and its key in {_SETTINGS}."
+        )
+    if found.require_encryption and not address.startswith(_ENCRYPTED):
+        raise SPNMKLError(
+            f"Dask's settings here require encryption, but the address {address} is not encrypted; use one that begins "
+            f"with tls://."
+        )
+    return found
 
 
 def _looked_at(client: Client, address: str) -> Cluster:
