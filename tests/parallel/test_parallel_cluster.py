@@ -100,6 +100,27 @@ def test_the_certificate_is_a_distributed_pass(client: Client, monkeypatch: pyte
     assert len(seen) >= 2 and min(seen) >= 2  # passes of several lanes each
 
 
+def test_a_certificate_in_the_middle_of_which_a_worker_is_killed(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = table(2000)
+    source = fit_tiles(SPN_, X)[0]
+    with joblib.parallel_config("sequential"):
+        solution = solve(SPN_, source, y, C=1.0)
+        alone = solution.certify(source, n_threads=1)
+    before, lanes, own = pids(client), list[int](), spread.lanes_summed
+
+    def kill(*given: Any) -> Any:
+        if len(lanes) == 1:  # between two passes
+            os.kill(before[0], signal.SIGKILL)
+        lanes.append(given[-1])
+        return own(*given)
+
+    monkeypatch.setattr(evaluate, "lanes_summed", kill)
+    assert solution.certify(source) == alone
+    assert len(lanes) >= 2 and min(lanes) >= 2
+
+
 def test_features_of_many_rows_where_a_worker_is_killed(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = table()
     solution = solve(SPN_, fit_kernels(SPN_, X)[0], y, C=1.0)
