@@ -1,13 +1,14 @@
 """What training by landmarks costs, part by part: `python benchmarks/cost.py [--check 100000] [--out FOLDER]`.
 
-Each part is timed on small runs (processor seconds of one thread) and divided by what it grows with:
+Each part is measured on small runs (processor seconds of one thread) and divided by what it grows with:
 
-- features: n·m·k entries of k kernels, and n·m² multiplications of the projection;
-- the SVM: passes · n · m bytes·4, the data of a pass of coordinate descent, with its passes over free rows;
-- the sample: s² · k entries of its kernels and what solving them takes, as it is.
+- features: rounds · n · m entries of k kernels, and rounds · n · m · rank multiplications of the projection;
+- the SVM: 4 · n · rank bytes for each of its passes, and once more for each solve;
+- the rest: rounds · m³ for the eigenvectors of the landmarks, and the sample, which costs the same at any n.
 
-The model is then checked on a larger run that it has not seen, and says what 10⁷ rows on 100 machines would take. That
-last line is a prediction: nothing of the kind was run, and waiting for the network is counted by its bytes alone.
+The model is then checked on larger runs that it has not seen: those of `--check`, and those that
+`python benchmarks/landmarks.py rows --out FOLDER` has measured (`--runs FOLDER/landmarks_rows.csv`). Last it says what
+10⁷ rows on 100 machines would take. That is a prediction: nothing of the kind was run.
 """
 
 from __future__ import annotations
@@ -15,148 +16,167 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import time
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from landmarks import clusters, kernels10
-from sklearn.preprocessing import StandardScaler
+import pandas as pd
+from landmarks import in_a_process, on_many_rows
+from scipy.optimize import nnls
 
-from spnmkl import SPNMKLClassifier
-from spnmkl.landmarks import entry
-from spnmkl.landmarks.linear import LinearSVM
-
-SMALL = [(8_000, 250), (8_000, 500), (16_000, 500), (16_000, 1000), (32_000, 500)]
-SAMPLE = 2000
-NETWORK = 1e9  # bytes a second of a machine, for the prediction
+SMALL = [(8_000, 250), (8_000, 500), (16_000, 500), (16_000, 1000), (32_000, 500), (32_000, 1000)]
+NETWORK = 1e9  # bytes a second into the machine of the SVM, for the prediction
+DISK = 2e9  # bytes a second from its disk
+SWEEPS = 4  # of all features in a pass: the descent, the sum, and both sides of the gap
 
 
 @dataclass(frozen=True)
-class Parts:
-    """Processor seconds of one training, with what they grow with."""
+class Run:
+    """Of one training: processor seconds of its parts, with what they grow with."""
 
     n: int
     m: int
+    rank: int
     kernels: int  # left by the weights
-    features: float
     rounds: int  # of features
+    solves: int  # of the SVM
+    passes: int  # of all solves
+    features: float
     svm: float
-    passes: int
     total: float
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> Run:
+        """From what `landmarks.py rows` tells; the seconds of workers count as features."""
+        whole = [int(row[name]) for name in ("rows", "landmarks", "rank", "kernels left", "rounds", "solves", "passes")]
+        elsewhere = float(row["of workers"])
+        return cls(
+            *whole, float(row["features"]) + elsewhere, float(row["svm"]), float(row["processor seconds"]) + elsewhere
+        )
 
     @property
     def rest(self) -> float:
-        """Of the sample, and of what is neither."""
         return self.total - self.features - self.svm
 
-
-def measured(n: int, m: int) -> Parts:
-    """One training, with its parts watched."""
-    X, y = clusters(n)
-    X = StandardScaler().fit_transform(X)
-    spent = {"features": 0.0, "svm": 0.0}
-    counts = {"rounds": 0, "passes": 0}
-
-    def watched(name: str, work: Callable[..., Any]) -> Callable[..., Any]:
-        def timed(*given: Any, **named: Any) -> Any:
-            started = time.process_time()
-            found = work(*given, **named)
-            spent[name] += time.process_time() - started
-            counts["rounds"] += name == "features"
-            counts["passes"] += found.passes if isinstance(found, LinearSVM) else 0
-            return found
-
-        return timed
-
-    own = entry.feature_blocks, entry.solve_linear
-    entry.feature_blocks, entry.solve_linear = watched("features", own[0]), watched("svm", own[1])
-    try:
-        model = SPNMKLClassifier(
-            kernels10(20), C=0.02, approximation="nystroem", n_components=m, sample_size=SAMPLE, n_threads=1
-        )
-        started = time.process_time()
-        model.fit(X, y)
-        total = time.process_time() - started
-    finally:
-        entry.feature_blocks, entry.solve_linear = own
-    return Parts(n, m, len(model.kernels_), spent["features"], counts["rounds"], spent["svm"], counts["passes"], total)
+    @property
+    def grown(self) -> dict[str, float]:
+        """What each number of the model is multiplied by."""
+        return {
+            "entry": float(self.rounds * self.n * self.m) * self.kernels,
+            "multiplication": float(self.rounds * self.n) * self.m * self.rank,
+            "byte": 4.0 * (self.passes + self.solves) * self.n * self.rank,
+            "cube": self.rounds * float(self.m) ** 3,
+            "sample": 1.0,
+        }
 
 
 @dataclass(frozen=True)
 class Model:
-    """Seconds of one thread: per entry of a kernel, per multiplication of the projection, per byte of a pass."""
+    """Seconds of one thread."""
 
-    entry: float
-    multiplication: float
-    byte: float
+    entry: float  # of a kernel
+    multiplication: float  # of the projection
+    byte: float  # of features, in a pass
+    cube: float  # of the landmarks
     sample: float
 
     @classmethod
-    def fitted(cls, runs: list[Parts]) -> Model:
-        """Least squares of relative errors, none below 0."""
-        from scipy.optimize import nnls
+    def fitted(cls, runs: list[Run]) -> Model:
+        """Least squares of relative errors part by part, none below 0."""
 
-        grown = np.array([[r.rounds * r.n * r.m * r.kernels, r.rounds * r.n * r.m**2] for r in runs], dtype=float)
-        seconds = np.array([r.features for r in runs])
-        per_entry, per_multiplication = nnls(grown / seconds[:, None], np.ones(len(runs)))[0]
-        bytes_read = np.array([4.0 * r.passes * r.n * r.m for r in runs])
-        svm = np.array([r.svm for r in runs])
-        per_byte = float((bytes_read / svm).sum() / ((bytes_read / svm) ** 2).sum())
-        return cls(float(per_entry), float(per_multiplication), per_byte, float(np.median([r.rest for r in runs])))
+        def part(seconds: list[float], *names: str) -> list[float]:
+            grown = np.array([[run.grown[name] for name in names] for run in runs])
+            return nnls(grown / np.array(seconds)[:, None], np.ones(len(runs)))[0].tolist()
 
-    def features(self, n: float, m: float, kernels: int, rounds: int) -> float:
-        return rounds * (self.entry * n * m * kernels + self.multiplication * n * m**2)
+        return cls(
+            *part([run.features for run in runs], "entry", "multiplication"),
+            *part([run.svm for run in runs], "byte"),
+            *part([run.rest for run in runs], "cube", "sample"),
+        )
 
-    def svm(self, n: float, m: float, passes: int) -> float:
-        return self.byte * 4.0 * passes * n * m
+    def seconds(self, run: Run) -> dict[str, float]:
+        """By part."""
+        of = {name: value * run.grown[name] for name, value in asdict(self).items()}
+        return {
+            "features": of["entry"] + of["multiplication"],
+            "svm": of["byte"],
+            "rest": of["cube"] + of["sample"],
+        }
 
-    def predicted(self, r: Parts) -> float:
-        return self.features(r.n, r.m, r.kernels, r.rounds) + self.svm(r.n, r.m, r.passes) + self.sample
+
+def line(run: Run, model: Model | None = None) -> str:
+    found = {"features": run.features, "svm": run.svm, "rest": run.rest, "total": run.total}
+    told = {name: f"{seconds:.1f}" for name, seconds in found.items()}
+    if model is not None:
+        thought = model.seconds(run)
+        thought["total"] = sum(thought.values())
+        told = {name: f"{seconds} ({thought[name]:.1f})" for name, seconds in told.items()}
+    counts = f"{run.rounds}, {run.solves}, {run.passes}"
+    return f"| {run.n:,} | {run.m:,} | {run.kernels} | {counts} | " + " | ".join(told.values()) + " |"
+
+
+def prediction(model: Model, like: Run, rows: float = 1e7, m: int = 2000, machines: int = 100) -> str:
+    """In words, with passes and rounds as in the largest run."""
+    n = int(rows)
+    run = Run(n, m, m, like.kernels, like.rounds, like.solves, like.passes, 0.0, 0.0, 0.0)
+    seconds, gigabytes = model.seconds(run), 4e-9 * n * m
+    sent = like.rounds * gigabytes * 1e9 / NETWORK
+    read = SWEEPS * (like.passes + like.solves) * gigabytes * 1e9 / DISK
+    features = seconds["features"] / machines
+    total = seconds["rest"] + max(features, sent) + seconds["svm"] + read
+    return (
+        f"Prediction, not measured: {n:,} rows, {m:,} landmarks, {machines} machines of one thread: the sample "
+        f"{seconds['rest']:.0f} s; features {features:.0f} s, {gigabytes:.0f} GB of them sent to one machine in "
+        f"{sent:.0f} s at {NETWORK / 1e9:g} GB/s; the SVM there {seconds['svm']:.0f} s in {like.solves} solves of "
+        f"{like.passes} passes, and {read:.0f} s for reading from a disk at {DISK / 1e9:g} GB/s: {total / 3600:.1f} h."
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", type=int, nargs="*", default=[100_000], help="rows of larger runs")
-    parser.add_argument("--m", type=int, default=1000, help="their landmarks")
-    parser.add_argument("--out", type=Path, help="a folder for cost.json")
+    parser.add_argument("--m", type=int, default=2000, help="their landmarks")
+    parser.add_argument("--runs", type=Path, nargs="*", default=[], help="tables of landmarks.py rows, checked too")
+    parser.add_argument("--out", type=Path, help="a folder for cost.json, which a run that was cut off goes on from")
     options = parser.parse_args()
     print(f"load {os.getloadavg()[0]:.1f}", flush=True)
-    measured(2000, 100)  # compiles, or reads from a cache
-    runs = []
-    print(
-        "| rows | landmarks | kernels left | features s | SVM s (passes) | total s |\n|---:|" + 5 * "---:|", flush=True
-    )
+    kept = Kept(options.out)
+    print("| rows | landmarks | kernels | rounds, solves, passes | features | SVM | rest | total |")
+    print("|---:|---:|---:|---|" + 4 * "---:|", flush=True)
+    small = []
     for n, m in SMALL:
-        runs.append(measured(n, m))
-        print(line(runs[-1]), flush=True)
-    model = Model.fitted(runs)
-    print("\n" + "  ".join(f"{name} {value:.3g}" for name, value in asdict(model).items()) + " s", flush=True)
-    checked = []
+        small.append(kept.measured(n, m))
+        print(line(small[-1]), flush=True)
+    model = Model.fitted(small)
+    print("\n" + ", ".join(f"{name} {value:.3g}" for name, value in asdict(model).items()) + " (s)\n", flush=True)
+    larger = [Run.of(row) for file in options.runs for row in pd.read_csv(file).to_dict("records")]
+    for run in larger:
+        print(line(run, model), flush=True)
     for n in options.check:
-        found = measured(n, options.m)
-        checked.append(found)
-        print(f"{line(found)} predicted {model.predicted(found):.1f} s", flush=True)
-    rows, m, machines, passes = 1e7, 2000, 100, max(r.passes for r in [*runs, *checked])
-    kernels, rounds = max(r.kernels for r in runs), max(r.rounds for r in runs)
-    features = model.features(rows, m, kernels, rounds) / machines
-    sent = rounds * 4 * rows * m / machines / NETWORK
-    svm = model.svm(rows, m, passes)
-    print(
-        f"\nPrediction, not measured: {rows:.0e} rows, {m} landmarks on {machines} machines of one thread: features "
-        f"{features:.0f} s, {4e-9 * rows * m:.0f} GB of them sent in {sent:.0f} s, the SVM on one machine {svm:.0f} s "
-        f"in {passes} passes."
-    )
-    if options.out is not None:
-        options.out.mkdir(parents=True, exist_ok=True)
-        told = {"model": asdict(model), "small": list(map(asdict, runs)), "checked": list(map(asdict, checked))}
-        (options.out / "cost.json").write_text(json.dumps(told, indent=1), encoding="utf-8")
+        larger.append(kept.measured(n, options.m))
+        print(line(larger[-1], model), flush=True)
+    print("\n" + prediction(model, max([*small, *larger], key=lambda run: run.n)))
 
 
-def line(r: Parts) -> str:
-    return f"| {r.n:,} | {r.m:,} | {r.kernels} | {r.features:.1f} | {r.svm:.1f} ({r.passes}) | {r.total:.1f} |"
+class Kept:
+    """Runs that were measured, in a file where one is wanted."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._file = None if folder is None else folder / "cost.json"
+        known = self._file is not None and self._file.exists()
+        self._runs = [Run(**run) for run in json.loads(self._file.read_text(encoding="utf-8"))] if known else []
+
+    def measured(self, n: int, m: int) -> Run:
+        for run in self._runs:
+            if (run.n, run.m) == (n, m):
+                return run
+        self._runs.append(Run.of(in_a_process(on_many_rows, n, m, None, 0)))
+        if self._file is not None:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            self._file.write_text(json.dumps(list(map(asdict, self._runs)), indent=1), encoding="utf-8")
+        return self._runs[-1]
 
 
 if __name__ == "__main__":

@@ -5,6 +5,11 @@ kernels are ready; where the matrices would take more than `--memory` GB they ar
 are needed, and that is part of the time. Memory is the peak beyond what the process held before. An exponent is the
 slope of a line through the larger half of the points, both axes logarithmic. What takes more than 10 seconds is
 measured once. Writes scaling.csv and scaling.svg.
+
+Piece by piece: `--keep` keeps the points of the table that is there and are not measured anew, so that
+`--keep --rows 50000 --kernels --paths --limit 3600` adds one point, as far as an hour reaches. `--landmarks` measures
+training by landmarks (`landmarks.py rows`: ten kernels, C = 0.02, processor seconds) as a curve of its own, and
+`--runs` takes such points from a table of it.
 """
 
 from __future__ import annotations
@@ -18,11 +23,13 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import altair as alt
 import numpy as np
 import pandas as pd
 import vl_convert
+from landmarks import in_a_process, on_many_rows
 from numpy.typing import ArrayLike, NDArray
 from peers import THREADS, machine, peak, reset_peak, seconds, versions
 from sklearn.datasets import make_classification
@@ -36,7 +43,12 @@ from spnmkl.kernels import fit_kernels, fit_tiles
 Floats = NDArray[np.float64]
 FEATURES = 30
 LONG = 10.0  # seconds; what takes longer is measured once
-SERIES = {"rows": "rows (25 kernels)", "kernels": "kernels (500 rows)", "paths": "paths (300 rows)"}
+SERIES = {
+    "rows": "rows (25 kernels)",
+    "kernels": "kernels (500 rows)",
+    "paths": "paths (300 rows)",
+    "landmarks": "rows (10 kernels)",
+}
 ROWS = [250, 500, 1000, 2000, 4000, 8000, 14000, 20000]
 KERNELS = [10, 25, 50, 100, 200, 350, 500]
 STORED = ["matrices", "tiles"]
@@ -49,7 +61,7 @@ SUMS = [1, 2, 3, 4, 6, 8, 10, 12]  # of ten kernels each, multiplied: 10^1 to 10
 class Point:
     series: str
     x: int
-    stored: str  # "matrices" or "tiles"
+    stored: str  # "matrices", "tiles" or so many landmarks
     seconds: float
     least: float
     most: float
@@ -147,6 +159,28 @@ def point(series: str, size: int, options: argparse.Namespace) -> Point | str:
         process.join()
 
 
+def by_landmarks(row: Mapping[str, Any]) -> Point:
+    """From what `landmarks.py rows` tells of one training."""
+    seconds = float(row["processor seconds"]) + float(row["of workers"])
+    gigabytes = float(row["peak memory GB"]) + float(row["workers' GB"])
+    return Point(
+        "landmarks",
+        int(row["rows"]),
+        f"{int(row['landmarks']):,} landmarks",
+        *(seconds, seconds, seconds),
+        gigabytes * 1e9 / 2**20,
+        int(row["passes"]),
+        float(row["svm gap"]),
+        "SVM's gap",
+    )
+
+
+def beside(points: list[Point], earlier: list[Point]) -> list[Point]:
+    """All of them; of the same training the one of now."""
+    found = {(p.series, p.x, p.stored): p for p in [*earlier, *points]}
+    return sorted(found.values(), key=lambda p: (list(SERIES).index(p.series), p.stored, p.x))
+
+
 def exponent(points: list[Point], field: str) -> float:
     """Slope of log(field) in log(x) over the larger half of the points; NaN for fewer than two."""
     larger = sorted(points, key=lambda p: p.x)[-max(2, (len(points) + 1) // 2) :]
@@ -183,13 +217,14 @@ def axis(numbers: str) -> alt.Axis:
 def panel(points: list[Point], series: str, field: str, title: str) -> alt.LayerChart | alt.FacetChart:
     records = [asdict(p) | {"x": float(p.x), "megabytes": max(p.megabytes, 0.1)} for p in points if p.series == series]
     numbers = "~e" if series == "paths" else ",~g"
+    kinds = [*STORED, *sorted({p.stored for p in points} - set(STORED))]
     base = alt.Chart(alt.Data(values=records)).encode(
         x=alt.X("x:Q", title=SERIES[series], scale=alt.Scale(type="log"), axis=axis(numbers)),
         y=alt.Y(f"{field}:Q", title=title, scale=alt.Scale(type="log"), axis=axis(",~g")),
-        color=alt.Color("stored:N", title=None, scale=alt.Scale(domain=STORED)),
+        color=alt.Color("stored:N", title=None, scale=alt.Scale(domain=kinds)),
     )
     slopes = {
-        stored: exponent([p for p in points if (p.series, p.stored) == (series, stored)], field) for stored in STORED
+        stored: exponent([p for p in points if (p.series, p.stored) == (series, stored)], field) for stored in kinds
     }
     told = [f"{stored}: x^{slope:.2f}" for stored, slope in slopes.items() if np.isfinite(slope)]
     note = alt.Chart(alt.Data(values=[{}])).mark_text(align="left", x=8, y=10, fontSize=11, text=told)
@@ -210,6 +245,10 @@ def main() -> None:
     parser.add_argument("--rows", type=int, nargs="*", default=ROWS)
     parser.add_argument("--kernels", type=int, nargs="*", default=KERNELS)
     parser.add_argument("--paths", type=int, nargs="*", default=SUMS, help="numbers of sums of ten kernels")
+    parser.add_argument("--landmarks", type=int, nargs="*", default=[], help="rows to train on by landmarks")
+    parser.add_argument("--components", type=int, default=1000, help="how many landmarks; default 1000")
+    parser.add_argument("--runs", type=Path, nargs="*", default=[], help="tables of landmarks.py rows to take too")
+    parser.add_argument("--keep", action="store_true", help="keep the points of scaling.csv that are not measured anew")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--tol", type=float, default=1e-3)
     parser.add_argument("--threads", type=int, default=1)
@@ -222,8 +261,12 @@ def main() -> None:
     print(f"{versions(PACKAGES)}; {machine()}.")
     print(f"tol {options.tol:g}, C = {C:g}, {threads}, median of {options.repeats} (least–most).\n")
     print(HEAD)
-    points = []
-    for series in SERIES:
+    known = [row for file in options.runs for row in pd.read_csv(file).to_dict("records")]
+    points = [by_landmarks(row) for row in known if not row["workers"]]
+    for size in options.landmarks:
+        points.append(by_landmarks(in_a_process(on_many_rows, size, options.components, None, 0)))
+    print(*map(line, points), sep="\n", flush=True)
+    for series in CASES:
         for size in getattr(options, series):
             answer = point(series, size, options)
             if isinstance(answer, Point):
@@ -232,6 +275,8 @@ def main() -> None:
                 line(answer) if isinstance(answer, Point) else f"| {series} | {size} | {answer} |" + 5 * " |",
                 flush=True,
             )
+    if options.keep:
+        points = beside(points, [Point(**row) for row in pd.read_csv(options.out / "scaling.csv").to_dict("records")])
     print("", *exponents(points), sep="\n")
     pd.DataFrame(map(asdict, points)).to_csv(options.out / "scaling.csv", index=False)
     (options.out / "scaling.svg").write_text(drawn(points), encoding="utf-8")

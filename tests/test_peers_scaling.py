@@ -8,7 +8,8 @@ import pytest
 from tolerances import COMPILED, ROUNDING
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
-from scaling import CASES, Case, Point, by_paths, by_rows, drawn, exponent, exponents
+from cost import Model, Run
+from scaling import CASES, Case, Point, beside, by_landmarks, by_paths, by_rows, drawn, exponent, exponents
 
 
 def points(series: str, power: float) -> list[Point]:
@@ -41,3 +42,37 @@ def test_every_series_is_drawn_and_told() -> None:
     measured = [p for series in CASES for p in points(series, 1.5)]
     assert [text.split(":")[1].split(",")[0] for text in exponents(measured)] == 3 * [" time grows as x^1.50"]
     assert drawn(measured).count("matrices: x^1.50") == 3
+
+
+def told(rows: int, seconds: float) -> dict[str, object]:
+    """As `landmarks.py rows` does."""
+    counts = {"rows": rows, "landmarks": 1000, "rank": 990, "kernels left": 4, "rounds": 2, "solves": 3, "passes": 9}
+    memory = {"peak memory GB": 2**20 * 1e-9, "workers' GB": 0.0}
+    spent = {"processor seconds": seconds, "of workers": 1.0, "features": seconds / 2, "svm": seconds / 4}
+    return counts | memory | spent | {"svm gap": 1e-4}
+
+
+def test_points_by_landmarks_are_drawn_beside_earlier_ones() -> None:
+    earlier = points("rows", 2.0)
+    now = [Point("rows", 80, "matrices", 1.0, 1.0, 1.0, 1.0, 7, 1e-4, "optimal")]
+    landmarks = [by_landmarks(told(n, n / 1000)) for n in (10_000, 100_000)]
+    found = beside(now + landmarks, earlier)
+    assert [p.x for p in found] == [10, 20, 40, 80, 10_000, 100_000] and found[3] == now[0]
+    assert landmarks[1].seconds == 101.0 and landmarks[1].megabytes == 1.0
+    assert "1,000 landmarks: x^" in drawn(found) and "matrices: x^" in drawn(found)
+
+
+def test_the_cost_of_landmarks_is_found_where_it_is_what_the_model_says() -> None:
+    model = Model(entry=2e-9, multiplication=1e-10, byte=3e-10, cube=1e-9, sample=4.0)
+
+    def made(n: int, m: int, passes: int) -> Run:
+        run = Run(n, m, m - m // 50, 5, 1, 3, passes, 0.0, 0.0, 0.0)
+        of = model.seconds(run)
+        return Run(n, m, m - m // 50, 5, 1, 3, passes, of["features"], of["svm"], sum(of.values()))
+
+    found = Model.fitted([made(8000, 250, 9), made(8000, 500, 12), made(16_000, 500, 7), made(16_000, 1000, 8)])
+    large = made(10**6, 2000, 11)
+    assert found.seconds(large) == pytest.approx(model.seconds(large), rel=1e-6)
+    assert sum(found.seconds(large).values()) == pytest.approx(large.total, rel=1e-6)
+    read = Run.of(told(1000, 8.0))
+    assert (read.features, read.svm, read.total, read.rest) == (5.0, 2.0, 9.0, 2.0)
