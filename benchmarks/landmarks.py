@@ -300,16 +300,21 @@ def drawn(found: pd.DataFrame) -> str:
     some["lost"] = 100 * (some.set_index(["set", "rows"]).index.map(exact).to_numpy() - some["accuracy"])
     some["above"] = 100 * some["objective above"].clip(lower=1e-5)
     some["otherwise"] = 100 * (1 - some["as exact"])
-    records = some[["set", "rows", "of", "m", *FIGURE]].to_dict("records")
+    records = some[["set", "asked", "of", "m", *FIGURE]].to_dict("records")
 
     def panel(field: str) -> alt.LayerChart:
         scale = alt.Scale(type="log") if field == "above" else alt.Scale()
         axis = {"gridColor": "#eceff3", "titleFontWeight": "normal", "tickCount": 5}
         base = alt.Chart(alt.Data(values=records)).encode(
-            x=alt.X("m:Q", title="landmarks", scale=alt.Scale(type="log"), axis=alt.Axis(**axis, format=",~g")),
+            x=alt.X(
+                "m:Q",
+                title="landmarks",
+                scale=alt.Scale(type="log", nice=False, padding=8),
+                axis=alt.Axis(**axis, format=",~g", values=LANDMARKS),
+            ),
             y=alt.Y(f"{field}:Q", title=FIGURE[field], scale=scale, axis=alt.Axis(**axis, format="~g")),
             color=alt.Color("set:N", title=None, sort=list(SETS)),
-            strokeDash=alt.StrokeDash("rows:O", title="training rows"),
+            strokeDash=alt.StrokeDash("asked:O", title="training rows, at most"),
             detail="of:N",
         )
         return alt.layer(base.mark_line(), base.mark_point(filled=True, size=40)).properties(width=240, height=200)

@@ -7,9 +7,9 @@ slope of a line through the larger half of the points, both axes logarithmic. Wh
 measured once. Writes scaling.csv and scaling.svg.
 
 Piece by piece: `--keep` keeps the points of the table that is there and are not measured anew, so that
-`--keep --rows 50000 --kernels --paths --limit 3600` adds one point, as far as an hour reaches. `--landmarks` measures
-training by landmarks (`landmarks.py rows`: ten kernels, C = 0.02, processor seconds) as a curve of its own, and
-`--runs` takes such points from a table of it.
+`--keep --rows 50000 --kernels --paths --limit 3600` adds one point, as far as an hour reaches. `--landmarks` trains by
+landmarks (`landmarks.py rows`: ten kernels, C = 0.02, processor seconds), those of landmarks_rows.csv excepted, and
+many_rows.svg has these beside the exact ones.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 import vl_convert
-from landmarks import in_a_process, on_many_rows
+from landmarks import Table, in_a_process, on_many_rows
 from numpy.typing import ArrayLike, NDArray
 from peers import THREADS, machine, peak, reset_peak, seconds, versions
 from sklearn.datasets import make_classification
@@ -247,7 +247,7 @@ def main() -> None:
     parser.add_argument("--paths", type=int, nargs="*", default=SUMS, help="numbers of sums of ten kernels")
     parser.add_argument("--landmarks", type=int, nargs="*", default=[], help="rows to train on by landmarks")
     parser.add_argument("--components", type=int, default=1000, help="how many landmarks; default 1000")
-    parser.add_argument("--runs", type=Path, nargs="*", default=[], help="tables of landmarks.py rows to take too")
+    parser.add_argument("--feature-memory", type=float, help="GB of features in memory; default half of what is free")
     parser.add_argument("--keep", action="store_true", help="keep the points of scaling.csv that are not measured anew")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--tol", type=float, default=1e-3)
@@ -261,11 +261,7 @@ def main() -> None:
     print(f"{versions(PACKAGES)}; {machine()}.")
     print(f"tol {options.tol:g}, C = {C:g}, {threads}, median of {options.repeats} (least–most).\n")
     print(HEAD)
-    known = [row for file in options.runs for row in pd.read_csv(file).to_dict("records")]
-    points = [by_landmarks(row) for row in known if not row["workers"]]
-    for size in options.landmarks:
-        points.append(by_landmarks(in_a_process(on_many_rows, size, options.components, None, 0)))
-    print(*map(line, points), sep="\n", flush=True)
+    points = []
     for series in CASES:
         for size in getattr(options, series):
             answer = point(series, size, options)
@@ -275,11 +271,21 @@ def main() -> None:
                 line(answer) if isinstance(answer, Point) else f"| {series} | {size} | {answer} |" + 5 * " |",
                 flush=True,
             )
+    table = options.out / "scaling.csv"
     if options.keep:
-        points = beside(points, [Point(**row) for row in pd.read_csv(options.out / "scaling.csv").to_dict("records")])
+        points = beside(points, [Point(**row) for row in pd.read_csv(table).to_dict("records")])
     print("", *exponents(points), sep="\n")
-    pd.DataFrame(map(asdict, points)).to_csv(options.out / "scaling.csv", index=False)
+    pd.DataFrame(map(asdict, points)).to_csv(table, index=False)
     (options.out / "scaling.svg").write_text(drawn(points), encoding="utf-8")
+    runs = Table(options.out, "landmarks_rows.csv")
+    for n in options.landmarks:
+        if not runs.has(rows=n, landmarks=options.components, workers=0):
+            runs.add(in_a_process(on_many_rows, n, options.components, options.feature_memory, 0))
+    if len(runs.frame):
+        many = [by_landmarks(row) for row in runs.frame.to_dict("records") if not row["workers"]]
+        print("", *exponents(many), sep="\n")
+        exact = [p for p in points if p.series == "rows"]
+        (options.out / "many_rows.svg").write_text(drawn([*exact, *many]), encoding="utf-8")
 
 
 if __name__ == "__main__":
