@@ -50,13 +50,19 @@ def choose_or_set(work: Workspace) -> bool:
     """
     if not work.as_opened or (work.chosen is not None and not work.chooses):
         return work.chooses
-    key = f"chooses {work.trainer.settings_version}"
+    version = work.trainer.settings_version
+    key = f"chooses {version}"
+
+    def take() -> None:
+        if version == work.trainer.settings_version:  # not from a toggle that was there before settings came
+            work.by_hand = not st.session_state[key]
+
     st.toggle(
         "Choose C and weights for me",
         not work.by_hand,
         key=key,
         disabled=work.trainer.working is not None,
-        on_change=lambda: setattr(work, "by_hand", not st.session_state[key]),
+        on_change=take,
         help=FIRST_HELP,
     )
     if work.chooses:

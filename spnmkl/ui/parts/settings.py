@@ -39,6 +39,7 @@ SOLVERS = {
     "paper": f"{SOLVER_NAMES['paper']} of the paper (slow, for teaching)",
 }
 WEIGHTS = {"certified": "certified: provably the best", "evidence": "evidence weights, not certified"}
+_COUNTER = " set elsewhere"
 CLASS_WEIGHTS = {"equal": "all samples alike", "balanced": "balanced: rare classes count more", "own": "by hand"}
 
 
@@ -60,7 +61,8 @@ def slider_of_C(trainer: Trainer, smallest: float | None, otherwise: str) -> Non
         trainer.settings.C,
         format_func=lambda value: f"{value:.3g}" + (" (all weights zero)" if smallest and value <= smallest else ""),
         key=key,
-        on_change=lambda: take_C(trainer, st.session_state[key]),
+        on_change=_take_shown_C,
+        args=("C", key, trainer),
         help=f"{explained('C', 'C_min')}\n\n*Choose C* finds a good one.",
     )
     times = f" This C is {trainer.settings.C / smallest:.3g} × C_min." if smallest else ""
@@ -78,11 +80,20 @@ def _key_of_C(name: str, trainer: Trainer) -> str:
     Its session state is never written: a page that is drawn anew at once forgets what it had to tell the browser, which
     would then show, and send back, the widget's smallest value.
     """
-    counter = f"{name} set elsewhere"
+    counter = f"{name}{_COUNTER}"
     count = st.session_state.setdefault(counter, 0)
     if st.session_state.get(f"{name} {count}", trainer.settings.C) != trainer.settings.C:
         st.session_state[counter] = count = count + 1
     return f"{name} {count}"
+
+
+def _take_shown_C(name: str, key: str, trainer: Trainer) -> None:
+    """C from the widget that is shown now.
+
+    What the browser sent before it knew of a new one still tells of the widget before, as if that had been moved.
+    """
+    if key == f"{name} {st.session_state[f'{name}{_COUNTER}']}":
+        take_C(trainer, st.session_state[key])
 
 
 def take_C(trainer: Trainer, C: float) -> None:
@@ -143,7 +154,8 @@ def _weighing(trainer: Trainer, spn: SPN) -> tuple[str, float, Power, str]:
         settings.C,
         format="%.6g",
         key=key,
-        on_change=lambda: take_C(trainer, st.session_state[key]),
+        on_change=_take_shown_C,
+        args=("exact_C", key, trainer),
         help=explained("C"),
     )
     weights = st.selectbox(
