@@ -28,6 +28,7 @@ class Problem:
     Y : (classes, n) labels ±1; one row for two classes, one-vs-rest otherwise.
     C : (n,) C_i = C · weight_i.
     p : (V,) exponents of the regulariser.
+    single : whether kernels, and so K(β), are computed in single precision; see `in_single`.
     stop : asked now and then; once it is true, SVMs end where they are, which is feasible, and passes raise `Stopped`.
     """
 
@@ -39,6 +40,7 @@ class Problem:
     p: Floats
     n_threads: int = 1
     stop: Callable[[], bool] | None = None
+    single: bool = False
 
     @property
     def n(self) -> int:
@@ -50,7 +52,7 @@ class Problem:
 
     def in_single(self) -> Problem | None:
         """The same problem with kernels in single precision, where they are computed whenever they are needed."""
-        return replace(self, source=self.source.in_single()) if is_computed(self.source) else None
+        return replace(self, source=self.source.in_single(), single=True) if is_computed(self.source) else None
 
     def pause(self) -> None:
         """A chance to stop, within what takes long."""

@@ -79,24 +79,32 @@ def _locate(slots, tiles, strides, row, column, operations):  # type: ignore[no-
 
 @njit(nogil=True, cache=True)
 def fill_rows(operation_start, term_start, arguments, W, tiles, strides, slots, scratch, first, n_rows, K):  # type: ignore[no-untyped-def]
-    """Rows first … first+n_rows of K from the diagonal on, and mirrored; the tiles start at (first, first)."""
+    """Rows first … first+n_rows of K from the diagonal on, and mirrored; the tiles start at (first, first).
+
+    K may be in single precision: then its rows are computed in the scratch, and rounded.
+    """
     n, n_operations = K.shape[1], len(operation_start) - 1
-    spare, out = address(scratch), address(K)
+    spare, out, double = address(scratch), address(K), K.itemsize == ITEM
     plain = n_operations == 1 and len(arguments) == len(term_start) - 1  # a sum of kernels needs no scratch
-    segment = n if plain else SEGMENT
+    segment = n if plain and double else SEGMENT
     for row in range(first, first + n_rows):
         column = row
         while column < n:
             size = min(segment, n - column)
             _locate(slots, tiles, strides, row - first, column - first, spare + SEGMENT * ITEM)
-            slots[-1] = out + (row * n + column) * ITEM
+            if double:
+                slots[-1] = out + (row * n + column) * ITEM
             _values(operation_start, n_operations, term_start, arguments, W, slots, spare, size)
+            if not double:
+                values, part = carray(pointer(slots[-1]), (size,)), K[row, column : column + size]
+                for j in range(size):
+                    part[j] = values[j]
             column += size
-    _mirror(K, first, first + n_rows)
+    mirror(K, first, first + n_rows)
 
 
 @njit(nogil=True, cache=True)
-def _mirror(K, first, last):  # type: ignore[no-untyped-def]
+def mirror(K, first, last):  # type: ignore[no-untyped-def]
     """Copy rows first … last, from the diagonal on, to the columns first … last, in blocks that stay in cache."""
     n, block = len(K), 32
     for i0 in range(first, last, block):

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spnmkl.circuit.blocks import (
     Block,
@@ -45,11 +46,15 @@ _FORWARD = 3  # work of a multiplication of K itself, compared to one of its der
 _COMPUTED = 30  # work of computing an entry of a kernel
 _MANY_CLASSES = 6  # from so many on, products of matrices are faster than our own loops
 _ALL = slice(None)
+FloatingT = TypeVar("FloatingT", bound=np.floating)
+Weighed = tuple[Circuit, Floats, Floats]  # with its weights, and A
 _MOST_COUNTING = 0.9  # share of the rows beyond which leaving the others out is not worth it
 
 
-def kernel_matrix(circuit: Circuit, W: Floats, source: KernelSource, out: Floats, n_threads: int = 1) -> Floats:
-    """K(β) of eq. 2, (n, n), written to `out`."""
+def kernel_matrix(
+    circuit: Circuit, W: Floats, source: KernelSource, out: NDArray[FloatingT], n_threads: int = 1
+) -> NDArray[FloatingT]:
+    """K(β) of eq. 2, (n, n), written to `out` and rounded to its precision."""
     circuit, W = _flattened(circuit, W)
     kernels = _Kernels(circuit, W, source, source.shape[0] / 2, _FORWARD * circuit.size)
     blocks = kernels.triangle()
@@ -59,7 +64,7 @@ def kernel_matrix(circuit: Circuit, W: Floats, source: KernelSource, out: Floats
             kernels.use(fill_rows, kernels.tiles((first, last), first), first, last - first, out)
 
     over_lanes(fill, dealt(blocks, len(blocks)), n_threads)
-    representable(np.diagonal(out), W)  # what is not on it is smaller
+    representable(np.diagonal(out).astype(np.float64), W)  # what is not on it is smaller
     return out
 
 
@@ -248,6 +253,42 @@ def apply_to_samples(circuit: Circuit, W: Floats, source: KernelSource, A: Float
     return representable(F.total, W, A)
 
 
+def in_one_pass(
+    source: KernelSource, applied: Sequence[Weighed], contracted: Sequence[Weighed], n_threads: int = 1
+) -> tuple[list[Floats], list[Floats]]:
+    """`apply_to_samples` of some circuits and `term_quadratics` of others, for which kernels are computed once."""
+    parts: list[tuple[_Kernels, LaneSum, Callable[..., None], Callable[[Floats], tuple[Floats, ...]], Floats]] = []
+    for circuit, W, A in applied:
+        circuit, W = _flattened(circuit, W)
+        kernels = _Kernels(circuit, W, source, source.shape[0] / 2, _FORWARD * (circuit.size + len(A)))
+        parts.append((kernels, LaneSum(A.shape), apply_triangle, lambda own: (own,), A))
+    for circuit, W, A in contracted:
+        circuit, W = (circuit.mixture or circuit, _NO_WEIGHTS) if _is_mixed(circuit) else (circuit, W)
+        plain = circuit.root_kernels if len(A) == 1 else (_NONE, _NONE)
+        compiled, q = _contraction(circuit, plain[0], plain), LaneSum((circuit.n_terms,))
+        parts.append((_differentiated(circuit, W, source, A), q, compiled, lambda own: (_NOTHING, own), A))
+    leaves = list(dict.fromkeys(leaf for kernels, *_ in parts for leaf in kernels.leaves))
+    used = [np.array([leaves.index(leaf) for leaf in kernels.leaves], dtype=np.int64) for kernels, *_ in parts]
+    most, lanes = min(kernels.most_rows for kernels, *_ in parts), max(kernels.lanes for kernels, *_ in parts)
+
+    def read(lane: int, blocks: Iterable[Block]) -> None:
+        owns = [total.begin(lane) for _, total, *_ in parts]
+        for first, last in blocks:
+            tiles = _located(source.tiles(leaves, slice(first, last), slice(first, None)))
+            for (kernels, _, compiled, outputs, A), own, some in zip(parts, owns, used, strict=True):
+                kernels.use(compiled, tiles.of(some), first, last - first, A, *outputs(own))
+        for (_, total, *_), own in zip(parts, owns, strict=True):
+            total.end(lane, own)
+
+    over_lanes(read, dealt(triangle(source.shape[0], most, lanes), lanes), n_threads)
+    found = [representable(total.total, *kernels.program[3:], A) for kernels, total, _, _, A in parts]
+    forms = [
+        circuit.mixing(W)[1] @ q if _is_mixed(circuit) else q
+        for (circuit, W, _), q in zip(contracted, found[len(applied) :], strict=True)
+    ]
+    return found[: len(applied)], forms
+
+
 def representable(values: Floats, *given: Floats) -> Floats:
     """What came of the kernels, which must be finite wherever what else was given is: infinity proves nothing."""
     if not np.isfinite(values).all() and all(np.isfinite(other).all() for other in given):
@@ -266,6 +307,11 @@ def _counting(source: KernelSource, A: Floats) -> tuple[Indices, KernelSource] |
     if 0 < len(rows) < _MOST_COUNTING * A.shape[1]:
         return rows, source.among(rows)
     return None
+
+
+def _is_mixed(circuit: Circuit) -> bool:
+    """Whether sums of sums can be read as another circuit, one sum."""
+    return circuit.mixture is not None and circuit.mixture is not circuit
 
 
 def _flattened(circuit: Circuit, W: Floats) -> tuple[Circuit, Floats]:
@@ -316,6 +362,9 @@ class _Tiles:
     def part(self, rows: Block, column: int) -> _Tiles:
         moved = self.addresses + (rows[0] * self.strides + column) * ITEM
         return _Tiles(_Parts(self.arrays, rows, column), moved, self.strides)
+
+    def of(self, leaves: Indices) -> _Tiles:
+        return _Tiles([self.arrays[leaf] for leaf in leaves], self.addresses[leaves], self.strides[leaves])
 
 
 class _Parts(Sequence[Floats]):

@@ -86,7 +86,7 @@ class _Model:
 class _Descent:
     def __init__(self, problem: Problem, tol: float) -> None:
         self.problem, self.tol = problem, tol
-        self.evaluator, self.factors = SturdyEvaluator(problem), Factors(problem.pause)
+        self.evaluator, self.factors = SturdyEvaluator(problem), Factors(problem.pause, problem.n_threads)
         least = problem.circuit.smallest_exponents
         self.alone = vanishes_alone(problem)
         self.r = np.minimum(1.0, np.maximum(problem.p, least))  # eq. 31
@@ -184,7 +184,7 @@ class _Descent:
         J = circuit.weights(point.beta)[:, None] * circuit.X.toarray()[:, alive] / r  # ∂W_t/∂z_v
         H = np.zeros((len(alive), len(alive)))
         turns = {}
-        responses = svm_responses(self.factors, self.evaluator.K, problem.C, point, slope, J, residual)
+        responses = svm_responses(self.factors, self.evaluator, point, slope, J, residual)
         for c, response in responses.items():
             H += response.half.T @ response.half
             turns[c] = response.free, response.turns

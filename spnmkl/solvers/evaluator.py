@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,11 +61,20 @@ class Slope:
 
 
 class Evaluator:
-    """Holds one n×n buffer: K at the point evaluated last, which is at a better multiple of β if `rescale` is set."""
+    """Holds one n×n buffer: K at the point evaluated last, which is at a better multiple of β if `rescale` is set.
+
+    Attributes
+    ----------
+    K : (n, n), in single precision where the problem's kernels are.
+    below : (n, n) what lies one row below, in single precision. Its lower triangle is K without its upper one and its
+        diagonal: room for a factor, until K is mirrored again. None in double precision.
+    """
 
     def __init__(self, problem: Problem, rescale: bool = False, budget: Budget | None = None) -> None:
         self.problem, self.budget = problem, budget
-        self.K = np.empty((problem.n, problem.n))
+        memory = np.empty((problem.n + problem.single, problem.n), np.float32 if problem.single else np.float64)
+        self.K: NDArray[Any] = memory[: problem.n]
+        self.below = memory[1:] if problem.single else None
         self.alpha = np.zeros_like(problem.Y)
         self.evaluations = 0
         self.rescale = rescale and problem.convex and bool((problem.p == problem.p[0]).all())

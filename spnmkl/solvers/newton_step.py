@@ -65,17 +65,17 @@ class Stepper:
 
     def __init__(self, problem: Problem, alone: NDArray[np.bool_]) -> None:
         self.problem, self.alone = problem, alone
-        self.factors = Factors(problem.pause)
+        self.factors = Factors(problem.pause, problem.n_threads)
         self.damping = _FIRST_DAMPING
 
     def step(self, point: Point, slope: Slope, evaluator: Evaluator, gap: float) -> Step:
         """The minimiser of the model over −0.8 ≤ z ≤ 4; z ≥ −1 for weights that can be zero alone."""
-        problem, circuit, beta = self.problem, slope.circuit, point.beta
+        circuit, beta = slope.circuit, point.beta
         W, X = circuit.weights(beta), circuit.X.toarray()
         flows = W * slope.quadratics / 2  # eq. 7
         D = X.T @ flows
         model = self._first_order(beta, W, X, D, slope.quadratics)
-        responses = svm_responses(self.factors, evaluator.K, problem.C, point, slope, model.J, gap)
+        responses = svm_responses(self.factors, evaluator, point, slope, model.J, gap)
         H = self._hessian(beta, responses, second_moment(circuit, flows), D, model)
         z = self._minimiser(H, model)
         moving = model.sigma > 0

@@ -8,9 +8,11 @@ factorised. Either only preconditions Newton's method, whose residuals are forme
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
 
 from spnmkl.circuit.program import Floats
@@ -58,7 +60,7 @@ def _pivoted(K, left, tolerance, most, start, L):  # type: ignore[no-untyped-def
     return -1
 
 
-def _low_rank(K: Floats, diagonal: Floats, tolerance: float, pause: Pause) -> tuple[Floats, Floats] | None:
+def _low_rank(K: NDArray[Any], diagonal: Floats, tolerance: float, pause: Pause) -> tuple[Floats, Floats] | None:
     """(r, n) G and (n,) the diagonal of K − GᵀG; None as soon as the rank looks too high to pay."""
     n, left = len(K), diagonal.copy()
     most = int(_MOST_RANK * n)
@@ -86,9 +88,9 @@ class ShiftedKernel:
     G, rest : (r, n) and (n,) with K ≈ GᵀG + diag(rest); G is None where that does not pay.
     """
 
-    def __init__(self, K: Floats, pause: Pause, tolerance: float = 0.0) -> None:
+    def __init__(self, K: NDArray[Any], pause: Pause, tolerance: float = 0.0) -> None:
         self.K, self.pause = K, pause
-        self.diagonal = np.ascontiguousarray(np.diagonal(K))
+        self.diagonal = np.ascontiguousarray(np.diagonal(K), np.float64)
         least = _LOWEST_TOL * float(self.diagonal.max(initial=0.0))
         found = (
             _low_rank(K, self.diagonal, max(tolerance, least), pause) if len(K) > _FEWEST_ROWS and least > 0 else None

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from spnmkl.certificate import best_intercept
 from spnmkl.circuit.program import Floats
@@ -109,7 +110,7 @@ def _smo(K, diagonal, y, lower, upper, alpha, G, tol, max_steps):  # type: ignor
         row_j = K[j]
         largest, smallest = _LEAST, _MOST
         for t in range(n):
-            F[t] -= move * (row_i[t] - row_j[t])
+            F[t] -= move * (np.float64(row_i[t]) - row_j[t])
             value = _ordered(F[t]) & ~index | t
             largest = max(largest, value & up[t] | _LEAST & ~up[t])
             smallest = min(smallest, value & down[t] | _MOST & ~down[t])
@@ -119,6 +120,26 @@ def _smo(K, diagonal, y, lower, upper, alpha, G, tol, max_steps):  # type: ignor
     for t in range(n):
         G[t] = -y[t] * F[t]
     return step, violation if i >= 0 and low >= 0 else -np.inf
+
+
+@njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
+def _weighed_sums(K, a, out):  # type: ignore[no-untyped-def]
+    """out = Ka in double precision."""
+    for i in range(len(K)):
+        total = 0.0
+        for j in range(len(a)):
+            total += K[i, j] * a[j]
+        out[i] = total
+
+
+def _times(K: NDArray[np.floating], a: Floats) -> Floats:
+    """Ka; K in single precision is not copied for it."""
+    if K.dtype == np.float64:
+        return K @ a
+    out = np.zeros(len(K))
+    if a.any():
+        _weighed_sums(K, a, out)
+    return out
 
 
 @dataclass(frozen=True)
@@ -133,7 +154,7 @@ class SVMSolution:
 
 
 def solve_svm(
-    K: Floats,
+    K: NDArray[np.floating],
     y: Floats,
     C: Floats,
     alpha: Floats,
@@ -149,9 +170,9 @@ def solve_svm(
     chunk = min(_CHUNK, max(_LEAST_CHUNK, _CHUNK_ENTRIES // len(y)))
     max_steps = max(_CHUNK, _MOST_ENTRIES // len(y)) if max_steps is None else max_steps
     alpha = alpha.copy()
-    zero, diagonal = np.zeros_like(C), np.ascontiguousarray(np.diagonal(K))
+    zero, diagonal = np.zeros_like(C), np.ascontiguousarray(np.diagonal(K), np.float64)
     steps, tol, refreshed = 0, _FIRST_TOL, False
-    G = y * (K @ (alpha * y)) - 1.0
+    G = y * _times(K, alpha * y) - 1.0
     while True:
         taken, violation = _smo(K, diagonal, y, zero, C, alpha, G, tol, min(chunk, max_steps - steps))
         steps += taken
@@ -166,7 +187,7 @@ def solve_svm(
             if violation <= _EXACT * max(1.0, np.abs(G).max()) or tol < _FINEST_TOL:
                 if refreshed:
                     return SVMSolution(alpha, intercept, dual, primal, steps)
-                G, refreshed, tol = y * (K @ (alpha * y)) - 1.0, True, _ANEW_TOL
+                G, refreshed, tol = y * _times(K, alpha * y) - 1.0, True, _ANEW_TOL
             tol *= _TIGHTER
 
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from spnmkl.solvers.factor import factorised
+from spnmkl.circuit.entries import mirror
+from spnmkl.solvers.factor import Factors, factorised, solved
 from spnmkl.solvers.unlocked import potrf
 
 
@@ -46,6 +47,40 @@ def test_a_factor_in_blocks_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None
     np.testing.assert_allclose(np.tril(parts), np.tril(whole), atol=1e-10)
     parts = -np.asfortranarray(np.eye(100))
     assert not factorised(parts, lambda: None)
+
+
+@pytest.mark.parametrize("size", [1, 40, 100])
+def test_a_factor_under_the_diagonal_of_K_leaves_the_rest_of_it(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spnmkl.solvers.factor._BLOCK", 32)
+    memory = np.empty((101, 100), np.float32)
+    K, below = memory[:100], memory[1:]
+    K[:] = definite(100) / 100
+    whole, rows = K.astype(float), np.sort(np.random.default_rng(size).permutation(100)[:size])
+    B = np.random.default_rng(0).normal(size=(size, 3))
+    found = []
+    for threads in (1, 3):
+        L = Factors(lambda: None, threads).cholesky(K, rows, np.float32, below)
+        assert np.shares_memory(L, K)
+        found.append((np.tril(L), solved(L, B), solved(L, B, trans=1)))
+        np.testing.assert_array_equal(np.triu(K), np.triu(whole))
+    for one, three in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, three)  # any number of threads gives the same bits
+    exact = np.linalg.cholesky(whole[np.ix_(rows, rows)])
+    L, forward, backward = found[0]
+    np.testing.assert_allclose(L, exact, atol=1e-3)
+    np.testing.assert_allclose(L @ forward, B, atol=1e-4)
+    np.testing.assert_allclose(L.T @ backward, B, atol=1e-4)
+    mirror(K, 0, 100)
+    np.testing.assert_array_equal(K, whole)
+
+
+def test_where_there_is_no_factor_the_diagonal_stands_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = np.empty((9, 8), np.float32)
+    memory[:8] = np.diag([4.0, -4.0] * 4) + 4.0 * np.eye(8) - 8.0 * np.eye(8)[::-1]
+    K, before = memory[:8], memory[:8].copy()
+    L = Factors(lambda: None).cholesky(K, np.arange(8), np.float32, memory[1:])
+    np.testing.assert_array_equal(np.tril(L), 2.0 * np.eye(8))
+    np.testing.assert_array_equal(np.triu(K), np.triu(before))
 
 
 def test_another_thread_runs_meanwhile() -> None:
