@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
-from spnmkl.circuit.evaluate import apply_to_samples, representable, term_quadratics
+from spnmkl.circuit.evaluate import apply_to_samples, in_one_pass, representable, term_quadratics
 from spnmkl.circuit.program import Circuit, Floats
 from spnmkl.problem import Problem
 
@@ -47,6 +47,10 @@ def primal(problem: Problem, beta: Floats, alpha: Floats) -> Primal:
         F = apply_to_samples(circuit, circuit.weights(beta), problem.source, A, problem.n_threads)  # f = K(β)(α∘y)
     else:
         F = np.zeros_like(A)
+    return _primal_of(problem, beta, A, F)
+
+
+def _primal_of(problem: Problem, beta: Floats, A: Floats, F: Floats) -> Primal:
     fits = [best_intercept(f, y, problem.C) for f, y in zip(F, problem.Y, strict=True)]
     quadratic = representable((A * F).sum(), A, F)
     value = float(quadratic / 2 + problem.regularizer(beta) + sum(loss for _, loss in fits))
@@ -88,6 +92,27 @@ def dual(problem: Problem, alpha: Floats, witness: Floats) -> Dual:
     alpha = balanced(alpha, problem.Y)
     flows = quadratic_flows(problem, alpha, witness)
     return Dual(dual_value(problem, alpha, witness, flows), alpha, witness, flows)
+
+
+@unchecked
+def both_sides(
+    problem: Problem, beta: Floats, alpha: Floats, inner: Floats, other: Dual
+) -> tuple[Primal, Dual, Floats]:
+    """`primal` at β and α, `dual` at the α and β̃ of another, and `quadratic_flows` at α and `inner`.
+
+    One pass over the kernels does for all where they are computed whenever they are needed.
+    """
+    active, full, A = problem.circuit.restricted(beta > 0), problem.circuit, alpha * problem.Y
+    proving = balanced(other.alpha, problem.Y)
+    weighed = [(full, full.weights(other.witness), proving * problem.Y)]
+    if not (np.array_equal(other.alpha, alpha) and np.array_equal(other.witness, inner)):
+        weighed.append((full, full.weights(inner), A))
+    applied = [(active, active.weights(beta), A)] if active.n_terms else []
+    products, forms = in_one_pass(problem.source, applied, weighed, problem.n_threads)
+    flows = [representable(W * q / 2, W, q) for (_, W, _), q in zip(weighed, forms, strict=True)]
+    value = dual_value(problem, proving, other.witness, flows[0])
+    found = Dual(value, proving, other.witness, flows[0])
+    return _primal_of(problem, beta, A, products[0] if applied else np.zeros_like(A)), found, flows[-1]
 
 
 def balanced(alpha: Floats, Y: Floats) -> Floats:

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from spnmkl.certificate import Dual, dual, kkt_residuals, primal, relative_gap
+from spnmkl.certificate import Dual, both_sides, dual, kkt_residuals, primal, relative_gap
 from spnmkl.circuit.program import Floats
 from spnmkl.circuit.source import KernelSource, MatrixSource, is_computed
 from spnmkl.errors import KernelError, Stopped
@@ -26,6 +26,8 @@ Callback = Callable[[Record], object]
 _IMPOSSIBLE = -1e-6  # a gap below it, rounding aside, disproves the input
 _MOST_DOUBTED = 10  # iterations in a row that are good enough for a solver but, for rounding, not certified
 _QUICK = 20_000_000  # kernel entries that are read in a tenth of a second
+_COMPUTED_ENTRIES = 10_000_000, 200_000_000  # computed for a bound after a stop, if there is time for them
+_AFTER_STOP = 1.5  # seconds
 
 
 def refuse_what_is_not_finite(source: KernelSource) -> None:
@@ -135,11 +137,17 @@ class Run:
     def certified(self) -> Certificate:
         assert self.best is not None
         if self.certificate is None:
-            if self.dual.flows is None:
-                self.dual = dual(self.problem, self.dual.alpha, self.dual.witness)
+            if self.best.single and self.dual.flows is None:
+                best = self.best
+                inner = np.where(best.beta > 0, best.beta, self.dual.witness if best.witness is None else best.witness)
+                exact, self.dual, flows = both_sides(self.problem, best.beta, best.alpha, inner, self.dual)
+                self.best = replace(best, witness=inner, flows=flows)
+            else:
+                if self.dual.flows is None:
+                    self.dual = dual(self.problem, self.dual.alpha, self.dual.witness)
+                exact = primal(self.problem, self.best.beta, self.best.alpha)
             if self.dual.value > self.sure.value:
                 self.sure = self.dual
-            exact = primal(self.problem, self.best.beta, self.best.alpha)
             P = exact.value
             if self.best.single:
                 self.best = replace(self.best, objective=P, intercept=exact.intercept)
@@ -161,10 +169,24 @@ class Run:
                 proof, best = self.certified(), self.best
                 witness = self.dual.witness if best.witness is None else best.witness
                 return best, proof, kkt_residuals(problem, best.beta, best.alpha, witness, proof.objective, best.flows)
+        if is_computed(self.unwatched.source) and self.certificate is None:
+            self.bound_by_some_rows()
         best, self.dual = self.best, self.sure
         P, D = best.objective, self.dual.value
         proof = self.certificate or Certificate(P, D, relative_gap(P, D))
         return best, proof, np.full(len(problem.p), best.stationarity)
+
+    def bound_by_some_rows(self) -> None:
+        """In double precision by part of the α that single precision ended with: any α proves a bound."""
+        found, ends = self.dual, time.perf_counter() + _AFTER_STOP
+        problem = self.unwatched.watched(lambda: time.perf_counter() > ends)
+        rows = np.flatnonzero(found.alpha.any(axis=0))
+        with suppress(Stopped):
+            for entries in _COMPUTED_ENTRIES:
+                most = max(2, int((entries / len(problem.circuit.leaves)) ** 0.5))
+                alpha, some = np.zeros_like(found.alpha), rows[:: max(1, -(-len(rows) // most))]
+                alpha[:, some] = found.alpha[:, some]
+                self.sure = max(self.sure, dual(problem, alpha, found.witness), key=lambda proof: proof.value)
 
     def solution(self, spn: SPN, y: NDArray, classes: NDArray, solver: str, status: str) -> Solution:
         problem = self.problem

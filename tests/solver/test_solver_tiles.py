@@ -9,12 +9,13 @@ from oracles import Array
 from tolerances import ROUNDING, SOLVED, WEIGHTS
 
 from spnmkl import Kernel, solve, templates
-from spnmkl.certificate import kkt_residuals, primal
+from spnmkl.certificate import Dual, balanced, both_sides, dual, kkt_residuals, primal, quadratic_flows
 from spnmkl.circuit.evaluate import term_quadratics, term_responses
 from spnmkl.circuit.program import compile_circuit
 from spnmkl.circuit.source import MatrixSource
 from spnmkl.kernels import NORMALIZATIONS, CrossSource, TileSource, fit_kernels, fit_tiles, tiles
-from spnmkl.solvers import follow
+from spnmkl.problem import build_problem
+from spnmkl.solvers import evaluator, follow
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(700, 6))
@@ -91,6 +92,59 @@ def test_no_kernel_matrix_is_held(name: str, monkeypatch: pytest.MonkeyPatch) ->
         tracemalloc.stop()
     assert solution.status == "optimal"
     assert peak <= 3.5 * 8 * len(X) ** 2
+
+
+@pytest.mark.parametrize("name", STRUCTURES)
+@pytest.mark.parametrize("labels", [y, np.digitize(X[:, 0], [-0.5, 0.5])], ids=["two classes", "three classes"])
+def test_both_sides_of_the_proof_in_one_pass(name: str, labels: Array) -> None:
+    """As each of them alone, for any α, β and β̃; sums of sums and zero weights too."""
+    spn, rng = STRUCTURES[name], np.random.default_rng(0)
+    problem, _ = build_problem(spn, fit_tiles(spn, X[:FEW])[0], labels[:FEW], n_threads=2)
+    beta, witness = rng.random(len(problem.p)), rng.random(len(problem.p)) + 0.1
+    beta[: 3 * problem.linear] = 0.0
+    alpha, other = rng.random((2, *problem.Y.shape)) * (rng.random((2, *problem.Y.shape)) < 0.6)
+    inner = np.where(beta > 0, beta, witness)
+    for proving, with_beta in ((other, witness), (alpha, inner)):
+        P, D, flows = both_sides(problem, beta, alpha, inner, Dual(0.0, proving, with_beta))
+        alone = dual(problem, proving, with_beta)
+        assert P.value == pytest.approx(primal(problem, beta, alpha).value, rel=ROUNDING)
+        assert D.value == pytest.approx(alone.value, rel=ROUNDING)
+        np.testing.assert_allclose(D.alpha, alone.alpha, rtol=ROUNDING)
+        expected = quadratic_flows(problem, alpha if proving is other else balanced(alpha, problem.Y), inner)
+        np.testing.assert_allclose(flows, expected, rtol=1e-8, atol=ROUNDING * expected.max())
+
+
+@pytest.mark.parametrize("name", STRUCTURES)
+def test_K_takes_half_of_the_memory_until_the_proof(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And is that of doubles, rounded."""
+    spn, formed = STRUCTURES[name], list[tuple[Any, ...]]()
+    form = evaluator.kernel_matrix
+
+    def remembered(circuit: Any, W: Array, source: Any, out: Array, n_threads: int) -> Array:
+        formed.append((form(circuit, W, source, out, n_threads).copy(), circuit, W, source))
+        return out
+
+    monkeypatch.setattr(evaluator, "kernel_matrix", remembered)
+    assert solve(spn, fit_tiles(spn, X[:FEW])[0], y[:FEW], C=3.0).status == "optimal"
+    assert {(len(K), K.dtype.name) for K, *_ in formed} == {(FEW // 2, "float32"), (FEW, "float32")}
+    for K, circuit, W, source in formed:
+        exact = form(circuit, W, source, np.empty(K.shape), 1)
+        np.testing.assert_allclose(K, exact, rtol=1e-6)
+
+
+def test_what_was_stopped_has_a_bound_by_some_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(follow, "_QUICK", 0)
+    monkeypatch.setattr(follow, "_AFTER_STOP", 60.0)
+    spn, samples, labels = STRUCTURES["one layer"], X[:FEW], y[:FEW]
+    bounds = []
+    for entries in (0, 40**2, 400**2):
+        monkeypatch.setattr(follow, "_COMPUTED_ENTRIES", (entries * len(spn.kernels),))
+        found = solve(spn, fit_tiles(spn, samples)[0], labels, C=3.0, callback=lambda record: False)
+        proof = found.certify(fit_kernels(spn, samples)[0])
+        assert found.status == "interrupted"
+        assert found.dual_bound == pytest.approx(proof.dual_bound, rel=ROUNDING)
+        bounds.append(found.dual_bound)
+    assert 0 < bounds[0] < bounds[1] < bounds[2] <= found.objective
 
 
 @pytest.mark.parametrize("error", [0.0, 0.05])
