@@ -12,6 +12,7 @@ import numpy as np
 
 from spnmkl.certificate import balanced
 from spnmkl.circuit.program import Floats
+from spnmkl.circuit.source import is_computed
 from spnmkl.errors import Stopped
 from spnmkl.problem import Problem
 from spnmkl.solvers.budget import Budget
@@ -38,9 +39,17 @@ _CLOSABLE, _REFINED = 0.8, 0.1  # of tol: where a point handed out is within the
 
 
 def newton(
-    problem: Problem, beta: Floats, tol: float, *, alpha: Floats | None = None, budget: Budget | None = None
+    problem: Problem,
+    beta: Floats,
+    tol: float,
+    *,
+    alpha: Floats | None = None,
+    budget: Budget | None = None,
+    guessed: float = np.inf,
 ) -> Iterator[Iterate]:
     """Descend from β > 0, yielding every accepted point; ends when nothing improves any more.
+
+    The error of the first SVMs is relative to the J that is `guessed` for the start.
 
     Raises
     ------
@@ -49,7 +58,7 @@ def newton(
     """
     if not problem.bounded:
         return descend(problem, beta, tol)
-    method = _Newton(problem, tol, budget)
+    method = _Newton(problem, tol, budget, guessed)
     if alpha is not None:
         method.evaluator.alpha = balanced(np.clip(alpha, 0.0, problem.C), problem.Y)
     return method.run(beta)
@@ -68,8 +77,8 @@ class _Newton:
     svm_share : of the gap, left to the SVM's own error.
     """
 
-    def __init__(self, problem: Problem, tol: float, budget: Budget | None) -> None:
-        self.problem, self.tol = problem, tol
+    def __init__(self, problem: Problem, tol: float, budget: Budget | None, guessed: float) -> None:
+        self.problem, self.tol, self.guessed = problem, tol, guessed
         self.evaluator = Evaluator(problem, rescale=True, budget=budget)
         self.proof, self.pruning = Proof(problem, tol), Pruning(problem)
         self.stepper = Stepper(problem, self.pruning.alone)
@@ -121,8 +130,11 @@ class _Newton:
     def evaluate(self, beta: Floats) -> Point:
         """J at β, as exact as the gap asks for; more so where it is the SVM's error that keeps the gap open."""
         proof = self.proof
-        accuracy = min(_ROUGHEST, self.svm_share * max(proof.gap, self.tol))
-        point = self.evaluator.evaluate(beta, accuracy * min(trivial_objective(self.problem), proof.best))
+        best, gap = (proof.best, proof.gap) if np.isfinite(proof.best) else (self.guessed, 1.0)
+        if is_computed(self.problem.source):
+            gap = self.tol  # beside computing kernels an SVM takes no time
+        accuracy = min(_ROUGHEST, self.svm_share * max(gap, self.tol))
+        point = self.evaluator.evaluate(beta, accuracy * min(trivial_objective(self.problem), best))
         allowed = self.tol * point.value
         if point.value - proof.dual.value < _NEARLY_CLOSED * allowed and point.svm_error > _ROUGH * allowed:
             point = self.evaluator.refined(point, _REFINED * allowed)

@@ -24,6 +24,7 @@ _FITS = 0.8  # of the trivial objective: an SVM that leaves less fits
 _SCALES = (-3.0, 4.1, 0.5)  # powers of ten, over the mean of the diagonal: scales that are tried for p < 1
 _NOTHING = 1e-300  # instead of 0 as a divisor
 _COARSE_STEP = 4  # every so many rows at least make the coarse problem
+_COMPUTED_STEP = 2  # the same where kernels are computed, and the coarse problem has a coarse one itself
 _COARSE_ROWS = 150  # below, the rows left out are not worth a problem of their own
 _COARSE_SHARE, _COARSE_ENTRIES = 1.6, 2**26  # of the copied kernels: at most so many n×n, and at most half a gigabyte
 
@@ -97,9 +98,15 @@ def _rough(K: Floats, Y: Floats, C: Floats, alpha: Floats) -> tuple[list[SVMSolu
 
 
 def coarse(problem: Problem) -> Problem | None:
-    """The problem on every fourth row or fewer, whose kernels are copied unless they are computed; None if too few."""
-    room = min(_COARSE_SHARE * problem.n**2, _COARSE_ENTRIES)
-    least = max(_COARSE_STEP, int(np.ceil(problem.n * np.sqrt(len(problem.circuit.leaves) / room))))
+    """The problem on every fourth row or fewer, whose kernels are copied; None if too few.
+
+    Where kernels are computed there is nothing to copy: on every second row.
+    """
+    if is_computed(problem.source):
+        least = _COMPUTED_STEP
+    else:
+        room = min(_COARSE_SHARE * problem.n**2, _COARSE_ENTRIES)
+        least = max(_COARSE_STEP, int(np.ceil(problem.n * np.sqrt(len(problem.circuit.leaves) / room))))
     step = balanced_step(problem.Y, problem.C, least)
     if step == 0 or -(-problem.n // step) < _COARSE_ROWS:
         return None

@@ -15,6 +15,7 @@ import numpy as np
 
 from spnmkl.certificate import relative_gap
 from spnmkl.circuit.program import Floats
+from spnmkl.circuit.source import is_computed
 from spnmkl.errors import ParameterError
 from spnmkl.problem import Problem
 from spnmkl.solvers.bound import search_dual
@@ -29,6 +30,7 @@ from spnmkl.solvers.smallest import smallest_C
 from spnmkl.solvers.start import coarse, first_weights, trivial_objective
 
 _COARSE_TOL, _COARSE_ITERATIONS = 0.1, 30  # of the problem on some rows, whose weights are a start
+_COMPUTED_TOL, _COMPUTED_ITERATIONS = 3e-3, 8  # the same where kernels are computed: all rows cost most by far
 _PATIENCE, _SLOW, _LOOK_BACK, _LONG = 7, 0.3, 3, 40  # Newton iterations granted; the gap must fall so in so many
 _TAKEN_BACK = 3  # evaluations beyond one for every iteration, at which patience ends early
 _DESCENT = 0.01  # or the objective by so much
@@ -126,10 +128,13 @@ def _while_it_goes_well(
 ) -> Iterator[tuple[Iterate, float]]:
     """Newton's points with their gaps; ends, or raises `Struggling`, where path following should take over."""
     budget = Budget(problem, _WARNED if begin is not None and begin.struggled else granted)
-    beta = _coarse_weights(problem, Budget) if begin is None else _usable_start(problem, "newton", begin.beta)
-    alpha = None if begin is None else begin.alpha
+    alpha, guessed = None if begin is None else begin.alpha, np.inf
+    if begin is None:
+        beta, guessed = _coarse_weights(problem, Budget)
+    else:
+        beta = _usable_start(problem, "newton", begin.beta)
     trivial, gaps, values = trivial_objective(problem), list[float](), list[float]()
-    for iterate in newton(problem, beta, tol, alpha=alpha, budget=budget):
+    for iterate in newton(problem, beta, tol, alpha=alpha, budget=budget, guessed=guessed):
         if (problem.p == 1).all() and not iterate.objective < trivial:
             if (found := _below_smallest(problem, iterate, tol)) is not None:
                 yield found, relative_gap(trivial, found.dual.value)
@@ -178,7 +183,7 @@ def _descended(problem: Problem, tol: float, begin: Begin | None, solver: str) -
 
 
 def _first(problem: Problem, solver: str) -> Floats:
-    return _coarse_weights(problem) if solver == "newton" and problem.bounded else first_weights(problem)
+    return _coarse_weights(problem)[0] if solver == "newton" and problem.bounded else first_weights(problem)
 
 
 def _usable_start(problem: Problem, solver: str, begin: Floats) -> Floats:
@@ -189,19 +194,28 @@ def _usable_start(problem: Problem, solver: str, begin: Floats) -> Floats:
     return np.where((begin > 0) | stays, begin, _AWAKE * begin.max())
 
 
-def _coarse_weights(problem: Problem, limited: Callable[[Problem], Budget] | None = None) -> Floats:
-    """Nearly optimal weights of a sample of the rows, where a step costs little; else equal ones at a good scale."""
+def _coarse_weights(problem: Problem, limited: Callable[[Problem], Budget] | None = None) -> tuple[Floats, float]:
+    """Nearly optimal weights of a sample of the rows, where a step costs little; else equal ones at a good scale.
+
+    Where kernels are computed, the sample's own start is that of a sample of it, and so on; then J there is told too.
+    """
     small = coarse(problem)
     if small is None:
-        return first_weights(problem)
-    beta, budget = first_weights(small), None if limited is None else limited(small)
-    for k, iterate in enumerate(newton(small, beta, _COARSE_TOL, budget=budget)):
-        if iterate.objective >= trivial_objective(small) or k == _COARSE_ITERATIONS:
+        return first_weights(problem), np.inf
+    budget = None if limited is None else limited(small)
+    if computed := is_computed(problem.source):
+        beta, guessed = _coarse_weights(small, limited)
+    else:
+        beta, guessed = first_weights(small), np.inf
+    value = np.inf
+    tol, most = (_COMPUTED_TOL, _COMPUTED_ITERATIONS) if computed else (_COARSE_TOL, _COARSE_ITERATIONS)
+    for k, iterate in enumerate(newton(small, beta, tol, budget=budget, guessed=guessed)):
+        if iterate.objective >= trivial_objective(small) or k == most:
             break
-        beta = iterate.beta
-        if relative_gap(iterate.objective, iterate.dual.value) <= _COARSE_TOL:
+        beta, value = iterate.beta, iterate.objective if computed else np.inf
+        if relative_gap(iterate.objective, iterate.dual.value) <= tol:
             break
-    return beta
+    return beta, value
 
 
 def _lasso_iterates(
