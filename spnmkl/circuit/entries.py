@@ -96,9 +96,7 @@ def fill_rows(operation_start, term_start, arguments, W, tiles, strides, slots, 
                 slots[-1] = out + (row * n + column) * ITEM
             _values(operation_start, n_operations, term_start, arguments, W, slots, spare, size)
             if not double:
-                values, part = carray(pointer(slots[-1]), (size,)), K[row, column : column + size]
-                for j in range(size):
-                    part[j] = values[j]
+                K[row, column : column + size] = carray(pointer(slots[-1]), (size,))
             column += size
     mirror(K, first, first + n_rows)
 

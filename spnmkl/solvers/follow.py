@@ -186,7 +186,9 @@ class Run:
                 most = max(2, int((entries / len(problem.circuit.leaves)) ** 0.5))
                 alpha, some = np.zeros_like(found.alpha), rows[:: max(1, -(-len(rows) // most))]
                 alpha[:, some] = found.alpha[:, some]
-                self.sure = max(self.sure, dual(problem, alpha, found.witness), key=lambda proof: proof.value)
+                proof = dual(problem, alpha, found.witness)
+                value = lower_bound(problem, proof, np.inf, self.tol)
+                self.sure = max(self.sure, replace(proof, value=value), key=lambda proof: proof.value)
 
     def solution(self, spn: SPN, y: NDArray, classes: NDArray, solver: str, status: str) -> Solution:
         problem = self.problem
