@@ -24,9 +24,9 @@ from experiment_store import Key, Store, Task, fill, key_of, read
 from experiment_tables import markdown
 
 from spnmkl import SPN, cross_validate_C, fit_evidence, regularization_path
-from spnmkl.estimator import default_structure
 from spnmkl.evidence.machine import machines as at_evidence
 from spnmkl.fixed_weights import equal, machines, validated
+from spnmkl.given import default_structure
 from spnmkl.kernels import cross_kernels, fit_kernels
 from spnmkl.problem import answers
 from spnmkl.rivals import EVIDENCE_GRID, GRID

@@ -1,6 +1,7 @@
 """The layout: imports go one way, hot loops release the lock, files stay short."""
 
 import ast
+import pkgutil
 import re
 import sys
 from collections.abc import Iterator
@@ -165,6 +166,15 @@ def test_no_private_name_of_another_package_is_used() -> None:
     # Own modules of the benchmarks and tests are packages to this test too: theirs may be private to them.
     own = {file.stem for part in ("benchmarks", "scripts", "tests") for file in (root / part).rglob("*.py")}
     assert {(file, name) for file, name in used if name.split(".")[0] not in own} == set(PRIVATE_ALLOWED)
+
+
+@pytest.mark.parametrize("part", ["pages", "examples", "benchmarks", "scripts"])
+def test_what_stands_beside_the_package_imports_what_it_has(part: str) -> None:
+    """No test runs all of these, and mypy reads the package alone."""
+    used = {name for file in (ROOT / part).rglob("*.py") for name in names_used(file) if name.startswith("spnmkl.")}
+    assert used
+    for name in used:
+        assert pkgutil.resolve_name(name) is not None, name
 
 
 def test_the_classifier_uses_no_private_name_that_it_inherits() -> None:
