@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from experiment_bound import bound_lines
 from experiment_convergence import convergence_lines
 from experiment_evidence import evidence_lines
 from experiment_known import KNOWN, known_lines
-from experiment_real import real_lines
+from experiment_real import OTHERS, real_lines
 from experiment_search import search_lines
 from experiment_sparsity import sparsity_lines
 from experiment_store import read
@@ -93,7 +94,8 @@ def write_report(out: Path) -> None:
     if len(sought := read(out / "search.csv")):
         lines += search_lines(sought, _settings(out / "search.json"))
     if len(sought := read(out / "real.csv")):
-        lines += real_lines(sought, pd.concat([beside, default], ignore_index=True), _settings(out / "real.json"))
+        others = pd.concat([beside, default], ignore_index=True)
+        lines += [*real_lines(sought, others, _settings(out / "real.json")), *against_search(sought, others)]
     (out / "report.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
@@ -138,23 +140,35 @@ def beside_lines(beside: pd.DataFrame, known: pd.DataFrame) -> list[str]:
         "",
         *markdown(told, "set"),
     ]
-    pairs = [(DEFAULT, m) for m in order if m != DEFAULT] + [(EVIDENCE, SIMPLE)]
+    return lines + tested(table, [(DEFAULT, m) for m in order if m != DEFAULT] + [(EVIDENCE, SIMPLE)])
+
+
+def against_search(sought: pd.DataFrame, others: pd.DataFrame) -> list[str]:
+    """What the search has more than the flat sum and than other methods, on the splits that it has."""
+    named = {f"{who}, {kind}": f"{who}_{kind}" for who in ("search", "flat") for kind in ("certified", "process")}
+    own = [
+        sought[["set", "split", "n", "n_test"]].assign(method=name, accuracy=sought[column])
+        for name, column in named.items()
+    ]
+    pairs = [("search, certified", second) for second in ("flat, certified", *OTHERS)]
+    return tested(pd.concat([*own, others], ignore_index=True), [*pairs, ("search, process", "flat, process")])
+
+
+def tested(table: pd.DataFrame, pairs: Sequence[tuple[str, str]]) -> list[str]:
+    """The pairs of methods of which both are there, a line each."""
     found = [row for pair in pairs if (row := against(table, *pair)) is not None]
-    if found:
-        lines += [
-            "",
-            f"Set by set, on the splits that both have (at least {FEWEST}): points of difference, and where the",
-            f"corrected resampled t-test with Holm's correction over the sets tells one at {LEVEL:g}; p is",
-            "Wilcoxon's over the sets, with Holm's correction over the lines.",
-            "",
-            *markdown(tested(found), "methods"),
-        ]
-    return lines
-
-
-def tested(found: list[dict[str, Any]]) -> pd.DataFrame:
+    if not found:
+        return []
     adjusted = holm([row["p"] for row in found])
-    return pd.DataFrame(found).assign(p=[f"{p:.2g}" for p in adjusted]).set_index("methods")
+    told = pd.DataFrame(found).assign(p=[f"{p:.2g}" for p in adjusted]).set_index("methods")
+    return [
+        "",
+        f"Set by set, on the splits that both have (at least {FEWEST}): points of difference, and where the",
+        f"corrected resampled t-test with Holm's correction over the sets tells one at {LEVEL:g}; p is",
+        "Wilcoxon's over the sets, with Holm's correction over the lines.",
+        "",
+        *markdown(told, "methods"),
+    ]
 
 
 def against(table: pd.DataFrame, first: str, second: str) -> dict[str, Any] | None:

@@ -26,6 +26,7 @@ from experiment_methods import Structures, auc, cells, true_branches
 from experiment_real import real_lines
 from experiment_report import (
     against,
+    against_search,
     average_ranks,
     beside_lines,
     by_default,
@@ -458,6 +459,21 @@ def test_a_search_in_a_real_set_stands_beside_others_on_the_same_splits(folder: 
     split = split_of(from_file(folder / "tiny.csv"), 0, experiments.SHORT.real.settings)
     again = suggest(split.X, split.y, views={"a": [0, 1], "b": [2, 3]}, budget=6, held_out=0, subsamples=0)
     assert (found["drawing"], found["refits"]) == (again.best.formula, again.refits)
+
+
+def test_a_search_is_tested_against_the_flat_sum_and_others() -> None:
+    good, bad = [0.80, 0.81, 0.82], [0.70, 0.72, 0.71]
+    columns = {"search_certified": good, "flat_certified": bad, "search_process": bad, "flat_process": bad}
+    sought = split_cells("", good).drop(columns=["method", "accuracy"]).assign(**columns)
+    others = pd.concat([split_cells("default", [*bad, 0.0]), split_cells("default", bad, "another")])
+    lines = against_search(sought, others)
+    p = f"{corrected_t_test([10, 9, 11], 30 / 70):.2g}"
+    better = f"| 1 | 3 | +10.0 | +10.0 (s) | +10.0 (s) | 1 | s (+10.0, p = {p}) | none |"
+    assert lines[-3:] == [
+        f"| search, certified − flat, certified {better}",
+        f"| search, certified − default {better}",
+        "| search, process − flat, process | 1 | 3 | +0.0 | +0.0 (s) | +0.0 (s) | 1 | none | none |",
+    ]
 
 
 def test_critical_difference_is_the_tabulated_one() -> None:
