@@ -29,7 +29,6 @@ import altair as alt
 import numpy as np
 import pandas as pd
 import vl_convert
-from landmarks import Table, in_a_process, on_many_rows
 from numpy.typing import ArrayLike, NDArray
 from peers import THREADS, machine, peak, reset_peak, seconds, versions
 from sklearn.datasets import make_classification
@@ -277,6 +276,9 @@ def main() -> None:
     print("", *exponents(points), sep="\n")
     pd.DataFrame(map(asdict, points)).to_csv(table, index=False)
     (options.out / "scaling.svg").write_text(drawn(points), encoding="utf-8")
+    # Not above: tiles.py runs this file with older versions too.
+    from landmarks import Table, in_a_process, on_many_rows
+
     runs = Table(options.out, "landmarks_rows.csv")
     for n in options.landmarks:
         if not runs.has(rows=n, landmarks=options.components, workers=0):
