@@ -16,7 +16,7 @@ from spnmkl.workspace.tables import HEAD
 
 BUSY_SECONDS = 30.0
 _LOCK = 0x73706E6D  # of this program among the advisory locks of a PostgreSQL
-_WRITES = "spnmkl_writes"
+_WRITES, _PATIENCE = "spnmkl_writes", "spnmkl_patience"
 
 
 class Database:
@@ -38,14 +38,17 @@ class Database:
             yield connection
 
     @contextmanager
-    def writing(self, *, alone: bool = False) -> Iterator[Connection]:
+    def writing(self, *, alone: bool = False, patience: float | None = None) -> Iterator[Connection]:
         """One transaction: committed when the block ends, else as if it had never been.
 
-        Files that it names cannot be collected meanwhile; who collects them is `alone`.
+        Files that it names cannot be collected meanwhile; who collects them is `alone`. `patience` is for how many
+        seconds others who write are waited for, where that should not be long.
         """
         with told(self.place), self.engine.connect() as connection:
-            connection = connection.execution_options(**{_WRITES: True})
+            connection = connection.execution_options(**{_WRITES: True, _PATIENCE: patience})
             with connection.begin():
+                if patience is not None and not self.is_sqlite:
+                    connection.execute(text(f"SET LOCAL lock_timeout = {1000 * patience:.0f}"))
                 if not self.is_sqlite:
                     shared = "" if alone else "_shared"
                     connection.execute(text(f"SELECT pg_advisory_xact_lock{shared}({_LOCK})"))
@@ -121,8 +124,10 @@ def _prepare_sqlite(connection: sqlite3.Connection, record: object) -> None:
 
 def _begin_sqlite(connection: Connection) -> None:
     # Who will write says so at once: a reader that begins to write while another does would be refused, not wait.
-    writes = connection.get_execution_options().get(_WRITES)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+    options = connection.get_execution_options()
+    patience = options.get(_PATIENCE) or BUSY_SECONDS  # a connection is used again, so that it is set each time
+    connection.exec_driver_sql(f"PRAGMA busy_timeout = {1000 * patience:.0f}")
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get(_WRITES) else "BEGIN")
 
 
 @contextmanager

@@ -31,7 +31,7 @@ class Quotas:
     bytes : of files and drawings that are kept, those in the bin among them.
     rows : of all data sets that are kept, together.
     nodes : of one drawing.
-    trainings : and other work that was asked for, at once on one server; further ones wait.
+    trainings : and other work that was asked for, at once on all servers together; further ones wait.
     """
 
     bytes: int = 5 * 10**9

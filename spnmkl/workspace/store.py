@@ -20,6 +20,7 @@ from spnmkl.project.stored_finding import write_found
 from spnmkl.structure import SPN
 from spnmkl.untrusted import parse_json
 from spnmkl.wording import quoted
+from spnmkl.workspace.admission import Admission
 from spnmkl.workspace.audit import Audit, note
 from spnmkl.workspace.catalog import Catalog, owned
 from spnmkl.workspace.database import Database, rows, told
@@ -67,6 +68,7 @@ class WorkspaceStore:
     people, sharing : who has logged in, and what they let others read.
     purse : what each owner keeps, held to the quotas; those of a machine of one person have none.
     audit : what was done, by whom.
+    admission : the work that goes on on all its servers.
     """
 
     def __init__(self, place: Place, quotas: Quotas | None = None) -> None:
@@ -83,6 +85,7 @@ class WorkspaceStore:
             self._database.close()
             raise
         self.upkeep = Upkeep(self._database, self._files)
+        self.admission = Admission(self._database, self.upkeep)
         self.purse = Purse(self._database, self._files, quotas or Quotas())
         self.catalog = Catalog(self._database, self.purse)
         self.people, self.audit = People(self._database, self.purse), Audit(self._database)

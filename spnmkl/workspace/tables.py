@@ -7,9 +7,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Column, Double, ForeignKey, Index, Integer, LargeBinary, MetaData, String, Table, Text
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+)
 
-HEAD = "0002"  # the newest migration
+HEAD = "0003"  # the newest migration
 _KEY, _DIGEST, _FILE = String(32), String(64), String(80)
 
 METADATA = MetaData(
@@ -150,6 +162,16 @@ SERVER = Table(
     _has("host", Text),
     _has("process", Integer),
     _has("seen", Double),
+)
+
+# Work that a server has let in: whose it is, empty where it does not count, and the bytes that it has yet to take.
+JOB = Table(
+    "job",
+    METADATA,
+    Column("id", _KEY, primary_key=True),
+    _has("server", _KEY, ForeignKey("server.id", ondelete="CASCADE"), index=True),
+    _has("person", _DIGEST),
+    _has("coming", BigInteger),
 )
 
 # Who has logged in: `id` is a digest of the provider and of its subject, which stays when name and mail change.

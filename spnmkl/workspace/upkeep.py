@@ -49,9 +49,10 @@ class Upkeep:
     def beat(self) -> None:
         """Say that this server lives."""
         with self._database.writing() as connection:
-            self._beat(connection)
+            self.register(connection)
 
-    def _beat(self, connection: Connection) -> None:
+    def register(self, connection: Connection) -> None:
+        """The same, in a transaction of others."""
         mine = SERVER.c.id == self.server
         if not connection.execute(update(SERVER).where(mine).values(seen=time.time())).rowcount:
             row = {"id": self.server, "host": socket.gethostname(), "process": os.getpid(), "seen": time.time()}
@@ -69,7 +70,7 @@ class Upkeep:
             return False
         with self._database.reading() as connection:
             row = connection.execute(select(SERVER).where(SERVER.c.id == server)).mappings().first()
-        return row is not None and _lives(row["host"], row["process"], row["seen"])
+        return row is not None and lives(row["host"], row["process"], row["seen"])
 
     def remember(self, connection: Connection, token: str, project: str, browser: str = "") -> None:
         """Which project a tab has open; with a secret of its browser, the token is not enough to be told."""
@@ -107,7 +108,7 @@ class Upkeep:
         """
         now = time.time()
         with self._database.writing(alone=True) as connection:
-            self._beat(connection)
+            self.register(connection)
             for table in (PROJECT, RUN):
                 connection.execute(delete(table).where(table.c.deleted < now - BIN_SECONDS))
             connection.execute(delete(VISIT).where(VISIT.c.used < now - VISIT_SECONDS))
@@ -132,7 +133,7 @@ def _bound(browser: str) -> str:
     return _digest(browser) if browser else ""
 
 
-def _lives(host: str, process: int, seen: float) -> bool:
+def lives(host: str, process: int, seen: float) -> bool:
     """A process of this machine can be asked; of another one, what it said last must do."""
     if time.time() - seen > SILENT_SECONDS:
         return False

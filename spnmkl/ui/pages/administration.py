@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from datetime import datetime
 
 import pandas as pd
@@ -15,6 +16,7 @@ from spnmkl.ui.parts.account import gigabytes
 from spnmkl.ui.parts.session import fragment, guarded, heading, keeper, owner, tabs
 from spnmkl.ui.parts.words import plain
 from spnmkl.ui.state import jobs
+from spnmkl.wording import counted
 from spnmkl.workspace.audit import KEPT_SECONDS, Event
 from spnmkl.workspace.people import Member
 from spnmkl.workspace.store import WorkspaceStore
@@ -37,7 +39,7 @@ def administration_page() -> None:
 
 def people(disk: WorkspaceStore) -> None:
     found, quotas = disk.people.members(), disk.purse.quotas
-    running = [job.person for job in jobs.going_on()]
+    running = disk.admission.elsewhere() + Counter(job.person for job in jobs.going_on())
     table = pd.DataFrame(
         {
             "who": [shown(member) for member in found],
@@ -45,7 +47,7 @@ def people(disk: WorkspaceStore) -> None:
             "rows": [member.usage.rows for member in found],
             "projects": [member.n_projects for member in found],
             "runs": [member.n_runs for member in found],
-            "jobs now": [running.count(member.id) for member in found],
+            "jobs now": [running[member.id] for member in found],
             "last here": [when(member.last) for member in found],
             "id": [member.id for member in found],
         }
@@ -67,7 +69,8 @@ def people(disk: WorkspaceStore) -> None:
 def going_on() -> None:
     if not login.administers():
         st.rerun()
-    found, names = jobs.going_on(), keeper().disk().people.names()
+    found, disk = jobs.going_on(), keeper().disk()
+    names, others = disk.people.names(), disk.admission.elsewhere().total()
     if not found:
         st.info("Nothing is being computed on this server.")
     for k, job in enumerate(found):
@@ -77,7 +80,8 @@ def going_on() -> None:
             who, what = plain(names.get(job.person, "a visitor")), plain(job.kind or "scores over folds")
             st.markdown(f"**{who}**: {what}{aside}, {state}")
             st.button("Stop it", key=f"stop_{id(job)}", on_click=guarded(stop), args=(job,), disabled=job.stopping)
-    st.caption("Of this server process alone; another one behind the same address has a list of its own.")
+    if others:
+        st.caption(f"{counted(others, 'job')} more on other servers of this workspace, which show and stop their own.")
 
 
 def stop(job: jobs.Job[object]) -> None:

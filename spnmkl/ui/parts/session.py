@@ -22,7 +22,7 @@ from spnmkl.data import load_sample
 from spnmkl.errors import SPNMKLError, WorkspaceError
 from spnmkl.ui.parts import login
 from spnmkl.ui.parts.words import plain
-from spnmkl.ui.state import jobs
+from spnmkl.ui.state import jobs, leave
 from spnmkl.ui.state.doors import DOORS, browser_secret, digest, holder
 from spnmkl.ui.state.drawing import Drawing, placed
 from spnmkl.ui.state.keeping import DEFAULT_SAMPLE, Keeper
@@ -65,6 +65,7 @@ def _note_job(job: jobs.Job[Any], state: str) -> None:
 
 
 jobs.AT_ONCE_EACH, jobs.listener = Quotas.chosen().trainings, _note_job
+leave.ledger = lambda: KEEPER.disk().admission
 
 FRONTEND = files("spnmkl.ui") / "frontend"
 _tab = st.components.v2.component("spnmkl_tab", js=(FRONTEND / "tab.js").read_text("utf-8"))

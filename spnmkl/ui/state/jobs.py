@@ -1,7 +1,8 @@
 """Work in the background: a few jobs at once, as far as memory goes, the others wait; whose owner is gone is stopped.
 
 Owners take turns: next comes who has the fewest jobs running and was served longest ago. What nobody asked for is done
-`aside`: it takes no place from other jobs, and rests while any of them goes on.
+`aside`: it takes no place from other jobs, and rests while any of them goes on. Where servers share a workspace, a job
+that has its turn asks all of them for leave, from its own thread (leave.py); while that is refused, it waits again.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, Self, TypeVar
 
 from spnmkl.errors import SPNMKLError, Stopped
 from spnmkl.memory import available_memory
 from spnmkl.threads import default_threads
+from spnmkl.ui.state.leave import Leave
 
 T = TypeVar("T")
 
@@ -103,6 +105,7 @@ class Job(Generic[T]):
         self._alive = alive
         self._stop, self._given_up = threading.Event(), threading.Event()
         self._finished = threading.Event()
+        self.leave = Leave()
         self._seen = self._asked = time.monotonic()
         self._began: float | None = None
         self._ended: float | None = None
@@ -194,8 +197,27 @@ class Job(Generic[T]):
     def report(self, record: object) -> None:
         self.records.append(record)
 
+    @property
+    def counts_for(self) -> str:
+        """Of whom it is one of the jobs of which only so many go on at once; nobody's where that has no limit."""
+        return self.person if AT_ONCE_EACH and not self.aside else ""
+
+    @property
+    def coming(self) -> int:
+        """Bytes that it has yet to take."""
+        return max(0, self.need - self.taken())
+
+    def _wait_again(self) -> None:
+        self._began, self.state = None, "waiting"
+        self.leave.hold(WATCH_SECONDS)
+        _QUEUE.put_back(self)
+        if self.stopping and _QUEUE.remove(self):
+            self._finish("stopped")
+
     def _run(self) -> None:
         assert self._work is not None
+        if not self.leave.ask(self.counts_for, self.need, AT_ONCE_EACH, lambda others: _QUEUE.fits(self, others)):
+            return self._wait_again()
         state = "failed"
         _tell(self, "started")
         try:
@@ -212,6 +234,7 @@ class Job(Generic[T]):
             self.error = _APOLOGY
         finally:
             self._finish(state)
+            self.leave.give_back()
             _QUEUE.release(self)
             _tell(self, state)
 
@@ -272,7 +295,21 @@ class _Queue:
     def release(self, job: Job[Any]) -> None:
         with self._lock:
             self._running.discard(job)
+            for other in self._waiting:
+                other.leave.hold(0)  # it may be let in now
             self._fill()
+
+    def put_back(self, job: Job[Any]) -> None:
+        """A job that had its turn and no leave."""
+        with self._lock:
+            self._running.discard(job)
+            self._waiting.insert(0, job)
+            self._fill()
+
+    def fits(self, job: Job[Any], others: Sequence[int]) -> bool:
+        """Whether a job that has its turn fits beside what other servers' jobs have yet to take, too."""
+        with self._lock:
+            return self._fits(job, self._running - {job}, others)
 
     def wait_for_calm(self, seconds: float) -> bool:
         """Whether no job that was asked for goes on, now or within these seconds."""
@@ -284,9 +321,9 @@ class _Queue:
             ahead = self._in_turn(job.aside)
             place = ahead.index(job) if job in ahead else 0
             running = sum(other.aside == job.aside for other in self._running)
-            if _is_at_limit(job, self._running):
+            if _is_at_limit(job, self._running) or job.leave.refused == "limit":
                 return f"waiting for another training of yours to end; {AT_ONCE_EACH} of one person go on at once"
-            if place == 0 and running < _most(job.aside) and running:
+            if place == 0 and running < _most(job.aside) and (running or job.leave.refused):
                 return f"waiting until {job.need / 1e9:.1f} GB of memory are free"
         others = "another training" if place == 0 else f"{place + 1} other trainings"
         return f"waiting for {others} to end"
@@ -309,20 +346,21 @@ class _Queue:
             found.append(job)
         return found
 
-    def _fits(self, job: Job[Any]) -> bool:
+    def _fits(self, job: Job[Any], running: set[Job[Any]], others: Sequence[int] = ()) -> bool:
         """Whether there is memory for it beside those that run, which may not have taken all of theirs yet."""
-        if job.need == 0 or not self._running:
+        if job.need == 0 or not (running or others):
             return True
         free = available_memory()
-        coming = sum(max(0, other.need - other.taken()) for other in self._running)
+        coming = sum(other.coming for other in running) + sum(others)
         return free is None or job.need <= ROOM * free - coming
 
     def _fill(self) -> None:
         for aside in (False, True):
             for job in self._in_turn(aside):
-                if _is_at_limit(job, self._running):
+                if _is_at_limit(job, self._running) or job.leave.refused == "limit":
                     continue
-                if sum(running.aside == aside for running in self._running) >= _most(aside) or not self._fits(job):
+                full = sum(running.aside == aside for running in self._running) >= _most(aside)
+                if full or job.leave.refused or not self._fits(job, self._running):
                     break
                 self._waiting.remove(job)
                 self._running.add(job)
@@ -363,7 +401,7 @@ def _most(aside: bool) -> int:
 
 def _is_at_limit(job: Job[Any], running: set[Job[Any]]) -> bool:
     mine = sum(not other.aside and other.person == job.person for other in running)
-    return bool(job.person and not job.aside and AT_ONCE_EACH and mine >= AT_ONCE_EACH)
+    return bool(job.counts_for) and mine >= AT_ONCE_EACH
 
 
 def _tell(job: Job[Any], state: str) -> None:
@@ -376,6 +414,12 @@ def _tell(job: Job[Any], state: str) -> None:
 def going_on() -> list[Job[Any]]:
     """All jobs of this server, of everybody, those that wait last."""
     return _QUEUE.all()
+
+
+def entered() -> dict[str, tuple[str, int] | None]:
+    """By key, whose the jobs are that go on here and what they have yet to take; None for what has no leave so far."""
+    running = [job for job in going_on() if job.state == "running"]
+    return {job.leave.key: (job.counts_for, job.coming) if job.leave.entered else None for job in running}
 
 
 _QUEUE = _Queue()

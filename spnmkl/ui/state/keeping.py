@@ -19,6 +19,7 @@ from spnmkl.structure import SPN
 from spnmkl.structure.layout import unplaced
 from spnmkl.structure.text import one_line
 from spnmkl.training.settings import Settings
+from spnmkl.ui.state import jobs
 from spnmkl.ui.state.drawing import check_size
 from spnmkl.ui.state.kept import Keeping, Keys
 from spnmkl.ui.state.kept_forms import state_of, work_of
@@ -249,7 +250,7 @@ class Keeper:
             now = time.monotonic()
             if self._disk is not None and now - self._beaten > BEAT_SECONDS:
                 self._beaten = now
-                self._disk.upkeep.beat()
+                self._disk.admission.beat(jobs.entered)
             if self._disk is not None and now - self._tidied > TIDY_SECONDS:
                 self._tidied = now
                 self._disk.upkeep.tidy()
