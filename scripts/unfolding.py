@@ -77,6 +77,11 @@ def libsvm() -> bytes:
 
 def empty_sheets(sheets: int, rows: int, cells: int) -> bytes:
     """A workbook of sheets in which every cell is empty."""
+    return with_rows(b"<row>" + b"<c/>" * cells + b"</row>", rows, sheets)
+
+
+def with_rows(row: bytes, rows: int = 1, sheets: int = 1) -> bytes:
+    """A workbook of sheets of that row, many times."""
     import openpyxl
 
     book = openpyxl.Workbook()
@@ -84,7 +89,6 @@ def empty_sheets(sheets: int, rows: int, cells: int) -> bytes:
         book.create_sheet()
     plain, file = io.BytesIO(), io.BytesIO()
     book.save(plain)
-    row = b"<row>" + b"<c/>" * cells + b"</row>"
     with zipfile.ZipFile(plain) as good, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as bad:
         for member in good.namelist():
             text = good.read(member)
@@ -104,6 +108,7 @@ FILES: dict[str, tuple[Callable[[], bytes], str]] = {
     "wide.svm": (libsvm, "would take more than"),
     "sheets.xlsx": (lambda: empty_sheets(48, 2000, 1000), "would take more than"),
     "one_row.xlsx": (lambda: empty_sheets(1, 1, 8_000_000), "has more than 2,000,000 cells"),
+    "attribute.xlsx": (lambda: with_rows(b'<row r="' + b"1" * 50_000_000 + b'"/>'), "is damaged or cut short"),
     "rows.csv.gz": (lambda: gzipped(b"1.234567,2.345678,a\n" * 500_000, 49, b"x,y,c\n"), "would take more than"),
     "short_rows.csv.gz": (lambda: gzipped(b"1\n" * 5_000_000, 6, b"x\n"), "would take more than"),
 }

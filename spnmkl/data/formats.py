@@ -5,12 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import struct
-import warnings
-import zipfile
 import zlib
 from importlib import import_module
-from typing import IO, Any, NoReturn
-from xml.parsers import expat
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,109 +18,24 @@ from sklearn.datasets import load_svmlight_file
 from spnmkl.data import arff, unpacking
 from spnmkl.data.options import decode, guess_encoding
 from spnmkl.data.unpacking import check_need, check_table, check_unpacked, damaged
+from spnmkl.data.workbook import Workbook
 from spnmkl.errors import DataError
 from spnmkl.wording import name_some, quoted
 
-MAX_EXCEL_CELLS = 2_000_000
-_LETTER_BYTES = 4  # that a letter takes while text is put together and parsed
 _BATCH_ROWS = 2**16
-_XML_BYTES = 2**16
-ELEMENTS_PER_CELL, _ROW_ELEMENTS = 4, 2**20  # of the XML of a workbook
 Arrays = dict[str, NDArray]
 
 
 def read_excel(name: str, data: bytes, sheet: str | None) -> tuple[str, str, tuple[str, ...]]:
     """One sheet as comma-separated text, its name, and the names of all sheets."""
-    openpyxl = _library("openpyxl", name)
-    _check_xml(name, data)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about styles and extensions, which hold no values
-            book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
-            sheets = {each.title: each for each in book.worksheets}
-            if sheet is not None and sheet not in sheets:
-                raise DataError(f"{quoted(name)} has no sheet {quoted(sheet)}; its sheets are {name_some(sheets)}.")
-            cells = 0
-            for title in sheets if sheet is None else [sheet]:
-                rows, cells = _sheet_rows(name, sheets[title], cells)
-                if rows:
-                    return _as_csv(rows), title, tuple(sheets)
-    except (DataError, MemoryError):
-        raise
-    except Exception:  # whatever a malformed workbook may cause
-        raise damaged(name, "the workbook") from None
+    _library("openpyxl", name)
+    book = Workbook(name, data)
+    if sheet is not None and sheet not in book.sheets:
+        raise DataError(f"{quoted(name)} has no sheet {quoted(sheet)}; its sheets are {name_some(book.sheets)}.")
+    for title in book.sheets if sheet is None else [sheet]:
+        if rows := book.rows(title):
+            return _as_csv(rows), title, tuple(book.sheets)
     raise DataError(f"The workbook {quoted(name)} has no cells in it; fill in a header and rows.")
-
-
-def _check_xml(name: str, data: bytes) -> None:
-    """Refuse a workbook that declares entities, which may unfold without bound, or holds more than can be read."""
-    elements = 0
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            for member in archive.namelist():
-                with archive.open(member) as file:
-                    elements = _count_elements(name, file, elements, "worksheets/" in member)
-    except (DataError, MemoryError):
-        raise
-    except Exception:  # whatever a malformed archive may cause
-        raise damaged(name, "the workbook") from None
-
-
-class _Entities(Exception):
-    """An XML document has a type declaration, which stands before its first element."""
-
-
-def _count_elements(name: str, file: IO[bytes], counted: int, sheet: bool) -> int:
-    """The elements of a part of a workbook and those before it; in a sheet, those of a row are held at once."""
-    row = 0
-
-    def begin(tag: str, _: object) -> None:
-        nonlocal counted, row
-        counted += 1
-        row = 0 if not sheet or tag.endswith("row") else row + 1
-        if counted > ELEMENTS_PER_CELL * MAX_EXCEL_CELLS or row > _ROW_ELEMENTS:
-            raise _too_many_cells(name)
-
-    def declare(*_: object) -> NoReturn:
-        raise _Entities
-
-    parser = expat.ParserCreate()
-    parser.StartDoctypeDeclHandler, parser.StartElementHandler = declare, begin
-    try:
-        while piece := file.read(_XML_BYTES):
-            parser.Parse(piece)
-    except expat.ExpatError:
-        pass  # no XML, or malformed: what reads it will say so
-    except _Entities:
-        raise DataError(
-            f"The workbook {quoted(name)} declares entities, which may unfold without bound and which no "
-            "spreadsheet needs; save it again with a spreadsheet program, or as CSV."
-        ) from None
-    return counted
-
-
-def _too_many_cells(name: str) -> DataError:
-    return DataError(f"The workbook {quoted(name)} has more than {MAX_EXCEL_CELLS:,} cells; save the sheet as CSV.")
-
-
-def _sheet_rows(name: str, sheet: Any, cells: int) -> tuple[list[list[object]], int]:
-    """The rows that are not empty, and how many cells were looked at for them and in the sheets before."""
-    sheet.reset_dimensions()  # which a file may state wrongly
-    rows, letters = [], 0
-    for row in sheet.iter_rows(values_only=True):
-        cells += 1 + len(row)
-        letters += sum(len(str(value)) for value in row if value is not None)  # cells may share one long text
-        check_unpacked(name, _LETTER_BYTES * letters)
-        if cells > MAX_EXCEL_CELLS:
-            raise _too_many_cells(name)
-        if any(value is not None for value in row):
-            rows.append(list(row))
-    width = max((_width(row) for row in rows), default=0)
-    return [(row + [None] * (width - len(row)))[:width] for row in rows], cells
-
-
-def _width(row: list[object]) -> int:
-    return max(k for k, value in enumerate(row, 1) if value is not None)
 
 
 def _as_csv(rows: list[list[object]]) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from spnmkl.data import formats, read_file
+from spnmkl.data import read_file, workbook
 from spnmkl.errors import DataError
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
@@ -35,7 +35,7 @@ def test_it_ends_soon_and_within_memory(name: str, readings: dict[str, Reading])
 
 def test_the_cells_of_empty_sheets_count_together(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("openpyxl")
-    monkeypatch.setattr(formats, "MAX_EXCEL_CELLS", 1000)
+    monkeypatch.setattr(workbook, "MAX_CELLS", 1000)
     with pytest.raises(DataError, match=r"^The workbook 't\.xlsx' has more than 1,000 cells; save the sheet as CSV\.$"):
         read_file("t.xlsx", empty_sheets(6, 20, 10))
     with pytest.raises(DataError, match=r"^The workbook 't\.xlsx' has no cells in it; fill in a header and rows\.$"):
