@@ -3,7 +3,7 @@
 Waves of visitors draw on one server, one wave after the other, and then on two servers that share a workspace behind
 one proxy; two of the visitors are real browsers. A wave is written SERVERSxVISITORSxMINUTES, with xSECONDS for which
 the server is then left alone: 660 where its memory is to be that of nobody, since who has left is let go after ten
-minutes.
+minutes, or after as many seconds as --left says and two minutes of Streamlit's own.
 Then one visitor draws while another has a file read, trains, has a hostile file refused, or has a training killed.
 Everything ends by itself. The exit code is 1 where a visitor was sent what another drew, or was not answered.
 """
@@ -138,13 +138,17 @@ class Servers:
 
 
 @contextmanager
-def served(n: int, log: Path) -> Iterator[Servers]:
-    """So many servers on one new workspace; two or more behind a proxy."""
+def served(n: int, log: Path, left: int = 600) -> Iterator[Servers]:
+    """So many servers on one new workspace, which let go of whom has left so many seconds ago; two behind a proxy."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True)))
         ports = [free_port() for _ in range(n)]
         out = stack.enter_context(log.open("a"))
-        processes = [stack.enter_context(ended(started(folder / "workspace", port, log=out))) for port in ports]
+        known = {"SPNMKL_LEFT_SECONDS": str(left)}
+        processes = [
+            stack.enter_context(ended(started(folder / "workspace", port, log=out, environment=known)))
+            for port in ports
+        ]
         port = ports[0]
         if n > 1:
             port = free_port()
@@ -387,6 +391,7 @@ def main() -> int:
     parser.add_argument("--waves", nargs="*", default=WAVES, help=f"default {' '.join(WAVES)}")
     parser.add_argument("--browsers", type=int, default=2, choices=range(MOST_BROWSERS + 1))
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--left", type=int, default=600, help="seconds after which who has left is let go; default 600")
     parser.add_argument("--only", choices=("crowds", "beside"))
     parser.add_argument("--log", type=Path, default=Path(tempfile.gettempdir()) / "spnmkl-load.log")
     parser.add_argument("--page", action="store_true", help="write the tables into docs/reliability.md")
@@ -398,10 +403,11 @@ def main() -> int:
             if n_servers > 1 and NGINX is None:
                 print("nginx is not installed: two servers behind a proxy were not measured.")
                 continue
-            with served(n_servers, asked.log) as servers:
+            with served(n_servers, asked.log, asked.left) as servers:
                 asyncio.run(crowds(servers, list(some), asked))
         if asked.page:
-            command = f"`python scripts/load.py --waves {' '.join(asked.waves)}`"
+            left = f" --left {asked.left}" if asked.left != parser.get_default("left") else ""
+            command = f"`python scripts/load.py --waves {' '.join(asked.waves)}{left}`"
             put("load", f"{command} {circumstances()}:\n\n{table(HEAD, list(map(row, waves)))}")
     if asked.only != "crowds":
         with served(1, asked.log) as servers:

@@ -7,7 +7,9 @@ import re
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
-_FORMULA = re.compile(r"[=+\-@\t\r].", re.DOTALL)  # a sign alone, such as the name of a class, is none
+# A sign alone, such as the name of a class, is none. Behind a separator of other countries, text goes on in a new cell;
+# wide signs are taken for the narrow ones in some.
+_FORMULA = re.compile(r"(?:^|(?<=[;\t]))(?=[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20].)", re.DOTALL)
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
@@ -29,6 +31,4 @@ def guarded_csv(table: pd.DataFrame, exact: bool = False) -> str:
 
 
 def _guarded(value: object) -> object:
-    if isinstance(value, str) and _FORMULA.match(value) and _NUMBER.fullmatch(value) is None:
-        return f"'{value}"
-    return value
+    return _FORMULA.sub("'", value) if isinstance(value, str) and _NUMBER.fullmatch(value) is None else value

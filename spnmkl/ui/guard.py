@@ -1,5 +1,6 @@
 """Stands before Streamlit's server: files of a page are given to the browser that was shown it, and to no other; and
-nothing that an open page asks for is done once the login that it was opened with has ended.
+nothing that an open page asks for is done once the login that it was opened with has ended. What one connection sends
+is bounded, since Streamlit holds all files of a connection in memory, whether a page asked for them or not.
 """
 
 from __future__ import annotations
@@ -7,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+from collections import Counter
 from collections.abc import Awaitable, Callable, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -15,6 +17,7 @@ import streamlit as st
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime import exists, get_instance
 
+from spnmkl.memory import available_memory
 from spnmkl.ui.state.doors import DOORS, holder
 from spnmkl.workspace.people import People, Person
 
@@ -24,7 +27,10 @@ Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Message, Receive, Send], Awaitable[None]]
 _CLOSED = ("/_stcore/metrics", "/_stcore/agent")  # the second drives the app without a browser, and without its secret
 _UPLOADS = "/_stcore/upload_file/"
-_ENDED = 1008  # of a websocket: against the rules
+_ENDED, _TOO_LARGE = 1008, 1009  # of a websocket: against the rules
+MOST_MESSAGE = 10_000_000  # bytes of what a page says at once; a drawing of a thousand nodes has a twentieth of it
+MOST_FILES, MOST_BYTES = 1000, 2_000_000_000  # that are held of one connection
+SHARE = 0.25  # of the memory that is free, for the files that arrive
 _NOTES = ThreadPoolExecutor(1, "spnmkl-notes")
 _LOG = logging.getLogger("spnmkl")
 
@@ -48,6 +54,7 @@ class Guard:
         people: Callable[[], People] | None = None,
     ) -> None:
         self._app, self._exported, self._people = app, exported or _note_export, people or _people_here
+        self._arriving: Counter[str] = Counter()
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -64,6 +71,9 @@ class Guard:
 
         async def hearing() -> Message:
             message = await receive()
+            if len(message.get("bytes") or message.get("text") or b"") > MOST_MESSAGE:
+                await send({"type": "websocket.close", "code": _TOO_LARGE, "reason": "A message is too large."})
+                return {"type": "websocket.disconnect", "code": _TOO_LARGE}
             if message["type"] == "websocket.receive" and not over and await self._has_ended(who):
                 await send({"type": "websocket.send", "bytes": _to_the_start()})
                 await send({"type": "websocket.close", "code": _ENDED, "reason": "The login has ended."})
@@ -102,12 +112,30 @@ class Guard:
                 await _refuse(send, 404)
         elif path.startswith(_UPLOADS) and scope["method"] != "OPTIONS":
             session = path.removeprefix(_UPLOADS).partition("/")[0]
-            if who and DOORS.is_of(session, who) and not await self._has_ended(who):
-                await self._app(scope, receive, send)
-            else:
+            if not who or not DOORS.is_of(session, who) or await self._has_ended(who):
                 await _refuse(send, 403)
+            elif scope["method"] == "PUT":
+                await self._put(scope, receive, send, session)
+            else:
+                await self._app(scope, receive, send)
         else:
             await self._app(scope, receive, send)
+
+    async def _put(self, scope: Message, receive: Receive, send: Send, session: str) -> None:
+        """A file arrives, if it fits beside those that the server holds of this connection, and into its memory."""
+        told = dict(scope["headers"]).get(b"content-length", b"")
+        size = int(told) if told.isdigit() and len(told) < 20 else MOST_BYTES + 1
+        held, free = held_files(session), available_memory()
+        fits = free is None or size + self._arriving.total() <= SHARE * free
+        if not fits or len(held) >= MOST_FILES or sum(held) + self._arriving[session] + size > MOST_BYTES:
+            await _refuse(send, 413)
+            return
+        self._arriving[session] += size
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            self._arriving[session] -= size
+            self._arriving += Counter()  # who has nothing is forgotten
 
     def _given(self, scope: Message, send: Send, who: str) -> Send:
         async def sending(message: Message) -> None:
@@ -121,6 +149,12 @@ class Guard:
             await send(message)
 
         return sending
+
+
+def held_files(session: str) -> list[int]:
+    """Bytes of each file that Streamlit holds of a connection."""
+    files = getattr(get_instance().uploaded_file_mgr, "file_storage", {}) if exists() else {}
+    return [len(file.data) for file in list(files.get(session, {}).values())]
 
 
 def _is_taken(scope: Message) -> bool:
@@ -190,4 +224,6 @@ def _cookies(scope: Message) -> dict[str, str]:
 async def _refuse(send: Send, status: int) -> None:
     told = {b"content-type": b"text/plain", b"x-content-type-options": b"nosniff", b"cache-control": b"no-store"}
     await send({"type": "http.response.start", "status": status, "headers": list(told.items())})
-    await send({"type": "http.response.body", "body": b"Not found" if status == 404 else b"Not allowed"})
+    await send(
+        {"type": "http.response.body", "body": {404: b"Not found", 413: b"Too large"}.get(status, b"Not allowed")}
+    )

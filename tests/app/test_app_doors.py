@@ -56,6 +56,23 @@ def test_exports_hold_no_formulas() -> None:
     assert read["t"].tolist() == ["-1.5", "+2e3", "3", "-", "a=b", "'q", "", "é"]
 
 
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("x;=cmd|' /C calc'!A0", "x;'=cmd|' /C calc'!A0"),  # a German spreadsheet begins a new cell there
+        ("1;2;-3;@a", "1;2;'-3;'@a"),
+        ("a\t=1+1", "a\t'=1+1"),
+        ("\uff1d1+1", "'\uff1d1+1"),
+        ("\n=1+1", "'\n=1+1"),
+        ("a; b = c", "a; b = c"),
+        ("a;-", "a;-"),
+    ],
+)
+def test_formulas_behind_other_separators_are_guarded_too(text: str, written: str) -> None:
+    read = pd.read_csv(io.StringIO(guarded_csv(pd.DataFrame({"a": [text]}))), lineterminator="\n")
+    assert read["a"].tolist() == [written]
+
+
 def test_a_table_without_formulas_is_written_as_pandas_does() -> None:
     table = pd.DataFrame({"a": [1, 2], "b": ["x, y", None], "c": [True, False]}, index=[5, 7])
     assert guarded_csv(table) == table.to_csv(index=False)

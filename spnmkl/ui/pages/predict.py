@@ -204,7 +204,7 @@ def offers(work: Workspace, predictor: Predictor) -> None:
         st.dataframe(pd.DataFrame(known), hide_index=True, height=300)
     empty.download_button(
         "Empty table",
-        lambda: pd.DataFrame(columns=names).to_csv(index=False),
+        lambda: guarded_csv(pd.DataFrame(columns=names)),
         "new rows.csv",
         "text/csv",
         on_click="ignore",

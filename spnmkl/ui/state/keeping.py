@@ -7,6 +7,7 @@ thread, which writes it and then says so. Nothing is called saved before it is o
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 import uuid
@@ -26,13 +27,15 @@ from spnmkl.ui.state.kept_forms import state_of, work_of
 from spnmkl.ui.state.opening import opening_structure
 from spnmkl.ui.state.store import Store
 from spnmkl.ui.state.workspace import SUGGESTED, Workspace
+from spnmkl.workspace.quotas import amount
 from spnmkl.workspace.state import ProjectState, Saved
 from spnmkl.workspace.store import Overtaken, WorkspaceStore
 
 LOOK_SECONDS = 1.0  # between two looks at what is going on
 BEAT_SECONDS = 20.0
 TIDY_SECONDS = 3600.0
-LEFT_SECONDS = 600.0  # after which a tab that was left is known from disk alone
+LEFT = "SPNMKL_LEFT_SECONDS"
+LEFT_SECONDS = amount(os.environ.get(LEFT) or "600", LEFT)  # after which a tab that was left is known from disk alone
 RETRY_SECONDS = 5.0  # after which a workspace that could not be written is tried again
 DEFAULT_SAMPLE = "breast_cancer"
 _LOG = logging.getLogger("spnmkl")

@@ -1,0 +1,109 @@
+"""What stands before the server bounds what one connection sends: files that Streamlit would hold, and messages."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from spnmkl.ui import guard
+from spnmkl.ui.guard import Guard
+from spnmkl.ui.state.doors import DOORS, holder
+
+MB = 1_000_000
+COOKIES = {"_streamlit_xsrf": "2|01020304|05060708|1"}
+HEADER = (b"cookie", b"_streamlit_xsrf=2|01020304|05060708|1")
+
+
+class App:
+    """Stands for Streamlit: takes files while it is let to, and remembers what reached it."""
+
+    def __init__(self) -> None:
+        self.reached: list[str] = []
+        self.wait: asyncio.Event | None = None
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "websocket":
+            while (message := await receive())["type"] == "websocket.receive":
+                self.reached.append(f"{len(message['bytes'])} bytes")
+            return
+        self.reached.append(scope["path"].rpartition("/")[2])
+        if self.wait is not None:
+            await self.wait.wait()
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+
+
+@pytest.fixture
+def app(monkeypatch: pytest.MonkeyPatch) -> App:
+    DOORS.admit(holder(COOKIES), "", session="mine")
+    monkeypatch.setattr(guard, "available_memory", lambda: 8000 * MB)
+    return App()
+
+
+async def put(guarded: Guard, file: str, size: int | None, session: str = "mine") -> int:
+    told = [] if size is None else [(b"content-length", str(size).encode())]
+    scope = {
+        "type": "http",
+        "method": "PUT",
+        "path": f"/_stcore/upload_file/{session}/{file}",
+        "headers": [HEADER, *told],
+    }
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    await guarded(scope, None, send)  # type: ignore[arg-type]
+    return int(sent[0]["status"])
+
+
+def test_files_of_a_connection_are_bounded(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    held: dict[str, list[int]] = {"mine": []}
+    monkeypatch.setattr(guard, "held_files", lambda session: held.get(session, []))
+    guarded = Guard(app)
+
+    def status(size: int | None, session: str = "mine") -> int:
+        return asyncio.run(put(guarded, "f", size, session))
+
+    assert (status(200 * MB), status(None), status(-1), status(10**25)) == (204, 413, 413, 413)
+    assert status(1, "another's") == 403
+    held["mine"] = [200 * MB] * 9
+    assert (status(200 * MB), status(200 * MB + 1)) == (204, 413)
+    held["mine"] = [0] * guard.MOST_FILES
+    assert status(1) == 413
+    held["mine"] = []
+    monkeypatch.setattr(guard, "available_memory", lambda: 400 * MB)
+    assert (status(100 * MB), status(101 * MB)) == (204, 413)
+    assert app.reached == ["f"] * 3 and not guarded._arriving
+
+
+def test_files_that_arrive_at_once_count_together(app: App) -> None:
+    guarded = Guard(app)
+
+    async def many() -> list[int]:
+        app.wait = asyncio.Event()
+        sending = [asyncio.ensure_future(put(guarded, str(k), 200 * MB)) for k in range(15)]
+        while not all(each.done() for each in sending[10:]):
+            await asyncio.sleep(0)
+        app.wait.set()
+        return [await each for each in sending]
+
+    assert asyncio.run(many()) == [204] * 10 + [413] * 5
+    assert len(app.reached) == 10 and not guarded._arriving
+
+
+def test_a_message_that_no_page_sends_ends_its_connection(app: App) -> None:
+    async def spoken(*sizes: int) -> list[Any]:
+        waiting, sent = [{"type": "websocket.receive", "bytes": b"x" * size} for size in sizes], []
+
+        async def receive() -> Any:
+            return waiting.pop(0)
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        await Guard(app)({"type": "websocket", "headers": [HEADER]}, receive, send)
+        return sent
+
+    (end,) = asyncio.run(spoken(guard.MOST_MESSAGE, guard.MOST_MESSAGE + 1, 5))
+    assert (end["type"], end["code"]) == ("websocket.close", 1009)
+    assert app.reached == [f"{guard.MOST_MESSAGE} bytes"]
