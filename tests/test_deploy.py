@@ -1,9 +1,12 @@
 """What stands in deploy/: nginx runs its configuration in front of a server, and the other files name what there is."""
 
+import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
+import sys
 import threading
 import tomllib
 import urllib.error
@@ -15,7 +18,11 @@ from pathlib import Path
 import pytest
 from nginx_front import NGINX, NOT_THERE, nginx
 
+from spnmkl.cli.arguments import parsed
 from spnmkl.workspace.place import FOLDER
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
+from serving import serving
 
 ROOT = Path(__file__).parents[1]
 
@@ -103,6 +110,68 @@ def test_the_container_copies_what_there_is() -> None:
     for line in re.findall(r"^COPY (.*)$", text, re.MULTILINE):
         for name in line.split()[:-1]:
             assert (ROOT / name).exists(), name
+
+
+def container(instruction: str) -> list[str]:
+    """The command of a line of the container file that is written as a list."""
+    text = (ROOT / "deploy" / "Containerfile").read_text("utf-8")
+    (found,) = re.findall(rf"^{instruction} (\[.*\])$", text, re.MULTILINE)
+    return json.loads(found)
+
+
+def run_by_container(folder: Path, **environment: str) -> list[str]:
+    """What the container would run as `spnmkl`."""
+    stand_in = folder / "spnmkl"
+    stand_in.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    stand_in.chmod(0o755)
+    text = (ROOT / "deploy" / "Containerfile").read_text("utf-8")
+    known = dict(re.findall(r'^ENV (\w+)="?(.*?)"?$', text, re.MULTILINE)) | environment
+    path = f"{folder}{os.pathsep}{os.environ['PATH']}"
+    said = subprocess.run(container("CMD"), env=known | {"PATH": path}, capture_output=True, text=True, check=True)
+    return said.stdout.splitlines()
+
+
+def check_app_takes(arguments: list[str]) -> None:
+    """Those that are not the app's own are Streamlit's."""
+    config = pytest.importorskip("streamlit.config")
+    found, others = parsed(arguments)
+    assert found.command == "app"
+    for option in others:
+        name, _, value = option.removeprefix("--").partition("=")
+        assert name in config.get_config_options() and value, option
+
+
+def test_the_app_takes_the_options_of_the_container(tmp_path: Path) -> None:
+    plain = run_by_container(tmp_path)
+    hosts = ["--server.allowedHosts=localhost", "--server.allowedHosts=127.0.0.1"]
+    assert plain == ["app", "--server.address=0.0.0.0", *hosts]
+    more = "--quota-bytes 2GB --secrets.files=/run/secrets/streamlit.toml"
+    chosen = run_by_container(tmp_path, SPNMKL_HOSTS="app.example.com", SPNMKL_OPTIONS=more)
+    assert chosen == ["app", "--server.address=0.0.0.0", *more.split(), "--server.allowedHosts=app.example.com"]
+    for arguments in (plain, chosen):
+        check_app_takes(arguments)
+    with pytest.raises(AssertionError):
+        check_app_takes(["app", "--server.nothing=1"])
+
+
+def test_the_app_takes_the_options_of_the_unit() -> None:
+    (line,) = re.findall(r"^ExecStart=(.*)$", (ROOT / "deploy" / "spnmkl.service").read_text("utf-8"), re.MULTILINE)
+    check_app_takes(shlex.split(line)[1:])
+
+
+def test_the_container_knows_whether_the_app_answers() -> None:
+    pytest.importorskip("streamlit")
+    python, *rest = container("HEALTHCHECK CMD")
+    assert python == "python"
+
+    def healthy(port: str) -> bool:
+        asked = [part.replace(":8501", f":{port}") for part in rest]
+        return subprocess.run([sys.executable, *asked], capture_output=True, check=False).returncode == 0
+
+    with serving(options=["--server.address=0.0.0.0", "--server.allowedHosts=app.example.com"]) as address:
+        port = address.rpartition(":")[2]
+        assert healthy(port)
+    assert not healthy(port)
 
 
 def test_the_unit_is_one_that_systemd_reads() -> None:
