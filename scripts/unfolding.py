@@ -9,6 +9,7 @@ import argparse
 import gzip
 import io
 import json
+import struct
 import subprocess
 import sys
 import zipfile
@@ -97,6 +98,16 @@ def with_rows(row: bytes, rows: int = 1, sheets: int = 1) -> bytes:
     return file.getvalue()
 
 
+def many_parts(n: int) -> bytes:
+    """A zip archive whose list names one empty part many times."""
+    name = b"xl/workbook.xml"
+    plain = struct.pack("<HHHHHIIIHH", 20, 0, 0, 0, 33, 0, 0, 0, len(name), 0)
+    part = b"PK\x03\x04" + plain + name
+    listed = b"PK\x01\x02" + struct.pack("<H", 20) + plain + bytes(14) + name
+    end = b"PK\x05\x06" + struct.pack("<HHHHIIH", 0, 0, 2**16 - 1, 2**16 - 1, n * len(listed), len(part), 0)
+    return part + n * listed + end
+
+
 FILES: dict[str, tuple[Callable[[], bytes], str]] = {
     "comment.arff": (lambda: arff(30, "} % comment"), "(2, 1)"),
     "open.arff": (lambda: arff(30, ""), "line 2 opens a list of values with {, but does not close it with }"),
@@ -109,6 +120,7 @@ FILES: dict[str, tuple[Callable[[], bytes], str]] = {
     "sheets.xlsx": (lambda: empty_sheets(48, 2000, 1000), "would take more than"),
     "one_row.xlsx": (lambda: empty_sheets(1, 1, 8_000_000), "has more than 2,000,000 cells"),
     "attribute.xlsx": (lambda: with_rows(b'<row r="' + b"1" * 50_000_000 + b'"/>'), "is damaged or cut short"),
+    "parts.xlsx": (lambda: many_parts(300_000), "holds more than 20,000 parts"),
     "rows.csv.gz": (lambda: gzipped(b"1.234567,2.345678,a\n" * 500_000, 49, b"x,y,c\n"), "would take more than"),
     "short_rows.csv.gz": (lambda: gzipped(b"1\n" * 5_000_000, 6, b"x\n"), "would take more than"),
 }

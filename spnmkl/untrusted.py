@@ -13,6 +13,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 MOST_JSON_BYTES = 50 * 2**20
+ZIP_PART, MOST_PARTS = b"PK\x01\x02", 20_000  # of a zip, whose list takes far more time and memory than its bytes
 MOST_JSON_VALUES = 4_000_000
 
 

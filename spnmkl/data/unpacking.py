@@ -9,6 +9,7 @@ import zlib
 from pathlib import PurePath
 from typing import Literal
 
+from spnmkl import untrusted
 from spnmkl.errors import DataError
 from spnmkl.wording import counted, quoted
 
@@ -118,6 +119,9 @@ def check_shape(name: str, rows: int, columns: int) -> None:
 
 def check_archive(name: str, data: bytes, packed: int | None = None) -> list[str]:
     """The members of a zip archive, whose declared sizes bound what reading them can take."""
+    most = untrusted.MOST_PARTS
+    if data.count(untrusted.ZIP_PART) > most:
+        raise DataError(f"The file {quoted(name)} holds more than {most:,} parts; at most so many can be read.")
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             members = archive.infolist()

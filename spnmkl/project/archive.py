@@ -22,7 +22,6 @@ from spnmkl.errors import DataError
 from spnmkl.untrusted import MOST_JSON_BYTES, parse_json, read_array
 from spnmkl.wording import quoted
 
-MOST_MEMBERS = 20_000
 Shape = int | None
 
 
@@ -56,8 +55,6 @@ class Reader:
         unpacking.check_bytes(name, data)
         if data[:4] != b"PK\x03\x04":
             raise self.foreign()
-        if data.count(b"PK\x01\x02") > MOST_MEMBERS:
-            raise DataError(f"The file {quoted(name)} holds more than {MOST_MEMBERS:,} parts, which no project does.")
         members = unpacking.check_archive(name, data)
         self._members = set(members)
         if len(self._members) < len(members):

@@ -420,6 +420,13 @@ def test_compressed_files_are_refused(good, tmp_path):
     assert "compressed or overlap" in refusal(written(bomb, tmp_path / "model.spnmkl", zipfile.ZIP_DEFLATED))
 
 
+def test_a_list_of_many_parts_is_refused_before_it_is_read(good, tmp_path, monkeypatch):
+    monkeypatch.setattr(model_file, "MOST_PARTS", len(good))
+    assert load_model(written(good, tmp_path / "model.spnmkl"))
+    more = written(good | {"more.npy": b""}, tmp_path / "model.spnmkl")
+    assert f"it holds more than {len(good)} parts" in refusal(more)
+
+
 def test_absent_files_are_refused(tmp_path):
     assert refusal(tmp_path / "nothing") == "The model file 'nothing' cannot be read: No such file or directory."
 

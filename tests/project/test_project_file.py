@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_runs import small_dataset, small_structure, trained, without_scores
 
-from spnmkl import SPN, Kernel, Product, Sum
+from spnmkl import SPN, Kernel, Product, Sum, untrusted
 from spnmkl.data import Choices, Dataset, SplitSettings, load_sample
 from spnmkl.data import unpacking as unpacking_module
 from spnmkl.errors import DataError, SPNMKLError
@@ -540,7 +540,7 @@ def test_a_large_document_is_refused_before_it_is_parsed(monkeypatch: pytest.Mon
 
 
 def test_many_members_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archive, "MOST_MEMBERS", 10)
+    monkeypatch.setattr(untrusted, "MOST_PARTS", 10)
     with pytest.raises(DataError, match="more than 10 parts"):
         load_project(saved())
 
