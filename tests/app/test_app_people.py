@@ -1,11 +1,14 @@
 """A server for others, without a browser: who logs in, what they share, quotas, administrators, the log."""
 
+import os
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from app_pages import bring, fine, opened, send, spn, texts, train, work
 from small_runs import small_dataset
+from sqlalchemy import update
 from streamlit.testing.v1 import AppTest
 
 from spnmkl.errors import ParameterError
@@ -17,7 +20,10 @@ from spnmkl.ui.state.doors import Doors, holder
 from spnmkl.ui.state.drawing import placed
 from spnmkl.ui.state.jobs import Job
 from spnmkl.workspace.people import Person
+from spnmkl.workspace.place import Place
 from spnmkl.workspace.quotas import Quotas
+from spnmkl.workspace.store import WorkspaceStore
+from spnmkl.workspace.tables import SERVER
 
 As = Callable[[Person | None], None]
 ANN, BEN = (Person.of_claims({"iss": "i", "sub": name, "name": name, "iat": 1}) for name in ("Ann", "Ben"))
@@ -176,6 +182,24 @@ def test_the_page_of_administrators_is_for_them(as_person: As, monkeypatch: pyte
     at.session_state["administration"] = "The log"
     fine(at.run())
     assert "stopped a job" in set(at.dataframe[0].value["what"])
+
+
+def test_administrators_see_how_many_jobs_go_on_elsewhere(
+    as_person: As, monkeypatch: pytest.MonkeyPatch, own_workspace: Path
+) -> None:
+    monkeypatch.setenv(login.ADMINISTRATORS, ANN.id)
+    as_person(ANN)
+    at = opened("administration")
+    other = WorkspaceStore(Place(own_workspace))
+    assert other.admission.enter("k", (ANN.id, 0), 1, lambda others: True) == ""
+    with other._database.writing() as connection:  # a server is a process of its own
+        connection.execute(update(SERVER).where(SERVER.c.id == other.upkeep.server).values(process=os.getppid()))
+    fine(at.run())
+    assert at.dataframe[0].value["jobs now"].tolist() == [1]
+    at.session_state["administration"] = "What is going on"
+    fine(at.run())
+    assert "1 job more on other servers of this workspace" in texts(at)
+    other.close()
 
 
 def _until(job: Job[object]) -> None:
