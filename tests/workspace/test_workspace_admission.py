@@ -42,6 +42,12 @@ def works(store: WorkspaceStore) -> dict[str, tuple[str, int]]:
     return {row["id"]: (row["person"], row["coming"]) for row in rows}
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a slow machine, too, the database is what decides."""
+    monkeypatch.setattr(admission, "PATIENCE_SECONDS", SOON)
+
+
 @pytest.fixture
 def neighbour() -> Iterator[int]:
     """A process of this machine that lives: two stores of one process would be one server."""
