@@ -61,8 +61,9 @@ class Workbook:
             self._archive = zipfile.ZipFile(io.BytesIO(data))
             if any(member.header_offset < 0 for member in self._archive.infolist()):
                 raise damaged(name, "the workbook")
-            related = self._related()
-            self.sheets, base_1904 = self._sheets(related.get("worksheet", {}))
+            main = next(iter(self._related("").get("officeDocument", {}).values()), "xl/workbook.xml")
+            related = self._related(main)
+            self.sheets, base_1904 = self._sheets(main, related.get("worksheet", {}))
             self._dates = _Dates(base_1904)
             for part in related.get("styles", {}).values():
                 self._parse(part, self._dates.begin)
@@ -121,21 +122,22 @@ class Workbook:
                     raise damaged(self._name, "the workbook")
             parser.Parse(b"", True)
 
-    def _related(self) -> dict[str, dict[str, str]]:
-        """By kind and id, the parts that the workbook names and that are there."""
+    def _related(self, of: str) -> dict[str, dict[str, str]]:
+        """By kind and id, the parts that a part names, or the whole file, and that are there."""
         found: dict[str, dict[str, str]] = {}
         here = set(self._archive.namelist())
+        folder, name = posixpath.split(of)
 
         def begin(tag: str, attributes: Attributes) -> None:
-            part = posixpath.normpath(posixpath.join("/xl", attributes.get("Target", ""))).lstrip("/")
+            part = posixpath.normpath(posixpath.join("/", folder, attributes.get("Target", ""))).lstrip("/")
             if part in here:
                 kind = attributes.get("Type", "").rpartition("/")[2]
                 found.setdefault(kind, {})[attributes.get("Id", "")] = part
 
-        self._parse("xl/_rels/workbook.xml.rels", begin)
+        self._parse(posixpath.join(folder, "_rels", f"{name}.rels"), begin)
         return found
 
-    def _sheets(self, parts: dict[str, str]) -> tuple[dict[str, str], bool]:
+    def _sheets(self, main: str, parts: dict[str, str]) -> tuple[dict[str, str], bool]:
         """The parts of the sheets by title, and whether days are counted from 1904."""
         found: dict[str, str] = {}
         base_1904 = False
@@ -147,7 +149,7 @@ class Workbook:
             elif tag == _MAIN + "sheet" and (part := parts.get(attributes.get(_RELATIONS + "id", ""))):
                 found[attributes["name"]] = part
 
-        self._parse("xl/workbook.xml", begin)
+        self._parse(main, begin)
         return found, base_1904
 
     def _shared(self, part: str) -> list[str]:

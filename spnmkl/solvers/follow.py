@@ -181,6 +181,8 @@ class Run:
         found, ends = self.dual, time.perf_counter() + _AFTER_STOP
         problem = self.unwatched.watched(lambda: time.perf_counter() > ends)
         rows = np.flatnonzero(found.alpha.any(axis=0))
+        if not (rows.size and problem.bounded):
+            return
         with suppress(Stopped):
             for entries in _COMPUTED_ENTRIES:
                 most = max(2, int((entries / len(problem.circuit.leaves)) ** 0.5))

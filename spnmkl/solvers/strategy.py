@@ -198,6 +198,7 @@ def _coarse_weights(problem: Problem, limited: Callable[[Problem], Budget] | Non
     """Nearly optimal weights of a sample of the rows, where a step costs little; else equal ones at a good scale.
 
     Where kernels are computed, the sample's own start is that of a sample of it, and so on; then J there is told too.
+    A sample that needs too many steps ends its own part alone there: few rows say little of whether all of them will.
     """
     small = coarse(problem)
     if small is None:
@@ -209,12 +210,13 @@ def _coarse_weights(problem: Problem, limited: Callable[[Problem], Budget] | Non
         beta, guessed = first_weights(small), np.inf
     value = np.inf
     tol, most = (_COMPUTED_TOL, _COMPUTED_ITERATIONS) if computed else (_COARSE_TOL, _COARSE_ITERATIONS)
-    for k, iterate in enumerate(newton(small, beta, tol, budget=budget, guessed=guessed)):
-        if iterate.objective >= trivial_objective(small) or k == most:
-            break
-        beta, value = iterate.beta, iterate.objective if computed else np.inf
-        if relative_gap(iterate.objective, iterate.dual.value) <= tol:
-            break
+    with suppress(*[Struggling] * computed):
+        for k, iterate in enumerate(newton(small, beta, tol, budget=budget, guessed=guessed)):
+            if iterate.objective >= trivial_objective(small) or k == most:
+                break
+            beta, value = iterate.beta, iterate.objective if computed else np.inf
+            if relative_gap(iterate.objective, iterate.dual.value) <= tol:
+                break
     return beta, value
 
 

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, delete, insert, select, text, update
 
 from spnmkl.workspace.database import Database
 from spnmkl.workspace.tables import JOB, SERVER
-from spnmkl.workspace.upkeep import Upkeep, lives
+from spnmkl.workspace.upkeep import Upkeep, lives, now
 
 PATIENCE_SECONDS = 2.0  # for others who write; work does not wait longer for leave to begin
 Answer = Literal["", "limit", "memory"]
@@ -81,8 +81,8 @@ class Admission:
     def _living(self, connection: Connection) -> list[dict]:
         asked = select(JOB, SERVER.c.host, SERVER.c.process, SERVER.c.seen).join(SERVER, SERVER.c.id == JOB.c.server)
         rows = [dict(row) for row in connection.execute(asked).mappings()]
-        own = self._upkeep.server
-        return [row for row in rows if row["server"] == own or lives(row["host"], row["process"], row["seen"])]
+        own, clock = self._upkeep.server, now(connection)
+        return [row for row in rows if row["server"] == own or lives(row["host"], row["process"], clock - row["seen"])]
 
     def _insert(self, connection: Connection, key: str, person: str, coming: int) -> None:
         row = {"id": key, "server": self._upkeep.server, "person": person, "coming": coming}

@@ -8,7 +8,7 @@ import socket
 import time
 import uuid
 
-from sqlalchemy import Connection, and_, delete, exists, insert, select, update
+from sqlalchemy import Connection, and_, delete, exists, insert, select, text, update
 
 from spnmkl.workspace import audit
 from spnmkl.workspace.database import Database
@@ -53,9 +53,9 @@ class Upkeep:
 
     def register(self, connection: Connection) -> None:
         """The same, in a transaction of others."""
-        mine = SERVER.c.id == self.server
-        if not connection.execute(update(SERVER).where(mine).values(seen=time.time())).rowcount:
-            row = {"id": self.server, "host": socket.gethostname(), "process": os.getpid(), "seen": time.time()}
+        mine, seen = SERVER.c.id == self.server, now(connection)
+        if not connection.execute(update(SERVER).where(mine).values(seen=seen)).rowcount:
+            row = {"id": self.server, "host": socket.gethostname(), "process": os.getpid(), "seen": seen}
             connection.execute(insert(SERVER).values(**row))
         self._registered = True
 
@@ -70,7 +70,7 @@ class Upkeep:
             return False
         with self._database.reading() as connection:
             row = connection.execute(select(SERVER).where(SERVER.c.id == server)).mappings().first()
-        return row is not None and lives(row["host"], row["process"], row["seen"])
+            return row is not None and lives(row["host"], row["process"], now(connection) - row["seen"])
 
     def remember(self, connection: Connection, token: str, project: str, browser: str = "") -> None:
         """Which project a tab has open; with a secret of its browser, the token is not enough to be told."""
@@ -106,15 +106,15 @@ class Upkeep:
 
         Returns how many files were removed.
         """
-        now = time.time()
+        today = time.time()
         with self._database.writing(alone=True) as connection:
             self.register(connection)
             for table in (PROJECT, RUN):
-                connection.execute(delete(table).where(table.c.deleted < now - BIN_SECONDS))
-            connection.execute(delete(VISIT).where(VISIT.c.used < now - VISIT_SECONDS))
-            connection.execute(delete(SERVER).where(SERVER.c.seen < now - SILENT_SECONDS))
-            connection.execute(delete(AUDIT).where(AUDIT.c.at < now - audit.KEPT_SECONDS - 60))  # of clocks that differ
-            forget_logins(connection, now)
+                connection.execute(delete(table).where(table.c.deleted < today - BIN_SECONDS))
+            connection.execute(delete(VISIT).where(VISIT.c.used < today - VISIT_SECONDS))
+            connection.execute(delete(SERVER).where(SERVER.c.seen < now(connection) - SILENT_SECONDS))
+            connection.execute(delete(AUDIT).where(AUDIT.c.at < today - audit.KEPT_SECONDS - 60))  # clocks differ
+            forget_logins(connection, today)
             holders = [table.c.dataset for table in (PROJECT, RUN, ATTEMPT, FINDING)]
             unused = and_(*(~exists().where(holder == DATASET.c.id) for holder in holders))
             connection.execute(delete(DATASET).where(unused))
@@ -133,9 +133,16 @@ def _bound(browser: str) -> str:
     return _digest(browser) if browser else ""
 
 
-def lives(host: str, process: int, seen: float) -> bool:
-    """A process of this machine can be asked; of another one, what it said last must do."""
-    if time.time() - seen > SILENT_SECONDS:
+def now(connection: Connection) -> float:
+    """The seconds by which servers are seen: clocks of machines differ, that of a database they share is one."""
+    if connection.dialect.name == "sqlite":  # on one machine
+        return time.time()
+    return float(connection.execute(text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one())
+
+
+def lives(host: str, process: int, silent: float) -> bool:
+    """A process of this machine can be asked; of another one, for how many seconds it was silent must do."""
+    if abs(silent) > SILENT_SECONDS:  # below zero where a clock was set back
         return False
     if host != socket.gethostname() or os.name != "posix":
         return True

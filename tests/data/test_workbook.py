@@ -147,3 +147,17 @@ def test_entities_in_a_part_that_nobody_reads_unfold_nowhere() -> None:
     head = '<!DOCTYPE x [<!ENTITY a "aa">]>'
     data = changed(book(False), "[Content_Types].xml", lambda text: head + re.sub(r"^<\?xml.*?\?>", "", text))
     assert len(Workbook("t.xlsx", data).rows("values")) == 7
+
+
+def test_the_workbook_stands_where_the_file_says() -> None:
+    """Some programs write xl/workbook2.xml."""
+    data, file = book(False), io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as good, zipfile.ZipFile(file, "w") as other:
+        for member in good.namelist():
+            text = good.read(member)
+            if member in ("_rels/.rels", "[Content_Types].xml"):
+                text = text.replace(b"workbook.xml", b"workbook2.xml")
+            other.writestr(member.replace("workbook.xml", "workbook2.xml"), text)
+    moved = file.getvalue()
+    found = Workbook("t.xlsx", moved).rows("values")
+    assert found == Workbook("t.xlsx", data).rows("values") == by_openpyxl(moved, "values")

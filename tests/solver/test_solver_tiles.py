@@ -1,6 +1,7 @@
 """Kernels computed tile by tile while solving give what matrices in memory give."""
 
 import tracemalloc
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,10 @@ from spnmkl.circuit.evaluate import term_quadratics, term_responses
 from spnmkl.circuit.program import compile_circuit
 from spnmkl.circuit.source import MatrixSource
 from spnmkl.kernels import NORMALIZATIONS, CrossSource, TileSource, fit_kernels, fit_tiles, tiles
-from spnmkl.problem import build_problem
-from spnmkl.solvers import evaluator, follow
+from spnmkl.problem import Problem, build_problem
+from spnmkl.solvers import evaluator, follow, strategy
+from spnmkl.solvers.budget import Struggling
+from spnmkl.solvers.iterate import Iterate
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(700, 6))
@@ -145,6 +148,32 @@ def test_what_was_stopped_has_a_bound_by_some_rows(monkeypatch: pytest.MonkeyPat
         assert found.dual_bound == pytest.approx(proof.dual_bound, rel=ROUNDING)
         bounds.append(found.dual_bound)
     assert 0 < bounds[0] < bounds[1] < bounds[2] <= found.objective
+
+
+@pytest.mark.parametrize("p", [1.0, 0.5])
+def test_what_was_stopped_at_once_looks_for_no_bound(p: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(follow, "_QUICK", 0)
+    monkeypatch.setattr(follow, "dual", lambda *_: pytest.fail("no row counts yet, or nothing bounds it"))
+    spn = STRUCTURES["one layer"]
+    found = solve(spn, fit_tiles(spn, X[:FEW])[0], y[:FEW], C=3.0, p=p, stop=lambda: True)
+    assert found.status == "interrupted"
+
+
+def test_few_rows_that_need_many_steps_do_not_end_newton_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = strategy.newton
+    sizes = []
+
+    def newton(problem: Problem, *given: Any, **options: Any) -> Iterator[Iterate]:
+        sizes.append(problem.n)
+        if problem.n < len(X):
+            raise Struggling
+        return asked(problem, *given, **options)
+
+    monkeypatch.setattr(strategy, "newton", newton)
+    spn = STRUCTURES["one layer"]
+    found = solve(spn, fit_tiles(spn, X)[0], y, C=3.0)
+    assert found.status == "optimal" and {record.method for record in found.history} == {"newton"}
+    assert min(sizes) < len(X) == max(sizes)
 
 
 @pytest.mark.parametrize("error", [0.0, 0.05])

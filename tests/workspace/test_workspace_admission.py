@@ -129,6 +129,8 @@ def test_works_of_a_server_that_is_gone_do_not_count(store: WorkspaceStore, othe
     assert answer() == "limit", "that machine's processes cannot be asked"
     change(other, seen=time.time() - SILENT_SECONDS - 1)
     assert answer() == ""
+    change(other, seen=time.time() + 3600)
+    assert answer() == "", "one whose clock went ahead blocks nobody"
     change(other, seen=time.time(), host=socket.gethostname())
     assert answer() == "", "a process that was killed here is known at once"
     change(other, seen=time.time() - SILENT_SECONDS - 1)
@@ -263,4 +265,21 @@ def test_what_goes_on_is_told_with_every_beat(
     assert eventually(lambda: not jobs.going_on()) and works(store)
     keeper._beaten = -1e9
     keeper._look()
+    assert works(store) == {}
+
+
+def test_a_work_let_in_without_the_database_is_counted_once_it_is_back(
+    store: WorkspaceStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away() -> leave.Ledger:
+        raise OSError("away")
+
+    monkeypatch.setattr(leave, "ledger", away)
+    job = leave.Leave()
+    assert job.ask("ann", 5, 1, anyhow) and job.entered
+    monkeypatch.setattr(leave, "ledger", lambda: store.admission)
+    store.admission.beat(lambda: {job.key: ("ann", 5)})
+    assert works(store) == {job.key: ("ann", 5)}
+    assert store.admission.enter("second", ("ann", 0), 1, anyhow) == "limit"
+    job.give_back()
     assert works(store) == {}

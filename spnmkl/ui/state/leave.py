@@ -28,7 +28,7 @@ class Leave:
     Attributes
     ----------
     key : of the job in the ledger.
-    entered : whether it stands there.
+    entered : whether it stands there, or will.
     """
 
     def __init__(self) -> None:
@@ -44,6 +44,7 @@ class Leave:
                 self.entered = not self._refused
             except Exception as error:
                 _LOG.warning("A job was let in by this server alone: %s", error)
+                self.entered = True  # the next beat that can write puts it there
         return not self._refused
 
     @property
