@@ -30,7 +30,7 @@ from spnmkl.landmarks.stored import described, landmark_arrays, read_approximati
 from spnmkl.parameters import positive
 from spnmkl.solution import Record, Solution
 from spnmkl.structure import SPN, KernelSpec
-from spnmkl.untrusted import MOST_JSON_BYTES, MOST_PARTS, ZIP_PART, CheckedArrays, parse_json, read_array
+from spnmkl.untrusted import MOST_JSON_BYTES, CheckedArrays, opens_zip, parse_json, read_array
 from spnmkl.writing import replaced
 
 __all__ = ["load_model", "save_model"]
@@ -276,10 +276,8 @@ def _as_json(document: Document, arrays: Arrays) -> str:
 
 def _read(file: BinaryIO, name: str) -> tuple[Document, Arrays]:
     foreign = ModelFileError(f"{name!r} is not a model file of spnmkl; choose a file that was saved as a model.")
-    if file.read(4) != b"PK\x03\x04":
+    if not opens_zip(file):
         raise foreign
-    if sum(block.count(ZIP_PART) for block in iter(lambda: file.read(2**20), b"")) > MOST_PARTS:
-        raise ValueError(f"it holds more than {MOST_PARTS:,} parts")
     with zipfile.ZipFile(file) as archive:
         members = archive.infolist()
         if _DOCUMENT not in archive.namelist():

@@ -6,7 +6,7 @@ import io
 import json
 import math
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
 from numpy.lib import format as npy
@@ -15,6 +15,15 @@ from numpy.typing import NDArray
 MOST_JSON_BYTES = 50 * 2**20
 ZIP_PART, MOST_PARTS = b"PK\x01\x02", 20_000  # of a zip, whose list takes far more time and memory than its bytes
 MOST_JSON_VALUES = 4_000_000
+
+
+def opens_zip(file: BinaryIO) -> bool:
+    """Whether a file begins as a zip; one whose list of parts would take seconds to read is refused."""
+    if file.read(4) != b"PK\x03\x04":
+        return False
+    if sum(block.count(ZIP_PART) for block in iter(lambda: file.read(2**20), b"")) > MOST_PARTS:
+        raise ValueError(f"it holds more than {MOST_PARTS:,} parts")
+    return True
 
 
 def read_array(data: bytes) -> np.ndarray:

@@ -26,7 +26,7 @@ from spnmkl.study.contest import Plan, fitting_plan, outer_folds
 from spnmkl.study.fold_training import by_label
 from spnmkl.threads import single_threaded_blas
 from spnmkl.training.prepared import NO_VIEW, Prepared, prepare
-from spnmkl.wording import counted, quoted
+from spnmkl.wording import counted, listed, quoted
 
 Tick = Callable[[str], object]
 Rows = NDArray[np.intp]
@@ -253,13 +253,16 @@ def table_views(spn: SPN, dataset: Dataset) -> dict[str, list[Any]]:
         rest = set(dataset.features).difference(*views.values())
         views |= {NO_VIEW: [c for c in dataset.features if c in rest]} if rest else {}
         return views | given
-    seen: dict[tuple[Any, ...], str] = {}
+    seen: dict[tuple[Any, ...], list[str]] = {}
     for leaf in spn.kernels:
         spec = spn.spec(leaf)
         if spec.kernel != "precomputed" and spec.features is not None:
-            seen.setdefault(spec.features, spn.label(leaf))
-    names = {features: features[0] if len(features) == 1 else label for features, label in seen.items()}
-    return {str(names[features]): list(features) for features in seen} | given
+            seen.setdefault(spec.features, []).append(spn.label(leaf))
+    for features, labels in seen.items():
+        # A label names all that sees these columns only where it is one kernel.
+        name = labels[0] if len(features) > 1 == len(labels) else listed([str(column) for column in features], 3)
+        views[labels[0] if name in views else name] = list(features)
+    return views | given
 
 
 def fingerprint(*parts: object) -> str:

@@ -28,6 +28,7 @@ OVERLAP = (
 )
 MOST_SHARES = 20
 _MORE = 1.005  # beyond rounding
+_REST = 0.01  # of the decision that is in no share of a view, from which it is told
 
 
 def certificate_sentence(solution: Solution) -> str:
@@ -152,6 +153,12 @@ def share_lines(spn: SPN, shares: HeldOutShares | None) -> list[str]:
         lines += [_share_line(share, kind, name, width) for name, share in ranked[:MOST_SHARES]]
         lines += [f"  and {counted(between, kind)} more"] if between > 0 else []
         lines += [_share_line(share, kind, name, width) for name, share in wrong]
+    rest = 1 - sum(share.share for share in shares.views.values())
+    if shares.views and rest > _REST:
+        lines.append(
+            f"  {100 * rest:.0f} % are in no view's share: kernels that do not see columns of one view alone carry "
+            "them, so that a view may matter whatever its own share is"
+        )
     lines.append(f"  {shares.error_words}")
     return lines + ([f"  {OVERLAP}"] if more_than_all(shares.views.values()) or more_than_all(kernels.values()) else [])
 

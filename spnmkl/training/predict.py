@@ -309,8 +309,9 @@ class Match:
             name, found = next(iter(self.alike.items()))
             also = f", and {len(self.alike) - 1:,} more that differ as little" if len(self.alike) > 1 else ""
             return f"{columns}; it has {quoted(found)}, which may be {quoted(name)}{also}."
-        others = f"it has {name_some((*self.ids, *self.ignored))}" if self.ids or self.ignored else "it has no other"
-        return f"{columns}; {others}. Columns are found by name: rename them in the file."
+        if self.ignored:
+            return f"{columns}; it has {name_some(self.ignored)}. Columns are found by name: rename them in the file."
+        return f"{columns}; it has no other that could be meant. Columns are found by name: add what is lacking."
 
     def check(self) -> None:
         if self.lacking:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from spnmkl import ModelFileError, TrivialSolutionWarning, __version__, model_file
+from spnmkl import ModelFileError, TrivialSolutionWarning, __version__, model_file, untrusted
 from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.kernels import NORMALIZATIONS, Parameter, kernel_names, register_kernel, registry
 from spnmkl.model_file import load_model, save_model
@@ -421,7 +421,7 @@ def test_compressed_files_are_refused(good, tmp_path):
 
 
 def test_a_list_of_many_parts_is_refused_before_it_is_read(good, tmp_path, monkeypatch):
-    monkeypatch.setattr(model_file, "MOST_PARTS", len(good))
+    monkeypatch.setattr(untrusted, "MOST_PARTS", len(good))
     assert load_model(written(good, tmp_path / "model.spnmkl"))
     more = written(good | {"more.npy": b""}, tmp_path / "model.spnmkl")
     assert f"it holds more than {len(good)} parts" in refusal(more)

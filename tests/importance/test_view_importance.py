@@ -506,6 +506,9 @@ def test_views_of_a_table() -> None:
     viewed = Dataset("t", frame, "y", views={"a": ["a__1", "a__2"], "b": ["b__1"]})
     assert table_views(spn, viewed) == {"a": ["a__1", "a__2"], "b": ["b__1"], "in no view": ["z"]}
     assert table_views(spn, Dataset("t", frame, "y")) == {"a__1": ["a__1"], "x": ["b__1", "z"]}
+    widths = templates.flat([Kernel("rbf", features=["b__1", "z"], label=f"rbf 1/{k}", gamma=k) for k in (4, 64)])
+    found = table_views(widths, Dataset("t", frame, "y"))
+    assert found == {"b__1, z": ["b__1", "z"]}, "columns, not one of the kernels that see them"
     matrices = templates.flat([Kernel("precomputed", label="K"), Kernel("rbf", features=["z"], label="z")])
     assert table_views(matrices, Dataset("t", frame, "y")) == {"z": ["z"], "K": [("matrix", "K")]}
 

@@ -327,6 +327,7 @@ def test_the_command_line_tells_of_them_too(
     assert main(["predict", str(tmp_path / "m.spnmkl"), str(tmp_path / "new.csv")]) == 2
     err = capsys.readouterr().err
     assert "lacks 1 column of training: 'y'" in err
+    assert "rename" not in err, "an id is no feature under another name"
     assert "closest" not in err, "x is the closest name, but the file has it already as itself"
 
 

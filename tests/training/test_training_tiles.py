@@ -101,7 +101,7 @@ def test_it_is_explained_the_same() -> None:
 
 def test_C_is_traced_in_tiles() -> None:
     in_memory, in_tiles = both(structure(), dataset())
-    expected, found = (trace_C(known, Settings(tol=1e-4), C=[0.5, 5.0]) for known in (in_memory, in_tiles))
+    expected, found = (trace_C(known, Settings(tol=1e-6), C=[0.5, 5.0]) for known in (in_memory, in_tiles))
     for v, weights in found.beta.items():
         np.testing.assert_allclose(weights, expected.beta[v], rtol=1e-2, atol=1e-6)
     with pytest.raises(KernelError, match="over 168 rows are too large for the memory"):
