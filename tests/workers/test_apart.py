@@ -75,7 +75,7 @@ def test_models_and_projects_are_the_same(tmp_path_factory: pytest.TempPathFacto
 
 
 def test_what_takes_too_much_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    data = gzip.compress(b"x,y\n" + b"1.25,2.5\n" * 1_000_000)
+    data = gzip.compress(b"x,y\n" + b"1.25,2.5\n" * 2_000_000)  # read for long enough to be seen
     monkeypatch.setattr(apart, "READ_BYTES", 30_000_000)
     with pytest.raises(WorkerError) as ended:
         apart.read_apart("t.csv.gz", data)
