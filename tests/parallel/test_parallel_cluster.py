@@ -3,6 +3,7 @@
 import importlib
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -55,6 +56,28 @@ def test_in_processes_of_one_thread(client: Client) -> None:
     assert sorted(item for item, *_ in found) == list(range(6))
     assert {pid for _, pid, _ in found} <= set(pids(client)) and len({pid for _, pid, _ in found}) > 1
     assert {bounded for *_, bounded in found} == {3}
+
+
+@pytest.mark.parametrize("first", [0, 1], ids=["sent to it", "sent to another"])
+def test_a_worker_that_is_killed_while_data_are_sent(
+    client: Client, monkeypatch: pytest.MonkeyPatch, first: int
+) -> None:
+    """Dask goes on trying to reach it; the others get the data meanwhile."""
+    workers = sorted(client.run(os.getpid).items())
+    (lost, own, sent) = workers[0][1], client.scatter, list[int]()
+
+    def scatter(*given: Any, **settings: Any) -> Any:
+        sent.append(len(sent))
+        if len(sent) > 1:
+            return own(*given, **settings)
+        os.kill(lost, signal.SIGSTOP)  # whoever sends something to it waits
+        threading.Timer(1.0, os.kill, (lost, signal.SIGKILL)).start()
+        return own(*given, workers=[workers[first][0]], **settings)
+
+    monkeypatch.setattr(client, "scatter", scatter)
+    found = list(side_by_side(where, b"12", range(3)))
+    assert sorted(item for item, *_ in found) == list(range(3)) and lost not in {pid for _, pid, _ in found}
+    assert len(sent) > 1 if first == 0 else len(sent) == 1
 
 
 def test_stop_reaches_the_workers(client: Client, tmp_path: Path) -> None:
