@@ -2,8 +2,10 @@
 
 The 25 kernels of `scaling.py` are computed tile by tile whenever they are needed; every training to a certified gap of
 1e-3 (C = 10) is a process of its own, which takes spnmkl from this folder or from FOLDER (another version, as
-`git worktree add FOLDER COMMIT` makes one), by turns. Processor time is told, since other work on the machine does not
-change it much; with several threads elapsed time as well. The last column is this version's time over the other's.
+`git worktree add FOLDER COMMIT` makes one), by turns; without FOLDER this version alone. Processor time is told, since
+other work on the machine does not change it much, and elapsed time. The last columns: processor time over that of the
+other version, and how many times as fast it was as with the first number of threads. Every training tells on stderr,
+once a minute and after every iteration, how far it is.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +29,8 @@ from solver import C
 from spnmkl import solve
 
 HERE = Path(__file__).parents[1]
-HEAD = "| rows | threads | version | processor | elapsed | memory | gap | objective | ratio |\n|" + 9 * "---:|"
+HEAD = "| rows | threads | version | processor | elapsed | memory | gap | objective | status | ratio | speed |"
+TOLD = 60.0  # seconds between two lines of progress
 
 
 def train(n: int, threads: int) -> dict[str, Any]:
@@ -34,7 +38,23 @@ def train(n: int, threads: int) -> dict[str, Any]:
     solve(case.spn, *replace(case, n=60).kernels(tiles=True), C=C, n_threads=threads)  # compiles, or reads from a cache
     kernels, y = case.kernels(tiles=True)
     before, begun, started = reset_peak(), time.process_time(), time.perf_counter()
-    solution = solve(case.spn, kernels, y, C=C, n_threads=threads)
+    ended = threading.Event()
+
+    def tell(record: Any = None) -> bool:
+        found = (
+            "" if record is None else f", iteration {record.iteration}: J {record.objective:.5g}, gap {record.gap:.1e}"
+        )
+        spent, memory = time.process_time() - begun, (peak() - before) / 2**20
+        print(f"{n:,} rows, {threads} threads: {spent:,.0f} s, {memory:,.0f} MB{found}", file=sys.stderr, flush=True)
+        return True
+
+    def now_and_then() -> None:
+        while not ended.wait(TOLD):
+            tell()
+
+    threading.Thread(target=now_and_then, daemon=True).start()
+    solution = solve(case.spn, kernels, y, C=C, n_threads=threads, callback=tell)
+    ended.set()
     spent, elapsed = time.process_time() - begun, time.perf_counter() - started
     memory = (peak() - before) / 2**20
     return {
@@ -52,12 +72,13 @@ def trained(folder: Path, n: int, threads: int) -> dict[str, Any]:
     """In a process of its own, by the package in a folder."""
     environment = {**os.environ, **dict.fromkeys(THREADS, "1"), "PYTHONPATH": str(folder)}
     command = [sys.executable, __file__, "--one", str(n), str(threads)]
-    done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=True)
+    done = subprocess.run(command, env=environment, cwd=folder, stdout=subprocess.PIPE, text=True, check=True)
     answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return answer
 
 
-def compare(folders: dict[str, Path], n: int, threads: int, repeats: int) -> None:
+def compare(folders: dict[str, Path], n: int, threads: int, repeats: int, earlier: dict[str, float]) -> None:
+    """One line for each version; `earlier` remembers what the first number of threads took."""
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in folders}
     for _ in range(repeats):
         for name, folder in folders.items():
@@ -68,10 +89,11 @@ def compare(folders: dict[str, Path], n: int, threads: int, repeats: int) -> Non
     }
     for name, runs in found.items():
         own, last, first = middle[name], runs[-1], middle[next(iter(folders))]
+        alone = earlier.setdefault(name, own["elapsed"])
         print(
             f"| {n:,} | {threads} | {name} | {own['processor']:.1f} s | {own['elapsed']:.1f} s | "
-            f"{own['memory']:,.0f} MB | {last['gap']:.1e} | {last['objective']:.5f} | "
-            f"{own['processor'] / first['processor']:.2f} |",
+            f"{own['memory']:,.0f} MB | {last['gap']:.1e} | {last['objective']:.5f} | {last['status']} | "
+            f"{own['processor'] / first['processor']:.2f} | {alone / own['elapsed']:.2f} |",
             flush=True,
         )
     bounds, objectives = ([run[key] for runs in found.values() for run in runs] for key in ("bound", "objective"))
@@ -90,10 +112,11 @@ def main() -> None:
         print(json.dumps(train(*options.one)))
         return
     folders = {"before": options.against.resolve()} if options.against else {}
-    print(HEAD)
+    print(HEAD + "\n|" + (HEAD.count("|") - 1) * "---:|", flush=True)
     for n in options.rows:
+        earlier: dict[str, float] = {}  # of each version, by the first number of threads
         for threads in options.threads:
-            compare(folders | {"now": HERE}, n, threads, options.repeats)
+            compare(folders | {"now": HERE}, n, threads, options.repeats, earlier)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ STATUSES = (
     "time_limit",
     "interrupted",
     "precision",
+    "memory",
     "stalled",
     "hand-set",
     "evidence",

@@ -141,8 +141,8 @@ class Solution:
     status : str
         "optimal" (gap ≤ tol; with all β = 0 where C ≤ C_min), "stationary" (some p < 1, residual ≤ tol),
         "iteration_limit", "time_limit", "interrupted", "precision" (rounding allows no more; the gap says what was
-        reached), "evidence" (evidence weights: never certified), or "hand-set" (`inspection.refit`). Files of earlier
-        versions may hold "stalled".
+        reached), "memory" (what would come next needs more than was free), "evidence" (evidence weights: never
+        certified), or "hand-set" (`inspection.refit`). Files of earlier versions may hold "stalled".
     history : tuple of Record
         One record per outer iteration.
     pruned : dict from product to int

@@ -6,6 +6,7 @@ EXIT_CODES = {  # of `fit`, by how the training ended
     "stationary": 3,
     "iteration_limit": 4,
     "precision": 4,
+    "memory": 4,
     "interrupted": 5,
     "time_limit": 6,
 }
@@ -14,7 +15,7 @@ FIT_EXITS = """exit codes:
     0    certified optimal: the gap is within the tolerance; or evidence weights, as asked for, not certified
     2    bad input or usage: one sentence on stderr, nothing written
     3    stationary: some p < 1, so that no bound proves the optimum; saved
-    4    stopped at the limit of iterations, or where rounding allows no further progress; saved
+    4    stopped at the limit of iterations or of memory, or where rounding allows no further progress; saved
     5    training interrupted by Ctrl-C; the best weights so far are saved
     6    stopped at --max-time; the best weights so far are saved
     130  interrupted by Ctrl-C outside of training, or twice; no file is half written

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import argparse
 
-from spnmkl.data import Dataset, SplitSettings
-from spnmkl.errors import ParameterError
+from spnmkl.data import Choices, Dataset, SplitSettings
+from spnmkl.errors import DataError, ParameterError
 from spnmkl.memory import available_memory
 from spnmkl.reporting.sentences import certificate_sentence
-from spnmkl.training.room import offer_of_landmarks
+from spnmkl.training.prepared import kept
+from spnmkl.training.room import ExactRoom
+from spnmkl.training.settings import Settings
 from spnmkl.training.train import Trained
 
 
-def offered(args: argparse.Namespace, dataset: Dataset, split: SplitSettings) -> list[str]:
-    """That there are landmarks, where there are more rows than the exact way has memory for and none were asked for."""
-    n = int(dataset.frame[dataset.label].notna().sum()) * (1 - split.test_share)
-    offer = offer_of_landmarks(round(n), available_memory()) if args.approximation is None else None
-    return [] if offer is None else [offer]
+def offered(dataset: Dataset, split: SplitSettings, choices: Choices, settings: Settings) -> list[str]:
+    """That there are landmarks, where the exact way may not have the memory; where it cannot, it is refused."""
+    if settings.approximation is not None:
+        return []
+    labelled = dataset.frame[dataset.label].notna().to_numpy() & kept(dataset, choices)
+    n = round(int(labelled.sum()) * (1 - split.test_share))
+    room = ExactRoom(n, settings, available_memory())
+    words = room.words()
+    if words is not None and not room.fits(room.least):
+        raise DataError(words)
+    return [] if words is None else [words]
 
 
 def proved(trained: Trained) -> list[str]:

@@ -15,6 +15,9 @@ from spnmkl.training.scores import Measured, Scores
 from spnmkl.wording import counted, quoted
 
 MOST_NAMED = 6
+PRUNED_BY_EVIDENCE = (
+    "A weight that became exactly zero: every path through it is out. Nothing of it is proved, and it is so at every C."
+)
 SOLVER_NAMES = {"auto": "automatic", **METHODS}
 
 
@@ -78,13 +81,19 @@ def pruning(run: Run) -> str:
 
 def pruned_means(solution: Solution, rows: str = "training rows") -> str:
     """What it means that weights are zero, on these rows."""
-    if not any(solution.beta.values()):
+    nothing = not any(solution.beta.values())
+    if nothing and not solution.by_evidence:
         return "At this C nothing is worth its weight."
     what, it = ("What it leads to", "it") if len(solution.pruned) == 1 else ("What they lead to", "they")
-    proved = "this is proved" if solution.status == "optimal" else "as far as training got"
+    if solution.by_evidence:
+        beside = "by any of the weights" if nothing else "beside the others"
+        adds = f"{what} does not make the labels of the {rows} more probable {beside} (not proved)"
+    else:
+        proved = "this is proved" if solution.status == "optimal" else "as far as training got"
+        adds = f"{what} adds nothing on the {rows} at this C that the others do not give already ({proved})"
     return (
-        f"{what} adds nothing on the {rows} at this C that the others do not give already ({proved}). Whether "
-        f"{it} would help on new rows is another question, which only rows that were not trained on can answer."
+        f"{adds}. Whether {it} would help on new rows is another question, which only rows that were not trained on "
+        "can answer."
     )
 
 
@@ -118,7 +127,7 @@ def headlines(run: Run) -> tuple[Headline, Headline, Headline]:
             f"{pruned} of {total}",
             "weights pruned",
             "; ".join(filter(None, ["exactly zero" if pruned else "all take part", _when(run)])),
-            GLOSSARY["pruned"].sentence,
+            PRUNED_BY_EVIDENCE if solution.by_evidence else GLOSSARY["pruned"].sentence,
         ),
     )
 

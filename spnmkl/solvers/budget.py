@@ -17,6 +17,16 @@ class Struggling(Exception):
     """SMO needs more steps than it should: the problem is one for path following."""
 
 
+class NoRoom(Exception):
+    """What would come next needs more memory than is free."""
+
+    def __init__(self, needed: float, free: float) -> None:
+        super().__init__(
+            f"Double precision would need about {needed / 1e9:.2g} GB of memory beside the kernels, but "
+            f"{free / 1e9:.2g} GB are free; use fewer rows, a larger tol, or landmarks (approximation='nystroem')."
+        )
+
+
 class Budget:
     """SMO steps that are granted: healthy SVMs take 1 to 7 steps per row, sick ones 40 to 16,000.
 

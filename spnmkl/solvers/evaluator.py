@@ -66,6 +66,8 @@ class Evaluator:
     Attributes
     ----------
     K : (n, n), in single precision where the problem's kernels are.
+    last : Point
+        What was evaluated last; where SMO's budget ended that, as far as it came.
     below : (n, n) what lies one row below, in single precision. Its lower triangle is K without its upper one and its
         diagonal: room for a factor, until K is mirrored again. None in double precision.
     """
@@ -96,7 +98,7 @@ class Evaluator:
         problem, circuit = self.problem, self.active(beta > 0)
         self.evaluations += 1
         kernel_matrix(circuit, circuit.weights(beta), problem.source, self.K, problem.n_threads)
-        fits = self._solve_svms(svm_gap)
+        fits = self._solve_svms(beta, svm_gap)
         for _ in range(_RESCALINGS):
             t = self._better_scale(beta, fits)
             if abs(t - 1.0) < _SCALE_OFF:
@@ -104,16 +106,18 @@ class Evaluator:
             beta = t * beta
             self.K *= t
             self.alpha = balanced(np.minimum(self.alpha / t, problem.C), problem.Y)
-            fits = self._solve_svms(svm_gap)
-        return self._point(beta, fits)
+            fits = self._solve_svms(beta, svm_gap)
+        return self.last
 
     def refined(self, point: Point, svm_gap: float) -> Point:
         """The point evaluated last, with its SVMs solved further: no pass over the kernels."""
-        return self._point(point.beta, self._solve_svms(svm_gap))
+        self._solve_svms(point.beta, svm_gap)
+        return self.last
 
-    def _point(self, beta: Floats, fits: list[SVMSolution]) -> Point:
+    def _keep(self, beta: Floats, fits: list[SVMSolution]) -> None:
+        self.alpha = np.array([fit.alpha for fit in fits])
         regularizer = self.problem.regularizer(beta)
-        return Point(
+        self.last = Point(
             beta,
             self.alpha,
             np.array([fit.intercept for fit in fits]),
@@ -121,14 +125,15 @@ class Evaluator:
             sum(fit.primal for fit in fits) + regularizer,
         )
 
-    def _solve_svms(self, gap: float) -> list[SVMSolution]:
+    def _solve_svms(self, beta: Floats, gap: float) -> list[SVMSolution]:
         every, budget = range(len(self.problem.Y)), self.budget
         gap /= len(every)
         most = None if budget is None else budget.per_svm
         fits = self._fits(every, gap, most)
-        self.alpha = np.array([fit.alpha for fit in fits])
+        self._keep(beta, fits)
         if budget is not None and most is not None and not budget.spend(fits, gap, self._has_high_rank):
             self._go_on(fits, gap, most, budget.per_svm)
+            self._keep(beta, fits)
         return fits
 
     def _go_on(self, fits: list[SVMSolution], gap: float, done: int, most: int) -> None:
@@ -137,7 +142,6 @@ class Evaluator:
         if cut:
             for c, fit in zip(cut, self._fits(cut, gap, most - done), strict=True):
                 fits[c] = replace(fit, steps=fit.steps + done)
-            self.alpha = np.array([fit.alpha for fit in fits])
 
     def _fits(self, classes: Sequence[int], gap: float, most: int | None) -> list[SVMSolution]:
         problem = self.problem

@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from spnmkl.certificate import Dual, both_sides, dual, kkt_residuals, primal, relative_gap
 from spnmkl.circuit.program import Floats
 from spnmkl.circuit.source import KernelSource, MatrixSource, is_computed
-from spnmkl.errors import KernelError, Stopped
+from spnmkl.errors import KernelError, SPNMKLError, Stopped
 from spnmkl.kernels.matrices import GIVEN, not_finite
 from spnmkl.problem import Problem
 from spnmkl.rounding import lower_bound
 from spnmkl.solution import Certificate, Record, Solution
+from spnmkl.solvers.budget import NoRoom
 from spnmkl.solvers.deadline import Deadline
 from spnmkl.solvers.iterate import Iterate, trivial_iterate
 from spnmkl.structure import SPN
@@ -55,12 +56,18 @@ class Run:
         self.certificate: Certificate | None = None
         self.told: tuple[Dual, float] | None = None  # a bound, and what is left of it by rounding
         self.stopped, self.doubted = False, 0
+        self.lack: NoRoom | None = None  # why it went no further
         self.started = time.perf_counter()
 
     def follow(self, iterates: Iterator[Iterate]) -> str:
         """How it ended."""
         try:
             return self.followed(iterates)
+        except NoRoom as lack:
+            if self.best is None:
+                raise SPNMKLError(str(lack)) from None
+            self.lack = lack
+            return self.deadline.status or "memory"
         except Stopped:
             self.stopped = True
             refused = self.best is None and self.hear(self.note(self.nothing()))

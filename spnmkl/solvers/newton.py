@@ -15,7 +15,7 @@ from spnmkl.circuit.program import Floats
 from spnmkl.circuit.source import is_computed
 from spnmkl.errors import Stopped
 from spnmkl.problem import Problem
-from spnmkl.solvers.budget import Budget
+from spnmkl.solvers.budget import Budget, Struggling
 from spnmkl.solvers.descent import descend, mm_step
 from spnmkl.solvers.evaluator import Evaluator, Point, Slope
 from spnmkl.solvers.iterate import Iterate, trivial_objective
@@ -85,6 +85,21 @@ class _Newton:
         self.near, self.svm_share = False, _SVM_SHARE
 
     def run(self, beta: Floats) -> Iterator[Iterate]:
+        try:
+            yield from self.points(beta)
+        except Struggling:
+            if self.evaluator.last.objective < min(self.proof.best, trivial_objective(self.problem)):
+                yield self.unfinished(self.evaluator.last)
+            raise
+
+    def unfinished(self, point: Point) -> Iterate:
+        """Where the SVMs ended before they were solved, and what that proves: another method may go on from there."""
+        self.proof.meet(point)
+        slope = self.evaluator.differentiate(point.alpha, self.proof.inner(point.beta), self.problem.circuit)
+        self.proof.improve(point, slope, near=False)
+        return self.iterate(point, self.judge(point, slope))
+
+    def points(self, beta: Floats) -> Iterator[Iterate]:
         point = self.evaluate(beta)
         idle, fresh = 0, False
         while idle < _STALLED:

@@ -20,6 +20,7 @@ _LOWEST, _HIGHEST = -0.8, 4.0  # of the relative step z
 _FIRST_DAMPING, _MOST_DAMPING = 1e-2, 100.0  # of the curvature that the model forgets
 _RELAXED, _TIGHTENED, _LEAST_TIGHTENED = 0.2, 5, 1e-6  # damping after a full step, and after one that was cut
 _RIDGE, _NO_CURVATURE = 1e-12, 1e-300  # so that H has a diagonal above 0: of the curvature, and where there is none
+_FAINT = 1e-2  # of what a weight costs: a pull from which nothing is told of the one at a smaller weight
 _GONE = 1e-14  # of the largest weight: one that can be zero alone, and is less, is zero
 
 
@@ -49,6 +50,7 @@ class _Model:
     entering : (V,) zero weights that may grow.
     sigma : (V,) the unit of z.
     gradient : (V,) ∂J/∂z.
+    bent : (V,) the same, corrected for weights that shrink but stay.
     damped : (V,) the curvature that damping adds a share of.
     J : (terms, V) ∂W_t/∂z_v.
     """
@@ -56,6 +58,7 @@ class _Model:
     entering: NDArray[np.bool_]
     sigma: Floats
     gradient: Floats
+    bent: Floats
     damped: Floats
     J: Floats
 
@@ -77,9 +80,13 @@ class Stepper:
         model = self._first_order(beta, W, X, D, slope.quadratics)
         responses = svm_responses(self.factors, evaluator, point, slope, model.J, gap)
         H = self._hessian(beta, responses, second_moment(circuit, flows), D, model)
-        z = self._minimiser(H, model)
         moving = model.sigma > 0
-        return Step(z, model.sigma, float(model.gradient[moving] @ z[moving]), self._turn(point, responses, z))
+        z = self._minimiser(H, model.gradient, model)
+        bent = self._minimiser(H, np.where(z > self._low(model), model.bent, model.gradient), model)
+        if model.gradient[moving] @ bent[moving] < 0:
+            z = bent
+        predicted = float(model.gradient[moving] @ z[moving])
+        return Step(z, model.sigma, predicted, self._turn(point, responses, z))
 
     def _first_order(self, beta: Floats, W: Floats, X: Floats, D: Floats, quadratics: Floats) -> _Model:
         """The gradient (eq. 5).
@@ -102,7 +109,7 @@ class Stepper:
             gradient[entering] = sigma[entering] * (problem.lam * problem.c - full_pull)[entering]
             damped[entering] = 2 * sigma[entering] * full_pull[entering]
             J[:, entering] = X[:, entering] * sigma[entering]
-        return _Model(entering, sigma, gradient, damped, J)
+        return _Model(entering, sigma, gradient, bent_slope(gradient, D), damped, J)
 
     def _hessian(
         self, beta: Floats, responses: dict[int, Response], moment: Floats, D: Floats, model: _Model
@@ -115,18 +122,20 @@ class Stepper:
         H[np.diag_indices_from(H)] += D + (self.damping + _RIDGE) * model.damped + _NO_CURVATURE
         return _convex(H, bend, model.sigma > 0)
 
-    def _minimiser(self, H: Floats, model: _Model) -> Floats:
-        low = np.where(model.entering, 0.0, np.where(self.alone, -1.0, _LOWEST))
-        moving = np.flatnonzero(model.sigma > 0)
+    def _minimiser(self, H: Floats, gradient: Floats, model: _Model) -> Floats:
+        low, moving = self._low(model), np.flatnonzero(model.sigma > 0)
         z = np.zeros(len(low))
         z[moving] = bounded_qp(
             np.ascontiguousarray(H[np.ix_(moving, moving)]),
-            model.gradient[moving],
+            gradient[moving],
             low[moving],
             np.full(len(moving), _HIGHEST),
             most_sweeps(len(moving)),
         )
         return z
+
+    def _low(self, model: _Model) -> Floats:
+        return np.where(model.entering, 0.0, np.where(self.alone, -1.0, _LOWEST))
 
     def _turn(self, point: Point, responses: dict[int, Response], z: Floats) -> Floats:
         turn = np.zeros_like(point.alpha)
@@ -149,6 +158,16 @@ class Stepper:
         """A model that held is damped less; one whose step had to be cut, or was refused, more."""
         tightened = min(_MOST_DAMPING, _TIGHTENED * self.damping + _LEAST_TIGHTENED)
         self.damping = self.damping * _RELAXED if at_once else tightened
+
+
+def bent_slope(gradient: Floats, D: Floats) -> Floats:
+    """s − D or, of weights that should shrink, 2D(1 − √(D/s)): the same where D = s, and less where a tangent misleads.
+
+    D is what pulls a weight up, s = λ c p β^p what it costs. Of one kernel D/s is 1/(a + bβ)²; then this finds D = s.
+    """
+    slope = gradient + D
+    shrinks = (gradient > 0) & (_FAINT * slope < D)
+    return np.where(shrinks, 2 * D * (1 - np.sqrt(D / np.where(shrinks, slope, 1.0))), gradient)
 
 
 def _convex(H: Floats, bend: Floats, moving: NDArray[np.bool_]) -> Floats:

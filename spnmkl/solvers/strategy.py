@@ -17,9 +17,10 @@ from spnmkl.certificate import relative_gap
 from spnmkl.circuit.program import Floats
 from spnmkl.circuit.source import is_computed
 from spnmkl.errors import ParameterError
+from spnmkl.memory import available_memory
 from spnmkl.problem import Problem
 from spnmkl.solvers.bound import search_dual
-from spnmkl.solvers.budget import Budget, Struggling
+from spnmkl.solvers.budget import Budget, NoRoom, Struggling
 from spnmkl.solvers.interior import interior
 from spnmkl.solvers.iterate import Iterate, trivial_iterate
 from spnmkl.solvers.newton import newton
@@ -34,14 +35,13 @@ _COMPUTED_TOL, _COMPUTED_ITERATIONS = 3e-3, 8  # the same where kernels are comp
 _PATIENCE, _SLOW, _LOOK_BACK, _LONG = 7, 0.3, 3, 40  # Newton iterations granted; the gap must fall so in so many
 _TAKEN_BACK = 3  # evaluations beyond one for every iteration, at which patience ends early
 _DESCENT = 0.01  # or the objective by so much
-_NEAR = 0.3  # a gap from which path following starts where Newton's method ended
 _QUICK_ROUNDS = 3  # of the search for C_min before path following
 _LONG_ROUNDS, _NARROW = 100, 0.1  # of that search for one method alone; of tol: a bracket at which it ends
 _AWAKE = 1e-3  # of the largest weight: zeros of a start that a method could not bring back
 _LAST_BUDGET = 5.0  # times that of the first attempt
 _WARNED = 0.2  # of the budget, where Newton's method struggled before
 _GUESSED_GAP = 0.1  # of a start that someone gives
-_SINGLE_TOL = 1e-4  # from which on kernels that are computed may be so in single precision, until the proof
+SINGLE_TOL = 1e-4  # from which on kernels that are computed may be so in single precision, until the proof
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,8 @@ def _auto(problem: Problem, tol: float, begin: Begin | None) -> Iterator[Iterate
             yield best
     except (Struggling, ArithmeticError):
         pass
-    start = Start(best.beta, best.alpha, gap) if best is not None and gap < _NEAR else _given(begin)
+    _room_in_double(problem)
+    start = _given(begin) if best is None else Start(best.beta, best.alpha, gap)
     done = 0 if best is None else best.evaluations
     for iterate in interior(problem, tol, start):
         if best is None or iterate.objective < best.objective:
@@ -112,15 +113,29 @@ def _in_two_precisions(problem: Problem, tol: float, begin: Begin | None) -> Ite
 
     What single precision gives proves nothing: flows are left out, so that the bound is computed anew.
     """
-    rough, done = problem.in_single() if tol >= _SINGLE_TOL else None, 0
+    rough, done = problem.in_single() if tol >= SINGLE_TOL else None, 0
     for iterate, gap in () if rough is None else _while_it_goes_well(rough, tol, begin):
         yield replace(iterate, dual=replace(iterate.dual, flows=None), flows=None, single=True), gap
         if gap <= tol:  # and still someone asks for more
             begin, done = Begin(iterate.beta, iterate.alpha), iterate.evaluations
             break
     if rough is None or done:
+        _room_in_double(problem)
         for iterate, gap in _while_it_goes_well(problem, tol, begin):
             yield replace(iterate, evaluations=done + iterate.evaluations), gap
+
+
+def _room_in_double(problem: Problem) -> None:
+    """K(β) and a factor of it, (n, n) each.
+
+    Raises
+    ------
+    NoRoom
+        They do not fit into the memory that is free.
+    """
+    needed, free = 2 * 8 * problem.n**2, available_memory()
+    if free is not None and needed > free:
+        raise NoRoom(needed, free)
 
 
 def _while_it_goes_well(

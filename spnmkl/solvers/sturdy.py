@@ -25,7 +25,7 @@ _CENTRED = 0.05  # of μ√n: the decrement of a centre
 class SturdyEvaluator(Evaluator):
     """An evaluator whose SVMs are solved whatever the rank of K."""
 
-    def _solve_svms(self, gap: float) -> list[SVMSolution]:
+    def _solve_svms(self, beta: Floats, gap: float) -> list[SVMSolution]:
         problem, classes = self.problem, range(len(self.problem.Y))
 
         def one(c: int) -> SVMSolution:
@@ -37,7 +37,7 @@ class SturdyEvaluator(Evaluator):
         else:
             with ThreadPoolExecutor(problem.n_threads) as pool:
                 fits = list(pool.map(one, classes))
-        self.alpha = np.array([fit.alpha for fit in fits])
+        self._keep(beta, fits)
         return fits
 
 

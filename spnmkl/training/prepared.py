@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from spnmkl.circuit.program import Floats
 from spnmkl.circuit.source import KernelSource, MatrixSource
-from spnmkl.data import Choices, Dataset, Preparation, Split, SplitSettings, identifiers, split_rows
+from spnmkl.data import Choices, Dataset, Preparation, Split, SplitSettings, apart, identifiers, kept_rows, split_rows
 from spnmkl.errors import DataError, KernelError
 from spnmkl.kernels import CrossSource, FittedKernel, check_matrix, cross_kernels
 from spnmkl.kernels.joined import joined
@@ -324,6 +324,12 @@ def labelled_parts(dataset: Dataset, split: SplitSettings) -> tuple[Split, NDArr
         return Split(rows, rows[:0]), y
     parts = split_rows(dataset.labelled_table, split.test_share, split.seed)
     return Split(rows[parts.train], rows[parts.test]), y
+
+
+def kept(dataset: Dataset, choices: Choices) -> NDArray[np.bool_]:
+    """Which rows of the frame these choices do not leave out."""
+    columns = dataset.numeric if choices.categorical == "drop" else dataset.features
+    return kept_rows(dataset.frame[[*columns, *dataset.adjust]], apart(dataset.views, columns), choices)
 
 
 def labelled_rows(dataset: Dataset) -> tuple[Rows, NDArray]:

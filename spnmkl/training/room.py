@@ -10,6 +10,7 @@ from spnmkl.kernels.matrices import PSD_ROWS
 from spnmkl.kernels.source import MOST_ROWS, TILE_BYTES
 from spnmkl.memory import kernel_bytes
 from spnmkl.selection.folds import fold_bytes, folds_at_once
+from spnmkl.solvers.strategy import SINGLE_TOL
 from spnmkl.structure import SPN
 from spnmkl.threads import default_threads
 from spnmkl.training.settings import Settings
@@ -133,15 +134,41 @@ def refusal(size: Size, available: int | None) -> str | None:
     )
 
 
-def offer_of_landmarks(n: int, available: int | None) -> str | None:
-    """For so many training rows, whatever the drawing: that the exact way does not fit, and which one does."""
-    needed = 2 * _ITEM * n**2  # K(β) and a block of it, once kernels are computed in tiles
-    if available is None or needed <= _ROOM * available:
-        return None
-    return (
-        f"Exact training on {counted(n, 'row')} needs about {memory_text(needed)} of memory beside its kernels, but "
-        f"{memory_text(available)} are free. {LANDMARKS}"
-    )
+@dataclass(frozen=True)
+class ExactRoom:
+    """What the exact way holds of so many training rows, whatever the drawing, once kernels are computed in tiles."""
+
+    n: int
+    settings: Settings
+    available: int | None
+
+    @property
+    def most(self) -> int:
+        """Bytes of K(β) and a block of it."""
+        return 2 * _ITEM * self.n**2
+
+    @property
+    def least(self) -> int:
+        """The same in single precision, where the proof may come in double; of evidence weights K(β) alone."""
+        if self.settings.weights == "evidence":
+            return _ITEM * self.n**2
+        return _SINGLE * self.n**2 if self.settings.tol >= SINGLE_TOL else self.most
+
+    def fits(self, needed: int) -> bool:
+        return self.available is None or needed <= _ROOM * self.available
+
+    def words(self) -> str | None:
+        """That it does not fit, or may not, and which way does; None where it fits."""
+        if self.available is None or self.fits(self.most):
+            return None
+        free, more = memory_text(self.available), memory_text(self.most)
+        lacking = f", but {free} are free."
+        if self.fits(self.least):
+            lacking = f", and up to {more} where single precision is not enough; {free} are free."
+        return (
+            f"Exact training on {counted(self.n, 'row')} needs about {memory_text(self.least)} of memory beside its "
+            f"kernels{lacking} {LANDMARKS}"
+        )
 
 
 def _largest(fits: Callable[[int], bool], high: int) -> int:

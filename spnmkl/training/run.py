@@ -31,6 +31,25 @@ from spnmkl.wording import counted
 Rows = NDArray[np.intp]
 
 
+@dataclass(frozen=True)
+class Searched:
+    """What a search for drawings knew of the data of a run.
+
+    Attributes
+    ----------
+    split : SplitSettings
+        It saw the training rows of this split.
+    C : float
+        Which it chose for the drawing of the run, by cross-validation on these rows; NaN where it chose none.
+    drew : bool
+        Whether it found the drawing, too; the flat sum is there before any search.
+    """
+
+    split: SplitSettings
+    C: float
+    drew: bool
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Run:
     """A training that was done. It holds no n×n matrix; `prepare` computes them again when they are needed.
@@ -58,6 +77,8 @@ class Run:
         What evidence says of the branches below it, where it was asked.
     choosing : Choosing or None
         What was chosen for it by cross-validation, where all of it can be chosen again.
+    searched : Searched or None
+        The search that suggested its drawing, where one did.
     positive : optional
         Of two classes the one whose rows are to be found, for sensitivity and specificity; None for the second.
     """
@@ -85,6 +106,7 @@ class Run:
     importance: Mapping[str, Any] | None = None
     branches: Mapping[str, BranchEvidence] = field(default_factory=dict)
     choosing: Choosing | None = None
+    searched: Searched | None = None
     positive: Any = None
 
     @property
@@ -98,8 +120,9 @@ class Run:
     @property
     def chose_C(self) -> bool:
         """Whether its C is the one that cross-validation found best, and not one that was set by hand."""
-        found = self.cross_validation
-        return bool(self.reasons) or (found is not None and found.best_C == self.settings.C)
+        found, searched = self.cross_validation, self.searched
+        known = [found.best_C if found else None, searched.C if searched else None]
+        return bool(self.reasons) or self.settings.C in known
 
     @property
     def measured(self) -> FoldScores | None:

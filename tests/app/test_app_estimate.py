@@ -9,10 +9,13 @@ from small_runs import small_dataset
 from streamlit.testing.v1 import AppTest
 
 from spnmkl.data import Dataset
+from spnmkl.reporting.doubts import doubts
 from spnmkl.selection import CrossValidation
 from spnmkl.structure import templates
 from spnmkl.study.contest import Plan
+from spnmkl.training.run import Searched
 from spnmkl.training.settings import Settings
+from spnmkl.ui.pages.runs import about_folds
 from spnmkl.ui.parts import estimating
 from spnmkl.ui.parts.words import plain
 from spnmkl.ui.state import estimate as estimate_module
@@ -109,6 +112,27 @@ def test_stop_keeps_what_is_done_and_it_can_go_on(at: AppTest, monkeypatch: pyte
     job.stop()
     estimated(at)
     assert work(at).trainer.book.run.fold_scores.n_done > found.n_done
+
+
+def test_scores_that_made_way_are_said_to_be_missing_and_begin_again(
+    at: AppTest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained(at)
+    first = work(at).trainer.book.run
+    work(at).trainer.end_estimate()  # before a fold was done
+    work(at).trainer.book.revise(lambda run: replace(run, fold_scores=None))
+    assert work(at).trainer.estimate_failure(first) is None
+    (said,) = about_folds(work(at).trainer)
+    assert said.startswith("No scores over folds: Run 1.") and "go back to the run" in said
+    fine(at.run())
+    assert work(at).trainer.estimate is not None, "by itself"
+    assert about_folds(work(at).trainer) == ["Scores of Run 1 over folds are being made."]
+    estimated(at)
+    assert about_folds(work(at).trainer) == []
+    work(at).trainer.book.revise(lambda run: replace(run, searched=Searched(run.split, 1.0, True)))
+    (said,) = about_folds(work(at).trainer)
+    assert said.startswith("The drawing of Run 1: found by Suggest on these rows")
+    assert said in doubts(work(at).trainer.book.run)
 
 
 def test_a_training_or_another_drawing_ends_it(at: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:

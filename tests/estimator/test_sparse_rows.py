@@ -6,7 +6,7 @@ import zipfile
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array, csr_matrix, issparse, random_array
+from scipy.sparse import coo_array, csc_array, csr_array, csr_matrix, issparse, random_array
 
 from spnmkl import DataError, KernelError, ModelFileError
 from spnmkl.estimator import SPNMKLClassifier
@@ -33,6 +33,7 @@ KERNELS = [
     )
 ]
 SPN = templates.flat(KERNELS)
+FOUR: dict[str, dict] = {"linear": {}, "polynomial": {"degree": 2}, "cosine": {}, "rbf": {"gamma": 0.05}}
 
 
 def test_matrices_tiles_and_new_rows_are_those_of_dense_rows() -> None:
@@ -83,6 +84,61 @@ def test_wide_rows_are_never_made_dense() -> None:
         finally:
             tracemalloc.stop()
         assert model.status_ == "optimal" and peak < 8 * n * d / 3
+
+
+@pytest.mark.parametrize("max_memory", [None, 0], ids=["matrices", "tiles"])
+def test_rows_that_would_be_far_beyond_memory_if_they_were_dense(max_memory, tmp_path) -> None:
+    n, words, of_a_row = 800, 2**22, 12  # 27 GB
+    rng = np.random.default_rng(1)
+    topic = np.arange(n) % 2
+    columns = np.where(rng.random((n, of_a_row)) < 0.5, rng.integers(words, size=(n, of_a_row)), 7000 * topic[:, None])
+    wide = csr_array((np.ones(columns.size), (np.arange(n).repeat(of_a_row), columns.ravel())), shape=(n, words))
+    spn = templates.flat([Kernel(name, **given) for name, given in FOUR.items()])
+    tracemalloc.start()
+    try:
+        model = SPNMKLClassifier(spn, C=1.0, n_threads=1, max_memory=max_memory).fit(wide, topic)
+        model.save(tmp_path / "model")
+        again = SPNMKLClassifier.load(tmp_path / "model")
+        answers = again.predict(wide[:100])
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert model.status_ == "optimal" and np.mean(answers == topic[:100]) > 0.9
+    assert peak < 8 * n * words / 50
+
+
+@pytest.mark.parametrize(
+    "kind", ["explicit zeros", "duplicates", "columns", "float32", "whole numbers", "32-bit indices"]
+)
+def test_however_the_same_rows_are_stored(kind) -> None:
+    rows = csr_array(X)
+    if kind == "explicit zeros":
+        rows = rows + csr_array((np.ones(25), (np.arange(25), np.arange(25))), shape=X.shape)
+        rows[np.arange(25), np.arange(25)] = X[np.arange(25), np.arange(25)]
+        assert (rows.data == 0).any()
+    elif kind == "duplicates":
+        whole = coo_array(X)
+        twice = [np.concatenate([part, part[::-1]]) for part in (whole.data / 2, *whole.coords)]
+        rows = coo_array((twice[0], tuple(twice[1:])), shape=X.shape)
+    elif kind == "32-bit indices":
+        rows = csr_array((rows.data, rows.indices.astype(np.int32), rows.indptr.astype(np.int32)), shape=X.shape)
+    else:
+        rows = csc_array(rows) if kind == "columns" else rows.astype(np.float32 if kind == "float32" else np.int64)
+    spn = templates.flat([Kernel(name, **given) for name, given in FOUR.items()])
+    expected, found = (SPNMKLClassifier(spn, C=2.0, tol=1e-7).fit(given, y) for given in (X, rows))
+    assert all(issparse(kernel.X_ref) for kernel in found.kernels_.values())
+    assert found.objective_ == pytest.approx(expected.objective_, rel=1e-6)
+    np.testing.assert_allclose(found.decision_function(rows), expected.decision_function(X), atol=1e-2)
+
+
+def test_a_single_column_and_rows_that_are_empty() -> None:
+    one = np.where(np.arange(60) % 3 == 0, 0.0, np.arange(60.0) - 30)[:, None]
+    labels = one[:, 0] > 0
+    spn = templates.flat([Kernel("linear", normalize="none"), Kernel("rbf", gamma=0.1)])
+    expected, found = (SPNMKLClassifier(spn, C=1.0, tol=1e-7).fit(rows, labels) for rows in (one, csr_array(one)))
+    assert found.objective_ == pytest.approx(expected.objective_, rel=1e-6)
+    empty = csr_array((3, 1))
+    np.testing.assert_allclose(found.decision_function(empty), expected.decision_function(np.zeros((3, 1))), atol=1e-3)
 
 
 def test_without_a_structure_columns_are_scaled_but_not_moved() -> None:

@@ -1,6 +1,7 @@
 """Landmarks in a training on a loaded table, and on the command line."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -99,3 +100,25 @@ def test_the_command_line_says_what_is_certified(tmp_path, monkeypatch, capsys):
     assert "folds of 60 training rows" in chosen and "a sample of 60 of 240 training rows" in chosen
     assert main([*fit, *by_landmarks, "--nested", "2x1"]) == 2
     assert "--nested trains on folds of all rows" in capsys.readouterr().err
+
+
+def test_what_cannot_fit_is_refused_before_anything_is_computed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def computed(*_: object, **__: object) -> None:
+        raise AssertionError("computed")
+
+    monkeypatch.chdir(tmp_path)
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(200, 2)), columns=["a", "b"])
+    frame.assign(y=np.where(frame["a"] > 0, "u", "v")).to_csv("t.csv", index=False)
+    for name in ("prepare", "by_default"):
+        monkeypatch.setattr(f"spnmkl.cli.commands.{name}", computed)
+    monkeypatch.setattr("spnmkl.cli.landmarks.available_memory", lambda: 150_000)
+    asked = ["fit", "t.csv", "--label", "y", "--out", "m.spnmkl"]
+    for more in ([], ["--structure", "flat"]):
+        assert main([*asked, *more]) == 2
+        said = capsys.readouterr().err
+        assert "200 rows needs about 160 kB of memory beside its kernels, but 150 kB are free" in said
+        assert "--approximation nystroem" in said
+    with pytest.raises(AssertionError, match="computed"):  # half of the rows have room
+        main([*asked, "--test-share", "0.5"])

@@ -13,7 +13,8 @@ from sklearn.svm import SVC
 from spnmkl import Kernel, solve, templates
 from spnmkl.circuit.source import MatrixSource
 from spnmkl.kernels import fit_kernels
-from spnmkl.solvers import evaluator, start
+from spnmkl.solvers import evaluator, shifted, start
+from spnmkl.solvers.newton_step import bent_slope
 
 N, C = 700, 10.0
 WIDTHS = [Kernel("rbf", gamma=float(g)) for g in np.logspace(-3, 0, 6)]
@@ -86,3 +87,38 @@ def test_where_no_sample_is_at_its_bound_a_larger_C_takes_one_evaluation(classes
     again = solve(spn, kernels, y, C=3e4, start=first)
     assert again.status == "optimal"
     assert again.history[-1].evaluations == 1
+
+
+def test_a_weight_that_shrinks_is_taken_to_its_optimum() -> None:
+    """Where its pull is 1/(a + bβ)² of what it costs, which is 3: a tangent goes too far."""
+    for a, b in ((0.5, 1.0), (0.05, 1.5), (0.9, 0.4)):
+        D = 3.0 / (a + b) ** 2
+        curvature = 2 * b * D / (a + b)
+        gradient = np.array([3.0 - D])
+        z = -bent_slope(gradient, np.array([D]))[0] / curvature
+        assert a + b * (1 + z) == pytest.approx(1)
+        assert a + b * (1 - gradient[0] / curvature) < 0.99
+
+
+def test_the_slope_of_other_weights_is_as_it_is() -> None:
+    gradient, D = np.array([-2.0, 0.0, 4.0]), np.array([5.0, 1.0, 0.0])
+    np.testing.assert_array_equal(bent_slope(gradient, D), gradient)
+
+
+@pytest.mark.parametrize("C", [300.0, 3000.0])
+def test_path_following_begins_where_the_steps_of_smo_ended(C: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One kernel, labels that tell little, a large C: what SMO reached is no optimum, but far better than nothing."""
+    rng = np.random.default_rng(1)
+    y = rng.integers(2, size=300)
+    X = rng.normal(size=(300, 8))
+    X[:, 0] += 0.3 * y
+    spn = templates.flat([Kernel("rbf", gamma=1 / 16)])
+    matrices, _ = fit_kernels(spn, X)
+    factors = []
+    honest = shifted.ShiftedKernel.shifted
+    monkeypatch.setattr(shifted.ShiftedKernel, "shifted", lambda self, D: factors.append(D) or honest(self, D))
+    found = {name: (solve(spn, matrices, y, C=C, p=2.0, solver=name), len(factors)) for name in ("auto", "interior")}
+    (auto, by_auto), (alone, by_both) = found["auto"], found["interior"]
+    assert auto.history[0].method == "newton" and auto.status == alone.status == "optimal"
+    assert auto.objective == pytest.approx(alone.objective, rel=2e-3)
+    assert by_auto <= 0.6 * (by_both - by_auto)

@@ -9,7 +9,7 @@ import pytest
 from oracles import Array
 from tolerances import ROUNDING, SOLVED, WEIGHTS
 
-from spnmkl import Kernel, solve, templates
+from spnmkl import Kernel, SPNMKLError, solve, templates
 from spnmkl.certificate import Dual, balanced, both_sides, dual, kkt_residuals, primal, quadratic_flows
 from spnmkl.circuit.evaluate import term_quadratics, term_responses
 from spnmkl.circuit.program import compile_circuit
@@ -199,6 +199,25 @@ def test_what_single_precision_finds_is_proved_in_double(
     precisions.clear()
     solve(spn, fit_tiles(spn, samples)[0], labels, C=3.0, tol=SOLVED)
     assert precisions == {False}
+
+
+def test_where_double_precision_has_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What single precision found is kept, with its true gap; where it is no use, nothing begins."""
+    spn, samples, labels = STRUCTURES["one layer"], X[:FEW], y[:FEW]
+    source, give = fit_tiles(spn, samples)[0], TileSource.tiles
+    monkeypatch.setattr(strategy, "available_memory", lambda: 12 * FEW**2)
+    assert solve(spn, source, labels, C=3.0).status == "optimal"
+    with pytest.raises(SPNMKLError, match=r"would need about 0\.0028 GB .* but 0\.0021 GB are free; use fewer rows"):
+        solve(spn, source, labels, C=3.0, tol=SOLVED)
+
+    def worse(self: TileSource, *asked: Any) -> list[Array]:
+        return [(1 + 0.05 * self.single * np.tanh(tile)) * tile for tile in give(self, *asked)]
+
+    monkeypatch.setattr(TileSource, "tiles", worse)
+    with pytest.warns(UserWarning, match=r"^The training ended at a gap of 0\.\d+\. Double precision would need"):
+        found = solve(spn, source, labels, C=3.0)
+    assert found.status == "memory" and found.tol < found.gap < 1
+    assert found.gap == pytest.approx(found.certify(fit_kernels(spn, samples)[0]).gap, abs=ROUNDING)
 
 
 @pytest.mark.parametrize("iterations", [1, 10])

@@ -13,7 +13,7 @@ from spnmkl.data import Choices, Dataset, SplitSettings
 from spnmkl.memory import available_memory
 from spnmkl.training.choose import choose_C
 from spnmkl.training.prepared import prepare
-from spnmkl.training.room import LANDMARKS, memory_text, offer_of_landmarks, refusal, size_of
+from spnmkl.training.room import LANDMARKS, ExactRoom, memory_text, refusal, size_of
 from spnmkl.training.settings import Settings
 from spnmkl.training.train import train
 
@@ -108,10 +108,20 @@ def test_without_matrices_only_the_rows_count() -> None:
 
 
 def test_landmarks_are_offered_where_the_exact_way_does_not_fit() -> None:
-    assert offer_of_landmarks(10_000, 2 * 10**9) is None and offer_of_landmarks(10**6, None) is None
-    sentence = offer_of_landmarks(100_000, 20 * 10**9)
-    assert sentence is not None and sentence.startswith("Exact training on 100,000 rows needs about 160 GB of memory")
-    assert "--approximation nystroem" in sentence and "not certified" in sentence
+    free = 20 * 10**9
+    assert ExactRoom(10_000, Settings(), 2 * 10**9).words() is None
+    assert ExactRoom(10**6, Settings(), None).words() is None
+    large, single = ExactRoom(100_000, Settings(), free), ExactRoom(40_000, Settings(), free)
+    said = large.words() or ""
+    assert said.startswith("Exact training on 100,000 rows needs about 40 GB of memory beside its kernels, but 20 GB ")
+    assert "--approximation nystroem" in said and "not certified" in said and not large.fits(large.least)
+    said = single.words() or ""
+    assert (
+        single.fits(single.least) and "about 6.4 GB of memory beside its kernels, and up to 26 GB where single" in said
+    )
+    for settings in (Settings(tol=1e-6), Settings(weights="evidence")):
+        twice = ExactRoom(50_000, settings, free)
+        assert not twice.fits(twice.least) and "up to" not in (twice.words() or "")
     no_sample_fits = refusal(size_of(FLAT, 20_000, 2).in_tiles, 10**8)
     assert no_sample_fits is not None and LANDMARKS not in no_sample_fits
 
