@@ -147,8 +147,8 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
     objective_, dual_bound_, gap_ : float
         P, D and (P − D)/P: the optimum lies between D and P.
     status_ : str
-        "optimal", "stationary", "evidence", "iteration_limit", "time_limit", "precision" or "interrupted", see
-        `Solution`.
+        "optimal", "stationary", "evidence", "iteration_limit", "time_limit", "precision", "memory" or
+        "interrupted", see `Solution`.
     history_ : tuple of Record
         One for each outer iteration.
     n_iter_ : int

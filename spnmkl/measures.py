@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -58,6 +58,12 @@ class Measure:
 
     def text(self, value: float) -> str:
         return value_text(value, self.percent)
+
+    def difference(self, value: float, error: float) -> str:
+        """1.2 ± 0.8 points more, or less."""
+        size, unit = (100, ".1f") if self.percent else (1, ".3f")
+        points = " points" if self.percent else ""
+        return f"{size * abs(value):{unit}} ± {size * error:{unit}}{points} {'less' if value < 0 else 'more'}"
 
 
 LOSSES = ("log_loss", "neg_log_loss")
@@ -162,7 +168,7 @@ def interval_of_mean(shares: Floats, n: NDArray) -> Interval:
     return max(0.0, mean - float(below)), min(1.0, mean + float(above))
 
 
-def interval_of_area(found: float, n: int, m: int) -> Interval:
+def interval_of_area(found: float, n: float, m: float) -> Interval:
     """Of an area under the ROC curve from n positive and m other rows (Newcombe 2006, method 5).
 
     The areas from which the one found lies 1.96 standard errors away; the error is Hanley and McNeil's at that area
@@ -226,8 +232,8 @@ def _placements(positive: NDArray[np.bool_], values: Floats) -> Floats:
     return parts
 
 
-def error_of_rows(scoring: str, value: float, y: NDArray, found: NDArray) -> float:
-    """The standard error of a measure that follows from how many rows there are: half of the 95 % interval by 1.96.
+def interval_of_rows(scoring: str, value: float, rows: Floats, right: Floats) -> Interval:
+    """The 95 % interval of a measure that follows from how many rows there are.
 
     Parameters
     ----------
@@ -235,16 +241,67 @@ def error_of_rows(scoring: str, value: float, y: NDArray, found: NDArray) -> flo
         The measure.
     value : float
         What was found of it.
-    y, found : (rows,) the true classes, and the answers.
+    rows, right : (classes,) how many rows are of each class, and how many of these are answered rightly.
     """
-    classes, rows = np.unique(y, return_counts=True)
+    if math.isnan(value):
+        return NOWHERE
+    n, known = float(rows.sum()), rows > 0
     if scoring == "accuracy":
-        ends = [wilson(value, len(y))]
-    elif scoring == "balanced_accuracy":
-        ends = [interval_of_mean(recalls(y, found, classes), rows)]
-    else:  # areas of several classes are taken to vary together, which is the widest
-        ends = [interval_of_area(value, int(n), len(y) - int(n)) for n in rows]
-    return float(np.mean([high - low for low, high in ends])) / (2 * Z)
+        return wilson(value, n)
+    if scoring == "balanced_accuracy":
+        return interval_of_mean(right[known] / rows[known], rows[known])
+    # Areas of several classes are taken to vary together, which is the widest.
+    ends = [interval_of_area(value, float(k), n - float(k)) for k in rows[known & (rows < n)]]
+    low, high = np.mean(ends or [NOWHERE], axis=0)
+    return float(low), float(high)
+
+
+def error_of_rows(scoring: str, value: float, rows: Floats, right: Floats) -> float:
+    """The standard error that follows from how many rows there are: half of `interval_of_rows` by 1.96."""
+    low, high = interval_of_rows(scoring, value, rows, right)
+    return (high - low) / (2 * Z)
+
+
+def right_rows(y: NDArray, found: NDArray, classes: NDArray) -> tuple[Floats, Floats]:
+    """(classes,) how many rows are of each class, and how many of these are answered rightly."""
+    of = classes[:, None] == y
+    return of.sum(axis=1).astype(float), (of & (found == y)).sum(axis=1).astype(float)
+
+
+def error_of_difference(scoring: str, y: NDArray, first: Floats, second: Floats, classes: NDArray) -> float:
+    """The standard error, by how many rows there are, of the difference of a measure of two decisions on them."""
+    apart = _parts(scoring, y, first, classes) - _parts(scoring, y, second, classes)
+    groups = [np.ones(len(y), dtype=bool)] if scoring == "accuracy" else [y == c for c in classes]
+    return math.sqrt(sum(own.sum() * apart[own].var(ddof=1) for own in groups if own.sum() > 1))
+
+
+def _parts(scoring: str, y: NDArray, decision: Floats, classes: NDArray) -> Floats:
+    """(rows,) what each row has of a measure; of an area, by its own side (see `_placements`)."""
+    right = answers(decision, classes) == y
+    if scoring == "accuracy":
+        return right / len(y)
+    codes = np.searchsorted(classes, y)
+    rows = np.bincount(codes, minlength=len(classes))
+    if scoring == "balanced_accuracy":
+        return right / (rows[codes] * np.count_nonzero(rows))
+    sides = [decision] if decision.ndim == 1 else decision.T
+    known = [(codes == c, side) for c, side in zip(range(len(classes))[-len(sides) :], sides, strict=True)]
+    parts = [_placements(of, side) for of, side in known if 0 < of.sum() < len(y)]
+    return np.mean(parts, axis=0) if parts else np.zeros(len(y))
+
+
+def wider(folds: Interval, rows: Interval) -> tuple[Interval, bool]:
+    """Folds may agree by chance: where rows leave more open, their interval; and whether it is theirs."""
+    by_rows = bool(rows[1] - rows[0] > folds[1] - folds[0])
+    return (rows if by_rows else folds), by_rows
+
+
+def which_error(what: str, by_rows: Sequence[bool], of: str) -> str:
+    """Whether `what` is over folds or by the number of rows, in a sentence about so many `of` these."""
+    if all(by_rows):
+        return f"{what}, that of the number of rows, since folds differ by less."
+    of_rows = f", here for {sum(by_rows)} of {len(by_rows)} {of}" if any(by_rows) else ""
+    return f"{what} over folds, or that of the number of rows where this is larger{of_rows}."
 
 
 def interval_of_losses(losses: Floats) -> Interval:
@@ -269,6 +326,27 @@ def spread(values: ArrayLike) -> float:
     v = np.asarray(values, dtype=float)
     s = float(v.std(ddof=1))
     return s if s > 1e-12 * np.abs(v).max() else 0.0
+
+
+def believed_error(
+    scoring: str, values: Sequence[float], test_by_train: float, rows: Floats, right: Floats
+) -> tuple[float, bool]:
+    """The standard error of a mean over folds, and whether it is that of the number of rows.
+
+    A few folds may agree by chance: where their spread is less than so many rows can have, it is not believed.
+
+    Parameters
+    ----------
+    scoring : the measure.
+    values : of it, one per fold.
+    test_by_train : n_test / n_train of a fold.
+    rows, right : as of `interval_of_rows`, of all folds together, every row once.
+    """
+    if len(values) < 2:
+        return math.nan, False
+    error = float(resampled_error(spread(values), len(values), test_by_train))
+    of_rows = error_of_rows(scoring, float(np.mean(values)), rows, right)
+    return max(error, of_rows), of_rows > error
 
 
 def corrected_interval(

@@ -38,7 +38,7 @@ _EQUAL = 1e-12  # of scores: what rounding makes of equal ones
 _EARLY = 0.5  # of the time, after which the next is tried
 _ROUGH = 1e-2  # tolerance of machines that are compared on held-out rows alone
 CERTIFIED, EVIDENCE, ALONE = "certified weights", "evidence weights", "one kernel alone"
-_COMPARED = (CERTIFIED, EVIDENCE, ALONE)  # in this order, and of equals the first is taken
+COMPARED = (CERTIFIED, ALONE, EVIDENCE)  # in this order, and of equals the first is taken
 
 Tick = Callable[[str], object]
 Counted = Callable[[int, int], None]  # how many trainings are done, of how many
@@ -60,6 +60,8 @@ class Rival:
         The best for it.
     score, error : float
         Mean over the folds at that C, and its standard error.
+    folds : tuple of float
+        What rivals are compared by: its score on every fold, smoothed along C, in the order of drawing.
     """
 
     name: str
@@ -68,15 +70,13 @@ class Rival:
     C: float
     score: float
     error: float
+    folds: tuple[float, ...] = ()
 
     @property
     def options(self) -> dict[str, Any]:
         """What a training takes from it; one kernel alone has the p it is drawn with, which its C is for."""
         own = {"C": self.C, "weights": self.weights}
         return own | {"p": None} if self.name == ALONE else own
-
-
-Trial = tuple[Rival, Floats]  # and its smoothed score on every fold, in the order of drawing
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Choice:
     best : Rival
         What was chosen.
     rivals : tuple of Rival
-        All that were tried to the end, in the order of comparing: certified weights, evidence weights, one kernel.
+        All that were tried to the end, in the order of comparing: certified weights, one kernel, evidence weights.
     scoring : str
         By what they were compared.
     folds : int
@@ -103,6 +103,8 @@ class Choice:
         Whether C was given, and the kind of weights alone chosen.
     unfinished : tuple of str
         The names of rivals that time, or a stop, cut off.
+    telling : bool
+        Whether the drawing has kernels of parts of the columns, of which one kernel over all tells nothing.
     """
 
     best: Rival
@@ -114,34 +116,39 @@ class Choice:
     repeats: int = 1
     at_given_C: bool = False
     unfinished: tuple[str, ...] = ()
+    telling: bool = False
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """What was chosen and why, a sentence each: the weights, C, and where that is so, that it may be no use."""
         measure = SCORINGS[self.scoring]
-        others = [rival for rival in self.rivals if rival is not self.best]
         again = f", drawn {self.repeats} times" if self.repeats > 1 and self.best.weights != "evidence" else ""
         where = f"on {self.folds} folds of {counted(self.n_rows, 'training row')}{again}"
         told = f"{measure.title} {measure.text(self.best.score)} {where}"
-        beside = "".join(f"; {self._called(rival)} had {measure.text(rival.score)}" for rival in others)
-        beside += self._rule([rival for rival in others if rival.score >= self.best.score])
+        others = [rival for rival in self.rivals if rival is not self.best]
+        if others:
+            averaged = "" if self.at_given_C else ", averaged over neighbouring values of C"
+            told += f"; on the folds that both have{averaged}, {'; '.join(map(self._beside, others))}"
         C = "as given" if self.at_given_C else "the best for them on the same folds"
         said = [
-            f"Weights: {self._called(self.best)}, {told}{beside}.",
+            f"Weights: {self._called(self.best)}, {told}.",
             f"C = {self.best.C:.4g}, {C}; a score that chose is a little too good.",
         ]
         if not self.best.score - 2 * self.best.error > self.guess:
             said.append(f"Nothing here is shown to beat guessing, which reaches {measure.text(self.guess)}.")
         return tuple(said)
 
-    def _rule(self, better: Sequence[Rival]) -> str:
-        """Why what has no lower score was not taken."""
-        if not better:
-            return ""
-        alone = self.best.name != ALONE and any(rival.name == ALONE for rival in better)
-        more = ", and one kernel must be better by more than its error, since it tells nothing of views"
-        told = more if alone and _telling(self.best.spn) else ""
-        return f" (scores are compared after smoothing along C, on the folds that both have{told})"
+    def _beside(self, rival: Rival) -> str:
+        """How much more or less it had, and why it was not taken if that is not less."""
+        ahead, error = lead(rival, self.best, self.folds)
+        told = f"{self._called(rival)} had {SCORINGS[self.scoring].difference(ahead, error)}"
+        lacks = _lacks(rival, self.best, self.telling)
+        if not lacks or ahead < -_EQUAL:
+            return told
+        third = [self._called(each) for each in self.rivals if each is not rival and each is not self.best]
+        if ahead - error > _EQUAL and third:  # it must lead that one, too
+            return f"{told}, but too little more than {third[0]} for {lacks}"
+        return f"{told}, which is too little for {lacks}"
 
     def _called(self, rival: Rival) -> str:
         if rival.name != ALONE:
@@ -174,10 +181,11 @@ def choose_rival(
     The best of many noisy scores is best by luck. So scores are smoothed along C before they are compared, and along
     widths too where one kernel is sought among them; and folds of fewer than 500 rows are drawn several times, but
     for evidence weights, which take longest: those are compared on the first folds. On more than 2,000 rows a
-    stratified sample of so many is used. Where the drawing has kernels of parts of the columns, one kernel over all of
-    them must be better by more than its standard error: it could tell nothing of the parts. Of equals the first is
-    taken: certified weights, then evidence weights. These are tried last, so that time cuts off nothing else first;
-    one kernel alone has half of the time that certified weights left.
+    stratified sample of so many is used. Of what is level, that is taken by which nothing is lost: evidence weights,
+    which have no certificate, must be better than each of the others by more than the standard error of the difference
+    over the folds, and so must one kernel alone where the drawing has kernels of parts of the columns, of which it
+    could tell nothing. Evidence weights are tried last, so that time cuts off nothing else first; one kernel alone has
+    half of the time that certified weights left.
 
     Parameters
     ----------
@@ -226,26 +234,46 @@ def choose_rival(
         tick or (lambda words: None),
         C,
     )
-    found = sorted(contest.rivals(weights), key=lambda trial: _COMPARED.index(trial[0].name))
+    found = sorted(contest.rivals(weights), key=lambda rival: COMPARED.index(rival.name))
     if not found:
         return None
-    best = _best(found, _telling(spn))
+    best = best_of(found, _telling(spn), folds)
     guess = float(SCORINGS[scoring].guess(np.bincount(codes)))
-    repeats = max(len(scores) for _, scores in found) // folds
-    rivals = tuple(rival for rival, _ in found)
-    unfinished = tuple(name for name in contest.cut if name not in {rival.name for rival in rivals})
-    return Choice(best, rivals, scoring, folds, len(rows), guess, repeats, C is not None, unfinished)
+    repeats = max(len(rival.folds) for rival in found) // folds
+    unfinished = tuple(name for name in contest.cut if name not in {rival.name for rival in found})
+    at_C = C is not None
+    return Choice(best, tuple(found), scoring, folds, len(rows), guess, repeats, at_C, unfinished, _telling(spn))
 
 
-def _best(trials: Sequence[Trial], telling: bool) -> Rival:
-    """Each is better than the best before it on the folds that both have, or it is not."""
-    best, scores = trials[0]
-    for rival, own in trials[1:]:
-        both = slice(min(len(own), len(scores)))
-        lead = rival.error if telling and rival.name == ALONE else 0.0
-        if np.nanmean(own[both]) - lead > np.nanmean(scores[both]) + _EQUAL:
-            best, scores = rival, own
-    return best
+def best_of(rivals: Sequence[Rival], telling: bool, folds: int, errors: float = 1.0) -> Rival:
+    """The last that is better than each before it; where it lacks what that has, by more than so many errors."""
+
+    def beats(rival: Rival, other: Rival) -> bool:
+        ahead, error = lead(rival, other, folds)
+        return ahead - (errors * error if _lacks(rival, other, telling) else 0.0) > _EQUAL
+
+    return [rival for k, rival in enumerate(rivals) if all(beats(rival, other) for other in rivals[:k])][-1]
+
+
+def lead(rival: Rival, other: Rival, folds: int) -> tuple[float, float]:
+    """By how much a rival is better on the folds that both have, and the standard error of that."""
+    both = min(len(rival.folds), len(other.folds))
+    ahead = np.subtract(rival.folds[:both], other.folds[:both])
+    return _mean_and_error(ahead[np.isfinite(ahead)], folds)
+
+
+def _mean_and_error(scores: Floats, folds: int) -> tuple[float, float]:
+    """Folds drawn again share their rows, so that the error is no smaller than of those drawn once."""
+    if len(scores) < 2:
+        return float(scores.sum()) if len(scores) else np.nan, np.nan
+    return float(scores.mean()), float(scores.std(ddof=1) / np.sqrt(min(len(scores), folds)))
+
+
+def _lacks(rival: Rival, other: Rival, telling: bool) -> str:
+    """What would be lost by taking a rival instead of another."""
+    if rival.weights == "evidence" and other.weights != "evidence":
+        return "weights without a certificate"
+    return "one kernel, which tells nothing of views" if telling and rival.name == ALONE != other.name else ""
 
 
 def _telling(spn: SPN) -> bool:
@@ -273,10 +301,10 @@ class _Contest:
     C: float | None = None  # given, not to be chosen
     cut: list[str] = field(default_factory=list)  # at whose end, if they came to one, time was over
 
-    def rivals(self, weights: str | None) -> Iterator[Trial]:
+    def rivals(self, weights: str | None) -> Iterator[Rival]:
         """Those tried to the end, evidence weights last: they take longest, and time may cut them off."""
         held = isinstance(self.source, MatrixSource)
-        trials: tuple[tuple[str, bool, Callable[[_Contest], Callable[[Counted], Iterator[Trial]]]], ...] = (
+        trials: tuple[tuple[str, bool, Callable[[_Contest], Callable[[Counted], Iterator[Rival]]]], ...] = (
             (CERTIFIED, weights != "evidence", lambda own: partial(own._learned, "certified", CERTIFIED)),
             (ALONE, weights != "evidence" and self.C is None and held, lambda own: own._alone),
             (EVIDENCE, weights != "certified", lambda own: partial(own._learned, "evidence", EVIDENCE)),
@@ -313,7 +341,7 @@ class _Contest:
         for k in range(often):
             yield self.inner if k == 0 or seed is None else self.inner | {"random_state": _another(seed, k)}
 
-    def _learned(self, kind: str, name: str, tell: Counted) -> Iterator[Trial]:
+    def _learned(self, kind: str, name: str, tell: Counted) -> Iterator[Rival]:
         settings = {"weights": kind, "tol": _ROUGH, "stop": self.deadline.stop, **self.settings}
         chosen = None if kind == "certified" else EVIDENCE_GRID
         grid = chosen if self.C is None else np.array([self.C])
@@ -330,9 +358,9 @@ class _Contest:
             drawn = np.hstack(scores)
             smooth = smoothed(drawn)
             k = _first_best(smooth)
-            yield self._trial(name, self.spn, kind, float(grid[k]), drawn[k], smooth[k])
+            yield self._rival(name, self.spn, kind, float(grid[k]), drawn[k], smooth[k])
 
-    def _alone(self, tell: Counted) -> Iterator[Trial]:
+    def _alone(self, tell: Counted) -> Iterator[Rival]:
         """The best of the kernels: a machine on one has no weight to learn."""
         widths, others = by_width(each_alone(self.spn).values())
         done, total = count(1), len(self.spn.kernels) * self.repeats * self.inner["folds"] * len(GRID)
@@ -340,12 +368,12 @@ class _Contest:
         def tick() -> None:
             tell(next(done), total)
 
-        trials = [trial for spns in (widths, *([spn] for spn in others)) if spns for trial in self._widths(spns, tick)]
-        if trials:
-            rival, scores = max(trials, key=lambda trial: float(np.nanmean(trial[1])))
-            yield replace(rival, C=self._certified(rival.spn, rival.C)), scores
+        rivals = [rival for spns in (widths, *([spn] for spn in others)) if spns for rival in self._widths(spns, tick)]
+        if rivals:
+            best = max(rivals, key=lambda rival: float(np.nanmean(rival.folds)))
+            yield replace(best, C=self._certified(best.spn, best.C))
 
-    def _widths(self, spns: Sequence[SPN], tick: Callable[[], None]) -> Iterator[Trial]:
+    def _widths(self, spns: Sequence[SPN], tick: Callable[[], None]) -> Iterator[Rival]:
         """The best of kernels whose neighbours are much alike."""
         drawn: list[Floats] = []
         for folds in self._drawn(self.repeats):
@@ -357,7 +385,7 @@ class _Contest:
             scores = np.concatenate(drawn, axis=2)  # (widths, C, folds)
             smooth = smoothed(scores, 1)
             w, k = divmod(_first_best(smoothed(smooth)), len(GRID))
-            yield self._trial(ALONE, spns[w], "certified", float(GRID[k]), scores[w, k], smooth[w, k])
+            yield self._rival(ALONE, spns[w], "certified", float(GRID[k]), scores[w, k], smooth[w, k])
 
     def _machines(self, spn: SPN, folds: dict[str, Any], tick: Callable[[], None]) -> Floats:
         extra: dict[str, Any] = {"stop": self.deadline, "often": self.often}
@@ -376,12 +404,9 @@ class _Contest:
         beta = (norm / (2 * p * self.settings["lam"])) ** (1 / (p + 1))
         return C / beta if beta > 0 else C
 
-    def _trial(self, name: str, spn: SPN, weights: str, C: float, scores: Floats, smooth: Floats) -> Trial:
-        """Folds drawn again share their rows, so that the error is no smaller than of those drawn once."""
-        seen = scores[np.isfinite(scores)]
-        once = min(len(seen), self.inner["folds"])
-        error = float(seen.std(ddof=1) / np.sqrt(once)) if len(seen) > 1 else np.nan
-        return Rival(name, spn, weights, C, float(seen.mean()), error), smooth
+    def _rival(self, name: str, spn: SPN, weights: str, C: float, scores: Floats, smooth: Floats) -> Rival:
+        score, error = _mean_and_error(scores[np.isfinite(scores)], self.inner["folds"])
+        return Rival(name, spn, weights, C, score, error, tuple(smooth.tolist()))
 
 
 def _first_best(scores: Floats) -> int:

@@ -12,17 +12,20 @@ import numpy as np
 from spnmkl.cli.terminal import Progress
 from spnmkl.data import Choices, Dataset, SplitSettings
 from spnmkl.measures import SCORINGS
+from spnmkl.reporting.doubts import lacks_products
 from spnmkl.solvers.deadline import Deadline
+from spnmkl.structure import SPN
 from spnmkl.training.choose import choose_C, nothing_done
 from spnmkl.training.choosing import Choosing
 from spnmkl.training.default import Default, chosen_in_time
 from spnmkl.training.prepared import Prepared
 from spnmkl.training.settings import Settings
-from spnmkl.wording import counted
+from spnmkl.wording import counted, listed
 
 # Seconds, half of them for choosing: longer than on a page, because a command that is told how far it is can be waited
 # for, and should answer the same on a slow machine.
 LONGEST = 1200.0
+_NAMED = 12  # kernels of a drawing that are told
 
 
 def by_default(
@@ -48,6 +51,25 @@ def by_default(
         stop=stop,
         tick=progress.say,
     )
+
+
+def drawn(spn: SPN) -> str:
+    """What is trained where nobody drew; a width is told as a multiple of gamma, as the labels of kernels have it."""
+    labels = [spn.label(leaf) for leaf in spn.kernels]
+    widths = any("*" in str(dict(spn.spec(leaf).params).get("gamma")) for leaf in spn.kernels)
+    what = f"one kernel, {labels[0]}" if len(labels) == 1 else f"a sum of {counted(len(labels), 'kernel')}: "
+    what += listed(labels[:_NAMED] + [f"{len(labels) - _NAMED} more"] * (len(labels) > _NAMED)) * (len(labels) > 1)
+    told = "; a number below 1 makes an rbf kernel wider than the median distance, one above 1 narrower" * widths
+    return f"Drawing: {what}{told}."
+
+
+def lacking(found: Default) -> list[str]:
+    """What the drawing may miss, where the choice did not get far above guessing."""
+    if found.choice is None:
+        return []
+    best, columns = found.choice.best, found.prepared.preparation.outputs
+    said = lacks_products(found.prepared.spn, columns, best.score, found.choice.guess, "spnmkl suggest")
+    return [said] if said else []
 
 
 def chosen_by(args: argparse.Namespace, choices: Choices, settings: Settings, found: Default) -> Choosing | None:

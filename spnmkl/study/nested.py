@@ -185,12 +185,13 @@ def resample(
     """
     say = tick or (lambda words: None)
     usual = plan or Plan(repeats=ROUNDS)
-    plan = fitting_plan(replace(usual, scoring=settings.scoring, tol=max(settings.tol, usual.tol)), dataset, split)
-    folds = list(outer_folds(dataset, split, plan))
-    found = known
-    if found is None:
-        anew = None if afresh is False else afresh is not True
-        found = replace(_nothing_yet(dataset, split, settings, folds, chosen), afresh=anew)
+    asked = replace(usual, scoring=settings.scoring, tol=max(settings.tol, usual.tol))
+    plan = fitting_plan(asked, dataset, choices, split)
+    folds = list(outer_folds(dataset, choices, split, plan))
+    anew = None if afresh is False else afresh is not True
+    found = replace(_nothing_yet(dataset, choices, split, settings, folds, chosen), afresh=anew)
+    if known is not None and np.array_equal(known.rows, found.rows):  # of an earlier version: rows left out, too
+        found = known
     drawn = drawings({OWN: with_powers(spn, settings.p)})
     choosing = afresh if isinstance(afresh, Choosing) else None
     work = _Nested(drawn, dataset, choices, split, settings, chosen, plan, choosing)
@@ -301,9 +302,14 @@ def _within(where: str, say: Tick) -> Tick:
 
 
 def _nothing_yet(
-    dataset: Dataset, split: SplitSettings, settings: Settings, folds: list[tuple[int, int, Split]], chosen: bool
+    dataset: Dataset,
+    choices: Choices,
+    split: SplitSettings,
+    settings: Settings,
+    folds: list[tuple[int, int, Split]],
+    chosen: bool,
 ) -> FoldScores:
-    rows, y, _ = training_rows(dataset, split)
+    rows, y, _ = training_rows(dataset, choices, split)
     classes, rounds, n_folds = np.unique(y), folds[-1][0] + 1, folds[-1][1] + 1
     fold = np.empty((rounds, len(rows)), dtype=np.intp)
     for repeat, number, held in folds:

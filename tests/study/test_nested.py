@@ -17,7 +17,7 @@ from spnmkl import DataError, Kernel, ParameterError, SPNMKLClassifier, nested_s
 from spnmkl.calibration import probabilities, scaling
 from spnmkl.data import Choices, Dataset, Split, SplitSettings
 from spnmkl.study import nested
-from spnmkl.study.contest import Entry, Plan, by_label, compete, inner_folds, outer_folds
+from spnmkl.study.contest import Entry, Plan, by_label, compete, inner_folds, outer_folds, training_rows
 from spnmkl.study.entrants import OWN, drawings
 from spnmkl.study.nested import resample
 from spnmkl.training.choosing import Choosing
@@ -60,7 +60,7 @@ def test_they_are_the_scores_of_a_comparison(two: FoldScores) -> None:
 
 def test_C_is_chosen_by_the_training_part_alone(two: FoldScores) -> None:
     dataset = small_dataset()
-    repeat, fold, rows = list(outer_folds(dataset, SPLIT, QUICK))[4]
+    repeat, fold, rows = list(outer_folds(dataset, Choices(), SPLIT, QUICK))[4]
     who = drawings({OWN: FLAT})
     prepared = prepare(who.pool, dataset, Choices(), SPLIT, rows=replace(rows, test=rows.test[:0]))
     folds = inner_folds(prepared.y_train, None, 2, SPLIT.seed)
@@ -81,7 +81,7 @@ def test_all_that_was_chosen_is_chosen_anew_by_the_training_part_alone() -> None
     asked = Choosing(FLAT, Choices("auto"), Settings(), max_time=600.0)
     given = FLAT, dataset, Choices(), SPLIT, Settings()
     *_, found = resample(*given, chosen=True, plan=plan, afresh=asked)
-    _, _, rows = list(outer_folds(dataset, SPLIT, plan))[1]
+    _, _, rows = list(outer_folds(dataset, Choices(), SPLIT, plan))[1]
     labels = dataset.frame[dataset.label]
     one, two = sorted(set(labels.dropna()))
     turned = labels.where(~labels.index.isin(labels.index[rows.test]), labels.map({one: two, two: one}))
@@ -225,8 +225,9 @@ def test_rows_with_missing_values_are_left_out_and_groups_held_out_whole() -> No
     found = list(
         resample(small_structure(), dataset, Choices(missing="drop rows"), SPLIT, Settings(), chosen=False, plan=QUICK)
     )[-1]
-    lost = set(found.rows.tolist()) & {4, 5, 31}
-    assert set(found.rows[np.isnan(found.decision[0])].tolist()) == lost and lost
+    whole = training_rows(dataset, Choices(), SPLIT)[0]
+    assert set(whole) - set(found.rows) == set(whole) & {4, 5, 31} != set()
+    assert np.isfinite(found.decision).all() and found.described()["rows"] == len(found.rows)
     for fold in found.fold:
         for group in np.unique(found.rows // 3):
             assert len(np.unique(fold[found.rows // 3 == group])) == 1

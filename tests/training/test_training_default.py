@@ -1,5 +1,6 @@
 """What a table gets without a drawing and without settings."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,9 @@ from spnmkl.data import Choices, Dataset, SplitSettings
 from spnmkl.errors import Stopped
 from spnmkl.given import default_structure
 from spnmkl.kernels import fit_kernels
-from spnmkl.rivals import ALONE, CERTIFIED, EVIDENCE, Choice, Rival, _best, choose_rival, smoothed
+from spnmkl.rivals import ALONE, CERTIFIED, EVIDENCE, Choice, Rival, best_of, choose_rival, lead, smoothed
 from spnmkl.solvers import deadline
-from spnmkl.structure.defaults import Part, default_drawing, each_alone
+from spnmkl.structure.defaults import Part, default_drawing
 from spnmkl.training import default
 from spnmkl.training.default import chosen_in_time, prepared_by_default, suited_drawing
 from spnmkl.training.settings import Settings
@@ -78,14 +79,29 @@ def test_neighbours_count_half_along_an_axis():
     np.testing.assert_allclose(smoothed(scores.T, 1), smoothed(scores).T)
 
 
+def rival(name: str, *folds: float) -> Rival:
+    spn, weights = default_drawing([Part("")]), "evidence" if name == EVIDENCE else "certified"
+    return Rival(name, spn, weights, 1.0, float(np.mean(folds)), 0.1, folds)
+
+
 def test_rivals_are_compared_on_the_folds_that_both_have_and_of_equals_the_first_wins():
-    spn = default_drawing([Part("")])
-    first, second, third = (Rival(name, spn, "certified", 1.0, 0.5, 0.1) for name in ("first", "second", ALONE))
-    often, once = np.array([0.5, 0.6, 0.9, 0.9]), np.array([0.6, 0.7])
-    assert _best([(first, often), (second, once)], False) is second, "its folds were the hard ones"
-    assert _best([(first, often), (second, often + 1e-15)], False) is first
-    better = (third, often + 0.05)
-    assert _best([(first, often), better], False) is third and _best([(first, often), better], True) is first
+    often, once = rival(CERTIFIED, 0.5, 0.6, 0.9, 0.9), rival(ALONE, 0.6, 0.7)
+    assert best_of([often, once], False, 2) is once, "its folds were the hard ones"
+    same = rival(ALONE, *np.array(often.folds) + 1e-15)
+    assert best_of([often, same], False, 2) is often
+
+
+def test_what_would_be_lost_must_be_led_by_more_than_the_error():
+    """Weights without a certificate, and one kernel that tells nothing of views; of four folds drawn as two."""
+    first = rival(CERTIFIED, 0.5, 0.6, 0.5, 0.6)
+    little, much = (
+        [x + d for x, d in zip(first.folds, ahead, strict=True)] for ahead in ((-0.1, 0.2) * 2, (0.1, 0.2) * 2)
+    )
+    for name in (EVIDENCE, ALONE):
+        assert best_of([first, rival(name, *little)], True, 2) is first
+        assert best_of([first, found := rival(name, *much)], True, 2) is found
+        assert lead(found, first, 2) == pytest.approx((0.15, np.std((0.1, 0.2) * 2, ddof=1) / 2**0.5))
+    assert best_of([first, found := rival(ALONE, *little)], False, 2) is found, "it tells as much as the others"
 
 
 def test_folds_of_few_rows_are_drawn_again_while_there_is_time(monkeypatch):
@@ -112,7 +128,6 @@ def test_folds_of_few_rows_are_drawn_again_while_there_is_time(monkeypatch):
 
 
 def test_what_takes_longest_is_tried_last_so_that_a_stop_leaves_the_others():
-    """It is compared in its place all the same."""
     X = np.random.default_rng(0).normal(size=(40, 2))
     spn, y, told = default_structure(X), X[:, 0] * X[:, 1] > 0, list[str]()
     source = MatrixSource(fit_kernels(spn, X)[0])
@@ -124,10 +139,10 @@ def test_what_takes_longest_is_tried_last_so_that_a_stop_leaves_the_others():
     for (first, words), (after, _) in zip(begun, [*begun[1:], (len(told), "")], strict=True):
         n = after - first - 1
         assert told[first + 1 : after] == [f"{words}, training {k} of {n}" for k in range(1, n + 1)] and n > 10
-    assert whole is not None and [rival.name for rival in whole.rivals] == [CERTIFIED, EVIDENCE, ALONE]
+    assert whole is not None and [rival.name for rival in whole.rivals] == [CERTIFIED, ALONE, EVIDENCE]
     all_told = len(told)
     left = choose_rival(spn, source, y, **given, stop=lambda: len(told) > all_told + begun[2][0])
-    assert left is not None and left.rivals == (whole.rivals[0], whole.rivals[2])
+    assert left is not None and left.rivals == whole.rivals[:2]
     assert (whole.unfinished, left.unfinished) == ((), (EVIDENCE,))
 
     def stopping(words: str) -> None:
@@ -217,15 +232,26 @@ def test_columns_that_are_left_out_are_not_drawn():
     assert {c for leaf in spn.kernels for c in spn.spec(leaf).features or ()} == {*(f"rna__{c}" for c in "efg"), "sex"}
 
 
-def test_what_was_not_taken_though_its_score_is_no_lower_is_explained_and_guessing_named():
-    spn = suited_drawing(table(), AUTO, NONE)
-    first = Rival("certified weights", spn, "certified", 1.0, 0.56, 0.05)
-    alone = Rival(
-        "one kernel alone", next(iter(each_alone(default_drawing([Part("")])).values())), "certified", 1.0, 0.6, 0.1
+def test_rivals_are_told_by_the_numbers_that_decided():
+    """Scores of their own, at one C and on other folds, may say the contrary."""
+    best = replace(rival(CERTIFIED, 0.5, 0.6), score=0.56)
+    less, more = (
+        replace(rival(name, *folds), score=0.99) for name, folds in ((ALONE, (0.4, 0.54)), (EVIDENCE, (0.5, 0.64)))
     )
-    said = Choice(first, (first, alone), "accuracy", 5, 80, 0.55).sentences
-    assert "smoothing along C, on the folds that both have, and one kernel must be better by more than" in said[0]
+    said = Choice(best, (best, less, more), "accuracy", 2, 80, 0.55, telling=True).sentences
+    assert said[0] == (
+        "Weights: certified weights, accuracy 56.0 % on 2 folds of 80 training rows; on the folds that both have, "
+        "averaged over neighbouring values of C, one kernel alone (rbf 1/64) had 8.0 ± 2.0 points less; "
+        "evidence weights had 2.0 ± 2.0 points more, which is too little for weights without a certificate."
+    )
     assert said[-1] == "Nothing here is shown to beat guessing, which reaches 55.0 %."
-    worse = Rival("evidence weights", spn, "evidence", 1.0, 0.7, 0.02)
-    good = Choice(Rival("certified weights", spn, "certified", 1.0, 0.9, 0.02), (worse,), "accuracy", 5, 80, 0.55)
-    assert len(good.sentences) == 2 and "smoothing" not in good.sentences[0]
+    one, other = rival(ALONE, 0.9, 0.4), rival(EVIDENCE, 0.7, 0.81)
+    assert best_of([best, one, other], True, 2) is best
+    said = Choice(best, (best, one, other), "accuracy", 2, 80, 0.5, telling=True).sentences[0]
+    assert "had 10.0 ± 30.0 points more, which is too little for one kernel, which tells nothing of views; " in said
+    assert said.endswith(
+        "evidence weights had 20.5 ± 0.5 points more, but too little more than one kernel alone (rbf 1/64) for weights "
+        "without a certificate."
+    )
+    curve = Choice(best, (best, less), "roc_auc", 2, 80, 0.5, telling=True).sentences[0]
+    assert curve.endswith("one kernel alone (rbf 1/64) had 0.080 ± 0.020 less.")
