@@ -57,12 +57,13 @@ def methods_chart(
 ) -> alt.LayerChart:
     """Every method's mean over folds with one standard error to both sides, and a line at the reference.
 
-    The error is as `Contest.summary` gives it: with a correction for training parts that overlap.
+    The error is as `Contest.summary` gives it: with a correction for training parts that overlap, or that of the number
+    of rows where `by_rows` says so.
 
     Parameters
     ----------
     summary : DataFrame
-        With `method`, `mean`, `error` and `verdict`.
+        With `method`, `mean`, `error` and `verdict`; `by_rows` if known.
     reference : str
         The method that others are tested against: a diamond, where they have circles. A triangle up or down marks what
         is better or worse by more than chance.
@@ -108,6 +109,8 @@ def methods_chart(
     )
     axis = alt.Axis(format="~%" if percent else ".3~f", tickCount=6)
     words = [f"{title}: mean over folds ± one standard error, corrected for overlap"]
+    if "by_rows" in summary and summary["by_rows"].any():
+        words[0] += ", or that of so many rows where larger"
     if table["mark"].any():
         words.append(f"▲ better, ▼ worse than {shown(reference)} by more than chance")
     x = alt.X("mean:Q", title=words, scale=reach, axis=axis)

@@ -18,8 +18,8 @@ from spnmkl.errors import ParameterError, Stopped
 from spnmkl.parameters import CHOSEN
 from spnmkl.structure import SPN
 from spnmkl.study.contest import Contest, Entry, Plan, Portrait, compete, fitting_plan
-from spnmkl.study.contest_words import about, against, ranking_words, score_text, titled, verdict
-from spnmkl.study.entrants import OWN, Drawn, Entrants, entrants
+from spnmkl.study.contest_words import about, against, errors_words, ranking_words, score_text, verdict
+from spnmkl.study.entrants import OWN, Drawn, Entrants, entrants, titled
 from spnmkl.training.settings import Settings
 from spnmkl.wording import counted, name_some
 
@@ -42,22 +42,28 @@ def compare(args: argparse.Namespace, dataset: Dataset, spn: SPN, choices: Choic
     chosen, settings = args.weights == CHOSEN, Settings(p=args.p, scoring=args.scoring)
     drawn = Drawn.by_default(spn, settings) if chosen else Drawn.of(spn, replace(settings, weights=args.weights))
     who = _chosen(entrants(drawn, dataset, choices), args.methods)
-    plan = fitting_plan(Plan(args.folds, args.repeats, scoring=args.scoring), dataset, split)
+    plan = fitting_plan(Plan(args.folds, args.repeats, scoring=args.scoring), dataset, choices, split)
     if plan.folds < args.folds:
         tell(f"{plan.folds} folds, as many as the smallest class and the groups allow.")
     contest = _followed(args, who, dataset, choices, split, plan)
     summary = contest.summary(args.scoring)
+    called = "the default" if args.structure is None else "the structure"
+    summary = summary.assign(method=[_named(name, called) for name in summary["method"]])
     if figure is not None and len(summary):
-        chart = methods_chart(summary.assign(method=summary["method"].map(titled)), contest.reference, args.scoring)
+        chart = methods_chart(summary, _named(contest.reference, called), args.scoring)
         drawing = FIGURES[figure.suffix.lower()](chart)
         with written(figure) as file:
             file.write_bytes(drawing.encode() if isinstance(drawing, str) else drawing)
     if args.out is not None:
         write_table(summary, out, args.exact)
     if not args.quiet:
-        called = "the default" if args.structure is None else "the structure"
         print("\n".join(_lines(contest, args.scoring, called)), file=sys.stderr if args.out == "-" else sys.stdout)
     return 0 if contest.complete else STOPPED
+
+
+def _named(method: str, called: str) -> str:
+    """As it is called on the screen, in the file and in the figure; `called` is what was drawn."""
+    return titled(method).replace(OWN, called)
 
 
 def _chosen(everyone: Entrants, names: list[str] | None) -> Entrants:
@@ -78,7 +84,7 @@ def _followed(
 ) -> Contest:
     """What came out until the end, or until Ctrl-C."""
     progress = Progress(sys.stderr, args.progress or (sys.stderr.isatty() and not args.quiet))
-    contest, began = Contest.of(who, plan, dataset, split), time.monotonic()
+    contest, began = Contest.of(who, plan, dataset, choices, split), time.monotonic()
     results: list[Entry | Portrait] = []
     *_, last = who.methods
     with stop_on_interrupt(lambda: len(results) > 0) as stop, warnings_as_sentences():
@@ -111,7 +117,7 @@ def _how_far(contest: Contest, elapsed: float) -> str:
 def _lines(contest: Contest, measure: str, called: str) -> list[str]:
     """A table as wide as its longest name, and what it says; `called` is what was drawn."""
     summary = contest.summary(measure).sort_values("mean", ascending=False, kind="stable")
-    names = [titled(name).replace(OWN, called) for name in summary["method"]]
+    names = [_named(name, called) for name in summary["method"]]
     rows = summary.to_dict("records")
     scores = [score_text(row, measure) for row in rows]
     widths = [max(map(len, texts), default=0) for texts in (names, scores)]
@@ -119,7 +125,8 @@ def _lines(contest: Contest, measure: str, called: str) -> list[str]:
         f"{name:<{widths[0]}}  {score:>{widths[1]}}  {against(row)}".rstrip()
         for name, score, row in zip(names, scores, rows, strict=True)
     ]
-    said = [_rows(contest), ranking_words(contest, measure), verdict(contest, measure), _chose(contest)]
+    said = [_rows(contest), ranking_words(contest, measure), errors_words(contest, measure)]
+    said += [verdict(contest, measure), _chose(contest)]
     return [*table, *(line.replace(OWN, called) for line in (*said, *contest.remarks) if line)]
 
 

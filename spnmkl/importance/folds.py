@@ -200,7 +200,7 @@ class TableFolds:
     @classmethod
     def of(cls, dataset: Dataset, choices: Choices, split: SplitSettings, plan: Plan) -> TableFolds:
         """With as many folds as the smallest class and the groups allow."""
-        return cls(dataset, choices, split, replace(fitting_plan(plan, dataset, split), repeats=plan.repeats))
+        return cls(dataset, choices, split, replace(fitting_plan(plan, dataset, choices, split), repeats=plan.repeats))
 
     @property
     def random_state(self) -> int:
@@ -212,7 +212,7 @@ class TableFolds:
 
     @cached_property
     def splits(self) -> Sequence[tuple[int, int, Split]]:
-        found = outer_folds(self.dataset, self.split, self.plan)
+        found = outer_folds(self.dataset, self.choices, self.split, self.plan)
         return [(repeat + 1, fold + 1, rows) for repeat, fold, rows in found]
 
     @property

@@ -10,9 +10,11 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spnmkl.baselines import Learned
 from spnmkl.baselines.labels import of_leaves
+from spnmkl.circuit.program import Floats
 from spnmkl.circuit.source import KernelSource
 from spnmkl.data import Split
 from spnmkl.errors import ParameterError, Stopped
@@ -21,7 +23,7 @@ from spnmkl.importance.by_evidence import Within, trained_by_evidence
 from spnmkl.importance.folds import FoldData, Folds, Tick
 from spnmkl.importance.restriction import FULL, Removals, weighed
 from spnmkl.inspection import decision_parts
-from spnmkl.measures import SCORINGS
+from spnmkl.measures import SCORINGS, error_of_difference, right_rows
 from spnmkl.parallel import Place, in_order, side_by_side
 from spnmkl.parameters import CHOSEN, WEIGHTS, checked_threads, positive, weighing
 from spnmkl.problem import answers, checked_source
@@ -65,6 +67,14 @@ class ViewFold:
         and inner folds chose a C of its own.
     weights : {"certified", "evidence"}
         Those of all trainings of this fold.
+    rows : tuple of float
+        How many of the rows held out are of each class.
+    full_right : tuple of float
+        How many of these the whole drawing answers rightly.
+    alone_right, without_right : dict from view to tuple of float
+        The same of each view alone, and of all without it.
+    drop_errors : dict from view to float
+        The standard error, by how many rows there are, of the score of the whole less that without the view.
 
     Examples
     --------
@@ -89,6 +99,11 @@ class ViewFold:
     seconds: float
     own_C: Mapping[str, float] = field(default_factory=dict)
     weights: str = "certified"
+    rows: tuple[float, ...] = ()
+    full_right: tuple[float, ...] = ()
+    alone_right: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    without_right: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    drop_errors: Mapping[str, float] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Values that JSON can hold; NaN is None.
@@ -114,9 +129,15 @@ class ViewFold:
         ViewFold
             The same.
         """
-        by_name = {name: stored[name] for name in ("alone", "without", "parts")} | {"own_C": stored.get("own_C", {})}
+        by_name = {name: stored[name] for name in ("alone", "without", "parts")} | {
+            name: stored.get(name, {}) for name in ("own_C", "drop_errors")
+        }
         values: dict[str, Any] = read_counts(stored) | {"weights": weighing(stored.get("weights", "certified"))}
         values |= {name: {str(v): _number(x) for v, x in given.items()} for name, given in by_name.items()}
+        # None of these are in a file of an earlier version.
+        values |= {name: tuple(map(_number, stored.get(name, ()))) for name in ("rows", "full_right")}
+        for name in ("alone_right", "without_right"):
+            values[name] = {str(v): tuple(map(_number, n)) for v, n in stored.get(name, {}).items()}
         rest = [name for name in cls.__dataclass_fields__ if name not in values]
         return cls(**values | {name: _number(stored[name]) for name in rest})
 
@@ -200,8 +221,16 @@ class Measuring:
         return work._fold_scores(data, full, C, say, stop)
 
     def _fold_scores(self, data: FoldData, full: Solution, C: float, say: Tick, stop: Stop) -> ViewFold:
-        restricted = self.restricted_scores(data, full, C, say, stop)
-        values = {FULL: self.score(full, data)} | {name: value for name, (value, _) in restricted.items()}
+        restricted = self.restricted_decisions(data, full, C, say, stop)
+        decisions = {FULL: self.decision(full, data)} | {name: decision for name, (decision, _) in restricted.items()}
+        measure, y, classes = SCORINGS[self.scoring], data.y_test, full.classes
+        values = {name: measure.of(y, decision, classes) for name, decision in decisions.items()}
+        rows, _ = right_rows(y, y, classes)
+        right = {name: _right(y, decision, classes) for name, decision in decisions.items()}
+        alone, without = (
+            {view: name for view, name in names.items() if name is not None}
+            for names in (self.removals.alone, self.removals.without)
+        )
         spn, views = full.spn, self.removals.leaves
         parts = decision_parts(full, of_leaves(spn, data.cross), data.y_test, of_leaves(spn, data.kernels), views=views)
         nothing = float("nan")
@@ -212,7 +241,7 @@ class Measuring:
             len(data.y_test),
             C,
             values[FULL],
-            SCORINGS[self.scoring].guess((full.classes[:, None] == data.y_test).sum(axis=1)),
+            measure.guess(rows),
             {view: nothing if name is None else values[name] for view, name in self.removals.alone.items()},
             {view: nothing if name is None else values[name] for view, name in self.removals.without.items()},
             {view: float(parts.views[view].mean()) if leaves else nothing for view, leaves in views.items()},
@@ -221,6 +250,14 @@ class Measuring:
             0.0,
             {name: own for name in self.others if (own := restricted[name][1]) != C},
             self.weights,
+            tuple(rows.tolist()),
+            right[FULL],
+            {view: right[name] for view, name in alone.items()},
+            {view: right[name] for view, name in without.items()},
+            {
+                view: error_of_difference(self.scoring, y, decisions[FULL], decisions[name], classes)
+                for view, name in without.items()
+            },
         )
 
     def settled(self, data: FoldData, say: Tick, stop: Stop) -> tuple[Measuring, Solution, float]:
@@ -275,13 +312,13 @@ class Measuring:
         spn = self.who.over_kernels[name].candidates[0]
         return spn, checked_source(spn, of_leaves(spn, data.kernels), len(data.y_train))
 
-    def restricted_scores(
+    def restricted_decisions(
         self, data: FoldData, full: Solution, C: float, say: Tick, stop: Stop
-    ) -> dict[str, tuple[float, float]]:
-        """Structure → its score, and its C; so many at once as there are threads."""
+    ) -> dict[str, tuple[Floats, float]]:
+        """Structure → its decision on the rows held out, and its C; so many at once as there are threads."""
         threads = checked_threads(self.n_threads)
         at_once = 1 if len(data.y_train) > LARGE else max(1, min(threads, len(self.others)))
-        found: dict[str, tuple[float, float]] = {}
+        found: dict[str, tuple[Floats, float]] = {}
         running = side_by_side(
             _restricted,
             (self, data, full, C),
@@ -336,9 +373,8 @@ class Measuring:
     def by_evidence(self) -> bool:
         return self.weights == "evidence"
 
-    def score(self, solution: Solution, data: FoldData) -> float:
-        decision = solution.decision_function(of_leaves(solution.spn, data.cross))
-        return SCORINGS[self.scoring].of(data.y_test, decision, solution.classes)
+    def decision(self, solution: Solution, data: FoldData) -> Floats:
+        return solution.decision_function(of_leaves(solution.spn, data.cross))
 
     @property
     def options(self) -> dict[str, Any]:
@@ -362,11 +398,16 @@ def _measured(
 
 def _restricted(
     given: tuple[Measuring, FoldData, Solution, float], name: str, place: Place
-) -> Iterator[tuple[str, tuple[float, float]]]:
+) -> Iterator[tuple[str, tuple[Floats, float]]]:
     work, data, full, C = given
     if not place.stop():
         solution, own = work.restricted(name, data, full, C, place.stop, place.n_threads)
-        yield name, (work.score(solution, data), own)
+        yield name, (work.decision(solution, data), own)
+
+
+def _right(y: NDArray, decision: Floats, classes: NDArray) -> tuple[float, ...]:
+    """(classes,) how many of the rows of each are answered rightly."""
+    return tuple(right_rows(y, answers(decision, classes), classes)[1].tolist())
 
 
 def _tell(say: Tick, where: str, words: str) -> None:

@@ -11,14 +11,15 @@ from typing import Any, NamedTuple
 import altair as alt
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 from spnmkl.charts.importance import importance_chart
 from spnmkl.circuit.program import Floats
 from spnmkl.errors import ParameterError
 from spnmkl.importance.measuring import ViewFold
-from spnmkl.importance.words import finding_sentences, full_sentence, view_sentence
+from spnmkl.importance.words import finding_sentences, full_sentence, interval_sentence, view_sentence
 from spnmkl.inspection.held_out import ERRORS
-from spnmkl.measures import SCORINGS, Measure, corrected_interval, scoring_name
+from spnmkl.measures import SCORINGS, Measure, Z, corrected_interval, interval_of_rows, scoring_name, wider
 from spnmkl.parameters import CHOSEN, weighing
 from spnmkl.study.significance import corrected_t_test, holm
 
@@ -35,6 +36,8 @@ class Interval(NamedTuple):
         Over the folds.
     low, high : float
         The ends of the interval; NaN where there are too few folds to tell.
+    by_rows : bool, default=False
+        Whether it is that of the number of rows, because this is wider: folds may agree by chance.
 
     Examples
     --------
@@ -46,6 +49,7 @@ class Interval(NamedTuple):
     mean: float
     low: float
     high: float
+    by_rows: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +107,7 @@ class ViewImportance:
     @property
     def full(self) -> Interval:
         """The score of the whole drawing."""
-        return self._score([fold.full for fold in self.folds])
+        return self._score([fold.full for fold in self.folds], [fold.full_right for fold in self.folds])
 
     @property
     def guessing(self) -> float:
@@ -131,14 +135,15 @@ class ViewImportance:
 
         `drop` is the score of the whole drawing less that without the view; its interval is that of the differences
         fold by fold. `share` is its part of the decision on the rows held out; NaN where no kernel sees this view
-        alone, or where the decision does not tell these rows apart.
+        alone, or where the decision does not tell these rows apart. `by_rows` names what has an interval that is not
+        that over folds but, being wider, that of the number of rows.
         """
-        return pd.DataFrame([self._row(view) for view in self.views], columns=["view", *_with_ends(COLUMNS)])
+        return pd.DataFrame([self._row(view) for view in self.views], columns=["view", *_with_ends(COLUMNS), "by_rows"])
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The whole in words: all together, every view, and what follows."""
-        return (self.headline, *self.view_sentences, *self.findings)
+        """The whole in words: all together, every view, what follows, and what the intervals are."""
+        return (self.headline, *self.view_sentences, *self.findings, *filter(None, [self.about_intervals]))
 
     @property
     def headline(self) -> str:
@@ -156,6 +161,11 @@ class ViewImportance:
         return tuple(finding_sentences(self))
 
     @property
+    def about_intervals(self) -> str:
+        """Whether intervals are over folds or, being wider, those of the number of rows; empty where there are none."""
+        return interval_sentence(self)
+
+    @property
     def measure(self) -> Measure:
         """How the score is called and written."""
         return SCORINGS[self.scoring]
@@ -169,7 +179,7 @@ class ViewImportance:
         drops = {view: [fold.full - fold.without[view] for fold in self.folds] for view in self.views}
         if not self.folds:
             return dict.fromkeys(self.views, math.nan)
-        tests = [corrected_t_test(values, self.test_by_train, self._finest) for values in drops.values()]
+        tests = [self._test(view, np.array(values)) for view, values in drops.items()]
         return dict(zip(drops, holm(tests).tolist(), strict=True))
 
     def figure(self, grey: bool = False) -> alt.LayerChart:
@@ -244,20 +254,41 @@ class ViewImportance:
         full = np.array([fold.full for fold in self.folds])
         alone, without = (np.array([getattr(f, name)[view] for f in self.folds]) for name in ("alone", "without"))
         found = {
-            "alone": self._score(alone),
-            "without": self._score(without),
-            "drop": Interval(_mean(full - without), *self._ends(full - without)),
+            "alone": self._score(alone, [fold.alone_right.get(view, ()) for fold in self.folds]),
+            "without": self._score(without, [fold.without_right.get(view, ()) for fold in self.folds]),
+            "drop": self._drop(view, full - without),
             "share": self._share(view),
         }
+        by_rows = ", ".join(name for name, value in found.items() if value.by_rows)
         ends = {f"{name}_{end}": getattr(value, end) for name, value in found.items() for end in ("low", "high")}
         values = {name: value.mean for name, value in found.items()} | ends
-        return {"view": view} | {name: values[name] for name in _with_ends(COLUMNS)}
+        return {"view": view} | {name: values[name] for name in _with_ends(COLUMNS)} | {"by_rows": by_rows}
 
-    def _score(self, values: Sequence[float] | Floats) -> Interval:
-        low, high = self._ends(values)
-        return (
-            Interval(_mean(values), max(low, 0.0), min(high, 1.0)) if low == low else Interval(_mean(values), low, high)
-        )
+    def _score(self, values: Sequence[float] | Floats, right: Sequence[tuple[float, ...]]) -> Interval:
+        """With an interval that is never narrower than so many rows, of which so many are right, allow."""
+        mean, (low, high) = _mean(values), self._ends(values)
+        folds = (max(low, 0.0), min(high, 1.0)) if low == low else (low, high)
+        if not all(right) or not right:
+            return Interval(mean, *folds)
+        # Each row counts once, however often it was held out.
+        all_rows, all_right = (np.sum(n, axis=0) / self.rounds for n in ([fold.rows for fold in self.folds], right))
+        ends, by_rows = wider(folds, interval_of_rows(self.scoring, mean, all_rows, all_right))
+        return Interval(mean, *ends, by_rows)
+
+    def _drop(self, view: str, values: Floats) -> Interval:
+        mean, half = _mean(values), Z * self._drop_error(view)
+        ends, by_rows = wider(self._ends(values), (mean - half, mean + half))
+        return Interval(mean, *ends, by_rows)
+
+    def _drop_error(self, view: str) -> float:
+        """By how many rows there are, each of which counts once; NaN where that is not known."""
+        errors = np.array([fold.drop_errors.get(view, math.nan) for fold in self.folds])
+        return math.sqrt(self.rounds * float(errors @ errors)) / len(errors) if len(errors) else math.nan
+
+    def _test(self, view: str, drops: Floats) -> float:
+        """The larger p: over folds, or of the rows."""
+        of_folds, error = corrected_t_test(drops, self.test_by_train, self._finest), self._drop_error(view)
+        return max(of_folds, float(2 * stats.norm.sf(abs(drops.mean()) / error))) if error > 0 else of_folds
 
     def _ends(self, values: Sequence[float] | Floats, finest: float | None = None) -> tuple[float, float]:
         if not self.folds:

@@ -50,8 +50,8 @@ def view_importance(
     for the whole drawing; what would have no weight above zero at that C, and so score as guessing whatever it tells,
     has one chosen for itself. Alone and without, a kernel sees the columns that are left and a product multiplies the
     factors that are left; what has none left is gone. Intervals allow for training parts that overlap (corrected
-    resampled t, Nadeau and Bengio 2003); that of a drop is of the differences fold by fold. They hold for one view at a
-    time.
+    resampled t, Nadeau and Bengio 2003); that of a drop is of the differences fold by fold. Since folds may agree by
+    chance, they are never narrower than so many rows allow. They hold for one view at a time.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 from scipy import stats
 
-from spnmkl.measures import Measure
+from spnmkl.measures import Measure, which_error
 from spnmkl.parameters import CHOSEN
 from spnmkl.study.contest import LEVEL
 from spnmkl.study.significance import FEWEST
@@ -38,7 +38,7 @@ def full_sentence(found: ViewImportance) -> str:
     guess = "always answering the most frequent class" if found.scoring == "accuracy" else "guessing"
     how = at_weights(found.weights, [fold.weights for fold in found.folds])
     return (
-        f"All views together: {measure.title} {with_interval(measure, *full)} on rows not "
+        f"All views together: {measure.title} {with_interval(measure, *full[:3])} on rows not "
         f"trained on ({of}{stopped}){how}; {guess} gets {_number(measure, found.guessing)}{_unit(measure)}."
     )
 
@@ -127,6 +127,23 @@ def shown_views(found: ViewImportance) -> pd.DataFrame:
             "drop": ["–" if pd.isna(r["drop"]) else points(r, found.measure) for r in rows],
             "share on folds": ["–" if pd.isna(r["share"]) else share_text(r) for r in rows],
         }
+    )
+
+
+def interval_sentence(found: ViewImportance) -> str:
+    """What the intervals of scores and drops are; empty where there are none, or an earlier version measured them."""
+    if not all(fold.rows for fold in found.folds):
+        return ""
+    table = found.table
+    full = [found.full.by_rows] if math.isfinite(found.full.low) else []
+    flags = [
+        name in said.split(", ")
+        for name in ("alone", "without", "drop")
+        for said, low in zip(table["by_rows"], table[f"{name}_low"], strict=True)
+        if math.isfinite(low)
+    ]
+    return (
+        which_error("Each interval of a score or drop is the 95 % interval", full + flags, "of them") if flags else ""
     )
 
 

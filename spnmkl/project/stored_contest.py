@@ -9,8 +9,8 @@ from typing import Any
 from spnmkl.data import Choices, SplitSettings
 from spnmkl.measures import scoring_name
 from spnmkl.project.archive import Reader, Writer
-from spnmkl.project.checked_values import count, finite, number, texts
-from spnmkl.project.stored_run import read_choices, read_split, text
+from spnmkl.project.checked_values import count, finite, number, text, texts
+from spnmkl.project.stored_run import read_choices, read_split
 from spnmkl.structure import SPN
 from spnmkl.study.contest import Contest, Entry, Plan, Portrait
 from spnmkl.training.settings import Settings
@@ -130,7 +130,10 @@ def _read_entry(stored: Mapping[str, Any], methods: tuple[str, ...], plan: Plan)
         raise ValueError("a score is not between 0 and 1")
     numbers: dict[str, Any] = {name: number(stored[name]) for name in _NUMBERS}
     named: dict[str, Any] = {"method": _one_of(stored["method"], methods), "setting": text(stored["setting"])}
-    return Entry(**named, **counts, **scores, **numbers)
+    tested: dict[str, Any] = {name: tuple(map(count, _list(stored.get(name, [])))) for name in ("rows", "right")}
+    if len(tested["rows"]) != len(tested["right"]):
+        raise ValueError("a result does not count its rows by class")
+    return Entry(**named, **counts, **scores, **numbers, **tested)
 
 
 def _read_portrait(stored: Mapping[str, Any], methods: tuple[str, ...]) -> Portrait:

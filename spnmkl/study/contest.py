@@ -19,19 +19,20 @@ from spnmkl.data import Choices, Dataset, Split, SplitSettings
 from spnmkl.errors import DataError
 from spnmkl.fixed_weights import Weighted
 from spnmkl.inspection import decision_shares
-from spnmkl.measures import FEWEST, SCORINGS, resampled_error, spread
+from spnmkl.measures import FEWEST, SCORINGS, believed_error, right_rows, spread
 from spnmkl.parallel import Place, side_by_side
 from spnmkl.selection.folds import fold_splits
 from spnmkl.structure import SPN, templates
-from spnmkl.study.entrants import OWN, Entrants
+from spnmkl.study.entrants import OWN, Entrants, titled
 from spnmkl.study.fold_training import ADVICE, LOST, Plan, Tick, by_label, fitted, inner_folds, trained
 from spnmkl.study.significance import corrected_t_test, holm, smallest_visible
 from spnmkl.training.choose import most_folds
-from spnmkl.training.prepared import Prepared, labelled_parts, prepare
+from spnmkl.training.prepared import Prepared, kept, labelled_parts, prepare
 from spnmkl.training.scores import mean_auc, score
 from spnmkl.wording import quoted
 
 LEVEL = 0.05
+_COUNTS = "rows", "right"  # by class, for the errors of means and not for a table
 MEASURES = tuple(SCORINGS)
 
 
@@ -39,7 +40,8 @@ MEASURES = tuple(SCORINGS)
 class Entry:
     """One method on one fold; `kernels` are the base kernels, or columns, that it could use, `active` those it does.
 
-    `setting` is what a method over columns chose, in words.
+    `setting` is what a method over columns chose, in words; `rows` are the rows tested of each class, `right` those
+    that are answered rightly.
     """
 
     method: str
@@ -56,6 +58,8 @@ class Entry:
     gap: float
     balanced_accuracy: float = math.nan
     setting: str = ""
+    rows: tuple[int, ...] = ()
+    right: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,9 +101,9 @@ class Contest:
     over_columns: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, who: Entrants, plan: Plan, dataset: Dataset, split: SplitSettings) -> Contest:
+    def of(cls, who: Entrants, plan: Plan, dataset: Dataset, choices: Choices, split: SplitSettings) -> Contest:
         """Before anything has come out."""
-        n = len(training_rows(dataset, split)[0])
+        n = len(training_rows(dataset, choices, split)[0])
         given = plan, tuple(who.methods), (), planned(who, plan), dataset.name, n, who.remarks
         return cls(*given, drawn=who.drawn, over_columns=who.over_columns)
 
@@ -116,7 +120,7 @@ class Contest:
         """One row per method and fold."""
         entries = [asdict(r) for r in self.results if isinstance(r, Entry)]
         entries.sort(key=lambda entry: (entry["repeat"], entry["fold"]))  # done elsewhere, they came as they would
-        return pd.DataFrame(entries, columns=list(Entry.__dataclass_fields__))
+        return pd.DataFrame(entries, columns=[name for name in Entry.__dataclass_fields__ if name not in _COUNTS])
 
     @cached_property
     def shared(self) -> pd.DataFrame:
@@ -142,14 +146,15 @@ class Contest:
     def summary(self, measure: str = "accuracy") -> pd.DataFrame:
         """One row per method that has a result: mean over folds, its standard error, and the test against `reference`.
 
-        The error allows for training parts that overlap, as the test does: s √(1/k + n_test/n_train) over k folds.
+        The error allows for training parts that overlap, as the test does: s √(1/k + n_test/n_train) over k folds. It
+        is that of the number of rows where this is larger, since folds may agree by chance.
 
         Returns
         -------
         DataFrame
-            method, measure, folds, mean, error, difference (to the reference), p, adjusted (Holm), verdict ("better",
-            "worse", "no difference shown", "too few folds", "cannot be told", or "reference"), and means of other
-            columns of `table`.
+            method, measure, folds, mean, error, by_rows (whether this is that of the rows), difference (to the
+            reference), p, adjusted (Holm), verdict ("better", "worse", "no difference shown", "too few folds", "cannot
+            be told", or "reference"), and means of other columns of `table`.
         """
         scores = self.scores(measure)
         others = self.shared.groupby("method")[["kernels", "active", "seconds", "gap", *MEASURES]].mean()
@@ -160,9 +165,9 @@ class Contest:
                 "measure": measure,
                 "folds": n.to_numpy(),
                 "mean": scores.mean().to_numpy(),
-                "error": resampled_error(scores.std(ddof=1), n, self.test_by_train).to_numpy(),
             }
         )
+        table["error"], table["by_rows"] = self._errors(scores, measure)
         table["difference"], table["p"] = self._tested(scores)
         table["adjusted"] = holm(table["p"].tolist())
         table["verdict"] = [self._verdict(row) for row in table.to_dict("records")]
@@ -200,6 +205,19 @@ class Contest:
         others = elapsed / sum(r.seconds for r in self.results)
         return float((mean * (folds + whole)).sum() * max(others, 1.0))
 
+    def _errors(self, scores: pd.DataFrame, measure: str) -> tuple[list[float], list[bool]]:
+        """Of every mean, and whether it is that of the number of rows; a row counts once in all rounds."""
+        entries = {(r.method, r.repeat, r.fold): r for r in self.results if isinstance(r, Entry)}
+        found = []
+        for method, values in scores.items():
+            known = values.dropna()
+            own = [entries[(method, *at)] for at in known.index]
+            in_round = known.index.get_level_values("repeat").value_counts()  # of which the last may lack folds
+            once = in_round.max() / len(own) if own else 1.0
+            counts = (np.sum([getattr(entry, name) for entry in own], axis=0) * once for name in _COUNTS)
+            found.append(believed_error(measure, known.tolist(), self.test_by_train, *map(np.atleast_1d, counts)))
+        return [error for error, _ in found], [by_rows for _, by_rows in found]
+
     def _tested(self, scores: pd.DataFrame) -> tuple[list[float], list[float]]:
         if self.reference not in scores:
             return [math.nan] * scores.shape[1], [math.nan] * scores.shape[1]
@@ -225,23 +243,26 @@ def planned(entrants: Entrants, plan: Plan) -> int:
     return len(entrants.methods) * plan.folds * plan.repeats + len(entrants.over_kernels)
 
 
-def fitting_plan(plan: Plan, dataset: Dataset, split: SplitSettings) -> Plan:
+def fitting_plan(plan: Plan, dataset: Dataset, choices: Choices, split: SplitSettings) -> Plan:
     """The plan with as many folds as the smallest class, and the groups of its rows, allow."""
-    _, y, groups = training_rows(dataset, split)
+    _, y, groups = training_rows(dataset, choices, split)
     # Two are left to choose C.
     return replace(plan, folds=most_folds(y, groups, plan.folds, 3, lost=LOST, advice=ADVICE))
 
 
-def training_rows(dataset: Dataset, split: SplitSettings) -> tuple[NDArray, NDArray, NDArray | None]:
+def training_rows(dataset: Dataset, choices: Choices, split: SplitSettings) -> tuple[NDArray, NDArray, NDArray | None]:
     """The rows to train on by position in the frame, their classes, and which of them belong together."""
     parts, y = labelled_parts(dataset, split)
-    groups = None if dataset.group is None else pd.factorize(dataset.frame[dataset.group].iloc[parts.train])[0]
-    return parts.train, y[parts.train], groups
+    train = parts.train[kept(dataset, choices)[parts.train]]
+    groups = None if dataset.group is None else pd.factorize(dataset.frame[dataset.group].iloc[train])[0]
+    return train, y[train], groups
 
 
-def outer_folds(dataset: Dataset, split: SplitSettings, plan: Plan) -> Iterator[tuple[int, int, Split]]:
+def outer_folds(
+    dataset: Dataset, choices: Choices, split: SplitSettings, plan: Plan
+) -> Iterator[tuple[int, int, Split]]:
     """Repeat, fold, and rows by position in the frame: of the training rows alone, so that test rows stay unseen."""
-    rows, y, groups = training_rows(dataset, split)
+    rows, y, groups = training_rows(dataset, choices, split)
     for repeat in range(plan.repeats):
         for fold, (train, test) in enumerate(fold_splits(y, plan.folds, groups, split.seed + repeat)):
             lost = np.setdiff1d(y, y[train])
@@ -280,7 +301,7 @@ def compete(
     stop : callable, optional
         Asked within trainings; once it is true, `tick` should raise.
     """
-    parts: list[_Part] = [*outer_folds(dataset, split, plan), None]
+    parts: list[_Part] = [*outer_folds(dataset, choices, split, plan), None]
     given = entrants, dataset, choices, split, plan
     with closing(side_by_side(_results, given, parts, stop=stop, say=tick)) as found:
         yield from found
@@ -317,8 +338,11 @@ def fold_entries(
     options: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Iterator[Entry]:
     for name, method in methods.items():
-        found, seconds = trained(method, prepared, plan, f"{where}, {name}", say, stop, **(options or {}).get(name, {}))
+        found, seconds = trained(
+            method, prepared, plan, f"{where}, {titled(name)}", say, stop, **(options or {}).get(name, {})
+        )
         scores = score(prepared.y_test, found.decision, found.classes)
+        counts = (tuple(map(int, n)) for n in right_rows(prepared.y_test, scores.predicted, found.classes))
         yield Entry(
             name,
             at[0] + 1,
@@ -334,6 +358,7 @@ def fold_entries(
             found.gap,
             scores.measured("balanced_accuracy").value,
             found.setting,
+            *counts,
         )
 
 
@@ -350,7 +375,7 @@ def portraits(
     kernels = by_label(prepared.spn, prepared.kernels)
     for name, method in methods.items():
         asked = (options or {}).get(name, {})
-        found, seconds, _ = fitted(method, prepared, plan, f"{where}, {name}", say, stop, **asked)
+        found, seconds, _ = fitted(method, prepared, plan, f"{where}, {titled(name)}", say, stop, **asked)
         spn, beta = drawn_weights(method, found)
         shares: Mapping[str, float] = {}
         if isinstance(found.model, Learned) and any(beta.values()):

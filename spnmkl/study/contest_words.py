@@ -13,9 +13,9 @@ from spnmkl.baselines.learners import LEAVES, SHARES, SIZES, TREES
 from spnmkl.baselines.learners import ROUNDS as BOOSTED
 from spnmkl.baselines.standard import WIDTHS
 from spnmkl.charts.comparison import MARKS
-from spnmkl.measures import FEWEST, SCORINGS
+from spnmkl.measures import FEWEST, SCORINGS, which_error
 from spnmkl.study.contest import LEVEL, Contest
-from spnmkl.study.entrants import OWN
+from spnmkl.study.entrants import OWN, titled
 from spnmkl.wording import counted
 
 WHAT = {
@@ -60,13 +60,8 @@ TEST_HELP = (
 
 ERROR_HELP = (
     "One standard error of the mean over the folds, which allows for training parts that overlap, as the test of the "
-    "differences does."
+    "differences does; or that of the number of rows where this is larger, since folds may agree by chance."
 )
-
-
-def titled(method: str) -> str:
-    """The name as it is shown: ℓ2-MKL for what the library calls ℓ_2-MKL."""
-    return method.replace("ℓ_", "ℓ") if method in WHAT else method
 
 
 def tuned_words(method: str, points: int) -> str:
@@ -95,6 +90,13 @@ def score_text(row: Mapping[Hashable, Any] | pd.Series, measure: str) -> str:
     scale, digits, unit = (100, 1, " %") if SCORINGS[measure].percent else (1, 3, "")
     error = "" if math.isnan(row["error"]) else f" ± {scale * row['error']:.{digits}f}"
     return f"{scale * row['mean']:.{digits}f}{error}{unit}"
+
+
+def errors_words(contest: Contest, measure: str) -> str:
+    """What stands behind ±, in a sentence; empty where there is none."""
+    summary = contest.summary(measure)
+    by_rows = summary.loc[summary["error"].notna(), "by_rows"].tolist()
+    return which_error("± is one standard error", by_rows, "methods") if any(by_rows) else ""
 
 
 def verdict(contest: Contest, measure: str) -> str:

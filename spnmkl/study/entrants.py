@@ -22,8 +22,14 @@ from spnmkl.training.settings import Settings
 from spnmkl.wording import name_some
 
 OWN = "your drawing"
+_SHOWN = {f"ℓ_{q}-MKL": f"ℓ{q}-MKL" for q in NORMS}
 ACROSS, COLUMNS = "across views", "columns"  # groups of kernels that belong to no one view
 _Matrix = KernelSpec | str  # what tells base kernels apart: a given matrix has its name alone
+
+
+def titled(method: str) -> str:
+    """The name as it is shown: ℓ2-MKL for what the library calls ℓ_2-MKL."""
+    return _SHOWN.get(method, method)
 
 
 @dataclass(frozen=True, eq=False)

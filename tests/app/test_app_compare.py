@@ -3,6 +3,7 @@
 import io
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -13,22 +14,25 @@ from app_pages import Downloads, bring, fine, opened, texts, train, work
 from streamlit.testing.v1 import AppTest
 
 from spnmkl import Kernel
-from spnmkl.data import Dataset, load_sample
+from spnmkl.data import Dataset, SplitSettings, load_sample
 from spnmkl.project.project_file import load_project
 from spnmkl.search import Score, Suggestion, Suggestions
 from spnmkl.structure import templates
 from spnmkl.study import lesson as lesson_module
 from spnmkl.study.contest import Entry, Plan, Portrait, compete
-from spnmkl.study.entrants import OWN, entrants
+from spnmkl.study.entrants import OWN, entrants, titled
+from spnmkl.training.choosing import Choosing
+from spnmkl.training.run import Searched
 from spnmkl.training.settings import Settings
 from spnmkl.ui.pages.compare import page as compare_page
 from spnmkl.ui.parts.project import open_project, packed, replaced_words
 from spnmkl.ui.state.task import Finding
-from spnmkl.ui.state.works import Chosen
+from spnmkl.ui.state.works import Chosen, with_choice
 
 START = compare_page.START
 QUICK = Plan(folds=3, inner=2, points=1)
 COLUMNS = ["alcohol", "ash", "hue"]
+SEARCHED = Searched(SplitSettings(), 1.0, True)
 
 
 def small(at: AppTest) -> AppTest:
@@ -84,7 +88,7 @@ def test_one_click_fills_the_table_with_the_librarys_numbers(page: AppTest, down
     folds = pd.read_csv(io.BytesIO(taken["folds.csv"]))
     assert len(folds) == len(contest.methods) * QUICK.folds
     np.testing.assert_allclose(folds.groupby("method", sort=False)["accuracy"].mean(), summary["mean"])
-    assert pd.read_csv(io.BytesIO(taken["accuracy.csv"]))["method"].tolist() == list(contest.methods)
+    assert pd.read_csv(io.BytesIO(taken["accuracy.csv"]))["method"].tolist() == list(map(titled, contest.methods))
     figure = taken["comparison.svg"].decode()
     assert figure.startswith("<svg") and OWN in figure and "#1f77c8" not in figure  # grey
 
@@ -176,6 +180,38 @@ def test_a_drawing_that_was_searched_in_these_rows_is_said_to_be_flattered(page:
     now.comparing.left_out |= {"SimpleMKL", "best kernel", "average kernel", "RBF-SVM"}
     compared(page)
     assert told in texts(page).replace("\\", ""), "beside the results, too"
+
+
+def test_a_reopened_project_says_what_the_tab_said(page: AppTest) -> None:
+    now = work(page)
+    train(now.trainer, page)
+    now.drawing.push(templates.flat([Kernel("rbf", features=COLUMNS, label="all")]))
+    train(now.trainer, page, C=2.0)
+    fine(page.run())
+    now.comparing.left_out |= {"SimpleMKL", "best kernel", "average kernel", "RBF-SVM"}
+    now.comparing.runs, now.by_hand = ("Run 1",), True
+    book, trainer = now.trainer.book, now.trainer
+    asked = Choosing(now.drawing.spn, now.choices, Settings(C=2.0), ("C: because.",), 1.0, 10.0)
+    book.revise(lambda run: with_choice(run, asked) if run.name == "Run 2" else replace(run, searched=SEARCHED))
+    trainer.default = now.followed = Finding(
+        Chosen(now.drawing.spn, now.choices, Settings(C=2.0), asked.sentences, True, asked), now.task, Settings(C=2.0)
+    )
+    trainer.settings, book.chosen = Settings(C=2.0), "Run 1"
+    fine(page.run())
+    compared(page)
+    before = [said for said in captions(page) if "too good" in said]
+    assert len(before) == 2 and "changed since" not in texts(page), "one was chosen, one found"
+    later = opened("compare")
+    open_project(work(later), load_project(packed(now, True)))
+    fine(later.run())
+    assert [said for said in captions(later) if "too good" in said] == before
+    assert "changed since" not in texts(later) and work(later).comparing.runs == ("Run 1",)
+    assert work(later).chosen is not None and work(later).chosen.sentences == asked.sentences
+    assert work(later).trainer.book.run.name == "Run 1"
+
+
+def captions(at: AppTest) -> list[str]:
+    return [caption.value for caption in at.caption]
 
 
 def test_nothing_else_can_start_meanwhile(page: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:

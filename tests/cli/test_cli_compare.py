@@ -43,14 +43,16 @@ def test_methods_as_in_the_library(run: Run) -> None:
     dataset, split = Dataset("data", pd.read_csv("data.csv"), "y"), SplitSettings(0.0, 4)
     plan = Plan(3, scoring="balanced_accuracy")
     who = entrants(SPN, dataset, Choices()).among(["ℓ_2-MKL", "lasso"])
-    contest = Contest.of(who, plan, dataset, split)
+    contest = Contest.of(who, plan, dataset, Choices(), split)
     expected = replace(contest, results=tuple(compete(who, dataset, Choices(), split, plan))).summary(plan.scoring)
     found = pd.read_csv("t.csv")
-    assert code == 0 and found["method"].tolist() == ["your drawing", "ℓ_2-MKL", "lasso"]
-    compared = ["method", "mean", "error", "adjusted", "active"]
+    assert code == 0 and found["method"].tolist() == ["the structure", "ℓ2-MKL", "lasso"]
+    compared = ["mean", "error", "adjusted", "active"]
     pd.testing.assert_frame_equal(found[compared], expected[compared], check_dtype=False)
     assert "the highest mean" in told and told.count(" ± ") > 3 and "over columns have all 3 columns" in told
-    assert Path("f.svg").read_text(encoding="utf-8").startswith("<svg")
+    assert all(f"{name} " in told for name in found["method"]), "the same words in the file as on the screen"
+    svg = Path("f.svg").read_text(encoding="utf-8")
+    assert svg.startswith("<svg") and "the structure" in svg and "your drawing" not in svg
 
 
 def test_an_unknown_method_is_named(run: Run) -> None:
@@ -80,7 +82,7 @@ def test_without_a_structure_every_fold_chooses_as_fit_would(run: Run) -> None:
     dataset, choices, split = Dataset("data", pd.read_csv("data.csv"), "y"), Choices("auto"), SplitSettings(0.0, 0)
     spn, plan = suited_drawing(dataset, choices, split), Plan(3)
     scores, kinds = [], []
-    for _, _, rows in outer_folds(dataset, split, plan):
+    for _, _, rows in outer_folds(dataset, choices, split, plan):
         prepared = prepare(spn, dataset, choices, split, rows=rows)
         best = choose_rival(prepared.mapped, prepared.source, prepared.y_train, folds=3).best
         kinds.append(best.name)
@@ -90,6 +92,6 @@ def test_without_a_structure_every_fold_chooses_as_fit_would(run: Run) -> None:
         cross = {leaf: prepared.cross_test[leaf] for leaf in best.spn.kernels}
         scores.append(np.mean(answers(solution.decision_function(cross), solution.classes) == prepared.y_test))
     found = pd.read_csv("t.csv").set_index("method")
-    assert found.loc["your drawing", "mean"] == pytest.approx(np.mean(scores))
+    assert found.loc["the default", "mean"] == pytest.approx(np.mean(scores))
     for kind in set(kinds):
         assert f"{kind} in {kinds.count(kind)}" in told

@@ -1,6 +1,7 @@
 """Every view alone and all without it: against scikit-learn's own loops, by hand, stopped and taken up again."""
 
 import json
+import math
 from dataclasses import replace
 from functools import cache
 from typing import Any, ClassVar
@@ -34,11 +35,12 @@ from spnmkl.importance.restriction import FULL, removals, weighed
 from spnmkl.importance.views import measured_views
 from spnmkl.inspection import HeldOutShares, decision_parts
 from spnmkl.kernels import cross_kernels, fit_kernels
-from spnmkl.measures import corrected_interval
+from spnmkl.measures import corrected_interval, wilson
 from spnmkl.selection import cross_validate_C
 from spnmkl.selection.folds import fold_splits
 from spnmkl.solvers import solve
-from spnmkl.study.contest import Plan
+from spnmkl.study.contest import Contest, Plan
+from spnmkl.study.entrants import entrants
 from spnmkl.study.significance import corrected_t_test
 
 VIEWS = {"clear": [0, 1], "weak": [2, 3, 4], "noise": [5, 6, 7]}
@@ -390,6 +392,97 @@ def test_a_loaded_table_gives_the_same_numbers() -> None:
     assert split.rows == "90 training rows"
     held_out = {tuple(rows.test) for _, _, rows in split.splits}
     assert len(set().union(*held_out)) == 90  # test rows stay unseen
+
+
+def agreeing(rows: tuple[float, float], lost: int) -> ViewImportance:
+    """Five folds that agree: 14 of 20 rows are right by all, `lost` less without a; a alone is right on 12 of them."""
+    named = {"a": 14.0 - lost}
+    made = [
+        ViewFold(
+            1, k, 80, 20, 1.0, 0.7, 0.5, {"a": 0.6}, {"a": named["a"] / 20}, {"a": 1.0}, 3, 9.1, 0,
+            rows=rows, full_right=(7.0, 7.0), alone_right={"a": (6.0, 6.0)},
+            without_right={"a": (named["a"] / 2,) * 2}, drop_errors={"a": 0.15},
+        )
+        for k in range(1, 6)
+    ]  # fmt: skip
+    return ViewImportance(("a",), tuple(made), 5, "accuracy", "100 rows")
+
+
+def test_folds_that_agree_claim_no_more_than_their_rows() -> None:
+    whole = agreeing((10.0, 10.0), lost=4)
+    row = whole.table.iloc[0]
+    assert (row["alone_low"], row["alone_high"]) == pytest.approx(wilson(0.6, 100))
+    assert tuple(whole.full) == pytest.approx((0.7, *wilson(0.7, 100), True))
+    error = 0.15 / math.sqrt(5)
+    assert (row["drop_low"], row["drop_high"]) == pytest.approx((0.2 - 1.96 * error, 0.2 + 1.96 * error), rel=1e-3)
+    assert row["by_rows"] == "alone, without, drop"
+    assert whole.about_intervals.endswith("that of the number of rows, since folds differ by less.")
+    assert whole.adjusted["a"] == pytest.approx(2 * stats.norm.sf(0.2 / error))
+    restored = ViewImportance.from_dict(json.loads(json.dumps(whole.to_dict())))
+    assert restored.table.equals(whole.table) and restored.full == whole.full
+    svg = to_svg(whole.figure())
+    assert "of the number of rows" in svg or "of the number of rows" in json.dumps(whole.figure().to_dict())
+
+
+def test_folds_that_differ_more_than_their_rows_keep_their_own_interval() -> None:
+    whole = agreeing((10.0, 10.0), lost=4)
+    apart = [replace(f, alone={"a": x}) for f, x in zip(whole.folds, (0.3, 0.9, 0.4, 0.8, 0.6), strict=True)]
+    found = replace(whole, folds=tuple(apart))
+    low, high = corrected_interval([f.alone["a"] for f in apart], 0.25)
+    assert (found.table["alone_low"][0], found.table["alone_high"][0]) == pytest.approx((max(low, 0), min(high, 1)))
+    assert found.table["by_rows"][0] == "without, drop" and "here for 3 of 4 of them" in found.about_intervals
+    earlier = {name: value for name, value in apart[0].to_dict().items() if "right" not in name and name != "rows"}
+    assert ViewFold.from_dict(earlier).full_right == ()
+
+
+@pytest.mark.parametrize("scoring", ["accuracy", "balanced_accuracy", "roc_auc"])
+def test_what_a_fold_stores_is_counted_on_its_rows(scoring: str) -> None:
+    X, y = table()
+    result = view_importance(drawing(), X, y, VIEWS, C=1.0, cv=3, scoring=scoring, transformer=StandardScaler())
+    assert np.sum([fold.rows for fold in result.folds], axis=0).tolist() == [(y == c).sum() for c in np.unique(y)]
+    for fold in result.folds:
+        assert sum(fold.rows) == fold.n_test and set(fold.drop_errors) == set(VIEWS)
+        rows, right = np.array(fold.rows), np.array(fold.full_right)
+        if scoring == "accuracy":
+            assert right.sum() / rows.sum() == pytest.approx(fold.full)
+        if scoring == "balanced_accuracy":
+            assert (right / rows).mean() == pytest.approx(fold.full)
+
+
+@pytest.mark.parametrize("truth", [0.55, 0.75, 0.95])
+def test_intervals_hold_the_score_on_new_rows_as_often_as_they_say(truth: float) -> None:
+    """A view alone answers from the sign of one column, right with this probability: what it scores on all rows.
+
+    Folds of 12 rows differ by chance, sometimes too little: over these alone 95 of 100 intervals would not hold it.
+    """
+    rng, draws = np.random.default_rng(int(100 * truth)), 200
+    held, narrow = 0, 0
+    for right in rng.binomial(12, truth, size=(draws, 5)):
+        folds = [
+            ViewFold(1, k, 48, 12, 1.0, x / 12, 0.5, {"a": x / 12}, {"a": math.nan}, {"a": 1.0}, 3, 9.1, 0,
+                     rows=(12.0,), full_right=(float(x),), alone_right={"a": (float(x),)})
+            for k, x in enumerate(right.tolist(), 1)
+        ]  # fmt: skip
+        row = ViewImportance(("a",), tuple(folds), 5, "accuracy", "60 rows").table.iloc[0]
+        held += row["alone_low"] <= truth <= row["alone_high"]
+        low, high = wilson(right.sum() / 60, 60)
+        narrow += row["alone_high"] - row["alone_low"] < high - low - 1e-9
+    assert not narrow and held >= 0.95 * draws - 2 * math.sqrt(0.95 * 0.05 * draws)
+
+
+def test_rows_that_are_left_out_are_in_no_fold_and_not_counted() -> None:
+    X, y = table()
+    frame = pd.DataFrame(X, columns=[f"c{k}" for k in range(X.shape[1])]).assign(y=y)
+    members = {view: [f"c{k}" for k in columns] for view, columns in VIEWS.items()}
+    lacking = next(iter(members))
+    frame.loc[:4, members[lacking]] = np.nan
+    dataset = Dataset("table", frame, "y", views=members)
+    choices = Choices(absent="drop rows")
+    folds = TableFolds.of(dataset, choices, SplitSettings(0.0, SEED), Plan())
+    assert folds.rows == "115 rows"
+    assert sorted(np.concatenate([rows.test for _, _, rows in folds.splits])) == list(range(5, 120))
+    who = entrants(templates.flat(members), dataset, choices)
+    assert Contest.of(who, Plan(), dataset, choices, SplitSettings(0.0, SEED)).n_rows == 115
 
 
 def test_measures() -> None:

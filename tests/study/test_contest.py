@@ -16,8 +16,10 @@ from small_runs import COLOUR, SHAPE, small_dataset, small_structure
 from spnmkl import SPN, DataError, Kernel, Product, Sum
 from spnmkl.baselines import ColumnMethod, Columns, column_methods, compute_kernels
 from spnmkl.baselines.columns import RBF_SVM
+from spnmkl.charts import methods_chart
 from spnmkl.data import Choices, Dataset, Split, SplitSettings
 from spnmkl.kernels import cross_kernels
+from spnmkl.measures import error_of_rows
 from spnmkl.structure import templates
 from spnmkl.study import lesson as lesson_module
 from spnmkl.study.contest import (
@@ -31,8 +33,8 @@ from spnmkl.study.contest import (
     planned,
     training_rows,
 )
-from spnmkl.study.contest_words import about, against, ranking_words, titled, verdict
-from spnmkl.study.entrants import ACROSS, OWN, Drawn, Entrants, entrants
+from spnmkl.study.contest_words import about, against, errors_words, ranking_words, verdict
+from spnmkl.study.entrants import ACROSS, OWN, Drawn, Entrants, entrants, titled
 from spnmkl.study.fold_training import inner_folds
 from spnmkl.study.lesson import BRANCHES, FLAT, TRUE, Lesson, accuracy_finding, lesson, weights_finding
 from spnmkl.study.significance import corrected_t_test, holm, smallest_visible
@@ -77,7 +79,9 @@ def small_contest(classes: int) -> Contest:
     slow = {"random forest", "boosting", "late fusion"}
     others = {*who.methods} - slow if classes == 2 else {RBF_SVM, "lasso"}  # these tell enough
     who = who.among(others)
-    return replace(Contest.of(who, PLAN, dataset, SPLIT), results=tuple(compete(who, dataset, Choices(), SPLIT, PLAN)))
+    return replace(
+        Contest.of(who, PLAN, dataset, Choices(), SPLIT), results=tuple(compete(who, dataset, Choices(), SPLIT, PLAN))
+    )
 
 
 def test_without_correction_it_is_the_t_test() -> None:
@@ -218,7 +222,7 @@ def test_a_drawing_is_trained_as_its_settings_say() -> None:
     assert list(who.methods) == [OWN, "Run 1"] and dict(who.options)["Run 1"]["weights"] == "evidence"
     first, second = on_one_fold(who, dataset)
     assert isinstance(first, Entry) and isinstance(second, Entry)
-    prepared = prepare(who.pool, dataset, Choices(), SPLIT, rows=next(outer_folds(dataset, SPLIT, SMALL))[2])
+    prepared = prepare(who.pool, dataset, Choices(), SPLIT, rows=next(outer_folds(dataset, Choices(), SPLIT, SMALL))[2])
     matrices = {who.pool.label(leaf): K for leaf, K in prepared.kernels.items()}
     expected = who.over_kernels["Run 1"].fit(
         matrices, prepared.y_train, points=2, folds=2, random_state=SPLIT.seed, weights="evidence", n_threads=1
@@ -247,7 +251,7 @@ def on_one_fold(who: Entrants, dataset: Dataset) -> list[object]:
 def by_hand(name: str, classes: int) -> Iterator[tuple[float, float]]:
     """Accuracy and C of a method per fold, from scikit-learn's folds and scaling."""
     dataset, method = small_dataset(classes), small_entrants(classes).methods[name]
-    rows, y, _ = training_rows(dataset, SPLIT)
+    rows, y, _ = training_rows(dataset, Choices(), SPLIT)
     X = dataset.frame[COLOUR + SHAPE].to_numpy()[rows]
     for train, test in StratifiedKFold(3, shuffle=True, random_state=SPLIT.seed).split(X, y):
         scaler = StandardScaler().fit(X[train])
@@ -281,7 +285,11 @@ def test_the_summary_by_hand() -> None:
     scores = {m: part["accuracy"].to_numpy() for m, part in table.groupby("method")}
     for name, values in scores.items():
         assert summary.loc[name, "mean"] == pytest.approx(values.mean())
-        assert summary.loc[name, "error"] == pytest.approx(values.std(ddof=1) * np.sqrt(1 / 3 + 21 / 42))
+        p, n, z = values.mean(), contest.n_rows, stats.norm.isf(0.025)
+        of_rows = np.sqrt(p * (1 - p) / n + (z / 2 / n) ** 2) / (1 + z**2 / n)  # Wilson's half width by z
+        errors = values.std(ddof=1) * np.sqrt(1 / 3 + 21 / 42), of_rows
+        assert summary.loc[name, "error"] == pytest.approx(max(errors))
+        assert summary.loc[name, "by_rows"] == (errors[1] > errors[0])
     ratio = table["n_test"].mean() / table["n_train"].mean()
     assert ratio == 21 / 42
     rivals = [m for m in contest.methods if m != OWN]
@@ -331,6 +339,31 @@ def test_the_same_difference_on_every_fold_is_no_verdict() -> None:
     assert "other by more than chance cannot be told: some folds have no such score" in verdict(unscored, "roc_auc")
     low, high = contest.visible() or (0.0, 0.0)
     assert low == high > 0.01  # of the wild one
+
+
+def test_folds_that_agree_have_the_error_of_their_rows() -> None:
+    """Two folds of 30 rows, 23 right in both: their spread is 0, but 46 of 60 rows leave 5 points open."""
+    told = []
+    for rounds in (1, 2):
+        entries = [
+            Entry(m, repeat, fold, 30, 30, 23 / 30, 0.8, 3, 2, 1.0, 0.5, 0.0, 23 / 30, "", (15, 15), (12, 11))
+            for repeat in range(1, rounds + 1)
+            for fold in (1, 2)
+            for m in (OWN, "other")
+        ]
+        contest = Contest(Plan(2, rounds), (OWN, "other"), tuple(entries), 4 * rounds, "made up", 60)
+        summary = contest.summary()
+        assert summary["by_rows"].all()
+        told.append(summary["error"].tolist())
+        assert "± is one standard error, that of the number of rows" in errors_words(contest, "accuracy")
+        assert "of so many rows" in str(methods_chart(summary, OWN).to_dict())
+        assert contest.summary("balanced_accuracy")["error"].min() > 0.04 < contest.summary("roc_auc")["error"].min()
+    assert told[0] == pytest.approx([error_of_rows("accuracy", 46 / 60, np.array([30, 30]), np.array([24, 22]))] * 2)
+    assert told[0] == pytest.approx(told[1]), "a second round has no other rows"
+    apart = [replace(entry, accuracy=0.9 if entry.fold == 1 else 0.3) for entry in entries]
+    contest = replace(contest, results=tuple(apart))
+    assert not contest.summary()["by_rows"].any() and not errors_words(contest, "accuracy")
+    assert not made_up({OWN: [0.9, 0.9], "other": [0.9, 0.8]}).summary()["by_rows"].any(), "kept by an older release"
 
 
 def test_part_of_a_second_round_counts() -> None:
@@ -396,11 +429,11 @@ def test_it_can_be_stopped_at_any_time() -> None:
 def test_groups_are_held_out_whole_and_missing_classes_are_named() -> None:
     frame = small_dataset().frame.assign(patient=np.arange(90) // 3)
     dataset = Dataset("groups", frame, "class", group="patient")
-    for _, _, rows in outer_folds(dataset, SPLIT, replace(PLAN, repeats=2)):
+    for _, _, rows in outer_folds(dataset, Choices(), SPLIT, replace(PLAN, repeats=2)):
         assert not set(frame["patient"].iloc[rows.train]) & set(frame["patient"].iloc[rows.test])
     lonely = frame.assign(patient=np.where(frame["class"] == "dull", np.arange(90) % 2, 2 + np.arange(90) % 20))
     with pytest.raises(DataError, match="holds every row of class 'dull'"):
-        list(outer_folds(Dataset("lonely", lonely, "class", group="patient"), SPLIT, PLAN))
+        list(outer_folds(Dataset("lonely", lonely, "class", group="patient"), Choices(), SPLIT, PLAN))
 
 
 def grouped_classes(*groups: int, rows: int = 5) -> Dataset:
@@ -413,15 +446,17 @@ def grouped_classes(*groups: int, rows: int = 5) -> Dataset:
 
 def test_a_class_of_few_groups_has_as_many_folds() -> None:
     no_test, few = SplitSettings(test_share=0.2), grouped_classes(5, 9)
-    _, y, groups = training_rows(few, no_test)
+    _, y, groups = training_rows(few, Choices(), no_test)
     assert groups is not None
-    assert fitting_plan(Plan(), few, no_test).folds == min(len(np.unique(groups[y == c])) for c in ("c0", "c1"))
-    plan = fitting_plan(Plan(inner=3, points=2), few, no_test)
+    assert fitting_plan(Plan(), few, Choices(), no_test).folds == min(
+        len(np.unique(groups[y == c])) for c in ("c0", "c1")
+    )
+    plan = fitting_plan(Plan(inner=3, points=2), few, Choices(), no_test)
     who = entrants(templates.flat(["a"]), few, Choices())
     who = replace(who, methods={OWN: who.methods[OWN]})
     assert len(list(compete(who, few, Choices(), no_test, plan))) == planned(who, plan)
     with pytest.raises(DataError, match=r"training rows of class 'c0' are of [12] groups?, but 3 are needed"):
-        fitting_plan(Plan(), grouped_classes(3, 9), no_test)
+        fitting_plan(Plan(), grouped_classes(3, 9), Choices(), no_test)
     y, groups = np.array(["a", "b"] * 2 + ["b"] * 4), np.array([0, 0, 0, 0, 1, 2, 3, 4])
     with pytest.raises(DataError, match="class 'a' are of 1 group, but 2 are needed"):
         inner_folds(y, groups, 3, 0)
@@ -430,10 +465,10 @@ def test_a_class_of_few_groups_has_as_many_folds() -> None:
 def test_folds_are_as_many_as_the_smallest_class_allows() -> None:
     frame = small_dataset().frame
     rare = frame.assign(**{"class": ["rare"] * 4 + ["usual"] * 86})
-    assert fitting_plan(Plan(), Dataset("rare", rare, "class"), SPLIT).folds == 3
+    assert fitting_plan(Plan(), Dataset("rare", rare, "class"), Choices(), SPLIT).folds == 3
     single = frame.assign(**{"class": ["rare"] * 2 + ["usual"] * 88})
     with pytest.raises(DataError, match=r"class 'rare' has [12] training rows?, but 3 are needed"):
-        fitting_plan(Plan(), Dataset("single", single, "class"), SPLIT)
+        fitting_plan(Plan(), Dataset("single", single, "class"), Choices(), SPLIT)
 
 
 def test_the_guided_experiment_finds_the_true_branch(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,10 +13,11 @@ import streamlit as st
 from spnmkl.data import Split
 from spnmkl.measures import SCORINGS
 from spnmkl.memory import available_memory
+from spnmkl.reporting.doubts import found_by_search
 from spnmkl.structure.layout import unplaced
 from spnmkl.study.contest import Contest, Entry, Plan, fitting_plan, planned
-from spnmkl.study.contest_words import ROUNDS, TEST_HELP, WHAT, about, titled, tuned_words
-from spnmkl.study.entrants import OWN, Drawn, Entrants, entrants
+from spnmkl.study.contest_words import ROUNDS, TEST_HELP, WHAT, about, tuned_words
+from spnmkl.study.entrants import OWN, Drawn, Entrants, entrants, titled
 from spnmkl.training.room import refusal, size_of
 from spnmkl.training.settings import Settings
 from spnmkl.ui.pages.compare.results import scores, structures
@@ -30,7 +31,7 @@ from spnmkl.ui.state.activity import Activity
 from spnmkl.ui.state.kernel_shelf import free_kernels, kept_bytes
 from spnmkl.ui.state.task import Finding
 from spnmkl.ui.state.workspace import Workspace
-from spnmkl.wording import counted, listed
+from spnmkl.wording import counted
 
 START = "Train the baselines on this data"
 PLAN = Plan()
@@ -85,17 +86,10 @@ def flattered(work: Workspace) -> list[str]:
 
 def _searched_before(work: Workspace) -> list[str]:
     """Drawings that Suggest found; the flat sum was there before it."""
-    suggested = work.trainer.suggested_for(work.task) or ()
-    found = [unplaced(one.spn) for one in suggested if not one.is_flat]
-    runs = {run.name: run.spn for run in work.trainer.book.runs if run.name in chosen_runs(work)}
-    which = listed([name for name, spn in {OWN: work.drawing.spn, **runs}.items() if unplaced(spn) in found])
-    if not which:
-        return []
-    return [
-        f"{which[:1].upper()}{which[1:]}: found by Suggest on these rows, also those that folds hold out here, so "
-        "that the score is a little too good beside the others. Suggest scores it on rows that it did not search, and "
-        "with outer folds searches anew in each."
-    ]
+    drawn = {OWN: work.drawing.spn} | {run: other.spn for run, other in chosen_runs(work).items()}
+    known = {name: work.trainer.searched(spn, work.dataset) for name, spn in drawn.items()}
+    found = [name for name, searched in known.items() if searched is not None and searched.drew]
+    return [found_by_search(found)] if found else []
 
 
 def _chosen_before(work: Workspace) -> list[str]:
@@ -145,7 +139,7 @@ def controls(work: Workspace, parts: Split, who: Entrants, everyone: Entrants) -
     rows = work.usable(parts.train)
     st.caption(f"**{plain(dataset.name[:60])}** · {rows:,} training rows · {len(who.methods)} methods")
     asked = replace(PLAN, repeats=chosen.repeats, scoring=trainer.settings.scoring)
-    plan = fitting_plan(asked, work.dataset, work.split)
+    plan = fitting_plan(asked, work.dataset, work.choices, work.split)
     free = available_memory()
     held = size_of(who.pool, rows, len(dataset.classes), plan.inner)
     refused = refusal(held, None if free is None else free + kept_bytes())

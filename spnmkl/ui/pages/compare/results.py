@@ -15,7 +15,8 @@ from spnmkl.export.picture import to_svg as to_picture
 from spnmkl.measures import SCORINGS
 from spnmkl.reporting.glossary import explained
 from spnmkl.study.contest import Contest
-from spnmkl.study.contest_words import ERROR_HELP, TEST_HELP, against, ranking_words, titled, verdict
+from spnmkl.study.contest_words import ERROR_HELP, TEST_HELP, against, errors_words, ranking_words, verdict
+from spnmkl.study.entrants import titled
 from spnmkl.ui.parts.runs_beside import gallery, picture, size
 from spnmkl.ui.parts.session import theme
 from spnmkl.ui.parts.words import plain, slug
@@ -56,6 +57,8 @@ def scores(work: Workspace, contest: Contest) -> None:
             "seconds": st.column_config.NumberColumn(format="%.2f", help="To choose settings and train, per fold."),
         },
     )
+    if said := errors_words(contest, measure):
+        st.caption(said)
     st.altair_chart(methods_chart(with_titles(summary), contest.reference, measure), width="stretch")
     downloads(contest, measure)
 
@@ -115,8 +118,8 @@ def downloads(contest: Contest, measure: str) -> None:
         return to_svg(methods_chart(with_titles(contest.summary(measure)), contest.reference, measure, grey=True))
 
     offers = (
-        ("Every fold (CSV)", guarded_csv(contest.table), f"{name}_folds.csv", "text/csv"),
-        ("Summary (CSV)", guarded_csv(contest.summary(measure)), f"{name}_{measure}.csv", "text/csv"),
+        ("Every fold (CSV)", guarded_csv(with_titles(contest.table)), f"{name}_folds.csv", "text/csv"),
+        ("Summary (CSV)", guarded_csv(with_titles(contest.summary(measure))), f"{name}_{measure}.csv", "text/csv"),
         ("Figure (SVG)", figure, f"{name}_comparison.svg", "image/svg+xml"),
     )
     with st.container(horizontal=True):

@@ -35,7 +35,7 @@ DROP_HELP = (
 )
 INTERVAL_HELP = (
     "95 % intervals over the folds that allow for training parts that overlap (corrected resampled t, Nadeau and "
-    "Bengio 2003). Each holds for one view at a time."
+    "Bengio 2003), or that of the number of rows where it is wider. Each holds for one view at a time."
 )
 SHARE_HELP = "Its part of the decision on the rows held out in these folds, all of them together."
 
@@ -179,7 +179,7 @@ def show_views(run: Run, found: ViewImportance) -> None:
     for said in found.findings:
         st.markdown(sentence(said))
     with st.expander("How it was measured", icon=":material/help:"):
-        st.markdown(plain(" ".join(found.remarks)))
+        st.markdown(plain(" ".join([*found.remarks, found.about_intervals])))
         st.markdown("\n".join(f"- {plain(said)}" for said in found.view_sentences))
     downloads(run, found.table, found, "views")
 
