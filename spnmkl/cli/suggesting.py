@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import math
+import shlex
 import sys
+from pathlib import Path
 
 from spnmkl.cli.streams import STANDARD, target, write_spn
 from spnmkl.cli.terminal import Progress, stop_on_interrupt, tell, warnings_as_sentences
@@ -36,11 +38,12 @@ def suggest(args: argparse.Namespace, dataset: Dataset, choices: Choices) -> int
         )
         progress.close()
     if args.out is not None:
-        write_spn(found.best.spn, out)
+        write_spn(found.recommended.spn, out)
     if not args.quiet:
         print("\n".join(told(found)), file=sys.stderr if args.out is not None and out is None else sys.stdout)
     if args.out is not None and out is not None and not args.quiet:
-        tell(f"The first drawing is saved as {out}.")
+        tell(f"{saved_words(found)} is saved as {out}.")
+        tell(how_to_fit(found.recommended, out))
     return STOPPED if stop.is_set() else LATE if found.ended == "stopped" else 0
 
 
@@ -60,6 +63,30 @@ def told(found: Suggestions) -> list[str]:
         lines.append(f"Outer folds, the whole search in each: {search}; the flat sum: {flat}{search.beside_guessing}.")
         shown += [search, flat]
     return [*lines, *filter(None, [errors_words(shown)])]
+
+
+def saved_words(found: Suggestions) -> str:
+    """Which drawing is recommended: its place among them, and what it is."""
+    one = found.recommended
+    what = "the flat sum of all kernels" if one.is_flat else one.formula
+    return f"Drawing {found.suggestions.index(one) + 1} of {len(found)}, {what},"
+
+
+def how_to_fit(one: Suggestion, out: Path) -> str:
+    """With which C its scores are reached, and which scores of it are none."""
+    fit = f"spnmkl fit … --structure {shlex.quote(str(out))} --C"
+    said = f"Train it on these tables with: {fit} cv"
+    if one.C > 0:
+        said = (
+            f"Train it on these tables with: {fit} {one.C:.3g} (chosen by cross-validation on the rows searched; its "
+            "scores with certified weights are at this C)"
+        )
+    if one.is_flat:
+        return f"{said}."
+    return (
+        f"{said}. What fit --test-share, fit --nested and compare tell of it on these rows is a little too good, since "
+        "the search saw them: go by the scores above, or keep rows in a file of their own before you search."
+    )
 
 
 def _line(cells: list[str], widths: list[int]) -> str:

@@ -7,8 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from spnmkl.measures import scoring_name
-from spnmkl.project.checked_values import count, finite, number, texts
-from spnmkl.project.stored_run import text
+from spnmkl.project.checked_values import count, finite, number, text, texts
 from spnmkl.search import Outer, Score, Suggestion, Suggestions
 from spnmkl.structure import SPN
 
@@ -88,7 +87,7 @@ def _read(stored: Mapping[str, Any]) -> Suggestion:
         **weights,
         score=_read_score(stored["score"]),
         evidence_score=_read_score(stored["evidence_score"]),
-        recurs=recurs,
+        recurs={} if switches["is_flat"] else recurs,  # earlier releases said 0 % there
         **switches,
         sentence=text(stored["sentence"]),
     )

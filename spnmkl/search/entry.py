@@ -222,11 +222,14 @@ def searched(
         suggestions.append(replace(one, sentence=described(one, len(recurring))))
     among = np.sort(np.concatenate([seen, kept])) if learn else seen  # test rows stay unseen there, too
     outer = _outer(rows, leaves, among, settings, stop, teller)
+    said = verdict(done.found, done.beats_constant, suggestions[0], done.over_sums, FOUND, cut)
+    if stop() and not cut:
+        said += " It was stopped after the search itself: what was not scored by then is not."
     return Suggestions(
         tuple(suggestions),
         done.found,
         done.beats_constant,
-        verdict(done.found, done.beats_constant, suggestions[0], done.over_sums, FOUND, cut),
+        said,
         done.refits,
         done.plain.walk.ground.Y.shape[1],
         len(kept),
@@ -410,10 +413,10 @@ def _is_flat(one: Fitted, leaves: Leaves) -> bool:
 
 
 def _suggestion(way: Way, fitted: Fitted, flat_value: float, recurring: Sequence[tuple[Branch, ...]]) -> Suggestion:
-    leaves, nothing = way.leaves, unscored("accuracy")
+    leaves, nothing, is_flat = way.leaves, unscored("accuracy"), _is_flat(fitted, way.leaves)
     recurs = {
         branch_text(branch, leaves.names): float(np.mean([_comes_in(branch, other) for other in recurring]))
-        for branch in (fitted.branches if recurring else ())
+        for branch in (fitted.branches if recurring and not is_flat else ())
     }
     return Suggestion(
         spn=drawn(fitted.branches, leaves.kernels),
@@ -427,7 +430,7 @@ def _suggestion(way: Way, fitted: Fitted, flat_value: float, recurring: Sequence
         score=nothing.certified,
         evidence_score=nothing.evidence,
         recurs=recurs,
-        is_flat=_is_flat(fitted, leaves),
+        is_flat=is_flat,
         multiplies=any(map(multiplies, fitted.branches)),
     )
 

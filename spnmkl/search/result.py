@@ -42,7 +42,8 @@ class Suggestion:
     evidence_score : Score
         Of the Gaussian process with evidence weights, on the same folds.
     recurs : dict from branch to float
-        In which share of searches on subsamples a branch came out again that has half of its paths or more.
+        In which share of searches on subsamples a branch came out again that has half of its paths or more; of the
+        flat sum, which no search has to find, nothing.
     is_flat : bool
         Whether it is the flat sum over all kernels.
     multiplies : bool
@@ -160,6 +161,11 @@ class Suggestions(Sequence[Suggestion]):
         return next(suggestion for suggestion in self.suggestions if suggestion.is_flat)
 
     @property
+    def recommended(self) -> Suggestion:
+        """The first where it was found; where there is no evidence for products, the flat sum over all kernels."""
+        return self.best if self.found else self.flat
+
+    @property
     def table(self) -> pd.DataFrame:
         """One row per drawing."""
         return pd.DataFrame(
@@ -201,6 +207,8 @@ def _recurring(one: Suggestion, subsamples: int) -> str:
     if unsure:
         return f"; unsure, since they recur in fewer than half of {subsamples} subsamples: {', '.join(unsure[:3])}"
     least = round(min(one.recurs.values()) * subsamples)
+    if least == subsamples:
+        return f"; every branch recurs in {'each of ' if subsamples > 1 else ''}{counted(subsamples, 'subsample')}"
     return f"; every branch recurs in at least {least} of {subsamples} subsamples"
 
 
@@ -227,4 +235,4 @@ def verdict(found: bool, beats_constant: bool, best: Suggestion, over: float, as
         if over > 0
         else "no drawing with one is better than the best sum of single kernels"
     )
-    return f"{until}No evidence for products in these data: {nearly}. A flat sum will do."
+    return f"{until}No evidence for products in these data: {nearly}. The flat sum of all kernels will do."

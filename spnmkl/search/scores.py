@@ -13,7 +13,7 @@ from spnmkl.circuit.program import Floats
 from spnmkl.errors import DataError, SPNMKLError, Stopped
 from spnmkl.evidence import fit_evidence
 from spnmkl.evidence.rows import sampled
-from spnmkl.measures import SCORINGS, error_of_rows, resampled_error, spread
+from spnmkl.measures import SCORINGS, believed_error, right_rows, which_error
 from spnmkl.parallel import Place
 from spnmkl.problem import answers
 from spnmkl.search.rows import Numbers, Parts, Rows, folds_of
@@ -79,12 +79,7 @@ class Score:
 def errors_words(scores: Iterable[Score]) -> str:
     """What stands behind ±, in a sentence; empty where there is none."""
     by_rows = [score.by_rows for score in scores if not math.isnan(score.error)]
-    if not by_rows:
-        return ""
-    if all(by_rows):
-        return "± is one standard error, that of the number of rows, since folds differ by less."
-    of_rows = f", here for {sum(by_rows)} of {len(by_rows)} scores" if any(by_rows) else ""
-    return f"± is one standard error over folds, or that of the number of rows where this is larger{of_rows}."
+    return which_error("± is one standard error", by_rows, "scores") if by_rows else ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,7 +195,7 @@ def decisions(spn: SPN, parts: Parts, C: float, stop: Stop) -> tuple[Floats, Flo
 
 def over_folds(folds: Sequence[FoldAnswers], test_by_train: float, scoring: str) -> Score:
     """The mean, and its error, which allows for training parts that overlap; folds that could not be scored are left
-    out. A few folds may agree by chance: where their spread is less than so many rows can have, it is not believed."""
+    out."""
     known = [fold for fold in folds if not math.isnan(fold.value)]
     if not known:
         return Score(scoring=scoring)
@@ -208,6 +203,6 @@ def over_folds(folds: Sequence[FoldAnswers], test_by_train: float, scoring: str)
     mean, guess = float(np.mean(values)), SCORINGS[scoring].guess(np.unique(y, return_counts=True)[1])
     if len(values) < 2:
         return Score(mean, math.nan, 1, scoring, guess)
-    error = float(resampled_error(spread(values), len(values), test_by_train))
-    of_rows = error_of_rows(scoring, mean, y, np.concatenate([fold.found for fold in known]))
-    return Score(mean, max(error, of_rows), len(values), scoring, guess, of_rows > error)
+    counts = right_rows(y, np.concatenate([fold.found for fold in known]), np.unique(y))
+    error, by_rows = believed_error(scoring, values, test_by_train, *counts)
+    return Score(mean, error, len(values), scoring, guess, by_rows)

@@ -1,12 +1,19 @@
 """Suggest a structure, without a browser: it searches the training rows, stops, and opens what it found."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-from app_pages import bring, dialog, fine, opened, spn, texts, work
+from app_pages import bring, dialog, fine, opened, spn, texts, train, work
 
-from spnmkl.data import Dataset
+from spnmkl.data import Dataset, SplitSettings
+from spnmkl.reporting.doubts import doubts
+from spnmkl.search import Score, Suggestion, Suggestions
+from spnmkl.structure import SPN, Kernel
+from spnmkl.training.run import Searched
+from spnmkl.ui.pages.design.suggesting import scores_line
+from spnmkl.ui.pages.train import SUGGESTED_C
 from spnmkl.ui.state.jobs import Job
 from spnmkl.ui.state.suggesting import Asked, search
 
@@ -40,6 +47,17 @@ def test_what_is_suggested_is_opened_and_goes_with_the_data() -> None:
     at.button(key="open_suggestion_0").click().run()
     assert {spn(at).label(leaf) for leaf in spn(at).kernels} >= {"left", "right"}
     assert trainer.suggested_for(work(at).task) is found
+    assert trainer.settings.C == found[0].C, "the one that its scores are at"
+    at = fine(at.switch_page("pages/train.py").run())
+    assert SUGGESTED_C in texts(at)
+    train(trainer, at, C=found[0].C)
+    run = trainer.book.runs[-1]
+    assert run.searched == Searched(work(at).split, found[0].C, True) and run.chose_C, "for its scores over folds"
+    assert not any("Suggest" in said for said in doubts(run)), "its test rows were kept from the search"
+    elsewhere = replace(run, split=SplitSettings(seed=7))
+    assert any("it saw some of these test rows" in said for said in doubts(elsewhere))
+    trainer.suggested = None
+    assert trainer.searched(spn(at), work(at).dataset) == run.searched, "the run remembers"
     bring(at, pairs(90))
     assert trainer.suggested_for(work(at).task) is None
 
@@ -55,3 +73,10 @@ def test_a_search_that_is_stopped_hands_back_the_best_so_far() -> None:
     assert job.result is not None
     assert job.result.ended == "stopped"  # type: ignore[attr-defined]
     assert job.records[0].spn is not None
+
+
+def test_a_card_without_scores_says_why() -> None:
+    flat = Suggestion(SPN(Kernel("rbf")), "a", 0.0, 0.0, 0.0, {}, {}, float("nan"), Score(), Score(), {}, True, False)
+    found = Suggestions((flat,), False, True, "Said.", 1, 30, 10, 0, None, "stopped", 1.0)
+    assert "it was stopped before" in scores_line(found, flat)
+    assert "no rows were kept away" in scores_line(replace(found, ended="done", held_out=0), flat)

@@ -1,5 +1,6 @@
 """``spnmkl suggest``: the search of the library on a table, told and written."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -33,8 +34,12 @@ def test_a_structure_is_found_told_and_written(run: Run) -> None:
     assert "blood__a × scan__a" in first
     assert "Evidence for products: " in out
     assert "scores are of 30 other rows" in out and "; guessing has 5" in out and "± is one standard error" in out
-    assert "refits; best so far: " in err
+    assert (
+        "refits; best so far: " in err and "Drawing 1 of " in err and "blood__a × scan__a, is saved as s.json." in err
+    )
     spn = SPN.from_json(Path("s.json").read_text(encoding="utf-8"))
+    fit = re.search(r"--structure s\.json --C ([\d.e+-]+) \(chosen by cross-validation on the rows searched;", err)
+    assert fit is not None and float(fit[1]) > 0 and "since the search saw them" in err
     assert {spn.label(leaf) for leaf in spn.kernels} == {"blood__a", "scan__a"}
     assert not run("validate", "s.json", "--data", "data.csv", "--label", "y")[0]
 
@@ -46,6 +51,21 @@ def test_nothing_is_said_to_be_found_where_nothing_is(run: Run) -> None:
     assert not SPN.from_json(out).validate()
     _, out, _ = run(*BEGIN, "--budget", 8, "--subsamples", 0, "--held-out", 0)
     assert "no drawing is better than a constant" in out
+
+
+def test_what_is_saved_is_what_will_do(run: Run) -> None:
+    """By evidence the sum of two kernels is first, but the flat sum of all is what is said to do."""
+    frame = samples(60)[["blood__a", "blood__b", "scan__a"]]
+    noise = np.random.default_rng(1).normal(size=60)
+    frame.assign(y=np.where(frame["blood__a"] + 0.5 * noise > 0, "ill", "well")).to_csv("data.csv", index=False)
+    code, out, err = run(*BEGIN, "--budget", 8, "--subsamples", 1, "--held-out", 0, "--out", "s.json")
+    assert code == 0 and "The flat sum of all kernels will do." in out
+    flat = next(line for line in out.splitlines() if line.startswith("blood__a + blood__b + scan__a "))
+    assert out.splitlines()[1] != flat and "%" not in flat, "no search has to find it, so that it does not recur"
+    spn = SPN.from_json(Path("s.json").read_text(encoding="utf-8"))
+    assert len(spn.kernels) == 3 and "Drawing 2 of 2, the flat sum of all kernels, is saved as s.json." in err
+    assert "100 %" in out.splitlines()[1]
+    assert "--structure s.json --C cv." in err and "too good" not in err, "it was there before the search"
 
 
 def test_time_and_bad_input_have_their_codes(run: Run) -> None:

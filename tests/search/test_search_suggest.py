@@ -15,13 +15,14 @@ from joblib.parallel import ThreadingBackend
 from spnmkl import DataError, Kernel, ParameterError, StructureError, fit_evidence, solve, templates
 from spnmkl.evidence.laplace import laplace, score_test
 from spnmkl.kernels import cross_kernels, fit_kernels
-from spnmkl.measures import SCORINGS, error_of_rows
+from spnmkl.measures import SCORINGS, error_of_rows, right_rows
 from spnmkl.search import Score, SearchStep, Suggestions, scores, suggest, walk
 from spnmkl.search.branches import Weighed, alike, drawn, equal, formula, free_weights, joined, merged, paths
 from spnmkl.search.entry import Settings, searched
 from spnmkl.search.fits import Fitted, Ground, Workplace, constant_alone, fit, next_prunings, parts, pruned, without
 from spnmkl.search.leaves import leaves_of
 from spnmkl.search.moves import Candidate, Pool, candidates
+from spnmkl.search.result import described
 from spnmkl.search.rows import ArrayRows, held_out
 from spnmkl.search.scores import _REACH, INNER, TOL, FoldAnswers, chosen_C, errors_words, over_folds
 from spnmkl.selection import cross_validate_C
@@ -318,6 +319,28 @@ def test_stopping_keeps_the_best_so_far() -> None:
     assert enough.refits < 10
 
 
+def test_a_stop_after_the_search_says_so() -> None:
+    X, y = interaction(100)
+    halt = threading.Event()
+
+    def follow(step) -> None:  # type: ignore[no-untyped-def]
+        if step.words.startswith("scoring"):
+            halt.set()
+
+    stopped = suggest(X, y, budget=16, callback=follow, stop=halt.is_set, subsamples=0)
+    assert stopped.ended == "stopped" and not stopped.best.score.folds
+    assert "It was stopped after the search itself" in stopped.sentence and "So far" not in stopped.sentence
+
+
+def test_what_recurs_everywhere_is_not_said_to_do_so_at_least(found: Suggestions) -> None:
+    def said(share: float, subsamples: int) -> str:
+        return described(replace(found.best, recurs={"a × b": share}), subsamples)
+
+    assert "; every branch recurs in each of 6 subsamples" in said(1.0, 6)
+    assert "; every branch recurs in 1 subsample" in said(1.0, 1)
+    assert "; every branch recurs in at least 5 of 6 subsamples" in said(5 / 6, 6)
+
+
 def test_time_ends_it() -> None:
     X, y = interaction(100)
     found = suggest(X, y, budget=10_000, max_time=1e-3)
@@ -373,7 +396,8 @@ def test_the_error_of_the_rows_is_how_far_such_rows_vary(scoring: str) -> None:
     y = np.repeat(classes, [60, 30])
     drawn = [SCORINGS[scoring].of(y, y - 0.5 + rng.normal(size=90), classes) for _ in range(400)]
     decision = y - 0.5 + rng.normal(size=90)
-    error = error_of_rows(scoring, float(np.mean(drawn)), y, (decision > 0).astype(int))
+    counts = right_rows(y, (decision > 0).astype(int), np.unique(y))
+    error = error_of_rows(scoring, float(np.mean(drawn)), *counts)
     assert error == pytest.approx(np.std(drawn), rel=0.15)
 
 

@@ -16,7 +16,6 @@ from spnmkl.ui.parts.following import REFRESHES, progress_bar, stop_button, word
 from spnmkl.ui.parts.session import close_dialog, dialog, presence, theme
 from spnmkl.ui.parts.words import plain
 from spnmkl.ui.state.activity import Trainer
-from spnmkl.ui.state.drawing import check_size
 from spnmkl.ui.state.suggesting import BUDGETS, OUTER_FOLDS, Asked
 from spnmkl.ui.state.workspace import Workspace
 from spnmkl.wording import counted, number_text
@@ -103,7 +102,8 @@ def wait_for_search(trainer: Trainer) -> None:
     job = activity.job
     with st.container(horizontal=True, vertical_alignment="center"):
         with st.container():
-            progress_bar(job, f"{words_of(job)} · {job.done} of {job.total} fitted · {job.seconds:.0f} s")
+            fitted = f" · {job.done} of {job.total} fitted" if job.total else ""
+            progress_bar(job, f"{words_of(job) or 'preparing'}{fitted} · {job.seconds:.0f} s")
         stop_button(job, key="stop_suggest", help="Keeps the best so far.")
     if job.records:
         step = job.records[-1]
@@ -114,7 +114,7 @@ def wait_for_search(trainer: Trainer) -> None:
 
 
 def show_suggestions(work: Workspace, found: Suggestions) -> None:
-    (st.success if found.found else st.info)(plain(found.sentence))
+    (st.warning if found.ended == "stopped" else st.success if found.found else st.info)(plain(found.sentence))
     columns = [c for _ in range(0, len(found), 2) for c in st.columns(2, gap="small")]
     for k, (column, one) in enumerate(zip(columns, found, strict=False)):
         with column.container(border=True, height="stretch", key=f"suggestion_{k}"):
@@ -150,26 +150,34 @@ def card(work: Workspace, found: Suggestions, one: Suggestion, place: int) -> No
     st.image(thumbnail(unplaced(one.spn), tuple(sorted(one.weights.items())), theme()), width="stretch")
     st.markdown(scores_line(found, one))
     with st.container(horizontal=True, vertical_alignment="center"):
-        if st.button("Open", key=f"open_suggestion_{place}", type="primary" if place == 0 else "secondary"):
-            check_size(one.spn)  # it may have come with a file
-            work.drawing.push(unplaced(one.spn), f"Suggested: {title}.", fit=True)
-            work.path = None
+        if st.button(
+            "Open", key=f"open_suggestion_{place}", type="primary" if one is found.recommended else "secondary"
+        ):
+            work.take_suggested(one, f"Suggested: {title}.")
             close_dialog()
             st.rerun()
         over, after = (number_text(value, "+.1f") for value in (one.over_flat, one.criterion - found.flat.criterion))
         st.caption(f"{over} log evidence, {after} after prices", help=EVIDENCE_HELP)
-        if one.recurs and not one.is_flat:
+        if one.recurs:
             least = round(min(one.recurs.values()) * found.subsamples)
             st.caption(f"recurs in {least} of {found.subsamples}", help=RECURS_HELP)
 
 
 def scores_line(found: Suggestions, one: Suggestion) -> str:
     if not one.score.folds:
-        return ":small[Not scored.]"
+        return f":small[{unscored_words(found)}]"
     measure = SCORINGS[one.score.scoring].title
     rows = counted(found.held_out, "row")
     both = f"{value(one.score)} certified, {value(one.evidence_score)} by evidence"
     return f":small[{measure.capitalize()} on {rows} not searched: {both}{one.score.beside_guessing}]"
+
+
+def unscored_words(found: Suggestions) -> str:
+    if found.ended == "stopped":
+        return "Not scored: it was stopped before. Search again for scores."
+    if not found.held_out:
+        return "Not scored: no rows were kept away from the search."
+    return "Not scored: on the rows searched no C could be chosen for it."
 
 
 def value(score: Score) -> str:
