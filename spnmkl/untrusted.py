@@ -47,7 +47,12 @@ def parse_json(text: bytes, **how: Any) -> Any:
     """What a document holds; a ValueError where it has so many parts that these would take much more than the text."""
     if sum(map(text.count, (b",", b"[", b"{"))) > MOST_JSON_VALUES:
         raise ValueError(f"it holds more than {MOST_JSON_VALUES:,} values")
-    return json.loads(text, parse_constant=_refuse_constant, **how)
+    if b"\\ud" in text.lower():  # half of a sign passes through JSON, and can be neither shown nor written
+        try:
+            json.dumps(json.loads(text), ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise ValueError("it holds half of a sign (a lone surrogate), which is no text") from None
+    return json.loads(text.decode(), parse_constant=_refuse_constant, **how)
 
 
 def _refuse_constant(name: str) -> NoReturn:

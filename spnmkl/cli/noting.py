@@ -12,7 +12,7 @@ from spnmkl.data import (
     apart,
     guess_group,
     kept_rows,
-    nearly_numbers,
+    misread_text,
     refuse_missing,
 )
 from spnmkl.errors import ParameterError
@@ -20,10 +20,10 @@ from spnmkl.wording import counted
 
 
 def mistyped(dataset: Dataset, args: argparse.Namespace) -> list[str]:
-    """Notes on columns that few values make text, also on those that were left out unasked since they are text."""
+    """Notes on dates, and on columns that few values make text; also on those that were left out unasked."""
     asked = {*args.ignore, args.id}
     guessed = [name for name in dataset.ignored if name not in asked]
-    return nearly_numbers(dataset.labelled_table.frame[[*dataset.features, *dataset.adjust, *guessed]])
+    return misread_text(dataset.labelled_table.frame[[*dataset.features, *dataset.adjust, *guessed]])
 
 
 def ungrouped(dataset: Dataset, kept: Sequence[str]) -> list[str]:

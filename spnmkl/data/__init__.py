@@ -10,7 +10,7 @@ from spnmkl.data.options import ReadOptions
 from spnmkl.data.preparation import Preparation, sees_text
 from spnmkl.data.preparation_words import adjusted_lines, preparation_facts, preparation_lines
 from spnmkl.data.preparer import Preparer
-from spnmkl.data.problems import STEP_WORDS, contradictions, left_out, nearly_numbers, problems, step_notes, suggestions
+from spnmkl.data.problems import STEP_WORDS, contradictions, left_out, misread_text, problems, step_notes, suggestions
 from spnmkl.data.reading import Table, guess_options, read_file
 from spnmkl.data.samples import SAMPLES, Sample, load_sample
 from spnmkl.data.splitting import Split, SplitSettings, split_rows
@@ -57,7 +57,7 @@ __all__ = [
     "left_out",
     "load_sample",
     "load_table",
-    "nearly_numbers",
+    "misread_text",
     "preparation_facts",
     "preparation_lines",
     "problems",

@@ -6,6 +6,7 @@ import csv
 import io
 import struct
 import zlib
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -20,22 +21,34 @@ from spnmkl.data.options import decode, guess_encoding
 from spnmkl.data.unpacking import check_need, check_table, check_unpacked, damaged
 from spnmkl.data.workbook import Workbook
 from spnmkl.errors import DataError
-from spnmkl.wording import name_some, quoted
+from spnmkl.wording import counted, listed, name_some, quoted
 
 _BATCH_ROWS = 2**16
 Arrays = dict[str, NDArray]
 
 
-def read_excel(name: str, data: bytes, sheet: str | None) -> tuple[str, str, tuple[str, ...]]:
-    """One sheet as comma-separated text, its name, and the names of all sheets."""
+def read_excel(name: str, data: bytes, sheet: str | None) -> tuple[str, str, tuple[str, ...], list[str]]:
+    """One sheet as comma-separated text, its name, the names of all sheets, and notes on what it lacks."""
     _library("openpyxl", name)
     book = Workbook(name, data)
     if sheet is not None and sheet not in book.sheets:
         raise DataError(f"{quoted(name)} has no sheet {quoted(sheet)}; its sheets are {name_some(book.sheets)}.")
     for title in book.sheets if sheet is None else [sheet]:
         if rows := book.rows(title):
-            return _as_csv(rows), title, tuple(book.sheets)
+            return _as_csv(rows), title, tuple(book.sheets), list(_unsaved(book.unsaved, rows[0]))
     raise DataError(f"The workbook {quoted(name)} has no cells in it; fill in a header and rows.")
+
+
+def _unsaved(cells: Mapping[int, int], first: list[object]) -> Iterator[str]:
+    """A note on formulas without a result, with columns by their letter and what stands in the first row."""
+    letter = import_module("openpyxl.utils").get_column_letter
+    if total := sum(cells.values()):
+        titles = {k: f" {quoted(first[k - 1])}" for k in cells if k <= len(first) and isinstance(first[k - 1], str)}
+        where = listed([f"{letter(k)}{titles.get(k, '')} ({n:,})" for k, n in sorted(cells.items())], 6)
+        yield (
+            f"{counted(total, 'cell')} with a formula whose result is not saved in the file, in column {where}: "
+            "counted as missing. Open the workbook once in a spreadsheet program and save it: then it has the results."
+        )
 
 
 def _as_csv(rows: list[list[object]]) -> str:

@@ -153,11 +153,17 @@ def attach_labels(frame: pd.DataFrame, labels: Table, on: str | None = None) -> 
         raise _nothing_in_common("the table", [wanted, first], ["the table", labels.name])
     positions = np.where(found < 0, -1, first.index.to_numpy()[found])
     missing = tuple(wanted[found < 0].fillna(""))
-    return _attached(frame, labels, labels.frame.drop(columns=theirs), positions, missing)
+    alike = list(_nearly_equal([wanted, first], ["the table", quoted(labels.name)]))
+    return _attached(frame, labels, labels.frame.drop(columns=theirs), positions, missing, alike)
 
 
 def _attached(
-    frame: pd.DataFrame, labels: Table, added: pd.DataFrame, positions: NDArray[np.intp], missing: tuple[str, ...]
+    frame: pd.DataFrame,
+    labels: Table,
+    added: pd.DataFrame,
+    positions: NDArray[np.intp],
+    missing: tuple[str, ...],
+    alike: Sequence[str] = (),
 ) -> Joined:
     """Row i of the table beside row positions[i] of `added`, or beside nothing where that is −1."""
     both = pd.concat([frame.reset_index(drop=True), _at(added, positions)], axis=1)
@@ -169,6 +175,7 @@ def _attached(
         notes.append(f"{counted(rows - matched, 'row')} of {quoted(labels.name)} not in the table: left out.")
     if missing:
         notes.append(f"{counted(len(missing), 'row')} of the table not in {quoted(labels.name)}: {name_some(missing)}.")
+    notes += alike
     return Joined(both, {}, report, {labels.view: missing} if missing else {}, tuple(notes))
 
 
@@ -220,7 +227,26 @@ def _join_ids(tables: Sequence[Table], views: list[str], ids: list[pd.Series]) -
         }
     )
     missing = {view: tuple(order[~rows]) for view, rows in zip(views, here, strict=True) if not rows.all()}
-    return Joined(frame, columns, report, missing, tuple(_notes(report, missing, np.all(here, axis=0))))
+    notes = [*_notes(report, missing, np.all(here, axis=0)), *_nearly_equal(kept, list(map(quoted, names)))]
+    return Joined(frame, columns, report, missing, tuple(notes))
+
+
+def _nearly_equal(ids: Sequence[pd.Series], names: Sequence[str]) -> Iterator[str]:
+    """A note on ids that differ between tables in case or leading zeros alone, unless a table has both."""
+    known = [each.dropna().drop_duplicates() for each in ids]
+    found = pd.DataFrame({"id": pd.concat(known), "table": np.repeat(np.arange(len(known)), list(map(len, known)))})
+    found["key"] = found["id"].str.casefold().str.lstrip("0")
+    apart = found.loc[found.duplicated(["key", "table"]), "key"]
+    alike = found.drop_duplicates("id")
+    alike = alike[alike.duplicated("key", keep=False) & ~alike["key"].isin(apart)]
+    if pairs := alike["key"].nunique():
+        first = alike[alike["key"] == alike["key"].iloc[0]]
+        (one, other), (i, j) = first["id"].iloc[:2], first["table"].iloc[:2]
+        yield (
+            f"{counted(pairs, 'id')} {'differs' if pairs == 1 else 'differ'} between tables in case or "
+            f"leading zeros alone, such as {quoted(one)} in {names[i]} and {quoted(other)} in {names[j]}: they count "
+            "as different; where they are the same, write them alike in all files."
+        )
 
 
 def _at(frame: pd.DataFrame, rows: NDArray[np.intp]) -> pd.DataFrame:
@@ -336,8 +362,10 @@ def _refuse_strangers(ids: Sequence[pd.Series], names: Sequence[str]) -> None:
 
 
 def _nothing_in_common(which: str, ids: Sequence[pd.Series], names: Sequence[str]) -> DataError:
-    examples = [f"{quoted(each.iloc[0])} in {quoted(n)}" for n, each in zip(names, ids, strict=True) if len(each)]
+    known = [each.dropna() for each in ids]
+    examples = [f"{quoted(each.iloc[0])} in {quoted(n)}" for n, each in zip(names, known, strict=True) if len(each)]
+    alike = "".join(f" {note}" for note in _nearly_equal(known, list(map(quoted, names))))
     return DataError(
         f"No id of {which} stands in another table; ids are such as {', '.join(examples)}: choose another id column, "
-        "or row order."
+        f"or row order.{alike}"
     )

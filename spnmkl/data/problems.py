@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from spnmkl.data.absence import Views, apart, empty_rows, holes, kept_rows, lacking_rows
 from spnmkl.data.adjusting import Covariate
 from spnmkl.data.choices import AUTO, Choices, Step
-from spnmkl.data.columns import LARGEST, is_numeric, numeric_columns
+from spnmkl.data.columns import LARGEST, as_text, is_numeric, numeric_columns
 from spnmkl.data.dataset import Dataset
 from spnmkl.data.suggesting import Suggestion, suggest
 from spnmkl.errors import DataError
@@ -19,6 +19,8 @@ from spnmkl.wording import counted, listed, name_some, quoted
 
 _MOSTLY_NUMBERS = 0.8
 _LOOKED_AT = 50
+# In whatever order days and months stand.
+_DATE = r"(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4})(?:[T ].*)?"
 STEP_WORDS: Mapping[Step, str] = {
     "standardize": "scaled to mean 0 and spread 1 over the training rows",
     "log1p": "log(1 + value), then scaled to mean 0 and spread 1 over the training rows",
@@ -303,16 +305,29 @@ def _texts(text: pd.DataFrame, choices: Choices) -> Iterator[str]:
 
 
 def _odd_text(values: pd.Series) -> Iterator[str]:
-    mistyped = list(_nearly_numbers(values))
+    mistyped = list(_misread(values))
     if not mistyped and values.dropna().nunique() == len(values) > 2:
         yield f"Text column {quoted(values.name)} is different in every row and tells nothing of new ones: ignore it."
     yield from mistyped
 
 
-def nearly_numbers(frame: pd.DataFrame) -> list[str]:
-    """Notes on columns that are text only because a few of their values are no numbers, such as <0.5."""
+def misread_text(frame: pd.DataFrame) -> list[str]:
+    """Notes on columns that are text though they hold dates, or numbers but for a few values such as <0.5."""
     text = [name for name in frame if not is_numeric(frame[name])][:_LOOKED_AT]
-    return [note for name in text for note in _nearly_numbers(frame[name])]
+    return [note for name in text for note in _misread(frame[name])]
+
+
+def _misread(values: pd.Series) -> Iterator[str]:
+    present = as_text(values.dropna())
+    dates = present.str.fullmatch(_DATE)
+    if len(present) and dates.mean() >= _MOSTLY_NUMBERS:
+        yield (
+            f"Column {quoted(values.name)} holds dates, such as {quoted(present[dates].iloc[0])}, which are text here: "
+            "two of them are the same or not, and neither their order nor the days between them count. Turn them into "
+            "numbers, such as days since a first date, or leave the column out."
+        )
+    else:
+        yield from _nearly_numbers(values)
 
 
 def _nearly_numbers(values: pd.Series) -> Iterator[str]:

@@ -98,7 +98,7 @@ def guess_options(name: str, data: bytes, skip: int | None = None) -> ReadOption
     if kind == "text":
         return guess(inner, data, skip)[1]
     if kind == "excel":
-        text, sheet, _ = formats.read_excel(inner, data, None)
+        text, sheet, *_ = formats.read_excel(inner, data, None)
         return replace(guess_text(text, separator=",", skip=skip), sheet=sheet)
     return ReadOptions()
 
@@ -125,9 +125,10 @@ def _read(name: str, data: bytes, options: ReadOptions | None) -> Table:
 
 
 def _read_excel(name: str, data: bytes, options: ReadOptions | None) -> Table:
-    text, sheet, sheets = formats.read_excel(name, data, options.sheet if options else None)
+    text, sheet, sheets, unsaved = formats.read_excel(name, data, options.sheet if options else None)
     options = replace(options or guess_text(text, separator=","), separator=",", sheet=sheet)
     notes = [f"Sheet {quoted(sheet)} of {name_some(sheets)} was read."] if len(sheets) > 1 else []
+    notes += unsaved
     return replace(_read_lines(name, "excel", text, options, notes), sheets=sheets)
 
 

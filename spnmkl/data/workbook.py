@@ -9,6 +9,7 @@ import io
 import posixpath
 import re
 import zipfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -24,10 +25,13 @@ ELEMENTS_PER_CELL = 4  # of the XML
 LETTER_BYTES = 4  # that a letter takes while text is put together and parsed
 _PIECE_BYTES = 2**16
 _TOKEN_BYTES = 2**18  # of one tag or remark: the parser begins anew at it with every piece
+_CELL_TAGS = (b"<c ", b"<c>", b"<c/")  # without a prefix, as programs write them
 _LETTERS = re.compile(r"[A-Za-z]{1,3}")
 _MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main "
 _RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships "
-_ROW, _CELL, _VALUE, _TEXT, _INLINE, _SOUND = (_MAIN + tag for tag in ("row", "c", "v", "t", "is", "rPh"))
+_ROW, _CELL, _VALUE, _TEXT, _INLINE, _SOUND, _FORMULA = (
+    _MAIN + tag for tag in ("row", "c", "v", "t", "is", "rPh", "f")
+)
 Attributes = dict[str, str]
 Begin = Callable[[str, Attributes], None]
 
@@ -53,10 +57,12 @@ class Workbook:
     Attributes
     ----------
     sheets : by title, the part that holds the sheet.
+    unsaved : by column, from 1, the cells of the sheet read last with a formula whose result is not in the file.
     """
 
     def __init__(self, name: str, data: bytes) -> None:
-        self._name, self._elements, self._cells = name, 0, 0
+        self._name, self._elements, self._cells, self._cell_tags = name, 0, 0, 0
+        self.unsaved: Counter[int] = Counter()
         with self._whole():
             self._archive = zipfile.ZipFile(io.BytesIO(data))
             if any(member.header_offset < 0 for member in self._archive.infolist()):
@@ -74,6 +80,7 @@ class Workbook:
         with self._whole():
             sheet = _Sheet(self._texts, self._dates, self._count_row)
             self._parse(self.sheets[title], sheet.begin, sheet.end, sheet.pieces.append)
+        self.unsaved = sheet.unsaved
         width = max((len(row) for row in sheet.rows), default=0)
         return [row + [None] * (width - len(row)) for row in sheet.rows]
 
@@ -110,17 +117,27 @@ class Workbook:
         parser.StartElementHandler = begin
         if end is not _ignored:
             parser.EndElementHandler, parser.CharacterDataHandler = end, text
+        self._check_tags(member)
         given = 0
+        for piece in self._pieces(member):
+            given += len(piece)
+            parser.Parse(piece)
+            if given - parser.CurrentByteIndex > _TOKEN_BYTES:
+                raise damaged(self._name, "the workbook")
+        parser.Parse(b"", True)
+
+    def _check_tags(self, member: str) -> None:
+        """Refuse what is too large before it is parsed: to count its tags takes a small part of the time."""
+        for piece in self._pieces(member):
+            self._elements += piece.count(b"<") - piece.count(b"</")  # at least as many as there are
+            self._cell_tags += sum(map(piece.count, _CELL_TAGS))
+            if self._elements > ELEMENTS_PER_CELL * MAX_CELLS or self._cell_tags > MAX_CELLS:
+                raise self._too_many()
+
+    def _pieces(self, member: str) -> Iterator[bytes]:
         with self._archive.open(member) as file:
             while piece := file.read(_PIECE_BYTES):
-                given += len(piece)
-                self._elements += piece.count(b"<") - piece.count(b"</")  # at least as many as there are
-                if self._elements > ELEMENTS_PER_CELL * MAX_CELLS:
-                    raise self._too_many()
-                parser.Parse(piece)
-                if given - parser.CurrentByteIndex > _TOKEN_BYTES:
-                    raise damaged(self._name, "the workbook")
-            parser.Parse(b"", True)
+                yield piece
 
     def _related(self, of: str) -> dict[str, dict[str, str]]:
         """By kind and id, the parts that a part names, or the whole file, and that are there."""
@@ -217,23 +234,27 @@ class _Sheet:
     def __init__(self, texts: list[str], dates: _Dates, count: Callable[[int, int], None]) -> None:
         self.rows: list[list[object]] = []
         self.pieces: list[str] = []
+        self.unsaved: Counter[int] = Counter()
         self._texts, self._dates, self._count = texts, dates, count
         self._columns: dict[str, int] = {}
         self._row: list[object] = []
         self._cell: Attributes = {}
+        self._formula = False
         self._value: str | None = None
         self._inline: list[str] | None = None
         self._column = self._width = self._letters = self._sounds = 0
 
     def begin(self, tag: str, attributes: Attributes) -> None:
         if tag == _CELL:
-            self._cell, self._value, self._inline = attributes, None, None
+            self._cell, self._value, self._inline, self._formula = attributes, None, None, False
         elif tag == _ROW:
             self._row, self._column, self._width = [], 0, 0
         elif tag == _INLINE:
             self._inline = []
         elif tag == _SOUND:
             self._sounds += 1
+        elif tag == _FORMULA:
+            self._formula = True
         self.pieces.clear()
 
     def end(self, tag: str) -> None:
@@ -252,16 +273,19 @@ class _Sheet:
 
     def _put(self) -> None:
         place = self._cell.get("r")
-        self._column = self._column + 1 if place is None else self._at(place)
-        self._width = max(self._width, self._column)
+        self._column = column = self._column + 1 if place is None else self._at(place)
         value = self._read(self._cell.get("t", "n"))
         if value is not None:
             row = self._row
-            if len(row) < self._column:
-                row.extend([None] * (self._column - len(row)))
-            row[self._column - 1] = value
-        if self._width > MAX_CELLS:  # of cells without a place
-            self._count(self._width, self._letters)
+            if len(row) < column:
+                row.extend([None] * (column - len(row)))
+            row[column - 1] = value
+        elif self._formula and self._cell.get("t") != "str":  # of which an empty text may be the result
+            self.unsaved[column] += 1
+        if column > self._width:
+            self._width = column
+            if column > MAX_CELLS:  # of cells without a place
+                self._count(column, self._letters)
 
     def _at(self, place: str) -> int:
         """The number of a column, from A1, B1, …, AA1."""

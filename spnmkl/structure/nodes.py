@@ -49,12 +49,12 @@ def first_double(names: Iterable[str]) -> str | None:
 
 
 def as_text(value: object, what: str) -> str:
-    if not isinstance(value, str) or not value or _has_surrogate(value):
+    if not isinstance(value, str) or not value or has_surrogate(value):
         raise StructureError(f"{what} must be non-empty Unicode text; found {describe(value)}.")
     return value
 
 
-def _has_surrogate(text: str) -> bool:
+def has_surrogate(text: str) -> bool:
     # A lone surrogate passes through JSON but can be neither printed nor written to a file.
     return not text.isascii() and text.encode("utf-8", "ignore").decode() != text
 

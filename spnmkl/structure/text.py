@@ -176,7 +176,11 @@ def _is_number(symbol: str) -> bool:
 
 
 def one_line(text: str) -> str:
-    return " ".join(_CONTROL.sub(" ", text).split())
+    return " ".join(without_control(text).split())
+
+
+def without_control(text: str) -> str:
+    return _CONTROL.sub(" ", text)
 
 
 def shortened(text: str, length: int) -> str:

@@ -14,17 +14,15 @@ from spnmkl.data import (
     Preparation,
     SplitSettings,
     Suggestion,
-    apart,
     fill_template,
     identifiers,
-    kept_rows,
     suggestions,
 )
 from spnmkl.data.dataset import has_few_values, repeated_labels, row_counts
 from spnmkl.data.options import LABEL_NAMES
 from spnmkl.errors import DataError
 from spnmkl.structure import SPN
-from spnmkl.training.prepared import labelled_parts
+from spnmkl.training.prepared import kept, labelled_parts
 from spnmkl.wording import name_some, quoted
 
 
@@ -119,6 +117,4 @@ def training_suggestions(
         rows = labelled_parts(dataset, split)[0].train if train is None else train
     except DataError:
         rows = np.arange(len(dataset.frame))
-    columns = dataset.numeric if choices.categorical == "drop" else dataset.features
-    frame = dataset.frame[[*columns, *dataset.adjust]].iloc[rows]
-    return suggestions(dataset, rows[kept_rows(frame, apart(dataset.views, columns), choices)])
+    return suggestions(dataset, rows[kept(dataset, choices)[rows]])

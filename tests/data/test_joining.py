@@ -122,6 +122,22 @@ def test_the_label_of_another_file_is_no_feature() -> None:
     assert {guessed.label, *guessed.ignored} == {"id", "a__label", "b__label"}
 
 
+def test_ids_that_differ_in_case_or_zeros_are_told_and_stay_apart() -> None:
+    first = read_file("a.csv", b"id,x\nP1,1\n007,2\nQ,3\nq,4\nsame,5\n")
+    other = read_file("b.csv", b"id,z\np1,1\n7 ,2\nQ,3\nq,4\nsame,5\n")
+    joined = join_views([first, other])
+    assert len(joined.frame) == 7, "none of them are taken for one"
+    assert joined.notes[-1] == (
+        "2 ids differ between tables in case or leading zeros alone, such as 'P1' in 'a.csv' and 'p1' in 'b.csv': they "
+        "count as different; where they are the same, write them alike in all files."
+    )
+    labels = read_file("y.csv", b"id,y\np1,u\n007,v\nQ,u\n")
+    attached = attach_labels(first.frame, labels)
+    assert attached.notes[-1].startswith("1 id differs between tables in case or leading zeros alone, such as 'P1'")
+    with pytest.raises(DataError, match=r"No id of 'a.csv' .*'P1' in 'a.csv' and 'p1' in 'b.csv'"):
+        join_views([read_file("a.csv", b"id,x\nP1,1\nP2,2\n"), read_file("b.csv", b"id,z\np1,1\np2,2\n")])
+
+
 def test_labels_from_a_file_of_their_own() -> None:
     joined = join_views(omics())
     labels = read_file("labels.csv", b"sample,subtype\nS4,basal\nS2,luminal\nS9,basal\n")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spnmkl.data import Choices, Dataset, Preparation, contradictions, problems, sees_text
+from spnmkl.data import Choices, Dataset, Preparation, contradictions, misread_text, problems, sees_text
 from spnmkl.errors import DataError
 from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.kernels import kernel_names, register_kernel, registry
@@ -448,3 +448,18 @@ def test_equal_rows_are_found_in_a_large_table() -> None:
     frame = pd.DataFrame(X).rename(columns=str).assign(y=np.arange(20_000) % 4 // 3)
     (said,) = contradictions(Dataset("d", frame, "y"), Choices())
     assert said == SAID.format("10,000 rows", "5,000 groups")
+
+
+@pytest.mark.parametrize("dates", [["2020-01-31", "2021-2-1 10:00"], ["31.1.2020", "1/2/2021"]])
+def test_dates_are_told_to_be_text(dates: list[str]) -> None:
+    frame = pd.DataFrame({"when": [*dates, None] * 5, "x": np.arange(15.0), "y": ["u", "v", "u"] * 5})
+    dataset = Dataset("visits", frame, "y")
+    said = (
+        f"Column 'when' holds dates, such as '{dates[0]}', which are text here: two of them are the same or not, and "
+        "neither their order nor the days between them count. Turn them into numbers, such as days since a first date, "
+        "or leave the column out."
+    )
+    assert said in problems(dataset, Choices())
+    assert misread_text(frame) == [said] and not misread_text(frame.assign(when="1-2-3"))
+    stamps = frame.assign(when=pd.to_datetime(["2020-01-01", "2020-01-02", "2020-01-03"] * 5))
+    assert "such as '2020-01-01'" in misread_text(stamps)[0]

@@ -13,7 +13,7 @@ from openpyxl.cell.rich_text import CellRichText, TextBlock
 from openpyxl.cell.text import InlineFont
 from openpyxl.utils.datetime import MAC_EPOCH
 
-from spnmkl.data import read_file
+from spnmkl.data import read_file, workbook
 from spnmkl.data.workbook import Workbook
 from spnmkl.errors import DataError
 
@@ -50,6 +50,27 @@ def book(write_only: bool, base: dt.datetime | None = None) -> bytes:
     file = io.BytesIO()
     found.save(file)
     return file.getvalue()
+
+
+def test_formulas_without_a_saved_result_are_told_by_column() -> None:
+    made = openpyxl.Workbook()
+    for row in (["id", "x", "bmi"], ["a", 1, "=B2*2"], ["b", 2, "=B3*2"], ["c", "=1+1", 5]):
+        made.active.append(row)
+    file = io.BytesIO()
+    made.save(file)
+    table = read_file("t.xlsx", file.getvalue())
+    assert table.frame["bmi"].isna().tolist() == [True, True, False] and table.frame["x"].isna().sum() == 1
+    assert table.notes[0] == (
+        "3 cells with a formula whose result is not saved in the file, in column B 'x' (1), C 'bmi' (2): counted as "
+        "missing. Open the workbook once in a spreadsheet program and save it: then it has the results."
+    )
+    with_results = changed(file.getvalue(), SHEET, lambda text: re.sub(r"</f><v ?/>|</f><v></v>", "</f><v>7</v>", text))
+    table = read_file("t.xlsx", with_results)
+    assert table.frame["bmi"].tolist() == [7, 7, 5] and not table.notes
+    empty = changed(
+        file.getvalue(), SHEET, lambda text: re.sub(r'(<c r="\w+")( t="\w+")?><f>', r'\1 t="str"><f>', text)
+    )
+    assert not any("formula" in note for note in read_file("t.xlsx", empty).notes), "an empty text is a result"
 
 
 def changed(data: bytes, part: str, change: Callable[[str], str], encoding: str = "utf-8") -> bytes:
@@ -161,3 +182,12 @@ def test_the_workbook_stands_where_the_file_says() -> None:
     moved = file.getvalue()
     found = Workbook("t.xlsx", moved).rows("values")
     assert found == Workbook("t.xlsx", data).rows("values") == by_openpyxl(moved, "values")
+
+
+def test_too_many_cells_are_refused_before_any_is_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workbook, "MAX_CELLS", 1000)
+    broken = "</row>" + '<row><c r="A1" t="n"/><c/><c t="b"><v>1</v></c></row>' * 334
+    with pytest.raises(DataError, match=r"^The workbook 't\.xlsx' has more than 1,000 cells; save the sheet as CSV\.$"):
+        read_file("t.xlsx", with_rows(broken))
+    with pytest.raises(DataError, match=DAMAGED):
+        read_file("t.xlsx", with_rows(broken.replace("<c/>", "", 2)))
