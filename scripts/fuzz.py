@@ -14,6 +14,7 @@ import os
 import re
 import resource
 import select
+import shlex
 import signal
 import subprocess
 import sys
@@ -244,7 +245,8 @@ def main() -> int:
         print(" | ".join(rows[-1]), *Counter(count.findings).most_common(5), sep="\n  ", flush=True)
     head = ["input", "changed", "grammar", "atheris", "of the first two taken", "slowest", "memory", "faults"]
     if asked.page:
-        told = f"`python scripts/fuzz.py --inputs {asked.inputs} --atheris {asked.atheris} --seed {asked.seed}`"
+        only = "" if asked.only == list(TARGETS) else f" --only {shlex.join(asked.only)}"
+        told = f"`python scripts/fuzz.py --inputs {asked.inputs} --atheris {asked.atheris} --seed {asked.seed}{only}`"
         took = f"{(time.monotonic() - began) / 60:.0f} minutes {circumstances()}"
         put("fuzz", f"{told}, {took}:\n\n{table(head, rows)}")
     print(f"{findings} faults; {'their inputs are in' if findings else 'nothing is kept in'} {folder}")

@@ -38,7 +38,7 @@ from spnmkl.training.prepared import prepare
 from spnmkl.training.settings import Settings
 from spnmkl.training.train import train
 from spnmkl.ui.state.drawing import Drawing
-from spnmkl.workspace.exchange import imported
+from spnmkl.workspace.exchange import exported, imported
 
 Mutate = Callable[[Random, bytes, Sequence[bytes]], bytes]
 NAMES = ["a", "b", "c"]
@@ -306,7 +306,7 @@ def _projects() -> list[bytes]:
 
 
 def _take_project(data: bytes) -> None:
-    imported(data, "t.project.zip")
+    exported(imported(data, "t.project.zip"))  # what was taken can be given away again
 
 
 _OPTIONS = (

@@ -21,6 +21,7 @@ from spnmkl.cli.terminal import Progress, stop_on_interrupt, warnings_as_sentenc
 from spnmkl.data.guarded import guarded_csv
 from spnmkl.errors import DataError, SPNMKLError
 from spnmkl.reporting.sentences import certificate_sentence
+from spnmkl.structure.text import one_line, without_control
 from spnmkl.training.prepared import prepare
 from spnmkl.training.train import train
 from spnmkl.workspace.exchange import exported, imported
@@ -56,7 +57,8 @@ def _line(info: ProjectInfo) -> str:
     changed = datetime.fromtimestamp(info.changed).strftime("%Y-%m-%d %H:%M")
     tags = "".join(f" #{tag}" for tag in info.tags)
     data = f"{info.dataset_name}, {info.n_rows:,} rows" if info.dataset_name else "no data"
-    return f"{info.id[:8]}  {changed}  {info.name}{tags}  ({data}; runs {info.n_runs}, versions {info.n_versions})"
+    counts = f"({data}; runs {info.n_runs}, versions {info.n_versions})"
+    return without_control(f"{info.id[:8]}  {changed}  {info.name}{tags}  {counts}")  # the data may be of others
 
 
 def _people(store: WorkspaceStore, args: argparse.Namespace) -> int:
@@ -97,7 +99,7 @@ def _export(store: WorkspaceStore, args: argparse.Namespace) -> int:
 def _import(store: WorkspaceStore, args: argparse.Namespace) -> int:
     path = Path(args.file)
     state = imported(path.read_bytes(), path.name)
-    name = args.name or path.name.removesuffix(".zip").removesuffix(".project")
+    name = one_line(args.name or path.name.removesuffix(".zip").removesuffix(".project"))
     saved = store.save(None, state, name=name)
     print(f"{saved.id[:8]}  {name}")
     return 0

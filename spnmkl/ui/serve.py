@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import signal
 import sys
 import threading
 from functools import cache
@@ -36,7 +37,19 @@ def _prepare() -> None:
         logging.getLogger("spnmkl").exception("Warming up failed")
 
 
+def _end() -> None:
+    """Write what tabs have not got on disk yet, and let the other servers know that this one is gone."""
+    session = sys.modules.get("spnmkl.ui.parts.session")  # not there, or not whole, where nobody came
+    if session is not None and hasattr(session, "keeper"):
+        try:
+            session.keeper().close()
+        except SPNMKLError as error:
+            logging.getLogger("spnmkl").error("Work is not saved: %s", error)
+
+
 if __name__ == "__main__":
+    # So that it comes to the end of this file, also where Streamlit raises the signal again once it has stopped itself.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     try:
         Quotas.chosen()
     except SPNMKLError as error:
@@ -51,6 +64,9 @@ if __name__ == "__main__":
             warm_up()
             NURSERY.start()
             sys.argv = ["streamlit", "run", *sys.argv[1:]]
-            sys.exit(cli.main())
+            try:
+                sys.exit(cli.main())
+            finally:
+                _end()
     except SPNMKLError as error:
         sys.exit(f"spnmkl: {error}")

@@ -40,12 +40,15 @@ class Nursery:
         """Begin to load; returns at once."""
         if not hasattr(os, "fork") or not hasattr(socket, "send_fds") or self._process is not None:
             return
+        self._begin()
+        threading.Thread(target=self._wait, name="spnmkl-nursery", daemon=True).start()
+
+    def _begin(self) -> None:
         ours, theirs = socket.socketpair()
         with theirs:
             command = [sys.executable, "-m", "spnmkl.workers.forking", str(theirs.fileno()), *self._modules]
             self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
         self._socket = ours
-        threading.Thread(target=self._wait, name="spnmkl-nursery", daemon=True).start()
 
     def _wait(self) -> None:
         try:
@@ -59,14 +62,32 @@ class Nursery:
         ours, theirs = socket.socketpair()
         try:
             with self._lock, theirs:
-                assert self._socket is not None
-                socket.send_fds(self._socket, [b"f"], [theirs.fileno()])
-                pid = self._number()
+                try:
+                    pid = self._forked(theirs)
+                except OSError:
+                    self._replace()
+                    pid = self._forked(theirs)
             return Connection(ours.detach()), Meter.of(pid)
         except OSError:
             ours.close()
             self.ready = False
             raise
+
+    def _forked(self, end: socket.socket) -> int:
+        assert self._socket is not None
+        socket.send_fds(self._socket, [b"f"], [end.fileno()])
+        return self._number()
+
+    def _replace(self) -> None:
+        """Another process in the place of one that is gone, as where memory ran out; what its children do goes on."""
+        if self._process is None or self._socket is None:
+            raise OSError("The process that forks is gone.")
+        _LOG.warning("The process that forks is gone; another one takes its place.")
+        self._socket.close()
+        self._process.kill()
+        self._process.wait()
+        self._begin()
+        self._number()
 
     def _number(self) -> int:
         assert self._socket is not None

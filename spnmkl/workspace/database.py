@@ -31,10 +31,11 @@ class Database:
         self.place = place
         self.engine = _engine(place)
         self.is_sqlite = self.engine.dialect.name == "sqlite"
+        self._file: tuple[int, int] | None = None
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        with told(self.place), self.engine.connect() as connection, connection.begin():
+        with told(self.place), self._connected() as connection, connection.begin():
             yield connection
 
     @contextmanager
@@ -44,7 +45,7 @@ class Database:
         Files that it names cannot be collected meanwhile; who collects them is `alone`. `patience` is for how many
         seconds others who write are waited for, where that should not be long.
         """
-        with told(self.place), self.engine.connect() as connection:
+        with told(self.place), self._connected() as connection:
             connection = connection.execution_options(**{_WRITES: True, _PATIENCE: patience})
             with connection.begin():
                 if patience is not None and not self.is_sqlite:
@@ -64,8 +65,39 @@ class Database:
             if found != HEAD:
                 upgrade(connection, found, self.place)
 
+    def hold(self) -> None:
+        """From now on refuse any other file in the place of the database, also none.
+
+        SQLite goes on writing to one that was removed, and what it calls written then is lost.
+        """
+        if self.is_sqlite and not self.place.url:
+            self._file = _identity(self.place)
+
+    def check(self) -> None:
+        """Refuse to go on where the database is no longer there."""
+        if self._file is not None and _identity(self.place) != self._file:
+            raise WorkspaceError(
+                f"The workspace in {self.place.shown} was moved or removed while the app had it open; put it back, or "
+                "stop the app and start it again."
+            )
+
+    @contextmanager
+    def _connected(self) -> Iterator[Connection]:
+        self.check()
+        with self.engine.connect() as connection:
+            yield connection
+
     def close(self) -> None:
         self.engine.dispose()
+
+
+def _identity(place: Place) -> tuple[int, int] | None:
+    """Which file the database is, whatever it is called."""
+    try:
+        found = place.database.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def upgrade(connection: Connection, found: str | None, place: Place) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain, count
 
 from spnmkl.data import SAMPLES, Dataset, load_sample
 from spnmkl.errors import DataError, WorkspaceError
@@ -63,7 +64,8 @@ def named_apart(runs: Sequence[Run]) -> list[Run]:
     kept = []
     for k, run in enumerate(runs, 1):
         name = one_line(run.name.encode("utf-8", "replace").decode())[:MOST_LETTERS] or f"Run {k}"
-        name = name if name not in taken else f"{name[: MOST_LETTERS - 8]} ({k})"
+        numbered = (f"{name[: MOST_LETTERS - 8]} ({number})" for number in count(k))
+        name = next(free for free in chain([name], numbered) if free not in taken)
         taken.add(name)
         kept.append(replace(run, name=name))
     return kept

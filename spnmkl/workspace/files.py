@@ -97,7 +97,7 @@ class FileStore:
     def _write(self, path: Path, data: bytes) -> None:
         """To a temporary name in the same folder, to the disk, and only then under its name."""
         if not path.parent.is_dir():
-            path.parent.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(exist_ok=True)  # where the workspace itself is gone, none is begun in its place
             _to_disk(path.parent.parent)
         handle, temporary = tempfile.mkstemp(suffix=_TEMPORARY, dir=path.parent)
         try:

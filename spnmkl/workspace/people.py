@@ -50,7 +50,12 @@ class Person:
                 "look at server_metadata_url in the secrets."
             )
         mail = _shown(claims.get("email")) if claims.get("email_verified") is True else ""
-        name = _shown(claims.get("name")) or _shown(claims.get("preferred_username")) or mail or subject[:MOST_LETTERS]
+        name = (
+            _shown(claims.get("name"))
+            or _shown(claims.get("preferred_username"))
+            or mail
+            or one_line(subject)[:MOST_LETTERS]
+        )
         plain = {key: value for key, value in claims.items() if isinstance(value, str | int | float | bool)}
         return cls(_digest(issuer, subject), name, mail, _digest(json.dumps(plain, sort_keys=True)))
 
@@ -147,7 +152,9 @@ def forget_logins(connection: Connection, now: float) -> None:
 
 
 def _shown(value: object) -> str:
-    return one_line(value).strip()[:MOST_LETTERS] if isinstance(value, str) else ""
+    """Nothing where no letter of it can be seen."""
+    text = one_line(value)[:MOST_LETTERS] if isinstance(value, str) else ""
+    return text if any(letter.isprintable() for letter in text if letter != " ") else ""
 
 
 def _digest(*parts: str) -> str:

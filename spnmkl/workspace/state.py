@@ -115,12 +115,16 @@ class VersionInfo:
 
 @dataclass(frozen=True, eq=False)
 class Saved:
-    """A project as it is on disk: what the next save starts from; `remarks` are sentences about what was left out."""
+    """A project as it is on disk: what the next save starts from.
+
+    `remarks` are sentences about what was left out, `version` the number of the newest version of its drawing.
+    """
 
     id: str
     revision: int
     state: ProjectState
     remarks: tuple[str, ...] = ()
+    version: int = 0
 
 
 @dataclass(frozen=True, eq=False)

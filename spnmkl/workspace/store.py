@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Self
 
 from sqlalchemy import Connection, Table, delete, func, insert, select, update
@@ -81,6 +81,7 @@ class WorkspaceStore:
         self._forms = DataForms(self._files)
         try:
             self._database.migrate()
+            self._database.hold()
         except BaseException:
             self._database.close()
             raise
@@ -97,8 +98,10 @@ class WorkspaceStore:
         return cls(workspace_place(folder), Quotas.chosen())
 
     def close(self) -> None:
-        self.upkeep.leave()
-        self._database.close()
+        try:
+            self.upkeep.leave()
+        finally:
+            self._database.close()
 
     def save(
         self,
@@ -138,6 +141,7 @@ class WorkspaceStore:
         WorkspaceError
         """
         self.purse.check_nodes(owner, len(state.spn.nodes))
+        self._database.check()
         with told(self.place):
             with self.purse.files_within(owner):
                 work = _Writing(self, saved, state)
@@ -164,9 +168,11 @@ class WorkspaceStore:
             datasets = rows(connection.execute(select(DATASET).where(DATASET.c.id.in_(names))))
             document = parse_json(project["document"].encode())
             body = connection.execute(select(DRAWING.c.body).where(DRAWING.c.digest == document["drawing"])).scalar()
+            newest = connection.execute(select(func.max(VERSION.c.number)).where(VERSION.c.project == id)).scalar()
         parts[ATTEMPT.name] = [row for row in parts[ATTEMPT.name] if not self.upkeep.works(row["server"])]
         with told(self.place):
-            return Reading(self._files, datasets).loaded(dict(project), document, body, parts)
+            found = Reading(self._files, datasets).loaded(dict(project), document, body, parts)
+        return replace(found, saved=replace(found.saved, version=int(newest or 0)))
 
     def drawing(self, digest: str) -> SPN:
         """A version of a drawing."""
@@ -219,7 +225,7 @@ class _Writing:
             mine = owned(id, owner or None) & (PROJECT.c.revision == self._saved.revision)
             if not connection.execute(update(PROJECT).where(mine).values(revision=revision, **values)).rowcount:
                 raise Overtaken
-        _add_versions(connection, id, [drawing["digest"] for drawing in drawings], now)
+        version = _add_versions(connection, id, [drawing["digest"] for drawing in drawings], now)
         self._sync_runs(connection, id, now)
         self._sync_attempts(connection, id, now)
         self._sync_comparison(connection, id, now)
@@ -228,7 +234,7 @@ class _Writing:
             connection.execute(delete(UPLOAD).where(UPLOAD.c.project == id))
             _insert(connection, UPLOAD, [{**row, "project": id} for row in self._uploads])
         self._note_uploads(connection, id, owner)
-        return Saved(id, revision, state, tuple(self._remarks))
+        return Saved(id, revision, state, tuple(self._remarks), version)
 
     def _note_uploads(self, connection: Connection, id: str, owner: str) -> None:
         """Those too large to be kept have a key all the same."""
@@ -368,7 +374,8 @@ def _insert(connection: Connection, table: Table, found: list[Row]) -> None:
         connection.execute(insert(table), found)
 
 
-def _add_versions(connection: Connection, id: str, digests: list[str], now: float) -> None:
+def _add_versions(connection: Connection, id: str, digests: list[str], now: float) -> int:
+    """The number of the newest."""
     mine = VERSION.c.project == id
     last = connection.execute(select(func.max(VERSION.c.number)).where(mine)).scalar() or 0
     newest = select(VERSION.c.drawing).where(mine & (VERSION.c.number == last))
@@ -379,3 +386,4 @@ def _add_versions(connection: Connection, id: str, digests: list[str], now: floa
         VERSION,
         [{"project": id, "number": last + k, "made": now, "drawing": digest} for k, digest in enumerate(fresh, 1)],
     )
+    return int(last) + len(fresh)

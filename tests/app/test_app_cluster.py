@@ -1,7 +1,9 @@
 """The app of a server that has a cluster: what is sent there, what comes back, Stop, and what the page says."""
 
+import sys
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +21,9 @@ from spnmkl.ui.parts.words import plain
 from spnmkl.ui.state import apart
 from spnmkl.ui.state.activity import Trainer
 from spnmkl.workers import Nursery
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
+from serving import free_port, started
 
 SOON = 100.0  # seconds that only a failure takes
 START = compare_page.START
@@ -139,3 +144,13 @@ def test_a_scheduler_that_is_gone_is_told_on_the_page(monkeypatch: pytest.Monkey
     assert not page.exception
     (error,) = page.error
     assert plain("No Dask scheduler answers at tcp://127.0.0.1:9 within 0.3 s") in error.value
+
+
+def test_a_server_that_is_ended_ends_the_workers_it_has_started(tmp_path: Path) -> None:
+    """In silence: workers that lost their scheduler would write tracebacks, and leave semaphores behind."""
+    with (tmp_path / "log").open("w") as log:
+        server = started(tmp_path / "workspace", free_port(), log=log, options=["--cluster", "local:2"])
+        server.terminate()
+        assert server.wait(SOON) == 0
+    said = (tmp_path / "log").read_text()
+    assert "2 workers" in said and "Traceback" not in said and "leaked" not in said

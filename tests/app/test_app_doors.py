@@ -36,6 +36,17 @@ def test_addresses_in_names_do_not_become_links(name: str) -> None:
     assert plain(name).translate(SHOWN) == name  # and look as they are written
 
 
+@pytest.mark.parametrize("name", [":material/home:", "a :streamlit: b", "about ~= 3", "&amp; &lt;b&gt;"])
+def test_signs_in_names_become_no_other_signs(name: str) -> None:
+    found = re.sub(r"\\(?=[^\w\s])", "", plain(name))  # escaped or not, Streamlit makes pictures of the first ones
+    assert not re.search(r":material/|:streamlit:|~=", found) and not re.search(r"(?<!\\)&", plain(name))
+    assert plain(name).translate(SHOWN) == name
+
+
+def test_names_begin_no_lines_and_turn_nothing_around() -> None:
+    assert plain("a\n\n1. b\r\n\tc\u202ed\u2028e") == "a  1. b   c d e"
+
+
 @pytest.mark.parametrize("name", ["temperature (°C)", "a@", "@b", "x_1*y", "wwwords", "http", "3:1"])
 def test_other_names_are_left_alone(name: str) -> None:
     assert "\u2060" not in plain(name) and plain(name).translate(SHOWN) == name

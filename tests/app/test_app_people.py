@@ -169,13 +169,14 @@ def test_the_page_of_administrators_is_for_them(as_person: As, monkeypatch: pyte
     as_person(ANN)
     at = opened("administration")
     who = at.dataframe[0].value
-    assert sorted(who["who"]) == ["Ann", "Ben"] and dict(zip(who["who"], who["runs"], strict=True))["Ben"] <= 1
+    assert sorted(who["who"]) == [f"{each.name} ({each.id[:8]})" for each in (ANN, BEN)]
+    assert dict(zip(who["id"], who["runs"], strict=True))[BEN.id] <= 1
     job = Job(_until)
     job.person, job.kind = BEN.id, "train"
     job.start()
     at.session_state["administration"] = "What is going on"
     fine(at.run())
-    assert "**Ben**: train" in texts(at)
+    assert f"**Ben \\({BEN.id[:8]}\\)**: train" in texts(at)
     fine(at.button(key=f"stop_{id(job)}").click().run())
     assert job.join(10) and job.state == "stopped"
     assert ("Ann", "stopped a job") in noted()

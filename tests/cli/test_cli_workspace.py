@@ -1,6 +1,7 @@
 """The workspace of the app on the command line."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from spnmkl.cli.commands import main
 from spnmkl.data import Choices, SplitSettings
 from spnmkl.project.project_file import load_project
 from spnmkl.training.settings import Settings
+from spnmkl.workspace.exchange import exported
 from spnmkl.workspace.people import Person
 from spnmkl.workspace.place import Place
 from spnmkl.workspace.state import KeptRun, ProjectState
@@ -60,6 +62,20 @@ def test_projects_are_listed_trained_exported_and_imported(
     assert load_project(out.read_bytes()).dataset is None
     said(capsys, "import", str(out), "--name", "bare", *other)
     assert "are not in the project; load them" in said(capsys, "run", "bare", *other, code=2)
+
+
+def test_names_of_others_send_nothing_to_the_terminal(
+    folder: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = WorkspaceStore(Place(Path(folder)))
+    state = store.load(store.catalog.projects()[0].id).saved.state
+    store.close()
+    assert state.dataset is not None
+    file = tmp_path / "a\x1b[31m\nb.zip"
+    file.write_bytes(exported(replace(state, dataset=replace(state.dataset, name="x\x1b[2J\ny"))))
+    other = ("--workspace", str(tmp_path / "other"))
+    for line in (said(capsys, "import", str(file), *other), said(capsys, "list", *other)):
+        assert line.count("\n") == 1 and line[:-1].isprintable()
 
 
 def test_what_is_not_there_is_told(folder: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

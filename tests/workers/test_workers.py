@@ -9,6 +9,8 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -352,12 +354,30 @@ def test_two_works_at_once_in_one_child(worker: Worker) -> None:
     assert not thread.is_alive()
 
 
-def test_children_end_with_the_server() -> None:
+def started() -> Nursery:
     nursery = Nursery(trained=False)
     nursery.start()
     until = time.monotonic() + 120
     while not nursery.ready and time.monotonic() < until:
         time.sleep(0.01)
+    return nursery
+
+
+def test_another_process_forks_where_one_was_killed() -> None:
+    """As where memory ran out: work would be done in the server else, without a limit."""
+    nursery = started()
+    with closing(nursery.child()[0]):
+        nursery._process.kill()  # type: ignore[union-attr]
+        with ThreadPoolExecutor(3) as pool:
+            found = list(pool.map(lambda _: nursery.child(), range(3)))
+        assert nursery.ready and len({meter.process.pid for _, meter in found}) == 3
+        for connection, _ in found:
+            connection.close()
+    nursery.stop()
+
+
+def test_children_end_with_the_server() -> None:
+    nursery = started()
     connection, meter = nursery.child()
     nursery.stop()
     assert not gone_soon(meter.process.pid)

@@ -46,6 +46,7 @@ def test_a_person_is_provider_and_subject_and_nothing_that_changes() -> None:
     other = Person.of_claims({**CLAIMS, "iss": "https://other.example", "email_verified": True})
     assert other.id != ANN.id, "the same subject of another provider, with the same address, is somebody else"
     assert Person.of_claims({"iss": "a", "sub": "b\n7"}).id != Person.of_claims({"iss": "a\nb", "sub": "7"}).id
+    assert Person.of_claims({"iss": "a", "sub": "7", "name": "\u202e\u200b"}).name == "7", "a name that can be seen"
     for missing in ("iss", "sub"):
         with pytest.raises(ParameterError, match="needs the claims 'iss' and 'sub'"):
             Person.of_claims({**CLAIMS, missing: ""})

@@ -97,6 +97,7 @@ def test_an_edit_writes_no_file_and_a_version(store: WorkspaceStore, place: Plac
     assert [version.number for version in versions] == list(range(len(versions), 0, -1))
     drawn = [store.drawing(version.drawing) for version in reversed(versions)]
     assert drawn == [SPNS[k] for k in (0, 1, 2, 0, 2, 3, 4)]
+    assert done.version == store.load(done.id).saved.version == versions[0].number, "as the canvas tells it"
     with pytest.raises(WorkspaceError, match="no such version"):
         store.drawing("f" * 64)
 

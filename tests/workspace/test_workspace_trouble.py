@@ -81,6 +81,27 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     assert not list(closed.iterdir())
 
 
+@pytest.mark.parametrize("instead", [False, True])
+def test_a_workspace_that_is_moved_away_is_not_written_on(sqlite: WorkspaceStore, instead: bool) -> None:
+    done = sqlite.save(None, state())
+    folder = sqlite.place.folder
+    aside = folder.rename(folder.with_name("aside"))
+    if instead:
+        WorkspaceStore(sqlite.place).close()
+    before = sorted(folder.rglob("*"))
+    gone = r"was moved or removed while the app had it open; put it back, or stop the app and start it again\.$"
+    for one in (state(more={"a": 1}), state(small_dataset())):
+        with pytest.raises(WorkspaceError, match=gone):
+            sqlite.save(done, one)
+    with pytest.raises(WorkspaceError, match=gone):
+        sqlite.load(done.id)
+    assert instead or sorted(folder.rglob("*")) == before, "nothing is begun in its place"
+    if instead:
+        folder.rename(folder.with_name("other"))
+    aside.rename(folder)
+    assert sqlite.save(done, state(small_dataset())).revision == 2, "where it was put back, all goes on"
+
+
 def test_a_file_is_there_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = FileStore(tmp_path)
 

@@ -11,6 +11,7 @@ import streamlit as st
 
 from spnmkl.data.guarded import guarded_csv
 from spnmkl.errors import ParameterError
+from spnmkl.structure.text import shortened
 from spnmkl.ui.parts import login
 from spnmkl.ui.parts.account import gigabytes
 from spnmkl.ui.parts.session import fragment, guarded, heading, keeper, owner, tabs
@@ -24,6 +25,7 @@ from spnmkl.workspace.store import WorkspaceStore
 ALL = "all"
 DAYS = {"today": 1, "the last 7 days": 7, "the last 30 days": 30, "everything that is kept": 0}
 LOOK_SECONDS = 2.0
+MOST_LETTERS = 40  # of a name
 
 
 def administration_page() -> None:
@@ -77,7 +79,7 @@ def going_on() -> None:
         with st.container(border=True, horizontal=True, vertical_alignment="center", key=f"job_{k}"):
             state = f"{job.seconds:,.0f} s" if job.state == "running" else "waits"
             aside = ", by itself" if job.aside else ""
-            who, what = plain(names.get(job.person, "a visitor")), plain(job.kind or "scores over folds")
+            who, what = plain(called(job.person, names.get(job.person, ""))), plain(job.kind or "scores over folds")
             st.markdown(f"**{who}**: {what}{aside}, {state}")
             st.button("Stop it", key=f"stop_{id(job)}", on_click=guarded(stop), args=(job,), disabled=job.stopping)
     if others:
@@ -136,7 +138,8 @@ def shown(member: Member) -> str:
 
 
 def called(id: str, name: str) -> str:
-    return name or f"visitor {id[:8]}"
+    """People choose their names, also those of others; the beginning of an id tells them apart."""
+    return f"{shortened(name, MOST_LETTERS) or 'visitor'} ({id[:8]})" if id else "a visitor"
 
 
 def when(seconds: float) -> str:

@@ -13,6 +13,8 @@ from spnmkl.data import Dataset
 from spnmkl.search import Suggestions
 from spnmkl.selection import CrossValidation, RegularizationPath
 from spnmkl.solution import Solution
+from spnmkl.structure import SPN
+from spnmkl.structure.layout import unplaced
 from spnmkl.study.contest import Contest, Plan
 from spnmkl.study.entrants import Entrants
 from spnmkl.study.lesson import Lesson
@@ -21,7 +23,7 @@ from spnmkl.training.choose import FOLDS
 from spnmkl.training.choose_width import WidthChoice
 from spnmkl.training.prepared import Prepared
 from spnmkl.training.room import Size
-from spnmkl.training.run import Run
+from spnmkl.training.run import Run, Searched
 from spnmkl.training.settings import Settings
 from spnmkl.ui.state import importance, suggesting, works
 from spnmkl.ui.state.apart import Nobody
@@ -189,6 +191,17 @@ class Trainer:
         same = (found.task.choices, found.task.split) == (task.choices, task.split)
         return found.value if same else None
 
+    def searched(self, spn: SPN, dataset: Dataset) -> Searched | None:
+        """The search in these data that suggested a drawing; where another came after it, as runs of it know."""
+        found, drawn = self.suggested, unplaced(spn)
+        if found is not None and found.task.dataset is dataset:
+            for one in found.value:
+                if unplaced(one.spn) == drawn:
+                    return Searched(found.task.split, one.C, not one.is_flat)
+        tasks = [(run, self.book.task_of(run)) for run in self.book.runs if run.searched]
+        same = [run for run, task in tasks if task and task.dataset is dataset and unplaced(run.spn) == drawn]
+        return same[-1].searched if same else None
+
     def measure(self, run: Run, alive: Callable[[], bool]) -> Activity:
         """Begin to measure the shares of a run on folds of its training rows."""
         task = self.book.tasks[run.name]
@@ -197,7 +210,7 @@ class Trainer:
 
     def compare(self, task: Task, settings: Settings, who: Entrants, plan: Plan, alive: Callable[[], bool]) -> Activity:
         """Begin to compare methods on the training rows of a task."""
-        outcome = Contest.of(who, plan, task.dataset, task.split)
+        outcome = Contest.of(who, plan, task.dataset, task.choices, task.split)
         job = self._job(alive, task_size(task, FOLDS), works.compare, who, task, plan, outcome.total)
         return self._begin(Activity("compare", job, task, settings, outcome))
 
@@ -235,8 +248,11 @@ class Trainer:
 
     def end_estimate(self) -> None:
         if self.estimate is not None:
-            self.estimate.job.stop()
+            estimate, asked = self.estimate, self.estimate.job.stopping
+            estimate.job.stop()
             self._collect_estimate(wait=True)
+            if not asked and not estimate.job.error:
+                self.estimated.pop(id(estimate.run.solution), None)  # it made way, and begins by itself again
 
     def _collect_estimate(self, wait: bool = False) -> None:
         """Give the run the scores that were made of it; those that came before an error or a Stop are kept."""
@@ -302,8 +318,9 @@ class Trainer:
         elif isinstance(result, BranchEvidence):
             self.book.revise(lambda run: run.with_branches(result))
         elif isinstance(result, Run):
-            found_before = self._with_choice(self._with_search(result, activity.task), activity.task)
-            self.book.enter(found_before, activity.task)
+            task = activity.task
+            found_before = self._with_choice(self._with_search(result, task), task)
+            self.book.enter(replace(found_before, searched=self.searched(task.spn, task.dataset)), task)
         elif isinstance(result, importance.Measured):
             self.book.revise(result.put_into)
         elif result is not None:

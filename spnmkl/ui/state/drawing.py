@@ -17,6 +17,7 @@ from spnmkl.errors import StructureError
 from spnmkl.export.closing import fitting, making_room
 from spnmkl.structure import SPN
 from spnmkl.structure.layout import arranged, unplaced
+from spnmkl.structure.nodes import has_surrogate
 
 MAX_CANVAS_NODES = 2000
 MAX_EDGES = 20_000
@@ -185,8 +186,8 @@ def _number(value: object) -> int:
 def read_closed(value: object) -> frozenset[str]:
     """Ids of groups as a canvas sends them; those that no group has are passed over where it is drawn."""
     given: Iterable[object] = value if isinstance(value, list) else ()
-    ids = islice((id for id in given if isinstance(id, str) and len(id) <= LONGEST_ID + 10), MAX_CANVAS_NODES)
-    return frozenset(ids)
+    ids = (id for id in given if isinstance(id, str) and len(id) <= LONGEST_ID + 10 and not has_surrogate(id))
+    return frozenset(islice(ids, MAX_CANVAS_NODES))
 
 
 def wished_groups(spn: SPN, wish: Mapping[str, Any], size: tuple[int, int]) -> frozenset[str]:

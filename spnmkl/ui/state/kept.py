@@ -96,5 +96,6 @@ class Keeping:
         epoch, pushes, acknowledged = self.canvas
         page, _, number = acknowledged.partition("/")
         state = "failed" if self.failure else "saving" if self.pending else "saved" if self.saved else "nothing"
-        told = {"epoch": epoch, "pushes": pushes, "page": page, "number": int(number)}
+        version = 0 if self.saved is None else self.saved.version
+        told = {"epoch": epoch, "pushes": pushes, "page": page, "number": int(number), "version": version}
         return {**told, "noted": self.noted, "state": state, "words": self.failure, "name": self.name}

@@ -99,15 +99,17 @@ def work_of(state: ProjectState, keys: Keys, dataset_for_none: Dataset, same_tab
     work.comparing = _comparing(more.get("comparing"))
     work.files = _files(state, more)
     _take_findings(work, state, keys)
-    _take_choice(work)
+    take_choice(work)
     return work
 
 
-def _take_choice(work: Workspace) -> None:
-    """What was chosen for the run that is open, with the reasons, which its model keeps."""
-    run = work.trainer.book.run
-    task = None if run is None else work.trainer.book.task_of(run)
-    if run is not None and run.reasons and task is not None:
+def take_choice(work: Workspace) -> None:
+    """What was chosen for these data, with the reasons: as the run that is open has it, or the last one that does."""
+    book = work.trainer.book
+    runs = [run for run in [*book.runs, book.run] if run is not None and run.reasons]
+    tasks = [(run, task) for run in runs if (task := book.task_of(run)) is not None and task.dataset is work.dataset]
+    if tasks:
+        run, task = tasks[-1]
         chosen = Chosen(run.spn, run.choices, run.settings, run.reasons, trained=True, asked=run.choosing)
         work.trainer.default = work.followed = Finding(chosen, task, run.settings)
 

@@ -14,11 +14,13 @@ from spnmkl.data.choices import AUTO
 from spnmkl.errors import DataError
 from spnmkl.kernels import KernelIssue
 from spnmkl.project.stored_data import DataUse
+from spnmkl.search import Suggestion as Suggested
 from spnmkl.structure import SPN, Issue, Path
 from spnmkl.structure.layout import unplaced
 from spnmkl.structure.text import one_line
 from spnmkl.training.bring import training_suggestions
 from spnmkl.training.checks import all_issues
+from spnmkl.training.prepared import kept
 from spnmkl.training.run import Run
 from spnmkl.training.settings import Settings
 from spnmkl.ui.state.activity import Activity, Trainer
@@ -250,6 +252,13 @@ class Workspace:
         self.trainer.take_settings(chosen.settings)
         self._take_drawing(chosen.spn, "The drawing that was chosen.")
 
+    def take_suggested(self, one: Suggested, said: str) -> None:
+        """A drawing that was found, with the C of its scores; undo brings back the drawing that it replaces."""
+        if one.C > 0:
+            self.by_hand = True
+            self.trainer.take_settings(replace(self.trainer.settings, C=one.C))
+        self._take_drawing(unplaced(one.spn), said)
+
     @property
     def chosen(self) -> Chosen | None:
         """What was chosen for these data, until what it stood for is another."""
@@ -306,9 +315,7 @@ class Workspace:
 
     def usable(self, rows: NDArray[np.intp]) -> int:
         """How many of these rows are left where those with missing values are not used."""
-        labelled = self.dataset.labelled_table
-        frame = labelled.frame[[*labelled.features, *labelled.adjust]].iloc[rows]
-        return int(kept_rows(frame, apart(labelled.views, labelled.features), self.choices).sum())
+        return int(kept(self.dataset.labelled_table, self.choices)[rows].sum())
 
     @property
     def foreign(self) -> bool:
