@@ -6,10 +6,14 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from spnmkl.project.stored_run import text
-
 MOST_TEXTS = 600  # more than there are runs to take part in a comparison
 MOST_LETTERS = 2000
+
+
+def text(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"a text was expected, found {type(value).__name__}")
+    return value
 
 
 def finite(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,13 +6,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from typing import Any
 
 import pandas as pd
 
 from spnmkl.data import Choices, Dataset, SplitSettings, unpacking
 from spnmkl.errors import DataError
+from spnmkl.measures import scoring_name
 from spnmkl.project.archive import Reader, Writer
-from spnmkl.project.stored_contest import Compared, read_comparison, write_comparison
+from spnmkl.project.checked_values import count, text, texts
+from spnmkl.project.stored_contest import MOST_ROUNDS, Compared, read_comparison, write_comparison
 from spnmkl.project.stored_data import (
     TABLE,
     DataUse,
@@ -50,6 +53,30 @@ class Project:
     dataset: Dataset | None = None
     compared: Compared | None = None
     searches: Mapping[str, Found] = field(default_factory=dict)
+    pages: Pages = field(default_factory=lambda: Pages())
+
+
+@dataclass(frozen=True)
+class Pages:
+    """What was chosen on pages, without which what they show would seem to be of other choices.
+
+    Attributes
+    ----------
+    by_hand : bool
+        Whether C and the kind of weights are to be as set.
+    shown : str or None
+        The run that pages show; None for the last.
+    repeats, runs, measure, left_out
+        How often folds of a comparison are drawn, which runs take part in it, by what it is shown, and which methods
+        do not take part; None where nothing was chosen.
+    """
+
+    by_hand: bool = True
+    shown: str | None = None
+    repeats: int = 1
+    runs: tuple[str, ...] = ()
+    measure: str | None = None
+    left_out: tuple[str, ...] | None = None
 
 
 def save_project(
@@ -62,6 +89,7 @@ def save_project(
     with_data: bool = True,
     compared: Compared | None = None,
     searches: Mapping[str, Found] | None = None,
+    pages: Pages | None = None,
 ) -> bytes:
     """One zip that `load_project` opens again.
 
@@ -81,6 +109,8 @@ def save_project(
         The last comparison of methods.
     searches : mapping of str to Found, optional
         What the last search of a kind found: for C ("folds", "path") or for a drawing ("suggested").
+    pages : Pages, optional
+        What was chosen on pages.
     """
     use = DataUse.of(dataset) if isinstance(dataset, Dataset) else dataset
     kept = dataset if isinstance(dataset, Dataset) and with_data else None
@@ -99,6 +129,7 @@ def save_project(
             "runs": len(runs),
             "comparison": compared is not None,
             "searches": sorted(searches or {}),
+            "pages": None if pages is None else asdict(pages),
         },
     )
     for kind, found in (searches or {}).items():
@@ -146,6 +177,7 @@ def load_project(data: bytes, name: str = "project.zip") -> Project:
             choices=read_choices(document["choices"]),
             split=read_split(document["split"]),
             settings=Settings.from_dict(document["settings"]),
+            pages=_read_pages(document.get("pages")),
         )
         n_runs, with_data = document["runs"], document["with_data"]
         if type(n_runs) is not int or not 0 <= n_runs <= MOST_RUNS or type(with_data) is not bool:
@@ -162,6 +194,22 @@ def load_project(data: bytes, name: str = "project.zip") -> Project:
     searches = {kind: _read_search(reader, kind) for kind in kinds}
     reader.check_all_read()
     return replace(project, dataset=dataset, runs=runs, compared=compared, searches=searches)
+
+
+def _read_pages(stored: Mapping[str, Any] | None) -> Pages:
+    """As at first in files of earlier releases."""
+    if stored is None:
+        return Pages()
+    if type(stored["by_hand"]) is not bool:
+        raise ValueError("by_hand must be true or false")
+    return Pages(
+        by_hand=stored["by_hand"],
+        shown=None if stored["shown"] is None else text(stored["shown"]),
+        repeats=max(1, count(stored["repeats"], MOST_ROUNDS)),
+        runs=texts(stored["runs"]),
+        measure=None if stored["measure"] is None else scoring_name(stored["measure"]),
+        left_out=None if stored["left_out"] is None else texts(stored["left_out"]),
+    )
 
 
 def _search(kind: str) -> str:

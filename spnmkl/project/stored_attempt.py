@@ -9,7 +9,8 @@ import numpy as np
 from spnmkl.data import Choices, SplitSettings
 from spnmkl.history import NUMBERS, history_arrays, read_history
 from spnmkl.project.archive import Reader, Writer
-from spnmkl.project.stored_run import read_choices, read_split, text
+from spnmkl.project.checked_values import text
+from spnmkl.project.stored_run import read_choices, read_split
 from spnmkl.solution import Record
 from spnmkl.structure import SPN
 from spnmkl.training.settings import Settings

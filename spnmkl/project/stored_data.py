@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from spnmkl.data import Dataset, read_file, unpacking
 from spnmkl.errors import DataError
 from spnmkl.project.archive import Reader, Writer
-from spnmkl.project.stored_run import text
+from spnmkl.project.checked_values import text
 from spnmkl.wording import counted, name_some, quoted
 
 TABLE = "data.parquet"

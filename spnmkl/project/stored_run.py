@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -18,13 +19,14 @@ from spnmkl.inspection import HeldOutShares
 from spnmkl.measures import scoring_name
 from spnmkl.model_file import load_model, save_model
 from spnmkl.project.archive import Reader, Writer
+from spnmkl.project.checked_values import finite, number, text
 from spnmkl.selection import CrossValidation, RegularizationPath
 from spnmkl.solution import Solution
 from spnmkl.structure import SPN
 from spnmkl.training.branches import BranchEvidence
 from spnmkl.training.choosing import Choosing
 from spnmkl.training.fold_scores import FoldScores
-from spnmkl.training.run import Run
+from spnmkl.training.run import Run, Searched
 from spnmkl.training.scores import Scores, score, unscored
 from spnmkl.training.settings import Settings
 
@@ -51,6 +53,7 @@ def write_run(writer: Writer, folder: str, run: Run) -> None:
         "held_out": None if run.held_out is None else run.held_out.to_dict(),
         "branches": {node: found.to_dict() for node, found in run.branches.items()},
         "choosing": None if run.choosing is None else run.choosing.to_dict(),
+        "searched": None if run.searched is None else finite(asdict(run.searched)),
     }
     if run.model is None:
         document["preparation"] = run.preparation.to_dict()
@@ -126,6 +129,7 @@ def read_run(reader: Reader, folder: str) -> Run:
             importance=_read_importance(reader, f"{folder}/{IMPORTANCE}"),
             branches={v: BranchEvidence.from_dict(s, solution, v) for v, s in document.get("branches", {}).items()},
             choosing=None if (chosen := document.get("choosing")) is None else Choosing.from_dict(chosen),
+            searched=_read_searched(document.get("searched")),
             positive=_read_positive(document.get("positive"), solution.classes),
         )
 
@@ -138,12 +142,6 @@ def _read_scores(reader: Reader, member: str, y: NDArray, classes: NDArray) -> S
     decision = reader.floats(member, *shape)
     with reader.part(member):
         return score(y, decision, classes)
-
-
-def text(value: object) -> str:
-    if not isinstance(value, str):
-        raise ValueError(f"a text was expected, found {type(value).__name__}")
-    return value
 
 
 def read_split(stored: Mapping[str, Any]) -> SplitSettings:
@@ -354,6 +352,15 @@ def _read_fold_scores(reader: Reader, folder: str, classes: NDArray) -> FoldScor
         if any(not len(found.held_out(at)) for at in found.done):
             raise ValueError("a fold that is done has no decision")
         return found
+
+
+def _read_searched(stored: Mapping[str, Any] | None) -> Searched | None:
+    """None in files of earlier versions, too."""
+    if stored is None:
+        return None
+    if type(stored["drew"]) is not bool:
+        raise ValueError("it does not say whether a search found its drawing")
+    return Searched(read_split(stored["split"]), number(stored["C"]), stored["drew"])
 
 
 def _read_positive(code: object, classes: NDArray) -> Any:

@@ -24,7 +24,7 @@ from spnmkl.data import Choices, Dataset, SplitSettings, load_sample
 from spnmkl.data import unpacking as unpacking_module
 from spnmkl.errors import DataError, SPNMKLError
 from spnmkl.project import archive
-from spnmkl.project.project_file import Project, load_project, save_project
+from spnmkl.project.project_file import Pages, Project, load_project, save_project
 from spnmkl.project.stored_contest import Compared
 from spnmkl.project.stored_data import DataUse
 from spnmkl.project.stored_finding import FOLDS, PATH, SUGGESTED, Found, write_found
@@ -36,9 +36,10 @@ from spnmkl.study.nested import resample
 from spnmkl.training.choose import choose_C, trace_C
 from spnmkl.training.choosing import Choosing
 from spnmkl.training.prepared import prepare
-from spnmkl.training.run import Run
+from spnmkl.training.run import Run, Searched
 from spnmkl.training.settings import Settings
 from spnmkl.training.train import train
+from spnmkl.workspace.exchange import named_apart
 
 CHOICES = Choices(numeric="as is", missing="median", categorical="one-hot")
 SPLIT = SplitSettings(0.3, 7)
@@ -92,7 +93,7 @@ def small_comparison() -> Compared:
     spn, dataset, plan = small_structure(), small_dataset(), Plan(folds=2, inner=2, points=1)
     who = entrants(spn, dataset, CHOICES).among(["average kernel", "lasso"])
     results = tuple(compete(who, dataset, CHOICES, SPLIT, plan))
-    contest = replace(Contest.of(who, plan, dataset, SPLIT), results=results)
+    contest = replace(Contest.of(who, plan, dataset, Choices(), SPLIT), results=results)
     return Compared(contest, spn, CHOICES, SPLIT, SETTINGS)
 
 
@@ -222,6 +223,17 @@ def test_a_project_comes_back_as_it_was() -> None:
     assert expected_path is not None
     for a, b in zip(path.solutions, expected_path.solutions, strict=True):
         same_solution(a, b)
+
+
+def test_what_was_chosen_on_pages_and_what_a_search_knew_come_back() -> None:
+    run = replace(full_run(), searched=Searched(SPLIT, float("nan"), True))
+    pages = Pages(False, "Run", 5, ("Run",), "roc_auc", ("lasso",))
+    given = small_structure(), small_dataset(), CHOICES, SPLIT, SETTINGS, (run,)
+    again = load_project(save_project(*given, pages=pages))
+    assert again.pages == pages
+    (searched,) = [run.searched for run in again.runs]
+    assert searched is not None and (searched.split, searched.drew) == (SPLIT, True) and np.isnan(searched.C)
+    assert load_project(save_project(*given)).pages == Pages(), "as files of earlier releases, which have none"
 
 
 def test_scores_over_folds_come_back_and_so_do_probabilities() -> None:
@@ -404,6 +416,12 @@ REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
     "no JSON": (lambda: changed({"project.json": b"{"}), DAMAGED + "'project.json' cannot be read"),
     "list": (lambda: changed({"project.json": b"[]"}), "it is not a JSON object"),
     "NaN": (lambda: changed({"project.json": b'{"version": NaN}'}), "it holds NaN"),
+    "half a sign": (lambda: edited(lambda d: d["data"].update(name="a\ud800")), "it holds half of a sign"),
+    "half a sign in a run": (
+        lambda: edited(lambda d: d.update(dataset_name="\udfff"), "runs/0/run.json"),
+        "half of a sign",
+    ),
+    "half a sign as it is": (lambda: changed({"project.json": b'{"a": "\xed\xa0\x80"}'}), DAMAGED + "'project.json'"),
     "deep": (lambda: changed({"project.json": b"[" * 200_000}), DAMAGED + "'project.json'"),
     "not text": (lambda: changed({"project.json": b"\xff\xfe{}"}), DAMAGED + "'project.json'"),
     "key missing": (lambda: edited(lambda d: d.pop("choices")), "'choices' is missing"),
@@ -463,6 +481,11 @@ REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
     "comparison": (lambda: edited(lambda d: d.update(comparison=1)), "comparison must be true or false"),
     "no comparison": (lambda: changed({"comparison.json": None}), "'comparison.json' cannot be read (it is missing)"),
     "unasked comparison": (lambda: edited(lambda d: d.update(comparison=False)), "it holds 'comparison.json'"),
+    "pages": (lambda: edited(lambda d: d.update(pages={"by_hand": 1})), "by_hand must be true or false"),
+    "searched": (
+        lambda: edited(lambda d: d.update(searched={"drew": 1}), "runs/0/run.json"),
+        "it does not say whether a search found its drawing",
+    ),
     "searches": (lambda: edited(lambda d: d.update(searches=["x"])), "searches must be some of folds, path, suggested"),
     "search of another kind": (
         lambda: changed({SUGGESTED_MEMBER: write_found(small_searches()[FOLDS])}),
@@ -512,6 +535,14 @@ def test_a_bad_file_is_refused_in_one_sentence(case: str, capsys: pytest.Capture
     assert "\n" not in message
     assert len(message) < 600
     assert "executed" not in capsys.readouterr().out
+
+
+def test_runs_of_a_file_have_different_names() -> None:
+    run, long = trained(3).run, "x" * 70
+    names = ("a", "a (3)", "a", "\n", long, long + "y", f"{long[:52]} (6)")
+    found = [run.name for run in named_apart([replace(run, name=name) for name in names])]
+    assert len(set(found)) == len(names) and max(map(len, found)) <= 60
+    assert found[:4] == ["a", "a (3)", "a (4)", "Run 4"]
 
 
 MUCH = 40 * 2**20
