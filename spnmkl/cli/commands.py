@@ -20,11 +20,11 @@ from pathlib import Path
 from spnmkl.cli.arguments import ABORTED, BAD_INPUT, parsed
 from spnmkl.cli.choosing import asked_choices
 from spnmkl.cli.cluster import sent_to_cluster, write_deployment
-from spnmkl.cli.defaulting import best_C, by_default, chosen_by
+from spnmkl.cli.defaulting import best_C, by_default, chosen_by, drawn, lacking
 from spnmkl.cli.exits import EXIT_CODES
 from spnmkl.cli.landmarks import offered, proved, refuse_folds_of_landmarks
 from spnmkl.cli.noting import mistyped, refuse_unfilled, refuse_ungrouped, ungrouped
-from spnmkl.cli.scoring import over_folds, scored_over_folds
+from spnmkl.cli.scoring import about_positive, over_folds, scored_over_folds
 from spnmkl.cli.shares import inspect_model, measured_shares
 from spnmkl.cli.streams import STANDARD, read_model, read_once, read_spn, target, write_spn, write_table, written
 from spnmkl.cli.terminal import Progress, stop_on_interrupt, tell, warnings_as_sentences
@@ -120,7 +120,7 @@ def _fit(args: argparse.Namespace) -> int:
     dataset = _training_set(args, choices)
     for note in ungrouped(dataset, args.keep):
         tell(note)
-    for note in offered(args, dataset, split):
+    for note in offered(dataset, split, choices, settings):
         tell(note)
     spn = None if args.structure is None else _structure(args.structure, dataset, choices, split)
     if spn is not None:
@@ -164,7 +164,7 @@ def _fit(args: argparse.Namespace) -> int:
     assert trained.model is not None
     trained.model.set_params(max_time=args.max_time)
     if spn is None:
-        trained.model.extra_["chosen"] = said.copy()
+        trained.model.extra_["chosen"], said = said, [drawn(prepared.spn), *said, *lacking(found)]
     if out is None:
         with written(out) as file:
             save_model(trained.model, file)
@@ -174,6 +174,7 @@ def _fit(args: argparse.Namespace) -> int:
         said += _outcome(trained, prepared, args.threads, stop.is_set, args.positive, progress)
         progress.close()
         said += over_folds(folds, args)
+        said += [] if folds is None and not len(prepared.test) else about_positive(trained.solution.classes, args)
         said += adjusted_lines(prepared.preparation)
         said += weight_lines(trained.deciding, MOST_WEIGHTS)
         said += [] if shares is None else share_lines(trained.solution.spn, shares)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
+
+from numpy.typing import NDArray
 
 from spnmkl.cli.terminal import Progress, tell
 from spnmkl.data import Dataset
@@ -59,6 +62,17 @@ def _followed(scores: Iterable[FoldScores], progress: Progress) -> FoldScores | 
         to_come = f"; {about(left)} left" if done < found.C.size else ""
         progress.tell(f"scores over folds: {done} of {found.C.size} folds done{to_come}")
     return found
+
+
+def about_positive(classes: NDArray, args: argparse.Namespace) -> list[str]:
+    """Of two classes, which one sensitivity is about where nobody said it, and how to say it."""
+    if len(classes) != 2 or args.positive is not None:
+        return []
+    first, second = (str(name) for name in classes)
+    return [
+        f"sensitivity is of {second!r}, the second by name; where {first!r} is the class to be found, say "
+        f"--positive {shlex.quote(first)}"
+    ]
 
 
 def over_folds(found: FoldScores | None, args: argparse.Namespace) -> list[str]:

@@ -3,22 +3,77 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+import numpy as np
+
+from spnmkl.inspection import heaviest_paths
+from spnmkl.kernels import FittedKernel
+from spnmkl.kernels.sampling import SAMPLE_ROWS, has_width
 from spnmkl.measures import SCORINGS, are_uneven
+from spnmkl.structure import SPN
 from spnmkl.training.run import Run
 from spnmkl.training.scores import share_right
-from spnmkl.wording import quoted
+from spnmkl.wording import listed, quoted
 
+LITTLE = 0.25  # of the way from guessing to all rows right, below which a sum may miss something
 FAR_ABOVE = 0.15  # of the training accuracy over that of the test, to speak of it
+NEARLY_ALL = 0.98  # of the training rows are right where a model may have learned them by heart
+NEARLY_LINEAR = 0.9  # mean likeness of rows from which a kernel bends no more: that of rbf at a tenth of γ = median
+MOST, MOST_PATHS = 0.5, 50  # of the path weights
 BALANCE = " If the rarer class matters as much, let classes count alike (class weights: balanced)"
 
 
 def doubts(run: Run) -> list[str]:
-    """Sentences for beside the scores; none where every weight is zero, since the ending says so already."""
+    """Sentences for beside the scores; where every weight is zero the ending says what is wrong already."""
     if not any(run.solution.beta.values()):
-        return []
-    return [*_beside_guessing(run), *_by_heart(run)]
+        return list(_lacking(run))
+    return [*_beside_guessing(run), *_lacking(run), *_by_heart(run), *_searched(run)]
+
+
+def lacks_products(spn: SPN, columns: Sequence[str], score: float, guess: float, where: str) -> str:
+    """Where products can be searched for, if a drawing has none and is not far above guessing; else empty."""
+    factors: dict[str, int] = {}
+    for v in reversed(spn.topological_order()):
+        below = [factors[child] for child in spn.children(v)]
+        factors[v] = 1 if spn.kind(v) == "kernel" else sum(below) if spn.kind(v) == "product" else max(below)
+    if factors[spn.root] > 1 or len(columns) < 2 or not score - guess < LITTLE * (1 - guess):
+        return ""
+    return (
+        "It is not far above guessing, and no product of columns or views is in this drawing: where two of them tell "
+        f"the classes only together, a sum may miss it. {where} searches for such products."
+    )
+
+
+def _lacking(run: Run) -> Iterator[str]:
+    scores = run.measured or (run.test_scores if run.test_scores.scored else None)
+    if scores is not None:
+        found = scores.measured(run.settings.scoring)
+        said = lacks_products(run.spn, run.preparation.outputs, found.value, found.guess, "Suggest on Design")
+        yield from [said] if said else []
+
+
+def found_by_search(names: Sequence[str]) -> str:
+    """Which of some drawings a search found in the rows that scores over folds are of, and what follows; or nothing."""
+    which = listed(names)
+    return (
+        f"{which[:1].upper()}{which[1:]}: found by Suggest on these rows, also those that folds hold out, so that the "
+        "score over folds is a little too good. Suggest scores it on rows that it did not search, and with outer folds "
+        "searches anew in each."
+    )
+
+
+def _searched(run: Run) -> Iterator[str]:
+    """Test rows are honest as long as they are the ones that the search was kept from."""
+    if run.searched is None or not run.searched.drew:
+        return
+    if run.measured is not None:
+        yield found_by_search([f"the drawing of {run.name}"])
+    if run.searched.split != run.split and run.test_scores.scored:
+        yield (
+            f"Suggest found the drawing of {run.name} when other rows were held out for the test, so that it saw some "
+            "of these test rows: their score is a little too good, too."
+        )
 
 
 def _beside_guessing(run: Run) -> Iterator[str]:
@@ -44,13 +99,18 @@ def _beside_guessing(run: Run) -> Iterator[str]:
 
 
 def _by_heart(run: Run) -> Iterator[str]:
-    test, train = run.test_scores, run.train_scores
-    if not test.scored or not train.accuracy - test.accuracy > FAR_ABOVE or train.accuracy <= test.interval[1]:
+    """Of rows held out over folds, where there are such scores: one split may be far below them by chance."""
+    folds, train = run.measured, run.train_scores.accuracy
+    if folds is None and not run.test_scores.scored:
         return
+    held = (run.test_scores if folds is None else folds).measured("accuracy")
+    if not (train - held.value > FAR_ABOVE and train > held.interval[1]):
+        return
+    which = "test rows" if folds is None else "rows held out over folds"
+    by_heart = "it may have learned them by heart, and " if train >= NEARLY_ALL and _looks_closely(run) else ""
     yield (
-        f"It answers training rows far better ({share_right(train.accuracy)}) than test rows "
-        f"({share_right(test.accuracy)}): it may have learned them by heart, and what counts is how it answers rows "
-        f"not trained on. {_better_C(run, 'A smaller C')}"
+        f"It answers training rows far better ({share_right(train)}) than {which} ({share_right(held.value)}): "
+        f"{by_heart}what counts is how it answers rows not trained on. {_better_C(run, 'A smaller C')}"
     )
 
 
@@ -65,8 +125,27 @@ def _better_C(run: Run, what: str) -> str:
                 "C was chosen by cross-validation already; classes are uneven, and their rows count alike: let the "
                 "classes count alike (Classes: balanced, in All settings; --class-weight balanced)."
             )
-        return "C was chosen by cross-validation already; more rows, or fewer and wider kernels, may help."
+        fewer = "fewer and wider kernels" if _looks_closely(run) else "fewer columns"
+        return f"C was chosen by cross-validation already; more rows, or {fewer}, may help."
     return f"Cross-validation found C = {found.best_C:.3g} better than this {C:.3g}."
+
+
+def _looks_closely(run: Run) -> bool:
+    """Whether kernels that decay within the reach of the rows have most of the weight.
+
+    All others are nearly linear, such as an rbf kernel to which all rows are alike: wider ones would answer the same.
+    """
+    kernels = {} if run.model is None else run.model.kernels_
+    close = {leaf for leaf, kernel in kernels.items() if has_width(kernel.spec) and _likeness(kernel) < NEARLY_LINEAR}
+    return sum(path.share for path in heaviest_paths(run.solution, MOST_PATHS) if close & set(path.leaves)) > MOST
+
+
+def _likeness(kernel: FittedKernel) -> float:
+    """The mean value between two of the rows that it is kept for, by that of a row with itself."""
+    rows = (kernel.X_ref if kernel.rows is None else kernel.X_ref[kernel.rows])[:SAMPLE_ROWS]
+    K = kernel.cross(rows)[:, : len(rows)]
+    itself, pairs = float(np.trace(K)), len(rows) * (len(rows) - 1)
+    return (float(K.sum()) - itself) / pairs / (itself / len(rows)) if pairs and itself > 0 else 0.0
 
 
 def _could_be_balanced(run: Run) -> bool:

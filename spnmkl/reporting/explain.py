@@ -37,11 +37,14 @@ _CANDIDATES = 200  # paths among which those that push a sample most are looked 
 
 
 def weights_table(run: Run) -> pd.DataFrame:
-    """Every product, heaviest first: id, weight (its symbol), β, p, its held-out share, and how it ended."""
+    """Every product, heaviest first: id, weight (its symbol), β, p, its held-out share, and how it ended.
+
+    Evidence weights have no p and no KKT residual: they do not minimise the objective that these belong to.
+    """
     spn, solution, name = run.spn, run.solution, run.spn.names
     known = run.held_out.nodes if run.held_out else {}
     products = sorted(spn.products, key=lambda v: -solution.beta[v])
-    return pd.DataFrame(
+    table = pd.DataFrame(
         {
             "id": products,
             "weight": [name[v] for v in products],
@@ -53,6 +56,7 @@ def weights_table(run: Run) -> pd.DataFrame:
             "multiplies": [children_text(spn, v) for v in products],
         }
     )
+    return table.drop(columns=["p", "KKT residual"]) if solution.by_evidence else table
 
 
 def paths_table(run: Run, k: int = MOST_PATHS) -> tuple[pd.DataFrame, list[WeightedPath]]:

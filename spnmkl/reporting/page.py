@@ -237,6 +237,7 @@ def _classes(run: Run) -> _Table:
 def _weights(run: Run) -> _Table:
     table = weights_table(run)
     order = ["weight", "multiplies", "β", *_MEASURED, "p", "pruned at iteration", "KKT residual"]
+    order = [column for column in order if column in table]
     return _table(_with_errors(table[order]), MOST_WEIGHTS, table["β"] <= 0)
 
 
@@ -289,7 +290,11 @@ def _figures(run: Run, prepared: Prepared) -> dict[str, list[_Figure]]:
     solution, names, scores = run.solution, run.spn.names, run.test_scores
     order, image = ranking(run), kernel_image(run, prepared, run.spn.root)
     kinds = [kind for kind in ("view", "kernel") if (order["kind"] == kind).any()]
-    closing = "The objective and its lower bound, and the gap between them."
+    closing = (
+        "The log evidence that was reached."
+        if solution.by_evidence
+        else "The objective and its lower bound, and the gap between them."
+    )
     training = [
         _figure(
             charts.convergence_chart(solution.history, solution.tol),

@@ -19,12 +19,15 @@ from spnmkl.wording import counted, listed
 def certificate_facts(run: Run) -> dict[str, str]:
     solution = run.solution
     residual = max(solution.kkt_residual.values(), default=0.0)
-    return {
+    proof = {
         "Objective P, an upper bound on the optimum": f"{solution.objective:.8g}",
         "Lower bound D": f"{solution.dual_bound:.8g}" if solution.dual_bound > -float("inf") else "not known",
         "Relative gap (P − D)/P": f"{solution.gap:.3e}" if solution.gap < float("inf") else "not known",
         "Tolerance": f"{solution.tol:g}",
         "Largest KKT residual": f"{residual:.1e}" if math.isfinite(residual) else "not known",
+    }
+    return {
+        **({"Objective P of the SVM at these weights": f"{solution.objective:.8g}"} if solution.by_evidence else proof),
         "Status": BY_EVIDENCE if solution.status == "evidence" else solution.status.replace("_", " "),
         **({"Method": methods(solution)} if solution.history else {}),
         "Support vectors": f"{len(solution.support):,} of {run.n_train:,}",
@@ -33,13 +36,13 @@ def certificate_facts(run: Run) -> dict[str, str]:
 
 def settings_facts(run: Run) -> dict[str, str]:
     s = run.settings
+    of_weights = {"λ": f"{s.lam:g}", "p": "as drawn" if s.p is None else _mapping(s.p)}
     return {
         "C": f"{s.C:g}",
-        "λ": f"{s.lam:g}",
-        "p": "as drawn" if s.p is None else _mapping(s.p),
+        **({} if run.solution.by_evidence else of_weights),
         "Weights": s.weights,
         "Rows": s.way,
-        "Solver": SOLVER_NAMES.get(s.solver, s.solver),
+        **({} if run.solution.by_evidence else {"Solver": SOLVER_NAMES.get(s.solver, s.solver)}),
         "Tolerance": f"{s.tol:g}",
         "Most iterations": "the solver's own limit" if s.max_iter is None else f"{s.max_iter:,}",
         "Most time": "no limit" if s.max_time is None else f"{s.max_time:g} s",

@@ -31,6 +31,7 @@ ENDINGS = {
     "iteration_limit": "at the limit of iterations",
     "time_limit": "at the limit of time",
     "precision": "at the limit of precision",
+    "memory": "at the limit of memory",
     "stalled": "no further progress",
     "interrupted": "stopped",
     "evidence": BY_EVIDENCE,

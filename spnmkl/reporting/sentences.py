@@ -54,6 +54,8 @@ def certificate_sentence(solution: Solution) -> str:
         return f"{BY_EVIDENCE}: {how}"
     if not math.isfinite(solution.gap):
         return f"not certified: {how}, and no bound on the optimum is known"
+    if solution.gap <= solution.tol:
+        return f"not certified: {how}, while its gap of {solution.gap:.1e} ≤ {tol} was being proved"
     lower = f"{min(100 * solution.gap, 100):.3g} %"
     return f"not certified: {how} at gap {solution.gap:.1e} > {tol}; the optimum is at most {lower} lower"
 
@@ -67,6 +69,7 @@ def how_it_ended(solution: Solution) -> str:
         "iteration_limit": f"ended at the limit of {rounds}",
         "time_limit": f"ended at the limit of time after {rounds}",
         "precision": "rounding allows no further progress",
+        "memory": "what would come next needs more memory than was free",
         "stalled": "no further progress was possible",
         "hand-set": "weights set by hand",
         "evidence": BY_EVIDENCE,

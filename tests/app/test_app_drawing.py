@@ -241,6 +241,12 @@ def test_a_hostile_node_changes_nothing(node: dict[str, Any]) -> None:
     refused(drawing, with_node(drawing, **node))
 
 
+def test_groups_that_could_not_be_saved_are_passed_over() -> None:
+    drawing = Drawing(small())
+    drawing.receive({**edit(drawing), "closed": ["\ud800", 3, "x" * 10_000, "g"]})
+    assert drawing.closed == {"g"}
+
+
 def refused(drawing: Drawing, message: dict[str, Any]) -> None:
     before, revision = drawing.spn, drawing.revision
     assert not drawing.receive(message)

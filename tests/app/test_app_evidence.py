@@ -72,7 +72,11 @@ def test_every_tab_of_inspect_shows_it() -> None:
     for tab in ("Drawing", "Weights and paths", "What matters", "Branches", "Kernels", "Samples", "What if", "Proof"):
         at.session_state["inspect"] = tab
         fine(at.run())
-        assert "ertified optimal" not in texts(at) and "nan" not in texts(at).split()
+        said = texts(at)
+        assert "ertified optimal" not in said and "nan" not in said.split()
+        assert not [words for words in ("at this C", "price of β", "with the optimum") if words in said]
+        assert not {"p", "KKT residual"} & {column for frame in at.dataframe for column in frame.value.columns}
+        assert "Objective" not in {metric.label for metric in at.metric}
     assert "Why there is no proof" in texts(at)
 
 

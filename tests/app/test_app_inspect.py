@@ -387,9 +387,9 @@ def test_moving_a_weight_and_going_back() -> None:
     assert slider.max == pytest.approx(3 * run.solution.beta[heaviest])
     slider.set_value(slider.max).run()
     assert "2 weights moved" in texts(fine(at))
-    labelled(at.button, "Back to the optimum").click().run()
+    labelled(at.button, "Back to the learned weights").click().run()
     assert at.metric[0].value == f"{run.solution.objective:.5g}"
-    assert labelled(at.button, "Back to the optimum").disabled
+    assert labelled(at.button, "Back to the learned weights").disabled
 
 
 def solved_by_scikit_learn(prepared: Prepared, beta: dict[str, float]) -> tuple[float, float]:

@@ -19,6 +19,7 @@ from spnmkl.training.run import Run
 from spnmkl.training.scores import share_right
 from spnmkl.training.settings import Settings
 from spnmkl.ui.parts.project import open_project, packed
+from spnmkl.ui.parts.words import slug
 from spnmkl.ui.state.activity import Activity, Trainer
 from spnmkl.ui.state.jobs import Job
 from spnmkl.ui.state.run_book import RunBook
@@ -390,3 +391,8 @@ def test_a_weight_that_a_run_has_not_is_an_empty_cell(at: AppTest) -> None:
     table = compare(tick(at, 0, 1), "Weights β").dataframe[1]
     assert table.proto.placeholder == ""
     assert table.proto.HasField("placeholder")
+
+
+def test_a_file_is_not_called_after_two_kinds() -> None:
+    assert slug("app_views.csv") == slug("app_views.CSV.gz") == slug("app_views.spnmkl") == "app_views"
+    assert slug("v1.5 of it") == "v1.5_of_it" and slug(".csv") == "csv"

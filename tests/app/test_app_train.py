@@ -388,8 +388,8 @@ def test_a_model_no_better_than_guessing_is_said_to_be(at: AppTest) -> None:
     work(at).trainer.settings = Settings(C=100.0)
     fine(press(finish(at), "Train"))
     assert "Certified optimal" in at.success[0].value
-    guessing, by_heart = [warning.value for warning in at.warning]
-    assert "no better than guessing" in guessing
+    guessing, products, by_heart = [warning.value for warning in at.warning]
+    assert "no better than guessing" in guessing and "Suggest on Design searches" in products
     assert "Another C may help" in guessing and "A smaller C may help" in by_heart
     assert "far better" in by_heart
 

@@ -71,6 +71,8 @@ def test_two_people_in_one_tab_do_not_see_each_others_work(
     canvas = Canvas(page)
     canvas.empty()
     expect(page.locator("#spnmkl-saved")).to_have_text("saved")
+    sign, who = (page.locator(part).bounding_box() for part in ("#spnmkl-saved", ".st-key-account"))
+    assert sign and who and sign["y"] >= who["y"] + who["height"], "one does not stand on the other"
     go(page, "Projects")
     expect(page.get_by_text("open here")).to_be_visible()
     page.screenshot(path=tmp_path / "projects.png")

@@ -154,9 +154,22 @@ def test_the_score_over_folds_is_said_once_and_nothing_is_left_out(run: Run) -> 
     assert not re.search(r"\d%", out)
 
 
+def test_what_a_sum_may_miss_and_whose_rows_sensitivity_counts_is_said(run: Run) -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.uniform(-1, 1, size=(60, 2)), columns=["a", "b"])
+    frame.assign(y=rng.permutation(np.resize(["case", "control"], 60))).to_csv("noise.csv", index=False)
+    fit = "fit", "noise.csv", "--label", "y", "--out", "m.spnmkl", "--weights", "certified", "--test-share", 0.3
+    _, out, _ = run(*fit)
+    assert "spnmkl suggest searches for such products." in out
+    assert "sensitivity is of 'control', the second by name; where 'case'" in out and "--positive case" in out
+    _, out, _ = run(*fit, "--positive", "case")
+    assert "the second by name" not in out
+
+
 def test_without_a_structure_what_is_not_given_is_chosen_and_said(run: Run) -> None:
     code, out, err = run("fit", "data.csv", "--label", "y", "--out", "m.spnmkl", "--missing", "mean")
     assert code == 0, err
+    assert re.search(r"^Drawing: (a sum of \d+ kernels: |one kernel, ).*\.$", out, re.MULTILINE)
     assert re.search(r"^Weights: .* on 5 folds of \d+ training rows; .* had \d", out, re.MULTILINE)
     assert re.search(r"^C = \S+, the best for them", out, re.MULTILINE)
     code, told, _ = run("inspect", "m.spnmkl")

@@ -7,9 +7,11 @@ import streamlit as st
 
 from spnmkl.errors import DataError
 from spnmkl.project.stored_run import model_bytes
+from spnmkl.reporting.doubts import found_by_search
 from spnmkl.reporting.glossary import explained
 from spnmkl.reporting.page import html_report
 from spnmkl.reporting.runs_beside import runs_table
+from spnmkl.selection.results import UNFINISHED
 from spnmkl.training.run import Run
 from spnmkl.ui.parts.project import missing_data, project_dialog
 from spnmkl.ui.parts.returning import offer_return
@@ -19,7 +21,7 @@ from spnmkl.ui.parts.words import plain, slug
 from spnmkl.ui.state.activity import Trainer
 from spnmkl.ui.state.run_book import MOST_LETTERS
 from spnmkl.ui.state.workspace import Workspace
-from spnmkl.wording import quoted
+from spnmkl.wording import listed, quoted
 
 TABLE = "runs_table"
 PROJECT = "Project"
@@ -60,6 +62,8 @@ def all_runs() -> None:
         nothing_yet(trainer)
         return
     ticked = table_of_runs(trainer, run)
+    for said in about_folds(trainer):
+        st.caption(plain(said))
     if len(ticked) >= 2:
         st.caption("Side by side. Tick a single run to show it on all pages, rename it, take it along or remove it.")
         runs_beside(ticked)
@@ -119,6 +123,33 @@ def table_of_runs(trainer: Trainer, shown: Run) -> list[Run]:
         },
     )
     return [runs[k] for k in state["selection"]["rows"] if k < len(runs)]
+
+
+def about_folds(trainer: Trainer) -> list[str]:
+    """Which scores over folds are flattered, and which there could be and are not, in sentences."""
+    runs, making = trainer.book.runs, trainer.estimate
+    found = [f"the drawing of {run.name}" for run in runs if run.measured and run.searched and run.searched.drew]
+    blank = [
+        run.name
+        for run in runs
+        if run.measured is None
+        and run.approximated is None
+        and run.solution.status not in UNFINISHED
+        and any(run.solution.beta.values())
+        and not (making is not None and making.run.solution is run.solution)
+    ]
+    return [
+        *([found_by_search(found)] if found else []),
+        *([f"Scores of {making.run.name} over folds are being made."] if making is not None else []),
+        *(
+            [
+                f"No scores over folds: {listed(blank)}. They are made on Train while the drawing and the data of a "
+                "run are open there, and make way for the next training; go back to the run to have them made."
+            ]
+            if blank
+            else []
+        ),
+    ]
 
 
 def _width(names: pd.Series) -> int | None:

@@ -67,7 +67,6 @@ def show_canvas(
         "number": drawing.pushes,
         "since": drawing.pushes if drawing.recalled is None else drawing.recalled,
         "acknowledged": drawing.acknowledged,
-        "version": drawing.version,
         "select": list(drawing.select),
         "drawing": _described_drawing(spn, drawing.closed),
         "pushes": [

@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from spnmkl.measures import SCORINGS
+from spnmkl.reporting.doubts import found_by_search
 from spnmkl.reporting.endings import score_text as score_of_run
 from spnmkl.structure.layout import unplaced
 from spnmkl.study.contest_words import score_text
@@ -117,6 +118,9 @@ def replacement(work: Workspace, chosen: Chosen) -> str:
     other = f"the default sum over every column ({n} weights)" if n > 1 else "one kernel of the default sum (1 weight)"
     known = list(_scores_of_drawing(work, chosen.settings.scoring))
     beside = f"Of your drawing is known: {listed(known)}." if known else "No score of it is known: Compare makes one."
+    searched = work.trainer.searched(work.drawing.spn, work.dataset)
+    if known and searched is not None and searched.drew:
+        beside += f" {found_by_search(['your drawing'])}"
     return (
         f"That is the score of {other}, not of your drawing ({own}), which was not tried. {beside} Taking it replaces "
         "your drawing; undo on Design brings it back."

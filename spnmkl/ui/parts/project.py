@@ -8,9 +8,10 @@ import streamlit as st
 
 from spnmkl.data import SAMPLES, Dataset, load_sample
 from spnmkl.errors import DataError
-from spnmkl.project.project_file import Project, load_project, save_project
+from spnmkl.project.project_file import Pages, Project, load_project, save_project
 from spnmkl.project.stored_contest import Compared
 from spnmkl.project.stored_data import DataUse
+from spnmkl.project.stored_finding import SUGGESTED
 from spnmkl.reporting.runs_beside import was_trained_on
 from spnmkl.study.contest import Contest
 from spnmkl.ui.parts.session import boundary, close_dialog, dialog, tabs
@@ -18,7 +19,7 @@ from spnmkl.ui.parts.words import plain, slug
 from spnmkl.ui.state.activity import Trainer
 from spnmkl.ui.state.apart import apart
 from spnmkl.ui.state.drawing import check_size, placed
-from spnmkl.ui.state.kept_forms import as_found, compared, searches, take_search
+from spnmkl.ui.state.kept_forms import as_found, compared, searches, take_choice, take_search
 from spnmkl.ui.state.predicting import Predicting
 from spnmkl.ui.state.run_book import RunBook
 from spnmkl.ui.state.task import Finding, Task
@@ -40,8 +41,10 @@ def save(work: Workspace) -> None:
     absent = not_here(work)
     name = (absent or dataset).name
     compared = "" if work.trainer.contest is None else ", the comparison with other methods"
-    said = f"The drawing, what the columns are for, all choices{compared} and {counted(len(runs), 'run')} in one file."
-    st.markdown(said)
+    found = searches(work.trainer)
+    suggested = ", what Suggest found" if SUGGESTED in found and found[SUGGESTED].task.dataset is dataset else ""
+    said = f"The drawing, what the columns are for, all choices{suggested}{compared}"
+    st.markdown(f"{said} and {counted(len(runs), 'run')} in one file.")
     with_data = st.checkbox(
         f"With the data: {plain(name[:60])}, " + ("not loaded" if absent else counted(len(dataset.frame), "row")),
         value=absent is None,
@@ -75,7 +78,19 @@ def packed(work: Workspace, with_data: bool) -> bytes:
     known, runs = work.trainer.contest, work.trainer.book.runs
     contest = None if known is None else compared(known)
     found = {kind: as_found(each) for kind, each in searches(work.trainer).items() if each.task.dataset is work.dataset}
-    return save_project(work.drawing.spn, data, work.choices, work.split, settings, runs, with_data, contest, found)
+    given = work.drawing.spn, data, work.choices, work.split, settings, runs, with_data, contest, found
+    return save_project(*given, pages_of(work))
+
+
+def pages_of(work: Workspace) -> Pages:
+    chosen, shown = work.comparing, work.trainer.book.run
+    named = chosen.repeats, chosen.runs, chosen.measure, tuple(sorted(chosen.left_out))
+    return Pages(work.by_hand, None if shown is None else shown.name, *named)
+
+
+def compare_choices(pages: Pages) -> CompareChoices:
+    left_out = CompareChoices().left_out if pages.left_out is None else frozenset(pages.left_out)
+    return CompareChoices(pages.repeats, pages.runs, pages.measure, left_out)
 
 
 def open_file(work: Workspace) -> None:
@@ -101,6 +116,7 @@ def contents(project: Project) -> str:
     without = "" if project.dataset is not None else ", but not the rows themselves"
     return (
         f"a drawing of {counted(len(project.spn.nodes), 'node')}, {counted(len(project.runs), 'run')}, "
+        f"{'what Suggest found, ' if SUGGESTED in project.searches else ''}"
         f"{'' if project.compared is None else 'a comparison with other methods, '}and the use of "
         f"the data {plain(quoted(data.name))} with {counted(data.n_rows, 'row')}{without}"
     )
@@ -122,7 +138,9 @@ def open_project(work: Workspace, project: Project) -> None:
     """Put a project in the place of what the tab has; whatever can fail does so before anything is changed."""
     check_size(project.spn)
     dataset = project.dataset or same_data(work, project)
-    trainer = Trainer(settings=project.settings, book=RunBook(named_apart(project.runs)))
+    pages, book = project.pages, RunBook(named_apart(project.runs))
+    book.chosen = pages.shown
+    trainer = Trainer(settings=project.settings, book=book)
     trainer.book.attach(dataset or work.dataset)
     if project.compared is not None:
         trainer.contest = comparison_of(project.compared, dataset or work.dataset)
@@ -134,8 +152,9 @@ def open_project(work: Workspace, project: Project) -> None:
     work.trainer, work.predicting, work.files = trainer, Predicting(), UploadedFiles()
     work.dataset = dataset or work.dataset
     work.missing, work.loaded = (project.data, False) if dataset is None else (None, True)
-    work.choices, work.split, work.by_hand = project.choices, project.split, True
-    work.path, work.expanded, work.comparing = None, False, CompareChoices()
+    work.choices, work.split, work.by_hand = project.choices, project.split, pages.by_hand
+    work.path, work.expanded, work.comparing = None, False, compare_choices(pages)
+    take_choice(work)
     work.drawing.push(spn, "Opened the project.", fit=True)
 
 

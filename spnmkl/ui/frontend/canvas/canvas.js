@@ -314,10 +314,10 @@ class Canvas {
   }
 
   tellSaved() {
-    const number = Math.min(this.taken, this.onDisk);
+    const number = Math.min(this.taken, this.onDisk), version = globalThis.spnmklSaved?.version; // as Projects counts them
     const saved = number >= TAB.last, failed = !saved && globalThis.spnmklSaved?.state === "failed";
     this.frame.dataset.saved = number;
-    this.saved.textContent = saved ? `saved, version ${this.version ?? 0}` : failed ? "not saved" : "saving…";
+    this.saved.textContent = saved ? (version ? `saved, version ${version}` : "saved") : failed ? "not saved" : "saving…";
     this.saved.classList.toggle("pending", !saved);
   }
 

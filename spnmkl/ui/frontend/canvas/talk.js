@@ -67,7 +67,6 @@ const Talk = {
     this.revision = `${data.epoch}.${this.history.revision}`;
     Object.assign(this.facts, { textContent: data.facts, title: data.facts });
     this.facts.classList.toggle("wrong", Boolean(data.wrong));
-    this.version = data.version;
     this.tellSaved();
     this.show();
     if (!first && !fresh) this.keepLefts(drawn);

@@ -107,10 +107,10 @@ def weight_numbers(run: Run, node: str) -> None:
     solution, spn = run.solution, run.spn
     st.markdown(f"multiplies {plain(children_text(spn, node))}")
     st.markdown(f"weight β **{solution.beta[node]:.4g}**", help=explained("β"))
-    st.markdown(f"exponent p **{solution.p[node]:g}**", help=explained("p"))
     part = path_flows(spn, solution.beta).get(node, float("nan"))
     st.markdown(f"part of the path weights **{share_text(part)}**", help=WEIGHT_HELP)
     if not solution.by_evidence:
+        st.markdown(f"exponent p **{solution.p[node]:g}**", help=explained("p"))
         st.markdown(f"KKT residual **{solution.kkt_residual[node]:.1e}**", help=RESIDUAL_HELP)
 
 

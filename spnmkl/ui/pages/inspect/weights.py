@@ -136,8 +136,9 @@ def worked_out(seen: Inspected, learned: LearnedTables, at: int) -> None:
             st.markdown(f"held-out share: {share}", help=SHARE_HELP)
         if seen.has_data and len(path.path.leaves) > 1:
             st.markdown(plain(worked_pair(seen, path.path, kernels)), help=explained("∘", "kernel"))
-        product = max(path.path.exponents, key=lambda v: path.path.exponents[v])
-        st.markdown(plain(worked_price(run.solution, product)), help=explained("p", "λ", "c"))
+        if not run.solution.by_evidence:
+            product = max(path.path.exponents, key=lambda v: path.path.exponents[v])
+            st.markdown(plain(worked_price(run.solution, product)), help=explained("p", "λ", "c"))
 
 
 def worked_pair(seen: Inspected, path: Path, kernels: str) -> str:

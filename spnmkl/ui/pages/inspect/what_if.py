@@ -78,7 +78,7 @@ def move_weight(run: Run) -> None:
         args=(TYPED,),
         label_visibility="collapsed",
     )
-    st.button("Back to the optimum", on_click=moved.clear, disabled=not moved, icon=":material/undo:")
+    st.button("Back to the learned weights", on_click=moved.clear, disabled=not moved, icon=":material/undo:")
 
 
 def compare(seen: Inspected, moved: dict[str, float]) -> None:
@@ -95,22 +95,23 @@ def compare(seen: Inspected, moved: dict[str, float]) -> None:
     same = abs(rise) <= run.solution.gap < math.inf
     looks: dict[str, Any] = {"delta_color": "off", "delta_arrow": "off"} if same else {"delta_color": "inverse"}
     words = "the same, within the proven gap" if same else f"{100 * rise:+{'.2f' if abs(rise) >= 1e-4 else '.1g'}} %"
-    first, second, third = st.columns(3)
-    first.metric(
-        "Objective",
-        f"{solution.objective:.5g}",
-        words if moved else None,
-        **looks,
-        help=explained("objective"),
-    )
-    _accuracy(second, "Test accuracy", test, learned[0], bool(moved))
-    _accuracy(third, "Training accuracy", train, learned[1], bool(moved))
+    places = iter(st.columns(3))
+    if not run.solution.by_evidence:  # which do not minimise it: where it falls they are no worse
+        next(places).metric(
+            "Objective",
+            f"{solution.objective:.5g}",
+            words if moved else None,
+            **looks,
+            help=explained("objective"),
+        )
+    _accuracy(next(places), "Test accuracy", test, learned[0], bool(moved))
+    _accuracy(next(places), "Training accuracy", train, learned[1], bool(moved))
     if not moved:
-        st.caption("These are the learned weights. Move one: the SVM is solved anew and compared with the optimum.")
+        st.caption("These are the learned weights. Move one: the SVM is solved anew and compared with theirs.")
         return
     name = run.spn.names
     changes = [f"{name[v]} from {run.solution.beta[v]:.4g} to {beta:.4g}" for v, beta in moved.items()]
-    better = " A better test score does not make the objective wrong: it was found by looking at the test rows."
+    better = " A better test score does not make the learned weights wrong: it was found by looking at the test rows."
     st.caption(
         f"{counted(len(moved), 'weight')} moved: {plain(', '.join(changes))}. The SVM is solved anew at these weights; "
         f"arrows compare with what training found.{better * (test.accuracy > learned[0].accuracy)}"
