@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 VARIABLE = "SPNMKL_CLUSTER"
 ANSWER_SECONDS = 5
+RETURN_SECONDS = 300  # in which a worker that ended must be back; else Dask starts it no more, by default after 15
 _LOCAL = re.compile(r"local(?::([1-9][0-9]{0,3}))?")
 _ADDRESS = re.compile(r"(tcp|tls|ws|wss|ucx)://\S+")
 _ENCRYPTED = ("tls://", "wss://")
@@ -131,6 +132,9 @@ def local_cluster(asked: str) -> Iterator[str]:
 
 
 def started(kind: type[LocalCluster], workers: int) -> LocalCluster:
+    import dask
+
+    dask.config.set({"distributed.deploy.lost-worker-timeout": RETURN_SECONDS})
     return kind(
         n_workers=workers,
         threads_per_worker=1,

@@ -5,7 +5,7 @@ from collections.abc import Generator
 
 import pytest
 
-MOST_SECONDS = 120  # far more than any test needs, also on a machine that does other things
+MOST_SECONDS = 240  # far more than any test needs, also on a machine that does other things
 
 
 def _bounded() -> Generator[None, object, object]:

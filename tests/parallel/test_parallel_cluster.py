@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import dask
 import joblib
 import numpy as np
 import pytest
+from dask.utils import parse_timedelta
 from distributed import Client, LocalCluster, Scheduler
 from kinds_of_work import GRID, SPN_, comparison, cross_validation, serial, table, views
 from light_works import until_stopped, where
@@ -35,7 +37,7 @@ def cluster() -> Iterator[LocalCluster]:
 @pytest.fixture
 def client(cluster: LocalCluster) -> Iterator[Client]:
     with Client(cluster) as found:
-        found.wait_for_workers(2, timeout=60)
+        found.wait_for_workers(2, timeout=200)
         with joblib.parallel_config("dask", client=found):
             yield found
 
@@ -78,6 +80,11 @@ def test_a_worker_that_is_killed_while_data_are_sent(
     found = list(side_by_side(where, b"12", range(3)))
     assert sorted(item for item, *_ in found) == list(range(3)) and lost not in {pid for _, pid, _ in found}
     assert len(sent) > 1 if first == 0 else len(sent) == 1
+
+
+def test_a_worker_that_is_started_again_has_time_for_it(client: Client) -> None:
+    """On a busy machine that took more than the 15 s after which Dask gives it up, until no worker was left."""
+    assert parse_timedelta(dask.config.get("distributed.deploy.lost-worker-timeout")) >= 120
 
 
 def test_stop_reaches_the_workers(client: Client, tmp_path: Path) -> None:
