@@ -186,7 +186,7 @@ class _Descent:
         turns = {}
         responses = svm_responses(self.factors, self.evaluator, point, slope, J, residual)
         for c, response in responses.items():
-            H += response.half.T @ response.half
+            H += response.gram
             turns[c] = response.free, response.turns
         H -= second_moment(circuit, slope.flows)[np.ix_(alive, alive)] / np.outer(r, r)
         H[np.diag_indices_from(H)] += cost * problem.p[alive] / r**2 - (cost - D) / r

@@ -114,9 +114,9 @@ class Stepper:
     def _hessian(
         self, beta: Floats, responses: dict[int, Response], moment: Floats, D: Floats, model: _Model
     ) -> Floats:
-        """Eq. 19, damped: Σ BᵀB + diag(D) − second moment + diag(λ c p (p − 1) β^p)."""
+        """Eq. 19, damped: Σ RᵀAR + diag(D) − second moment + diag(λ c p (p − 1) β^p)."""
         problem = self.problem
-        H = sum((r.half.T @ r.half for r in responses.values()), np.zeros((len(beta), len(beta))))
+        H = sum((response.gram for response in responses.values()), np.zeros((len(beta), len(beta))))
         H -= moment
         bend = problem.regularizer_slope(beta) * (problem.p - 1)
         H[np.diag_indices_from(H)] += D + (self.damping + _RIDGE) * model.damped + _NO_CURVATURE
