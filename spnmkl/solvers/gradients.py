@@ -72,7 +72,10 @@ def _scaled(X: Single, B: Single, left: Single, sizes: Floats) -> tuple[Floats, 
 
 
 class _Preconditioner:
-    """(K + ridge)⁻¹ for what some rows of K tell of it, and a multiple of the identity beside it."""
+    """(K + ridge)⁻¹ for what some rows of K tell of it, and a multiple of the identity beside it.
+
+    In double precision: what little is left beside a large eigenvalue is a difference of nearly equal numbers.
+    """
 
     def __init__(self, K: Single, free: NDArray[np.intp], ridge: float) -> None:
         rows = free[:: -(-len(free) // _ROWS)]
@@ -80,12 +83,12 @@ class _Preconditioner:
         values, vectors = _range_of(across[:, :: -(-len(free) // _ROWS)])
         half = (vectors / np.sqrt(values)).T @ across  # K_FF ≈ halfᵀ half
         explained, vectors = _range_of(half @ half.T)
-        self.basis = ((vectors / np.sqrt(explained)).T @ half).astype(np.float32)  # of orthonormal rows
+        self.basis = (vectors / np.sqrt(explained)).T @ half  # of orthonormal rows
         beside = max(float(np.diagonal(K)[free].mean()) - explained.sum() / len(free), ridge)
-        self.shrunk = (beside / (explained + beside) - 1.0).astype(np.float32)[:, None]
+        self.shrunk = (beside / (explained + beside) - 1.0)[:, None]
 
     def __call__(self, B: Single) -> Single:
-        return B + self.basis.T @ (self.shrunk * (self.basis @ B))
+        return (B + self.basis.T @ (self.shrunk * (self.basis @ B))).astype(np.float32)
 
 
 def _range_of(A: Floats) -> tuple[Floats, Floats]:

@@ -49,6 +49,16 @@ def test_it_solves(gamma: float, rows: int, monkeypatch: pytest.MonkeyPatch) -> 
     np.testing.assert_array_equal(K, before)
 
 
+def test_where_some_rows_are_all_a_few_passes_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the preconditioner leaves beside large eigenvalues is a difference that single precision does not hold."""
+    passes, own = list[int](), gradients._times
+    monkeypatch.setattr(gradients, "_times", lambda *given: passes.append(1) or own(*given))
+    K = rbf(0.5)[:300, :300]
+    half = np.linalg.cholesky(K.astype(np.float64) + 1e-4 * np.eye(300)) @ RNG.normal(size=(300, 2))
+    assert solved_by_gradients(K, np.arange(300), half, nothing) is not None
+    assert len(passes) <= 3
+
+
 def test_any_number_of_threads_gives_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gradients, "_BLOCK", 100)
     one, three = (solved_by_gradients(rbf(5.0), FREE, R, nothing, threads) for threads in (1, 3))
@@ -104,7 +114,7 @@ def test_the_curvature_is_that_of_factors(kind: str, monkeypatch: pytest.MonkeyP
     np.testing.assert_array_equal(evaluator.K, evaluator.K.T)
 
 
-@pytest.mark.parametrize("most", [24, 1])
+@pytest.mark.parametrize("most", [24, 0])
 def test_trainings_end_at_the_same_optimum(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     source, tried, own = fit_tiles(SPN_, X)[0], list[bool](), curvature.solved_by_gradients
     expected = solve(SPN_, source, y, C=1.0)
@@ -122,6 +132,7 @@ def test_trainings_end_at_the_same_optimum(most: int, monkeypatch: pytest.Monkey
     assert (
         solution.objective <= (1 + 1e-3) * expected.objective and expected.objective <= (1 + 1e-3) * solution.objective
     )
-    assert tried and all(tried) == (most > 1)
-    if most == 1:  # once for each problem: the coarse ones, and that of all rows
-        assert len(tried) <= 3
+    if most:
+        assert tried and all(tried)
+    else:  # once for each problem: the coarse ones, and that of all rows
+        assert 1 <= len(tried) <= 3 and not any(tried)
