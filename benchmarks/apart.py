@@ -11,6 +11,7 @@ chosen. The table is printed from these lines; a run goes on where it ended.
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -20,6 +21,7 @@ import numpy as np
 import pandas as pd
 from default import CHOICE
 from experiment_data import Data, Floats, Split, named_sets, split_of
+from experiment_report import as_command, note_run
 from experiment_store import Key, Store, Task, fill, key_of, read
 from experiment_tables import markdown
 
@@ -195,6 +197,7 @@ def main() -> None:
     parser.add_argument("--report-only", action="store_true")
     options = parser.parse_args()
     if not options.report_only:
+        note_run(options.out.parent, as_command(Path(__file__).name, sys.argv[1:], options.data))
         data = named_sets(options.data, [options.set])[options.set]()
         fill(Store(options.out, Cell, 3), tasks(options.set, data, options.splits))
     print("\n".join(report(read(options.out))))

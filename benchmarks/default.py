@@ -12,6 +12,7 @@ of the times.
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -19,9 +20,11 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from experiment_data import Choice, Data, Split, named_sets, split_of
+from experiment_data import Choice, Data, Split, all_sets, kinds_of_kernel, split_of
 from experiment_methods import possible_folds
+from experiment_report import as_command, note_run
 from experiment_store import Key, Store, Task, fill, key_of, read
+from sklearn.datasets import load_digits
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import SVC
 
@@ -35,6 +38,7 @@ from spnmkl.training.train import learn_weights
 CHOICE = Choice(folds=5, points=0, tol=1e-3, most_rows=2000)
 C = np.logspace(-2, 3, 6)
 GAMMA = np.logspace(-2, 2, 9)  # over the number of columns
+ALL_DIGITS = "digits, all rows"
 SVM, OURS, VIEWS = "RBF-SVM", "SPNMKLClassifier()", "spnmkl fit"
 FILE = Path(__file__).parents[1] / "docs" / "experiments" / "full" / "default.csv"
 
@@ -92,11 +96,24 @@ def methods(data: Data) -> dict[str, Callable[[Split, Data], Fitted]]:
     return found | ({VIEWS: fit_with_views} if len(views_of(data)) > 1 else {})
 
 
+def all_digits() -> Data:
+    X, y = load_digits(return_X_y=True)
+    return Data(X, y, kinds_of_kernel(X.shape[1]))
+
+
+def loaders(folder: Path | None, names: Sequence[str] | None) -> dict[str, Callable[[], Data]]:
+    """Those asked for, or all; digits also with all its rows, of which the sample has 500."""
+    available = all_sets(folder) | {ALL_DIGITS: all_digits}
+    if unknown := [name for name in names or () if name not in available]:
+        raise SystemExit(f"There is no set {unknown[0]!r} among {', '.join(available)}; name its folder by --data.")
+    return {name: available[name] for name in names or available}
+
+
 def tasks(
     folder: Path | None, sets: Sequence[str] | None, splits: int, asked: Sequence[str] | None = None
 ) -> Iterator[Task]:
     for k in range(splits):
-        for name, load in named_sets(folder, sets).items():
+        for name, load in loaders(folder, sets).items():
             data = load()
             of_set = {method: fit for method, fit in methods(data).items() if asked is None or method in asked}
             keys = {key_of(name, k, method): method for method in of_set}
@@ -169,6 +186,7 @@ def main() -> None:
     parser.add_argument("--report-only", action="store_true")
     options = parser.parse_args()
     if not options.report_only:
+        note_run(options.out.parent, as_command(Path(__file__).name, sys.argv[1:], options.data))
         wanted = tasks(options.data, options.sets, options.splits, options.methods)
         fill(Store(options.out, Cell, 3), wanted)
     report(options.out)

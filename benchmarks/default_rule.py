@@ -8,6 +8,7 @@ to FILE when they are known, rules are told: which of the rivals each would have
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +18,7 @@ import pandas as pd
 from default import CHOICE, views_of
 from experiment_data import Data, Split, kinds_of_kernel, named_sets, split_of
 from experiment_methods import possible_folds
+from experiment_report import as_command, note_run
 from experiment_store import Key, Store, Task, fill, key_of, read
 
 from spnmkl import SPN, Kernel, Product, SPNMKLClassifier, Sum
@@ -143,6 +145,7 @@ def main() -> None:
     parser.add_argument("--report-only", action="store_true")
     options = parser.parse_args()
     if not options.report_only:
+        note_run(options.out.parent, as_command(Path(__file__).name, sys.argv[1:], options.data))
         fill(Store(options.out, Line, 2), tasks(options.data, options.sets, options.splits))
     report(options.out)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 from collections.abc import Sequence
 from itertools import combinations
@@ -48,6 +49,11 @@ def note_run(out: Path, command: str) -> None:
     run = {"command": command, "versions": versions(PACKAGES) + engine(), "machine": machine()}
     if run not in runs:
         path.write_text(json.dumps([*runs, run], indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def as_command(script: str, given: Sequence[str], data: Path | None) -> str:
+    """What anyone can type, whose sets are in another folder."""
+    return shlex.join(["python", f"benchmarks/{script}", *("FOLDER" if word == str(data) else word for word in given)])
 
 
 def engine() -> str:

@@ -19,7 +19,6 @@ takes part on sets of two classes where MKLpy can be imported.
 from __future__ import annotations
 
 import argparse
-import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields, is_dataclass, replace
@@ -37,7 +36,7 @@ import experiment_sparsity as sparsity
 from experiment_data import Choice
 from experiment_known import KNOWN
 from experiment_methods import KEY, Accuracy, Cell, Structures, warm_up
-from experiment_report import note_run, write_report
+from experiment_report import as_command, note_run, write_report
 from experiment_store import Key, Progress, Row, Store, Task, settle
 
 from spnmkl.parallel import Place, side_by_side
@@ -174,15 +173,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     out = options.out or Path(__file__).parents[1] / "docs" / "experiments" / ("short" if options.short else "full")
     if not options.report_only:
         given = sys.argv[1:] if arguments is None else arguments
-        run(configured(options), options.data, out, options.sections, as_command(given, options.data))
+        run(configured(options), options.data, out, options.sections, as_command("experiments.py", given, options.data))
     write_report(out)
-
-
-def as_command(given: Sequence[str], data: Path | None) -> str:
-    """What anyone can type, whose sets are in another folder."""
-    return shlex.join(
-        ["python", "benchmarks/experiments.py", *("FOLDER" if word == str(data) else word for word in given)]
-    )
 
 
 def configured(options: argparse.Namespace) -> Configuration:

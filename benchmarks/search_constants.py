@@ -9,6 +9,7 @@ ended, and the table is printed from them.
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,6 +17,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pandas as pd
+from experiment_report import as_command, note_run
 from experiment_search import PERMUTED, TRUTHS, draw, searched
 from experiment_store import Key, Store, Task, fill, key_of, read
 from experiment_tables import markdown
@@ -99,6 +101,7 @@ def main() -> None:
     parser.add_argument("--report-only", action="store_true")
     options = parser.parse_args()
     if not options.report_only:
+        note_run(options.out.parent, as_command(Path(__file__).name, sys.argv[1:], None))
         fill(Store(options.out, Found, 4), tasks(options.draws))
     print("\n".join(report(read(options.out))))
 

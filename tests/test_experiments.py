@@ -101,7 +101,7 @@ def test_every_method_has_a_result_and_is_reported(folder: Path) -> None:
 
 def test_the_command_noted_can_be_typed_elsewhere(folder: Path) -> None:
     given = ["--data", str(folder), "--methods", "random forest", "lasso"]
-    told = experiments.as_command(given, folder)
+    told = experiments.as_command("experiments.py", given, folder)
     assert told == "python benchmarks/experiments.py --data FOLDER --methods 'random forest' lasso"
     report = (folder / "out" / "report.md").read_text(encoding="utf-8")
     assert "--short --data FOLDER --out" in report
