@@ -33,6 +33,7 @@ from spnmkl.solvers.start import coarse, first_weights, trivial_objective
 _COARSE_TOL, _COARSE_ITERATIONS = 0.1, 30  # of the problem on some rows, whose weights are a start
 _COMPUTED_TOL, _COMPUTED_ITERATIONS = 3e-3, 8  # the same where kernels are computed: all rows cost most by far
 _PATIENCE, _SLOW, _LOOK_BACK, _LONG = 7, 0.3, 3, 40  # Newton iterations granted; the gap must fall so in so many
+_LOOK_BACK_COMPUTED, _MANY = 12, 5000  # the same for so many rows of computed kernels, of which all factors take long
 _TAKEN_BACK = 3  # evaluations beyond one for every iteration, at which patience ends early
 _DESCENT = 0.01  # or the objective by so much
 _QUICK_ROUNDS = 3  # of the search for C_min before path following
@@ -148,6 +149,7 @@ def _while_it_goes_well(
         beta, guessed = _coarse_weights(problem, Budget)
     else:
         beta = _usable_start(problem, "newton", begin.beta)
+    look_back = _LOOK_BACK_COMPUTED if is_computed(problem.source) and problem.n > _MANY else _LOOK_BACK
     trivial, gaps, values = trivial_objective(problem), list[float](), list[float]()
     for iterate in newton(problem, beta, tol, alpha=alpha, budget=budget, guessed=guessed):
         if (problem.p == 1).all() and not iterate.objective < trivial:
@@ -158,15 +160,15 @@ def _while_it_goes_well(
         gaps.append(relative_gap(values[-1], iterate.dual.value))
         yield iterate, gaps[-1]
         # Steps that are taken back tell of a model that does not hold, as where the SVM's α is not unique.
-        patience = _PATIENCE if iterate.evaluations < len(gaps) + _TAKEN_BACK else _LOOK_BACK + 1
-        if len(gaps) >= _LONG or (len(gaps) >= patience and _is_slow(gaps, values)):
+        patience = max(_PATIENCE, look_back + 1) if iterate.evaluations < len(gaps) + _TAKEN_BACK else look_back + 1
+        if len(gaps) >= _LONG or (len(gaps) >= patience and _is_slow(gaps, values, look_back)):
             return
 
 
-def _is_slow(gaps: list[float], values: list[float]) -> bool:
+def _is_slow(gaps: list[float], values: list[float], look_back: int) -> bool:
     """The gap hardly falls, and not because there is still much to gain: then bounds are far off until the end."""
-    descends = values[-1] < (1 - _DESCENT) * values[-1 - _LOOK_BACK]
-    return gaps[-1] > _SLOW * gaps[-1 - _LOOK_BACK] and not descends
+    descends = values[-1] < (1 - _DESCENT) * values[-1 - look_back]
+    return gaps[-1] > _SLOW * gaps[-1 - look_back] and not descends
 
 
 def _below_smallest(problem: Problem, iterate: Iterate, tol: float) -> Iterate | None:

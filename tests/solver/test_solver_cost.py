@@ -100,6 +100,20 @@ def test_a_weight_that_shrinks_is_taken_to_its_optimum() -> None:
         assert a + b * (1 - gradient[0] / curvature) < 0.99
 
 
+@pytest.mark.parametrize("gammas", [(0.5, 5.0), (0.1, 3.0)])
+def test_a_weight_that_is_far_too_small_is_back_in_a_few_steps(gammas: tuple[float, float]) -> None:
+    """As one that was pruned on fewer rows; five times as large in each step, it took six more evaluations."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 4))
+    y = np.sign(X[:, 0] * X[:, 1] + X[:, 2] + 0.5 * rng.normal(size=200))
+    spn = templates.flat([Kernel("rbf", gamma=gamma) for gamma in gammas])
+    kernels = fit_kernels(spn, X)[0]
+    weights = solve(spn, kernels, y, C=3.0).beta
+    lightest = min(weights, key=weights.__getitem__)
+    again = solve(spn, kernels, y, C=3.0, solver="newton", start={**weights, lightest: 1e-8 * weights[lightest]})
+    assert again.status == "optimal" and again.history[-1].evaluations <= 10
+
+
 def test_the_slope_of_other_weights_is_as_it_is() -> None:
     gradient, D = np.array([-2.0, 0.0, 4.0]), np.array([5.0, 1.0, 0.0])
     np.testing.assert_array_equal(bent_slope(gradient, D), gradient)

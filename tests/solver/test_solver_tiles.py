@@ -176,6 +176,27 @@ def test_few_rows_that_need_many_steps_do_not_end_newton_for_all(monkeypatch: py
     assert min(sizes) < len(X) == max(sizes)
 
 
+@pytest.mark.parametrize("many", [FEW - 1, FEW])
+def test_bounds_that_come_late_do_not_end_newton_where_rows_are_many(
+    many: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Path following would factorise all rows some thirty times."""
+    gaps = iter([0.22, 0.17, 0.169, 0.169, 0.169, 0.169, 0.146, 0.117, 0.063, 0.016, 0.001])
+    spn = STRUCTURES["one layer"]
+    problem = build_problem(spn, fit_tiles(spn, X[:FEW])[0], y[:FEW], C=3.0)[0]
+    beta, alpha = np.ones(len(problem.c)), np.zeros_like(problem.Y)
+
+    def newton(problem: Problem, *given: Any, **options: Any) -> Iterator[Iterate]:
+        for evaluations, gap in enumerate(gaps, 1):
+            bound = Dual(1.0 - gap, alpha, beta)
+            yield Iterate(beta, alpha, np.zeros(1), 1.0, bound, 0.0, 1, evaluations)
+
+    monkeypatch.setattr(strategy, "newton", newton)
+    monkeypatch.setattr(strategy, "_MANY", many)
+    found = [gap for _, gap in strategy._while_it_goes_well(problem, 1e-3, strategy.Begin(beta))]
+    assert found[-1] == pytest.approx(0.001 if many < FEW else 0.146)
+
+
 @pytest.mark.parametrize("error", [0.0, 0.05])
 @pytest.mark.parametrize("name", STRUCTURES)
 def test_what_single_precision_finds_is_proved_in_double(
