@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from spnmkl.circuit.program import compile_circuit
 from spnmkl.kernels.matrices import PSD_ROWS
 from spnmkl.kernels.source import MOST_ROWS, TILE_BYTES
-from spnmkl.memory import kernel_bytes
+from spnmkl.memory import double_bytes, kernel_bytes
 from spnmkl.selection.folds import fold_bytes, folds_at_once
 from spnmkl.solvers.strategy import SINGLE_TOL
 from spnmkl.structure import SPN
@@ -145,7 +145,7 @@ class ExactRoom:
     @property
     def most(self) -> int:
         """Bytes of K(β) and a block of it; of evidence weights K(β) alone."""
-        return (1 if self._by_evidence else 2) * _ITEM * self.n**2
+        return double_bytes(self.n, 0 if self._by_evidence else None)
 
     @property
     def least(self) -> int:
