@@ -23,6 +23,11 @@ def kernel_share(free: float) -> float:
     return _KERNEL_SHARE * free
 
 
+def double_bytes(n: int, rows: int | None = None) -> int:
+    """Of K(β) over n samples, and a factor of it on some rows, or on all, in double precision."""
+    return 8 * (n**2 + (n if rows is None else rows) ** 2)
+
+
 def available_memory(root: str | os.PathLike[str] = "/") -> int | None:
     """Bytes that this process may still use, by the machine and by its control groups; None where unknown."""
     base = Path(root)

@@ -42,7 +42,7 @@ def compare(args: argparse.Namespace, dataset: Dataset, spn: SPN, choices: Choic
     chosen, settings = args.weights == CHOSEN, Settings(p=args.p, scoring=args.scoring)
     drawn = Drawn.by_default(spn, settings) if chosen else Drawn.of(spn, replace(settings, weights=args.weights))
     who = _chosen(entrants(drawn, dataset, choices), args.methods)
-    plan = fitting_plan(Plan(args.folds, args.repeats, scoring=args.scoring), dataset, choices, split)
+    plan = fitting_plan(Plan(args.folds, args.repeats, scoring=args.scoring), who.pool, dataset, choices, split)
     if plan.folds < args.folds:
         tell(f"{plan.folds} folds, as many as the smallest class and the groups allow.")
     contest = _followed(args, who, dataset, choices, split, plan)

@@ -48,7 +48,7 @@ def importance(args: argparse.Namespace, dataset: Dataset, spn: SPN, choices: Ch
     out, figure, kept = outputs(args)
     drawn = with_powers(spn, args.p)
     folds = TableFolds.of(
-        dataset, choices, SplitSettings(0.0, args.seed), Plan(args.folds, args.repeats, scoring=args.scoring)
+        drawn, dataset, choices, SplitSettings(0.0, args.seed), Plan(args.folds, args.repeats, scoring=args.scoring)
     )
     if folds.plan.folds < args.folds:
         tell(f"{folds.plan.folds} folds, as many as the smallest class and the groups allow.")

@@ -190,17 +190,19 @@ class ArrayFolds:
 
 @dataclass(frozen=True, eq=False)
 class TableFolds:
-    """Rows of a loaded table, prepared as for a training: of the training rows alone, so that test rows stay unseen."""
+    """Rows of a loaded table, prepared as for training a drawing: of the training rows alone; test rows stay unseen."""
 
+    spn: SPN
     dataset: Dataset
     choices: Choices
     split: SplitSettings
     plan: Plan
 
     @classmethod
-    def of(cls, dataset: Dataset, choices: Choices, split: SplitSettings, plan: Plan) -> TableFolds:
+    def of(cls, spn: SPN, dataset: Dataset, choices: Choices, split: SplitSettings, plan: Plan) -> TableFolds:
         """With as many folds as the smallest class and the groups allow."""
-        return cls(dataset, choices, split, replace(fitting_plan(plan, dataset, choices, split), repeats=plan.repeats))
+        fitting = replace(fitting_plan(plan, spn, dataset, choices, split), repeats=plan.repeats)
+        return cls(spn, dataset, choices, split, fitting)
 
     @property
     def random_state(self) -> int:
@@ -212,7 +214,7 @@ class TableFolds:
 
     @cached_property
     def splits(self) -> Sequence[tuple[int, int, Split]]:
-        found = outer_folds(self.dataset, self.choices, self.split, self.plan)
+        found = outer_folds(self.spn, self.dataset, self.choices, self.split, self.plan)
         return [(repeat + 1, fold + 1, rows) for repeat, fold, rows in found]
 
     @property

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from spnmkl.errors import KernelError
 from spnmkl.kernels import registry
 from spnmkl.kernels.bases import complete, resolve, select
-from spnmkl.kernels.fitting import fit_kernel
+from spnmkl.kernels.fitting import FittedKernel, fit_kernel
 from spnmkl.kernels.matrices import spread_rows
+from spnmkl.kernels.normalization import Statistics
 from spnmkl.kernels.validation import DataColumns
 from spnmkl.structure import SPN, KernelSpec
 
@@ -130,6 +131,15 @@ def has_width(spec: KernelSpec) -> bool:
     """Whether a kernel decays with a distance, and its width can be taken from the data."""
     kernel = registry.find(spec.kernel)
     return kernel is not None and kernel.finish is not None and any("median" in q.choices for q in kernel.schema)
+
+
+def likeness(kernel: FittedKernel) -> float:
+    """The mean value between two of its references, by that of one with itself, before it is normalised; of some."""
+    known = np.arange(kernel.n_reference) if kernel.rows is None else kernel.rows
+    rows = known[spread_rows(len(known), SAMPLE_ROWS)]
+    K = replace(kernel, rows=rows, statistics=Statistics()).cross(kernel.X_ref[rows])
+    itself, pairs = float(np.trace(K)), len(rows) * (len(rows) - 1)
+    return (float(K.sum()) - itself) / pairs / (itself / len(rows)) if pairs and itself > 0 else 0.0
 
 
 def _looked(K: np.ndarray, gamma: float | None = None, typical: float | None = None) -> Look:

@@ -5,11 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
-from spnmkl.inspection import heaviest_paths
-from spnmkl.kernels import FittedKernel
-from spnmkl.kernels.sampling import SAMPLE_ROWS, has_width
 from spnmkl.measures import SCORINGS, are_uneven
 from spnmkl.structure import SPN
 from spnmkl.training.run import Run
@@ -19,8 +14,6 @@ from spnmkl.wording import listed, quoted
 LITTLE = 0.25  # of the way from guessing to all rows right, below which a sum may miss something
 FAR_ABOVE = 0.15  # of the training accuracy over that of the test, to speak of it
 NEARLY_ALL = 0.98  # of the training rows are right where a model may have learned them by heart
-NEARLY_LINEAR = 0.9  # mean likeness of rows from which a kernel bends no more: that of rbf at a tenth of γ = median
-MOST, MOST_PATHS = 0.5, 50  # of the path weights
 BALANCE = " If the rarer class matters as much, let classes count alike (class weights: balanced)"
 
 
@@ -54,7 +47,7 @@ def _lacking(run: Run) -> Iterator[str]:
 
 
 def found_by_search(names: Sequence[str]) -> str:
-    """Which of some drawings a search found in the rows that scores over folds are of, and what follows; or nothing."""
+    """Which of some drawings a search found in the rows that scores over folds are of, and what follows."""
     which = listed(names)
     return (
         f"{which[:1].upper()}{which[1:]}: found by Suggest on these rows, also those that folds hold out, so that the "
@@ -107,7 +100,7 @@ def _by_heart(run: Run) -> Iterator[str]:
     if not (train - held.value > FAR_ABOVE and train > held.interval[1]):
         return
     which = "test rows" if folds is None else "rows held out over folds"
-    by_heart = "it may have learned them by heart, and " if train >= NEARLY_ALL and _looks_closely(run) else ""
+    by_heart = "it may have learned them by heart, and " if train >= NEARLY_ALL and run.looks_closely else ""
     yield (
         f"It answers training rows far better ({share_right(train)}) than {which} ({share_right(held.value)}): "
         f"{by_heart}what counts is how it answers rows not trained on. {_better_C(run, 'A smaller C')}"
@@ -125,27 +118,10 @@ def _better_C(run: Run, what: str) -> str:
                 "C was chosen by cross-validation already; classes are uneven, and their rows count alike: let the "
                 "classes count alike (Classes: balanced, in All settings; --class-weight balanced)."
             )
-        fewer = "fewer and wider kernels" if _looks_closely(run) else "fewer columns"
-        return f"C was chosen by cross-validation already; more rows, or {fewer}, may help."
+        others = ", or fewer and wider kernels," if run.looks_closely else ", or fewer columns,"
+        known = run.model is not None  # of given matrices nobody knows which columns they see
+        return f"C was chosen by cross-validation already; more rows{others * known} may help."
     return f"Cross-validation found C = {found.best_C:.3g} better than this {C:.3g}."
-
-
-def _looks_closely(run: Run) -> bool:
-    """Whether kernels that decay within the reach of the rows have most of the weight.
-
-    All others are nearly linear, such as an rbf kernel to which all rows are alike: wider ones would answer the same.
-    """
-    kernels = {} if run.model is None else run.model.kernels_
-    close = {leaf for leaf, kernel in kernels.items() if has_width(kernel.spec) and _likeness(kernel) < NEARLY_LINEAR}
-    return sum(path.share for path in heaviest_paths(run.solution, MOST_PATHS) if close & set(path.leaves)) > MOST
-
-
-def _likeness(kernel: FittedKernel) -> float:
-    """The mean value between two of the rows that it is kept for, by that of a row with itself."""
-    rows = (kernel.X_ref if kernel.rows is None else kernel.X_ref[kernel.rows])[:SAMPLE_ROWS]
-    K = kernel.cross(rows)[:, : len(rows)]
-    itself, pairs = float(np.trace(K)), len(rows) * (len(rows) - 1)
-    return (float(K.sum()) - itself) / pairs / (itself / len(rows)) if pairs and itself > 0 else 0.0
 
 
 def _could_be_balanced(run: Run) -> bool:

@@ -16,8 +16,10 @@ from spnmkl.estimator import SPNMKLClassifier
 from spnmkl.inspection import HeldOutShares, Share
 from spnmkl.landmarks import Approximation
 from spnmkl.measures import interval_text, value_text
+from spnmkl.memory import double_bytes
 from spnmkl.solution import Solution, methods_text, stretches
 from spnmkl.structure import SPN
+from spnmkl.training.room import memory_text
 from spnmkl.training.scores import Measured
 from spnmkl.wording import counted
 
@@ -63,13 +65,13 @@ def certificate_sentence(solution: Solution) -> str:
 def how_it_ended(solution: Solution) -> str:
     """Why a training went no further, as the beginning of a sentence."""
     n = len(solution.history)
-    rounds = f"{n} iteration{'s' * (n != 1)}"
+    rounds, room = f"{n} iteration{'s' * (n != 1)}", memory_text(double_bytes(len(solution.y)))
     return {
         "interrupted": f"stopped after {rounds}",
         "iteration_limit": f"ended at the limit of {rounds}",
         "time_limit": f"ended at the limit of time after {rounds}",
         "precision": "rounding allows no further progress",
-        "memory": "what would come next needs more memory than was free",
+        "memory": f"what would come next needs up to {room} of memory beside the kernels, more than was free",
         "stalled": "no further progress was possible",
         "hand-set": "weights set by hand",
         "evidence": BY_EVIDENCE,

@@ -20,10 +20,10 @@ class Struggling(Exception):
 class NoRoom(Exception):
     """What would come next needs more memory than is free."""
 
-    def __init__(self, needed: float, free: float) -> None:
+    def __init__(self, what: str, needed: float, free: float, advice: str = "") -> None:
         super().__init__(
-            f"Double precision would need about {needed / 1e9:.2g} GB of memory beside the kernels, but "
-            f"{free / 1e9:.2g} GB are free; use fewer rows, a larger tol, or landmarks (approximation='nystroem')."
+            f"{what} would need about {needed / 1e9:.2g} GB of memory beside the kernels, but {free / 1e9:.2g} GB are "
+            f"free; use {advice}fewer rows, or landmarks (approximation='nystroem')."
         )
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from spnmkl.circuit.entries import mirror
 from spnmkl.circuit.program import Floats
 from spnmkl.solvers.evaluator import Evaluator, Point, Slope
-from spnmkl.solvers.factor import Factors, solved
+from spnmkl.solvers.factor import Factors, Pause, solved
 from spnmkl.solvers.gradients import are_quicker, solved_by_gradients
 
 _SINGLE = 1e-4  # single precision is enough while the optimum is farther, by the gap or the residual
@@ -32,43 +32,55 @@ class Response:
     turns: Floats
 
 
-def svm_responses(
-    factors: Factors, evaluator: Evaluator, point: Point, slope: Slope, J: Floats, distance: float
-) -> dict[int, Response]:
-    """By class, where two support vectors or more are free; J is ∂W_t/∂z_v, `distance` how far the optimum is.
+class Curvature:
+    """Finds the responses of one problem's SVMs.
 
-    K is that of the evaluator. Where it is in single precision, so are its factors, which are made in its own memory;
-    large ones are avoided as long as conjugate gradients end soon.
+    Attributes
+    ----------
+    slow : whether conjugate gradients took too long once: from then on all are found by factors.
     """
-    K, C, below = evaluator.K, evaluator.problem.C, evaluator.below
-    dtype: type[np.floating] = np.float32 if distance > _SINGLE or below is not None else np.float64
-    found, torn = dict[int, Response](), False
-    for c, alpha in enumerate(point.alpha):
-        free = np.flatnonzero((alpha > 0) & (alpha < C))
-        if len(free) < 2:
-            continue
-        R = np.column_stack([slope.responses[:, c, free].T @ J, np.ones(len(free))])
-        if are_quicker(K, free) and not factors.needed:
-            if torn:
-                mirror(K, 0, len(K))
-                torn = False
-            if (response := _by_gradients(factors, K, free, R)) is not None:
-                found[c] = response
+
+    def __init__(self, pause: Pause, n_threads: int = 1) -> None:
+        self.pause, self.n_threads, self.slow = pause, n_threads, False
+        self.factors = Factors(pause, n_threads)
+
+    def responses(
+        self, evaluator: Evaluator, point: Point, slope: Slope, J: Floats, distance: float
+    ) -> dict[int, Response]:
+        """By class, where two support vectors or more are free; J is ∂W_t/∂z_v, `distance` how far the optimum is.
+
+        K is that of the evaluator. Where it is in single precision, so are its factors, which are made in its own
+        memory; large ones are avoided as long as conjugate gradients end soon.
+        """
+        K, C, below = evaluator.K, evaluator.problem.C, evaluator.below
+        dtype: type[np.floating] = np.float32 if distance > _SINGLE or below is not None else np.float64
+        found, torn = dict[int, Response](), False
+        for c, alpha in enumerate(point.alpha):
+            free = np.flatnonzero((alpha > 0) & (alpha < C))
+            if len(free) < 2:
                 continue
-            factors.needed = True
-        found[c], torn = _by_factor(factors.cholesky(K, free, dtype, below), free, R), below is not None
-    if torn:
-        mirror(K, 0, len(K))
-    return found
+            R = np.column_stack([slope.responses[:, c, free].T @ J, np.ones(len(free))])
+            if are_quicker(K, free) and not self.slow:
+                if torn:
+                    mirror(K, 0, len(K))
+                    torn = False
+                if (response := self._by_gradients(K, free, R)) is not None:
+                    found[c] = response
+                    continue
+            L = self.factors.cholesky(K, free, dtype, below)
+            found[c], torn = _by_factor(L, free, R), below is not None
+        if torn:
+            mirror(K, 0, len(K))
+        return found
 
-
-def _by_gradients(factors: Factors, K: NDArray[np.float32], free: NDArray[np.intp], R: Floats) -> Response | None:
-    solution = solved_by_gradients(K, free, R, factors.pause, factors.n_threads)
-    if solution is None:
-        return None
-    X, gram = solution
-    share = gram[-1] / gram[-1, -1]  # of the intercept in every column
-    return Response(free, (gram - np.outer(gram[-1], share))[:-1, :-1], X[:, :-1] - np.outer(X[:, -1], share[:-1]))
+    def _by_gradients(self, K: NDArray[np.float32], free: NDArray[np.intp], R: Floats) -> Response | None:
+        solution = solved_by_gradients(K, free, R, self.pause, self.n_threads)
+        self.slow = solution is None
+        if solution is None:
+            return None
+        X, gram = solution
+        share = gram[-1] / gram[-1, -1]  # of the intercept in every column
+        return Response(free, (gram - np.outer(gram[-1], share))[:-1, :-1], X[:, :-1] - np.outer(X[:, -1], share[:-1]))
 
 
 def _by_factor(L: NDArray[np.floating], free: NDArray[np.intp], R: Floats) -> Response:

@@ -17,9 +17,8 @@ from spnmkl.certificate import Dual, balanced
 from spnmkl.circuit.measure import second_moment
 from spnmkl.circuit.program import Floats
 from spnmkl.problem import Problem
-from spnmkl.solvers.curvature import svm_responses
+from spnmkl.solvers.curvature import Curvature
 from spnmkl.solvers.evaluator import Point, Slope
-from spnmkl.solvers.factor import Factors
 from spnmkl.solvers.iterate import Iterate, trivial_objective
 from spnmkl.solvers.pruning import vanishes_alone
 from spnmkl.solvers.sturdy import SturdyEvaluator
@@ -86,7 +85,7 @@ class _Model:
 class _Descent:
     def __init__(self, problem: Problem, tol: float) -> None:
         self.problem, self.tol = problem, tol
-        self.evaluator, self.factors = SturdyEvaluator(problem), Factors(problem.pause, problem.n_threads)
+        self.evaluator, self.curvature = SturdyEvaluator(problem), Curvature(problem.pause, problem.n_threads)
         least = problem.circuit.smallest_exponents
         self.alone = vanishes_alone(problem)
         self.r = np.minimum(1.0, np.maximum(problem.p, least))  # eq. 31
@@ -184,7 +183,7 @@ class _Descent:
         J = circuit.weights(point.beta)[:, None] * circuit.X.toarray()[:, alive] / r  # ∂W_t/∂z_v
         H = np.zeros((len(alive), len(alive)))
         turns = {}
-        responses = svm_responses(self.factors, self.evaluator, point, slope, J, residual)
+        responses = self.curvature.responses(self.evaluator, point, slope, J, residual)
         for c, response in responses.items():
             H += response.gram
             turns[c] = response.free, response.turns

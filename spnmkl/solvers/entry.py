@@ -94,8 +94,8 @@ def solve(
     n_threads : int, default=None
         Cores to use; None for all.
     warn : bool, default=True
-        Whether to warn where C is so small that all weights are zero, or memory so short that a training ended.
-        Python's own way to silence a warning would silence it in all threads.
+        Whether to warn where C is so small that all weights are zero. Python's own way to silence a warning would
+        silence it in all threads.
     stop : callable, default=None
         Asked between iterations and within them; once it is true the solver ends as soon as it can, with the best
         weights so far and status "interrupted".
@@ -152,8 +152,6 @@ def solve(
         solution = run.solution(spn, np.array(y), classes, solver, status)
     if warn and run.best is not None and run.best.smallest_C is not None:
         warnings.warn(_trivial_sentence(C, run.best.smallest_C), TrivialSolutionWarning, stacklevel=2)
-    if warn and run.lack is not None:
-        warnings.warn(f"The training ended at a gap of {solution.gap:.2g}. {run.lack}", stacklevel=2)
     return solution
 
 

@@ -25,16 +25,10 @@ def at_once() -> None:
 
 
 class Factors:
-    """One factor at a time, in the memory of the last: a system hands out fresh memory slowly.
-
-    Attributes
-    ----------
-    needed : bool
-        Whether conjugate gradients took too long in place of one.
-    """
+    """One factor at a time, in the memory of the last: a system hands out fresh memory slowly."""
 
     def __init__(self, pause: Pause, n_threads: int = 1) -> None:
-        self.pause, self.n_threads, self.needed = pause, n_threads, False
+        self.pause, self.n_threads = pause, n_threads
         self._memory: NDArray[np.floating] = np.empty(0)
 
     def cholesky(

@@ -56,7 +56,6 @@ class Run:
         self.certificate: Certificate | None = None
         self.told: tuple[Dual, float] | None = None  # a bound, and what is left of it by rounding
         self.stopped, self.doubted = False, 0
-        self.lack: NoRoom | None = None  # why it went no further
         self.started = time.perf_counter()
 
     def follow(self, iterates: Iterator[Iterate]) -> str:
@@ -66,7 +65,6 @@ class Run:
         except NoRoom as lack:
             if self.best is None:
                 raise SPNMKLError(str(lack)) from None
-            self.lack = lack
             return self.deadline.status or "memory"
         except Stopped:
             self.stopped = True

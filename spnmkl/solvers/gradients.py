@@ -78,9 +78,9 @@ class _Preconditioner:
     """
 
     def __init__(self, K: Single, free: NDArray[np.intp], ridge: float) -> None:
-        rows = free[:: -(-len(free) // _ROWS)]
-        across = K[rows][:, free].astype(np.float64)
-        values, vectors = _range_of(across[:, :: -(-len(free) // _ROWS)])
+        some = slice(None, None, -(-len(free) // _ROWS))
+        across = K[free[some]][:, free].astype(np.float64)
+        values, vectors = _range_of(across[:, some])
         half = (vectors / np.sqrt(values)).T @ across  # K_FF ≈ halfᵀ half
         explained, vectors = _range_of(half @ half.T)
         self.basis = (vectors / np.sqrt(explained)).T @ half  # of orthonormal rows

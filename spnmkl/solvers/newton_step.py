@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from spnmkl.circuit.measure import second_moment
 from spnmkl.circuit.program import Floats
 from spnmkl.problem import Problem
-from spnmkl.solvers.curvature import Response, svm_responses
+from spnmkl.solvers.curvature import Curvature, Response
 from spnmkl.solvers.evaluator import Evaluator, Point, Slope
-from spnmkl.solvers.factor import Factors
 from spnmkl.solvers.qp import bounded_qp, most_sweeps
 
 _LOWEST, _HIGHEST = -0.8, 4.0  # of the relative step z
@@ -69,7 +68,7 @@ class Stepper:
 
     def __init__(self, problem: Problem, alone: NDArray[np.bool_]) -> None:
         self.problem, self.alone = problem, alone
-        self.factors = Factors(problem.pause, problem.n_threads)
+        self.curvature = Curvature(problem.pause, problem.n_threads)
         self.damping = _FIRST_DAMPING
 
     def step(self, point: Point, slope: Slope, evaluator: Evaluator, gap: float) -> Step:
@@ -79,13 +78,14 @@ class Stepper:
         flows = W * slope.quadratics / 2  # eq. 7
         D = X.T @ flows
         model = self._first_order(beta, W, X, D, slope.quadratics)
-        responses = svm_responses(self.factors, evaluator, point, slope, model.J, gap)
+        responses = self.curvature.responses(evaluator, point, slope, model.J, gap)
         H = self._hessian(beta, responses, second_moment(circuit, flows), D, model)
         moving = model.sigma > 0
         z = self._minimiser(H, model.gradient, model)
-        bent = self._minimiser(H, np.where(z > self._low(model), model.bent, model.gradient), model)
-        if model.gradient[moving] @ bent[moving] < 0:
-            z = bent
+        slope_there = np.where(z > self._low(model), model.bent, model.gradient)
+        if (slope_there != model.gradient)[moving].any():
+            bent = self._minimiser(H, slope_there, model)
+            z = bent if model.gradient[moving] @ bent[moving] < 0 else z
         predicted = float(model.gradient[moving] @ z[moving])
         return Step(z, model.sigma, predicted, self._turn(point, responses, z))
 

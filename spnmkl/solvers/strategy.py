@@ -17,7 +17,7 @@ from spnmkl.certificate import relative_gap
 from spnmkl.circuit.program import Floats
 from spnmkl.circuit.source import is_computed
 from spnmkl.errors import ParameterError
-from spnmkl.memory import available_memory
+from spnmkl.memory import available_memory, double_bytes
 from spnmkl.problem import Problem
 from spnmkl.solvers.bound import search_dual
 from spnmkl.solvers.budget import Budget, NoRoom, Struggling
@@ -42,6 +42,7 @@ _AWAKE = 1e-3  # of the largest weight: zeros of a start that a method could not
 _LAST_BUDGET = 5.0  # times that of the first attempt
 _WARNED = 0.2  # of the budget, where Newton's method struggled before
 _GUESSED_GAP = 0.1  # of a start that someone gives
+_SURE_ROOM = 200_000_000  # bytes that are not asked for: control groups count cached files, too, as used
 SINGLE_TOL = 1e-4  # from which on kernels that are computed may be so in single precision, until the proof
 
 
@@ -88,7 +89,7 @@ def _auto(problem: Problem, tol: float, begin: Begin | None) -> Iterator[Iterate
             yield best
     except (Struggling, ArithmeticError):
         pass
-    _room_in_double(problem)
+    _ask_for_room("Path following", problem, tol, kept=best is not None)
     start = _given(begin) if best is None else Start(best.beta, best.alpha, gap)
     done = 0 if best is None else best.evaluations
     for iterate in interior(problem, tol, start):
@@ -121,22 +122,29 @@ def _in_two_precisions(problem: Problem, tol: float, begin: Begin | None) -> Ite
             begin, done = Begin(iterate.beta, iterate.alpha), iterate.evaluations
             break
     if rough is None or done:
-        _room_in_double(problem)
+        _ask_for_room("Double precision", problem, tol, None if begin is None else begin.alpha, kept=done > 0)
         for iterate, gap in _while_it_goes_well(problem, tol, begin):
             yield replace(iterate, evaluations=done + iterate.evaluations), gap
 
 
-def _room_in_double(problem: Problem) -> None:
-    """K(β) and a factor of it, (n, n) each.
+def _ask_for_room(what: str, problem: Problem, tol: float, alpha: Floats | None = None, *, kept: bool) -> None:
+    """Of K(β) and a factor of it, in double precision; by α, if there is one, on the rows that are free.
+
+    A process that takes too much is killed, with what it has found. Where nothing is found yet, and the kernels are in
+    memory already, it is tried all the same: nothing is lost, and single precision is no way out.
 
     Raises
     ------
     NoRoom
         They do not fit into the memory that is free.
     """
-    needed, free = 2 * 8 * problem.n**2, available_memory()
+    free_rows = problem.n if alpha is None else int(((alpha > 0) & (alpha < problem.C)).sum(axis=1).max())
+    needed, computed = double_bytes(problem.n, free_rows), is_computed(problem.source)
+    if needed < _SURE_ROOM or not (kept or computed):
+        return
+    free = available_memory()
     if free is not None and needed > free:
-        raise NoRoom(needed, free)
+        raise NoRoom(what, needed, free, f"a tol of {SINGLE_TOL:g} or more, " * (computed and tol < SINGLE_TOL))
 
 
 def _while_it_goes_well(

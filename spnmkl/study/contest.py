@@ -27,7 +27,7 @@ from spnmkl.study.entrants import OWN, Entrants, titled
 from spnmkl.study.fold_training import ADVICE, LOST, Plan, Tick, by_label, fitted, inner_folds, trained
 from spnmkl.study.significance import corrected_t_test, holm, smallest_visible
 from spnmkl.training.choose import most_folds
-from spnmkl.training.prepared import Prepared, kept, labelled_parts, prepare
+from spnmkl.training.prepared import Prepared, labelled_parts, prepare, rows_used
 from spnmkl.training.scores import mean_auc, score
 from spnmkl.wording import quoted
 
@@ -103,7 +103,7 @@ class Contest:
     @classmethod
     def of(cls, who: Entrants, plan: Plan, dataset: Dataset, choices: Choices, split: SplitSettings) -> Contest:
         """Before anything has come out."""
-        n = len(training_rows(dataset, choices, split)[0])
+        n = len(training_rows(who.pool, dataset, choices, split)[0])
         given = plan, tuple(who.methods), (), planned(who, plan), dataset.name, n, who.remarks
         return cls(*given, drawn=who.drawn, over_columns=who.over_columns)
 
@@ -243,26 +243,28 @@ def planned(entrants: Entrants, plan: Plan) -> int:
     return len(entrants.methods) * plan.folds * plan.repeats + len(entrants.over_kernels)
 
 
-def fitting_plan(plan: Plan, dataset: Dataset, choices: Choices, split: SplitSettings) -> Plan:
+def fitting_plan(plan: Plan, spn: SPN, dataset: Dataset, choices: Choices, split: SplitSettings) -> Plan:
     """The plan with as many folds as the smallest class, and the groups of its rows, allow."""
-    _, y, groups = training_rows(dataset, choices, split)
+    _, y, groups = training_rows(spn, dataset, choices, split)
     # Two are left to choose C.
     return replace(plan, folds=most_folds(y, groups, plan.folds, 3, lost=LOST, advice=ADVICE))
 
 
-def training_rows(dataset: Dataset, choices: Choices, split: SplitSettings) -> tuple[NDArray, NDArray, NDArray | None]:
+def training_rows(
+    spn: SPN, dataset: Dataset, choices: Choices, split: SplitSettings
+) -> tuple[NDArray, NDArray, NDArray | None]:
     """The rows to train on by position in the frame, their classes, and which of them belong together."""
     parts, y = labelled_parts(dataset, split)
-    train = parts.train[kept(dataset, choices)[parts.train]]
+    train = parts.train[rows_used(spn, dataset, choices)[parts.train]]
     groups = None if dataset.group is None else pd.factorize(dataset.frame[dataset.group].iloc[train])[0]
     return train, y[train], groups
 
 
 def outer_folds(
-    dataset: Dataset, choices: Choices, split: SplitSettings, plan: Plan
+    spn: SPN, dataset: Dataset, choices: Choices, split: SplitSettings, plan: Plan
 ) -> Iterator[tuple[int, int, Split]]:
     """Repeat, fold, and rows by position in the frame: of the training rows alone, so that test rows stay unseen."""
-    rows, y, groups = training_rows(dataset, choices, split)
+    rows, y, groups = training_rows(spn, dataset, choices, split)
     for repeat in range(plan.repeats):
         for fold, (train, test) in enumerate(fold_splits(y, plan.folds, groups, split.seed + repeat)):
             lost = np.setdiff1d(y, y[train])
@@ -301,7 +303,7 @@ def compete(
     stop : callable, optional
         Asked within trainings; once it is true, `tick` should raise.
     """
-    parts: list[_Part] = [*outer_folds(dataset, choices, split, plan), None]
+    parts: list[_Part] = [*outer_folds(entrants.pool, dataset, choices, split, plan), None]
     given = entrants, dataset, choices, split, plan
     with closing(side_by_side(_results, given, parts, stop=stop, say=tick)) as found:
         yield from found

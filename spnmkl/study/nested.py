@@ -186,10 +186,10 @@ def resample(
     say = tick or (lambda words: None)
     usual = plan or Plan(repeats=ROUNDS)
     asked = replace(usual, scoring=settings.scoring, tol=max(settings.tol, usual.tol))
-    plan = fitting_plan(asked, dataset, choices, split)
-    folds = list(outer_folds(dataset, choices, split, plan))
+    plan = fitting_plan(asked, spn, dataset, choices, split)
+    folds = list(outer_folds(spn, dataset, choices, split, plan))
     anew = None if afresh is False else afresh is not True
-    found = replace(_nothing_yet(dataset, choices, split, settings, folds, chosen), afresh=anew)
+    found = replace(_nothing_yet(spn, dataset, choices, split, settings, folds, chosen), afresh=anew)
     if known is not None and np.array_equal(known.rows, found.rows):  # of an earlier version: rows left out, too
         found = known
     drawn = drawings({OWN: with_powers(spn, settings.p)})
@@ -302,6 +302,7 @@ def _within(where: str, say: Tick) -> Tick:
 
 
 def _nothing_yet(
+    spn: SPN,
     dataset: Dataset,
     choices: Choices,
     split: SplitSettings,
@@ -309,7 +310,7 @@ def _nothing_yet(
     folds: list[tuple[int, int, Split]],
     chosen: bool,
 ) -> FoldScores:
-    rows, y, _ = training_rows(dataset, choices, split)
+    rows, y, _ = training_rows(spn, dataset, choices, split)
     classes, rounds, n_folds = np.unique(y), folds[-1][0] + 1, folds[-1][1] + 1
     fold = np.empty((rounds, len(rows)), dtype=np.intp)
     for repeat, number, held in folds:

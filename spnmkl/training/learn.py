@@ -15,7 +15,7 @@ from spnmkl.circuit.source import KernelSource, MatrixSource
 from spnmkl.evidence.machine import solve_by_evidence
 from spnmkl.kernels import FittedKernel, fit_source
 from spnmkl.kernels.joined import joined
-from spnmkl.memory import kernel_bytes
+from spnmkl.memory import double_bytes, kernel_bytes
 from spnmkl.parameters import gigabytes
 from spnmkl.solution import Record, Solution
 from spnmkl.solvers import solve
@@ -124,6 +124,9 @@ def warn_unless_converged(solution: Solution) -> None:
         message = f"The solver stopped at max_time with {reached}; raise max_time or tol."
     elif solution.status == "precision":
         message = f"Rounding keeps the solver from improving on {reached}; raise tol, or rescale the columns."
+    elif solution.status == "memory":
+        needed = f"up to {double_bytes(len(solution.y)) / 1e9:.2g} GB of memory beside the kernels, more than was free"
+        message = f"The solver stopped with {reached}: to go on takes {needed}; use fewer rows or an approximation."
     else:
         return
     warnings.warn(message, ConvergenceWarning, stacklevel=4)

@@ -332,6 +332,12 @@ def kept(dataset: Dataset, choices: Choices) -> NDArray[np.bool_]:
     return kept_rows(dataset.frame[[*columns, *dataset.adjust]], apart(dataset.views, columns), choices)
 
 
+def rows_used(spn: SPN, dataset: Dataset, choices: Choices) -> NDArray[np.bool_]:
+    """The same for a drawing: where all of its leaves are given matrices, none is left out for its columns."""
+    given = spn.kernels and not _computed(spn)
+    return np.ones(len(dataset.frame), dtype=bool) if given else kept(dataset, choices)
+
+
 def labelled_rows(dataset: Dataset) -> tuple[Rows, NDArray]:
     """The rows that have a label, by position in the frame, and the class of every row of the frame (or none)."""
     y = dataset.labelled_table.y

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from spnmkl.circuit.program import compile_circuit
 from spnmkl.kernels.matrices import PSD_ROWS
 from spnmkl.kernels.source import MOST_ROWS, TILE_BYTES
-from spnmkl.memory import kernel_bytes
+from spnmkl.memory import double_bytes, kernel_bytes
 from spnmkl.selection.folds import fold_bytes, folds_at_once
 from spnmkl.solvers.strategy import SINGLE_TOL
 from spnmkl.structure import SPN
@@ -144,15 +144,18 @@ class ExactRoom:
 
     @property
     def most(self) -> int:
-        """Bytes of K(β) and a block of it."""
-        return 2 * _ITEM * self.n**2
+        """Bytes of K(β) and a block of it; of evidence weights K(β) alone."""
+        return double_bytes(self.n, 0 if self._by_evidence else None)
 
     @property
     def least(self) -> int:
-        """The same in single precision, where the proof may come in double; of evidence weights K(β) alone."""
-        if self.settings.weights == "evidence":
-            return _ITEM * self.n**2
-        return _SINGLE * self.n**2 if self.settings.tol >= SINGLE_TOL else self.most
+        """The same in single precision, where certified weights may be found in it and proved in double."""
+        single = self.settings.tol >= SINGLE_TOL and not self._by_evidence
+        return _SINGLE * self.n**2 if single else self.most
+
+    @property
+    def _by_evidence(self) -> bool:
+        return self.settings.weights == "evidence"
 
     def fits(self, needed: int) -> bool:
         return self.available is None or needed <= _ROOM * self.available

@@ -15,7 +15,8 @@ from spnmkl.calibration import probabilities
 from spnmkl.circuit.program import Floats
 from spnmkl.data import Choices, Preparation, SplitSettings
 from spnmkl.estimator import SPNMKLClassifier
-from spnmkl.inspection import HeldOutShares
+from spnmkl.inspection import HeldOutShares, heaviest_paths
+from spnmkl.kernels.sampling import has_width, likeness
 from spnmkl.landmarks import Approximation
 from spnmkl.selection import CrossValidation, RegularizationPath
 from spnmkl.solution import Solution
@@ -29,6 +30,8 @@ from spnmkl.training.settings import Settings
 from spnmkl.wording import counted
 
 Rows = NDArray[np.intp]
+_NEARLY_LINEAR = 0.9  # mean likeness of rows from which a kernel bends no more: that of rbf at a tenth of γ = median
+_MOST, _MOST_PATHS = 0.5, 50  # of the path weights
 
 
 @dataclass(frozen=True)
@@ -157,6 +160,18 @@ class Run:
     def approximated(self) -> Approximation | None:
         """What is known of all training rows, where weights were learned on a sample of them."""
         return None if self.model is None else self.model.approximation_
+
+    @cached_property
+    def looks_closely(self) -> bool:
+        """Whether kernels that decay within the reach of the rows have most of the weight.
+
+        All others are nearly linear, such as an rbf kernel to which all rows are alike: wider ones would answer the
+        same.
+        """
+        kernels = {} if self.model is None else self.model.kernels_
+        close = {leaf for leaf, k in kernels.items() if has_width(k.spec) and likeness(k) < _NEARLY_LINEAR}
+        paths = heaviest_paths(self.solution, _MOST_PATHS)
+        return sum(path.share for path in paths if close & set(path.leaves)) > _MOST
 
     @cached_property
     def deciding(self) -> Solution:

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from spnmkl.data import Dataset, SplitSettings
+from spnmkl import Kernel, Product
+from spnmkl.data import Choices, Dataset, SplitSettings
 from spnmkl.project.stored_attempt import read_attempt, write_attempt
 from spnmkl.rivals import ALONE, Choice, Rival
 from spnmkl.solvers import deadline
@@ -39,6 +40,14 @@ def signal_and_noise(order: list[str], n: int = 300) -> Dataset:
     y = np.where(tables["signal"].sum(axis=1) + 0.5 * rng.normal(size=n) > 0, "case", "control")
     frames = [pd.DataFrame(tables[view]).add_prefix(f"{view}__") for view in order]
     return Dataset("t", pd.concat(frames, axis=1).assign(y=y), "y").views_by_prefix()
+
+
+def test_rows_are_counted_as_the_drawing_uses_them() -> None:
+    """Columns that it does not see leave out none of them."""
+    frame = pd.DataFrame({"a": [np.nan, 1.0, 2.0, 3.0], "y": ["u", "v", "u", "v"]})
+    dataset, over_columns = Dataset("t", frame, "y", matrices={"K": np.eye(4)}), SPN(Product(Kernel("linear")))
+    work = Workspace(Drawing(SPN(Product(Kernel("precomputed", label="K")))), dataset, Choices(missing="drop rows"))
+    assert work.usable(np.arange(4)) == 4 and work.usable(np.arange(4), over_columns) == 3
 
 
 @pytest.mark.chooses

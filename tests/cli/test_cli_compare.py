@@ -82,7 +82,7 @@ def test_without_a_structure_every_fold_chooses_as_fit_would(run: Run) -> None:
     dataset, choices, split = Dataset("data", pd.read_csv("data.csv"), "y"), Choices("auto"), SplitSettings(0.0, 0)
     spn, plan = suited_drawing(dataset, choices, split), Plan(3)
     scores, kinds = [], []
-    for _, _, rows in outer_folds(dataset, choices, split, plan):
+    for _, _, rows in outer_folds(spn, dataset, choices, split, plan):
         prepared = prepare(spn, dataset, choices, split, rows=rows)
         best = choose_rival(prepared.mapped, prepared.source, prepared.y_train, folds=3).best
         kinds.append(best.name)

@@ -325,6 +325,16 @@ def test_rounding_that_is_the_limit_warns(monkeypatch):
         SPNMKLClassifier(C=1.0, weights="certified").fit(X, y)
 
 
+def test_memory_that_is_the_limit_warns(monkeypatch):
+    ended = SPNMKLClassifier(C=1.0, weights="certified").fit(X, y).solution_
+    monkeypatch.setattr(learn, "solve", lambda *_, **__: replace(ended, status="memory", gap=0.02))
+    with pytest.warns(
+        ConvergenceWarning, match=r"stopped with a relative gap of 0\.02 .*, more than was free"
+    ) as caught:
+        SPNMKLClassifier(C=1.0, weights="certified").fit(X, y)
+    assert caught[0].filename == __file__
+
+
 def test_paper_solver_and_sparse_p():
     slow = SPNMKLClassifier(SMALL, solver="paper", tol=1e-2).fit(X, y)
     fast = SPNMKLClassifier(SMALL, tol=1e-2).fit(X, y)

@@ -110,7 +110,7 @@ def test_nested_folds_train_evidence_weights_too() -> None:
     dataset, _, _ = trained()
     plan = Plan(repeats=1, folds=2, tol=1e-6)
     *_, found = resample(small_structure(), dataset, Choices(), SplitSettings(), SETTINGS, chosen=False, plan=plan)
-    folds = list(outer_folds(dataset, Choices(), SplitSettings(), plan))
+    folds = list(outer_folds(small_structure(), dataset, Choices(), SplitSettings(), plan))
     for _, fold, rows in folds:
         alone = train(prepare(small_structure(), dataset, Choices(), SplitSettings(), rows=rows), SETTINGS)
         places = np.searchsorted(found.rows, rows.test)

@@ -219,7 +219,7 @@ def test_columns_of_a_loaded_table_with_text() -> None:
     spn = templates.flat(
         [Kernel("linear", features=["c0", "c4"], label="n"), Kernel("linear", features=["word"], label="t")]
     )
-    folds = TableFolds.of(dataset, Choices(categorical="one-hot"), SplitSettings(0.0), Plan(3))
+    folds = TableFolds.of(spn, dataset, Choices(categorical="one-hot"), SplitSettings(0.0), Plan(3))
     work = Measuring(Removals({FULL: spn}, {}, {}, {}), folds, C=1.0)
     found = measured_columns(ColumnWork(work))
     assert set(found.table["columns"]) == {"c0", "c4", "word"}

@@ -383,12 +383,12 @@ def test_a_loaded_table_gives_the_same_numbers() -> None:
     columns = {view: [names[k] for k in members] for view, members in VIEWS.items()}
     dataset = Dataset("table", frame, "y", views=columns)
     spn = templates.flat([Kernel("rbf", features=members, label=view) for view, members in columns.items()])
-    rows = TableFolds.of(dataset, Choices(), SplitSettings(0.0, SEED), Plan())
+    rows = TableFolds.of(spn, dataset, Choices(), SplitSettings(0.0, SEED), Plan())
     work = Measuring(removals(spn, table_views(spn, dataset), rows.known), rows, C=1.0)
     result = measured_views(work)
     pd.testing.assert_frame_equal(result.table, found().table, rtol=1e-6)
     assert result.rows == "120 rows"
-    split = TableFolds.of(dataset, Choices(), SplitSettings(0.25, SEED), Plan())
+    split = TableFolds.of(spn, dataset, Choices(), SplitSettings(0.25, SEED), Plan())
     assert split.rows == "90 training rows"
     held_out = {tuple(rows.test) for _, _, rows in split.splits}
     assert len(set().union(*held_out)) == 90  # test rows stay unseen
@@ -478,10 +478,11 @@ def test_rows_that_are_left_out_are_in_no_fold_and_not_counted() -> None:
     frame.loc[:4, members[lacking]] = np.nan
     dataset = Dataset("table", frame, "y", views=members)
     choices = Choices(absent="drop rows")
-    folds = TableFolds.of(dataset, choices, SplitSettings(0.0, SEED), Plan())
+    spn = templates.flat(members)
+    folds = TableFolds.of(spn, dataset, choices, SplitSettings(0.0, SEED), Plan())
     assert folds.rows == "115 rows"
     assert sorted(np.concatenate([rows.test for _, _, rows in folds.splits])) == list(range(5, 120))
-    who = entrants(templates.flat(members), dataset, choices)
+    who = entrants(spn, dataset, choices)
     assert Contest.of(who, Plan(), dataset, choices, SplitSettings(0.0, SEED)).n_rows == 115
 
 

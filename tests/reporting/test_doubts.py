@@ -10,6 +10,7 @@ from small_runs import small_dataset, trained
 
 from spnmkl import SPN, Kernel, Product, Sum, templates
 from spnmkl.data import Choices, SplitSettings
+from spnmkl.kernels import FittedKernel, sampling
 from spnmkl.reporting.doubts import doubts, lacks_products
 from spnmkl.reporting.endings import headlines, score_text
 from spnmkl.training.prepared import prepare
@@ -90,6 +91,26 @@ def test_only_kernels_that_look_closely_learn_by_heart_and_can_be_wider() -> Non
         assert "by heart" not in said and "wider" not in said and "more rows, or fewer columns, may help" in said
     (said,) = doubts(replace(over(Kernel("rbf")), train_scores=right(0.9)))
     assert "far better" in said and "by heart" not in said, "a tenth of them are answered wrongly"
+
+
+def test_it_is_looked_at_once_on_some_rows_before_their_mean_is_taken_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    run, sizes, own = replace(over(Kernel("rbf"))), list[tuple[int, int]](), FittedKernel.cross
+
+    def counted(self: FittedKernel, X: np.ndarray) -> np.ndarray:
+        sizes.append((len(X), self.n_reference))
+        return own(self, X)
+
+    monkeypatch.setattr(FittedKernel, "cross", counted)
+    monkeypatch.setattr(sampling, "SAMPLE_ROWS", 20)
+    assert doubts(run) == doubts(run) == doubts(run) and sizes == [(20, 20)]
+    (said,) = doubts(over(Kernel("rbf", gamma=1e-3, normalize="centred")))
+    assert "by heart" not in said and "wider" not in said, "centred, a kernel is near 0 whatever its width"
+
+
+def test_given_matrices_are_not_advised_to_have_fewer_columns() -> None:
+    run = over(Kernel("linear"))
+    (said,) = doubts(replace(run, model=None))
+    assert said.endswith("C was chosen by cross-validation already; more rows may help.")
 
 
 def test_folds_say_whether_one_split_was_bad_luck() -> None:

@@ -13,8 +13,10 @@ from sklearn.svm import SVC
 from spnmkl import Kernel, solve, templates
 from spnmkl.circuit.source import MatrixSource
 from spnmkl.kernels import fit_kernels
-from spnmkl.solvers import evaluator, shifted, start
-from spnmkl.solvers.newton_step import bent_slope
+from spnmkl.problem import build_problem
+from spnmkl.solvers import evaluator, newton_step, shifted, start
+from spnmkl.solvers.evaluator import Evaluator
+from spnmkl.solvers.newton_step import Stepper, bent_slope
 
 N, C = 700, 10.0
 WIDTHS = [Kernel("rbf", gamma=float(g)) for g in np.logspace(-3, 0, 6)]
@@ -117,6 +119,24 @@ def test_a_weight_that_is_far_too_small_is_back_in_a_few_steps(gammas: tuple[flo
 def test_the_slope_of_other_weights_is_as_it_is() -> None:
     gradient, D = np.array([-2.0, 0.0, 4.0]), np.array([5.0, 1.0, 0.0])
     np.testing.assert_array_equal(bent_slope(gradient, D), gradient)
+
+
+@pytest.mark.parametrize(("level", "times"), [(1e-3, 1), (10.0, 1), (3.0, 2)])
+def test_a_model_is_minimised_again_only_where_it_is_bent(
+    level: float, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not where all weights grow, nor where those that shrink shall vanish."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    spn = templates.flat([Kernel("rbf", gamma=g) for g in (0.1, 1.0, 10.0)])
+    problem, _ = build_problem(spn, fit_kernels(spn, X)[0], X[:, 0] * X[:, 1] > 0)
+    evaluator, stepper = Evaluator(problem), Stepper(problem, np.ones(3, dtype=bool))
+    point = evaluator.evaluate(np.full(3, level), 1e-6)
+    slope = evaluator.differentiate(point.alpha, point.beta, problem.circuit)
+    asked, own = list[int](), newton_step.bounded_qp
+    monkeypatch.setattr(newton_step, "bounded_qp", lambda *given: asked.append(1) or own(*given))
+    stepper.step(point, slope, evaluator, 1.0)
+    assert len(asked) == times
 
 
 @pytest.mark.parametrize("C", [300.0, 3000.0])

@@ -9,7 +9,6 @@ from spnmkl.kernels import fit_tiles
 from spnmkl.problem import build_problem
 from spnmkl.solvers import curvature, gradients
 from spnmkl.solvers.evaluator import Evaluator
-from spnmkl.solvers.factor import Factors
 from spnmkl.solvers.gradients import solved_by_gradients
 
 RNG = np.random.default_rng(0)
@@ -97,7 +96,7 @@ def responses(kind: str, monkeypatch: pytest.MonkeyPatch) -> tuple[dict[int, cur
     monkeypatch.setattr(gradients, "_TOL", 1e-5)
     monkeypatch.setattr(gradients, "_MOST", 200)
     J: Floats = slope.circuit.weights(point.beta)[:, None] * slope.circuit.X.toarray()
-    return curvature.svm_responses(Factors(nothing), evaluator, point, slope, J, 1.0), evaluator
+    return curvature.Curvature(nothing).responses(evaluator, point, slope, J, 1.0), evaluator
 
 
 @pytest.mark.parametrize("kind", ["gradients", "by turns"])

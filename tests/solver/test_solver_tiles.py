@@ -1,5 +1,6 @@
 """Kernels computed tile by tile while solving give what matrices in memory give."""
 
+import itertools
 import tracemalloc
 from collections.abc import Iterator
 from typing import Any
@@ -226,19 +227,49 @@ def test_where_double_precision_has_no_room(monkeypatch: pytest.MonkeyPatch) -> 
     """What single precision found is kept, with its true gap; where it is no use, nothing begins."""
     spn, samples, labels = STRUCTURES["one layer"], X[:FEW], y[:FEW]
     source, give = fit_tiles(spn, samples)[0], TileSource.tiles
-    monkeypatch.setattr(strategy, "available_memory", lambda: 12 * FEW**2)
+    monkeypatch.setattr(strategy, "_SURE_ROOM", 0)
+    monkeypatch.setattr(strategy, "available_memory", lambda: 8 * FEW**2)
     assert solve(spn, source, labels, C=3.0).status == "optimal"
-    with pytest.raises(SPNMKLError, match=r"would need about 0\.0028 GB .* but 0\.0021 GB are free; use fewer rows"):
+    with pytest.raises(SPNMKLError, match=r"about 0\.0028 GB .* 0\.0014 GB are free; use a tol of 0\.0001 or more"):
         solve(spn, source, labels, C=3.0, tol=SOLVED)
 
     def worse(self: TileSource, *asked: Any) -> list[Array]:
         return [(1 + 0.05 * self.single * np.tanh(tile)) * tile for tile in give(self, *asked)]
 
     monkeypatch.setattr(TileSource, "tiles", worse)
-    with pytest.warns(UserWarning, match=r"^The training ended at a gap of 0\.\d+\. Double precision would need"):
-        found = solve(spn, source, labels, C=3.0)
+    found = solve(spn, source, labels, C=3.0)
     assert found.status == "memory" and found.tol < found.gap < 1
     assert found.gap == pytest.approx(found.certify(fit_kernels(spn, samples)[0]).gap, abs=ROUNDING)
+    assert not ((found.alpha > 0) & (found.alpha < found.C)).all()  # and of rows that are free alone a factor is made
+    monkeypatch.setattr(strategy, "available_memory", lambda: 16 * FEW**2 - 1)
+    assert solve(spn, source, labels, C=3.0).status == "optimal"
+    monkeypatch.setattr(strategy, "_SURE_ROOM", 16 * FEW**2 + 1)
+    monkeypatch.setattr(strategy, "available_memory", lambda: pytest.fail("so little is there"))
+    assert solve(spn, source, labels, C=3.0, tol=SOLVED).status == "optimal"
+
+
+@pytest.mark.parametrize("first", [0, 2])
+def test_matrices_are_tried_whatever_is_free(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until there is a point to lose: then path following, which needs more than Newton's method, is not begun."""
+    asked, own = list[int](), strategy._while_it_goes_well
+
+    def little() -> int:
+        asked.append(1)
+        return 1
+
+    def struggling(*given: Any, **options: Any) -> Iterator[tuple[Iterate, float]]:
+        yield from itertools.islice(own(*given, **options), first)
+        raise Struggling
+
+    spn, samples, labels = STRUCTURES["one layer"], X[:FEW], y[:FEW]
+    matrices = fit_kernels(spn, samples)[0]
+    monkeypatch.setattr(strategy, "_SURE_ROOM", 0)
+    monkeypatch.setattr(strategy, "available_memory", little)
+    assert solve(spn, matrices, labels, C=3.0).status == "optimal" and not asked
+    monkeypatch.setattr(strategy, "_while_it_goes_well", struggling)
+    found = solve(spn, matrices, labels, C=3.0)
+    assert found.status == ("memory" if first else "optimal") and len(asked) == (first > 0)
+    assert found.gap == pytest.approx(found.certify(matrices).gap, abs=ROUNDING)
 
 
 @pytest.mark.parametrize("iterations", [1, 10])

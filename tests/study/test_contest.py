@@ -222,7 +222,9 @@ def test_a_drawing_is_trained_as_its_settings_say() -> None:
     assert list(who.methods) == [OWN, "Run 1"] and dict(who.options)["Run 1"]["weights"] == "evidence"
     first, second = on_one_fold(who, dataset)
     assert isinstance(first, Entry) and isinstance(second, Entry)
-    prepared = prepare(who.pool, dataset, Choices(), SPLIT, rows=next(outer_folds(dataset, Choices(), SPLIT, SMALL))[2])
+    prepared = prepare(
+        who.pool, dataset, Choices(), SPLIT, rows=next(outer_folds(who.pool, dataset, Choices(), SPLIT, SMALL))[2]
+    )
     matrices = {who.pool.label(leaf): K for leaf, K in prepared.kernels.items()}
     expected = who.over_kernels["Run 1"].fit(
         matrices, prepared.y_train, points=2, folds=2, random_state=SPLIT.seed, weights="evidence", n_threads=1
@@ -251,7 +253,7 @@ def on_one_fold(who: Entrants, dataset: Dataset) -> list[object]:
 def by_hand(name: str, classes: int) -> Iterator[tuple[float, float]]:
     """Accuracy and C of a method per fold, from scikit-learn's folds and scaling."""
     dataset, method = small_dataset(classes), small_entrants(classes).methods[name]
-    rows, y, _ = training_rows(dataset, Choices(), SPLIT)
+    rows, y, _ = training_rows(small_structure(), dataset, Choices(), SPLIT)
     X = dataset.frame[COLOUR + SHAPE].to_numpy()[rows]
     for train, test in StratifiedKFold(3, shuffle=True, random_state=SPLIT.seed).split(X, y):
         scaler = StandardScaler().fit(X[train])
@@ -428,12 +430,12 @@ def test_it_can_be_stopped_at_any_time() -> None:
 
 def test_groups_are_held_out_whole_and_missing_classes_are_named() -> None:
     frame = small_dataset().frame.assign(patient=np.arange(90) // 3)
-    dataset = Dataset("groups", frame, "class", group="patient")
-    for _, _, rows in outer_folds(dataset, Choices(), SPLIT, replace(PLAN, repeats=2)):
+    spn, dataset = small_structure(), Dataset("groups", frame, "class", group="patient")
+    for _, _, rows in outer_folds(spn, dataset, Choices(), SPLIT, replace(PLAN, repeats=2)):
         assert not set(frame["patient"].iloc[rows.train]) & set(frame["patient"].iloc[rows.test])
     lonely = frame.assign(patient=np.where(frame["class"] == "dull", np.arange(90) % 2, 2 + np.arange(90) % 20))
     with pytest.raises(DataError, match="holds every row of class 'dull'"):
-        list(outer_folds(Dataset("lonely", lonely, "class", group="patient"), Choices(), SPLIT, PLAN))
+        list(outer_folds(spn, Dataset("lonely", lonely, "class", group="patient"), Choices(), SPLIT, PLAN))
 
 
 def grouped_classes(*groups: int, rows: int = 5) -> Dataset:
@@ -445,30 +447,30 @@ def grouped_classes(*groups: int, rows: int = 5) -> Dataset:
 
 
 def test_a_class_of_few_groups_has_as_many_folds() -> None:
-    no_test, few = SplitSettings(test_share=0.2), grouped_classes(5, 9)
-    _, y, groups = training_rows(few, Choices(), no_test)
+    no_test, few, spn = SplitSettings(test_share=0.2), grouped_classes(5, 9), templates.flat(["a"])
+    _, y, groups = training_rows(spn, few, Choices(), no_test)
     assert groups is not None
-    assert fitting_plan(Plan(), few, Choices(), no_test).folds == min(
+    assert fitting_plan(Plan(), spn, few, Choices(), no_test).folds == min(
         len(np.unique(groups[y == c])) for c in ("c0", "c1")
     )
-    plan = fitting_plan(Plan(inner=3, points=2), few, Choices(), no_test)
-    who = entrants(templates.flat(["a"]), few, Choices())
+    plan = fitting_plan(Plan(inner=3, points=2), spn, few, Choices(), no_test)
+    who = entrants(spn, few, Choices())
     who = replace(who, methods={OWN: who.methods[OWN]})
     assert len(list(compete(who, few, Choices(), no_test, plan))) == planned(who, plan)
     with pytest.raises(DataError, match=r"training rows of class 'c0' are of [12] groups?, but 3 are needed"):
-        fitting_plan(Plan(), grouped_classes(3, 9), Choices(), no_test)
+        fitting_plan(Plan(), spn, grouped_classes(3, 9), Choices(), no_test)
     y, groups = np.array(["a", "b"] * 2 + ["b"] * 4), np.array([0, 0, 0, 0, 1, 2, 3, 4])
     with pytest.raises(DataError, match="class 'a' are of 1 group, but 2 are needed"):
         inner_folds(y, groups, 3, 0)
 
 
 def test_folds_are_as_many_as_the_smallest_class_allows() -> None:
-    frame = small_dataset().frame
+    frame, spn = small_dataset().frame, small_structure()
     rare = frame.assign(**{"class": ["rare"] * 4 + ["usual"] * 86})
-    assert fitting_plan(Plan(), Dataset("rare", rare, "class"), Choices(), SPLIT).folds == 3
+    assert fitting_plan(Plan(), spn, Dataset("rare", rare, "class"), Choices(), SPLIT).folds == 3
     single = frame.assign(**{"class": ["rare"] * 2 + ["usual"] * 88})
     with pytest.raises(DataError, match=r"class 'rare' has [12] training rows?, but 3 are needed"):
-        fitting_plan(Plan(), Dataset("single", single, "class"), Choices(), SPLIT)
+        fitting_plan(Plan(), spn, Dataset("single", single, "class"), Choices(), SPLIT)
 
 
 def test_the_guided_experiment_finds_the_true_branch(monkeypatch: pytest.MonkeyPatch) -> None:

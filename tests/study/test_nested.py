@@ -17,8 +17,8 @@ from spnmkl import DataError, Kernel, ParameterError, SPNMKLClassifier, nested_s
 from spnmkl.calibration import probabilities, scaling
 from spnmkl.data import Choices, Dataset, Split, SplitSettings
 from spnmkl.study import nested
-from spnmkl.study.contest import Entry, Plan, by_label, compete, inner_folds, outer_folds, training_rows
-from spnmkl.study.entrants import OWN, drawings
+from spnmkl.study.contest import Contest, Entry, Plan, by_label, compete, inner_folds, outer_folds, training_rows
+from spnmkl.study.entrants import OWN, drawings, entrants
 from spnmkl.study.nested import resample
 from spnmkl.training.choosing import Choosing
 from spnmkl.training.default import Default, prepared_by_default
@@ -60,7 +60,7 @@ def test_they_are_the_scores_of_a_comparison(two: FoldScores) -> None:
 
 def test_C_is_chosen_by_the_training_part_alone(two: FoldScores) -> None:
     dataset = small_dataset()
-    repeat, fold, rows = list(outer_folds(dataset, Choices(), SPLIT, QUICK))[4]
+    repeat, fold, rows = list(outer_folds(FLAT, dataset, Choices(), SPLIT, QUICK))[4]
     who = drawings({OWN: FLAT})
     prepared = prepare(who.pool, dataset, Choices(), SPLIT, rows=replace(rows, test=rows.test[:0]))
     folds = inner_folds(prepared.y_train, None, 2, SPLIT.seed)
@@ -81,7 +81,7 @@ def test_all_that_was_chosen_is_chosen_anew_by_the_training_part_alone() -> None
     asked = Choosing(FLAT, Choices("auto"), Settings(), max_time=600.0)
     given = FLAT, dataset, Choices(), SPLIT, Settings()
     *_, found = resample(*given, chosen=True, plan=plan, afresh=asked)
-    _, _, rows = list(outer_folds(dataset, Choices(), SPLIT, plan))[1]
+    _, _, rows = list(outer_folds(FLAT, dataset, Choices(), SPLIT, plan))[1]
     labels = dataset.frame[dataset.label]
     one, two = sorted(set(labels.dropna()))
     turned = labels.where(~labels.index.isin(labels.index[rows.test]), labels.map({one: two, two: one}))
@@ -225,12 +225,28 @@ def test_rows_with_missing_values_are_left_out_and_groups_held_out_whole() -> No
     found = list(
         resample(small_structure(), dataset, Choices(missing="drop rows"), SPLIT, Settings(), chosen=False, plan=QUICK)
     )[-1]
-    whole = training_rows(dataset, Choices(), SPLIT)[0]
+    whole = training_rows(small_structure(), dataset, Choices(), SPLIT)[0]
     assert set(whole) - set(found.rows) == set(whole) & {4, 5, 31} != set()
     assert np.isfinite(found.decision).all() and found.described()["rows"] == len(found.rows)
     for fold in found.fold:
         for group in np.unique(found.rows // 3):
             assert len(np.unique(fold[found.rows // 3 == group])) == 1
+
+
+def test_a_drawing_over_matrices_leaves_out_no_rows_for_their_columns() -> None:
+    """As its training does; a comparison with a drawing over columns leaves them out for both."""
+    dataset, choices, matrix = small_dataset(), Choices(missing="drop rows"), Kernel("precomputed", label="K")
+    frame = dataset.frame.copy()
+    frame.loc[:9, "shape_1"] = np.nan
+    K = np.exp(-((frame["colour_0"].to_numpy()[:, None] - frame["colour_0"].to_numpy()) ** 2))
+    dataset, given = replace(dataset, frame=frame, matrices={"K": K}), templates.flat([matrix])
+    *_, found = resample(given, dataset, choices, SPLIT, Settings(), chosen=False, plan=QUICK)
+    np.testing.assert_array_equal(np.sort(found.rows), np.sort(prepare(given, dataset, choices, SPLIT).train))
+    assert np.isfinite(found.decision).all() and set(found.rows) & {*range(10)}
+    both = entrants(given, dataset, choices, others={"columns": FLAT})
+    for spn in (both.pool, FLAT):
+        rows = training_rows(spn, dataset, choices, SPLIT)[0]
+        assert len(rows) == Contest.of(both, QUICK, dataset, choices, SPLIT).n_rows and not set(rows) & {*range(10)}
 
 
 def test_the_library_takes_frames_groups_and_a_wish_to_stop() -> None:

@@ -122,6 +122,8 @@ def test_landmarks_are_offered_where_the_exact_way_does_not_fit() -> None:
     for settings in (Settings(tol=1e-6), Settings(weights="evidence")):
         twice = ExactRoom(50_000, settings, free)
         assert not twice.fits(twice.least) and "up to" not in (twice.words() or "")
+    evidence = Settings(weights="evidence")  # has no step in single precision
+    assert ExactRoom(40_000, evidence, free).words() is None and ExactRoom(48_000, evidence, free).words() is not None
     no_sample_fits = refusal(size_of(FLAT, 20_000, 2).in_tiles, 10**8)
     assert no_sample_fits is not None and LANDMARKS not in no_sample_fits
 

@@ -49,7 +49,7 @@ def question(run: Run, task: Task, rounds: int = 1) -> Question:
     """Of the training rows alone, so that the test rows stay unseen; C is chosen anew in every fold."""
     spn, views = with_powers(run.spn, run.settings.p), table_views(run.spn, task.dataset)
     folds = TableFolds.of(
-        task.dataset, run.choices, run.split, replace(PLAN, repeats=rounds, scoring=run.settings.scoring)
+        spn, task.dataset, run.choices, run.split, replace(PLAN, repeats=rounds, scoring=run.settings.scoring)
     )
     settings = {"lam": run.settings.lam, "class_weight": run.settings.class_weight}
     weights = run.settings.weights

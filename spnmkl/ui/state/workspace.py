@@ -20,7 +20,7 @@ from spnmkl.structure.layout import unplaced
 from spnmkl.structure.text import one_line
 from spnmkl.training.bring import training_suggestions
 from spnmkl.training.checks import all_issues
-from spnmkl.training.prepared import kept
+from spnmkl.training.prepared import rows_used
 from spnmkl.training.run import Run
 from spnmkl.training.settings import Settings
 from spnmkl.ui.state.activity import Activity, Trainer
@@ -313,9 +313,9 @@ class Workspace:
         """What the training rows say is to be done to the numbers of each view."""
         return _suggested(self.dataset, self.split, replace(self.choices, numeric=AUTO, views=()))
 
-    def usable(self, rows: NDArray[np.intp]) -> int:
-        """How many of these rows are left where those with missing values are not used."""
-        return int(kept(self.dataset.labelled_table, self.choices)[rows].sum())
+    def usable(self, rows: NDArray[np.intp], spn: SPN | None = None) -> int:
+        """How many of these rows are left where those with missing values are not used, for the drawing or another."""
+        return int(rows_used(spn or self.drawing.spn, self.dataset.labelled_table, self.choices)[rows].sum())
 
     @property
     def foreign(self) -> bool:

@@ -136,10 +136,10 @@ def other_runs(work: Workspace) -> dict[str, Drawn]:
 
 def controls(work: Workspace, parts: Split, who: Entrants, everyone: Entrants) -> None:
     trainer, dataset, chosen = work.trainer, work.dataset.labelled_table, work.comparing
-    rows = work.usable(parts.train)
+    rows = work.usable(parts.train, who.pool)
     st.caption(f"**{plain(dataset.name[:60])}** · {rows:,} training rows · {len(who.methods)} methods")
     asked = replace(PLAN, repeats=chosen.repeats, scoring=trainer.settings.scoring)
-    plan = fitting_plan(asked, work.dataset, work.choices, work.split)
+    plan = fitting_plan(asked, who.pool, work.dataset, work.choices, work.split)
     free = available_memory()
     held = size_of(who.pool, rows, len(dataset.classes), plan.inner)
     refused = refusal(held, None if free is None else free + kept_bytes())
