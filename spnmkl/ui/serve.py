@@ -18,6 +18,8 @@ from spnmkl.ui.state.apart import NURSERY
 from spnmkl.ui.state.clustered import cluster_of_server
 from spnmkl.workspace.quotas import Quotas
 
+_ENDING = (signal.SIGTERM, signal.SIGINT)
+
 
 @cache
 def warm_up() -> None:
@@ -37,8 +39,20 @@ def _prepare() -> None:
         logging.getLogger("spnmkl").exception("Warming up failed")
 
 
+def _stop(*_: object) -> None:
+    _ignore_signals()
+    sys.exit()
+
+
+def _ignore_signals() -> None:
+    """Who asks again, as by pressing Ctrl-C twice, would end what is being written."""
+    for number in _ENDING:
+        signal.signal(number, signal.SIG_IGN)
+
+
 def _end() -> None:
     """Write what tabs have not got on disk yet, and let the other servers know that this one is gone."""
+    _ignore_signals()
     session = sys.modules.get("spnmkl.ui.parts.session")  # not there, or not whole, where nobody came
     if session is not None and hasattr(session, "keeper"):
         try:
@@ -49,7 +63,8 @@ def _end() -> None:
 
 if __name__ == "__main__":
     # So that it comes to the end of this file, also where Streamlit raises the signal again once it has stopped itself.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    for ending in _ENDING:
+        signal.signal(ending, _stop)
     try:
         Quotas.chosen()
     except SPNMKLError as error:
