@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -319,6 +320,17 @@ def interval_of_losses(losses: Floats) -> Interval:
 def resampled_error(spread: Any, folds: Any, test_by_train: float) -> Any:
     """The standard error of a mean over folds: s √(1/k + n_test/n_train) (Nadeau and Bengio 2003)."""
     return spread * np.sqrt(1 / folds + test_by_train)
+
+
+def one_round(rounds: Sequence[Hashable]) -> float:
+    """The part of the folds that holds every row once, from which round each is: the last may lack folds."""
+    return max(Counter(rounds).values()) / len(rounds) if len(rounds) else 1.0
+
+
+def error_by_rows(errors: ArrayLike, rounds: Sequence[Hashable]) -> float:
+    """The standard error, by how many rows there are, of a mean over folds from that of each; a row counts once."""
+    e = np.asarray(errors, dtype=float)
+    return math.sqrt(float(e @ e) / one_round(rounds)) / len(e) if len(e) else math.nan
 
 
 def spread(values: ArrayLike) -> float:

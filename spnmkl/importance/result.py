@@ -19,7 +19,17 @@ from spnmkl.errors import ParameterError
 from spnmkl.importance.measuring import ViewFold
 from spnmkl.importance.words import finding_sentences, full_sentence, interval_sentence, view_sentence
 from spnmkl.inspection.held_out import ERRORS
-from spnmkl.measures import SCORINGS, Measure, Z, corrected_interval, interval_of_rows, scoring_name, wider
+from spnmkl.measures import (
+    SCORINGS,
+    Measure,
+    Z,
+    corrected_interval,
+    error_by_rows,
+    interval_of_rows,
+    one_round,
+    scoring_name,
+    wider,
+)
 from spnmkl.parameters import CHOSEN, weighing
 from spnmkl.study.significance import corrected_t_test, holm
 
@@ -117,12 +127,16 @@ class ViewImportance:
     @property
     def rounds(self) -> int:
         """How many rounds of folds were begun."""
-        return len({fold.repeat for fold in self.folds})
+        return len(set(self._rounds))
+
+    @property
+    def _rounds(self) -> list[int]:
+        return [fold.repeat for fold in self.folds]
 
     @property
     def held_out(self) -> float:
         """How many rows were held out, each counted once."""
-        return sum(fold.n_test for fold in self.folds) / max(self.rounds, 1)
+        return sum(fold.n_test for fold in self.folds) * one_round(self._rounds)
 
     @property
     def shares_known(self) -> bool:
@@ -271,7 +285,8 @@ class ViewImportance:
         if not all(right) or not right:
             return Interval(mean, *folds)
         # Each row counts once, however often it was held out.
-        all_rows, all_right = (np.sum(n, axis=0) / self.rounds for n in ([fold.rows for fold in self.folds], right))
+        once, rows = one_round(self._rounds), [fold.rows for fold in self.folds]
+        all_rows, all_right = (np.sum(n, axis=0) * once for n in (rows, right))
         ends, by_rows = wider(folds, interval_of_rows(self.scoring, mean, all_rows, all_right))
         return Interval(mean, *ends, by_rows)
 
@@ -282,8 +297,7 @@ class ViewImportance:
 
     def _drop_error(self, view: str) -> float:
         """By how many rows there are, each of which counts once; NaN where that is not known."""
-        errors = np.array([fold.drop_errors.get(view, math.nan) for fold in self.folds])
-        return math.sqrt(self.rounds * float(errors @ errors)) / len(errors) if len(errors) else math.nan
+        return error_by_rows([fold.drop_errors.get(view, math.nan) for fold in self.folds], self._rounds)
 
     def _test(self, view: str, drops: Floats) -> float:
         """The larger p: over folds, or of the rows."""

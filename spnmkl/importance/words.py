@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 from scipy import stats
 
-from spnmkl.measures import Measure, which_error
+from spnmkl.measures import Measure, one_round, which_error
 from spnmkl.parameters import CHOSEN
 from spnmkl.study.contest import LEVEL
 from spnmkl.study.significance import FEWEST
@@ -258,13 +258,13 @@ def _more_rounds(found: ViewImportance) -> str:
     """What would narrow the intervals: rounds, as long as these are few."""
     if found.rounds >= MORE_ROUNDS:
         return "More rows would narrow the intervals; more rounds hardly would."
-    narrower = 1 - _reach(MORE_ROUNDS, found) / _reach(found.rounds, found)
+    done, in_one = len(found.folds), len(found.folds) * one_round([fold.repeat for fold in found.folds])
+    narrower = 1 - _reach(MORE_ROUNDS * in_one, found) / _reach(done, found)
     return f"{MORE_ROUNDS} rounds of folds (repeats) make these intervals about {whole_percent(narrower)} narrower."
 
 
-def _reach(rounds: int, found: ViewImportance) -> float:
-    """Half an interval over so many rounds, in standard deviations over folds (corrected resampled t)."""
-    folds = rounds * len(found.folds) / found.rounds
+def _reach(folds: float, found: ViewImportance) -> float:
+    """Half an interval over so many folds, in standard deviations over these (corrected resampled t)."""
     return float(stats.t.ppf(0.975, folds - 1)) * math.sqrt(1 / folds + found.test_by_train)
 
 

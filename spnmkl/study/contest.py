@@ -19,7 +19,7 @@ from spnmkl.data import Choices, Dataset, Split, SplitSettings
 from spnmkl.errors import DataError
 from spnmkl.fixed_weights import Weighted
 from spnmkl.inspection import decision_shares
-from spnmkl.measures import FEWEST, SCORINGS, believed_error, right_rows, spread
+from spnmkl.measures import FEWEST, SCORINGS, believed_error, one_round, right_rows, spread
 from spnmkl.parallel import Place, side_by_side
 from spnmkl.selection.folds import fold_splits
 from spnmkl.structure import SPN, templates
@@ -212,8 +212,7 @@ class Contest:
         for method, values in scores.items():
             known = values.dropna()
             own = [entries[(method, *at)] for at in known.index]
-            in_round = known.index.get_level_values("repeat").value_counts()  # of which the last may lack folds
-            once = in_round.max() / len(own) if own else 1.0
+            once = one_round(known.index.get_level_values("repeat"))
             counts = (np.sum([getattr(entry, name) for entry in own], axis=0) * once for name in _COUNTS)
             found.append(believed_error(measure, known.tolist(), self.test_by_train, *map(np.atleast_1d, counts)))
         return [error for error, _ in found], [by_rows for _, by_rows in found]

@@ -424,6 +424,17 @@ def test_folds_that_agree_claim_no_more_than_their_rows() -> None:
     assert "of the number of rows" in svg or "of the number of rows" in json.dumps(whole.figure().to_dict())
 
 
+@pytest.mark.parametrize("begun", [6, 8, 10])
+def test_part_of_a_second_round_has_no_other_rows(begun: int) -> None:
+    """Folds that agree: no interval is narrower, and no p smaller, for rows that were held out twice."""
+    once = agreeing((10.0, 10.0), lost=4)
+    again = tuple(replace(fold, repeat=2) for fold in once.folds)
+    more = replace(once, folds=(*once.folds, *again)[:begun], planned=10)
+    pd.testing.assert_frame_equal(more.table, once.table)
+    assert more.full == pytest.approx(once.full) and more.adjusted == pytest.approx(once.adjusted)
+    assert more.held_out == pytest.approx(once.held_out) == 100
+
+
 def test_folds_that_differ_more_than_their_rows_keep_their_own_interval() -> None:
     whole = agreeing((10.0, 10.0), lost=4)
     apart = [replace(f, alone={"a": x}) for f, x in zip(whole.folds, (0.3, 0.9, 0.4, 0.8, 0.6), strict=True)]
