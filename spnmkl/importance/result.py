@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import altair as alt
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from spnmkl.charts.importance import importance_chart
 from spnmkl.circuit.program import Floats
@@ -31,7 +30,7 @@ from spnmkl.measures import (
     wider,
 )
 from spnmkl.parameters import CHOSEN, weighing
-from spnmkl.study.significance import corrected_t_test, holm
+from spnmkl.study.significance import holm, larger_p
 
 FORMAT = "spnmkl/view-importance"
 COLUMNS = ("alone", "without", "drop", "share")
@@ -301,8 +300,7 @@ class ViewImportance:
 
     def _test(self, view: str, drops: Floats) -> float:
         """The larger p: over folds, or of the rows."""
-        of_folds, error = corrected_t_test(drops, self.test_by_train, self._finest), self._drop_error(view)
-        return max(of_folds, float(2 * stats.norm.sf(abs(drops.mean()) / error))) if error > 0 else of_folds
+        return larger_p(drops, self.test_by_train, self._drop_error(view), self._finest)
 
     def _ends(self, values: Sequence[float] | Floats, finest: float | None = None) -> tuple[float, float]:
         if not self.folds:

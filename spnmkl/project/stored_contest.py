@@ -12,7 +12,7 @@ from spnmkl.project.archive import Reader, Writer
 from spnmkl.project.checked_values import count, finite, number, text, texts
 from spnmkl.project.stored_run import read_choices, read_split
 from spnmkl.structure import SPN
-from spnmkl.study.contest import Contest, Entry, Plan, Portrait
+from spnmkl.study.contest import MEASURES, Contest, Entry, Plan, Portrait
 from spnmkl.training.settings import Settings
 
 MEMBER = "comparison.json"
@@ -133,7 +133,10 @@ def _read_entry(stored: Mapping[str, Any], methods: tuple[str, ...], plan: Plan)
     tested: dict[str, Any] = {name: tuple(map(count, _list(stored.get(name, [])))) for name in ("rows", "right")}
     if len(tested["rows"]) != len(tested["right"]):
         raise ValueError("a result does not count its rows by class")
-    return Entry(**named, **counts, **scores, **numbers, **tested)
+    errors = tuple(map(number, _list(stored.get("difference_errors", []))))
+    if len(errors) not in (0, len(MEASURES)) or not all(error >= 0 for error in errors):
+        raise ValueError("a result has no error for the difference of each measure")
+    return Entry(**named, **counts, **scores, **numbers, **tested, difference_errors=errors)
 
 
 def _read_portrait(stored: Mapping[str, Any], methods: tuple[str, ...]) -> Portrait:
