@@ -16,7 +16,7 @@ from spnmkl.charts.importance import importance_chart
 from spnmkl.circuit.program import Floats
 from spnmkl.errors import ParameterError
 from spnmkl.importance.measuring import ViewFold
-from spnmkl.importance.words import finding_sentences, full_sentence, interval_sentence, view_sentence
+from spnmkl.importance.words import OF_ROWS, finding_sentences, full_sentence, interval_sentence, view_sentence
 from spnmkl.inspection.held_out import ERRORS
 from spnmkl.measures import (
     SCORINGS,
@@ -45,8 +45,6 @@ class Interval(NamedTuple):
         Over the folds.
     low, high : float
         The ends of the interval; NaN where there are too few folds to tell.
-    by_rows : bool, default=False
-        Whether it is that of the number of rows, because this is wider: folds may agree by chance.
 
     Examples
     --------
@@ -58,6 +56,12 @@ class Interval(NamedTuple):
     mean: float
     low: float
     high: float
+
+
+class _Told(NamedTuple):
+    """An interval, and whether it is that of the number of rows, being wider: folds may agree by chance."""
+
+    interval: Interval
     by_rows: bool = False
 
 
@@ -116,6 +120,15 @@ class ViewImportance:
     @property
     def full(self) -> Interval:
         """The score of the whole drawing."""
+        return self._full.interval
+
+    @property
+    def full_by_rows(self) -> bool:
+        """Whether its interval is that of the number of rows, because this is wider: folds may agree by chance."""
+        return self._full.by_rows
+
+    @property
+    def _full(self) -> _Told:
         return self._score([fold.full for fold in self.folds], [fold.full_right for fold in self.folds])
 
     @property
@@ -148,10 +161,11 @@ class ViewImportance:
 
         `drop` is the score of the whole drawing less that without the view; its interval is that of the differences
         fold by fold. `share` is its part of the decision on the rows held out; NaN where no kernel sees this view
-        alone, or where the decision does not tell these rows apart. `by_rows` names what has an interval that is not
-        that over folds but, being wider, that of the number of rows.
+        alone, or where the decision does not tell these rows apart. `alone_by_rows`, `without_by_rows` and
+        `drop_by_rows` tell whether an interval is not that over folds but, being wider, that of the number of rows.
         """
-        return pd.DataFrame([self._row(view) for view in self.views], columns=["view", *_with_ends(COLUMNS), "by_rows"])
+        flags = [f"{name}_by_rows" for name in OF_ROWS]
+        return pd.DataFrame([self._row(view) for view in self.views], columns=["view", *_with_ends(COLUMNS), *flags])
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -270,29 +284,28 @@ class ViewImportance:
             "alone": self._score(alone, [fold.alone_right.get(view, ()) for fold in self.folds]),
             "without": self._score(without, [fold.without_right.get(view, ()) for fold in self.folds]),
             "drop": self._drop(view, full - without),
-            "share": self._share(view),
+            "share": _Told(self._share(view)),
         }
-        by_rows = ", ".join(name for name, value in found.items() if value.by_rows)
-        ends = {f"{name}_{end}": getattr(value, end) for name, value in found.items() for end in ("low", "high")}
-        values = {name: value.mean for name, value in found.items()} | ends
-        return {"view": view} | {name: values[name] for name in _with_ends(COLUMNS)} | {"by_rows": by_rows}
+        values = [value for told in found.values() for value in told.interval]
+        flags = {f"{name}_by_rows": found[name].by_rows for name in OF_ROWS}
+        return {"view": view} | dict(zip(_with_ends(COLUMNS), values, strict=True)) | flags
 
-    def _score(self, values: Sequence[float] | Floats, right: Sequence[tuple[float, ...]]) -> Interval:
+    def _score(self, values: Sequence[float] | Floats, right: Sequence[tuple[float, ...]]) -> _Told:
         """With an interval that is never narrower than so many rows, of which so many are right, allow."""
         mean, (low, high) = _mean(values), self._ends(values)
         folds = (max(low, 0.0), min(high, 1.0)) if low == low else (low, high)
         if not all(right) or not right:
-            return Interval(mean, *folds)
+            return _Told(Interval(mean, *folds))
         # Each row counts once, however often it was held out.
         once, rows = one_round(self._rounds), [fold.rows for fold in self.folds]
         all_rows, all_right = (np.sum(n, axis=0) * once for n in (rows, right))
         ends, by_rows = wider(folds, interval_of_rows(self.scoring, mean, all_rows, all_right))
-        return Interval(mean, *ends, by_rows)
+        return _Told(Interval(mean, *ends), by_rows)
 
-    def _drop(self, view: str, values: Floats) -> Interval:
+    def _drop(self, view: str, values: Floats) -> _Told:
         mean, half = _mean(values), Z * self._drop_error(view)
         ends, by_rows = wider(self._ends(values), (mean - half, mean + half))
-        return Interval(mean, *ends, by_rows)
+        return _Told(Interval(mean, *ends), by_rows)
 
     def _drop_error(self, view: str) -> float:
         """By how many rows there are, each of which counts once; NaN where that is not known."""

@@ -412,16 +412,37 @@ def test_folds_that_agree_claim_no_more_than_their_rows() -> None:
     whole = agreeing((10.0, 10.0), lost=4)
     row = whole.table.iloc[0]
     assert (row["alone_low"], row["alone_high"]) == pytest.approx(wilson(0.6, 100))
-    assert tuple(whole.full) == pytest.approx((0.7, *wilson(0.7, 100), True))
+    assert len(whole.full) == 3 and tuple(whole.full) == pytest.approx((0.7, *wilson(0.7, 100)))
+    assert whole.full_by_rows and whole.full.low == wilson(0.7, 100)[0]
     error = 0.15 / math.sqrt(5)
     assert (row["drop_low"], row["drop_high"]) == pytest.approx((0.2 - 1.96 * error, 0.2 + 1.96 * error), rel=1e-3)
-    assert row["by_rows"] == "alone, without, drop"
+    assert whole.table.filter(like="by_rows").columns.tolist() == ["alone_by_rows", "without_by_rows", "drop_by_rows"]
+    assert whole.table.filter(like="by_rows").dtypes.eq(bool).all() and row.filter(like="by_rows").all()
     assert whole.about_intervals.endswith("that of the number of rows, since folds differ by less.")
     assert whole.adjusted["a"] == pytest.approx(2 * stats.norm.sf(0.2 / error))
     restored = ViewImportance.from_dict(json.loads(json.dumps(whole.to_dict())))
     assert restored.table.equals(whole.table) and restored.full == whole.full
     svg = to_svg(whole.figure())
     assert "of the number of rows" in svg or "of the number of rows" in json.dumps(whole.figure().to_dict())
+
+
+def test_more_rounds_are_not_said_to_narrow_what_rows_leave_open() -> None:
+    """Two views, each of which is needed by itself, but not beside the other test: over folds that agree, and not."""
+    whole = agreeing((10.0, 10.0), lost=4)
+    named = ("alone", "without", "parts", "alone_right", "without_right")
+
+    def both(fold: ViewFold, alone: float) -> ViewFold:
+        twice = {name: dict.fromkeys("ab", getattr(fold, name)["a"]) for name in named}
+        twice["alone"] = dict.fromkeys("ab", alone)
+        return replace(fold, drop_errors=dict.fromkeys("ab", 0.2 / 2.1 * 5**0.5), **twice)
+
+    for scores, said in (
+        ((0.6,) * 5, "More rows would narrow the intervals; more rounds hardly would."),
+        ((0.1, 1.0, 0.3, 0.9, 0.6), "5 rounds of folds (repeats) make those over folds about"),
+    ):
+        folds = tuple(map(both, whole.folds, scores))
+        found = replace(whole, views=("a", "b"), folds=folds).findings
+        assert found[0].startswith("By itself, the loss without any one of a, b") and found[1].startswith(said)
 
 
 @pytest.mark.parametrize("begun", [6, 8, 10])
@@ -441,7 +462,8 @@ def test_folds_that_differ_more_than_their_rows_keep_their_own_interval() -> Non
     found = replace(whole, folds=tuple(apart))
     low, high = corrected_interval([f.alone["a"] for f in apart], 0.25)
     assert (found.table["alone_low"][0], found.table["alone_high"][0]) == pytest.approx((max(low, 0), min(high, 1)))
-    assert found.table["by_rows"][0] == "without, drop" and "here for 3 of 4 of them" in found.about_intervals
+    assert found.table.filter(like="by_rows").to_numpy().tolist() == [[False, True, True]]
+    assert "here for 3 of 4 of them" in found.about_intervals
     earlier = {name: value for name, value in apart[0].to_dict().items() if "right" not in name and name != "rows"}
     assert ViewFold.from_dict(earlier).full_right == ()
 
