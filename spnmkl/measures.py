@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any, Literal
 
 import numpy as np
@@ -267,6 +268,13 @@ def right_rows(y: NDArray, found: NDArray, classes: NDArray) -> tuple[Floats, Fl
     """(classes,) how many rows are of each class, and how many of these are answered rightly."""
     of = classes[:, None] == y
     return of.sum(axis=1).astype(float), (of & (found == y)).sum(axis=1).astype(float)
+
+
+def check_counts(n: int, rows: Sequence[float], right: Iterable[Sequence[float]]) -> None:
+    """Refuse counts by class on n rows that no fold can have, as a file may say; an older one has none."""
+    known = [(found, of) for each in right for found, of in zip_longest(each, rows, fillvalue=math.nan)]
+    if (rows and sum(rows) != n) or not all(0 <= found <= of for found, of in known):
+        raise ParameterError("The rows of a stored fold, and those answered rightly, cannot be as many as it says.")
 
 
 def error_of_difference(scoring: str, y: NDArray, first: Floats, second: Floats, classes: NDArray) -> float:

@@ -272,6 +272,8 @@ class ViewImportance:
         folds = tuple(ViewFold.from_dict(fold) for fold in stored["folds"])
         if any(set(named) != set(views) for fold in folds for named in (fold.alone, fold.without, fold.parts)):
             raise ParameterError("A fold of this view importance has other views than the whole; measure it again.")
+        if len({len(fold.rows) for fold in folds if fold.rows}) > 1:
+            raise ParameterError("Folds of this view importance count rows of different classes; measure it again.")
         remarks = tuple(map(str, stored["remarks"]))
         planned, rows, key = int(stored["planned"]), str(stored["rows"]), str(stored["key"])
         weights = weighing(stored.get("weights", "certified"), CHOSEN)

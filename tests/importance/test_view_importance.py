@@ -656,6 +656,35 @@ def test_the_figure_shows_the_table() -> None:
         assert all(word in svg for word in ("clear", "all without it", "all together", "guessing", "of the decision"))
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"rows": [10, 11]},
+        {"full_right": [11, 3]},
+        {"full_right": [7]},
+        {"full_right": [7, None]},
+        {"alone_right": {"a": [-1, 6]}},
+        {"without_right": {"a": [5, 5, 0]}},
+        {"rows": []},
+        {"rows": [20], "full_right": [14], "alone_right": {"a": [12]}, "without_right": {"a": [10]}},
+        {"drop_errors": {"a": -0.1}},
+        {"drop_errors": {"a": None}},
+    ],
+)
+def test_stored_counts_that_cannot_be_are_refused(change: dict[str, object]) -> None:
+    stored = agreeing((10.0, 10.0), lost=4).to_dict()
+    stored["folds"][0].update(change)
+    with pytest.raises(ParameterError, match=r"cannot be as many|of different classes|is none"):
+        ViewImportance.from_dict(stored)
+
+
+def test_folds_that_counted_no_rows_open_beside_others() -> None:
+    stored = agreeing((10.0, 10.0), lost=4).to_dict()
+    for name in ("rows", "full_right", "alone_right", "without_right", "drop_errors"):
+        del stored["folds"][0][name]
+    assert not ViewImportance.from_dict(stored).table.filter(like="by_rows").any(axis=None)
+
+
 @pytest.mark.parametrize("name", ["n_test", "n_train"])
 def test_stored_folds_without_rows_are_refused(name: str) -> None:
     stored = found().to_dict()

@@ -519,6 +519,19 @@ REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
     "score as text": (lambda: compared_otherwise(lambda d: d["entries"][0].update(C="1")), "a number was expected"),
     "count": (lambda: compared_otherwise(lambda d: d["entries"][0].update(active=-1)), "a whole number from 0"),
     "entries": (lambda: compared_otherwise(lambda d: d.update(entries={})), "a list of up to 100,000 results"),
+    **{
+        f"counts {k}": (lambda change=change: compared_otherwise(lambda d: d["entries"][0].update(change)), sentence)
+        for k, (change, sentence) in enumerate(
+            [
+                ({"rows": [14, 15], "right": [15, 0]}, "cannot be as many as it says"),
+                ({"rows": [14, 14], "right": [1, 1]}, "cannot be as many as it says"),
+                ({"rows": [14, 15], "right": [1]}, "cannot be as many as it says"),
+                ({"rows": [], "right": [1, 1]}, "cannot be as many as it says"),
+                ({"rows": [29], "right": [1]}, "results count rows of different classes"),
+                ({"rows": [], "right": []}, "results count rows of different classes"),
+            ]
+        )
+    },
     "errors": (
         lambda: compared_otherwise(lambda d: d["entries"][0].update(difference_errors=[0.1, -0.1, 0.1])),
         "no error for the difference of each measure",
