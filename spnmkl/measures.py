@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any, Literal
 
 import numpy as np
@@ -268,6 +270,13 @@ def right_rows(y: NDArray, found: NDArray, classes: NDArray) -> tuple[Floats, Fl
     return of.sum(axis=1).astype(float), (of & (found == y)).sum(axis=1).astype(float)
 
 
+def check_counts(n: int, rows: Sequence[float], right: Iterable[Sequence[float]]) -> None:
+    """Refuse counts by class on n rows that no fold can have, as a file may say; an older one has none."""
+    known = [(found, of) for each in right for found, of in zip_longest(each, rows, fillvalue=math.nan)]
+    if (rows and sum(rows) != n) or not all(0 <= found <= of for found, of in known):
+        raise ParameterError("The rows of a stored fold, and those answered rightly, cannot be as many as it says.")
+
+
 def error_of_difference(scoring: str, y: NDArray, first: Floats, second: Floats, classes: NDArray) -> float:
     """The standard error, by how many rows there are, of the difference of a measure of two decisions on them."""
     apart = _parts(scoring, y, first, classes) - _parts(scoring, y, second, classes)
@@ -319,6 +328,17 @@ def interval_of_losses(losses: Floats) -> Interval:
 def resampled_error(spread: Any, folds: Any, test_by_train: float) -> Any:
     """The standard error of a mean over folds: s √(1/k + n_test/n_train) (Nadeau and Bengio 2003)."""
     return spread * np.sqrt(1 / folds + test_by_train)
+
+
+def one_round(rounds: Sequence[Hashable]) -> float:
+    """The part of the folds that holds every row once, from which round each is: the last may lack folds."""
+    return max(Counter(rounds).values()) / len(rounds) if len(rounds) else 1.0
+
+
+def error_by_rows(errors: ArrayLike, rounds: Sequence[Hashable]) -> float:
+    """The standard error, by how many rows there are, of a mean over folds from that of each; a row counts once."""
+    e = np.asarray(errors, dtype=float)
+    return math.sqrt(float(e @ e) / one_round(rounds)) / len(e) if len(e) else math.nan
 
 
 def spread(values: ArrayLike) -> float:

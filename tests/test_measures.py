@@ -16,11 +16,13 @@ from spnmkl.measures import (
     SCORINGS,
     are_uneven,
     area,
+    error_by_rows,
     interval_of_area,
     interval_of_losses,
     interval_of_mean,
     interval_of_mean_area,
     interval_over_folds,
+    one_round,
     row_losses,
     scoring_name,
 )
@@ -167,6 +169,14 @@ def test_the_interval_over_folds_is_the_corrected_resampled_t() -> None:
     assert all(map(math.isnan, interval_over_folds(values[:2], ratio, 0.01)))
     low, high = interval_over_folds(np.ones(5), ratio, 0.05)
     assert low < 1 == high, "as if one row had been wrong"
+
+
+def test_rows_count_once_however_many_rounds_have_begun() -> None:
+    assert one_round([]) == one_round([1, 1, 1]) == 1.0
+    assert one_round([1, 1, 1, 2]) == 0.75 and one_round(["a", "b"]) == 0.5
+    assert error_by_rows([0.1] * 4, [1, 1, 1, 1]) == pytest.approx(0.1 / 4**0.5)
+    assert error_by_rows([0.1] * 6, [1, 1, 1, 1, 2, 2]) == pytest.approx(0.1 / 4**0.5)
+    assert math.isnan(error_by_rows([], [])) and math.isnan(error_by_rows([0.1, math.nan], [1, 1]))
 
 
 def test_whether_guessing_is_beaten() -> None:

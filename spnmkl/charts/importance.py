@@ -64,7 +64,7 @@ def importance_chart(
     """
     points = _points(table)
     names = list(dict.fromkeys(points["name"]))
-    reach = _reach([*points["low"], *points["high"], *points["score"], *full[:3], guessing])
+    reach = _reach([*points["low"], *points["high"], *points["score"], *full, guessing])
     axis = alt.Axis(format="~%" if percent else ".2~f", tickCount=6)
     number = ".1%" if percent else ".3f"
     words = [f"{title} on rows not trained on, with 95 % intervals"]
@@ -173,7 +173,6 @@ def _points(table: pd.DataFrame) -> pd.DataFrame:
     """One row per view and kind."""
     names = list(unique_names(table["view"], {}).values())
     shares = [_share_text(share) for share in table["share"]]
-    by_rows = table.get("by_rows", pd.Series("", index=table.index)).str.split(", ")
     parts = [
         pd.DataFrame(
             {
@@ -182,13 +181,18 @@ def _points(table: pd.DataFrame) -> pd.DataFrame:
                 "score": table[kind].to_numpy(),
                 "low": table[f"{kind}_low"].to_numpy(),
                 "high": table[f"{kind}_high"].to_numpy(),
-                "of": ["of the number of rows" if kind in names else "over folds" for names in by_rows],
+                "of": ["of the number of rows" if of_rows else "over folds" for of_rows in _by_rows(table, kind)],
                 "share": shares,
             }
         )
         for kind, title in KINDS.items()
     ]
     return pd.concat(parts, ignore_index=True)
+
+
+def _by_rows(table: pd.DataFrame, kind: str) -> list[bool]:
+    known = table.get(f"{kind}_by_rows")
+    return [False] * len(table) if known is None else known.tolist()
 
 
 def _share_text(share: float) -> str:
@@ -207,7 +211,7 @@ def _legend() -> alt.Legend:
 def _lines(full: Sequence[float], guessing: float, reach: alt.Scale, grey: bool) -> list[alt.Chart]:
     """A band and a dashed line at all together, a dotted line at guessing, each with its words above."""
     colour = "#000000" if grey else COLOURS[2]
-    mean, low, high, *_ = full
+    mean, low, high = full
     layers = []
     if math.isfinite(low):
         band = alt.Chart(pd.DataFrame({"low": [low], "high": [high]})).mark_rect(color=colour, opacity=0.1)

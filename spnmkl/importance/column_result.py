@@ -19,7 +19,7 @@ from spnmkl.errors import ParameterError
 from spnmkl.importance.measuring import read_counts
 from spnmkl.importance.result import Interval
 from spnmkl.importance.words import at_weights
-from spnmkl.measures import SCORINGS, Measure, corrected_interval, scoring_name
+from spnmkl.measures import SCORINGS, Measure, corrected_interval, one_round, scoring_name
 from spnmkl.parameters import CHOSEN, weighing
 from spnmkl.wording import counted, listed, whole_percent
 
@@ -310,7 +310,7 @@ class ColumnImportance:
     def _adjusted(self, k: int) -> float:
         n = np.array([fold.n_test for fold in self.folds], dtype=float)
         mean, square = (n @ [getattr(f, name)[k] for f in self.folds] / n.sum() for name in ("margins", "squares"))
-        rows = n.sum() / len({fold.repeat for fold in self.folds})  # each counts once, however often it was held out
+        rows = n.sum() * one_round([f.repeat for f in self.folds])  # each counts once, however often it was held out
         if square <= mean**2:
             return 1.0 if not mean else math.nan
         t = mean / math.sqrt((square - mean**2) / (rows - 1))

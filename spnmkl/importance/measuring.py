@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing
@@ -23,7 +24,7 @@ from spnmkl.importance.by_evidence import Within, trained_by_evidence
 from spnmkl.importance.folds import FoldData, Folds, Tick
 from spnmkl.importance.restriction import FULL, Removals, weighed
 from spnmkl.inspection import decision_parts
-from spnmkl.measures import SCORINGS, error_of_difference, right_rows
+from spnmkl.measures import SCORINGS, check_counts, error_of_difference, right_rows
 from spnmkl.parallel import Place, in_order, side_by_side
 from spnmkl.parameters import CHOSEN, WEIGHTS, checked_threads, positive, weighing
 from spnmkl.problem import answers, checked_source
@@ -128,6 +129,11 @@ class ViewFold:
         -------
         ViewFold
             The same.
+
+        Raises
+        ------
+        ParameterError
+            It counts rows that cannot be.
         """
         by_name = {name: stored[name] for name in ("alone", "without", "parts")} | {
             name: stored.get(name, {}) for name in ("own_C", "drop_errors")
@@ -139,7 +145,12 @@ class ViewFold:
         for name in ("alone_right", "without_right"):
             values[name] = {str(v): tuple(map(_number, n)) for v, n in stored.get(name, {}).items()}
         rest = [name for name in cls.__dataclass_fields__ if name not in values]
-        return cls(**values | {name: _number(stored[name]) for name in rest})
+        found = cls(**values | {name: _number(stored[name]) for name in rest})
+        rights = [found.full_right, *found.alone_right.values(), *found.without_right.values()]
+        check_counts(found.n_test, found.rows, rights)
+        if not all(0 <= error < math.inf for error in found.drop_errors.values()):
+            raise ParameterError("The error of a drop in a stored fold is none; measure it again.")
+        return found
 
 
 def read_counts(stored: Mapping[str, Any]) -> dict[str, int]:

@@ -11,17 +11,26 @@ from typing import Any, NamedTuple
 import altair as alt
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from spnmkl.charts.importance import importance_chart
 from spnmkl.circuit.program import Floats
 from spnmkl.errors import ParameterError
 from spnmkl.importance.measuring import ViewFold
-from spnmkl.importance.words import finding_sentences, full_sentence, interval_sentence, view_sentence
+from spnmkl.importance.words import OF_ROWS, finding_sentences, full_sentence, interval_sentence, view_sentence
 from spnmkl.inspection.held_out import ERRORS
-from spnmkl.measures import SCORINGS, Measure, Z, corrected_interval, interval_of_rows, scoring_name, wider
+from spnmkl.measures import (
+    SCORINGS,
+    Measure,
+    Z,
+    corrected_interval,
+    error_by_rows,
+    interval_of_rows,
+    one_round,
+    scoring_name,
+    wider,
+)
 from spnmkl.parameters import CHOSEN, weighing
-from spnmkl.study.significance import corrected_t_test, holm
+from spnmkl.study.significance import holm, larger_p
 
 FORMAT = "spnmkl/view-importance"
 COLUMNS = ("alone", "without", "drop", "share")
@@ -36,8 +45,6 @@ class Interval(NamedTuple):
         Over the folds.
     low, high : float
         The ends of the interval; NaN where there are too few folds to tell.
-    by_rows : bool, default=False
-        Whether it is that of the number of rows, because this is wider: folds may agree by chance.
 
     Examples
     --------
@@ -49,6 +56,12 @@ class Interval(NamedTuple):
     mean: float
     low: float
     high: float
+
+
+class _Told(NamedTuple):
+    """An interval, and whether it is that of the number of rows, being wider: folds may agree by chance."""
+
+    interval: Interval
     by_rows: bool = False
 
 
@@ -107,6 +120,15 @@ class ViewImportance:
     @property
     def full(self) -> Interval:
         """The score of the whole drawing."""
+        return self._full.interval
+
+    @property
+    def full_by_rows(self) -> bool:
+        """Whether its interval is that of the number of rows, because this is wider: folds may agree by chance."""
+        return self._full.by_rows
+
+    @property
+    def _full(self) -> _Told:
         return self._score([fold.full for fold in self.folds], [fold.full_right for fold in self.folds])
 
     @property
@@ -117,12 +139,16 @@ class ViewImportance:
     @property
     def rounds(self) -> int:
         """How many rounds of folds were begun."""
-        return len({fold.repeat for fold in self.folds})
+        return len(set(self._rounds))
+
+    @property
+    def _rounds(self) -> list[int]:
+        return [fold.repeat for fold in self.folds]
 
     @property
     def held_out(self) -> float:
         """How many rows were held out, each counted once."""
-        return sum(fold.n_test for fold in self.folds) / max(self.rounds, 1)
+        return sum(fold.n_test for fold in self.folds) * one_round(self._rounds)
 
     @property
     def shares_known(self) -> bool:
@@ -135,10 +161,11 @@ class ViewImportance:
 
         `drop` is the score of the whole drawing less that without the view; its interval is that of the differences
         fold by fold. `share` is its part of the decision on the rows held out; NaN where no kernel sees this view
-        alone, or where the decision does not tell these rows apart. `by_rows` names what has an interval that is not
-        that over folds but, being wider, that of the number of rows.
+        alone, or where the decision does not tell these rows apart. `alone_by_rows`, `without_by_rows` and
+        `drop_by_rows` tell whether an interval is not that over folds but, being wider, that of the number of rows.
         """
-        return pd.DataFrame([self._row(view) for view in self.views], columns=["view", *_with_ends(COLUMNS), "by_rows"])
+        flags = [f"{name}_by_rows" for name in OF_ROWS]
+        return pd.DataFrame([self._row(view) for view in self.views], columns=["view", *_with_ends(COLUMNS), *flags])
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -245,6 +272,8 @@ class ViewImportance:
         folds = tuple(ViewFold.from_dict(fold) for fold in stored["folds"])
         if any(set(named) != set(views) for fold in folds for named in (fold.alone, fold.without, fold.parts)):
             raise ParameterError("A fold of this view importance has other views than the whole; measure it again.")
+        if len({len(fold.rows) for fold in folds if fold.rows}) > 1:
+            raise ParameterError("Folds of this view importance count rows of different classes; measure it again.")
         remarks = tuple(map(str, stored["remarks"]))
         planned, rows, key = int(stored["planned"]), str(stored["rows"]), str(stored["key"])
         weights = weighing(stored.get("weights", "certified"), CHOSEN)
@@ -257,38 +286,36 @@ class ViewImportance:
             "alone": self._score(alone, [fold.alone_right.get(view, ()) for fold in self.folds]),
             "without": self._score(without, [fold.without_right.get(view, ()) for fold in self.folds]),
             "drop": self._drop(view, full - without),
-            "share": self._share(view),
+            "share": _Told(self._share(view)),
         }
-        by_rows = ", ".join(name for name, value in found.items() if value.by_rows)
-        ends = {f"{name}_{end}": getattr(value, end) for name, value in found.items() for end in ("low", "high")}
-        values = {name: value.mean for name, value in found.items()} | ends
-        return {"view": view} | {name: values[name] for name in _with_ends(COLUMNS)} | {"by_rows": by_rows}
+        values = [value for told in found.values() for value in told.interval]
+        flags = {f"{name}_by_rows": found[name].by_rows for name in OF_ROWS}
+        return {"view": view} | dict(zip(_with_ends(COLUMNS), values, strict=True)) | flags
 
-    def _score(self, values: Sequence[float] | Floats, right: Sequence[tuple[float, ...]]) -> Interval:
+    def _score(self, values: Sequence[float] | Floats, right: Sequence[tuple[float, ...]]) -> _Told:
         """With an interval that is never narrower than so many rows, of which so many are right, allow."""
         mean, (low, high) = _mean(values), self._ends(values)
         folds = (max(low, 0.0), min(high, 1.0)) if low == low else (low, high)
         if not all(right) or not right:
-            return Interval(mean, *folds)
+            return _Told(Interval(mean, *folds))
         # Each row counts once, however often it was held out.
-        all_rows, all_right = (np.sum(n, axis=0) / self.rounds for n in ([fold.rows for fold in self.folds], right))
+        once, rows = one_round(self._rounds), [fold.rows for fold in self.folds]
+        all_rows, all_right = (np.sum(n, axis=0) * once for n in (rows, right))
         ends, by_rows = wider(folds, interval_of_rows(self.scoring, mean, all_rows, all_right))
-        return Interval(mean, *ends, by_rows)
+        return _Told(Interval(mean, *ends), by_rows)
 
-    def _drop(self, view: str, values: Floats) -> Interval:
+    def _drop(self, view: str, values: Floats) -> _Told:
         mean, half = _mean(values), Z * self._drop_error(view)
         ends, by_rows = wider(self._ends(values), (mean - half, mean + half))
-        return Interval(mean, *ends, by_rows)
+        return _Told(Interval(mean, *ends), by_rows)
 
     def _drop_error(self, view: str) -> float:
         """By how many rows there are, each of which counts once; NaN where that is not known."""
-        errors = np.array([fold.drop_errors.get(view, math.nan) for fold in self.folds])
-        return math.sqrt(self.rounds * float(errors @ errors)) / len(errors) if len(errors) else math.nan
+        return error_by_rows([fold.drop_errors.get(view, math.nan) for fold in self.folds], self._rounds)
 
     def _test(self, view: str, drops: Floats) -> float:
         """The larger p: over folds, or of the rows."""
-        of_folds, error = corrected_t_test(drops, self.test_by_train, self._finest), self._drop_error(view)
-        return max(of_folds, float(2 * stats.norm.sf(abs(drops.mean()) / error))) if error > 0 else of_folds
+        return larger_p(drops, self.test_by_train, self._drop_error(view), self._finest)
 
     def _ends(self, values: Sequence[float] | Floats, finest: float | None = None) -> tuple[float, float]:
         if not self.folds:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 from scipy import stats
 
-from spnmkl.measures import Measure, which_error
+from spnmkl.measures import Measure, one_round, which_error
 from spnmkl.parameters import CHOSEN
 from spnmkl.study.contest import LEVEL
 from spnmkl.study.significance import FEWEST
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 Row = Mapping[Hashable, Any]
 ENDS = ("", "_low", "_high")
+OF_ROWS = ("alone", "without", "drop")  # whose intervals may be those of the number of rows
 NARROW = 0.05
 BELOW = 0.02  # a score that much below guessing is told of
 MORE_ROUNDS = 5
@@ -38,7 +39,7 @@ def full_sentence(found: ViewImportance) -> str:
     guess = "always answering the most frequent class" if found.scoring == "accuracy" else "guessing"
     how = at_weights(found.weights, [fold.weights for fold in found.folds])
     return (
-        f"All views together: {measure.title} {with_interval(measure, *full[:3])} on rows not "
+        f"All views together: {measure.title} {with_interval(measure, *full)} on rows not "
         f"trained on ({of}{stopped}){how}; {guess} gets {_number(measure, found.guessing)}{_unit(measure)}."
     )
 
@@ -134,17 +135,15 @@ def interval_sentence(found: ViewImportance) -> str:
     """What the intervals of scores and drops are; empty where there are none, or an earlier version measured them."""
     if not all(fold.rows for fold in found.folds):
         return ""
-    table = found.table
-    full = [found.full.by_rows] if math.isfinite(found.full.low) else []
-    flags = [
-        name in said.split(", ")
-        for name in ("alone", "without", "drop")
-        for said, low in zip(table["by_rows"], table[f"{name}_low"], strict=True)
-        if math.isfinite(low)
-    ]
-    return (
-        which_error("Each interval of a score or drop is the 95 % interval", full + flags, "of them") if flags else ""
-    )
+    flags = _by_rows(found)
+    return which_error("Each interval of a score or drop is the 95 % interval", flags, "of them") if flags else ""
+
+
+def _by_rows(found: ViewImportance) -> list[bool]:
+    """Of every interval of a score or drop, whether it is that of the number of rows."""
+    full = [found.full_by_rows] if math.isfinite(found.full.low) else []
+    known = ((found.table[f"{name}_low"].notna(), found.table[f"{name}_by_rows"]) for name in OF_ROWS)
+    return full + [bool(flag) for has_one, flags in known for flag in flags[has_one]]
 
 
 def own_C_sentence(found: ViewImportance) -> str:
@@ -256,15 +255,17 @@ def _leans(found: ViewImportance, rows: pd.DataFrame) -> pd.Series:
 
 def _more_rounds(found: ViewImportance) -> str:
     """What would narrow the intervals: rounds, as long as these are few."""
-    if found.rounds >= MORE_ROUNDS:
+    by_rows = _by_rows(found)
+    if found.rounds >= MORE_ROUNDS or all(by_rows):
         return "More rows would narrow the intervals; more rounds hardly would."
-    narrower = 1 - _reach(MORE_ROUNDS, found) / _reach(found.rounds, found)
-    return f"{MORE_ROUNDS} rounds of folds (repeats) make these intervals about {whole_percent(narrower)} narrower."
+    done, in_one = len(found.folds), len(found.folds) * one_round([fold.repeat for fold in found.folds])
+    narrower = 1 - _reach(MORE_ROUNDS * in_one, found) / _reach(done, found)
+    which = "those over folds" if any(by_rows) else "these intervals"
+    return f"{MORE_ROUNDS} rounds of folds (repeats) make {which} about {whole_percent(narrower)} narrower."
 
 
-def _reach(rounds: int, found: ViewImportance) -> float:
-    """Half an interval over so many rounds, in standard deviations over folds (corrected resampled t)."""
-    folds = rounds * len(found.folds) / found.rounds
+def _reach(folds: float, found: ViewImportance) -> float:
+    """Half an interval over so many folds, in standard deviations over these (corrected resampled t)."""
     return float(stats.t.ppf(0.975, folds - 1)) * math.sqrt(1 / folds + found.test_by_train)
 
 

@@ -7,12 +7,12 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from spnmkl.data import Choices, SplitSettings
-from spnmkl.measures import scoring_name
+from spnmkl.measures import check_counts, scoring_name
 from spnmkl.project.archive import Reader, Writer
 from spnmkl.project.checked_values import count, finite, number, text, texts
 from spnmkl.project.stored_run import read_choices, read_split
 from spnmkl.structure import SPN
-from spnmkl.study.contest import Contest, Entry, Plan, Portrait
+from spnmkl.study.contest import MEASURES, Contest, Entry, Plan, Portrait
 from spnmkl.training.settings import Settings
 
 MEMBER = "comparison.json"
@@ -116,6 +116,8 @@ def _read_results(stored: Mapping[str, Any], methods: tuple[str, ...], plan: Pla
     portraits = [_read_portrait(portrait, methods) for portrait in _list(stored["portraits"])]
     if len({(e.method, e.repeat, e.fold) for e in entries}) < len(entries):
         raise ValueError("a method has two results on one fold")
+    if len({len(e.rows) for e in entries}) > 1:
+        raise ValueError("results count rows of different classes")
     if len({p.method for p in portraits}) < len(portraits):
         raise ValueError("a method is drawn twice")
     return *entries, *portraits
@@ -131,9 +133,11 @@ def _read_entry(stored: Mapping[str, Any], methods: tuple[str, ...], plan: Plan)
     numbers: dict[str, Any] = {name: number(stored[name]) for name in _NUMBERS}
     named: dict[str, Any] = {"method": _one_of(stored["method"], methods), "setting": text(stored["setting"])}
     tested: dict[str, Any] = {name: tuple(map(count, _list(stored.get(name, [])))) for name in ("rows", "right")}
-    if len(tested["rows"]) != len(tested["right"]):
-        raise ValueError("a result does not count its rows by class")
-    return Entry(**named, **counts, **scores, **numbers, **tested)
+    check_counts(counts["n_test"], tested["rows"], [tested["right"]])
+    errors = tuple(map(number, _list(stored.get("difference_errors", []))))
+    if len(errors) not in (0, len(MEASURES)) or not all(error >= 0 for error in errors):
+        raise ValueError("a result has no error for the difference of each measure")
+    return Entry(**named, **counts, **scores, **numbers, **tested, difference_errors=errors)
 
 
 def _read_portrait(stored: Mapping[str, Any], methods: tuple[str, ...]) -> Portrait:

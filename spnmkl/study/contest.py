@@ -15,24 +15,35 @@ from numpy.typing import NDArray
 
 from spnmkl.baselines import ColumnMethod, Fitted, Learned, Method
 from spnmkl.baselines.labels import named_kernel
+from spnmkl.circuit.program import Floats
 from spnmkl.data import Choices, Dataset, Split, SplitSettings
 from spnmkl.errors import DataError
 from spnmkl.fixed_weights import Weighted
 from spnmkl.inspection import decision_shares
-from spnmkl.measures import FEWEST, SCORINGS, believed_error, right_rows, spread
+from spnmkl.measures import (
+    FEWEST,
+    SCORINGS,
+    believed_error,
+    error_by_rows,
+    error_of_difference,
+    one_round,
+    right_rows,
+    spread,
+)
 from spnmkl.parallel import Place, side_by_side
 from spnmkl.selection.folds import fold_splits
 from spnmkl.structure import SPN, templates
 from spnmkl.study.entrants import OWN, Entrants, titled
 from spnmkl.study.fold_training import ADVICE, LOST, Plan, Tick, by_label, fitted, inner_folds, trained
-from spnmkl.study.significance import corrected_t_test, holm, smallest_visible
+from spnmkl.study.significance import holm, larger_p, smallest_of_rows, smallest_visible
 from spnmkl.training.choose import most_folds
 from spnmkl.training.prepared import Prepared, labelled_parts, prepare, rows_used
 from spnmkl.training.scores import mean_auc, score
 from spnmkl.wording import quoted
 
 LEVEL = 0.05
-_COUNTS = "rows", "right"  # by class, for the errors of means and not for a table
+_COUNTS = "rows", "right"  # by class
+_UNSHOWN = (*_COUNTS, "difference_errors")  # for errors and tests, not for a table
 MEASURES = tuple(SCORINGS)
 
 
@@ -41,7 +52,8 @@ class Entry:
     """One method on one fold; `kernels` are the base kernels, or columns, that it could use, `active` those it does.
 
     `setting` is what a method over columns chose, in words; `rows` are the rows tested of each class, `right` those
-    that are answered rightly.
+    that are answered rightly. `difference_errors` are the standard errors, by how many rows are tested, of every
+    measure less that of the first method, in the order of `MEASURES`.
     """
 
     method: str
@@ -60,6 +72,7 @@ class Entry:
     setting: str = ""
     rows: tuple[int, ...] = ()
     right: tuple[int, ...] = ()
+    difference_errors: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +94,7 @@ class Contest:
 
     Attributes
     ----------
-    methods : all that take part, in their order.
+    methods : all that take part, in their order; first the reference, which others are tested against.
     results : entries and portraits, as they came.
     total : how many there will be.
     remarks : what to know about it, in sentences.
@@ -120,7 +133,7 @@ class Contest:
         """One row per method and fold."""
         entries = [asdict(r) for r in self.results if isinstance(r, Entry)]
         entries.sort(key=lambda entry: (entry["repeat"], entry["fold"]))  # done elsewhere, they came as they would
-        return pd.DataFrame(entries, columns=[name for name in Entry.__dataclass_fields__ if name not in _COUNTS])
+        return pd.DataFrame(entries, columns=[name for name in Entry.__dataclass_fields__ if name not in _UNSHOWN])
 
     @cached_property
     def shared(self) -> pd.DataFrame:
@@ -147,7 +160,8 @@ class Contest:
         """One row per method that has a result: mean over folds, its standard error, and the test against `reference`.
 
         The error allows for training parts that overlap, as the test does: s √(1/k + n_test/n_train) over k folds. It
-        is that of the number of rows where this is larger, since folds may agree by chance.
+        is that of the number of rows where this is larger, since folds may agree by chance; for the same reason p is
+        the larger of the corrected resampled t-test's and that of the number of rows.
 
         Returns
         -------
@@ -168,26 +182,28 @@ class Contest:
             }
         )
         table["error"], table["by_rows"] = self._errors(scores, measure)
-        table["difference"], table["p"] = self._tested(scores)
+        table["difference"], table["p"] = self._tested(scores, measure)
         table["adjusted"] = holm(table["p"].tolist())
         table["verdict"] = [self._verdict(row) for row in table.to_dict("records")]
         table[others.columns] = others.reindex(scores.columns).to_numpy()
         return table
 
-    def visible(self, measure: str = "accuracy") -> tuple[float, float] | None:
-        """From which mean difference on a test could tell one: for the method whose differences from the reference vary
-        least over the folds, and for that where they vary most."""
+    def visible(self, measure: str = "accuracy") -> list[tuple[float, float]]:
+        """From which mean difference on a test could tell one, by the folds and by how many rows there are: the larger
+        counts. Of every method whose differences from the reference vary over the folds."""
         scores = self.scores(measure)
         if self.reference not in scores or self.n_shared < FEWEST:
-            return None
+            return []
         differences = scores.sub(scores[self.reference], axis=0)
         tests = scores.shape[1] - 1
-        sizes = [
-            smallest_visible(spread(d), self.n_shared, self.test_by_train, tests, LEVEL)
-            for _, d in differences.items()
+        return [
+            (
+                smallest_visible(spread(d), self.n_shared, self.test_by_train, tests, LEVEL),
+                smallest_of_rows(self._error_by_rows(str(m), d, measure), tests, LEVEL),
+            )
+            for m, d in differences.items()
             if spread(d) > 0
         ]
-        return (min(sizes), max(sizes)) if sizes else None
 
     def seconds_left(self, elapsed: float) -> float:
         """By what each method took on the folds so far; nan until all have done one, for they differ a hundredfold.
@@ -207,23 +223,34 @@ class Contest:
 
     def _errors(self, scores: pd.DataFrame, measure: str) -> tuple[list[float], list[bool]]:
         """Of every mean, and whether it is that of the number of rows; a row counts once in all rounds."""
-        entries = {(r.method, r.repeat, r.fold): r for r in self.results if isinstance(r, Entry)}
         found = []
         for method, values in scores.items():
             known = values.dropna()
-            own = [entries[(method, *at)] for at in known.index]
-            in_round = known.index.get_level_values("repeat").value_counts()  # of which the last may lack folds
-            once = in_round.max() / len(own) if own else 1.0
+            own = [self._entries[(str(method), *at)] for at in known.index]
+            once = one_round(known.index.get_level_values("repeat"))
             counts = (np.sum([getattr(entry, name) for entry in own], axis=0) * once for name in _COUNTS)
             found.append(believed_error(measure, known.tolist(), self.test_by_train, *map(np.atleast_1d, counts)))
         return [error for error, _ in found], [by_rows for _, by_rows in found]
 
-    def _tested(self, scores: pd.DataFrame) -> tuple[list[float], list[float]]:
+    @cached_property
+    def _entries(self) -> dict[tuple[str, int, int], Entry]:
+        return {(r.method, r.repeat, r.fold): r for r in self.results if isinstance(r, Entry)}
+
+    def _error_by_rows(self, method: str, differences: pd.Series, measure: str) -> float:
+        """Of their mean; NaN in a comparison of an earlier version, which did not count."""
+        folds, k = differences.dropna().index, MEASURES.index(measure)
+        errors = [self._entries[(method, *at)].difference_errors or (math.nan,) * len(MEASURES) for at in folds]
+        return error_by_rows([own[k] for own in errors], folds.get_level_values("repeat"))
+
+    def _tested(self, scores: pd.DataFrame, measure: str) -> tuple[list[float], list[float]]:
         if self.reference not in scores:
             return [math.nan] * scores.shape[1], [math.nan] * scores.shape[1]
         differences = {m: scores[m] - scores[self.reference] for m in scores.columns}
         tests = [
-            math.nan if m == self.reference else corrected_t_test(d, self.test_by_train) for m, d in differences.items()
+            math.nan
+            if m == self.reference
+            else larger_p(d, self.test_by_train, self._error_by_rows(str(m), d, measure))
+            for m, d in differences.items()
         ]
         return [float(d.mean()) for d in differences.values()], tests
 
@@ -339,12 +366,16 @@ def fold_entries(
     stop: Callable[[], bool] | None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Iterator[Entry]:
+    """Every method on one fold; the answers of the first are those that others are tested against, row by row."""
+    first: Floats | None = None
     for name, method in methods.items():
         found, seconds = trained(
             method, prepared, plan, f"{where}, {titled(name)}", say, stop, **(options or {}).get(name, {})
         )
         scores = score(prepared.y_test, found.decision, found.classes)
-        counts = (tuple(map(int, n)) for n in right_rows(prepared.y_test, scores.predicted, found.classes))
+        rows, right = right_rows(prepared.y_test, scores.predicted, found.classes)
+        first = found.decision if first is None else first
+        both = prepared.y_test, found.decision, first, found.classes
         yield Entry(
             name,
             at[0] + 1,
@@ -360,7 +391,9 @@ def fold_entries(
             found.gap,
             scores.measured("balanced_accuracy").value,
             found.setting,
-            *counts,
+            tuple(map(int, rows)),
+            tuple(map(int, right)),
+            tuple(error_of_difference(measure, *both) for measure in MEASURES),
         )
 
 

@@ -53,14 +53,13 @@ SAID = {
 }
 TEST_HELP = (
     "The corrected resampled t-test (Nadeau and Bengio 2003) on the differences fold by fold: it allows for training "
-    "parts that overlap. The p-value is adjusted by Holm's method, since several methods are tested at once; a "
-    f"difference is marked where it is below {LEVEL}."
+    "parts that overlap. Folds may agree by chance: where a test by the number of rows has a larger p-value, that "
+    "counts (but in a comparison that an earlier version kept). It is adjusted by Holm's method, since several methods "
+    f"are tested at once; a difference is marked where it is below {LEVEL}."
 )
-
-
 ERROR_HELP = (
-    "One standard error of the mean over the folds, which allows for training parts that overlap, as the test of the "
-    "differences does; or that of the number of rows where this is larger, since folds may agree by chance."
+    "One standard error of the mean over the folds, which allows for training parts that overlap, or that of the "
+    "number of rows where this is larger, since folds may agree by chance; the test of the differences does the same."
 )
 
 
@@ -130,14 +129,15 @@ def _named(methods: list[str], of: int) -> str:
 def _limit(contest: Contest, measure: str) -> str:
     """From which size on differences would show."""
     seen = contest.visible(measure)
-    if seen is None:
+    if not seen:
         return ""
-    percent = SCORINGS[measure].percent
-    low, high = (f"{100 * size:.0f}" if percent else f"{size:.2f}" for size in seen)
+    percent, sizes = SCORINGS[measure].percent, [max(size) for size in seen]
+    low, high = (f"{100 * size:.0f}" if percent else f"{size:.2f}" for size in (min(sizes), max(sizes)))
     unit = " points" if percent else ""
-    sizes = f"{low}{unit}" if low == high else f"{low} to {high}{unit}, depending on the method,"
-    more = "; more rounds tell smaller ones" if contest.plan.repeats < MOST_ROUNDS else ""
-    return f": with {counted(contest.n_shared, 'fold')}, a difference must reach {sizes} to show{more}"
+    reach = f"{low}{unit}" if low == high else f"{low} to {high}{unit}, depending on the method,"
+    rounds = contest.plan.repeats < MOST_ROUNDS and any(of_folds > of_rows for of_folds, of_rows in seen)
+    more = f"; more {'rounds' if rounds else 'rows'} tell smaller ones"  # the same rows again leave as much open
+    return f": with {counted(contest.n_shared, 'fold')}, a difference must reach {reach} to show{more}"
 
 
 def against(row: Mapping[Hashable, Any]) -> str:

@@ -43,6 +43,22 @@ def corrected_t_test(differences: ArrayLike, test_by_train: float, finest: float
     return float(2 * stats.t.sf(abs(t), len(d) - 1))
 
 
+def larger_p(differences: ArrayLike, test_by_train: float, of_rows: float, finest: float = 0.0) -> float:
+    """The larger p of two tests that a mean difference is chance: of the folds, and of how many rows there are.
+
+    A few folds may agree by chance; where they differ by less than so many rows can, they are not believed.
+
+    Parameters
+    ----------
+    differences, test_by_train, finest : as of `corrected_t_test`.
+    of_rows : the standard error by how many rows there are; where it is 0 or NaN, as where nobody counted them, the
+        folds decide alone.
+    """
+    d = np.asarray(differences, dtype=float)
+    p = corrected_t_test(d, test_by_train, finest)
+    return float(np.maximum(p, 2 * stats.norm.sf(abs(d.mean()) / of_rows))) if of_rows > 0 else p
+
+
 def holm(p: Sequence[float]) -> Floats:
     """Adjusted p by Holm's step-down method; NaN is no test and stays."""
     values = np.asarray(p, dtype=float)
@@ -61,3 +77,8 @@ def smallest_visible(spread: float, folds: int, test_by_train: float, tests: int
         return math.inf
     needed = stats.t.isf(level / (2 * tests), folds - 1)
     return float(needed * resampled_error(spread, folds, test_by_train))
+
+
+def smallest_of_rows(error: float, tests: int, level: float = 0.05) -> float:
+    """The same, given its standard error by how many rows there are; 0 where that is not known."""
+    return float(stats.norm.isf(level / (2 * tests)) * error) if error > 0 else 0.0

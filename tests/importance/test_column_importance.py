@@ -1,6 +1,7 @@
 """Columns in the wrong rows: against scikit-learn's permutation importance, by brute force, and without a signal."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -278,3 +279,10 @@ def test_what_some_trainings_use_and_others_do_not_is_not_said_of_all() -> None:
     drawn = found.figure().to_dict()
     kinds = {row["name"]: row["kind"] for rows in drawn["datasets"].values() for row in rows if "kind" in row}
     assert kinds == {"steady": "shown", "moody": "not shown"}
+
+
+def test_part_of_a_second_round_is_no_other_rows() -> None:
+    folds = [ColumnFold(1, k, 80, 20, 1.0, 0.9, 1.0, (0.1,), (0.1,), (0.2,)) for k in range(1, 6)]
+    once = ColumnImportance((("a",),), (0,), tuple(folds), 10, "accuracy", "100 rows", 0.9, 5)
+    more = replace(once, folds=(*folds, replace(folds[0], repeat=2)))
+    assert more.table["p_adjusted"][0] == pytest.approx(once.table["p_adjusted"][0])

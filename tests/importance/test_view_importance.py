@@ -412,10 +412,12 @@ def test_folds_that_agree_claim_no_more_than_their_rows() -> None:
     whole = agreeing((10.0, 10.0), lost=4)
     row = whole.table.iloc[0]
     assert (row["alone_low"], row["alone_high"]) == pytest.approx(wilson(0.6, 100))
-    assert tuple(whole.full) == pytest.approx((0.7, *wilson(0.7, 100), True))
+    assert len(whole.full) == 3 and tuple(whole.full) == pytest.approx((0.7, *wilson(0.7, 100)))
+    assert whole.full_by_rows and whole.full.low == wilson(0.7, 100)[0]
     error = 0.15 / math.sqrt(5)
     assert (row["drop_low"], row["drop_high"]) == pytest.approx((0.2 - 1.96 * error, 0.2 + 1.96 * error), rel=1e-3)
-    assert row["by_rows"] == "alone, without, drop"
+    assert whole.table.filter(like="by_rows").columns.tolist() == ["alone_by_rows", "without_by_rows", "drop_by_rows"]
+    assert whole.table.filter(like="by_rows").dtypes.eq(bool).all() and row.filter(like="by_rows").all()
     assert whole.about_intervals.endswith("that of the number of rows, since folds differ by less.")
     assert whole.adjusted["a"] == pytest.approx(2 * stats.norm.sf(0.2 / error))
     restored = ViewImportance.from_dict(json.loads(json.dumps(whole.to_dict())))
@@ -424,13 +426,44 @@ def test_folds_that_agree_claim_no_more_than_their_rows() -> None:
     assert "of the number of rows" in svg or "of the number of rows" in json.dumps(whole.figure().to_dict())
 
 
+def test_more_rounds_are_not_said_to_narrow_what_rows_leave_open() -> None:
+    """Two views, each of which is needed by itself, but not beside the other test: over folds that agree, and not."""
+    whole = agreeing((10.0, 10.0), lost=4)
+    named = ("alone", "without", "parts", "alone_right", "without_right")
+
+    def both(fold: ViewFold, alone: float) -> ViewFold:
+        twice = {name: dict.fromkeys("ab", getattr(fold, name)["a"]) for name in named}
+        twice["alone"] = dict.fromkeys("ab", alone)
+        return replace(fold, drop_errors=dict.fromkeys("ab", 0.2 / 2.1 * 5**0.5), **twice)
+
+    for scores, said in (
+        ((0.6,) * 5, "More rows would narrow the intervals; more rounds hardly would."),
+        ((0.1, 1.0, 0.3, 0.9, 0.6), "5 rounds of folds (repeats) make those over folds about"),
+    ):
+        folds = tuple(map(both, whole.folds, scores))
+        found = replace(whole, views=("a", "b"), folds=folds).findings
+        assert found[0].startswith("By itself, the loss without any one of a, b") and found[1].startswith(said)
+
+
+@pytest.mark.parametrize("begun", [6, 8, 10])
+def test_part_of_a_second_round_has_no_other_rows(begun: int) -> None:
+    """Folds that agree: no interval is narrower, and no p smaller, for rows that were held out twice."""
+    once = agreeing((10.0, 10.0), lost=4)
+    again = tuple(replace(fold, repeat=2) for fold in once.folds)
+    more = replace(once, folds=(*once.folds, *again)[:begun], planned=10)
+    pd.testing.assert_frame_equal(more.table, once.table)
+    assert more.full == pytest.approx(once.full) and more.adjusted == pytest.approx(once.adjusted)
+    assert more.held_out == pytest.approx(once.held_out) == 100
+
+
 def test_folds_that_differ_more_than_their_rows_keep_their_own_interval() -> None:
     whole = agreeing((10.0, 10.0), lost=4)
     apart = [replace(f, alone={"a": x}) for f, x in zip(whole.folds, (0.3, 0.9, 0.4, 0.8, 0.6), strict=True)]
     found = replace(whole, folds=tuple(apart))
     low, high = corrected_interval([f.alone["a"] for f in apart], 0.25)
     assert (found.table["alone_low"][0], found.table["alone_high"][0]) == pytest.approx((max(low, 0), min(high, 1)))
-    assert found.table["by_rows"][0] == "without, drop" and "here for 3 of 4 of them" in found.about_intervals
+    assert found.table.filter(like="by_rows").to_numpy().tolist() == [[False, True, True]]
+    assert "here for 3 of 4 of them" in found.about_intervals
     earlier = {name: value for name, value in apart[0].to_dict().items() if "right" not in name and name != "rows"}
     assert ViewFold.from_dict(earlier).full_right == ()
 
@@ -622,6 +655,35 @@ def test_the_figure_shows_the_table() -> None:
     for grey in (False, True):
         svg = to_svg(found().figure(grey=grey))
         assert all(word in svg for word in ("clear", "all without it", "all together", "guessing", "of the decision"))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"rows": [10, 11]},
+        {"full_right": [11, 3]},
+        {"full_right": [7]},
+        {"full_right": [7, None]},
+        {"alone_right": {"a": [-1, 6]}},
+        {"without_right": {"a": [5, 5, 0]}},
+        {"rows": []},
+        {"rows": [20], "full_right": [14], "alone_right": {"a": [12]}, "without_right": {"a": [10]}},
+        {"drop_errors": {"a": -0.1}},
+        {"drop_errors": {"a": None}},
+    ],
+)
+def test_stored_counts_that_cannot_be_are_refused(change: dict[str, object]) -> None:
+    stored = agreeing((10.0, 10.0), lost=4).to_dict()
+    stored["folds"][0].update(change)
+    with pytest.raises(ParameterError, match=r"cannot be as many|of different classes|is none"):
+        ViewImportance.from_dict(stored)
+
+
+def test_folds_that_counted_no_rows_open_beside_others() -> None:
+    stored = agreeing((10.0, 10.0), lost=4).to_dict()
+    for name in ("rows", "full_right", "alone_right", "without_right", "drop_errors"):
+        del stored["folds"][0][name]
+    assert not ViewImportance.from_dict(stored).table.filter(like="by_rows").any(axis=None)
 
 
 @pytest.mark.parametrize("name", ["n_test", "n_train"])

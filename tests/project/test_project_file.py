@@ -112,6 +112,17 @@ def test_a_comparison_comes_back() -> None:
     assert (found.spn, found.choices, found.split, found.settings) == (kept.spn, CHOICES, SPLIT, SETTINGS)
 
 
+def test_a_comparison_that_counted_no_rows_has_the_errors_of_its_folds() -> None:
+    def older(document: dict[str, Any]) -> None:
+        for entry in document["entries"]:
+            for name in ("rows", "right", "difference_errors"):
+                del entry[name]
+
+    found = load_project(compared_otherwise(older)).compared
+    assert found is not None and not found.contest.summary()["by_rows"].any()
+    pd.testing.assert_frame_equal(found.contest.table, small_comparison().contest.table)
+
+
 @cache
 def small_searches() -> dict[str, Found]:
     run = full_run()
@@ -508,6 +519,23 @@ REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
     "score as text": (lambda: compared_otherwise(lambda d: d["entries"][0].update(C="1")), "a number was expected"),
     "count": (lambda: compared_otherwise(lambda d: d["entries"][0].update(active=-1)), "a whole number from 0"),
     "entries": (lambda: compared_otherwise(lambda d: d.update(entries={})), "a list of up to 100,000 results"),
+    **{
+        f"counts {k}": (lambda change=change: compared_otherwise(lambda d: d["entries"][0].update(change)), sentence)
+        for k, (change, sentence) in enumerate(
+            [
+                ({"rows": [14, 15], "right": [15, 0]}, "cannot be as many as it says"),
+                ({"rows": [14, 14], "right": [1, 1]}, "cannot be as many as it says"),
+                ({"rows": [14, 15], "right": [1]}, "cannot be as many as it says"),
+                ({"rows": [], "right": [1, 1]}, "cannot be as many as it says"),
+                ({"rows": [29], "right": [1]}, "results count rows of different classes"),
+                ({"rows": [], "right": []}, "results count rows of different classes"),
+            ]
+        )
+    },
+    "errors": (
+        lambda: compared_otherwise(lambda d: d["entries"][0].update(difference_errors=[0.1, -0.1, 0.1])),
+        "no error for the difference of each measure",
+    ),
     "plan": (lambda: compared_otherwise(lambda d: d["plan"].update(folds=1)), "the plan is none of a comparison"),
     "scoring": (lambda: compared_otherwise(lambda d: d["plan"].update(scoring="x")), "scoring must be one of"),
     "portrait": (

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
-from itertools import islice
+from itertools import islice, product
 
 import numpy as np
 import pandas as pd
@@ -37,7 +37,7 @@ from spnmkl.study.contest_words import about, against, errors_words, ranking_wor
 from spnmkl.study.entrants import ACROSS, OWN, Drawn, Entrants, entrants, titled
 from spnmkl.study.fold_training import inner_folds
 from spnmkl.study.lesson import BRANCHES, FLAT, TRUE, Lesson, accuracy_finding, lesson, weights_finding
-from spnmkl.study.significance import corrected_t_test, holm, smallest_visible
+from spnmkl.study.significance import corrected_t_test, holm, larger_p, smallest_of_rows, smallest_visible
 from spnmkl.study.table_columns import table_columns
 from spnmkl.training.default import suited_drawing
 from spnmkl.training.prepared import NO_VIEW, prepare
@@ -122,6 +122,10 @@ def test_a_difference_of_the_smallest_visible_size_has_the_level_as_its_p() -> N
     d = noise - noise.mean()
     size = smallest_visible(d.std(ddof=1), 6, 0.2, tests=4)
     assert 4 * corrected_t_test(d + size, 0.2) == pytest.approx(0.05)
+    of_rows = smallest_of_rows(0.05, tests=4)
+    assert of_rows > size and 4 * larger_p(d + of_rows, 0.2, 0.05) == pytest.approx(0.05)
+    assert larger_p(d + size, 0.2, np.nan) == larger_p(d + size, 0.2, 0.001) == corrected_t_test(d + size, 0.2)
+    assert np.isnan(larger_p([0.1] * 5, 0.2, 0.5)) and smallest_of_rows(np.nan, 4) == 0
 
 
 def test_every_method_has_every_base_kernel_once() -> None:
@@ -250,8 +254,8 @@ def on_one_fold(who: Entrants, dataset: Dataset) -> list[object]:
     return list(islice(compete(who, dataset, Choices(), SPLIT, SMALL), len(who.methods)))
 
 
-def by_hand(name: str, classes: int) -> Iterator[tuple[float, float]]:
-    """Accuracy and C of a method per fold, from scikit-learn's folds and scaling."""
+def by_hand(name: str, classes: int) -> Iterator[tuple[np.ndarray, float]]:
+    """Which rows a method answers rightly, and its C, per fold, from scikit-learn's folds and scaling."""
     dataset, method = small_dataset(classes), small_entrants(classes).methods[name]
     rows, y, _ = training_rows(small_structure(), dataset, Choices(), SPLIT)
     X = dataset.frame[COLOUR + SHAPE].to_numpy()[rows]
@@ -261,12 +265,12 @@ def by_hand(name: str, classes: int) -> Iterator[tuple[float, float]]:
             learned = method.fit(
                 Columns(scaler.transform(X[train])), y[train], points=2, folds=2, random_state=SPLIT.seed
             )
-            yield float((learned.predict(scaler.transform(X[test])) == y[test]).mean()), learned.C
+            yield learned.predict(scaler.transform(X[test])) == y[test], learned.C
             continue
         kernels, fitted = compute_kernels([method], scaler.transform(X[train]), COLOUR + SHAPE)
         found = method.fit(kernels, y[train], points=2, folds=2, random_state=SPLIT.seed, n_threads=1)
         answers = found.predict(cross_kernels(fitted, scaler.transform(X[test])))
-        yield float((answers == y[test]).mean()), found.C
+        yield answers == y[test], found.C
 
 
 @pytest.mark.parametrize(
@@ -276,9 +280,20 @@ def by_hand(name: str, classes: int) -> Iterator[tuple[float, float]]:
 def test_the_numbers_are_the_librarys(name: str, classes: int) -> None:
     table = small_contest(classes).table
     found = table[table["method"] == name]
-    expected = np.array(list(by_hand(name, classes)))
-    np.testing.assert_allclose(found["accuracy"], expected[:, 0])
-    np.testing.assert_allclose(found["C"], expected[:, 1])
+    expected = [(right.mean(), C) for right, C in by_hand(name, classes)]
+    np.testing.assert_allclose(found[["accuracy", "C"]], expected)
+
+
+def test_errors_of_differences_are_of_rows_that_two_methods_answer_otherwise() -> None:
+    entries = [entry for entry in small_contest(2).results if isinstance(entry, Entry)]
+    own = [right for right, _ in by_hand(OWN, 2)]
+    for name in ("average kernel", "lasso"):
+        errors = [entry.difference_errors for entry in entries if entry.method == name]
+        apart = [right.astype(float) - beside for (right, _), beside in zip(by_hand(name, 2), own, strict=True)]
+        assert any(np.ptp(d) > 0 for d in apart)
+        expected = [d.std(ddof=1) / np.sqrt(len(d)) for d in apart]
+        np.testing.assert_allclose([of_accuracy for of_accuracy, *_ in errors], expected)
+    assert {entry.difference_errors for entry in entries if entry.method == OWN} == {(0.0, 0.0, 0.0)}
 
 
 def test_the_summary_by_hand() -> None:
@@ -295,7 +310,12 @@ def test_the_summary_by_hand() -> None:
     ratio = table["n_test"].mean() / table["n_train"].mean()
     assert ratio == 21 / 42
     rivals = [m for m in contest.methods if m != OWN]
-    p = [corrected_t_test(scores[m] - scores[OWN], ratio) for m in rivals]
+    p = []
+    for m in rivals:
+        d = scores[m] - scores[OWN]
+        errors = [r.difference_errors[0] for r in contest.results if isinstance(r, Entry) and r.method == m]
+        of_rows = 2 * stats.norm.sf(abs(d.mean()) / (np.linalg.norm(errors) / 3)) if any(errors) else 0.0
+        p.append(np.maximum(corrected_t_test(d, ratio), of_rows))
     np.testing.assert_allclose(summary.loc[rivals, "adjusted"], holm(p))
     assert summary.loc[OWN, "verdict"] == "reference" and contest.complete and contest.n_shared == 3
 
@@ -339,8 +359,8 @@ def test_the_same_difference_on_every_fold_is_no_verdict() -> None:
     assert "from even by more than chance cannot be told" in said and "drawing and wild:" in said
     unscored = made_up({OWN: [*own[:4], np.nan], "other": own})
     assert "other by more than chance cannot be told: some folds have no such score" in verdict(unscored, "roc_auc")
-    low, high = contest.visible() or (0.0, 0.0)
-    assert low == high > 0.01  # of the wild one
+    ((of_folds, of_rows),) = contest.visible()
+    assert of_folds > 0.01 and not of_rows, "of the wild one, in a comparison that counted no rows"
 
 
 def test_folds_that_agree_have_the_error_of_their_rows() -> None:
@@ -366,6 +386,43 @@ def test_folds_that_agree_have_the_error_of_their_rows() -> None:
     contest = replace(contest, results=tuple(apart))
     assert not contest.summary()["by_rows"].any() and not errors_words(contest, "accuracy")
     assert not made_up({OWN: [0.9, 0.9], "other": [0.9, 0.8]}).summary()["by_rows"].any(), "kept by an older release"
+
+
+def leading(wins: int, losses: int, rounds: int = 1) -> Contest:
+    """Five folds of 30 rows, on which the drawing is right on so many rows more, in the last fold on one more only."""
+    entries = []
+    for repeat, fold in product(range(1, rounds + 1), range(1, 6)):
+        won = np.repeat([1.0, -1.0, 0.0], [wins - (fold == 5), losses, 30 - wins - losses + (fold == 5)])
+        error = won.std(ddof=1) / np.sqrt(30)
+        for m, right in ((OWN, 24 + won.sum()), ("other", 24)):
+            errors = (error * (m != OWN),) * 3
+            entries.append(
+                Entry(m, repeat, fold, 120, 30, right / 30, 0.8, 3, 2, 1.0, 0.5, 0.0, right / 30, "", (30,),
+                      (int(right),), errors)
+            )  # fmt: skip
+    return Contest(Plan(5, rounds), (OWN, "other"), tuple(entries), 99, "made up", 150)
+
+
+def test_folds_that_agree_are_no_more_than_chance_where_their_rows_are_not() -> None:
+    """9 of 150 rows more: over folds as good as certain, but methods that differ on 39 rows have it by chance."""
+    contest = leading(wins=5, losses=3)
+    differences = contest.scores()["other"] - contest.scores()[OWN]
+    assert corrected_t_test(differences, 0.25) < 0.01
+    summary = contest.summary().set_index("method")
+    error = np.sqrt((39 - 9 * 9 / 150) / 150**2)  # as if all rows were of one fold
+    assert summary.loc["other", "p"] == pytest.approx(2 * stats.norm.sf(9 / 150 / error), rel=0.1)
+    assert summary.loc["other", "verdict"] == "no difference shown"
+    assert verdict(contest, "accuracy").endswith(
+        "a difference must reach 8 points to show; more rows tell smaller ones."
+    )
+    for rounds in (2, 3):
+        again = leading(5, 3, rounds).summary().set_index("method")
+        assert again.loc["other", "p"] == pytest.approx(summary.loc["other", "p"]), "a second round has no other rows"
+    clear = leading(wins=2, losses=0).summary().set_index("method")
+    assert clear.loc["other", "verdict"] == "worse" and clear.loc["other", "p"] < 0.01
+    earlier = [replace(entry, rows=(), right=(), difference_errors=()) for entry in contest.results]  # type: ignore[arg-type]
+    kept = replace(contest, results=tuple(earlier))
+    assert kept.summary()["p"].tolist()[1] == corrected_t_test(differences, 0.25), "nobody counted rows"
 
 
 def test_part_of_a_second_round_counts() -> None:
