@@ -248,7 +248,7 @@ def verdict(
     rest = "The flat sum of all kernels will do."
     if lead >= asked:
         rest = (
-            f"Without products, {best.formula} is recommended: it is {lead:.1f} of log evidence above the flat sum of all "
-            f"kernels, {prices}."
+            f"Without products, {best.formula} is recommended: it is {lead:.1f} of log evidence above the flat sum of "
+            f"all kernels, {prices}."
         )
     return f"{until}No evidence for products in these data: {nearly}. {rest}"
