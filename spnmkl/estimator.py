@@ -91,7 +91,8 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         How the weights β are found: as the certified optimum together with the SVM, or as evidence weights
         (`fit_evidence`, which tells a sum from a product; not certified), at which the SVM is then solved. With
         "evidence", `lam`, `p` and `solver` mean nothing; C and `class_weight` are the SVM's alone. None: "certified"
-        with a structure; without one, what is better on the folds, at the C that is set or its own best.
+        with a structure; without one, chosen on the folds, at the C that is set or its own best: "evidence" where it is
+        better by more than the error of the difference, else "certified".
     probability : bool, default=False
         Whether to calibrate `predict_proba` in `fit`: by Platt scaling of decision values from stratified 5-fold
         cross-validation, in which weights and SVM are learned anew and only the kernels' normalisation stays as

@@ -97,7 +97,7 @@ def solver_name(solver: object, known: Collection[str]) -> str:
 
 
 WEIGHTS = ("certified", "evidence")
-CHOSEN = "chosen"  # of these whichever answers rows held out better, wherever rows are held out anyway
+CHOSEN = "chosen"  # of these what rows held out speak for (`spnmkl.rivals`), wherever rows are held out anyway
 
 
 def weighing(weights: object, *others: str) -> str:

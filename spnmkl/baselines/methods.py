@@ -131,13 +131,14 @@ class Method:
             own = self._checked(spn, kernels, len(labels))
             grid = np.unique(self._grid(spn, own, labels, points, settings) if C is None else np.asarray(C, float))
             if len(grid) == len(self.candidates) == 1 and not scored:  # nothing to choose
-                scores = np.array([np.nan])
+                mean, scores = np.array([np.nan]), np.full((1, 1), np.nan)
             else:
-                scores = self._validated(spn, own, labels, grid, inner, settings)
-            best = int(np.nan_to_num(scores, nan=-1.0).argmax())
-            trials.append((float(scores[best]), spn, own, grid, float(grid[best])))
-        score, spn, own, grid, best_C = max(trials, key=lambda trial: np.nan_to_num(trial[0], nan=-1.0))
-        return Fitted(self._trained(spn, own, labels, best_C, settings), spn, np.unique(labels), best_C, grid, score)
+                mean, scores = self._validated(spn, own, labels, grid, inner, settings)
+            best = int(np.nan_to_num(mean, nan=-1.0).argmax())
+            trials.append((float(mean[best]), scores, spn, own, grid, float(grid[best])))
+        score, scores, spn, own, grid, best_C = max(trials, key=lambda trial: np.nan_to_num(trial[0], nan=-1.0))
+        model = self._trained(spn, own, labels, best_C, settings)
+        return Fitted(model, spn, np.unique(labels), best_C, grid, score, scores)
 
     def _checked(self, spn: SPN, kernels: Matrices, n: int) -> _Own:
         """Matrices by leaf; those that the engine reads are checked once for all trainings."""
@@ -157,8 +158,8 @@ class Method:
 
     def _validated(
         self, spn: SPN, own: _Own, y: NDArray, grid: Floats, inner: _Inner, settings: Mapping[str, Any]
-    ) -> Floats:
-        """(C,) mean score over the folds, which are the same for all methods."""
+    ) -> tuple[Floats, Floats]:
+        """(C,) mean score over the folds, which are the same for all methods; and (C, folds) on each."""
         folds: dict[str, Any] = {
             "folds": inner.folds,
             "scoring": inner.scoring,
@@ -168,10 +169,11 @@ class Method:
         if isinstance(own, Mapping) and self.weigh is not None:
             passed = folds | {"stop": settings.get("stop")}
             scores = validated(own, y, self.weigh, grid, settings.get("tol", _TOL), inner.tick, **passed)
-            return scores[:, ~np.isnan(scores).all(axis=0)].mean(axis=1)
-        return cross_validate_C(
+            return scores[:, ~np.isnan(scores).all(axis=0)].mean(axis=1), scores
+        found = cross_validate_C(
             spn, own, y, grid.tolist(), callback=lambda point: inner.tick() or True, **folds, **settings
-        ).mean
+        )
+        return found.mean, found.scores
 
     def _trained(self, spn: SPN, own: _Own, y: NDArray, C: float, settings: Mapping[str, Any]) -> Model:
         if isinstance(own, Mapping) and self.weigh is not None:

@@ -109,6 +109,8 @@ class Fitted:
         What it was chosen from.
     validation : float
         Mean accuracy on held-out folds at this C; NaN where there was nothing to choose.
+    scores : ndarray of shape (C, folds)
+        On every fold, over the grid.
 
     Examples
     --------
@@ -129,6 +131,7 @@ class Fitted:
     C: float
     grid: Floats
     validation: float
+    scores: Floats
 
     @property
     def at_end(self) -> bool:

@@ -295,7 +295,7 @@ def _suggest_arguments(suggest: argparse.ArgumentParser) -> None:
     suggest.add_argument(
         "--max-time", type=float, metavar="SECONDS", help="for all of it; then the best so far is told and written"
     )
-    suggest.add_argument("--out", help="where to write the first structure; - for standard output")
+    suggest.add_argument("--out", help="where to write the structure that is recommended; - for standard output")
     suggest.add_argument(
         "--held-out",
         type=share,

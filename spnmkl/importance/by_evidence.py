@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spnmkl.circuit.program import Floats
 from spnmkl.circuit.source import KernelSource
 from spnmkl.evidence import fit_evidence
 from spnmkl.evidence.entry import MOST_STEPS
 from spnmkl.evidence.machine import machines
 from spnmkl.importance.folds import Tick
+from spnmkl.rivals import Rival, best_of, smoothed
 from spnmkl.selection import cross_validate_C
 from spnmkl.solution import Record, Solution
 from spnmkl.structure import SPN
@@ -22,11 +24,16 @@ from spnmkl.structure import SPN
 
 @dataclass(frozen=True, eq=False)
 class Within:
-    """What was trained on the training part of a fold, at which C, and the score of that on its inner folds."""
+    """What was trained on the training part of a fold, at which C, and its scores on inner folds to compare it by."""
 
     solution: Solution
     C: float
-    score: float
+    folds: tuple[float, ...]
+
+    @classmethod
+    def at(cls, C: float, solution: Solution, grid: Floats, scores: Floats) -> Within:
+        """With the scores at C out of those over a grid, (C, folds), smoothed along it."""
+        return cls(solution, C, tuple(smoothed(scores)[grid == C].ravel().tolist()))
 
 
 def trained_by_evidence(
@@ -54,9 +61,15 @@ def trained_by_evidence(
     steps = settings.get("max_iter") or MOST_STEPS
     passed: dict[str, Any] = {name: own.get(name) for name in ("n_threads", "stop", "sample_weight")}
     found = fit_evidence(spn, source, y, max_iter=steps, callback=step, **passed)
-    C, score = float(grid[0]), math.nan
+    C, values, scores = float(grid[0]), np.array(grid[:1]), np.full((1, 1), np.nan)
     if len(grid) > 1 or scored:
         given = {**own, "max_iter": steps, "weights": "evidence", "start": found.beta}
         tried = cross_validate_C(spn, source, y, grid, callback=tick, **inner, **given)
-        C, score = tried.best_C, float(np.nanmax(tried.mean)) if np.isfinite(tried.mean).any() else math.nan
-    return Within(next(machines(found, source, y, [C], **own)), C, score)
+        C, values, scores = tried.best_C, tried.C, tried.scores
+    return Within.at(C, next(machines(found, source, y, [C], **own)), values, scores)
+
+
+def preferred(found: Mapping[str, Within]) -> str:
+    """The kind of weights to take, by the rule of a choice for somebody who has drawn nothing."""
+    rivals = [Rival(kind, one.solution.spn, kind, one.C, math.nan, math.nan, one.folds) for kind, one in found.items()]
+    return best_of(rivals, False, max(len(one.folds) for one in rivals)).weights

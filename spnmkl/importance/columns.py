@@ -83,7 +83,8 @@ def column_importance(
         Fitted anew on every training part; it must keep the columns.
     weights : {"certified", "evidence", "chosen"}, default="certified"
         Those of all trainings: the provably best; those of `fit_evidence`, which are not certified; or in every fold
-        whichever of these do better on its inner folds.
+        evidence weights where they are better on its inner folds by more than the error of the difference, else the
+        former.
     alike : float, default=0.9
         Columns whose correlation is at least so strong, of either sign, are permuted together (single linkage).
     most : int, default=20

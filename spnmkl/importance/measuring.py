@@ -20,7 +20,7 @@ from spnmkl.circuit.source import KernelSource
 from spnmkl.data import Split
 from spnmkl.errors import ParameterError, Stopped
 from spnmkl.evidence.machine import solve_by_evidence
-from spnmkl.importance.by_evidence import Within, trained_by_evidence
+from spnmkl.importance.by_evidence import Within, preferred, trained_by_evidence
 from spnmkl.importance.folds import FoldData, Folds, Tick
 from spnmkl.importance.restriction import FULL, Removals, weighed
 from spnmkl.inspection import decision_parts
@@ -179,7 +179,8 @@ class Measuring:
     ----------
     C : None: chosen in every fold.
     settings : of `spnmkl.solve`, besides.
-    weights : "certified" or "evidence", those of all trainings; "chosen": whichever inner folds of every fold prefer.
+    weights : "certified" or "evidence", those of all trainings; "chosen": evidence weights where they lead on the
+        inner folds of a fold, as `spnmkl.rivals` asks for, else certified ones.
     """
 
     removals: Removals
@@ -274,10 +275,10 @@ class Measuring:
     def settled(self, data: FoldData, say: Tick, stop: Stop) -> tuple[Measuring, Solution, float]:
         """The whole drawing trained, the C that inner folds choose for it, and this with the weights they choose."""
         kinds = WEIGHTS if self.weights == CHOSEN else (self.weights,)
-        rivals = [replace(self, weights=kind) for kind in kinds]
-        found = [rival._fitted(data, say, stop, len(kinds) > 1) for rival in rivals]
-        best = max(range(len(kinds)), key=lambda k: np.nan_to_num(found[k].score, nan=-1.0))
-        return rivals[best], found[best].solution, found[best].C
+        works = {kind: replace(self, weights=kind) for kind in kinds}
+        found = {kind: work._fitted(data, say, stop, len(kinds) > 1) for kind, work in works.items()}
+        chosen = preferred(found) if len(kinds) > 1 else kinds[0]
+        return works[chosen], found[chosen].solution, found[chosen].C
 
     def _fitted(self, data: FoldData, say: Tick, stop: Stop, compared: bool) -> Within:
         found = self._chosen(FULL, data, self.C, checked_threads(self.n_threads), stop, say, compared)
@@ -315,7 +316,7 @@ class Measuring:
                 data.kernels, data.y_train, given, points=plan.points, tick=tick, scored=compared, **inner, **settings
             )
             assert isinstance(fitted.model, Learned)
-            found = Within(fitted.model.solution, fitted.C, fitted.validation)
+            found = Within.at(fitted.C, fitted.model.solution, fitted.grid, fitted.scores)
         _check_ended(found.solution, stop)
         return found
 

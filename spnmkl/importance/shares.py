@@ -68,7 +68,8 @@ def held_out_shares(
         Fitted anew on every training part, such as ``StandardScaler()``; it must keep the columns.
     weights : {"certified", "evidence", "chosen"}, default="certified"
         Those of all trainings: the provably best; those of `fit_evidence`, which are not certified; or in every fold
-        whichever of these do better on its inner folds.
+        evidence weights where they are better on its inner folds by more than the error of the difference, else the
+        former.
     random_state : int, default=0
         Shuffles the folds.
     n_threads : int, default=None

@@ -49,7 +49,10 @@ def at_weights(weights: str, folds: Sequence[str] = ()) -> str:
     if weights != CHOSEN:
         return ", at evidence weights" if weights == "evidence" else ""
     times = ", ".join(f"{kind} in {n}" for kind, n in Counter(folds).items())
-    said = "certified or evidence weights, whichever did better on folds within each training part"
+    said = (
+        "certified or evidence weights, the latter where they are better by more than the error of the difference on "
+    )
+    said += "folds within each training part"
     return f", at {said}" + (f" ({times})" if times else "")
 
 

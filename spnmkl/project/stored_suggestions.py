@@ -25,6 +25,7 @@ def suggestions_document(found: Suggestions) -> dict[str, Any]:
         "suggestions": [_stored(one) for one in found],
         "found": found.found,
         "beats_constant": found.beats_constant,
+        "leads": found.leads,
         "sentence": found.sentence,
         **{name: getattr(found, name) for name in _COUNTS},
         "outer": None if found.outer is None else [_score(found.outer.search), _score(found.outer.flat)],
@@ -47,6 +48,7 @@ def read_suggestions(stored: Mapping[str, Any]) -> Suggestions:
         suggestions=suggestions,
         found=_switch(stored["found"]),
         beats_constant=_switch(stored["beats_constant"]),
+        leads=_switch(stored.get("leads", False)),  # earlier releases took a product or the flat sum
         sentence=text(stored["sentence"]),
         outer=None if outer is None else Outer(*map(_read_score, outer)),
         ended=stored["ended"],

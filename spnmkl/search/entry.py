@@ -211,7 +211,7 @@ def searched(
     recurring = _subsampled(done, settings, subsampling, teller) if not subsampling() else []
     ranked = _ranked(done, stop)
     suggestions = []
-    flat_value = next(one.value for way, one in ranked if way is done.plain and _is_flat(one, leaves))
+    flat_value, lead = _flat_among(ranked, done)[1].value, _lead(ranked, done)
     plain = [_suggestion(way, fitted, flat_value, recurring) for way, fitted in ranked]
     teller.say(f"scoring {counted(len(plain), 'drawing')} on rows that were not searched", done.best)
     given = rows, seen, kept, settings.scoring, settings.random_state, learn
@@ -222,7 +222,7 @@ def searched(
         suggestions.append(replace(one, sentence=described(one, len(recurring))))
     among = np.sort(np.concatenate([seen, kept])) if learn else seen  # test rows stay unseen there, too
     outer = _outer(rows, leaves, among, settings, stop, teller)
-    said = verdict(done.found, done.beats_constant, suggestions[0], done.over_sums, FOUND, cut)
+    said = verdict(done.found, done.beats_constant, suggestions[0], done.over_sums, lead, FOUND, cut)
     if stop() and not cut:
         said += " It was stopped after the search itself: what was not scored by then is not."
     return Suggestions(
@@ -238,6 +238,7 @@ def searched(
         "stopped" if cut or stop() else done.best.walk.ended,
         time.perf_counter() - started,
         {view: tuple(leaves.names[k] for k in own) for view, own in leaves.views.items()},
+        lead >= FOUND,
     )
 
 
@@ -376,6 +377,9 @@ def _subsampled(done: BothWays, settings: Settings, stop: Asked, teller: _Teller
     return found
 
 
+Ranked = Sequence[tuple[Way, Fitted]]
+
+
 def _ranked(done: BothWays, stop: Asked) -> list[tuple[Way, Fitted]]:
     """What is shown: the best drawings that differ, and the flat sum, all fitted to the end.
 
@@ -384,7 +388,11 @@ def _ranked(done: BothWays, stop: Asked) -> list[tuple[Way, Fitted]]:
     best, everything = done.best, done.plain.walk.flat
     assert everything is not None
     walk = best.walk
-    order = sorted(walk.seen.values(), key=lambda one: (-_criterion(walk, one), one.branches))
+
+    def place(way: Way, one: Fitted) -> tuple[bool, float]:
+        return not done.found and any(map(multiplies, one.branches)), -_criterion(way.walk, one)
+
+    order = sorted(walk.seen.values(), key=lambda one: (place(best, one), one.branches))
     shown: list[Fitted] = []
     for one in order if done.beats_constant else ():
         better = walk.over(one, walk.constant) >= FOUND and not (walk.simple and walk.better(walk.simple, one))
@@ -393,12 +401,18 @@ def _ranked(done: BothWays, stop: Asked) -> list[tuple[Way, Fitted]]:
             shown.append(one)
     ranked = [(best, _polished(walk.ground, one, stop)) for one in shown]
     ranked.append((done.plain, _polished(done.plain.walk.ground, everything, stop)))
+    return sorted(ranked, key=lambda pair: place(*pair))
 
-    def place(pair: tuple[Way, Fitted]) -> tuple[bool, float]:
-        way, one = pair
-        return not done.found and any(map(multiplies, one.branches)), -_criterion(way.walk, one)
 
-    return sorted(ranked, key=place)
+def _flat_among(ranked: Ranked, done: BothWays) -> tuple[Way, Fitted]:
+    """The flat sum over all kernels."""
+    return next((way, one) for way, one in ranked if way is done.plain and _is_flat(one, way.leaves))
+
+
+def _lead(ranked: Ranked, done: BothWays) -> float:
+    """The first over the flat sum, after prices; where it was not found, the first is a sum, too."""
+    first, flat = (_criterion(way.walk, one) for way, one in (ranked[0], _flat_among(ranked, done)))
+    return (first - flat) / done.plain.walk.ground.excess
 
 
 def _polished(ground: Ground, one: Fitted, stop: Asked) -> Fitted:
@@ -454,13 +468,18 @@ def _outer(
         done = both_ways(rows, leaves, train, settings, stop)
         if stop():
             break
-        best = done.best.walk.best if done.found else None
-        suggested = leaves.flat if best is None else drawn(best.branches, done.best.leaves.kernels)
-        drawings = {"flat": leaves.flat, "search": suggested}
+        drawings = {"flat": leaves.flat, "search": _recommended(done, stop)}
         for name, spn in drawings.items():
             answered[name].append(_on_fold(rows, spn, train, fold, settings, stop))
     by_train = 1 / (len(folds) - 1)
     return Outer(*(over_folds(answered[name], by_train, settings.scoring) for name in ("search", "flat")))
+
+
+def _recommended(done: BothWays, stop: Asked) -> SPN:
+    """As `Suggestions.recommended` has it."""
+    ranked = _ranked(done, stop)
+    way, one = ranked[0] if done.found or _lead(ranked, done) >= FOUND else _flat_among(ranked, done)
+    return drawn(one.branches, way.leaves.kernels)
 
 
 def _on_fold(rows: Rows, spn: SPN, train: Numbers, fold: Numbers, settings: Settings, stop: Asked) -> FoldAnswers:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
@@ -17,6 +18,7 @@ NOTICED = 2.0  # standard deviations: a candidate below is not refitted
 EXAMINED = 24  # candidates of a kind whose z is computed; the slope by its size has put them in order
 REFITTED: Mapping[str, int] = {"leaf": 1, "pair": 2, "block": 2, "longer": 1}  # candidates of a kind that are refitted
 MOST_FACTORS = 3
+MOST_VIEWS = 6  # with products of every two of them as a start: 15, and a weight for every kernel of both in each
 ENTERS = np.log(0.5)  # the log weight that a new branch begins with
 POWERS = ("rbf", "laplacian", "chi2")  # kernels whose square is another width of the same, and no interaction
 
@@ -74,8 +76,7 @@ def candidates(ground: Ground, pool: Pool, fitted: Fitted) -> list[Candidate]:
     One matrix G has the slope of the log evidence for all of them: of products of two, ⟨G, K_i ∘ K_j⟩ is a product of
     matrices. The z of those that are steepest for their size decides.
     """
-    n = ground.Y.shape[1]
-    K = Workplace(ground, fitted.weights).kernel(fitted) if fitted.weights else np.full((n, n), fitted.constant)
+    K = _whole(ground, fitted)
     G = laplace(K, ground.Y, fitted.a).G
     found = list(atoms(ground, pool, fitted.branches))
     chosen = _steepest(ground, pool, found, G, set(fitted.branches))
@@ -88,6 +89,11 @@ def candidates(ground: Ground, pool: Pool, fitted: Fitted) -> list[Candidate]:
     ]
     asked.sort(key=lambda candidate: (-candidate.z, candidate.branch.factors))
     return [candidate for kind, most in REFITTED.items() for candidate in _of(asked, kind)[:most]]
+
+
+def _whole(ground: Ground, fitted: Fitted) -> Floats:
+    n = ground.Y.shape[1]
+    return Workplace(ground, fitted.weights).kernel(fitted) if fitted.weights else np.full((n, n), fitted.constant)
 
 
 def _of(asked: Sequence[Candidate], kind: str) -> list[Candidate]:
@@ -138,10 +144,37 @@ def _multiplied(pool: Pool, one: Atom, other: Atom) -> tuple[str, Branch | None]
     return ("pair" if all(len(factor) == 1 for factor in branch) else "block"), branch
 
 
-def templates(pool: Pool) -> Iterator[Branch]:
-    """Products that are far from a flat sum: of all views, where these are few."""
-    if 2 < len(pool.views) <= MOST_FACTORS:
-        yield equal(pool.views, 0.0).factors
+def product_of_views(pool: Pool) -> Branch | None:
+    """Far from any sum, and from the product of two: of all views, where these are three."""
+    return equal(pool.views, 0.0).factors if 2 < len(pool.views) <= MOST_FACTORS else None
+
+
+def templates(pool: Pool) -> Iterator[tuple[Branch, ...]]:
+    """What is added to a sum at once: the product of all views; those of every two; of each view with itself."""
+    views = pool.views
+    if not 1 < len(views) <= MOST_VIEWS:
+        return
+    if len(views) <= MOST_FACTORS:
+        yield (equal(views, 0.0).factors,)
+    if len(views) > 2:
+        yield tuple(equal(pair, 0.0).factors for pair in combinations(views, 2))
+    wide = [view for view in views if len(view) > 1]
+    if wide:
+        yield tuple(equal((view, view), 0.0).factors for view in wide)
+
+
+@single_threaded_blas()
+def asked_for(ground: Ground, fitted: Fitted, template: Sequence[Branch]) -> bool:
+    """Whether the score test asks for all branches of a template together."""
+    together = np.sum([_kernel(ground, branch) for branch in template], axis=0)
+    (z,) = score_test(_whole(ground, fitted), ground.Y, fitted.a, [together])
+    return bool(z > NOTICED * np.sqrt(ground.excess))
+
+
+def with_template(fitted: Fitted, template: Sequence[Branch]) -> Weights:
+    """They share what a new branch begins with."""
+    scale = float(ENTERS - np.log(len(template)))
+    return (*fitted.weights, *(equal(branch, scale) for branch in template))
 
 
 def flat(pool: Pool) -> Weights:

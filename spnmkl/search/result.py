@@ -28,7 +28,7 @@ class Suggestion:
     log_evidence : float
         At its evidence weights, on the rows searched.
     over_flat : float
-        Log evidence minus that of the flat sum over all kernels.
+        Log evidence minus that of the flat sum over all kernels, before prices.
     criterion : float
         Log evidence minus the price of its free weights: what the search goes by.
     weights : dict from product to float
@@ -74,7 +74,7 @@ class Suggestion:
 
 @dataclass(frozen=True, eq=False)
 class Outer:
-    """Scores of outer folds with the whole search inside each: of what it found, and of the flat sum."""
+    """Scores of outer folds with the whole search inside each: of what it recommends, and of the flat sum."""
 
     search: Score
     flat: Score
@@ -90,6 +90,9 @@ class Suggestions(Sequence[Suggestion]):
         Whether a drawing with products beats the constant and the best flat sum by enough to believe in it.
     beats_constant : bool
         Whether any drawing does better than the sizes of the classes alone.
+    leads : bool
+        Whether the first drawing, with products or without, beats the flat sum over all kernels by as much as `found`
+        asks for.
     sentence : str
         What came out, in words.
     refits : int
@@ -129,6 +132,7 @@ class Suggestions(Sequence[Suggestion]):
     ended: str
     seconds: float
     views: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    leads: bool = False
 
     @overload
     def __getitem__(self, place: int) -> Suggestion: ...
@@ -162,8 +166,8 @@ class Suggestions(Sequence[Suggestion]):
 
     @property
     def recommended(self) -> Suggestion:
-        """The first where it was found; where there is no evidence for products, the flat sum over all kernels."""
-        return self.best if self.found else self.flat
+        """The first where it was found, or leads as a sum of other kernels; else the flat sum over all kernels."""
+        return self.best if self.found or self.leads else self.flat
 
     @property
     def table(self) -> pd.DataFrame:
@@ -212,8 +216,14 @@ def _recurring(one: Suggestion, subsamples: int) -> str:
     return f"; every branch recurs in at least {least} of {subsamples} subsamples"
 
 
-def verdict(found: bool, beats_constant: bool, best: Suggestion, over: float, asked: float, stopped: bool) -> str:
-    """The answer to the question whether products help."""
+def verdict(
+    found: bool, beats_constant: bool, best: Suggestion, over: float, lead: float, asked: float, stopped: bool
+) -> str:
+    """The answer to the question whether products help, and to which drawing will do.
+
+    `over` is what the best drawing with a product has more than the best sum, `lead` what `best` has more than the flat
+    sum of all kernels.
+    """
     until = "So far, as it was stopped: " if stopped else ""
     prices = "after the price of its weights"
     if not beats_constant:
@@ -235,4 +245,10 @@ def verdict(found: bool, beats_constant: bool, best: Suggestion, over: float, as
         if over > 0
         else "no drawing with one is better than the best sum of single kernels"
     )
-    return f"{until}No evidence for products in these data: {nearly}. The flat sum of all kernels will do."
+    rest = "The flat sum of all kernels will do."
+    if lead >= asked:
+        rest = (
+            f"Without products, {best.formula} is recommended: it is {lead:.1f} of log evidence above the flat sum of "
+            f"all kernels, {prices}."
+        )
+    return f"{until}No evidence for products in these data: {nearly}. {rest}"

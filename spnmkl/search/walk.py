@@ -13,7 +13,7 @@ from spnmkl.parallel import Place
 from spnmkl.search.beside import each
 from spnmkl.search.branches import Branch, Weights, equal, multiplies
 from spnmkl.search.fits import Fitted, Ground, constant_alone, fit, pruned
-from spnmkl.search.moves import Pool, candidates, flat, grown, templates
+from spnmkl.search.moves import Pool, asked_for, candidates, flat, grown, product_of_views, templates, with_template
 
 GAIN = 0.5  # of the criterion: less is not worth a drawing that is harder to read
 FOUND = 5.0  # of the criterion, over the constant and over the best flat sum, to call a drawing found
@@ -94,19 +94,25 @@ def walk(
 
 
 def _begin(found: Walk, stop: Asked, say: Tell) -> None:
-    """The flat sum, whole and pruned, and the templates that are far from it."""
+    """The flat sum, whole and pruned; the product of three views; and what is left of the flat sum, with templates."""
     ground, pool = found.ground, found.pool
     found.flat = fit(ground, flat(pool), 1.0, np.zeros_like(ground.Y))  # to its end, so that there is something to give
     found.note(found.flat)
     say(found)
     found.note(_less(pruned(ground, found.flat, found.left, stop), found.flat))
     say(found)
-    for branch in templates(pool):
-        if found.left <= 0:
-            return
-        start = fit(ground, (equal(branch, float(np.log(4.0))),), 1.0, np.zeros_like(ground.Y), stop=stop)
+    sums, alone = found.simple or found.flat, product_of_views(pool)
+    if alone is not None and found.left > 0:
+        start = fit(ground, (equal(alone, float(np.log(4.0))),), 1.0, np.zeros_like(ground.Y), stop=stop)
         found.note(pruned(ground, start, found.left - 1, stop))
         say(found)
+    for template in templates(pool):
+        if found.left > 0 and asked_for(ground, sums, template):
+            fitted = tried(ground, with_template(sums, template), sums, found.left, stop)
+            if fitted is None:
+                return
+            found.note(fitted)
+            say(found)
 
 
 def _less(fitted: Fitted, before: Fitted) -> Fitted:

@@ -41,13 +41,14 @@ def test_what_is_suggested_is_opened_and_goes_with_the_data() -> None:
     assert "on 28 rows not searched" in told and "; guessing has 5" in told and "± is one standard error" in told
     found = trainer.suggested_for(work(at).task)
     assert found is not None
+    trainer.take_settings(replace(trainer.settings, weights="evidence"))
     shown = [float(after.replace("\u2212", "-")) for after in re.findall(r"log evidence, (\S+) after prices", told)]
     assert len(shown) == len(found) > 1 and shown == sorted(shown, reverse=True), "in the order that is said"
     assert "In the order of log evidence after the price of weights." in told.replace("\\", "")
     at.button(key="open_suggestion_0").click().run()
     assert {spn(at).label(leaf) for leaf in spn(at).kernels} >= {"left", "right"}
     assert trainer.suggested_for(work(at).task) is found
-    assert trainer.settings.C == found[0].C, "the one that its scores are at"
+    assert (trainer.settings.C, trainer.settings.weights) == (found[0].C, "certified"), "what its scores are at"
     at = fine(at.switch_page("pages/train.py").run())
     assert SUGGESTED_C in texts(at)
     train(trainer, at, C=found[0].C)

@@ -53,6 +53,17 @@ def test_nothing_is_said_to_be_found_where_nothing_is(run: Run) -> None:
     assert "no drawing is better than a constant" in out
 
 
+def test_a_sum_that_leads_is_saved_although_no_product_was_found(run: Run) -> None:
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(rng.uniform(-1.7, 1.7, size=(100, 6)), columns=list("abcdef"))
+    frame.assign(y=np.where(frame["a"] + 0.3 * rng.normal(size=100) > 0, "ill", "well")).to_csv("data.csv", index=False)
+    code, out, err = run(*BEGIN, "--budget", 16, "--subsamples", 0, "--held-out", 0, "--out", "s.json")
+    assert code == 0 and "No evidence for products" in out and "Without products, a is recommended: it is " in out
+    assert "Drawing 1 of 2, a, is saved as s.json." in err and "will do" not in out
+    spn = SPN.from_json(Path("s.json").read_text(encoding="utf-8"))
+    assert [spn.label(leaf) for leaf in spn.kernels] == ["a"]
+
+
 def test_what_is_saved_is_what_will_do(run: Run) -> None:
     """By evidence the sum of two kernels is first, but the flat sum of all is what is said to do."""
     frame = samples(60)[["blood__a", "blood__b", "scan__a"]]

@@ -694,9 +694,12 @@ def test_stored_folds_without_rows_are_refused(name: str) -> None:
         ViewImportance.from_dict(stored)
 
 
-def test_the_kind_of_weights_that_does_better_within_every_fold() -> None:
-    """Rings, over widths that certified weights cannot choose among; what both kinds give is known."""
-    rng = np.random.default_rng(3)
+def test_evidence_weights_are_taken_where_they_lead_within_a_fold() -> None:
+    """Rings, over widths that certified weights cannot choose among; what both kinds give is known.
+
+    In one of the folds evidence weights are better, but not by the error of the difference.
+    """
+    rng = np.random.default_rng(7)
     X = rng.normal(size=(90, 3))
     y = np.where((X[:, 0] ** 2 + X[:, 1] ** 2 > 1.4) ^ (rng.random(90) < 0.1), "out", "in")
     views = {"ring": [0, 1], "noise": [2]}
@@ -704,18 +707,20 @@ def test_the_kind_of_weights_that_does_better_within_every_fold() -> None:
     spn, asked = templates.flat(kernels), {"C": 3.0, "cv": 3}
     kinds = {kind: view_importance(spn, X, y, views, weights=kind, **asked).folds for kind in ("certified", "evidence")}
     chosen = view_importance(spn, X, y, views, weights="chosen", **asked)
-    told = set()
+    taken, level = set(), 0
     for k, (train, _) in enumerate(fold_splits(y, 3, None, 0)):
         matrices = fit_kernels(spn, X[train])[0]
         inner = {
-            kind: cross_validate_C(spn, matrices, y[train], [3.0], folds=3, weights=kind, random_state=0).mean[0]
+            kind: cross_validate_C(spn, matrices, y[train], [3.0], folds=3, weights=kind, random_state=0).scores[0]
             for kind in kinds
         }
-        best = max(inner, key=inner.__getitem__)
-        told.add(best)
+        ahead = inner["evidence"] - inner["certified"]
+        best = "evidence" if ahead.mean() > stats.sem(ahead) else "certified"
+        taken.add(best)
+        level += 0 < ahead.mean() <= stats.sem(ahead)
         expected = replace(kinds[best][k], seconds=chosen.folds[k].seconds)
         assert chosen.folds[k].to_dict() == expected.to_dict() and expected.weights == best
-    assert "evidence" in told
+    assert level and taken == {"certified", "evidence"}
     assert ViewImportance.from_dict(chosen.to_dict()).sentences == chosen.sentences
     assert chosen.key != view_importance(spn, X, y, views, **asked).key
 

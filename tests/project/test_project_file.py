@@ -134,7 +134,7 @@ def small_searches() -> dict[str, Found]:
     weights = dict.fromkeys(small_structure().products, 0.5)
     best = replace(flat, C=2.0, score=scored, weights=weights, certified=weights, recurs={"K₁": 0.5}, is_flat=False)
     suggested = Suggestions(
-        (best, flat), True, True, "Found.", 7, 40, 10, 2, Outer(scored, Score()), "budget", 1.5, {"a": ("x", "y")}
+        (best, flat), True, True, "Found.", 7, 40, 10, 2, Outer(scored, Score()), "budget", 1.5, {"a": ("x", "y")}, True
     )
     values = {FOLDS: run.cross_validation, PATH: run.path, SUGGESTED: suggested}
     return {kind: Found(run.spn, CHOICES, SPLIT, SETTINGS, value) for kind, value in values.items()}

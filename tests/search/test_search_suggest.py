@@ -4,6 +4,7 @@ import itertools
 import math
 import threading
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 
 import joblib
@@ -16,9 +17,9 @@ from spnmkl import DataError, Kernel, ParameterError, StructureError, fit_eviden
 from spnmkl.evidence.laplace import laplace, score_test
 from spnmkl.kernels import cross_kernels, fit_kernels
 from spnmkl.measures import SCORINGS, error_of_rows, right_rows
-from spnmkl.search import Score, SearchStep, Suggestions, scores, suggest, walk
+from spnmkl.search import Score, SearchStep, Suggestions, entry, scores, suggest, walk
 from spnmkl.search.branches import Weighed, alike, drawn, equal, formula, free_weights, joined, merged, paths
-from spnmkl.search.entry import Settings, searched
+from spnmkl.search.entry import BothWays, Settings, Way, _ranked, searched
 from spnmkl.search.fits import Fitted, Ground, Workplace, constant_alone, fit, next_prunings, parts, pruned, without
 from spnmkl.search.leaves import leaves_of
 from spnmkl.search.moves import Candidate, Pool, candidates
@@ -257,6 +258,54 @@ def test_it_says_so_where_there_is_nothing() -> None:
     assert added.beats_constant
     assert added.sentence.startswith("No evidence for products in these data")
     assert not added.best.multiplies
+
+
+def noisy(columns: int, of: Callable[[np.ndarray], np.ndarray], seed: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1.7, 1.7, size=(100, columns))
+    return X, of(X) + 0.3 * rng.normal(size=100) > 0
+
+
+def test_a_smaller_sum_is_recommended_where_it_leads_the_flat_one() -> None:
+    """By as much as a product has to; where it leads by less, the flat sum will do."""
+    X, y = noisy(6, lambda X: X[:, 0], 1)
+    clear = suggest(X, y, budget=30, subsamples=0, held_out=0)
+    assert not clear.found and clear.leads and not clear.best.multiplies
+    assert clear.recommended is clear.best and clear.best.formula == "0"
+    lead = clear.best.criterion - clear.flat.criterion
+    assert lead >= walk.FOUND and f"Without products, 0 is recommended: it is {lead:.1f} of log" in clear.sentence
+    assert "will do" not in clear.sentence
+    X, y = noisy(3, lambda X: X[:, 0] + X[:, 1], 0)
+    little = suggest(X, y, budget=20, subsamples=0, held_out=0)
+    assert not little.found and not little.leads and not little.best.is_flat
+    assert 0 < little.best.criterion - little.flat.criterion < walk.FOUND
+    assert little.recommended is little.flat and little.sentence.endswith("The flat sum of all kernels will do.")
+
+
+def test_outer_folds_score_what_is_recommended_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = noisy(6, lambda X: X[:, 0], 1)
+    scored, on_fold = [], entry._on_fold
+    monkeypatch.setattr(entry, "_on_fold", lambda *given: (scored.append(given[1]), on_fold(*given))[1])
+    suggest(X, y, budget=16, subsamples=0, held_out=0, outer_folds=3)
+    assert sorted({len(spn.kernels) for spn in scored}) == [1, 6], "the flat sum, and one of its kernels"
+
+
+def test_a_sum_comes_first_where_no_product_was_found_although_one_is_like_it() -> None:
+    """Drawings with most paths in common count as one; which of them, the answer of the search decides."""
+    leaves, K = leaves_of(list("abcdef")), kernels(30, 6)
+    ground = Ground(tuple(K), np.resize([1.0, -1.0], 30)[None])
+    singles = [((leaf,),) for leaf in range(6)]
+
+    def fitted(value: float, *shapes: tuple[tuple[int, ...], ...]) -> Fitted:
+        return Fitted(merged([equal(shape, 0.0) for shape in shapes]), 1.0, np.zeros_like(ground.Y), value)
+
+    done = walk.Walk(ground, leaves.pool, 10, fitted(-100.0), fitted(0.0, *singles))
+    for one in (done.flat, fitted(0.0, *singles[:4]), fitted(2.0, *singles[:4], ((0,), (1,)))):
+        assert one is not None
+        done.note(one)
+    both = BothWays((Way(leaves, done),))
+    assert not both.found and done.best is not done.simple
+    assert _ranked(both, lambda: True)[0][1] is done.simple
 
 
 def test_the_same_for_any_number_of_jobs() -> None:

@@ -54,8 +54,8 @@ from spnmkl.wording import counted
 
 QUICK_BYTES = 500_000_000  # kernels up to this size are computed as soon as the page is opened
 SUGGESTED_C = (
-    "This C is the one that Suggest chose for this drawing with certified weights, by cross-validation on the rows "
-    "that it searched: its scores there are at this C."
+    "Certified weights and this C are what Suggest set with this drawing: it chose C for these weights by "
+    "cross-validation on the rows that it searched, and its scores with certified weights are at this C."
 )
 OPENS: dict[Kind, str] = {"choose": "Choice of C", "trace": "β against C"}  # the tab where the result stands
 CHOOSE_HELP = (
@@ -143,7 +143,7 @@ def controls(work: Workspace, parts: Split) -> bool:
 def set_C(work: Workspace, held: Size) -> None:
     trainer = work.trainer
     searched = trainer.searched(work.drawing.spn, work.dataset)
-    if searched is not None and searched.C == trainer.settings.C:
+    if searched is not None and (trainer.settings.C, trainer.settings.weights) == (searched.C, "certified"):
         st.caption(SUGGESTED_C)
     if trainer.settings.weights == "evidence":
         slider_of_C(trainer, None, "Any C is useful: evidence weights do not depend on it, only the classifier does.")

@@ -253,10 +253,12 @@ class Workspace:
         self._take_drawing(chosen.spn, "The drawing that was chosen.")
 
     def take_suggested(self, one: Suggested, said: str) -> None:
-        """A drawing that was found, with the C of its scores; undo brings back the drawing that it replaces."""
+        """A drawing that was found, with certified weights and the C that its scores are at; undo brings back
+        the drawing that it replaces.
+        """
         if one.C > 0:
             self.by_hand = True
-            self.trainer.take_settings(replace(self.trainer.settings, C=one.C))
+            self.trainer.take_settings(replace(self.trainer.settings, C=one.C, weights="certified"))
         self._take_drawing(unplaced(one.spn), said)
 
     @property

@@ -24,8 +24,8 @@ WANTED = "suggest_budget_wanted"
 BEGIN, AGAIN = "Search", "Search again"
 BUDGET_HELP = "How many drawings are fitted at most. More find longer products; 100 are enough for most tables."
 OUTER_HELP = (
-    f"Also does the whole search in {OUTER_FOLDS} outer folds and scores what it finds there: how good searching is on "
-    "data like these. Takes about as many times as long."
+    f"Also does the whole search in {OUTER_FOLDS} outer folds and scores what it recommends there: how good searching "
+    "is on data like these. Takes about as many times as long."
 )
 RECURS_HELP = "In how many of the searches on parts of the rows its branches came out again; the least of them."
 EVIDENCE_HELP = (
