@@ -88,7 +88,7 @@ class Reading:
         if row["kind"] != COMPARISON or dataset is None:
             return None
         try:
-            return KeptComparison(row["id"], read_comparison(Reader("a comparison", row["body"])), dataset)
+            return KeptComparison(row["id"], read_comparison(Reader("a comparison", row["body"], own=True)), dataset)
         except SPNMKLError as error:
             self._lost.append(str(error))
             return None
@@ -98,7 +98,7 @@ class Reading:
         if row["kind"] == COMPARISON or dataset is None:
             return None
         try:
-            return KeptFinding(row["kind"], read_found(row["body"]), dataset)
+            return KeptFinding(row["kind"], read_found(row["body"], own=True), dataset)
         except SPNMKLError as error:
             self._lost.append(str(error))
             return None
