@@ -118,6 +118,8 @@ class Saved:
     """A project as it is on disk: what the next save starts from.
 
     `remarks` are sentences about what was left out, `version` the number of the newest version of its drawing.
+    `unread` are the keys of data sets that could not be read, by the key of the run, or by that of the project, whose
+    they are: their rows go on naming them, since what cannot be read now may be there again later.
     """
 
     id: str
@@ -125,6 +127,7 @@ class Saved:
     state: ProjectState
     remarks: tuple[str, ...] = ()
     version: int = 0
+    unread: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)

@@ -189,6 +189,7 @@ class _Writing:
     def __init__(self, store: WorkspaceStore, saved: Saved | None, state: ProjectState) -> None:
         self._store, self._saved, self._state = store, saved, state
         self._before = saved.state if saved else None
+        self._unread = dict(saved.unread) if saved else {}
         self._datasets: dict[Dataset, Row] = {}
         self._remarks: list[str] = []
         self._runs = {run.key: run for run in (self._before.runs if self._before else ())}
@@ -213,7 +214,11 @@ class _Writing:
             add(connection, DATASET, row)
         drawings = [drawing_row(spn) for spn in self._new_versions(versions)]
         digest = drawings[-1]["digest"] if drawings else drawing_row(state.spn)["digest"]
-        values = {"changed": now, "document": self._document(digest), "dataset": self._dataset(state.dataset)}
+        values = {
+            "changed": now,
+            "document": self._document(digest),
+            "dataset": self._waits or self._dataset(state.dataset),
+        }
         for drawing in drawings:
             add(connection, DRAWING, drawing)
         if self._saved is None:
@@ -234,7 +239,7 @@ class _Writing:
             connection.execute(delete(UPLOAD).where(UPLOAD.c.project == id))
             _insert(connection, UPLOAD, [{**row, "project": id} for row in self._uploads])
         self._note_uploads(connection, id, owner)
-        return Saved(id, revision, state, tuple(self._remarks), version)
+        return Saved(id, revision, state, tuple(self._remarks), version, self._unread)
 
     def _note_uploads(self, connection: Connection, id: str, owner: str) -> None:
         """Those too large to be kept have a key all the same."""
@@ -254,7 +259,7 @@ class _Writing:
 
     def _document(self, drawing: str) -> str:
         state = self._state
-        missing = state.missing
+        missing = None if self._waits else state.missing
         if state.dataset is not None and self._dataset(state.dataset) is None:
             missing = DataUse.of(state.dataset)
         return dumped(
@@ -282,12 +287,19 @@ class _Writing:
                 return None
         return str(self._datasets[dataset]["id"])
 
+    @property
+    def _waits(self) -> str | None:
+        """The key of the project's data where they could not be read, as long as no others are in their place."""
+        before, state = self._saved, self._state
+        same = before is not None and state.dataset is None and state.missing == before.state.missing
+        return self._unread.get(before.id) if before is not None and same else None
+
     def _run_row(self, kept: KeptRun) -> Row:
         before = self._runs.get(kept.key)
         row = {
             "id": kept.key,
             "name": kept.run.name,
-            "dataset": self._dataset(kept.dataset),
+            "dataset": self._dataset(kept.dataset) if kept.dataset else self._unread.get(kept.key),
             "document": dumped(run_summary(kept.run)),
             "file": self._store._files.put(run_bytes(kept.run), ".zip"),
         }

@@ -319,6 +319,24 @@ def test_data_that_cannot_be_kept_are_told(restarted: Keeper) -> None:
     assert not back.loaded and back.missing is not None
 
 
+def test_data_that_cannot_be_read_are_named_and_come_back(own_workspace: Path, restarted: Keeper) -> None:
+    at = started()
+    work(at).bring(load_sample("wine"))
+    saved(at.run())
+    (table,) = own_workspace.rglob("*.parquet")
+    aside = table.rename(table.with_suffix(".aside"))
+    back = restarted.recall(token(at))
+    assert back is not None and "is missing" in back.keeping.lost[0]
+    assert not back.loaded and back.missing is not None and back.missing.name == "wine"
+    back.drawing.push(SPN.from_dict({**back.drawing.spn.to_dict(), "nodes": [], "edges": []}))
+    restarted.note(token(at), back)
+    assert restarted.wait(back.keeping, 20)
+    aside.rename(table)
+    again = recalled(restarted, at)
+    assert again.loaded and again.missing is None and again.dataset.same(work(at).dataset)
+    assert again.drawing.spn.nodes == ()
+
+
 def test_a_project_is_called_after_the_data_that_came_before_anything_was_learned(restarted: Keeper) -> None:
     at = started()
     saved(draw(at, "new1"))

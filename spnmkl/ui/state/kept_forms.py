@@ -55,7 +55,6 @@ def state_of(work: Workspace, keys: Keys, cut: tuple[KeptAttempt, ...], refresh:
         uploads=tuple(Upload(file.file_id, file.name, file.data) for file in work.files.kept),
         more={
             "canvas": [drawing.epoch, drawing.pushes, drawing.acknowledged, drawing.granted, drawing.version],
-            "loaded": work.loaded,
             "expanded": work.expanded,
             "by_hand": work.by_hand,
             "comparing": {
@@ -92,7 +91,7 @@ def work_of(state: ProjectState, keys: Keys, dataset_for_none: Dataset, same_tab
     work = Workspace(_drawing(state, same_tab), dataset, state.choices, state.split, trainer=trainer)
     work.missing = state.missing
     work.by_hand = more.get("by_hand", state.settings != Settings()) is True
-    work.loaded = state.dataset is not None and more.get("loaded") is not False
+    work.loaded = state.dataset is not None
     if state.dataset is None and work.missing is None:
         work.missing = DataUse.of(dataset)
     work.expanded = more.get("expanded") is True
