@@ -123,9 +123,14 @@ class Reading:
             return None
 
     def _uploads(self, found: list[Row]) -> tuple[Upload, ...]:
+        return tuple(
+            Upload(row["key"], row["name"], self._upload(row["file"]), row["file"])
+            for row in sorted(found, key=lambda row: row["position"])
+        )
+
+    def _upload(self, name: str) -> bytes | None:
         try:
-            in_order = sorted(found, key=lambda row: row["position"])
-            return tuple(Upload(row["key"], row["name"], self._files.read(row["file"])) for row in in_order)
+            return self._files.read(name)
         except WorkspaceError as error:
             self._lost.append(str(error))
-            return ()
+            return None

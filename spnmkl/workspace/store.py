@@ -46,6 +46,7 @@ from spnmkl.workspace.state import (
     Loaded,
     ProjectState,
     Saved,
+    Upload,
 )
 from spnmkl.workspace.tables import ATTEMPT, DATASET, DRAWING, FINDING, PROJECT, RUN, UPLOAD, VERSION
 from spnmkl.workspace.upkeep import Upkeep
@@ -174,6 +175,11 @@ class WorkspaceStore:
             found = Reading(self._files, datasets).loaded(dict(project), document, body, parts)
         return replace(found, saved=replace(found.saved, version=int(newest or 0)))
 
+    def uploaded(self, upload: Upload) -> Upload:
+        """The same file with its data."""
+        with told(self.place):
+            return replace(upload, data=self._files.read(upload.file))
+
     def drawing(self, digest: str) -> SPN:
         """A version of a drawing."""
         with self._database.reading() as connection:
@@ -195,7 +201,8 @@ class _Writing:
         self._runs = {run.key: run for run in (self._before.runs if self._before else ())}
         self._changed = [kept for kept in state.runs if not _same_run(self._runs.get(kept.key), kept)]
         self._rows = {kept.key: self._run_row(kept) for kept in self._changed}
-        self._uploads = self._upload_rows() if self._before is None or self._before.uploads != state.uploads else None
+        self._same_uploads = self._before is not None and self._before.uploads == state.uploads
+        self._uploads = self._before.uploads if self._before and self._same_uploads else self._put(state.uploads)
         self._comparison = state.comparison
         compared = state.comparison.dataset if state.comparison else None
         others = (*(kept.dataset for kept in state.attempts), *(kept.dataset for kept in state.findings))
@@ -206,7 +213,8 @@ class _Writing:
     def files(self) -> Iterable[str]:
         """Those that the rows will name."""
         yield from (name for row in self._datasets.values() for name in named(row))
-        yield from (row["file"] for row in (*self._rows.values(), *(self._uploads or ())))
+        yield from (row["file"] for row in self._rows.values())
+        yield from (upload.file for upload in self._uploads if upload.data is not None)
 
     def run(self, connection: Connection, name: str, owner: str, versions: Sequence[SPN]) -> Saved:
         now, state = time.time(), self._state
@@ -235,17 +243,18 @@ class _Writing:
         self._sync_attempts(connection, id, now)
         self._sync_comparison(connection, id, now)
         self._sync_findings(connection, id, now)
-        if self._uploads is not None:
+        if not self._same_uploads:
             connection.execute(delete(UPLOAD).where(UPLOAD.c.project == id))
-            _insert(connection, UPLOAD, [{**row, "project": id} for row in self._uploads])
+            _insert(connection, UPLOAD, [_upload_row(id, k, upload) for k, upload in enumerate(self._uploads)])
         self._note_uploads(connection, id, owner)
-        return Saved(id, revision, state, tuple(self._remarks), version, self._unread)
+        filed = replace(state, uploads=tuple(replace(upload, data=None) for upload in self._uploads))
+        return Saved(id, revision, filed, tuple(self._remarks), version, self._unread)
 
     def _note_uploads(self, connection: Connection, id: str, owner: str) -> None:
         """Those too large to be kept have a key all the same."""
         fresh = _upload_keys(self._state) - (_upload_keys(self._before) if self._before else set())
         if fresh:
-            size = sum(len(upload.data) for upload in self._state.uploads if upload.key in fresh)
+            size = sum(len(upload.data or b"") for upload in self._uploads if upload.key in fresh)
             note(connection, owner, "upload", project=id, files=len(fresh), kept_bytes=size)
 
     def _new_versions(self, versions: Sequence[SPN]) -> list[SPN]:
@@ -305,12 +314,11 @@ class _Writing:
         }
         return row if before is None else {**row, "deleted": None}
 
-    def _upload_rows(self) -> list[Row]:
+    def _put(self, uploads: Iterable[Upload]) -> tuple[Upload, ...]:
+        """With the files that they are in; those that are on disk already came without their data."""
         put = self._store._files.put
-        return [
-            {"position": k, "key": upload.key, "name": upload.name, "file": put(upload.data, ".bin")}
-            for k, upload in enumerate(self._state.uploads)
-        ]
+        filed = (replace(each, file=put(each.data, ".bin")) if each.data is not None else each for each in uploads)
+        return tuple(upload for upload in filed if upload.file)
 
     def _sync_runs(self, connection: Connection, id: str, now: float) -> None:
         before = self._before.runs if self._before else ()
@@ -365,6 +373,10 @@ class _Writing:
             if kept is not None and (dataset := self._dataset(kept.dataset)) is not None:
                 row = {"id": uuid.uuid4().hex, "project": id, "kind": kind, "made": now, "dataset": dataset}
                 connection.execute(insert(FINDING).values(**row, body=write_found(kept.found)))
+
+
+def _upload_row(project: str, position: int, upload: Upload) -> Row:
+    return {"project": project, "position": position, "key": upload.key, "name": upload.name, "file": upload.file}
 
 
 def _upload_keys(state: ProjectState) -> set[str]:

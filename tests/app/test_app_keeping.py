@@ -23,14 +23,14 @@ from spnmkl.structure.layout import unplaced
 from spnmkl.study.contest import Contest, Entry, Plan
 from spnmkl.training.settings import Settings
 from spnmkl.ui.parts import session
-from spnmkl.ui.state import keeping
+from spnmkl.ui.state import keeping, uploaded_files
 from spnmkl.ui.state.activity import Activity
 from spnmkl.ui.state.jobs import Job
 from spnmkl.ui.state.keeping import Keeper
 from spnmkl.ui.state.kept_forms import BACK, state_of
 from spnmkl.ui.state.store import Store
 from spnmkl.ui.state.task import Finding
-from spnmkl.ui.state.uploaded_files import KeptFile
+from spnmkl.ui.state.uploaded_files import KeptFile, UploadedFiles
 from spnmkl.ui.state.workspace import Workspace
 from spnmkl.workspace.place import Place
 from spnmkl.workspace.store import WorkspaceStore
@@ -335,6 +335,30 @@ def test_data_that_cannot_be_read_are_named_and_come_back(own_workspace: Path, r
     again = recalled(restarted, at)
     assert again.loaded and again.missing is None and again.dataset.same(work(at).dataset)
     assert again.drawing.spn.nodes == ()
+
+
+def test_files_that_make_room_in_memory_stay_on_disk(restarted: Keeper, monkeypatch: pytest.MonkeyPatch) -> None:
+    at = started()
+    here = work(at)
+    here.files.keep([KeptFile("mine", "mine.csv", b"a,b\n1,2\n")])
+    saved(draw(at, "one"))
+    assert here.keeping.saved is not None and [each.data for each in here.keeping.saved.state.uploads] == [None]
+    monkeypatch.setattr(uploaded_files, "ALL_KEPT_BYTES", 40)
+    others = UploadedFiles()
+    others.keep([KeptFile("theirs", "theirs.csv", bytes(39))])
+    assert here.files.dropped and not here.files.kept
+    here.files.readings = {"mine": ReadOptions(separator=";")}
+    saved(draw(at, "two"))
+    back = recalled(restarted, at)
+    assert [(file.name, file.data) for file in back.files.kept] == [("mine.csv", b"a,b\n1,2\n")]
+    assert others.dropped, "which are not saved by anybody here"
+    others.keep([KeptFile("more", "more.csv", bytes(39))])
+    assert back.files.dropped
+    restarted.fetch_files(back)
+    assert not back.files.dropped and back.files.kept[0].data == b"a,b\n1,2\n"
+    here.forget_files()
+    saved(draw(at, "three"))
+    assert restarted.disk().load(here.keeping.saved.id).saved.state.uploads == ()
 
 
 def test_a_project_is_called_after_the_data_that_came_before_anything_was_learned(restarted: Keeper) -> None:

@@ -80,7 +80,8 @@ def test_a_project_comes_back_as_it_was(store: WorkspaceStore, place: Place) -> 
     assert read.contest.portraits["yours"].beta == {"p": 0.5} and read.spn == SPNS[1]
     (cut,) = found.attempts
     assert cut.attempt.records == records and cut.attempt.settings.C == 4.0 and cut.attempt.begun == 12.5
-    assert found.uploads == saved.uploads
+    (file,) = found.uploads
+    assert file == saved.uploads[0] and file.data == b"a,b\n1,2\n"
     again.close()
 
 
@@ -245,6 +246,24 @@ def test_data_that_cannot_be_read_for_a_while_are_kept(store: WorkspaceStore, pl
     aside.rename(table)
     found = store.load(done.id)
     assert found.saved.state.dataset is not None and found.saved.state.dataset.same(other), "what came in their place"
+
+
+def test_one_file_that_cannot_be_read_takes_no_other_with_it(store: WorkspaceStore, place: Place) -> None:
+    uploads = (Upload("1", "one.csv", b"a\n1\n"), Upload("2", "two.csv", b"a\n2\n"))
+    done = store.save(None, state(uploads=uploads))
+    paths = {path.read_bytes(): path for path in (place.folder / "files").glob("*/*.bin")}
+    aside = paths[b"a\n1\n"].rename(place.folder / "aside")
+    found = store.load(done.id)
+    assert len(found.lost) == 1 and [each.data for each in found.saved.state.uploads] == [None, b"a\n2\n"]
+    store.save(found.saved, state(uploads=(*found.saved.state.uploads, Upload("3", "three.csv", b"a\n3\n"))))
+    store.upkeep.tidy(-1)
+    aside.rename(paths[b"a\n1\n"])
+    kept = store.load(done.id).saved.state.uploads
+    assert [(each.name, each.data) for each in kept] == [
+        ("one.csv", b"a\n1\n"),
+        ("two.csv", b"a\n2\n"),
+        ("three.csv", b"a\n3\n"),
+    ]
 
 
 def test_a_table_that_cannot_be_kept_is_told(store: WorkspaceStore) -> None:

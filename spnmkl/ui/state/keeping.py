@@ -12,6 +12,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from spnmkl.data import Dataset, SplitSettings, load_sample
@@ -23,7 +24,7 @@ from spnmkl.training.settings import Settings
 from spnmkl.ui.state import jobs
 from spnmkl.ui.state.drawing import check_size
 from spnmkl.ui.state.kept import Keeping, Keys
-from spnmkl.ui.state.kept_forms import state_of, work_of
+from spnmkl.ui.state.kept_forms import state_of, take_back, work_of
 from spnmkl.ui.state.opening import opening_structure
 from spnmkl.ui.state.store import Store
 from spnmkl.ui.state.workspace import SUGGESTED, Workspace
@@ -135,10 +136,22 @@ class Keeper:
         loaded = self.disk().load(project, owner=owner)
         state, keys = loaded.saved.state, Keys()
         work = work_of(state, keys, _default_data(), same_tab)
-        keeping = work.keeping = Keeping(loaded.saved, loaded.name, lost=loaded.lost, cut=state.attempts, keys=keys)
+        # What is known to be on disk need not be held in memory a second time.
+        saved = replace(
+            loaded.saved, state=replace(state, uploads=tuple(replace(upload, data=None) for upload in state.uploads))
+        )
+        keeping = work.keeping = Keeping(saved, loaded.name, lost=loaded.lost, cut=state.attempts, keys=keys)
         keeping.owner = owner or ""
-        keeping.at, keeping.seen = time.time(), state
+        keeping.at, keeping.seen = time.time(), saved.state
         return work
+
+    def fetch_files(self, work: Workspace) -> None:
+        """Bring back from disk the files that made room for others in memory, where they were saved."""
+        if work.files.dropped and work.keeping.saved is not None:
+            with suppress(SPNMKLError):
+                known = {upload.key: upload for upload in work.keeping.saved.state.uploads}
+                found = [self.disk().uploaded(known[id]) for id in work.files.ids if id in known]
+                take_back(work.files, found if len(found) == len(work.files.ids) else ())
 
     def add(self, state: ProjectState, name: str, owner: str = "") -> str:
         """Keep a project that comes from elsewhere; returns what it is called here."""
@@ -202,6 +215,7 @@ class Keeper:
                 epoch, pushes, acknowledged, *_ = note.state.more["canvas"]
                 keeping.saved, keeping.remarks, keeping.at = saved, saved.remarks, time.time()
                 keeping.done, keeping.canvas = note.number, (epoch, pushes, acknowledged)
+                keeping.seen = saved.state if keeping.seen is note.state else keeping.seen
             if (waiting := self._notes.get(id(keeping))) is not None:
                 if waiting.number == note.number:
                     del self._notes[id(keeping)]
