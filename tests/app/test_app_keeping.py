@@ -302,6 +302,49 @@ def test_a_workspace_that_cannot_be_written_is_told_and_tried_again(
     keeper.close()
 
 
+def test_versions_that_were_drawn_while_saving_failed_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    at = saved(draw(started(), "new0"))
+    save, kept = WorkspaceStore.save, work(at).keeping
+
+    def full(*args: object, **named: object) -> object:
+        raise WorkspaceError("The disk is full.")
+
+    monkeypatch.setattr(WorkspaceStore, "save", full)
+    for k in range(1, 4):
+        draw(at, f"new{k}")
+        session.KEEPER.wait(kept, 20)
+    assert kept.failure and kept.saved is not None
+    monkeypatch.setattr(WorkspaceStore, "save", save)
+    saved(draw(at, "new4"))
+    disk = session.KEEPER.disk()
+    drawn = [disk.drawing(version.drawing) for version in reversed(disk.catalog.versions(kept.saved.id))]
+    assert [sum(str(id).startswith("new") for id in spn.nodes) for spn in drawn] == [1, 2, 3, 4, 5]
+    assert not kept.drawn
+
+
+def test_a_tab_that_cannot_be_looked_after_stops_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    at, beats, tidied = saved(draw(started(), "new")), [], []
+    broken, keeper = opened("design"), session.KEEPER
+
+    def fail() -> None:
+        raise RuntimeError("one tab's error")
+
+    monkeypatch.setattr(work(broken), "collect", fail)
+    monkeypatch.setattr(session.STORE, "_entries", {})
+    session.STORE.put("f" * 32, work(broken), "one")
+    session.STORE.put(token(at), work(at), "other")
+    disk = keeper.disk()
+    monkeypatch.setattr(disk.admission, "beat", lambda entered: beats.append(1))
+    monkeypatch.setattr(disk.upkeep, "tidy", lambda: tidied.append(1))
+    monkeypatch.setattr(keeper, "_beaten", 0.0)
+    monkeypatch.setattr(keeper, "_tidied", -keeping.TIDY_SECONDS)
+    monkeypatch.setattr(keeper, "is_active", lambda session: False)
+    work(at).drawing.push(SPN.from_dict({**work(at).drawing.spn.to_dict(), "nodes": [], "edges": []}))
+    keeper._look()
+    saved(at)
+    assert work(at).keeping.seen is not None and work(at).keeping.seen.spn.nodes == () and beats and tidied
+
+
 def test_a_tab_opens_where_its_project_is_of_a_form_that_nobody_knows(restarted: Keeper) -> None:
     at = saved(draw(started(), "new"))
     with session.KEEPER.disk()._database.writing() as connection:

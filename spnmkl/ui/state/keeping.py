@@ -11,8 +11,8 @@ import os
 import threading
 import time
 import uuid
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from spnmkl.data import Dataset, SplitSettings, load_sample
@@ -51,7 +51,6 @@ class _Note:
     state: ProjectState
     token: str
     number: int
-    versions: list[SPN]
 
 
 class Keeper:
@@ -109,9 +108,9 @@ class Keeper:
         with self._changed:
             keeping.seen = state
             keeping.noted += 1
-            waiting = self._notes.get(id(keeping))
-            versions = [*(waiting.versions if waiting else ()), state.spn]
-            self._notes[id(keeping)] = _Note(keeping, state, token, keeping.noted, versions)
+            if not keeping.drawn or keeping.drawn[-1] is not state.spn:
+                keeping.drawn.append(state.spn)
+            self._notes[id(keeping)] = _Note(keeping, state, token, keeping.noted)
             self._start()
             self._changed.notify_all()
 
@@ -202,8 +201,10 @@ class Keeper:
 
     def _write(self, note: _Note) -> None:
         keeping, wrong, saved = note.keeping, "", None
+        with self._changed:
+            versions = list(keeping.drawn)
         try:
-            saved = self._saved(note)
+            saved = self._saved(note, versions)
         except SPNMKLError as error:
             wrong = str(error)
         except Exception:
@@ -216,17 +217,15 @@ class Keeper:
                 keeping.saved, keeping.remarks, keeping.at = saved, saved.remarks, time.time()
                 keeping.done, keeping.canvas = note.number, (epoch, pushes, acknowledged)
                 keeping.seen = saved.state if keeping.seen is note.state else keeping.seen
-            if (waiting := self._notes.get(id(keeping))) is not None:
-                if waiting.number == note.number:
-                    del self._notes[id(keeping)]
-                elif saved is not None:
-                    waiting.versions = waiting.versions[len(note.versions) :]
+                del keeping.drawn[: len(versions)]
+            if (waiting := self._notes.get(id(keeping))) is not None and waiting.number == note.number:
+                del self._notes[id(keeping)]
             self._changed.notify_all()
 
-    def _saved(self, note: _Note) -> Saved:
+    def _saved(self, note: _Note, versions: list[SPN]) -> Saved:
         disk, keeping = self.disk(), note.keeping
         known = {
-            "versions": note.versions,
+            "versions": versions,
             "visit": note.token or None,
             "owner": keeping.owner,
             "browser": keeping.browser,
@@ -255,24 +254,35 @@ class Keeper:
 
     def _look(self) -> None:
         """What goes on without a page: trainings report, those whose tab is gone are collected, time passes."""
-        try:
-            for token, work, session in self._store.living():
-                here = self.is_active(session)
-                if not here:
-                    work.collect()
-                if work.trainer.working is not None or not here:
-                    self.note(token, work, refresh=True)
-                if not here and work.trainer.working is None and not work.keeping.pending:
-                    self._store.remove_unused(token, LEFT_SECONDS)
-            now = time.monotonic()
-            if self._disk is not None and now - self._beaten > BEAT_SECONDS:
-                self._beaten = now
+        for token, work, session in self._store.living():
+            with _logged("Looking after a tab failed"):
+                self._look_after(token, work, self.is_active(session))
+        now = time.monotonic()
+        if self._disk is not None and now - self._beaten > BEAT_SECONDS:
+            self._beaten = now
+            with _logged("The server could not say that it lives"):
                 self._disk.admission.beat(jobs.entered)
-            if self._disk is not None and now - self._tidied > TIDY_SECONDS:
-                self._tidied = now
+        if self._disk is not None and now - self._tidied > TIDY_SECONDS:
+            self._tidied = now
+            with _logged("Tidying the workspace failed"):
                 self._disk.upkeep.tidy()
-        except Exception:
-            _LOG.exception("Looking after the tabs failed")
+
+    def _look_after(self, token: str, work: Workspace, here: bool) -> None:
+        if not here:
+            work.collect()
+        if work.trainer.working is not None or not here:
+            self.note(token, work, refresh=True)
+        if not here and work.trainer.working is None and not work.keeping.pending:
+            self._store.remove_unused(token, LEFT_SECONDS)
+
+
+@contextmanager
+def _logged(words: str) -> Iterator[None]:
+    """What fails for one is no reason to leave out what comes after it."""
+    try:
+        yield
+    except Exception:
+        _LOG.exception(words)
 
 
 def untouched(work: Workspace) -> bool:
