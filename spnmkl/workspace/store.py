@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, replace
 from typing import Self
 
@@ -154,8 +154,11 @@ class WorkspaceStore:
                     self.upkeep.remember(connection, visit, done.id, browser)
         return done
 
-    def load(self, id: str, *, owner: str | None = None) -> Loaded:
-        """A project, of this owner where one is given, as it was saved last; what is damaged is told and left out."""
+    def load(self, id: str, *, owner: str | None = None, going_on: Collection[str] = ()) -> Loaded:
+        """A project, of this owner where one is given, as it was saved last; what is damaged is told and left out.
+
+        Trainings that another server is at, or this one (`going_on`, by their keys), were not cut off.
+        """
         with self._database.reading() as connection:
             project = connection.execute(select(PROJECT).where(owned(id, owner))).mappings().first()
             if project is None:
@@ -170,7 +173,9 @@ class WorkspaceStore:
             document = parse_json(project["document"].encode())
             body = connection.execute(select(DRAWING.c.body).where(DRAWING.c.digest == document["drawing"])).scalar()
             newest = connection.execute(select(func.max(VERSION.c.number)).where(VERSION.c.project == id)).scalar()
-        parts[ATTEMPT.name] = [row for row in parts[ATTEMPT.name] if not self.upkeep.works(row["server"])]
+        parts[ATTEMPT.name] = [
+            row for row in parts[ATTEMPT.name] if row["id"] not in going_on and not self.upkeep.works(row["server"])
+        ]
         with told(self.place):
             found = Reading(self._files, datasets).loaded(dict(project), document, body, parts)
         return replace(found, saved=replace(found.saved, version=int(newest or 0)))

@@ -258,6 +258,10 @@ def test_a_training_that_is_cut_off_keeps_its_history(restarted: Keeper) -> None
     assert cut.attempt.settings.C == 7.0 and cut.attempt.records[0].beta == record.beta and cut.dataset is not None
     assert back.trainer.book.runs == [] and not back.trainer.training
     assert "after iteration 1, at a gap of" in cut.attempt.sentence
+    assert here.keeping.saved is not None
+    other = session.KEEPER.open(here.keeping.saved.id)
+    assert other.keeping.cut == (), "it is going on in another tab of the server"
+    assert recalled(restarted, at).keeping.cut, "and is not forgotten"
     gate.set()
     here.trainer.activity.job.join(20)
     saved(at.run())

@@ -125,16 +125,19 @@ class Keeper:
         try:
             disk = self.disk()
             project = disk.upkeep.visited(token, browser)
-            return None if project is None else self.open(project, owner, same_tab=True)
+            return None if project is None else self.open(project, owner, same_tab=token)
         except Exception:  # a tab that cannot have it back must open all the same
             _LOG.exception("What a tab had open cannot be read")
             return None
 
-    def open(self, project: str, owner: str | None = None, same_tab: bool = False) -> Workspace:
-        """A project, of this owner where one is given, in the state that it was saved in."""
-        loaded = self.disk().load(project, owner=owner)
+    def open(self, project: str, owner: str | None = None, same_tab: str = "") -> Workspace:
+        """A project, of this owner where one is given, in the state that it was saved in.
+
+        `same_tab` is the token of the tab that had it open, if that is what opens it.
+        """
+        loaded = self.disk().load(project, owner=owner, going_on=self._going_on(same_tab))
         state, keys = loaded.saved.state, Keys()
-        work = work_of(state, keys, _default_data(), same_tab)
+        work = work_of(state, keys, _default_data(), bool(same_tab))
         # What is known to be on disk need not be held in memory a second time.
         saved = replace(
             loaded.saved, state=replace(state, uploads=tuple(replace(upload, data=None) for upload in state.uploads))
@@ -143,6 +146,11 @@ class Keeper:
         keeping.owner = owner or ""
         keeping.at, keeping.seen = time.time(), saved.state
         return work
+
+    def _going_on(self, opening: str) -> set[str]:
+        """The keys of trainings that other tabs of this server are at."""
+        others = (work for token, work, _ in self._store.living() if token != opening and work.trainer.training)
+        return {attempt.key for work in others if (attempt := work.keeping.keys.attempt[1]) is not None}
 
     def fetch_files(self, work: Workspace) -> None:
         """Bring back from disk the files that made room for others in memory, where they were saved."""
