@@ -107,8 +107,10 @@ def _import(store: WorkspaceStore, args: argparse.Namespace) -> int:
 
 def _run(store: WorkspaceStore, args: argparse.Namespace) -> int:
     id = store.catalog.named(args.project).id
-    state = store.load(id).saved.state
-    dataset = state.dataset
+    loaded = store.load(id)
+    state, dataset = loaded.saved.state, loaded.saved.state.dataset
+    for lost in loaded.lost:
+        print(f"spnmkl: {lost}", file=sys.stderr)
     if dataset is None:
         raise DataError(state.missing.missing_sentence if state.missing else "The project has no data to train on.")
     asked = {name: value for name, value in (("C", args.C), ("max_time", args.max_time)) if value is not None}

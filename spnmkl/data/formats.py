@@ -57,16 +57,15 @@ def _as_csv(rows: list[list[object]]) -> str:
     return text.getvalue()
 
 
-def read_parquet(name: str, data: bytes, packed: int) -> tuple[pd.DataFrame, list[str]]:
+def read_parquet(name: str, data: bytes, packed: int | None) -> tuple[pd.DataFrame, list[str]]:
+    """The table, and notes on what was left out; `packed` is the size of the file, None where we wrote it ourselves."""
     pq = _library("pyarrow.parquet", name)
     try:
+        if packed is not None:
+            check_parquet(name, data, packed)
         file = pq.ParquetFile(io.BytesIO(data))
-        metadata = file.metadata
-        check_table(name, packed, metadata.num_rows, metadata.num_columns)
-        check_unpacked(name, sum(metadata.row_group(k).total_byte_size for k in range(metadata.num_row_groups)))
-        nested = {field.name for field in file.schema_arrow if field.type.num_fields}
+        nested = _nested(file)
         columns = [column for column in file.schema_arrow.names if column not in nested]
-        _check_parquet(name, data, packed, file, set(columns))
         frame = file.read(columns if nested else None).to_pandas()
     except (DataError, MemoryError):
         raise
@@ -77,18 +76,28 @@ def read_parquet(name: str, data: bytes, packed: int) -> tuple[pd.DataFrame, lis
     return _plain(frame.copy(), sorted(nested))
 
 
-def _check_parquet(name: str, data: bytes, packed: int, file: Any, columns: set[str]) -> None:
+def check_parquet(name: str, data: bytes, packed: int) -> None:
     """Bound what the columns take once decoded: a value that stands in many rows is stored once."""
-    leaves = [file.schema.column(k) for k in range(file.metadata.num_columns)]
-    check_unpacked(name, file.metadata.num_rows * sum(max(8, leaf.length) for leaf in leaves))
+    pq = _library("pyarrow.parquet", name)
+    file = pq.ParquetFile(io.BytesIO(data))
+    metadata, nested = file.metadata, _nested(file)
+    check_table(name, packed, metadata.num_rows, metadata.num_columns)
+    check_unpacked(name, sum(metadata.row_group(k).total_byte_size for k in range(metadata.num_row_groups)))
+    leaves = [file.schema.column(k) for k in range(metadata.num_columns)]
+    check_unpacked(name, metadata.num_rows * sum(max(8, leaf.length) for leaf in leaves))
     texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY" and leaf.logical_type.type != "DECIMAL"]
     size = 0
     # As codes of different values, of which the lengths are added up; never decoded.
-    coded = _library("pyarrow.parquet", name).ParquetFile(io.BytesIO(data), read_dictionary=texts)
-    for batch in coded.iter_batches(_BATCH_ROWS, columns=[text for text in texts if text in columns]):
+    coded = pq.ParquetFile(io.BytesIO(data), read_dictionary=texts)
+    whole = set(file.schema_arrow.names) - nested
+    for batch in coded.iter_batches(_BATCH_ROWS, columns=[text for text in texts if text in whole]):
         size += sum(_decoded_bytes(column) for column in batch.columns)
         check_unpacked(name, size)
         check_need(name, packed, size)
+
+
+def _nested(file: Any) -> set[str]:
+    return {field.name for field in file.schema_arrow if field.type.num_fields}
 
 
 def _decoded_bytes(column: Any) -> int:

@@ -88,6 +88,11 @@ def allowed_bytes(packed: int) -> int:
     return FREE_BYTES + BYTES_PER_BYTE * packed
 
 
+def smallest_file(need: int) -> int:
+    """How many bytes a file must have, at the least, so that reading it may take `need`."""
+    return max(0, -((FREE_BYTES - need) // BYTES_PER_BYTE))
+
+
 def check_need(name: str, packed: int, need: int) -> None:
     """Refuse a file that would take far more memory than its own size."""
     if need > allowed_bytes(packed):

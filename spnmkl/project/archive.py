@@ -23,6 +23,7 @@ from spnmkl.untrusted import MOST_JSON_BYTES, parse_json, read_array
 from spnmkl.wording import quoted
 
 Shape = int | None
+FILLING = "filling"  # a part that says nothing, and makes a file as large as what it unfolds to asks for
 
 
 class Writer:
@@ -42,24 +43,49 @@ class Writer:
         with self._archive.open(member, "w", force_zip64=True) as file:
             npy.write_array(file, np.ascontiguousarray(values, dtype=dtype), version=(1, 0), allow_pickle=False)
 
+    def fill(self, need: int) -> None:
+        """Make it so large that it may be opened again, which takes `need` bytes, or as many as its parts unpack to.
+
+        Small files that unfold to much are refused wherever they come from. What packs better than that is no such
+        file, and shows it by its size.
+        """
+        unpacked = sum(part.file_size for part in self._archive.infolist())
+        lacking = unpacking.smallest_file(max(need, unpacked)) - self._buffer.tell()
+        if lacking > 0:  # a tenth more, since the filling is unpacked too
+            self._archive.writestr(FILLING, bytes(lacking + lacking // 10), zipfile.ZIP_STORED)
+
     def finished(self) -> bytes:
         self._archive.close()
         return self._buffer.getvalue()
 
 
 class Reader:
-    """The parts of an archive of which nothing is trusted."""
+    """The parts of an archive of which nothing is trusted.
 
-    def __init__(self, name: str, data: bytes) -> None:
-        self.name = name
-        unpacking.check_bytes(name, data)
-        if data[:4] != b"PK\x03\x04":
-            raise self.foreign()
-        members = unpacking.check_archive(name, data)
+    Parameters
+    ----------
+    name : str
+        What messages call it.
+    data : bytes
+    own : bool
+        Whether it is known that we wrote it: then it may unfold to as much as there was to write.
+    """
+
+    def __init__(self, name: str, data: bytes, own: bool = False) -> None:
+        self.name, self.own, self.packed = name, own, len(data)
+        if not own:
+            unpacking.check_bytes(name, data)
+            if data[:4] != b"PK\x03\x04":
+                raise self.foreign()
+            unpacking.check_archive(name, data)
+        try:
+            self._archive = zipfile.ZipFile(io.BytesIO(data))
+        except (zipfile.BadZipFile, EOFError, ValueError, NotImplementedError):
+            raise self.damaged("it is cut short or overwritten") from None
+        members = self._archive.namelist()
         self._members = set(members)
         if len(self._members) < len(members):
             raise self.damaged("it holds two parts of one name")
-        self._archive = zipfile.ZipFile(io.BytesIO(data))
         self._read: set[str] = set()
 
     def foreign(self) -> DataError:
@@ -91,7 +117,7 @@ class Reader:
 
     def json(self, member: str) -> dict[str, Any]:
         with self.part(member):
-            if member in self and self._archive.getinfo(member).file_size > MOST_JSON_BYTES:
+            if not self.own and member in self and self._archive.getinfo(member).file_size > MOST_JSON_BYTES:
                 raise ValueError(f"it is larger than {MOST_JSON_BYTES >> 20} MB")
             document = parse_json(self.data(member))
             if not isinstance(document, dict):
@@ -135,7 +161,7 @@ class Reader:
 
     def check_all_read(self) -> None:
         """A part that nobody asked for was not written by us."""
-        others = sorted(self._members - self._read)
+        others = sorted(self._members - self._read - {FILLING})
         if others:
             raise self.damaged(f"it holds {quoted(others[0])}, which no project has")
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from spnmkl.data import Choices, Dataset, SplitSettings, unpacking
+from spnmkl.data import Choices, Dataset, SplitSettings
 from spnmkl.errors import DataError
 from spnmkl.measures import scoring_name
 from spnmkl.project.archive import Reader, Writer
@@ -19,11 +19,13 @@ from spnmkl.project.stored_contest import MOST_ROUNDS, Compared, read_comparison
 from spnmkl.project.stored_data import (
     TABLE,
     DataUse,
+    check_table,
     dataset_of,
     read_matrices,
     read_table,
     read_use,
     table_bytes,
+    table_need,
     write_matrices,
 )
 from spnmkl.project.stored_finding import SEARCHES, Found, read_found, write_found
@@ -136,17 +138,27 @@ def save_project(
         writer.data(_search(kind), write_found(found))
     if compared is not None:
         write_comparison(writer, compared)
-    if kept is not None:
-        _write_data(writer, kept)
+    table = None if kept is None else _write_data(writer, kept)
     for k, run in enumerate(runs):
         write_run(writer, f"runs/{k}", run)
+    writer.fill(0 if kept is None or table is None else table_need(kept.frame))
     data = writer.finished()
-    if len(data) > unpacking.MAX_FILE:
-        raise DataError(
-            f"The project would have {len(data) / 2**20:,.0f} MB, but at most {unpacking.MAX_FILE >> 20} MB can be "
-            "opened again; leave out the data, or some runs."
-        )
+    _check_opens(data, table, len(runs))
     return data
+
+
+def _check_opens(data: bytes, table: bytes | None, n_runs: int) -> None:
+    """Refuse to give a file that `load_project` would refuse."""
+    try:
+        if n_runs > MOST_RUNS:
+            raise DataError(f"It has {n_runs:,} runs, and a file at most {MOST_RUNS}.")
+        packed = Reader("the project", data).packed
+        if table is not None:
+            check_table(table, packed)
+    except DataError as error:
+        raise DataError(
+            f"One file with all of the project could not be opened again: {error} Or leave out the data, or some runs."
+        ) from None
 
 
 def load_project(data: bytes, name: str = "project.zip") -> Project:
@@ -226,10 +238,13 @@ def _read_search(reader: Reader, kind: str) -> Found:
         return found
 
 
-def _write_data(writer: Writer, dataset: Dataset) -> None:
-    if dataset.frame.shape[1]:
-        writer.data(TABLE, table_bytes(dataset))
+def _write_data(writer: Writer, dataset: Dataset) -> bytes | None:
+    """The table as it was written, if there are columns."""
+    table = table_bytes(dataset) if dataset.frame.shape[1] else None
+    if table is not None:
+        writer.data(TABLE, table)
     write_matrices(writer, dataset, _MATRICES)
+    return table
 
 
 def _read_data(reader: Reader, use: DataUse) -> Dataset:
@@ -237,7 +252,7 @@ def _read_data(reader: Reader, use: DataUse) -> Dataset:
     if use.columns:
         table = reader.data(TABLE)
         with reader.part(TABLE):
-            frame = read_table(table, use)
+            frame = read_table(table, use, reader.packed)
     matrices = read_matrices(reader, use, _MATRICES)
     with reader.part(_DOCUMENT):
         return dataset_of(use, frame, matrices)

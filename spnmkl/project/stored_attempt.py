@@ -70,7 +70,7 @@ def write_attempt(attempt: Attempt) -> bytes:
 
 
 def read_attempt(key: str, data: bytes) -> Attempt:
-    reader = Reader("a training", data)
+    reader = Reader("a training", data, own=True)
     document = reader.json(_DOCUMENT)
     with reader.part(_DOCUMENT):
         spn, settings = SPN.from_dict(document["structure"]), Settings.from_dict(document["settings"])

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from spnmkl.data import Dataset, read_file, unpacking
+from spnmkl.data import Dataset, formats, is_numeric, unpacking
+from spnmkl.data.text_table import unique_names
 from spnmkl.errors import DataError
 from spnmkl.project.archive import Reader, Writer
 from spnmkl.project.checked_values import text
@@ -91,10 +92,26 @@ def table_bytes(dataset: Dataset) -> bytes:
     return table.getvalue()
 
 
-def read_table(data: bytes, use: DataUse) -> pd.DataFrame:
-    """The rows of a data set; a ValueError where they are not those that its use tells of."""
-    frame = read_file(TABLE, data).frame
-    if tuple(frame.columns) != use.columns or len(frame) != use.n_rows:
+def table_need(frame: pd.DataFrame) -> int:
+    """What reading the table takes, as its reader counts it."""
+    texts = (frame[name].value_counts() for name in frame if not is_numeric(frame[name]))
+    letters = sum(len(str(value).encode()) * int(n) for counts in texts for value, n in counts.items())
+    return max(unpacking.CELL_BYTES * frame.size, letters)
+
+
+def check_table(data: bytes, packed: int) -> None:
+    """Refuse a table that a file of so many bytes should not hold."""
+    formats.check_parquet(TABLE, data, packed)
+
+
+def read_table(data: bytes, use: DataUse, packed: int | None) -> pd.DataFrame:
+    """The rows of a data set; a ValueError where they are not those that its use tells of.
+
+    `packed` is the size of the file that they came in, None where we wrote it ourselves.
+    """
+    frame, _ = formats.read_parquet(TABLE, data, packed)
+    names = list(frame.columns) if packed is None else unique_names(frame.columns)[0]
+    if tuple(names) != use.columns or len(frame) != use.n_rows:
         raise ValueError("its columns or rows are not those of the project")
     return frame
 

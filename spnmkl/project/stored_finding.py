@@ -65,9 +65,9 @@ def write_found(found: Found) -> bytes:
     return writer.finished()
 
 
-def read_found(data: bytes, name: str = "a finding") -> Found:
+def read_found(data: bytes, name: str = "a finding", own: bool = False) -> Found:
     """What `write_found` wrote; refused in one sentence where it is not as it should be."""
-    reader = Reader(name, data)
+    reader = Reader(name, data, own)
     document = reader.json(_DOCUMENT)
     with reader.part(_DOCUMENT):
         spn, settings = SPN.from_dict(document["structure"]), Settings.from_dict(document["settings"])

@@ -73,9 +73,15 @@ class FileStore:
 
     def read(self, name: str) -> bytes:
         """What was put; anything else in its place is refused."""
-        if not self.has(name):
+        try:
+            data = (self.folder / name).read_bytes() if self.has(name) else None
+        except OSError as error:  # a disk that fails costs what it is of, and no more
+            raise WorkspaceError(
+                f"The file {quoted(name)} of the workspace in {self.folder.parent} cannot be read "
+                f"({error.strerror or error}); look at the disk."
+            ) from None
+        if data is None:
             raise WorkspaceError(f"The file {quoted(name)} is missing from the workspace in {self.folder.parent}.")
-        data = (self.folder / name).read_bytes()
         if hashlib.sha256(data).hexdigest() != Path(name).stem:
             raise WorkspaceError(
                 f"The file {quoted(name)} of the workspace in {self.folder.parent} is damaged: it does not hold what "

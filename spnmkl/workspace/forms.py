@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, Table
 from sqlalchemy.dialects import postgresql, sqlite
 
-from spnmkl.data import Dataset, unpacking
+from spnmkl.data import Dataset
 from spnmkl.errors import DataError
 from spnmkl.project.archive import Reader, Writer
 from spnmkl.project.stored_data import (
@@ -76,8 +76,8 @@ class DataForms:
         if shared is not None and all(map(self._files.has, named(shared))):
             table, matrices = shared["table_file"], shared["matrices_file"]
         else:
-            table = self._put(table_bytes(dataset), ".parquet", dataset) if use.columns else None
-            matrices = self._put(_packed_matrices(dataset), ".npz", dataset) if use.matrices else None
+            table = self._files.put(table_bytes(dataset), ".parquet") if use.columns else None
+            matrices = self._files.put(_packed_matrices(dataset), ".npz") if use.matrices else None
         document = dumped(asdict(use))
         digest = hashlib.sha256("\n".join((document, str(table), str(matrices))).encode()).hexdigest()
         return {
@@ -89,14 +89,6 @@ class DataForms:
             "table_file": table,
             "matrices_file": matrices,
         }
-
-    def _put(self, data: bytes, suffix: str, dataset: Dataset) -> str:
-        if len(data) > unpacking.MAX_FILE:
-            raise DataError(
-                f"The data {quoted(dataset.name)} take {len(data) / 2**20:,.0f} MB, and files of the workspace at most "
-                f"{unpacking.MAX_FILE >> 20} MB; they are not kept, load them again after a restart."
-            )
-        return self._files.put(data, suffix)
 
 
 class DataReader:
@@ -117,26 +109,27 @@ class DataReader:
         try:
             use = read_use(parse_json(row["document"].encode()))
             return dataset_of(use, self._frame(row["table_file"], use), self._given(row["matrices_file"], use))
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, MemoryError) as error:
             raise damaged(f"the data {quoted(row['name'])}", error) from None
 
     def _frame(self, name: str | None, use: DataUse) -> pd.DataFrame:
         if name is None:
             return pd.DataFrame()
         if name not in self._frames:
-            self._frames[name] = read_table(self._files.read(name), use)
+            self._frames[name] = read_table(self._files.read(name), use, packed=None)
         return self._frames[name]
 
     def _given(self, name: str | None, use: DataUse) -> dict[str, NDArray]:
         if name is None:
             return {}
         if name not in self._matrices:
-            self._matrices[name] = read_matrices(Reader(name, self._files.read(name)), use)
+            self._matrices[name] = read_matrices(Reader(name, self._files.read(name), own=True), use)
         return self._matrices[name]
 
 
 def damaged(what: str, error: Exception) -> DataError:
     reason = f"{error} is missing" if isinstance(error, KeyError) else " ".join(str(error).split())
+    reason = "there is not enough memory" if isinstance(error, MemoryError) else reason
     return DataError(f"In the workspace {what} cannot be read ({reason.rstrip('.')[:300]}).")
 
 
@@ -158,7 +151,7 @@ def run_bytes(run: Run) -> bytes:
 
 
 def run_of(data: bytes, name: str) -> Run:
-    reader = Reader(name, data)
+    reader = Reader(name, data, own=True)
     run = read_run(reader, _RUN)
     reader.check_all_read()
     return run

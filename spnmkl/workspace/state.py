@@ -49,11 +49,12 @@ class KeptFinding:
 
 @dataclass(frozen=True)
 class Upload:
-    """A file that was uploaded, as it came."""
+    """A file that was uploaded, as it came; without its data where these are on disk, in the `file` of that name."""
 
     key: str
     name: str
-    data: bytes = field(repr=False)
+    data: bytes | None = field(default=None, repr=False, compare=False)
+    file: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +118,9 @@ class VersionInfo:
 class Saved:
     """A project as it is on disk: what the next save starts from.
 
-    `remarks` are sentences about what was left out, `version` the number of the newest version of its drawing.
+    The uploads of its state are without their data. `remarks` are sentences about what was left out, `version` is the
+    number of the newest version of its drawing. `unread` are the keys of data sets that could not be read, by the key
+    of the run, or of the project, whose they are: their rows go on naming them, since they may be there again later.
     """
 
     id: str
@@ -125,6 +128,7 @@ class Saved:
     state: ProjectState
     remarks: tuple[str, ...] = ()
     version: int = 0
+    unread: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, replace
 from typing import Self
 
@@ -46,6 +46,7 @@ from spnmkl.workspace.state import (
     Loaded,
     ProjectState,
     Saved,
+    Upload,
 )
 from spnmkl.workspace.tables import ATTEMPT, DATASET, DRAWING, FINDING, PROJECT, RUN, UPLOAD, VERSION
 from spnmkl.workspace.upkeep import Upkeep
@@ -153,8 +154,11 @@ class WorkspaceStore:
                     self.upkeep.remember(connection, visit, done.id, browser)
         return done
 
-    def load(self, id: str, *, owner: str | None = None) -> Loaded:
-        """A project, of this owner where one is given, as it was saved last; what is damaged is told and left out."""
+    def load(self, id: str, *, owner: str | None = None, going_on: Collection[str] = ()) -> Loaded:
+        """A project, of this owner where one is given, as it was saved last; what is damaged is told and left out.
+
+        Trainings that another server is at, or this one (`going_on`, by their keys), were not cut off.
+        """
         with self._database.reading() as connection:
             project = connection.execute(select(PROJECT).where(owned(id, owner))).mappings().first()
             if project is None:
@@ -169,10 +173,17 @@ class WorkspaceStore:
             document = parse_json(project["document"].encode())
             body = connection.execute(select(DRAWING.c.body).where(DRAWING.c.digest == document["drawing"])).scalar()
             newest = connection.execute(select(func.max(VERSION.c.number)).where(VERSION.c.project == id)).scalar()
-        parts[ATTEMPT.name] = [row for row in parts[ATTEMPT.name] if not self.upkeep.works(row["server"])]
+        parts[ATTEMPT.name] = [
+            row for row in parts[ATTEMPT.name] if row["id"] not in going_on and not self.upkeep.works(row["server"])
+        ]
         with told(self.place):
             found = Reading(self._files, datasets).loaded(dict(project), document, body, parts)
         return replace(found, saved=replace(found.saved, version=int(newest or 0)))
+
+    def uploaded(self, upload: Upload) -> Upload:
+        """The same file with its data."""
+        with told(self.place):
+            return replace(upload, data=self._files.read(upload.file))
 
     def drawing(self, digest: str) -> SPN:
         """A version of a drawing."""
@@ -189,12 +200,14 @@ class _Writing:
     def __init__(self, store: WorkspaceStore, saved: Saved | None, state: ProjectState) -> None:
         self._store, self._saved, self._state = store, saved, state
         self._before = saved.state if saved else None
+        self._unread = dict(saved.unread) if saved else {}
         self._datasets: dict[Dataset, Row] = {}
         self._remarks: list[str] = []
         self._runs = {run.key: run for run in (self._before.runs if self._before else ())}
         self._changed = [kept for kept in state.runs if not _same_run(self._runs.get(kept.key), kept)]
         self._rows = {kept.key: self._run_row(kept) for kept in self._changed}
-        self._uploads = self._upload_rows() if self._before is None or self._before.uploads != state.uploads else None
+        self._same_uploads = self._before is not None and self._before.uploads == state.uploads
+        self._uploads = self._before.uploads if self._before and self._same_uploads else self._put(state.uploads)
         self._comparison = state.comparison
         compared = state.comparison.dataset if state.comparison else None
         others = (*(kept.dataset for kept in state.attempts), *(kept.dataset for kept in state.findings))
@@ -205,7 +218,8 @@ class _Writing:
     def files(self) -> Iterable[str]:
         """Those that the rows will name."""
         yield from (name for row in self._datasets.values() for name in named(row))
-        yield from (row["file"] for row in (*self._rows.values(), *(self._uploads or ())))
+        yield from (row["file"] for row in self._rows.values())
+        yield from (upload.file for upload in self._uploads if upload.data is not None)
 
     def run(self, connection: Connection, name: str, owner: str, versions: Sequence[SPN]) -> Saved:
         now, state = time.time(), self._state
@@ -213,7 +227,11 @@ class _Writing:
             add(connection, DATASET, row)
         drawings = [drawing_row(spn) for spn in self._new_versions(versions)]
         digest = drawings[-1]["digest"] if drawings else drawing_row(state.spn)["digest"]
-        values = {"changed": now, "document": self._document(digest), "dataset": self._dataset(state.dataset)}
+        values = {
+            "changed": now,
+            "document": self._document(digest),
+            "dataset": self._waits or self._dataset(state.dataset),
+        }
         for drawing in drawings:
             add(connection, DRAWING, drawing)
         if self._saved is None:
@@ -230,17 +248,18 @@ class _Writing:
         self._sync_attempts(connection, id, now)
         self._sync_comparison(connection, id, now)
         self._sync_findings(connection, id, now)
-        if self._uploads is not None:
+        if not self._same_uploads:
             connection.execute(delete(UPLOAD).where(UPLOAD.c.project == id))
-            _insert(connection, UPLOAD, [{**row, "project": id} for row in self._uploads])
+            _insert(connection, UPLOAD, [_upload_row(id, k, upload) for k, upload in enumerate(self._uploads)])
         self._note_uploads(connection, id, owner)
-        return Saved(id, revision, state, tuple(self._remarks), version)
+        filed = replace(state, uploads=tuple(replace(upload, data=None) for upload in self._uploads))
+        return Saved(id, revision, filed, tuple(self._remarks), version, self._unread)
 
     def _note_uploads(self, connection: Connection, id: str, owner: str) -> None:
         """Those too large to be kept have a key all the same."""
         fresh = _upload_keys(self._state) - (_upload_keys(self._before) if self._before else set())
         if fresh:
-            size = sum(len(upload.data) for upload in self._state.uploads if upload.key in fresh)
+            size = sum(len(upload.data or b"") for upload in self._uploads if upload.key in fresh)
             note(connection, owner, "upload", project=id, files=len(fresh), kept_bytes=size)
 
     def _new_versions(self, versions: Sequence[SPN]) -> list[SPN]:
@@ -254,7 +273,7 @@ class _Writing:
 
     def _document(self, drawing: str) -> str:
         state = self._state
-        missing = state.missing
+        missing = None if self._waits else state.missing
         if state.dataset is not None and self._dataset(state.dataset) is None:
             missing = DataUse.of(state.dataset)
         return dumped(
@@ -282,23 +301,29 @@ class _Writing:
                 return None
         return str(self._datasets[dataset]["id"])
 
+    @property
+    def _waits(self) -> str | None:
+        """The key of the project's data where they could not be read, as long as no others are in their place."""
+        before, state = self._saved, self._state
+        same = before is not None and state.dataset is None and state.missing == before.state.missing
+        return self._unread.get(before.id) if before is not None and same else None
+
     def _run_row(self, kept: KeptRun) -> Row:
         before = self._runs.get(kept.key)
         row = {
             "id": kept.key,
             "name": kept.run.name,
-            "dataset": self._dataset(kept.dataset),
+            "dataset": self._dataset(kept.dataset) if kept.dataset else self._unread.get(kept.key),
             "document": dumped(run_summary(kept.run)),
             "file": self._store._files.put(run_bytes(kept.run), ".zip"),
         }
         return row if before is None else {**row, "deleted": None}
 
-    def _upload_rows(self) -> list[Row]:
+    def _put(self, uploads: Iterable[Upload]) -> tuple[Upload, ...]:
+        """With the files that they are in; those that are on disk already came without their data."""
         put = self._store._files.put
-        return [
-            {"position": k, "key": upload.key, "name": upload.name, "file": put(upload.data, ".bin")}
-            for k, upload in enumerate(self._state.uploads)
-        ]
+        filed = (replace(each, file=put(each.data, ".bin")) if each.data is not None else each for each in uploads)
+        return tuple(upload for upload in filed if upload.file)
 
     def _sync_runs(self, connection: Connection, id: str, now: float) -> None:
         before = self._before.runs if self._before else ()
@@ -353,6 +378,10 @@ class _Writing:
             if kept is not None and (dataset := self._dataset(kept.dataset)) is not None:
                 row = {"id": uuid.uuid4().hex, "project": id, "kind": kind, "made": now, "dataset": dataset}
                 connection.execute(insert(FINDING).values(**row, body=write_found(kept.found)))
+
+
+def _upload_row(project: str, position: int, upload: Upload) -> Row:
+    return {"project": project, "position": position, "key": upload.key, "name": upload.name, "file": upload.file}
 
 
 def _upload_keys(state: ProjectState) -> set[str]:

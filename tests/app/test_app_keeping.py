@@ -23,14 +23,14 @@ from spnmkl.structure.layout import unplaced
 from spnmkl.study.contest import Contest, Entry, Plan
 from spnmkl.training.settings import Settings
 from spnmkl.ui.parts import session
-from spnmkl.ui.state import keeping
+from spnmkl.ui.state import keeping, uploaded_files
 from spnmkl.ui.state.activity import Activity
 from spnmkl.ui.state.jobs import Job
 from spnmkl.ui.state.keeping import Keeper
 from spnmkl.ui.state.kept_forms import BACK, state_of
 from spnmkl.ui.state.store import Store
 from spnmkl.ui.state.task import Finding
-from spnmkl.ui.state.uploaded_files import KeptFile
+from spnmkl.ui.state.uploaded_files import KeptFile, UploadedFiles
 from spnmkl.ui.state.workspace import Workspace
 from spnmkl.workspace.place import Place
 from spnmkl.workspace.store import WorkspaceStore
@@ -258,6 +258,10 @@ def test_a_training_that_is_cut_off_keeps_its_history(restarted: Keeper) -> None
     assert cut.attempt.settings.C == 7.0 and cut.attempt.records[0].beta == record.beta and cut.dataset is not None
     assert back.trainer.book.runs == [] and not back.trainer.training
     assert "after iteration 1, at a gap of" in cut.attempt.sentence
+    assert here.keeping.saved is not None
+    other = session.KEEPER.open(here.keeping.saved.id)
+    assert other.keeping.cut == (), "it is going on in another tab of the server"
+    assert recalled(restarted, at).keeping.cut, "and is not forgotten"
     gate.set()
     here.trainer.activity.job.join(20)
     saved(at.run())
@@ -323,6 +327,49 @@ def test_what_could_not_be_written_is_tried_once_more_before_the_end(
     assert ("The last changes of the project 'breast_cancer' are not saved." in caplog.messages) == stays
 
 
+def test_versions_that_were_drawn_while_saving_failed_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    at = saved(draw(started(), "new0"))
+    save, kept = WorkspaceStore.save, work(at).keeping
+
+    def full(*args: object, **named: object) -> object:
+        raise WorkspaceError("The disk is full.")
+
+    monkeypatch.setattr(WorkspaceStore, "save", full)
+    for k in range(1, 4):
+        draw(at, f"new{k}")
+        session.KEEPER.wait(kept, 20)
+    assert kept.failure and kept.saved is not None
+    monkeypatch.setattr(WorkspaceStore, "save", save)
+    saved(draw(at, "new4"))
+    disk = session.KEEPER.disk()
+    drawn = [disk.drawing(version.drawing) for version in reversed(disk.catalog.versions(kept.saved.id))]
+    assert [sum(str(id).startswith("new") for id in spn.nodes) for spn in drawn] == [1, 2, 3, 4, 5]
+    assert not kept.drawn
+
+
+def test_a_tab_that_cannot_be_looked_after_stops_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    at, beats, tidied = saved(draw(started(), "new")), [], []
+    broken, keeper = opened("design"), session.KEEPER
+
+    def fail() -> None:
+        raise RuntimeError("one tab's error")
+
+    monkeypatch.setattr(work(broken), "collect", fail)
+    monkeypatch.setattr(session.STORE, "_entries", {})
+    session.STORE.put("f" * 32, work(broken), "one")
+    session.STORE.put(token(at), work(at), "other")
+    disk = keeper.disk()
+    monkeypatch.setattr(disk.admission, "beat", lambda entered: beats.append(1))
+    monkeypatch.setattr(disk.upkeep, "tidy", lambda: tidied.append(1))
+    monkeypatch.setattr(keeper, "_beaten", 0.0)
+    monkeypatch.setattr(keeper, "_tidied", -keeping.TIDY_SECONDS)
+    monkeypatch.setattr(keeper, "is_active", lambda session: False)
+    work(at).drawing.push(SPN.from_dict({**work(at).drawing.spn.to_dict(), "nodes": [], "edges": []}))
+    keeper._look()
+    saved(at)
+    assert work(at).keeping.seen is not None and work(at).keeping.seen.spn.nodes == () and beats and tidied
+
+
 def test_a_tab_opens_where_its_project_is_of_a_form_that_nobody_knows(restarted: Keeper) -> None:
     at = saved(draw(started(), "new"))
     with session.KEEPER.disk()._database.writing() as connection:
@@ -338,6 +385,48 @@ def test_data_that_cannot_be_kept_are_told(restarted: Keeper) -> None:
     assert "cannot be saved" in texts(at.run())
     back = recalled(restarted, at)
     assert not back.loaded and back.missing is not None
+
+
+def test_data_that_cannot_be_read_are_named_and_come_back(own_workspace: Path, restarted: Keeper) -> None:
+    at = started()
+    work(at).bring(load_sample("wine"))
+    saved(at.run())
+    (table,) = own_workspace.rglob("*.parquet")
+    aside = table.rename(table.with_suffix(".aside"))
+    back = restarted.recall(token(at))
+    assert back is not None and "is missing" in back.keeping.lost[0]
+    assert not back.loaded and back.missing is not None and back.missing.name == "wine"
+    back.drawing.push(SPN.from_dict({**back.drawing.spn.to_dict(), "nodes": [], "edges": []}))
+    restarted.note(token(at), back)
+    assert restarted.wait(back.keeping, 20)
+    aside.rename(table)
+    again = recalled(restarted, at)
+    assert again.loaded and again.missing is None and again.dataset.same(work(at).dataset)
+    assert again.drawing.spn.nodes == ()
+
+
+def test_files_that_make_room_in_memory_stay_on_disk(restarted: Keeper, monkeypatch: pytest.MonkeyPatch) -> None:
+    at = started()
+    here = work(at)
+    here.files.keep([KeptFile("mine", "mine.csv", b"a,b\n1,2\n")])
+    saved(draw(at, "one"))
+    assert here.keeping.saved is not None and [each.data for each in here.keeping.saved.state.uploads] == [None]
+    monkeypatch.setattr(uploaded_files, "ALL_KEPT_BYTES", 40)
+    others = UploadedFiles()
+    others.keep([KeptFile("theirs", "theirs.csv", bytes(39))])
+    assert here.files.dropped and not here.files.kept
+    here.files.readings = {"mine": ReadOptions(separator=";")}
+    saved(draw(at, "two"))
+    back = recalled(restarted, at)
+    assert [(file.name, file.data) for file in back.files.kept] == [("mine.csv", b"a,b\n1,2\n")]
+    assert others.dropped, "which are not saved by anybody here"
+    others.keep([KeptFile("more", "more.csv", bytes(39))])
+    assert back.files.dropped
+    restarted.fetch_files(back)
+    assert not back.files.dropped and back.files.kept[0].data == b"a,b\n1,2\n"
+    here.forget_files()
+    saved(draw(at, "three"))
+    assert restarted.disk().load(here.keeping.saved.id).saved.state.uploads == ()
 
 
 def test_a_project_is_called_after_the_data_that_came_before_anything_was_learned(restarted: Keeper) -> None:

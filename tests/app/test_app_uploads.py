@@ -10,6 +10,7 @@ from spnmkl.data import Joining
 from spnmkl.data.unpacking import SUFFIXES
 from spnmkl.ui.pages.data import COLUMNS, PREPARATION, SOURCE
 from spnmkl.ui.state import uploaded_files
+from spnmkl.ui.state.keeping import Keeper
 from spnmkl.ui.state.uploaded_files import KeptFile, UploadedFiles
 
 TABLE = b"a;b;label\n1,5;2;x\n2,5;3;y\n3,5;4;x\n4,5;5;y\n"
@@ -137,8 +138,13 @@ def test_all_visits_together_keep_so_much_and_the_oldest_files_go(at: AppTest, m
     second.keep([kept_file("b", 60)])
     third.keep([kept_file("c", 40)])
     assert not work(at).files.kept and second.kept and third.kept
+    shown = texts(come_back(at))
+    assert "**Uploaded before**" in shown and "no longer kept" not in shown, "they come back from disk"
+    second.keep([kept_file("d", 60)])
+    monkeypatch.setattr(Keeper, "fetch_files", lambda keeper, work: None)  # as where they were never saved
+    third.keep([kept_file("e", 40)])
     assert "no longer kept, because others" in texts(come_back(at))
-    third.keep([kept_file("d", 41)])
+    third.keep([kept_file("f", 41)])
     assert not second.kept and second.dropped and third.kept and not third.dropped
 
 

@@ -80,7 +80,8 @@ def test_a_project_comes_back_as_it_was(store: WorkspaceStore, place: Place) -> 
     assert read.contest.portraits["yours"].beta == {"p": 0.5} and read.spn == SPNS[1]
     (cut,) = found.attempts
     assert cut.attempt.records == records and cut.attempt.settings.C == 4.0 and cut.attempt.begun == 12.5
-    assert found.uploads == saved.uploads
+    (file,) = found.uploads
+    assert file == saved.uploads[0] and file.data == b"a,b\n1,2\n"
     again.close()
 
 
@@ -219,6 +220,50 @@ def test_damage_is_told_and_costs_no_more_than_what_it_is_of(store: WorkspaceSto
     table.unlink()
     found = store.load(done.id)
     assert found.saved.state.dataset is None and len(found.saved.state.runs) == 1 and "is missing" in found.lost[0]
+
+
+def test_data_that_cannot_be_read_for_a_while_are_kept(store: WorkspaceStore, place: Place) -> None:
+    known = trained()
+    run = KeptRun("1" * 32, known.run, known.dataset)
+    done = store.save(None, state(known.dataset, runs=(run,)))
+    (table,) = (place.folder / "files").glob("*/*.parquet")
+    aside = table.rename(table.with_suffix(".aside"))  # as where a disk of a network is away
+    found = store.load(done.id)
+    now, renamed = found.saved.state, replace(known.run, name="The best")
+    assert now.dataset is None and now.missing is not None and now.missing.name == "small", "what is not there is told"
+    saved = store.save(found.saved, replace(now, spn=SPNS[1], runs=(replace(now.runs[0], run=renamed),)))
+    saved = store.save(saved, replace(saved.state, spn=SPNS[2]))
+    aside.rename(table)
+    assert store.upkeep.tidy(-1) <= 2 and table.exists(), "the old file of the run alone is thrown away"
+    found = store.load(done.id)
+    back = found.saved.state
+    assert found.lost == () and back.missing is None and back.spn == SPNS[2]
+    assert back.dataset is not None and back.dataset.same(known.dataset)
+    assert back.runs[0].dataset is back.dataset and back.runs[0].run.name == "The best"
+    aside = table.rename(table.with_suffix(".aside"))
+    other = small_dataset(seed=1)
+    store.save(store.load(done.id).saved, replace(back, dataset=other))
+    aside.rename(table)
+    found = store.load(done.id)
+    assert found.saved.state.dataset is not None and found.saved.state.dataset.same(other), "what came in their place"
+
+
+def test_one_file_that_cannot_be_read_takes_no_other_with_it(store: WorkspaceStore, place: Place) -> None:
+    uploads = (Upload("1", "one.csv", b"a\n1\n"), Upload("2", "two.csv", b"a\n2\n"))
+    done = store.save(None, state(uploads=uploads))
+    paths = {path.read_bytes(): path for path in (place.folder / "files").glob("*/*.bin")}
+    aside = paths[b"a\n1\n"].rename(place.folder / "aside")
+    found = store.load(done.id)
+    assert len(found.lost) == 1 and [each.data for each in found.saved.state.uploads] == [None, b"a\n2\n"]
+    store.save(found.saved, state(uploads=(*found.saved.state.uploads, Upload("3", "three.csv", b"a\n3\n"))))
+    store.upkeep.tidy(-1)
+    aside.rename(paths[b"a\n1\n"])
+    kept = store.load(done.id).saved.state.uploads
+    assert [(each.name, each.data) for each in kept] == [
+        ("one.csv", b"a\n1\n"),
+        ("two.csv", b"a\n2\n"),
+        ("three.csv", b"a\n3\n"),
+    ]
 
 
 def test_a_table_that_cannot_be_kept_is_told(store: WorkspaceStore) -> None:

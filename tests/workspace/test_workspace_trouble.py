@@ -121,6 +121,22 @@ def test_a_file_is_there_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest
     assert store.put(b"something", ".bin") == name and store.read(name) == b"something", "a torn file is written anew"
 
 
+def test_a_disk_that_fails_costs_what_it_is_of_and_no_more(
+    sqlite: WorkspaceStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = sqlite.save(None, state(small_dataset()))
+
+    def failing(path: Path) -> bytes:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "read_bytes", failing)
+        found = sqlite.load(done.id)
+    assert found.saved.state.spn == SPNS[0] and "cannot be read (Input/output error)" in found.lost[0]
+    sqlite.save(found.saved, state(spn=SPNS[1], missing=found.saved.state.missing))
+    assert sqlite.load(done.id).saved.state.dataset is not None
+
+
 @pytest.mark.parametrize("name", ["../secret", "ab/../../x", "/etc/passwd", "ab/" + "c" * 64])
 def test_a_name_leads_nowhere_else(tmp_path: Path, name: str) -> None:
     with pytest.raises(WorkspaceError, match="is missing"):

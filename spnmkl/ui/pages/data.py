@@ -22,7 +22,7 @@ from spnmkl.ui.parts.cards import bare, open_sample, sample_drawing, sample_fact
 from spnmkl.ui.parts.naming import rename_data
 from spnmkl.ui.parts.preparing import choose_preparation, lacking_views, preparation_words
 from spnmkl.ui.parts.project import missing_data
-from spnmkl.ui.parts.session import boundary, fragment, heading, rerun, theme, workspace
+from spnmkl.ui.parts.session import boundary, fragment, heading, keeper, rerun, theme, workspace
 from spnmkl.ui.parts.uploads import FORMATS, forget_others, join_tables, read_files
 from spnmkl.ui.parts.words import plain
 from spnmkl.ui.state.computed_once import kept_with_dataset
@@ -146,6 +146,7 @@ def given_files(work: Workspace) -> Sequence[File]:
                 "before you leave this page, or upload them again."
             )
         return files
+    keeper().fetch_files(work)
     return work.files.kept
 
 

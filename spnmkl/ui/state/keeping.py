@@ -11,7 +11,8 @@ import os
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from spnmkl.data import Dataset, SplitSettings, load_sample
@@ -23,7 +24,7 @@ from spnmkl.training.settings import Settings
 from spnmkl.ui.state import jobs
 from spnmkl.ui.state.drawing import check_size
 from spnmkl.ui.state.kept import Keeping, Keys
-from spnmkl.ui.state.kept_forms import state_of, work_of
+from spnmkl.ui.state.kept_forms import state_of, take_back, work_of
 from spnmkl.ui.state.opening import opening_structure
 from spnmkl.ui.state.store import Store
 from spnmkl.ui.state.workspace import SUGGESTED, Workspace
@@ -50,7 +51,6 @@ class _Note:
     state: ProjectState
     token: str
     number: int
-    versions: list[SPN]
 
 
 class Keeper:
@@ -108,9 +108,9 @@ class Keeper:
         with self._changed:
             keeping.seen = state
             keeping.noted += 1
-            waiting = self._notes.get(id(keeping))
-            versions = [*(waiting.versions if waiting else ()), state.spn]
-            self._notes[id(keeping)] = _Note(keeping, state, token, keeping.noted, versions)
+            if not keeping.drawn or keeping.drawn[-1] is not state.spn:
+                keeping.drawn.append(state.spn)
+            self._notes[id(keeping)] = _Note(keeping, state, token, keeping.noted)
             self._start()
             self._changed.notify_all()
 
@@ -125,20 +125,40 @@ class Keeper:
         try:
             disk = self.disk()
             project = disk.upkeep.visited(token, browser)
-            return None if project is None else self.open(project, owner, same_tab=True)
+            return None if project is None else self.open(project, owner, same_tab=token)
         except Exception:  # a tab that cannot have it back must open all the same
             _LOG.exception("What a tab had open cannot be read")
             return None
 
-    def open(self, project: str, owner: str | None = None, same_tab: bool = False) -> Workspace:
-        """A project, of this owner where one is given, in the state that it was saved in."""
-        loaded = self.disk().load(project, owner=owner)
+    def open(self, project: str, owner: str | None = None, same_tab: str = "") -> Workspace:
+        """A project, of this owner where one is given, in the state that it was saved in.
+
+        `same_tab` is the token of the tab that had it open, if that is what opens it.
+        """
+        loaded = self.disk().load(project, owner=owner, going_on=self._going_on(same_tab))
         state, keys = loaded.saved.state, Keys()
-        work = work_of(state, keys, _default_data(), same_tab)
-        keeping = work.keeping = Keeping(loaded.saved, loaded.name, lost=loaded.lost, cut=state.attempts, keys=keys)
+        work = work_of(state, keys, _default_data(), bool(same_tab))
+        # What is known to be on disk need not be held in memory a second time.
+        saved = replace(
+            loaded.saved, state=replace(state, uploads=tuple(replace(upload, data=None) for upload in state.uploads))
+        )
+        keeping = work.keeping = Keeping(saved, loaded.name, lost=loaded.lost, cut=state.attempts, keys=keys)
         keeping.owner = owner or ""
-        keeping.at, keeping.seen = time.time(), state
+        keeping.at, keeping.seen = time.time(), saved.state
         return work
+
+    def _going_on(self, opening: str) -> set[str]:
+        """The keys of trainings that other tabs of this server are at."""
+        others = (work for token, work, _ in self._store.living() if token != opening and work.trainer.training)
+        return {attempt.key for work in others if (attempt := work.keeping.keys.attempt[1]) is not None}
+
+    def fetch_files(self, work: Workspace) -> None:
+        """Bring back from disk the files that made room for others in memory, where they were saved."""
+        if work.files.dropped and work.keeping.saved is not None:
+            with suppress(SPNMKLError):
+                known = {upload.key: upload for upload in work.keeping.saved.state.uploads}
+                found = [self.disk().uploaded(known[id]) for id in work.files.ids if id in known]
+                take_back(work.files, found if len(found) == len(work.files.ids) else ())
 
     def add(self, state: ProjectState, name: str, owner: str = "") -> str:
         """Keep a project that comes from elsewhere; returns what it is called here."""
@@ -202,8 +222,10 @@ class Keeper:
 
     def _write(self, note: _Note) -> None:
         keeping, wrong, saved = note.keeping, "", None
+        with self._changed:
+            versions = list(keeping.drawn)
         try:
-            saved = self._saved(note)
+            saved = self._saved(note, versions)
         except SPNMKLError as error:
             wrong = str(error)
         except Exception:
@@ -215,17 +237,16 @@ class Keeper:
                 epoch, pushes, acknowledged, *_ = note.state.more["canvas"]
                 keeping.saved, keeping.remarks, keeping.at = saved, saved.remarks, time.time()
                 keeping.done, keeping.canvas = note.number, (epoch, pushes, acknowledged)
-            if (waiting := self._notes.get(id(keeping))) is not None:
-                if waiting.number == note.number:
-                    del self._notes[id(keeping)]
-                elif saved is not None:
-                    waiting.versions = waiting.versions[len(note.versions) :]
+                keeping.seen = saved.state if keeping.seen is note.state else keeping.seen
+                del keeping.drawn[: len(versions)]
+            if (waiting := self._notes.get(id(keeping))) is not None and waiting.number == note.number:
+                del self._notes[id(keeping)]
             self._changed.notify_all()
 
-    def _saved(self, note: _Note) -> Saved:
+    def _saved(self, note: _Note, versions: list[SPN]) -> Saved:
         disk, keeping = self.disk(), note.keeping
         known = {
-            "versions": note.versions,
+            "versions": versions,
             "visit": note.token or None,
             "owner": keeping.owner,
             "browser": keeping.browser,
@@ -254,24 +275,35 @@ class Keeper:
 
     def _look(self) -> None:
         """What goes on without a page: trainings report, those whose tab is gone are collected, time passes."""
-        try:
-            for token, work, session in self._store.living():
-                here = self.is_active(session)
-                if not here:
-                    work.collect()
-                if work.trainer.working is not None or not here:
-                    self.note(token, work, refresh=True)
-                if not here and work.trainer.working is None and not work.keeping.pending:
-                    self._store.remove_unused(token, LEFT_SECONDS)
-            now = time.monotonic()
-            if self._disk is not None and now - self._beaten > BEAT_SECONDS:
-                self._beaten = now
+        for token, work, session in self._store.living():
+            with _logged("Looking after a tab failed"):
+                self._look_after(token, work, self.is_active(session))
+        now = time.monotonic()
+        if self._disk is not None and now - self._beaten > BEAT_SECONDS:
+            self._beaten = now
+            with _logged("The server could not say that it lives"):
                 self._disk.admission.beat(jobs.entered)
-            if self._disk is not None and now - self._tidied > TIDY_SECONDS:
-                self._tidied = now
+        if self._disk is not None and now - self._tidied > TIDY_SECONDS:
+            self._tidied = now
+            with _logged("Tidying the workspace failed"):
                 self._disk.upkeep.tidy()
-        except Exception:
-            _LOG.exception("Looking after the tabs failed")
+
+    def _look_after(self, token: str, work: Workspace, here: bool) -> None:
+        if not here:
+            work.collect()
+        if work.trainer.working is not None or not here:
+            self.note(token, work, refresh=True)
+        if not here and work.trainer.working is None and not work.keeping.pending:
+            self._store.remove_unused(token, LEFT_SECONDS)
+
+
+@contextmanager
+def _logged(words: str) -> Iterator[None]:
+    """What fails for one is no reason to leave out what comes after it."""
+    try:
+        yield
+    except Exception:
+        _LOG.exception(words)
 
 
 def untouched(work: Workspace) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 
 from spnmkl.project.stored_attempt import Attempt
 from spnmkl.solution import Solution
+from spnmkl.structure import SPN
 from spnmkl.ui.state.activity import Activity
 from spnmkl.ui.state.task import Task
 from spnmkl.workspace.state import KeptAttempt, KeptFinding, ProjectState, Saved
@@ -64,6 +65,7 @@ class Keeping:
     ----------
     saved : the project as it was written last; None before there is anything to keep.
     name : of the project, and the data that it was `named_after`, where nobody chose it.
+    drawn : drawings that were noted and are not on disk yet, oldest first.
     noted, done : numbers of what was noted last, and of what was saved last.
     failure : why the last save failed; empty where it did not.
     remarks : what could not be kept, and `lost` what could not be brought back.
@@ -74,6 +76,7 @@ class Keeping:
     saved: Saved | None = None
     name: str = ""
     named_after: str = ""
+    drawn: list[SPN] = field(default_factory=list, repr=False)
     noted: int = 0
     done: int = 0
     at: float = 0.0

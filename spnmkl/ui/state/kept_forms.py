@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -52,10 +52,9 @@ def state_of(work: Workspace, keys: Keys, cut: tuple[KeptAttempt, ...], refresh:
         comparison=_comparison(trainer, keys),
         findings=findings,
         attempts=(*cut, *going_on),
-        uploads=tuple(Upload(file.file_id, file.name, file.data) for file in work.files.kept),
+        uploads=_uploads(work),
         more={
             "canvas": [drawing.epoch, drawing.pushes, drawing.acknowledged, drawing.granted, drawing.version],
-            "loaded": work.loaded,
             "expanded": work.expanded,
             "by_hand": work.by_hand,
             "comparing": {
@@ -92,7 +91,7 @@ def work_of(state: ProjectState, keys: Keys, dataset_for_none: Dataset, same_tab
     work = Workspace(_drawing(state, same_tab), dataset, state.choices, state.split, trainer=trainer)
     work.missing = state.missing
     work.by_hand = more.get("by_hand", state.settings != Settings()) is True
-    work.loaded = state.dataset is not None and more.get("loaded") is not False
+    work.loaded = state.dataset is not None
     if state.dataset is None and work.missing is None:
         work.missing = DataUse.of(dataset)
     work.expanded = more.get("expanded") is True
@@ -205,6 +204,14 @@ def as_finding(kept: Compared, dataset: Dataset) -> Finding[Contest]:
     return Finding(kept.contest, Task.of(kept, dataset), kept.settings)
 
 
+def _uploads(work: Workspace) -> tuple[Upload, ...]:
+    """Those that made room for others in memory stay on disk."""
+    files, seen = work.files, work.keeping.seen
+    if files.dropped and seen is not None:
+        return tuple(upload for upload in seen.uploads if upload.key in files.ids)
+    return tuple(Upload(file.file_id, file.name, file.data) for file in files.kept)
+
+
 def _comparing(stored: object) -> CompareChoices:
     if not isinstance(stored, dict):
         return CompareChoices()
@@ -213,12 +220,17 @@ def _comparing(stored: object) -> CompareChoices:
 
 
 def _files(state: ProjectState, more: Mapping[str, Any]) -> UploadedFiles:
-    kept = tuple(KeptFile(upload.key, upload.name, upload.data) for upload in state.uploads)
     readings = {id: _read_reading(stored) for id, stored in more.get("readings", {}).items()}
-    files = UploadedFiles(tuple(more.get("files", ())), kept, readings, Joining(**more.get("joining", {})))
-    files.dropped = bool(files.ids) and not kept
+    files = UploadedFiles(tuple(more.get("files", ())), (), readings, Joining(**more.get("joining", {})))
+    take_back(files, state.uploads)
     files.read_last = _read_reads(more.get("read_last"))
     return files
+
+
+def take_back(files: UploadedFiles, uploads: Sequence[Upload]) -> None:
+    """Files from disk, all of them or none."""
+    kept = tuple(KeptFile(each.key, each.name, each.data) for each in uploads if each.data is not None)
+    files.take_back(kept if len(kept) == len(uploads) else ())
 
 
 def _reads(read: tuple[Any, Any] | None) -> Any:

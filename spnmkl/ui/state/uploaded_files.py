@@ -48,7 +48,8 @@ class UploadedFiles:
     Attributes
     ----------
     ids : which files these are.
-    kept : the files themselves; none where they are too large together, or `dropped` because others were uploaded.
+    kept : the files themselves; none where they are too large together, or `dropped` from memory because others were
+        uploaded.
     readings : file → how it is read, where that is not as it was guessed.
     joining : how several belong together.
     read_last : which files, read in which way, were made the data last.
@@ -74,13 +75,18 @@ class UploadedFiles:
         self.kept = tuple(KeptFile(file.file_id, file.name, file.getvalue()) for file in files) if small else ()
         _make_room(self)
 
+    def take_back(self, kept: tuple[KeptFile, ...]) -> None:
+        """The same files, from where they were kept; none where they cannot be had."""
+        self.kept, self.dropped = kept, bool(self.ids) and not kept
+        _make_room(self)
+
 
 _keeping: list[weakref.ref[UploadedFiles]] = []
 _lock = threading.Lock()
 
 
 def _make_room(newest: UploadedFiles) -> None:
-    """Let go of the files of other visits, those uploaded longest ago first, until all are within the bound."""
+    """Take the files of other visits from memory, those used longest ago first, until all are within the bound."""
     with _lock:
         found = [ref() for ref in _keeping]
         others = [files for files in found if files is not None and files is not newest and files.kept]
