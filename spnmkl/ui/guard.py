@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import streamlit as st
+from starlette.requests import HTTPConnection
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime import exists, get_instance
 
@@ -27,6 +28,7 @@ Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Message, Receive, Send], Awaitable[None]]
 _CLOSED = ("/_stcore/metrics", "/_stcore/agent")  # the second drives the app without a browser, and without its secret
 _UPLOADS = "/_stcore/upload_file/"
+_PROTOCOLS = b"sec-websocket-protocol"
 _ENDED, _TOO_LARGE = 1008, 1009  # of a websocket: against the rules
 MOST_MESSAGE = 10_000_000  # bytes of what a page says at once; a drawing of a thousand nodes has a twentieth of it
 MOST_FILES, MOST_BYTES = 1000, 2_000_000_000  # that are held of one connection
@@ -66,15 +68,25 @@ class Guard:
 
     async def _connected(self, scope: Message, receive: Receive, send: Send) -> None:
         """Every click, and every part of a page that is drawn again, comes as a message of its connection."""
+        if _says_twice(scope, _PROTOCOLS):  # of which Streamlit takes the first
+            await send({"type": "websocket.close", "code": _ENDED, "reason": "A header stands twice."})
+            return
         who = holder(_cookies(scope))
-        over = await self._has_ended(who)  # before it connects: it is a new one, that is shown how to log in
+        person = DOORS.person(who)
+        over = await self._is_over(person)  # before it connects: it is a new one, that is shown how to log in
+
+        async def has_ended() -> bool:
+            """Also where it was forgotten meanwhile who was let in."""
+            nonlocal person
+            person = DOORS.person(who) or person
+            return await self._is_over(person)
 
         async def hearing() -> Message:
             message = await receive()
             if len(message.get("bytes") or message.get("text") or b"") > MOST_MESSAGE:
                 await send({"type": "websocket.close", "code": _TOO_LARGE, "reason": "A message is too large."})
                 return {"type": "websocket.disconnect", "code": _TOO_LARGE}
-            if message["type"] == "websocket.receive" and not over and await self._has_ended(who):
+            if message["type"] == "websocket.receive" and not over and await has_ended():
                 await send({"type": "websocket.send", "bytes": _to_the_start()})
                 await send({"type": "websocket.close", "code": _ENDED, "reason": "The login has ended."})
                 return {"type": "websocket.disconnect", "code": _ENDED}
@@ -83,8 +95,11 @@ class Guard:
         await self._app(_with_own_session(scope, "" if over else who), hearing, send)
 
     async def _has_ended(self, who: str) -> bool:
-        """Whether a browser was let in by a login that is over; also where that cannot be seen."""
-        person = DOORS.person(who)
+        """Whether a browser was let in by a login that is over."""
+        return await self._is_over(DOORS.person(who))
+
+    async def _is_over(self, person: Person | None) -> bool:
+        """Whether a login is over; also where that cannot be seen."""
         try:
             return person is not None and not await asyncio.to_thread(lambda: self._people().goes_on(person))
         except Exception:
@@ -195,12 +210,11 @@ def _with_own_session(scope: Message, who: str) -> Message:
 
     What was registered for the clicks of that other one would be called before the page asks who is there.
     """
-    name = b"sec-websocket-protocol"
-    asked = [part.strip() for part in dict(scope["headers"]).get(name, b"").decode("latin-1").split(",")]
+    asked = [part.strip() for part in dict(scope["headers"]).get(_PROTOCOLS, b"").decode("latin-1").split(",")]
     if len(asked) < 3 or DOORS.is_of(asked[2], who):
         return scope
     headers = [
-        (key, ", ".join(asked[:2]).encode("latin-1") if key == name else value) for key, value in scope["headers"]
+        (key, ", ".join(asked[:2]).encode("latin-1") if key == _PROTOCOLS else value) for key, value in scope["headers"]
     ]
     return {**scope, "headers": headers, "subprotocols": asked[:2]}
 
@@ -211,14 +225,12 @@ def _watch() -> None:
 
 
 def _cookies(scope: Message) -> dict[str, str]:
-    """As Streamlit's server reads them."""
-    found: dict[str, str] = {}
-    for name, value in scope["headers"]:
-        if name == b"cookie":
-            for part in value.decode("latin-1").split(";"):
-                key, _, content = part.strip().partition("=")
-                found[key] = content
-    return found
+    """As Streamlit's server reads them, by the same code: else a cookie could be one here and another there."""
+    return HTTPConnection(scope).cookies
+
+
+def _says_twice(scope: Message, name: bytes) -> bool:
+    return sum(key == name for key, _ in scope["headers"]) > 1
 
 
 async def _refuse(send: Send, status: int) -> None:
