@@ -1,11 +1,11 @@
 """What stands before the server bounds what is sent, and knows who sends it as Streamlit itself does."""
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from starlette.websockets import WebSocket
-from streamlit.web.server.starlette.starlette_websocket import _parse_subprotocols
 
 from spnmkl.ui import guard
 from spnmkl.ui.guard import Guard
@@ -76,6 +76,44 @@ def test_files_of_a_connection_are_bounded(app: App, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(guard, "available_memory", lambda: 400 * MB)
     assert (status(100 * MB), status(101 * MB)) == (204, 413)
     assert app.reached == ["f"] * 3 and not guarded._arriving
+
+
+def test_files_of_all_connections_count_together(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {
+        who: {str(k): SimpleNamespace(data=range(size * MB)) for k in range(2)}
+        for who, size in (("a", 500), ("b", 400))
+    }
+    monkeypatch.setattr(guard, "_files", lambda: files)
+    assert guard.held_of_all() == 1800 * MB and guard.held_files("a") == [500 * MB] * 2
+    monkeypatch.setattr(guard, "available_memory", lambda: 6200 * MB)  # of 8000 without these
+    assert [asyncio.run(put(Guard(app), "f", size)) for size in (200 * MB, 201 * MB)] == [204, 413]
+
+
+def test_pages_that_are_open_are_bounded(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guard, "MOST_CONNECTIONS", 2)
+    guarded, sent = Guard(app), []
+
+    async def many() -> None:
+        leave = asyncio.Event()
+
+        async def receive() -> Any:
+            await leave.wait()
+            return {"type": "websocket.disconnect"}
+
+        async def send(message: Any) -> None:
+            sent.append(message["code"])
+
+        def page() -> Any:
+            return asyncio.ensure_future(guarded({"type": "websocket", "headers": [HEADER]}, receive, send))
+
+        pages = [page() for _ in range(3)]
+        await pages[2]
+        leave.set()
+        await asyncio.gather(*pages)
+        await page()
+
+    asyncio.run(many())
+    assert sent == [1013] and guarded._connections == 0
 
 
 def test_files_that_arrive_at_once_count_together(app: App) -> None:
@@ -175,7 +213,8 @@ def test_a_connection_does_not_take_up_that_of_another(others: list[bytes]) -> N
     taken = []
 
     async def streamlit(scope: Any, receive: Any, send: Any) -> None:
-        taken.append(_parse_subprotocols(WebSocket(scope, receive, send).headers)[2])
+        asked = WebSocket(scope, receive, send).headers["sec-websocket-protocol"].split(", ")  # as Streamlit does
+        taken.append(asked[2] if len(asked) > 2 else None)
 
     async def send(message: Any) -> None:
         taken.append(message["type"])

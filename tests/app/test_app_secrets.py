@@ -74,11 +74,13 @@ def test_secrets_of_other_apps_are_no_mistake_on_the_own_machine(
             login.check_secrets()
 
 
-def test_a_login_is_asked_for_also_when_the_secrets_were_spoiled_meanwhile(given: Path) -> None:
+def test_a_login_is_asked_for_also_when_the_secrets_were_spoiled_meanwhile(
+    given: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     given.write_text(GOOD)
     login.check_secrets()
     given.write_text("[auth")
-    st.secrets._reset()  # as Streamlit does when the file changes
+    monkeypatch.setattr(st, "secrets", Secrets())  # which Streamlit reads anew when the file changes
     assert login.configured()
 
     def shown() -> None:
