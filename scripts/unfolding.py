@@ -81,8 +81,8 @@ def empty_sheets(sheets: int, rows: int, cells: int) -> bytes:
     return with_rows(b"<row>" + b"<c/>" * cells + b"</row>", rows, sheets)
 
 
-def with_rows(row: bytes, rows: int = 1, sheets: int = 1) -> bytes:
-    """A workbook of sheets of that row, many times."""
+def with_rows(row: bytes, rows: int = 1, sheets: int = 1, first: bytes = b"") -> bytes:
+    """A workbook of sheets of that row, many times, below another one."""
     import openpyxl
 
     book = openpyxl.Workbook()
@@ -94,8 +94,18 @@ def with_rows(row: bytes, rows: int = 1, sheets: int = 1) -> bytes:
         for member in good.namelist():
             text = good.read(member)
             assert b"worksheets/" not in member.encode() or b"</sheetData>" in text
-            bad.writestr(member, text.replace(b"</sheetData>", row * rows + b"</sheetData>"))
+            bad.writestr(member, text.replace(b"</sheetData>", first + row * rows + b"</sheetData>"))
     return file.getvalue()
+
+
+def far_cell(rows: int) -> bytes:
+    """A workbook of rows of one cell, below one cell in the last column that three letters name."""
+    return with_rows(b"<row><c><v>1</v></c></row>", rows, first=b'<row><c r="ZZZ1"><v>1</v></c></row>')
+
+
+def long_header(names: int, rows: int) -> bytes:
+    """Rows of one value below many names."""
+    return b",".join(b"f%d" % k for k in range(names)) + b"\n" + b"1\n" * rows
 
 
 def many_parts(n: int) -> bytes:
@@ -120,8 +130,11 @@ FILES: dict[str, tuple[Callable[[], bytes], str]] = {
     "sheets.xlsx": (lambda: empty_sheets(48, 2000, 1000), "would take more than"),
     "one_row.xlsx": (lambda: empty_sheets(1, 1, 8_000_000), "has more than 2,000,000 cells"),
     "attribute.xlsx": (lambda: with_rows(b'<row r="' + b"1" * 50_000_000 + b'"/>'), "is damaged or cut short"),
+    "far_cell.xlsx": (lambda: far_cell(10_000), "at most 50,000,000 can be read"),
+    "few_far.xlsx": (lambda: far_cell(500), "(501, 18278)"),
     "parts.xlsx": (lambda: many_parts(300_000), "holds more than 20,000 parts"),
     "rows.csv.gz": (lambda: gzipped(b"1.234567,2.345678,a\n" * 500_000, 49, b"x,y,c\n"), "would take more than"),
+    "long_header.csv": (lambda: long_header(100_000, 450), "would take more than"),
     "short_rows.csv.gz": (lambda: gzipped(b"1\n" * 5_000_000, 6, b"x\n"), "would take more than"),
 }
 

@@ -6,7 +6,7 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,8 +16,8 @@ NOT_THERE = "nginx is not installed (package nginx), so that deploy/nginx.conf w
 
 
 @contextmanager
-def nginx(folder: Path, first: int, second: int) -> Iterator[str]:
-    """The address of nginx before the servers on two ports, which may be the same."""
+def nginx(folder: Path, first: int, second: int, limits: Mapping[str, str] | None = None) -> Iterator[str]:
+    """The address of nginx before the servers on two ports, which may be the same; with other limits than its own."""
     assert NGINX is not None, NOT_THERE
     port = free_port()
     text = CONFIGURATION.read_text("utf-8")
@@ -25,6 +25,9 @@ def nginx(folder: Path, first: int, second: int) -> Iterator[str]:
     for ours, theirs in changes.items():
         assert text.count(ours) == 1, ours
         text = text.replace(ours, f"{ours.rpartition(':')[0]}:{theirs}")
+    for ours, theirs in (limits or {}).items():
+        assert text.count(ours) == 1, ours
+        text = text.replace(ours, theirs)
     (folder / "nginx.conf").write_text(text, "utf-8")
     command = [NGINX, "-p", str(folder), "-c", "nginx.conf", "-e", "stderr", "-g", "daemon off;"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -12,6 +12,7 @@ import tomllib
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -30,7 +31,11 @@ ROOT = Path(__file__).parents[1]
 class Behind(BaseHTTPRequestHandler):
     """Stands for the app: tells what reached it."""
 
+    go_on = threading.Event()
+
     def do_GET(self) -> None:
+        if self.path == "/wait":
+            self.go_on.wait(60)
         names = ("Host", "Upgrade", "Connection")
         said = "\n".join([self.path, *(f"{name}: {self.headers.get(name)}" for name in names)]).encode()
         self.send_response(200)
@@ -44,18 +49,24 @@ class Behind(BaseHTTPRequestHandler):
 
 
 @pytest.fixture(scope="module")
-def front(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of nginx before two servers."""
+def behind() -> Iterator[list[int]]:
+    """The ports of two servers."""
     if NGINX is None:
         pytest.skip(NOT_THERE)
     servers = [ThreadingHTTPServer(("127.0.0.1", 0), Behind) for _ in range(2)]
     for server in servers:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-    with nginx(tmp_path_factory.mktemp("nginx"), *(server.server_port for server in servers)) as address:
-        yield address
+    yield [server.server_port for server in servers]
     for server in servers:
         server.shutdown()
         server.server_close()
+
+
+@pytest.fixture(scope="module")
+def front(behind: list[int], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of nginx before two servers."""
+    with nginx(tmp_path_factory.mktemp("nginx"), *behind) as address:
+        yield address
 
 
 def test_headers_and_what_reaches_the_app(front: str) -> None:
@@ -65,6 +76,7 @@ def test_headers_and_what_reaches_the_app(front: str) -> None:
     assert said.splitlines() == ["/_stcore/stream", "Host: app.example", "Upgrade: websocket", "Connection: upgrade"]
     policy = dict(part.strip().split(" ", 1) for part in headers["Content-Security-Policy"].split(";"))
     assert policy["default-src"] == "'self'" and policy["frame-ancestors"] == "'none'"
+    assert policy["connect-src"] == "'self' ws://app.example wss://app.example"
     assert policy["object-src"] == "'none'" and not re.search(r"https?:|\*", headers["Content-Security-Policy"])
     assert headers.get_all("X-Frame-Options") == ["DENY"]
     assert headers.get_all("X-Content-Type-Options") == ["nosniff"]
@@ -96,6 +108,34 @@ def test_the_numbers_of_the_server_are_closed(front: str, path: str) -> None:
     assert closed.value.code == 404
     assert closed.value.headers["X-Content-Type-Options"] == "nosniff"
     closed.value.close()
+
+
+def status(address: str) -> int:
+    try:
+        with urllib.request.urlopen(address, timeout=60) as answer:
+            return answer.status
+    except urllib.error.HTTPError as refused:
+        refused.close()
+        return refused.code
+
+
+def test_one_address_has_so_many_pages_open(behind: list[int], tmp_path: Path) -> None:
+    Behind.go_on.clear()
+    with nginx(tmp_path, *behind, {"limit_conn connections 100": "limit_conn connections 3"}) as address:
+        with ThreadPoolExecutor(3) as waiting:
+            open_pages = [waiting.submit(status, f"{address}/wait") for _ in range(3)]
+            found = 200
+            while found == 200 and not any(page.done() for page in open_pages):
+                found = status(address)
+            Behind.go_on.set()
+            assert sorted(page.result() for page in open_pages) == [200] * 3 and found == 429
+        assert status(address) == 200
+
+
+def test_one_address_asks_so_often(behind: list[int], tmp_path: Path) -> None:
+    limits = {"rate=50r/s": "rate=1r/m", "burst=500": "burst=2"}
+    with nginx(tmp_path, *behind, limits) as address:
+        assert [status(address) for _ in range(4)] == [200, 200, 200, 429]
 
 
 def test_hosts_are_those_of_this_machine() -> None:

@@ -27,10 +27,10 @@ _BATCH_ROWS = 2**16
 Arrays = dict[str, NDArray]
 
 
-def read_excel(name: str, data: bytes, sheet: str | None) -> tuple[str, str, tuple[str, ...], list[str]]:
+def read_excel(name: str, data: bytes, sheet: str | None, packed: int) -> tuple[str, str, tuple[str, ...], list[str]]:
     """One sheet as comma-separated text, its name, the names of all sheets, and notes on what it lacks."""
     _library("openpyxl", name)
-    book = Workbook(name, data)
+    book = Workbook(name, data, packed)
     if sheet is not None and sheet not in book.sheets:
         raise DataError(f"{quoted(name)} has no sheet {quoted(sheet)}; its sheets are {name_some(book.sheets)}.")
     for title in book.sheets if sheet is None else [sheet]:

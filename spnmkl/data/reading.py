@@ -94,11 +94,12 @@ def read_file(name: str, data: bytes, options: ReadOptions | None = None) -> Tab
 
 def guess_options(name: str, data: bytes, skip: int | None = None) -> ReadOptions:
     """How a file is written, as far as a look at it tells, below so many lines that are no part of the table."""
+    packed = len(data)
     inner, kind, data = unpack(name, data)
     if kind == "text":
         return guess(inner, data, skip)[1]
     if kind == "excel":
-        text, sheet, *_ = formats.read_excel(inner, data, None)
+        text, sheet, *_ = formats.read_excel(inner, data, None, packed)
         return replace(guess_text(text, separator=",", skip=skip), sheet=sheet)
     return ReadOptions()
 
@@ -108,9 +109,9 @@ def _read(name: str, data: bytes, options: ReadOptions | None) -> Table:
     inner, kind, data = unpack(name, data)
     if kind == "text":
         text, options = read_text(inner, data, options)
-        return _read_lines(name, kind, text, options, writing(options))
+        return _read_lines(name, kind, text, options, writing(options), packed)
     if kind == "excel":
-        return _read_excel(name, data, options)
+        return _read_excel(name, data, options, packed)
     options = options or ReadOptions()
     if kind == "parquet":
         frame, notes = formats.read_parquet(name, data, packed)
@@ -124,16 +125,16 @@ def _read(name: str, data: bytes, options: ReadOptions | None) -> Table:
     return _finished(name, kind, frame, replace(options, transpose=False), [])
 
 
-def _read_excel(name: str, data: bytes, options: ReadOptions | None) -> Table:
-    text, sheet, sheets, unsaved = formats.read_excel(name, data, options.sheet if options else None)
+def _read_excel(name: str, data: bytes, options: ReadOptions | None, packed: int) -> Table:
+    text, sheet, sheets, unsaved = formats.read_excel(name, data, options.sheet if options else None, packed)
     options = replace(options or guess_text(text, separator=","), separator=",", sheet=sheet)
     notes = [f"Sheet {quoted(sheet)} of {name_some(sheets)} was read."] if len(sheets) > 1 else []
     notes += unsaved
-    return replace(_read_lines(name, "excel", text, options, notes), sheets=sheets)
+    return replace(_read_lines(name, "excel", text, options, notes, packed), sheets=sheets)
 
 
-def _read_lines(name: str, kind: Kind, text: str, options: ReadOptions, notes: list[str]) -> Table:
-    frame = parse_text(name, text, options)
+def _read_lines(name: str, kind: Kind, text: str, options: ReadOptions, notes: list[str], packed: int) -> Table:
+    frame = parse_text(name, text, options, packed)
     if options.skip:
         first = next((line for line in text.split("\n", options.skip)[: options.skip] if line.strip()), "")
         notes.append(f"{counted(options.skip, 'line')} above the table skipped, such as {quoted(first.strip())}.")

@@ -24,7 +24,7 @@ from spnmkl.data.options import (
     numbered_rows,
     quoting,
 )
-from spnmkl.data.unpacking import check_shape
+from spnmkl.data.unpacking import CELL_BYTES, COLUMN_BYTES, TEXT_COPIES, check_need, check_shape
 from spnmkl.errors import DataError
 from spnmkl.wording import counted, quoted
 
@@ -41,8 +41,11 @@ def read_text(name: str, data: bytes, options: ReadOptions | None) -> tuple[str,
     return guess(name, data) if options is None else (decode(name, data, options.encoding), options)
 
 
-def parse_text(name: str, text: str, options: ReadOptions) -> pd.DataFrame:
-    """The table as it is written: its names may be empty or stand twice, and samples may be columns."""
+def parse_text(name: str, text: str, options: ReadOptions, packed: int) -> pd.DataFrame:
+    """The table as it is written: its names may be empty or stand twice, and samples may be columns.
+
+    Rows that are shorter than the first ones are filled up; the size of the file, `packed`, bounds what that takes.
+    """
     whole, text = text, below(text, options.skip)
     if whole.strip() and not text.strip():
         raise DataError(
@@ -61,7 +64,9 @@ def parse_text(name: str, text: str, options: ReadOptions) -> pd.DataFrame:
     if options.header and len(beginning) == 1:
         raise DataError(f"The table {quoted(name)} has a header but no rows; add samples.")
     width = max(len(row) for _, row in beginning)
-    check_shape(name, text.count("\n"), width)
+    rows = text.count("\n")
+    check_shape(name, rows, width)
+    check_need(name, packed, TEXT_COPIES * len(text) + (CELL_BYTES * rows + COLUMN_BYTES) * width)
     text_columns = _text_columns(first, beginning[-1][1], options)
     frame = _parse(name, text, options, above + options.header, width, text_columns)
     frame = _stripped(frame, text, options, text_columns)

@@ -25,6 +25,7 @@ FREE_BYTES = 200_000_000
 BYTES_PER_BYTE = 20
 TEXT_COPIES = 3  # of a text while it is read: as bytes, as letters, as cells
 CELL_BYTES = 16  # that a number takes while a table is put together
+COLUMN_BYTES = 1000  # that a column of text takes while it is parsed, however short it is
 
 _SUFFIXES: dict[str, Kind] = {
     ".arff": "arff",

@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import Any, NoReturn
 from xml.parsers import expat
 
-from spnmkl.data.unpacking import check_unpacked, damaged
+from spnmkl.data.unpacking import check_table, check_unpacked, damaged
 from spnmkl.errors import DataError
 from spnmkl.wording import quoted
 
@@ -53,6 +53,8 @@ class Workbook:
     name : str
         The file's, for what is said of it.
     data : bytes
+    packed : int, optional
+        Bytes of the file as it came, where that is smaller.
 
     Attributes
     ----------
@@ -60,7 +62,8 @@ class Workbook:
     unsaved : by column, from 1, the cells of the sheet read last with a formula whose result is not in the file.
     """
 
-    def __init__(self, name: str, data: bytes) -> None:
+    def __init__(self, name: str, data: bytes, packed: int | None = None) -> None:
+        self._packed = len(data) if packed is None else packed
         self._name, self._elements, self._cells, self._cell_tags = name, 0, 0, 0
         self.unsaved: Counter[int] = Counter()
         with self._whole():
@@ -82,6 +85,7 @@ class Workbook:
             self._parse(self.sheets[title], sheet.begin, sheet.end, sheet.pieces.append)
         self.unsaved = sheet.unsaved
         width = max((len(row) for row in sheet.rows), default=0)
+        check_table(self._name, self._packed, len(sheet.rows), width)
         return [row + [None] * (width - len(row)) for row in sheet.rows]
 
     def _count_row(self, width: int, letters: int) -> None:

@@ -11,9 +11,11 @@ from functools import cache
 
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.web import cli
+from streamlit.web.server.starlette import starlette_server
 
 from spnmkl.errors import SPNMKLError
 from spnmkl.precompile import prepare
+from spnmkl.ui.guard import MOST_MESSAGE
 from spnmkl.ui.state.apart import NURSERY
 from spnmkl.ui.state.clustered import cluster_of_server
 from spnmkl.workspace.quotas import Quotas
@@ -72,6 +74,9 @@ if __name__ == "__main__":
     # Streamlit takes a folder called pages for its own kind of pages until st.navigation was called once, so that a
     # first visit to /data would miss the app around the page.
     PagesManager.uses_pages_directory = False
+    # What a page says at once is bounded while it arrives, before anybody logs in. By Streamlit's option, which is also
+    # for what pages are sent, it would be 200 MB of every connection.
+    starlette_server.get_max_message_size_bytes = lambda: MOST_MESSAGE
     try:
         with cluster_of_server() as said:
             if said:

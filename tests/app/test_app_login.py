@@ -2,7 +2,9 @@
 
 import asyncio
 import sys
+import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from small_runs import small_dataset
 from sqlalchemy import text
 from websocket_visitor import MEDIA, Visitor
 from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
 
 from spnmkl.data import Choices, SplitSettings
 from spnmkl.structure import SPN, Kernel, Product, Sum
@@ -184,6 +187,23 @@ def test_files_of_a_page_are_given_to_whom_it_was_shown(visit: Visit) -> None:
     assert nobody.http.get(address, headers=secret).status_code == 404, "the login is asked for too"
     ann.log_out()
     assert ann.http.get(address).status_code == 404
+
+
+def test_a_message_is_bounded_while_it_arrives(visit: Visit) -> None:
+    """Before anybody has logged in, and whether it ever ends or not."""
+    address = visit().url.replace("http", "ws", 1) + "/_stcore/stream"
+    sent = []
+    with connect(address, subprotocols=["streamlit"], max_size=None) as page:  # type: ignore[list-item]
+
+        def parts() -> Iterator[bytes]:
+            while page.protocol.close_code is None and len(sent) < 600:
+                sent.append(None)
+                yield b"x" * (1_000_000 if len(sent) < 12 else 1)
+                time.sleep(0.1 if len(sent) > 12 else 0)
+
+        with suppress(ConnectionClosed):
+            page.send(parts())
+    assert len(sent) < 600, "the server took it for a minute"
 
 
 def test_the_numbers_of_the_server_are_closed(visit: Visit) -> None:

@@ -271,7 +271,7 @@ def test_a_browser_is_known_by_its_secret_and_its_login() -> None:
 
 def test_a_visitors_tab_that_was_left_is_not_taken_over_from_another_browser(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither from memory, where its work stays for a while, nor from disk."""
-    monkeypatch.setattr(session, "LOCAL", ())
+    monkeypatch.setattr(session.login, "LOCAL", ())
     monkeypatch.setattr(session, "_stays_open", lambda connection: False)
     monkeypatch.setattr(session, "_browser", lambda: "secret of mine")
     at = drawn(whole(), "mine")

@@ -92,7 +92,7 @@ def test_a_new_project_leaves_the_old_one_as_it_is() -> None:
 
 def test_a_stranger_sees_what_is_his_own(monkeypatch: pytest.MonkeyPatch) -> None:
     at = drawn("one")
-    monkeypatch.setattr(session, "LOCAL", ())
+    monkeypatch.setattr(session.login, "LOCAL", ())
     assert "Nothing is kept yet" in texts(at.run())
     other = opened("design")
     nodes = spn(other).to_dict()["nodes"]

@@ -39,7 +39,6 @@ _REFUSED = "spnmkl_token_of_another_tab"
 _ASKED, _ANSWERED = "spnmkl_asked", "spnmkl_answered"
 _WHOSE = "spnmkl_whose"
 PATIENCE_SECONDS = 4.0
-LOCAL = ("127.0.0.1", "localhost", "::1")
 LEAVE_SECONDS = 5.0  # for which is waited until what a tab leaves is saved
 SIGN_SECONDS = 1.0  # for which the end of a page waits until it can say that it is saved
 _TOKENS = re.compile(r"[0-9a-f]{32}")
@@ -185,14 +184,10 @@ def _found(token: str) -> Workspace | None:
 def owner(token: str | None = None) -> str:
     """Whose projects this tab, or that of a token, sees: those of who has logged in; on the own machine all; on a
     server for others without a login those that the tab made itself.
-
-    A server that answers to other names than those of the own machine is one for others, behind a proxy.
     """
     if (person := login.person()) is not None:
         return person.id
-    hosts = st.get_option("server.allowedHosts")
-    local = st.get_option("server.address") in LOCAL and bool(hosts) and all(host in LOCAL for host in hosts)
-    return "" if local else DOORS.visitor(token or str(st.session_state.get(_TOKEN)))
+    return DOORS.visitor(token or str(st.session_state.get(_TOKEN))) if login.is_for_others() else ""
 
 
 def _bound() -> str:
