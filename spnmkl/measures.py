@@ -26,6 +26,7 @@ UNEVEN = 3.0  # rows of the largest class by those of the smallest, from which o
 Scoring = Literal["accuracy", "balanced_accuracy", "roc_auc"]
 Interval = tuple[float, float]
 NOWHERE = math.nan, math.nan
+ROUNDING = 1e-12  # of scores: what it makes of equal ones
 
 
 def accuracy(y: NDArray, decision: Floats, classes: NDArray) -> float:
@@ -62,10 +63,14 @@ class Measure:
         return value_text(value, self.percent)
 
     def difference(self, value: float, error: float) -> str:
-        """1.2 ± 0.8 points more, or less."""
-        size, unit = (100, ".1f") if self.percent else (1, ".3f")
-        points = " points" if self.percent else ""
-        return f"{size * abs(value):{unit}} ± {size * error:{unit}}{points} {'less' if value < 0 else 'more'}"
+        """1.2 ± 0.8 points more, or less, or the same; without ± where one fold tells no error, or all folds agree."""
+        size, unit, points = (100, ".1f", " points") if self.percent else (1, ".3f", "")
+        much, off, none = (f"{size * abs(number):{unit}}" for number in (value, error, 0.0))
+        if much == none:
+            return "the same" if off in (none, "nan") else f"the same ± {off}{points}"
+        around = f" ± {off}" if error > ROUNDING else ""
+        on = " on every fold" if error <= ROUNDING else ""
+        return f"{much}{around}{points} {'less' if value < 0 else 'more'}{on}"
 
 
 LOSSES = ("log_loss", "neg_log_loss")
@@ -345,7 +350,7 @@ def spread(values: ArrayLike) -> float:
     """The standard deviation over folds; exactly 0 where all are the same but for rounding."""
     v = np.asarray(values, dtype=float)
     s = float(v.std(ddof=1))
-    return s if s > 1e-12 * np.abs(v).max() else 0.0
+    return s if s > ROUNDING * np.abs(v).max() else 0.0
 
 
 def believed_error(

@@ -20,7 +20,7 @@ from spnmkl.circuit.source import KernelSource, MatrixSource
 from spnmkl.errors import Stopped
 from spnmkl.evidence.rows import among, sampled
 from spnmkl.fixed_weights import equal, machines, validated
-from spnmkl.measures import SCORINGS
+from spnmkl.measures import ROUNDING, SCORINGS, error_of_rows
 from spnmkl.parameters import Power
 from spnmkl.problem import check_labels, classes_of, sample_weights
 from spnmkl.selection import PathPoint, cross_validate_C
@@ -34,7 +34,6 @@ ENOUGH = 500  # rows held out, with the same row several times where there are f
 MOST_REPEATS = 3
 GRID = np.logspace(-2, 4, 13)  # of C where weights do not depend on it; the widest kernels want the largest
 EVIDENCE_GRID = np.logspace(-1.5, 1.5, 7)  # around 1, since evidence has found how large the weights should be
-_EQUAL = 1e-12  # of scores: what rounding makes of equal ones
 _EARLY = 0.5  # of the time, after which the next is tried
 _ROUGH = 1e-2  # tolerance of machines that are compared on held-out rows alone
 CERTIFIED, EVIDENCE, ALONE = "certified weights", "evidence weights", "one kernel alone"
@@ -59,8 +58,8 @@ class Rival:
     C : float
         The best for it.
     score, error : float
-        Mean over the folds at that C, and its standard error.
-    folds : tuple of float
+        Mean over the folds at that C, and its standard error, or that of the number of rows where this is larger.
+    fold_scores : tuple of float
         What rivals are compared by: its score on every fold, smoothed along C, in the order of drawing.
     """
 
@@ -70,7 +69,7 @@ class Rival:
     C: float
     score: float
     error: float
-    folds: tuple[float, ...] = ()
+    fold_scores: tuple[float, ...] = ()
 
     @property
     def options(self) -> dict[str, Any]:
@@ -128,7 +127,7 @@ class Choice:
         others = [rival for rival in self.rivals if rival is not self.best]
         if others:
             averaged = "" if self.at_given_C else ", averaged over neighbouring values of C"
-            told += f"; on the folds that both have{averaged}, {'; '.join(map(self._beside, others))}"
+            told += f"; on the folds that both have{averaged}, {'; '.join(map(self.beside, others))}"
         C = "as given" if self.at_given_C else "the best for them on the same folds"
         said = [
             f"Weights: {self._called(self.best)}, {told}.",
@@ -138,15 +137,17 @@ class Choice:
             said.append(f"Nothing here is shown to beat guessing, which reaches {measure.text(self.guess)}.")
         return tuple(said)
 
-    def _beside(self, rival: Rival) -> str:
-        """How much more or less it had, and why it was not taken if that is not less."""
+    def beside(self, rival: Rival) -> str:
+        """How much more or less than the best it had, and why it was not taken if that is not less."""
         ahead, error = lead(rival, self.best, self.folds)
+        if np.isnan(ahead):
+            return f"there is none with {self._called(rival)}"
         told = f"{self._called(rival)} had {SCORINGS[self.scoring].difference(ahead, error)}"
         lacks = _lacks(rival, self.best, self.telling)
-        if not lacks or ahead < -_EQUAL:
+        if not lacks or ahead < -ROUNDING:
             return told
         third = [self._called(each) for each in self.rivals if each is not rival and each is not self.best]
-        if ahead - error > _EQUAL and third:  # it must lead that one, too
+        if ahead - error > ROUNDING and third:  # it must lead that one, too
             return f"{told}, but too little more than {third[0]} for {lacks}"
         return f"{told}, which is too little for {lacks}"
 
@@ -239,26 +240,36 @@ def choose_rival(
         return None
     best = best_of(found, _telling(spn), folds)
     guess = float(SCORINGS[scoring].guess(np.bincount(codes)))
-    repeats = max(len(rival.folds) for rival in found) // folds
+    repeats = max(len(rival.fold_scores) for rival in found) // folds
     unfinished = tuple(name for name in contest.cut if name not in {rival.name for rival in found})
     at_C = C is not None
     return Choice(best, tuple(found), scoring, folds, len(rows), guess, repeats, at_C, unfinished, _telling(spn))
 
 
-def best_of(rivals: Sequence[Rival], telling: bool, folds: int, errors: float = 1.0) -> Rival:
-    """The last that is better than each before it; where it lacks what that has, by more than so many errors."""
+def _error(ahead: float, error: float) -> float:
+    return error
+
+
+def best_of(
+    rivals: Sequence[Rival], telling: bool, folds: int, needed: Callable[[float, float], float] = _error
+) -> Rival:
+    """The last that is better than each before it; where it lacks what that has, by more than needed.
+
+    `needed` is of how much it leads, and of the error of that over the folds. These may agree by chance; an error that
+    is never less than rows allow makes no difference that could be measured (docs/experiments, 4.7).
+    """
 
     def beats(rival: Rival, other: Rival) -> bool:
         ahead, error = lead(rival, other, folds)
-        return ahead - (errors * error if _lacks(rival, other, telling) else 0.0) > _EQUAL
+        return ahead - (needed(ahead, error) if _lacks(rival, other, telling) else 0.0) > ROUNDING
 
     return [rival for k, rival in enumerate(rivals) if all(beats(rival, other) for other in rivals[:k])][-1]
 
 
 def lead(rival: Rival, other: Rival, folds: int) -> tuple[float, float]:
     """By how much a rival is better on the folds that both have, and the standard error of that."""
-    both = min(len(rival.folds), len(other.folds))
-    ahead = np.subtract(rival.folds[:both], other.folds[:both])
+    both = min(len(rival.fold_scores), len(other.fold_scores))
+    ahead = np.subtract(rival.fold_scores[:both], other.fold_scores[:both])
     return _mean_and_error(ahead[np.isfinite(ahead)], folds)
 
 
@@ -370,7 +381,7 @@ class _Contest:
 
         rivals = [rival for spns in (widths, *([spn] for spn in others)) if spns for rival in self._widths(spns, tick)]
         if rivals:
-            best = max(rivals, key=lambda rival: float(np.nanmean(rival.folds)))
+            best = max(rivals, key=lambda rival: float(np.nanmean(rival.fold_scores)))
             yield replace(best, C=self._certified(best.spn, best.C))
 
     def _widths(self, spns: Sequence[SPN], tick: Callable[[], None]) -> Iterator[Rival]:
@@ -406,13 +417,17 @@ class _Contest:
 
     def _rival(self, name: str, spn: SPN, weights: str, C: float, scores: Floats, smooth: Floats) -> Rival:
         score, error = _mean_and_error(scores[np.isfinite(scores)], self.inner["folds"])
-        return Rival(name, spn, weights, C, score, error, tuple(smooth.tolist()))
+        rows = np.unique(self.y, return_counts=True)[1].astype(float)
+        of_rows = error_of_rows(
+            self.inner["scoring"], score, rows, score * rows
+        )  # as if each class were answered alike
+        return Rival(name, spn, weights, C, score, float(np.maximum(error, of_rows)), tuple(smooth.tolist()))
 
 
 def _first_best(scores: Floats) -> int:
     """Of the best means over the last axis the first, where rounding makes no difference."""
     mean = np.nanmean(scores, axis=-1).ravel()
-    return int(np.flatnonzero(mean >= mean.max() - _EQUAL)[0])
+    return int(np.flatnonzero(mean >= mean.max() - ROUNDING)[0])
 
 
 def _follow(tell: Counted, k: int, often: int, point: PathPoint) -> None:

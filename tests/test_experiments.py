@@ -15,6 +15,7 @@ from scipy.optimize import minimize
 from tolerances import BOUND, COMPILED, ROUNDING, SEMIDEFINITE
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+import default_rule
 import experiment_beside
 import experiment_methods
 import experiments
@@ -490,3 +491,16 @@ def test_ranks_leave_out_what_is_not_everywhere() -> None:
     assert list(means.index) == ["s1", "s2"]
     more = pd.DataFrame([("s1", "a", 0.9, 1)], columns=["set", "method", "accuracy", "split"])
     pd.testing.assert_frame_equal(complete(pd.concat([table, more]), "accuracy"), means)  # no split that "b" lacks
+
+
+def test_what_the_document_says_of_the_rule_of_choice_is_in_its_lines() -> None:
+    found = default_rule.rules(default_rule.read(default_rule.FILE))
+    taken = found.pivot(index=["set", "split"], columns="rule", values="best")
+    of_rows = [rule for rule in taken if "of rows" in rule]
+    means = found.groupby(["rule", "set"])["accuracy"].mean().groupby("rule").mean()
+    changes = [int((taken[rule] != taken[default_rule.USUAL]).sum()) for rule in sorted(of_rows, key=len)]
+    assert (len(taken), changes) == (57, [1, 4, 5])
+    text = (Path(default_rule.FILE).parents[1] / "README.md").read_text(encoding="utf-8")
+    assert "changes 1, 4 or 5 of these 57 choices" in text
+    for rule in (default_rule.USUAL, *of_rows):
+        assert f"{means[rule]:.2f}" in text, rule

@@ -190,7 +190,8 @@ def finding_sentences(found: ViewImportance) -> Iterator[str]:
     silent = unclear.loc[~unclear["view"].isin(tells), "view"].tolist()
     if tells:
         each = "it tells" if len(tells) == 1 else "each of them tells"
-        few = f"{counted(len(found.folds), 'fold')} are too few to see a loss"
+        rows = unclear.loc[unclear["view"].isin(tells), "drop_by_rows"].all()
+        few = f"{'these rows' if rows else counted(len(found.folds), 'fold')} are too few to see a loss"
         yield (
             f"No loss is shown without {_any_of(tells)}, though {each} something alone: the others may tell it too, or "
             f"{few}."

@@ -119,7 +119,7 @@ def accuracy_finding(lesson: Lesson) -> str:
     sure = {
         "worse": f"That is more than chance (p-value {p:.2g}).",
         "better": f"Here the flat sum wins, by more than chance (p-value {p:.2g}).",
-        "no difference shown": f"Five folds are too few to exclude chance (p-value {p:.2g}, above {LEVEL}).",
+        "no difference shown": f"So few rows and folds do not exclude chance (p-value {p:.2g}, above {LEVEL}).",
     }
     return (
         f"With {size} rows to learn from, the true structure answers {true} of the other rows rightly, the flat sum of "

@@ -12,8 +12,7 @@ from typing import Any
 from spnmkl.data import Choices, Dataset, Preparation, Split, SplitSettings, apart, step_notes
 from spnmkl.data.suggesting import Suggestion
 from spnmkl.errors import DataError, Stopped
-from spnmkl.measures import SCORINGS
-from spnmkl.rivals import ALONE, Choice, choose_rival
+from spnmkl.rivals import ALONE, Choice, best_of, choose_rival
 from spnmkl.solvers.deadline import Deadline
 from spnmkl.structure import SPN
 from spnmkl.structure.defaults import ALONE_P, Part, Suits, default_drawing
@@ -172,11 +171,8 @@ def prepared_by_default(
             other = ready(plain)
             rival = chosen(other)
         if rival is not None:
-            measure = SCORINGS[settings.scoring]
-            better = rival.best.score > choice.best.score
-            scores = measure.text(choice.best.score), measure.text(rival.best.score)
-            kept = f"{scores[0]} on the folds with what the columns suggest, {scores[1]} with plain standardising"
-            said = [*([] if better else said), f"Preparation: {'standardised' if better else 'as suggested'}, {kept}."]
+            better = best_of([choice.best, rival.best], choice.telling, folds) is rival.best
+            said = [*([] if better else said), _beside(choice, rival, better)]
             if better:
                 prepared, choice = other, rival
     if choice is None:
@@ -238,6 +234,15 @@ def chosen_again(
         stop=stop,
         tick=tick,
     )
+
+
+def _beside(suggested: Choice, plain: Choice, better: bool) -> str:
+    """Which preparation was taken, by the same rule as weights, and what the other had."""
+    if better:
+        taken, other, told = "plain standardising", "what the columns suggest", plain.beside(suggested.best)
+    else:
+        taken, other, told = "as the columns suggest", "plain standardising", suggested.beside(plain.best)
+    return f"Preparation: {taken}; on the folds that both have, with {other}, {told}."
 
 
 def _unchosen(prepared: Prepared, settings: Settings, weights: str, said: list[str]) -> Default:

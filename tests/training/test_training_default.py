@@ -87,7 +87,7 @@ def rival(name: str, *folds: float) -> Rival:
 def test_rivals_are_compared_on_the_folds_that_both_have_and_of_equals_the_first_wins():
     often, once = rival(CERTIFIED, 0.5, 0.6, 0.9, 0.9), rival(ALONE, 0.6, 0.7)
     assert best_of([often, once], False, 2) is once, "its folds were the hard ones"
-    same = rival(ALONE, *np.array(often.folds) + 1e-15)
+    same = rival(ALONE, *np.array(often.fold_scores) + 1e-15)
     assert best_of([often, same], False, 2) is often
 
 
@@ -95,7 +95,7 @@ def test_what_would_be_lost_must_be_led_by_more_than_the_error():
     """Weights without a certificate, and one kernel that tells nothing of views; of four folds drawn as two."""
     first = rival(CERTIFIED, 0.5, 0.6, 0.5, 0.6)
     little, much = (
-        [x + d for x, d in zip(first.folds, ahead, strict=True)] for ahead in ((-0.1, 0.2) * 2, (0.1, 0.2) * 2)
+        [x + d for x, d in zip(first.fold_scores, ahead, strict=True)] for ahead in ((-0.1, 0.2) * 2, (0.1, 0.2) * 2)
     )
     for name in (EVIDENCE, ALONE):
         assert best_of([first, rival(name, *little)], True, 2) is first
@@ -255,3 +255,58 @@ def test_rivals_are_told_by_the_numbers_that_decided():
     )
     curve = Choice(best, (best, less), "roc_auc", 2, 80, 0.5, telling=True).sentences[0]
     assert curve.endswith("one kernel alone (rbf 1/64) had 0.080 ± 0.020 less.")
+
+
+def test_rivals_that_are_level_or_of_folds_that_agree_are_told_without_an_error_of_zero() -> None:
+    first = rival(CERTIFIED, 0.8, 0.7, 0.8)
+    for folds, told in (
+        ((0.79, 0.69, 0.79), "had 1.0 points less on every fold"),
+        ((0.8, 0.7, 0.8), "had the same, which is too little for weights without a certificate"),
+        ((0.8, 0.8, 0.7), "had the same ± 5.8 points, which is too little for weights without a certificate"),
+        ((0.9, np.nan, np.nan), "had 10.0 points more, which is too little for weights without a certificate"),
+        ((np.nan, np.nan, np.nan), "there is none with evidence weights"),
+    ):
+        said = Choice(first, (first, rival(EVIDENCE, *folds)), "accuracy", 3, 80, 0.5).sentences[0]
+        assert said.endswith(f"{told}.") and "nan" not in said and "± 0.0" not in said
+    apart = Choice(first, (first, rival(EVIDENCE, 0.7, 0.6, 0.7)), "roc_auc", 3, 80, 0.5).sentences[0]
+    assert apart.endswith("evidence weights had 0.100 less on every fold.")
+
+
+def test_folds_that_agree_do_not_show_that_guessing_is_beaten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """52 of 100 rows right, in every fold as many, where half of them are of each class."""
+    prepared = prepared_by_default(
+        table(100), Choices(), NONE, Settings(), weights="certified", choose_C=False
+    ).prepared
+    y = np.repeat([0, 1], 50)
+    even = rivals.cross_validate_C(prepared.mapped, prepared.source, y, [1.0], folds=5)
+    monkeypatch.setattr(rivals, "cross_validate_C", lambda *_, **options: replace(even, scores=np.full((1, 5), 0.52)))
+    found = choose_rival(prepared.mapped, prepared.source, y, weights="certified", C=1.0, n_threads=1)
+    assert found is not None and found.best.error == pytest.approx(0.049, abs=2e-3), "√(0.52 · 0.48 / 100), nearly"
+    assert found.sentences[-1] == "Nothing here is shown to beat guessing, which reaches 50.0 %."
+
+
+@pytest.mark.parametrize(
+    ("plain", "taken"),
+    [
+        ((EVIDENCE, 0.82, 0.62, 0.71), "as the columns suggest"),
+        ((EVIDENCE, 0.85, 0.64, 0.75), "plain standardising"),
+        ((CERTIFIED, 0.82, 0.62, 0.71), "plain standardising"),
+        ((CERTIFIED, 0.79, 0.6, 0.7), "as the columns suggest"),
+    ],
+)
+def test_preparations_are_chosen_by_the_rule_of_weights(
+    plain: tuple[Any, ...], taken: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What plain standardising has more must be enough for evidence weights, where the others are certified."""
+    found = iter([rival(CERTIFIED, 0.8, 0.6, 0.72), rival(*plain)])
+    monkeypatch.setattr(default, "choose_rival", lambda *_, **options: _alone(next(found)))
+    said = prepared_by_default(table(), AUTO, NONE, Settings(), n_threads=1).sentences
+    (told,) = (sentence for sentence in said if "on the folds that both have" in sentence)
+    assert told.startswith(f"Preparation: {taken}; on the folds that both have, with ")
+    assert ("which is too little for weights without a certificate" in told) == (
+        plain[1] == 0.82 and plain[0] == EVIDENCE
+    )
+
+
+def _alone(one: Rival) -> Choice:
+    return Choice(one, (one,), "accuracy", 3, 80, 0.5)
