@@ -35,10 +35,23 @@ def workspace(args: argparse.Namespace) -> int:
     """Run one of the commands."""
     store = WorkspaceStore.opened(args.workspace)
     try:
-        doing = {"list": _list, "people": _people, "audit": _audit, "export": _export, "import": _import, "run": _run}
-        return doing[args.what](store, args)
+        return _DOING[args.what](store, args)
     finally:
         store.close()
+
+
+def _delete(store: WorkspaceStore, args: argparse.Namespace) -> int:
+    info = store.catalog.named(args.project, deleted=args.for_good)
+    if args.for_good:
+        store.catalog.remove(info.id)
+    else:
+        store.catalog.delete(info.id)
+    return 0
+
+
+def _restore(store: WorkspaceStore, args: argparse.Namespace) -> int:
+    store.catalog.restore(store.catalog.named(args.project, deleted=True).id)
+    return 0
 
 
 def _list(store: WorkspaceStore, args: argparse.Namespace) -> int:
@@ -132,6 +145,18 @@ def _run(store: WorkspaceStore, args: argparse.Namespace) -> int:
     if not args.quiet:
         print(f"{name}: {certificate_sentence(run.solution)}")
     return EXIT_CODES[run.solution.status]
+
+
+_DOING: dict[str, Callable[[WorkspaceStore, argparse.Namespace], int]] = {
+    "list": _list,
+    "people": _people,
+    "audit": _audit,
+    "export": _export,
+    "import": _import,
+    "run": _run,
+    "delete": _delete,
+    "restore": _restore,
+}
 
 
 def _saved(store: WorkspaceStore, id: str, changed: Callable[[ProjectState], ProjectState]) -> None:

@@ -78,6 +78,19 @@ def test_names_of_others_send_nothing_to_the_terminal(
         assert line.count("\n") == 1 and line[:-1].isprintable()
 
 
+def test_a_project_is_deleted_brought_back_and_removed(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
+    at = ("--workspace", folder)
+    said(capsys, "delete", "Colours", *at)
+    assert said(capsys, "list", *at).startswith("No project in ")
+    assert "Colours" in said(capsys, "list", "--deleted", *at)
+    assert "'Colours' is not known" in said(capsys, "delete", "Colours", *at, code=2)
+    said(capsys, "restore", "Colours", *at)
+    assert "Colours" in said(capsys, "list", *at)
+    said(capsys, "delete", "Colours", *at)
+    said(capsys, "delete", "Colours", "--for-good", *at)
+    assert said(capsys, "list", "--deleted", *at).startswith("No project in ")
+
+
 def test_what_is_not_there_is_told(folder: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     at = ("--workspace", folder)
     assert "'colour' is not known" in said(capsys, "run", "colour", *at, code=2)
