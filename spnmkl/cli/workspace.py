@@ -24,7 +24,7 @@ from spnmkl.reporting.sentences import certificate_sentence
 from spnmkl.structure.text import one_line, without_control
 from spnmkl.training.prepared import prepare
 from spnmkl.training.train import train
-from spnmkl.workspace.exchange import exported, imported
+from spnmkl.workspace.exchange import exported, imported, left_out
 from spnmkl.workspace.state import KeptRun, ProjectInfo, ProjectState
 from spnmkl.workspace.store import Overtaken, WorkspaceStore
 
@@ -104,8 +104,8 @@ def _export(store: WorkspaceStore, args: argparse.Namespace) -> int:
     data = exported(loaded.saved.state, not args.without_data)
     with written(out) as file:
         file.write_bytes(data)
-    for lost in loaded.lost:
-        print(f"spnmkl: {lost}", file=sys.stderr)
+    for said in (*loaded.lost, *left_out(loaded.saved.state)):
+        print(f"spnmkl: {said}", file=sys.stderr)
     return 0
 
 

@@ -122,12 +122,14 @@ class Catalog:
         self._update(id, owner, "restored", deleted=None)
 
     def empty_bin(self, *, owner: str) -> int:
-        """Let go of everything that this owner has deleted, for good; returns how many projects."""
-        binned = (PROJECT.c.owner == owner) & PROJECT.c.deleted.is_not(None)
+        """Let go of everything that this owner has deleted, for good, runs too; returns how many projects."""
+        mine = PROJECT.c.owner == owner
         with self._database.writing() as connection:
-            found = connection.execute(delete(PROJECT).where(binned)).rowcount
-            if found:
-                note(connection, owner, "emptied the bin", projects=found)
+            found = connection.execute(delete(PROJECT).where(mine & PROJECT.c.deleted.is_not(None))).rowcount
+            removed = RUN.c.deleted.is_not(None) & RUN.c.project.in_(select(PROJECT.c.id).where(mine))
+            runs = connection.execute(delete(RUN).where(removed)).rowcount
+            if found or runs:
+                note(connection, owner, "emptied the bin", projects=found, runs=runs)
         return found
 
     def duplicate(self, id: str, *, owner: str | None = None) -> str:
