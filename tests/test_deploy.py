@@ -220,6 +220,7 @@ def test_the_unit_is_one_that_systemd_reads() -> None:
     assert re.findall(r"^\[(\w+)\]$", text, re.MULTILINE) == ["Unit", "Service", "Install"]
     lines = [line for line in text.splitlines() if line and line[0] not in "#["]
     assert all(re.fullmatch(r"[A-Z]\w+=\S.*", line) for line in lines)
+    assert "KillMode=mixed" in lines, "children that end before the server look as if they had failed by themselves"
     assert os.path.basename(re.search(r"ExecStart=(\S+)", text)[1]) == "spnmkl"  # type: ignore[index]
 
 

@@ -24,7 +24,7 @@ from spnmkl.reporting.sentences import certificate_sentence
 from spnmkl.structure.text import one_line, without_control
 from spnmkl.training.prepared import prepare
 from spnmkl.training.train import train
-from spnmkl.workspace.exchange import exported, imported
+from spnmkl.workspace.exchange import exported, imported, left_out
 from spnmkl.workspace.state import KeptRun, ProjectInfo, ProjectState
 from spnmkl.workspace.store import Overtaken, WorkspaceStore
 
@@ -35,10 +35,23 @@ def workspace(args: argparse.Namespace) -> int:
     """Run one of the commands."""
     store = WorkspaceStore.opened(args.workspace)
     try:
-        doing = {"list": _list, "people": _people, "audit": _audit, "export": _export, "import": _import, "run": _run}
-        return doing[args.what](store, args)
+        return _DOING[args.what](store, args)
     finally:
         store.close()
+
+
+def _delete(store: WorkspaceStore, args: argparse.Namespace) -> int:
+    info = store.catalog.named(args.project, deleted=args.for_good)
+    if args.for_good:
+        store.catalog.remove(info.id)
+    else:
+        store.catalog.delete(info.id)
+    return 0
+
+
+def _restore(store: WorkspaceStore, args: argparse.Namespace) -> int:
+    store.catalog.restore(store.catalog.named(args.project, deleted=True).id)
+    return 0
 
 
 def _list(store: WorkspaceStore, args: argparse.Namespace) -> int:
@@ -91,8 +104,8 @@ def _export(store: WorkspaceStore, args: argparse.Namespace) -> int:
     data = exported(loaded.saved.state, not args.without_data)
     with written(out) as file:
         file.write_bytes(data)
-    for lost in loaded.lost:
-        print(f"spnmkl: {lost}", file=sys.stderr)
+    for said in (*loaded.lost, *left_out(loaded.saved.state)):
+        print(f"spnmkl: {said}", file=sys.stderr)
     return 0
 
 
@@ -132,6 +145,18 @@ def _run(store: WorkspaceStore, args: argparse.Namespace) -> int:
     if not args.quiet:
         print(f"{name}: {certificate_sentence(run.solution)}")
     return EXIT_CODES[run.solution.status]
+
+
+_DOING: dict[str, Callable[[WorkspaceStore, argparse.Namespace], int]] = {
+    "list": _list,
+    "people": _people,
+    "audit": _audit,
+    "export": _export,
+    "import": _import,
+    "run": _run,
+    "delete": _delete,
+    "restore": _restore,
+}
 
 
 def _saved(store: WorkspaceStore, id: str, changed: Callable[[ProjectState], ProjectState]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-KINDS = ("list", "export", "import", "run", "people", "audit")
+KINDS = ("list", "export", "import", "run", "delete", "restore", "people", "audit")
 QUOTAS = {
     "bytes": ("SIZE", "bytes that one person may keep, such as 2GB"),
     "rows": ("N", "rows of all data sets of one person"),
@@ -71,3 +71,8 @@ def workspace_arguments(command: argparse.ArgumentParser) -> None:
     run.add_argument("--C", type=float, help="in the place of the project's")
     run.add_argument("--max-time", type=float, metavar="SECONDS", help="end in time with the best so far")
     run.add_argument("--quiet", action="store_true", help="print nothing")
+    deleted = kind("delete", "put a project into the bin, which keeps it for 30 days")
+    deleted.add_argument("project", help="its name, or the first letters of its key")
+    deleted.add_argument("--for-good", action="store_true", help="let go of it at once; also of one that is in the bin")
+    restored = kind("restore", "bring a project back from the bin")
+    restored.add_argument("project", help="its name, or the first letters of its key")

@@ -19,7 +19,9 @@ NUMBER = struct.Struct("!q")
 
 def main(server: socket.socket, modules: list[str]) -> None:
     """Load, say so, and fork a child for every connection that is handed over, until the server is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is meant for the server, which hangs up
+    for asked_to_end in (signal.SIGINT, signal.SIGTERM):
+        # Sent to a whole group, they are meant for the server: it saves what goes on, and then hangs up.
+        signal.signal(asked_to_end, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # so that children leave nothing behind
     for module in modules:
         loaded = import_module(module)

@@ -74,9 +74,9 @@ class Catalog:
         words = search.casefold().split()
         return [info for info in listed if all(word in _searched(info) for word in words)]
 
-    def named(self, given: str) -> ProjectInfo:
-        """The project of that key, or of that name where one alone has it."""
-        found = self.projects()
+    def named(self, given: str, *, deleted: bool = False) -> ProjectInfo:
+        """The project of that key, or of that name where one alone has it; those in the bin are looked at if asked."""
+        found = [*self.projects(), *(self.projects(deleted=True) if deleted else ())]
         by_key = [info for info in found if len(given) >= 4 and info.id.startswith(given)]
         matching = by_key if len(by_key) == 1 else [info for info in found if info.name == given]
         if len(matching) == 1:
@@ -109,16 +109,27 @@ class Catalog:
         """Into the bin, from which `restore` brings it back."""
         self._update(id, owner, "deleted", deleted=time.time())
 
+    def remove(self, id: str) -> None:
+        """For good, also from the bin."""
+        with self._database.writing() as connection:
+            found = connection.execute(select(PROJECT.c.owner).where(PROJECT.c.id == id)).first()
+            if found is None:
+                raise gone()
+            connection.execute(delete(PROJECT).where(PROJECT.c.id == id))
+            note(connection, found[0], "removed on the command line", project=id)
+
     def restore(self, id: str, *, owner: str | None = None) -> None:
         self._update(id, owner, "restored", deleted=None)
 
     def empty_bin(self, *, owner: str) -> int:
-        """Let go of everything that this owner has deleted, for good; returns how many projects."""
-        binned = (PROJECT.c.owner == owner) & PROJECT.c.deleted.is_not(None)
+        """Let go of everything that this owner has deleted, for good, runs too; returns how many projects."""
+        mine = PROJECT.c.owner == owner
         with self._database.writing() as connection:
-            found = connection.execute(delete(PROJECT).where(binned)).rowcount
-            if found:
-                note(connection, owner, "emptied the bin", projects=found)
+            found = connection.execute(delete(PROJECT).where(mine & PROJECT.c.deleted.is_not(None))).rowcount
+            removed = RUN.c.deleted.is_not(None) & RUN.c.project.in_(select(PROJECT.c.id).where(mine))
+            runs = connection.execute(delete(RUN).where(removed)).rowcount
+            if found or runs:
+                note(connection, owner, "emptied the bin", projects=found, runs=runs)
         return found
 
     def duplicate(self, id: str, *, owner: str | None = None) -> str:

@@ -35,6 +35,19 @@ def exported(state: ProjectState, with_data: bool = True) -> bytes:
     return save_project(state.spn, data, *chosen, runs, with_data and state.dataset is not None, compared, searches)
 
 
+def left_out(state: ProjectState) -> list[str]:
+    """What `exported` does not take along, in sentences."""
+    of_others = [
+        *(["The comparison"] if state.comparison is not None and state.comparison.dataset is not state.dataset else []),
+        *(
+            f"What was found ({kept.kind})"
+            for kept in state.findings
+            if kept.kind in SEARCHES and kept.dataset is not state.dataset
+        ),
+    ]
+    return [f"{what} is of other data than those that are open, and not in the file." for what in of_others]
+
+
 def imported(data: bytes, name: str) -> ProjectState:
     """A project of a zip that anybody may have written."""
     project = load_project(data, name)

@@ -7,9 +7,11 @@ import os
 import socket
 import time
 import uuid
+from contextlib import suppress
 
-from sqlalchemy import Connection, and_, delete, exists, insert, select, text, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, exists, insert, select, text, update
 
+from spnmkl.errors import WorkspaceError
 from spnmkl.workspace import audit
 from spnmkl.workspace.database import Database
 from spnmkl.workspace.files import ORPHAN_SECONDS, FileStore
@@ -20,6 +22,7 @@ from spnmkl.workspace.tables import (
     DATASET,
     DRAWING,
     FINDING,
+    PERSON,
     PROJECT,
     RUN,
     SERVER,
@@ -80,12 +83,20 @@ class Upkeep:
             connection.execute(insert(VISIT).values(digest=digest, **values))
 
     def visited(self, token: str, browser: str = "") -> str | None:
-        """The project that a tab had open; None also where that is in the bin, or the tab stood in another browser."""
+        """The project that a tab had open; None also where that is in the bin, or the tab stood in another browser.
+
+        Who asks is there: from now on counts how long nobody was.
+        """
+        mine = VISIT.c.digest == _digest(token)
         asked = select(VISIT.c.project).join(PROJECT, PROJECT.c.id == VISIT.c.project)
-        asked = asked.where((VISIT.c.digest == _digest(token)) & PROJECT.c.deleted.is_(None))
+        asked = asked.where(mine & PROJECT.c.deleted.is_(None))
         asked = asked.where(VISIT.c.browser.in_(("", _bound(browser))))
         with self._database.reading() as connection:
-            return connection.execute(asked).scalar()
+            found = connection.execute(asked).scalar()
+        if found is not None:
+            with suppress(WorkspaceError), self._database.writing() as connection:  # a full disk can be read
+                connection.execute(update(VISIT).where(mine).values(used=time.time()))
+        return found
 
     def revision(self, project: str) -> int | None:
         """How often a project was saved."""
@@ -104,7 +115,8 @@ class Upkeep:
     def tidy(self, grace: float = ORPHAN_SECONDS) -> int:
         """Empty the bin of what is old, forget old visits and dead servers, and remove files that nothing names.
 
-        Returns how many files were removed.
+        What visitors without a login made goes into the bin with their visits: nobody can come back to it. Returns how
+        many files were removed.
         """
         today = time.time()
         with self._database.writing(alone=True) as connection:
@@ -112,6 +124,7 @@ class Upkeep:
             for table in (PROJECT, RUN):
                 connection.execute(delete(table).where(table.c.deleted < today - BIN_SECONDS))
             connection.execute(delete(VISIT).where(VISIT.c.used < today - VISIT_SECONDS))
+            connection.execute(update(PROJECT).where(_abandoned(today)).values(deleted=today))
             connection.execute(delete(SERVER).where(SERVER.c.seen < now(connection) - SILENT_SECONDS))
             connection.execute(delete(AUDIT).where(AUDIT.c.at < today - audit.KEPT_SECONDS - 60))  # clocks differ
             forget_logins(connection, today)
@@ -123,6 +136,13 @@ class Upkeep:
             columns = (DATASET.c.table_file, DATASET.c.matrices_file, RUN.c.file, UPLOAD.c.file)
             named = {name for column in columns for name in connection.execute(select(column)).scalars() if name}
             return self._files.collect(named, grace)
+
+
+def _abandoned(today: float) -> ColumnElement[bool]:
+    """Projects of tabs, whose owner is the digest of their token, that were not there for long."""
+    owner = PROJECT.c.owner
+    nobody = ~exists().where(VISIT.c.digest == owner) & ~exists().where(PERSON.c.id == owner) & (owner != "")
+    return nobody & PROJECT.c.deleted.is_(None) & (PROJECT.c.changed < today - VISIT_SECONDS)
 
 
 def _digest(token: str) -> str:

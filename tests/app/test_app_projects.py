@@ -8,6 +8,7 @@ from streamlit.testing.v1 import AppTest
 from spnmkl.errors import WorkspaceError
 from spnmkl.project.project_file import load_project
 from spnmkl.structure import SPN
+from spnmkl.ui.pages.projects import versions
 from spnmkl.ui.parts import session
 from spnmkl.workspace.catalog import Catalog
 from spnmkl.workspace.exchange import exported
@@ -67,10 +68,10 @@ def test_a_version_is_restored_and_that_is_undone(downloads: dict[str, bytes]) -
     assert load_project(downloads["breast_cancer.project.zip"]).spn == spn(at)
     at.session_state["kept"] = "Versions of the drawing"
     fine(at.run())
-    versions = labelled(at.radio, "2 versions")
+    listed = labelled(at.radio, "2 versions")
     assert labelled(at.button, "Restore this version").disabled
     both = spn(at)
-    versions.set_value(1).run()
+    listed.set_value(1).run()
     fine(labelled(at.button, "Restore this version").click().run())
     assert "one" in spn(at).nodes and "two" not in spn(at).nodes
     push = work(at).drawing.pending[-1]
@@ -79,6 +80,19 @@ def test_a_version_is_restored_and_that_is_undone(downloads: dict[str, bytes]) -
     labelled(at.radio, "3 versions").set_value(2).run()
     fine(labelled(at.button, "Restore this version").click().run())
     assert spn(at) == both
+
+
+def test_every_version_is_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(versions, "MOST_VERSIONS", 2)
+    at = drawn("one", "two", "three")
+    at.session_state["kept"] = "Versions of the drawing"
+    fine(at.run())
+    parts = labelled(at.selectbox, "Of 3 versions")
+    assert parts.options == ["3 to 3", "1 to 2"] and labelled(at.radio, "1 version").value == 3
+    fine(parts.set_value(0).run())
+    fine(labelled(at.radio, "2 versions").set_value(1).run())
+    fine(labelled(at.button, "Restore this version").click().run())
+    assert "one" in spn(at).nodes and "two" not in spn(at).nodes
 
 
 def test_a_new_project_leaves_the_old_one_as_it_is() -> None:

@@ -161,6 +161,21 @@ def removing(at: AppTest) -> list[str]:
     return [block.proto.id for block in at.get("popover") if block.proto.popover.label == "Remove"]
 
 
+def test_a_run_that_was_removed_is_brought_back(at: AppTest) -> None:
+    book = work(at).trainer.book
+    before, tasks = list(book.runs), dict(book.tasks)
+    at.button(key="remove_run").click().run()
+    assert len(book.runs) == 1 and "is removed" in texts(at)
+    fine(at.button(key="undo_run").click().run())
+    assert all(one is other for one, other in zip(book.runs, before, strict=True)) and book.tasks == tasks
+    assert "undo_run" not in [button.key for button in at.button]
+    name = book.runs[0].name
+    book.remove(name)
+    book.rename(book.runs[0].name, name)
+    book.bring_back()
+    assert len({run.name for run in book.runs}) == 2, "its name was taken meanwhile"
+
+
 def test_a_run_is_removed(at: AppTest) -> None:
     tick(at, 1)
     (open_before,) = removing(at)

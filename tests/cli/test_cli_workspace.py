@@ -11,11 +11,13 @@ from spnmkl.cli import commands
 from spnmkl.cli.commands import main
 from spnmkl.data import Choices, SplitSettings
 from spnmkl.project.project_file import load_project
+from spnmkl.project.stored_contest import Compared
+from spnmkl.study.contest import Contest, Entry, Plan
 from spnmkl.training.settings import Settings
 from spnmkl.workspace.exchange import exported
 from spnmkl.workspace.people import Person
 from spnmkl.workspace.place import Place
-from spnmkl.workspace.state import KeptRun, ProjectState
+from spnmkl.workspace.state import KeptComparison, KeptRun, ProjectState
 from spnmkl.workspace.store import WorkspaceStore
 
 
@@ -32,6 +34,11 @@ def folder(tmp_path: Path) -> str:
     store.catalog.tag(saved.id, ["paper"])
     store.close()
     return str(tmp_path / "workspace")
+
+
+def contest() -> Contest:
+    entry = Entry("yours", 1, 1, 60, 20, 0.9, float("nan"), 3, 2, 1.5, 0.25, float("nan"))
+    return Contest(Plan(), ("yours",), (entry,), 5, "small", 81, (), "yours")
 
 
 def said(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
@@ -76,6 +83,34 @@ def test_names_of_others_send_nothing_to_the_terminal(
     other = ("--workspace", str(tmp_path / "other"))
     for line in (said(capsys, "import", str(file), *other), said(capsys, "list", *other)):
         assert line.count("\n") == 1 and line[:-1].isprintable()
+
+
+def test_a_project_is_deleted_brought_back_and_removed(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
+    at = ("--workspace", folder)
+    said(capsys, "delete", "Colours", *at)
+    assert said(capsys, "list", *at).startswith("No project in ")
+    assert "Colours" in said(capsys, "list", "--deleted", *at)
+    assert "'Colours' is not known" in said(capsys, "delete", "Colours", *at, code=2)
+    said(capsys, "restore", "Colours", *at)
+    assert "Colours" in said(capsys, "list", *at)
+    said(capsys, "delete", "Colours", *at)
+    said(capsys, "delete", "Colours", "--for-good", *at)
+    assert said(capsys, "list", "--deleted", *at).startswith("No project in ")
+
+
+def test_what_an_export_leaves_out_is_told(folder: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store = WorkspaceStore(Place(Path(folder)))
+    loaded = store.load(store.catalog.projects()[0].id)
+    now = loaded.saved.state
+    assert now.dataset is not None
+    other = replace(now.dataset, name="other")
+    compared = KeptComparison("c" * 32, Compared(contest(), now.spn, now.choices, now.split, now.settings), other)
+    store.save(loaded.saved, replace(now, comparison=compared))
+    store.close()
+    out = str(tmp_path / "p.zip")
+    assert main(["workspace", "export", "Colours", "--out", out, "--workspace", folder]) == 0
+    said = "The comparison is of other data than those that are open, and not in the file."
+    assert said in capsys.readouterr().err
 
 
 def test_what_is_not_there_is_told(folder: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -171,6 +171,23 @@ def worker(nursery: Nursery) -> Iterator[Worker]:
     worker.close()
 
 
+def test_a_group_that_is_asked_to_end_leaves_it_to_the_server(nursery: Nursery, worker: Worker) -> None:
+    asked = Asked()
+    with ThreadPoolExecutor(1) as threads:
+        done = threads.submit(until_stopped, worker, asked, waiting)
+        while "begun" not in asked.heard:
+            time.sleep(0.01)
+        assert nursery._process is not None
+        forker = psutil.Process(nursery._process.pid)
+        for process in (forker, *forker.children()):
+            process.terminate()
+        time.sleep(0.3)
+        assert not done.done()
+        asked.stopping = asked.given_up = True
+        done.result(30)
+    assert nursery.ready
+
+
 def until_stopped(worker: Worker, asked: Asked, work: Any) -> None:
     with pytest.raises(Stopped):
         worker.do(asked, Limits(), work)

@@ -1,5 +1,6 @@
 """What a shared server must keep apart, on every database: people, what they share, how much they keep, the log."""
 
+import hashlib
 import shutil
 import sqlite3
 import time
@@ -227,6 +228,29 @@ def test_the_visit_of_a_tab_is_told_to_its_browser_alone(store: WorkspaceStore) 
     assert store.upkeep.visited("token") is None and store.upkeep.visited("token", "another") is None
     free = store.save(None, state(), visit="other")
     assert store.upkeep.visited("other") == store.upkeep.visited("other", "any") == free.id
+
+
+def test_what_a_visitor_made_goes_with_the_visit(store: WorkspaceStore) -> None:
+    visitor = hashlib.sha256(b"token").hexdigest()
+    store.people.arrive(ANN)
+    of = {"a visitor": visitor, "Ann": ANN.id, "nobody": ""}
+    for name, owner in of.items():
+        store.save(None, state(), name=name, owner=owner, visit="token" if owner == visitor else None, browser="b")
+
+    def later(days: float) -> None:
+        with store._database.writing() as connection:
+            connection.execute(text(f"UPDATE visit SET used = used - {86_400 * days}"))
+            connection.execute(text(f"UPDATE project SET changed = changed - {86_400 * days}"))
+        store.upkeep.tidy()
+
+    later(80)
+    assert store.upkeep.visited("token", "b") is not None, "which is a visit too"
+    later(80)
+    assert {info.name for info in store.catalog.projects()} == set(of)
+    later(20)
+    assert {info.name for info in store.catalog.projects()} == {"Ann", "nobody"}
+    assert [info.name for info in store.catalog.projects(deleted=True)] == ["a visitor"], "for 30 days"
+    assert store.upkeep.visited("token", "b") is None
 
 
 def test_a_workspace_of_the_first_release_is_migrated(place: Place) -> None:

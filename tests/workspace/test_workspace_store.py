@@ -125,6 +125,18 @@ def test_runs_are_renamed_removed_and_brought_back(store: WorkspaceStore) -> Non
     assert [kept.run.name for kept in store.load(done.id).saved.state.runs] == ["The best", "Run 2"]
 
 
+def test_the_bin_holds_runs_too(store: WorkspaceStore, place: Place) -> None:
+    known = trained()
+    one, two = (KeptRun(key * 32, replace(known.run, name=f"Run {key}"), known.dataset) for key in "12")
+    done = store.save(None, state(known.dataset, runs=(one, two)))
+    done = store.save(done, state(known.dataset, runs=(two,)))
+    assert store.upkeep.tidy(-1) == 0, "it can be brought back"
+    store.catalog.empty_bin(owner="")
+    assert store.upkeep.tidy(-1) == 1 and len(files_of(place)) == 2
+    done = store.save(done, state(known.dataset, runs=(one, two)))
+    assert [kept.run.name for kept in store.load(done.id).saved.state.runs] == ["Run 1", "Run 2"]
+
+
 def test_who_saves_after_another_is_told(store: WorkspaceStore) -> None:
     first = store.save(None, state())
     second = store.save(first, state(spn=SPNS[1]))

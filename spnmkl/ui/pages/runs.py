@@ -58,6 +58,7 @@ def all_runs() -> None:
     if trainer.training:
         wait()
     run = trainer.book.run
+    offer_undo(trainer)
     if run is None:
         nothing_yet(trainer)
         return
@@ -77,6 +78,14 @@ def all_runs() -> None:
     else:
         st.info("Train again with another drawing or other settings, and the two can be compared here.")
         st.page_link("pages/train.py", label="Train again", icon=":material/arrow_forward:")
+
+
+def offer_undo(trainer: Trainer) -> None:
+    """Until another one is removed, or the tab is closed."""
+    if (removed := trainer.book.removed) is not None:
+        with st.container(horizontal=True, vertical_alignment="center", key="undo_remove"):
+            st.info(f"**{plain(removed[1].name)}** is removed.")
+            st.button("Undo", key="undo_run", on_click=trainer.book.bring_back)
 
 
 @st.fragment(run_every=1.0)
@@ -185,7 +194,7 @@ def one_run(work: Workspace, run: Run) -> None:
         )
     # A key of its own for each run: with the run, its open popover is gone, and is not armed for the next one.
     with remove.popover("Remove", width="stretch", key=f"remove_{run.name}"):
-        st.markdown(f"**{plain(run.name)}** will be forgotten.")
+        st.markdown(f"**{plain(run.name)}** will be removed.")
         st.button("Remove it", type="primary", key="remove_run", on_click=trainer.book.remove, args=(run.name,))
 
 

@@ -25,12 +25,14 @@ class RunBook:
     tasks : run's name → what it was trained on; missing for a run that was loaded without its data.
     chosen : name of the run that the pages show; None for the last.
     gone : names of runs that were there once.
+    removed : where the run that was removed last stood, itself, and what it was trained on.
     """
 
     runs: list[Run] = field(default_factory=list)
     tasks: dict[str, Task] = field(default_factory=dict)
     chosen: str | None = None
     gone: set[str] = field(default_factory=set)
+    removed: tuple[int, Run, Task | None] | None = None
 
     @property
     def run(self) -> Run | None:
@@ -69,11 +71,25 @@ class RunBook:
         self.chosen = new if self.chosen == name else self.chosen
 
     def remove(self, name: str) -> None:
-        """Forget a run; where it was shown, the last one is."""
+        """Take a run away; where it was shown, the last one is."""
+        self.removed = next(((k, run, self.task_of(run)) for k, run in enumerate(self.runs) if run.name == name), None)
         self.runs = [run for run in self.runs if run.name != name]
         self.tasks.pop(name, None)
         self.gone.add(name)
         self.chosen = None if self.chosen == name else self.chosen
+
+    def bring_back(self) -> None:
+        """The run that was removed last, where it stood and as it was called."""
+        if self.removed is None:
+            return
+        (position, run, task), self.removed = self.removed, None
+        if any(other.name == run.name for other in self.runs):
+            run = replace(run, name=self.fresh_name())
+        self.runs.insert(position, run)
+        self.gone.discard(run.name)
+        if task is not None:
+            self.tasks[run.name] = task
+        self.chosen = run.name
 
     def attach(self, dataset: Dataset) -> None:
         """Give runs that came without their data these, where they are the ones."""

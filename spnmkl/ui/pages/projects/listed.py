@@ -83,6 +83,7 @@ def more_of(disk: WorkspaceStore, info: ProjectInfo, is_open: bool) -> None:
         icon=":material/folder_zip:",
         on_click="ignore",
         width="stretch",
+        help="With its data and all its runs; the last comparison and searches where they are of these data.",
     )
     st.button(
         "Delete",
@@ -145,7 +146,9 @@ def bring_back(disk: WorkspaceStore, info: ProjectInfo) -> None:
 
 def offer_emptying(disk: WorkspaceStore) -> None:
     with st.popover("Empty the bin", icon=":material/delete_forever:", key="empty_bin"):
-        st.markdown("All projects in the bin are gone for good, and no longer count as kept.")
+        st.markdown(
+            "All projects in the bin, and all runs that were removed, are gone for good, and no longer count as kept."
+        )
         st.button("Empty it", type="primary", key="empty_bin_now", on_click=guarded(empty_bin), args=(disk,))
 
 

@@ -15,7 +15,7 @@ from spnmkl.wording import counted
 from spnmkl.workspace.state import VersionInfo
 from spnmkl.workspace.store import WorkspaceStore
 
-MOST_VERSIONS = 200
+MOST_VERSIONS = 200  # in one list
 
 
 def all_versions(disk: WorkspaceStore) -> None:
@@ -26,20 +26,35 @@ def all_versions(disk: WorkspaceStore) -> None:
     if work.keeping.saved is None:
         st.info("Nothing is kept yet. Whatever you draw is saved by itself, and every version is listed here.")
         return
-    versions = disk.catalog.versions(work.keeping.saved.id)[:MOST_VERSIONS]
+    id = work.keeping.saved.id
+    versions = disk.catalog.versions(id)
     listed, shown = st.columns([1, 2])
     with listed:
-        numbers = {version.number: version for version in versions}
+        numbers = {version.number: version for version in one_part(versions, id)}
         number = st.radio(
-            f"The last {len(versions)} versions"
-            if len(versions) == MOST_VERSIONS
-            else counted(len(versions), "version"),
+            counted(len(numbers), "version"),
             list(numbers),
-            format_func=lambda number: f"{number}, {when(numbers[number].made)}",
-            key=f"version_of_{work.keeping.saved.id}",
+            format_func=lambda number: f"{number:,}, {when(numbers[number].made)}",
+            key=f"version_of_{id}_{(next(iter(numbers)) - 1) // MOST_VERSIONS}",
         )
     with shown, boundary():
         one_version(disk, work, numbers[number], number == versions[0].number)
+
+
+def one_part(versions: list[VersionInfo], id: str) -> list[VersionInfo]:
+    """All of them or, of a long list, the part that is chosen; parts stay what they are when there are more."""
+    parts: dict[int, list[VersionInfo]] = {}
+    for version in versions:
+        parts.setdefault((version.number - 1) // MOST_VERSIONS, []).append(version)
+    if len(parts) == 1:
+        return versions
+    part = st.selectbox(
+        f"Of {len(versions):,} versions",
+        list(parts),
+        format_func=lambda k: f"{parts[k][-1].number:,} to {parts[k][0].number:,}",
+        key=f"versions_of_{id}",
+    )
+    return parts[part]
 
 
 def one_version(disk: WorkspaceStore, work: Workspace, version: VersionInfo, newest: bool) -> None:
