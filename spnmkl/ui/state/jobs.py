@@ -47,6 +47,9 @@ def _nothing() -> int:
     return 0
 
 
+promised: Callable[[], int] = _nothing  # bytes that what is done beside the jobs has yet to take
+
+
 class Job(Generic[T]):
     """Work done in a thread of its own.
 
@@ -351,7 +354,7 @@ class _Queue:
         if job.need == 0 or not (running or others):
             return True
         free = available_memory()
-        coming = sum(other.coming for other in running) + sum(others)
+        coming = sum(other.coming for other in running) + sum(others) + promised()
         return free is None or job.need <= ROOM * free - coming
 
     def _fill(self) -> None:
