@@ -249,3 +249,9 @@ def test_the_unit_keeps_what_people_make_where_it_may_write() -> None:
     places = dict(re.findall(r"^Environment=(\w+)=(\S+)$", text, re.MULTILINE))
     assert "ProtectHome=read-only" in text and "ProtectSystem=strict" in text
     assert all(places[name].startswith(f"/var/lib/{state}/") for name in (FOLDER, "NUMBA_CACHE_DIR"))
+
+
+def test_the_app_goes_on_where_a_process_of_the_unit_is_ended_for_memory() -> None:
+    """By itself systemd stops the whole service then."""
+    text = (ROOT / "deploy" / "spnmkl.service").read_text("utf-8")
+    assert "MemoryMax=" in text and "\nOOMPolicy=continue\n" in text

@@ -16,7 +16,7 @@ from streamlit.web.server.starlette import starlette_server
 from spnmkl.errors import SPNMKLError
 from spnmkl.precompile import prepare
 from spnmkl.ui.guard import MOST_MESSAGE
-from spnmkl.ui.state.apart import NURSERY
+from spnmkl.ui.state.apart import begin
 from spnmkl.ui.state.clustered import cluster_of_server
 from spnmkl.workspace.quotas import Quotas
 
@@ -82,7 +82,7 @@ if __name__ == "__main__":
             if said:
                 print(said, flush=True)
             warm_up()
-            NURSERY.start()
+            begin()
             sys.argv = ["streamlit", "run", *sys.argv[1:]]
             try:
                 sys.exit(cli.main())

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import psutil
 
 from spnmkl.errors import SPNMKLError
-from spnmkl.memory import available_memory
 
 LOW_BYTES = 200_000_000  # free on the machine, below which the largest process is ended before the system ends others
 LOST = "ended without a word, perhaps for want of memory. Your drawing and your data are kept; try again"
@@ -41,10 +40,10 @@ class Limits:
             return f"{self.doing} took more than {_gigabytes(self.memory)} of memory and was ended; {self.advice}."
         if self.seconds is not None and seconds > self.seconds:
             return f"{self.doing} took more than {self.seconds:,.0f} s of processor and was ended; {self.advice}."
-        free = available_memory()
-        if free is not None and free < LOW_BYTES < taken:
-            return f"{self.doing} was ended because the machine had no more memory; {self.advice}."
         return None
+
+    def crowded(self) -> str:
+        return f"{self.doing} was ended because the machine had no more memory; {self.advice}."
 
     def lost(self) -> str:
         return f"{self.doing} {LOST}."

@@ -11,14 +11,16 @@ from queue import Empty, SimpleQueue
 from typing import Any, ClassVar, Protocol
 
 from spnmkl.errors import Stopped
+from spnmkl.memory import available_memory
 from spnmkl.workers.child import Kept
-from spnmkl.workers.limits import Limits, WorkerError
+from spnmkl.workers.limits import LOW_BYTES, Limits, WorkerError
 from spnmkl.workers.messages import Line, packed, unpacked
 from spnmkl.workers.nursery import Nursery
 
 LOOK_SECONDS = 0.1  # between two looks at whether to stop
 WATCH_SECONDS = 0.25  # between two looks at memory and time
 DEAF_SECONDS = 10.0  # after which a work that was given up and does not end is ended with its process
+RELIEF_SECONDS = 2.0  # for which the memory of a process that was ended may take to come back
 _TOKENS = itertools.count(1)
 
 
@@ -51,7 +53,7 @@ class _Process:
         self.kept = 0
         self.idle_since = time.monotonic()
         self.why = ""
-        self.gone = False
+        self.crowded = self.gone = False
         threading.Thread(target=self._listen, name="spnmkl-child", daemon=True).start()
 
     def _listen(self) -> None:
@@ -80,6 +82,10 @@ class _Process:
 def _nothing() -> None: ...
 
 
+def is_short(free: int | None) -> bool:
+    return free is not None and free < LOW_BYTES
+
+
 class Worker:
     """A process of one's own, brought forth when there is work, which keeps what it has computed for the next.
 
@@ -94,6 +100,8 @@ class Worker:
 
     _all: ClassVar[weakref.WeakSet[Worker]] = weakref.WeakSet()
     _looking: ClassVar[threading.Lock] = threading.Lock()  # a set that grows cannot be looked through
+    _relieving: ClassVar[threading.Lock] = threading.Lock()
+    _relieved: ClassVar[float] = float("-inf")
 
     def __init__(
         self, nursery: Nursery, keeping: Callable[[], Kept] | None = None, shared: tuple[type, ...] = ()
@@ -124,6 +132,27 @@ class Worker:
             known = list(cls._all)
         found = [worker for worker in known if (process := worker._process) is not None and not process.gone]
         return sorted(found, key=lambda worker: worker._process.idle_since if worker._process is not None else 0.0)
+
+    @classmethod
+    def relieve(cls) -> None:
+        """Where the machine has hardly any memory left, end the child that takes most, before the system ends any.
+
+        One that has nothing to do goes first; and the next one only when the memory of the last has come back.
+        """
+        with cls._relieving:
+            if time.monotonic() - cls._relieved < RELIEF_SECONDS or not is_short(available_memory()):
+                return
+            takers = [(worker.idle, worker.taken, worker) for worker in cls.living()]
+            large = [each for each in takers if each[1] > LOW_BYTES]
+            if large:
+                max(large, key=lambda each: each[:2])[2]._make_room()
+                cls._relieved = time.monotonic()
+
+    def _make_room(self) -> None:
+        process = self._process
+        if process is not None:
+            process.crowded = True
+            process.end()
 
     @property
     def idle(self) -> bool:
@@ -222,7 +251,7 @@ class Worker:
             except Empty:
                 content = b""
             if content is None:
-                raise WorkerError(process.why or limits.lost())
+                raise WorkerError(limits.crowded() if process.crowded else process.why or limits.lost())
             if content:
                 said = unpacked(content, process.held)
                 if said[0] == "done":
@@ -239,6 +268,7 @@ class Worker:
                 if why := limits.exceeded(process.meter.taken(), process.meter.seconds() - began):
                     process.end(why)
                     raise WorkerError(why)
+                Worker.relieve()
 
     def _hear(self, process: _Process, job: Following, said: tuple[Any, ...], limits: Limits) -> None:
         match said:

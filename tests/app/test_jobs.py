@@ -329,8 +329,17 @@ def test_a_training_can_be_stopped_while_its_kernels_are_computed() -> None:
     assert (job.state, job.result, job.records) == ("stopped", None, [])
 
 
-def test_owners_take_turns() -> None:
+@pytest.mark.parametrize("by_person", [False, True])
+def test_owners_take_turns(by_person: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whose tabs count together, where people have logged in."""
+    monkeypatch.setattr(jobs, "AT_ONCE_EACH", 0)
     many, one = object(), object()
+
+    def asked(work: Callable[[Job[None]], None], owner: object) -> Job[None]:
+        job = Job(work, owner=object() if by_person else owner)
+        job.person = ("of many" if owner is many else "of one") * by_person
+        return job.start()
+
     began: list[str] = []
 
     def work(name: str) -> Callable[[Job[None]], None]:
@@ -340,8 +349,8 @@ def test_owners_take_turns() -> None:
 
         return run
 
-    running = [Job(work("first"), owner=many).start(), Job(work("second"), owner=many).start()]
-    waiting = [Job(work(f"many {k}"), owner=many).start() for k in range(3)] + [Job(work("one"), owner=one).start()]
+    running = [asked(work("first"), many), asked(work("second"), many)]
+    waiting = [asked(work(f"many {k}"), many) for k in range(3)] + [asked(work("one"), one)]
     assert [job.waits_for for job in waiting] == [
         "waiting for 2 other trainings to end",
         "waiting for 3 other trainings to end",

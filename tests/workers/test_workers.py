@@ -305,6 +305,62 @@ def test_what_takes_too_much_or_dies_gives_one_sentence(
     assert worker.do(Asked(), Limits(), reporting, 1)[1] == 1  # in another process
 
 
+def holding(job: Any, kept: Shelf, megabytes: int) -> int:
+    held = np.ones(megabytes * 125_000)
+    job.report(os.getpid())
+    while not job.stopping:
+        time.sleep(0.01)
+    return len(held)
+
+
+def holding_while_idle(job: Any, kept: Shelf, thing: Thing) -> int:
+    return os.getpid()
+
+
+def test_where_memory_runs_out_the_largest_is_ended_and_no_other(
+    nursery: Nursery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Idle ones before those that work, and one after the other."""
+    monkeypatch.setattr(worker_module, "LOW_BYTES", 40_000_000)
+    monkeypatch.setattr(worker_module, "RELIEF_SECONDS", 0.0)
+    free = [8_000_000_000]
+    monkeypatch.setattr(worker_module, "available_memory", lambda: free[0])
+    children = {name: Worker(nursery, Shelf) for name in ("small", "middle", "large")}
+    asked = {name: Asked() for name in children}
+    sizes = {"small": 20, "middle": 80, "large": 160}
+    idle = Worker(nursery, Shelf, (Thing,))
+    pid = idle.do(Asked(), Limits(), holding_while_idle, Thing(12_000_000))
+    with ThreadPoolExecutor(3) as threads:
+        done = {
+            name: threads.submit(child.do, asked[name], Limits(f"Reading {name}", "wait"), holding, sizes[name])
+            for name, child in children.items()
+        }
+        until = time.monotonic() + 60
+        while not all(each.heard for each in asked.values()) and time.monotonic() < until:
+            time.sleep(0.01)
+        monkeypatch.setattr(Worker, "_relieved", float("-inf"))
+        watched = Worker.relieve
+
+        def once() -> None:
+            if free[0] < 40_000_000:
+                watched()
+                free[0] = 8_000_000_000  # it has come back
+
+        monkeypatch.setattr(Worker, "relieve", once)
+        free[0] = 1_000_000
+        assert gone(pid) and not any(work.done() for work in done.values())
+        for name in ("large", "middle"):
+            free[0] = 1_000_000
+            with pytest.raises(WorkerError, match=rf"^Reading {name} was ended because the machine had no more memory"):
+                done[name].result(60)
+        free[0] = 1_000_000  # of the small one little would be had
+        time.sleep(1)
+        asked["small"].stopping = True
+        assert done["small"].result(60) == 20 * 125_000
+    for child in children.values():
+        child.close()
+
+
 def test_errors_are_those_of_the_work(worker: Worker) -> None:
     with pytest.raises(DataError, match=r"^The table 'a' is empty; fill it\.$"):
         worker.do(Asked(), Limits(), refusing)

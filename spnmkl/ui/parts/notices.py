@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 
@@ -13,6 +13,7 @@ from spnmkl.charts import convergence_chart
 from spnmkl.structure.layout import unplaced
 from spnmkl.ui.parts.session import boundary, kept, presence, workspace
 from spnmkl.ui.parts.words import plain
+from spnmkl.ui.state.apart import TURNS
 from spnmkl.ui.state.clustered import cluster_words
 from spnmkl.ui.state.task import Task
 from spnmkl.ui.state.workspace import Workspace
@@ -28,6 +29,17 @@ def kept_page() -> Iterator[None]:
     with kept("page"):
         yield
     _tell_failure(place)
+
+
+@contextmanager
+def _waiting() -> Iterator[Callable[[str], object]]:
+    """Where a page says what it waits for; whatever is shown ends the waiting where the page is gone."""
+    place = st.empty()
+    yield lambda words: place.caption(f":material/hourglass_top: {words}")
+    place.empty()
+
+
+TURNS.shown = _waiting
 
 
 def _tell_failure(place: DeltaGenerator) -> None:

@@ -1,15 +1,21 @@
 """Work in processes of its own where the server has such: reading files, and whatever a tab asks for (no Streamlit).
 
-Without the process that forks, which `serve` starts, the same work is done here, as in tests and scripts.
+Without the process that forks, which `serve` starts, the same work is done here, as in tests and scripts; while it is
+loading, work waits for it. Files take turns, beside the memory that trainings were promised.
 """
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from spnmkl.data import ReadOptions, Table, guess_options, read_file
+from spnmkl.data.unpacking import allowed_bytes
 from spnmkl.errors import DataError
+from spnmkl.ui.state import jobs
+from spnmkl.ui.state.turns import Turns
 from spnmkl.wording import quoted
 from spnmkl.workers import Limits, Nursery, Worker
 
@@ -20,6 +26,29 @@ NURSERY = Nursery(LOADED)
 READ_BYTES = 2_000_000_000  # beyond those of the largest table that is read
 READ_SECONDS = 120.0
 VISITOR_BYTES = 1_000_000_000  # of the tables that a visitor has open
+START_SECONDS = 120.0  # for which work waits at most until the process that forks has loaded
+LOOK_SECONDS = 0.1
+TURNS = Turns()
+jobs.promised = TURNS.coming
+_began: float | None = None
+
+
+def begin() -> None:
+    """Load what works need in the process that forks."""
+    global _began
+    _began = time.monotonic()
+    NURSERY.start()
+
+
+def is_ready() -> bool:
+    """Whether there are processes for works; soon after the server has begun, it is waited for them."""
+    while not NURSERY.ready and hasattr(os, "fork") and _is_loading():
+        time.sleep(LOOK_SECONDS)
+    return NURSERY.ready
+
+
+def _is_loading() -> bool:
+    return _began is not None and time.monotonic() - _began < START_SECONDS
 
 
 class Nobody:
@@ -46,15 +75,16 @@ def apart(name: str, work: Callable[..., T], *given: Any) -> T:
     work : callable
         Found by its name in its module; what it is given and gives is pickled.
     """
-    if not NURSERY.ready:
-        return work(*given)
-    advice = "leave out rows or columns"
-    limits = Limits(f"Reading {quoted(name)}", advice, memory=READ_BYTES, seconds=READ_SECONDS)
+    limits = Limits(f"Reading {quoted(name)}", "leave out rows or columns", memory=READ_BYTES, seconds=READ_SECONDS)
+    size = sum(len(part) for part in given if isinstance(part, bytes))
     worker = Worker(NURSERY)
-    try:
-        return worker.do(Nobody(), limits, _called, work, given)
-    finally:
-        worker.close()
+    with TURNS.turn(min(READ_BYTES, allowed_bytes(size)), lambda: worker.taken):
+        if not is_ready():
+            return work(*given)
+        try:
+            return worker.do(Nobody(), limits, _called, work, given)
+        finally:
+            worker.close()
 
 
 def _called(job: object, kept: object, work: Callable[..., T], given: tuple[Any, ...]) -> T:

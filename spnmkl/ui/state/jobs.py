@@ -1,8 +1,9 @@
 """Work in the background: a few jobs at once, as far as memory goes, the others wait; whose owner is gone is stopped.
 
-Owners take turns: next comes who has the fewest jobs running and was served longest ago. What nobody asked for is done
-`aside`: it takes no place from other jobs, and rests while any of them goes on. Where servers share a workspace, a job
-that has its turn asks all of them for leave, from its own thread (leave.py); while that is refused, it waits again.
+People take turns, and tabs where nobody knows whose they are: next comes who has the fewest jobs running and was served
+longest ago. What nobody asked for is done `aside`: it takes no place from other jobs, and rests while any of them goes
+on. Where servers share a workspace, a job that has its turn asks all of them for leave, from its own thread (leave.py);
+while that is refused, it waits again.
 """
 
 from __future__ import annotations
@@ -45,6 +46,9 @@ def _always() -> bool:
 
 def _nothing() -> int:
     return 0
+
+
+promised: Callable[[], int] = _nothing  # bytes that what is done beside the jobs has yet to take
 
 
 class Job(Generic[T]):
@@ -203,6 +207,11 @@ class Job(Generic[T]):
         return self.person if AT_ONCE_EACH and not self.aside else ""
 
     @property
+    def whose(self) -> int | str:
+        """Who takes turns with others: a person with all tabs together, where it is known who that is."""
+        return self.person or self.owner
+
+    @property
     def coming(self) -> int:
         """Bytes that it has yet to take."""
         return max(0, self.need - self.taken())
@@ -274,7 +283,7 @@ class _Queue:
         self._calm.set()
         self._watched = False
         self._turns = 0
-        self._served: dict[int, int] = {}
+        self._served: dict[int | str, int] = {}
 
     def put(self, job: Job[Any]) -> None:
         with self._lock:
@@ -335,13 +344,13 @@ class _Queue:
     def _in_turn(self, aside: bool) -> list[Job[Any]]:
         """Those that wait, in the order in which they will begin: owners take turns."""
         waiting = [job for job in self._waiting if job.aside == aside]
-        running = Counter(job.owner for job in self._running if job.aside == aside)
+        running = Counter(job.whose for job in self._running if job.aside == aside)
         found: list[Job[Any]] = []
         served = dict(self._served)
         while waiting:
-            job = min(waiting, key=lambda job: (running[job.owner], served.get(job.owner, 0)))
-            running[job.owner] += 1
-            served[job.owner] = len(found) + 1 + self._turns
+            job = min(waiting, key=lambda job: (running[job.whose], served.get(job.whose, 0)))
+            running[job.whose] += 1
+            served[job.whose] = len(found) + 1 + self._turns
             waiting.remove(job)
             found.append(job)
         return found
@@ -351,7 +360,7 @@ class _Queue:
         if job.need == 0 or not (running or others):
             return True
         free = available_memory()
-        coming = sum(other.coming for other in running) + sum(others)
+        coming = sum(other.coming for other in running) + sum(others) + promised()
         return free is None or job.need <= ROOM * free - coming
 
     def _fill(self) -> None:
@@ -365,7 +374,7 @@ class _Queue:
                 self._waiting.remove(job)
                 self._running.add(job)
                 self._turns += 1
-                self._served[job.owner] = self._turns
+                self._served[job.whose] = self._turns
                 job._begin()
         self._forget_owners()
         if all(job.aside for job in self._running):
@@ -375,7 +384,7 @@ class _Queue:
 
     def _forget_owners(self) -> None:
         """Whoever has nothing here has no turn to remember."""
-        here = {job.owner for job in (*self._running, *self._waiting)}
+        here = {job.whose for job in (*self._running, *self._waiting)}
         self._served = {owner: turn for owner, turn in self._served.items() if owner in here}
 
     def _watch(self) -> None:

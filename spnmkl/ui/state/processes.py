@@ -57,7 +57,7 @@ def job_apart(
         held = needed(size)
         if held is not None and (refused := refusal(held, _room())) is not None:
             raise KernelError(refused)
-        if not apart.NURSERY.ready:
+        if not apart.is_ready():
             return clustered(job, shelf, work, *given)
         try:
             return worker.do(job, _limits(held, aside), clustered, work, *given)
