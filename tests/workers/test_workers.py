@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import weakref
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ import pytest
 
 from spnmkl.errors import DataError, Stopped
 from spnmkl.workers import Limits, Nursery, Worker, WorkerError
+from spnmkl.workers import nursery as module
 
 
 class Thing:
@@ -150,10 +153,7 @@ def nursery() -> Iterator[Nursery]:
     os.environ["PYTHONPATH"] = os.pathsep.join([os.path.dirname(__file__), before])
     nursery.start()
     os.environ["PYTHONPATH"] = before
-    until = time.monotonic() + 120
-    while not nursery.ready and time.monotonic() < until:
-        time.sleep(0.01)
-    assert nursery.ready
+    until_ready(nursery)
     yield nursery
     nursery.stop()
 
@@ -354,12 +354,21 @@ def test_two_works_at_once_in_one_child(worker: Worker) -> None:
     assert not thread.is_alive()
 
 
-def started() -> Nursery:
-    nursery = Nursery(trained=False)
+def begin(nursery: Nursery) -> None:
     nursery.start()
+    until_ready(nursery)
+
+
+def until_ready(nursery: Nursery) -> None:
     until = time.monotonic() + 120
     while not nursery.ready and time.monotonic() < until:
         time.sleep(0.01)
+    assert nursery.ready
+
+
+def started() -> Nursery:
+    nursery = Nursery(trained=False)
+    begin(nursery)
     return nursery
 
 
@@ -367,13 +376,115 @@ def test_another_process_forks_where_one_was_killed() -> None:
     """As where memory ran out: work would be done in the server else, without a limit."""
     nursery = started()
     with closing(nursery.child()[0]):
-        nursery._process.kill()  # type: ignore[union-attr]
+        nursery._forker.process.kill()  # type: ignore[union-attr]
         with ThreadPoolExecutor(3) as pool:
             found = list(pool.map(lambda _: nursery.child(), range(3)))
         assert nursery.ready and len({meter.process.pid for _, meter in found}) == 3
         for connection, _ in found:
             connection.close()
     nursery.stop()
+
+
+@pytest.fixture
+def moody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Nursery, Path]]:
+    """One that has loaded; processes that take its place then do what is written into the file."""
+    mood = tmp_path / "moody.py"
+    mood.touch()
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    nursery = Nursery(["moody"], trained=False)
+    begin(nursery)
+    yield nursery, mood
+    nursery.stop()
+
+
+def hanging_until(mood: Path) -> Path:
+    """Whoever loads it waits until the file is there."""
+    end = mood.with_suffix(".end")
+    mood.write_text(f"import pathlib, time\nwhile not pathlib.Path({str(end)!r}).exists(): time.sleep(0.01)")
+    return end
+
+
+def test_a_process_that_does_not_load_holds_nobody_up_for_ever(
+    moody: tuple[Nursery, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nursery, mood = moody
+    monkeypatch.setattr(module, "LOAD_SECONDS", 0.2)
+    end = hanging_until(mood)
+    nursery._forker.process.kill()  # type: ignore[union-attr]
+    for _ in range(2):
+        with pytest.raises(WorkerError, match=r"^No process could be started for this work; try again in a moment\.$"):
+            nursery.child()
+        assert not nursery.ready, "so that work is done in the server itself"
+    end.touch()
+    until_ready(nursery)
+    nursery.child()[0].close()
+
+
+def test_a_process_that_ends_while_it_loads_is_not_waited_for(
+    moody: tuple[Nursery, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nursery, mood = moody
+    monkeypatch.setattr(module, "LOAD_SECONDS", 1000.0)
+    mood.write_text("raise SystemExit")
+    nursery._forker.process.kill()  # type: ignore[union-attr]
+    with pytest.raises(WorkerError):
+        nursery.child()
+    assert not nursery.ready
+
+
+def test_another_process_forks_where_one_is_stuck(moody: tuple[Nursery, Path]) -> None:
+    nursery, _ = moody
+    stuck = nursery._forker
+    assert stuck is not None
+    stuck.process.send_signal(signal.SIGSTOP)
+    stuck._socket.settimeout(0.2)
+    connection, meter = nursery.child()
+    connection.close()
+    assert nursery.ready and stuck.process.returncode is not None and gone(meter.process.pid)
+
+
+def test_a_nursery_that_is_stopped_while_another_process_loads_leaves_none(
+    moody: tuple[Nursery, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nursery, mood = moody
+    monkeypatch.setattr(module, "LOAD_SECONDS", 1.0)
+    hanging_until(mood)
+    before, wrong = nursery._forker, list[BaseException]()
+    assert before is not None
+
+    def ask() -> None:
+        try:
+            nursery.child()
+        except BaseException as error:
+            wrong.append(error)
+
+    before.process.kill()
+    thread = threading.Thread(target=ask)
+    thread.start()
+    while (after := nursery._forker) is before:
+        time.sleep(0.01)
+    nursery.stop()
+    thread.join(60)
+    assert [type(error) for error in wrong] == [WorkerError]
+    assert after is not None and after.process.returncode is not None and nursery._forker is None and not nursery.ready
+
+
+def test_a_process_that_cannot_be_started_leaves_no_socket(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, pair = list[socket.socket](), socket.socketpair
+
+    def noted() -> tuple[socket.socket, socket.socket]:
+        made.extend(found := pair())
+        return found
+
+    def refused(*given: object, **more: object) -> None:
+        raise OSError("Resource temporarily unavailable")
+
+    monkeypatch.setattr(socket, "socketpair", noted)
+    monkeypatch.setattr(subprocess, "Popen", refused)
+    with pytest.raises(OSError, match="unavailable"):
+        Nursery().start()
+    assert [end.fileno() for end in made] == [-1, -1]
 
 
 def test_children_end_with_the_server() -> None:
