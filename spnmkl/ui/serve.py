@@ -37,8 +37,20 @@ def _prepare() -> None:
         logging.getLogger("spnmkl").exception("Warming up failed")
 
 
+def _stop(*_: object) -> None:
+    _ignore_signals()
+    sys.exit()
+
+
+def _ignore_signals() -> None:
+    """Who asks again, as by pressing Ctrl-C twice, would end what is being written."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)
+
+
 def _end() -> None:
     """Write what tabs have not got on disk yet, and let the other servers know that this one is gone."""
+    _ignore_signals()
     session = sys.modules.get("spnmkl.ui.parts.session")  # not there, or not whole, where nobody came
     if session is not None and hasattr(session, "keeper"):
         try:
@@ -49,7 +61,7 @@ def _end() -> None:
 
 if __name__ == "__main__":
     # So that it comes to the end of this file, also where Streamlit raises the signal again once it has stopped itself.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    signal.signal(signal.SIGTERM, _stop)
     try:
         Quotas.chosen()
     except SPNMKLError as error:

@@ -1,16 +1,21 @@
 """A server that is asked to end."""
 
 import asyncio
+import os
+import signal
 import sqlite3
 import sys
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 from serving import free_port, started
 from visitor import Visitor
+
+from spnmkl.ui import serve
 
 PATIENCE_SECONDS = 60
 
@@ -39,3 +44,24 @@ def test_what_waits_is_written_before_a_server_ends(tmp_path: Path) -> None:
     finally:
         server.kill()
         server.wait()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there nobody can be asked to end")
+@pytest.mark.parametrize("again", [signal.SIGTERM, signal.SIGINT])
+def test_who_asks_again_does_not_end_the_writing(again: signal.Signals, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = []
+
+    def close() -> None:
+        os.kill(os.getpid(), again)
+        written.append(True)
+
+    known = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    session = SimpleNamespace(keeper=lambda: SimpleNamespace(close=close))
+    monkeypatch.setitem(sys.modules, "spnmkl.ui.parts.session", session)
+    try:
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+        serve._end()
+    finally:
+        for number, handler in known.items():
+            signal.signal(number, handler)
+    assert written
