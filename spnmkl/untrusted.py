@@ -43,16 +43,17 @@ def read_array(data: bytes) -> np.ndarray:
     return np.frombuffer(data, dtype, offset=stream.tell()).reshape(shape).copy()
 
 
-def parse_json(text: bytes, **how: Any) -> Any:
+def parse_json(data: bytes, **how: Any) -> Any:
     """What a document holds; a ValueError where it has so many parts that these would take much more than the text."""
-    if sum(map(text.count, (b",", b"[", b"{"))) > MOST_JSON_VALUES:
+    if sum(map(data.count, (b",", b"[", b"{"))) > MOST_JSON_VALUES:
         raise ValueError(f"it holds more than {MOST_JSON_VALUES:,} values")
-    if b"\\ud" in text.lower():  # half of a sign passes through JSON, and can be neither shown nor written
+    text = data.decode("utf-8-sig")  # some editors put a mark before the text
+    if "\\ud" in text.lower():  # half of a sign passes through JSON, and can be neither shown nor written
         try:
             json.dumps(json.loads(text), ensure_ascii=False).encode()
         except UnicodeEncodeError:
             raise ValueError("it holds half of a sign (a lone surrogate), which is no text") from None
-    return json.loads(text.decode(), parse_constant=_refuse_constant, **how)
+    return json.loads(text, parse_constant=_refuse_constant, **how)
 
 
 def _refuse_constant(name: str) -> NoReturn:

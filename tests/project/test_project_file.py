@@ -537,6 +537,13 @@ def test_a_bad_file_is_refused_in_one_sentence(case: str, capsys: pytest.Capture
     assert "executed" not in capsys.readouterr().out
 
 
+def test_a_byte_order_mark_before_a_document_is_no_damage() -> None:
+    with zipfile.ZipFile(io.BytesIO(saved())) as file:
+        marked = {member: b"\xef\xbb\xbf" + file.read(member) for member in ("project.json", "runs/0/run.json")}
+    found, known = load_project(changed(marked)), load_project(saved())
+    assert (found.spn, found.runs[0].name) == (known.spn, known.runs[0].name)
+
+
 def test_runs_of_a_file_have_different_names() -> None:
     run, long = trained(3).run, "x" * 70
     names = ("a", "a (3)", "a", "\n", long, long + "y", f"{long[:52]} (6)")
