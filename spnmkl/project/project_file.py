@@ -40,22 +40,6 @@ _DOCUMENT = "project.json"
 _MATRICES = "matrices/"
 
 
-@dataclass(frozen=True, eq=False)
-class Project:
-    """Everything a visit works on; `dataset` is None where the data were not saved along."""
-
-    spn: SPN
-    data: DataUse
-    choices: Choices
-    split: SplitSettings
-    settings: Settings
-    runs: tuple[Run, ...] = ()
-    dataset: Dataset | None = None
-    compared: Compared | None = None
-    searches: Mapping[str, Found] = field(default_factory=dict)
-    pages: Pages = field(default_factory=lambda: Pages())
-
-
 @dataclass(frozen=True)
 class Pages:
     """What was chosen on pages, without which what they show would seem to be of other choices.
@@ -77,6 +61,22 @@ class Pages:
     runs: tuple[str, ...] = ()
     measure: str | None = None
     left_out: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Project:
+    """Everything a visit works on; `dataset` is None where the data were not saved along."""
+
+    spn: SPN
+    data: DataUse
+    choices: Choices
+    split: SplitSettings
+    settings: Settings
+    runs: tuple[Run, ...] = ()
+    dataset: Dataset | None = None
+    compared: Compared | None = None
+    searches: Mapping[str, Found] = field(default_factory=dict)
+    pages: Pages = field(default_factory=Pages)
 
 
 def save_project(

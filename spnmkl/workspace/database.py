@@ -69,6 +69,9 @@ class Database:
         """From now on refuse any other file in the place of the database, also none.
 
         SQLite goes on writing to one that was removed, and what it calls written then is lost.
+
+        The number of a file tells it from others as long as it is open, and a connection stays open from here on; only
+        folders on a network may number files anew meanwhile, and SQLite needs a local disk.
         """
         if self.is_sqlite and not self.place.url:
             self._file = _identity(self.place)
