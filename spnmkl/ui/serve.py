@@ -18,6 +18,8 @@ from spnmkl.ui.state.apart import NURSERY
 from spnmkl.ui.state.clustered import cluster_of_server
 from spnmkl.workspace.quotas import Quotas
 
+_ENDING = (signal.SIGTERM, signal.SIGINT)
+
 
 @cache
 def warm_up() -> None:
@@ -44,7 +46,7 @@ def _stop(*_: object) -> None:
 
 def _ignore_signals() -> None:
     """Who asks again, as by pressing Ctrl-C twice, would end what is being written."""
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in _ENDING:
         signal.signal(number, signal.SIG_IGN)
 
 
@@ -61,7 +63,8 @@ def _end() -> None:
 
 if __name__ == "__main__":
     # So that it comes to the end of this file, also where Streamlit raises the signal again once it has stopped itself.
-    signal.signal(signal.SIGTERM, _stop)
+    for ending in _ENDING:
+        signal.signal(ending, _stop)
     try:
         Quotas.chosen()
     except SPNMKLError as error:
