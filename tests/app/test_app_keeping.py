@@ -302,6 +302,27 @@ def test_a_workspace_that_cannot_be_written_is_told_and_tried_again(
     keeper.close()
 
 
+@pytest.mark.parametrize("stays", [False, True])
+def test_what_could_not_be_written_is_tried_once_more_before_the_end(
+    own_workspace: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, stays: bool
+) -> None:
+    keeper = Keeper(lambda: WorkspaceStore(Place(own_workspace)), session.STORE)
+    monkeypatch.setattr(session, "KEEPER", keeper)
+    keeping = work(at := saved(draw(started(), "new"))).keeping
+    aside = own_workspace.rename(own_workspace.with_name("aside"))
+    draw(at, "another")
+    assert keeping.told()["state"] == "failed"
+    if not stays:
+        aside.rename(own_workspace)
+        keeper.close()
+        assert keeping.told()["state"] == "saved" and keeping.saved is not None and keeping.saved.revision == 2
+    else:
+        with pytest.raises(WorkspaceError, match="was moved or removed"):
+            keeper.close()
+        aside.rename(own_workspace)
+    assert ("The last changes of the project 'breast_cancer' are not saved." in caplog.messages) == stays
+
+
 def test_a_tab_opens_where_its_project_is_of_a_form_that_nobody_knows(restarted: Keeper) -> None:
     at = saved(draw(started(), "new"))
     with session.KEEPER.disk()._database.writing() as connection:

@@ -158,15 +158,28 @@ class Keeper:
             return False
 
     def close(self, seconds: float = 5.0) -> None:
-        """Write what waits, and end."""
+        """Write what waits, and once more what could not be written before, and end."""
+        self._note_again()
         with self._changed:
             self._ended = True
             self._changed.notify_all()
         if self._thread is not None:
             self._thread.join(seconds)
+        for _, work, _ in self._store.living():
+            if work.keeping.pending:
+                _LOG.error("The last changes of the project %r are not saved.", work.keeping.name or work.dataset.name)
         if self._disk is not None:
             self._disk.close()
             self._disk = None
+
+    def _note_again(self) -> None:
+        """What could not be written: its page would have had it tried again a few seconds later."""
+        try:
+            for token, work, _ in self._store.living():
+                if work.keeping.failure:
+                    self.note(token, work)
+        except Exception:  # what waits is to be written all the same
+            _LOG.exception("Work that was not saved cannot be saved")
 
     def _start(self) -> None:
         if self._thread is None or not self._thread.is_alive():
