@@ -18,6 +18,7 @@ from spnmkl.workers.nursery import Nursery
 
 LOOK_SECONDS = 0.1  # between two looks at whether to stop
 WATCH_SECONDS = 0.25  # between two looks at memory and time
+DEAF_SECONDS = 10.0  # after which a work that was given up and does not end is ended with its process
 _TOKENS = itertools.count(1)
 
 
@@ -214,6 +215,7 @@ class Worker:
     ) -> Any:
         told: set[str] = set()
         began, looked = process.meter.seconds(), time.monotonic()
+        given_up: float | None = None
         while True:
             try:
                 content = inbox.get(timeout=LOOK_SECONDS)
@@ -227,6 +229,11 @@ class Worker:
                     return said[1]
                 self._hear(process, job, said, limits)
             self._tell(process, number, job, told)
+            if job.given_up:
+                given_up = given_up or time.monotonic()
+                if time.monotonic() - given_up > DEAF_SECONDS:
+                    process.end("This work was ended with another one, which did not stop when asked; try again.")
+                    raise Stopped
             if time.monotonic() - looked > WATCH_SECONDS:
                 looked = time.monotonic()
                 if why := limits.exceeded(process.meter.taken(), process.meter.seconds() - began):

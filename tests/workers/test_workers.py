@@ -21,7 +21,8 @@ import pytest
 
 from spnmkl.errors import DataError, Stopped
 from spnmkl.workers import Limits, Nursery, Worker, WorkerError
-from spnmkl.workers import nursery as module
+from spnmkl.workers import nursery as nursery_module
+from spnmkl.workers import worker as worker_module
 
 
 class Thing:
@@ -94,6 +95,11 @@ def waiting(job: Any, kept: Shelf) -> str:
     while not job.given_up:
         time.sleep(0.01)
     raise Stopped
+
+
+def deaf(job: Any, kept: Shelf) -> None:
+    job.say("begun")
+    threading.Event().wait()
 
 
 def resting(job: Any, kept: Shelf) -> None:
@@ -215,6 +221,18 @@ def test_stop_and_a_second_stop_reach_the_work(worker: Worker) -> None:
     asked.given_up = True
     thread.join(30)
     assert ended == [Stopped]
+
+
+def test_a_work_that_hears_nothing_is_ended_once_it_is_given_up(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_module, "DEAF_SECONDS", 0.2)
+    asked = Asked()
+    asked.stopping = asked.given_up = True
+    pid, _ = worker.do(Asked(), Limits(), reporting, 0)
+    until_stopped(worker, asked, deaf)
+    assert gone(pid)
+    assert worker.do(Asked(), Limits(), reporting, 1)[1] == 1
 
 
 def test_a_work_aside_rests_while_others_go_on(worker: Worker) -> None:
@@ -409,7 +427,7 @@ def test_a_process_that_does_not_load_holds_nobody_up_for_ever(
     moody: tuple[Nursery, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nursery, mood = moody
-    monkeypatch.setattr(module, "LOAD_SECONDS", 0.2)
+    monkeypatch.setattr(nursery_module, "LOAD_SECONDS", 0.2)
     end = hanging_until(mood)
     nursery._forker.process.kill()  # type: ignore[union-attr]
     for _ in range(2):
@@ -425,7 +443,7 @@ def test_a_process_that_ends_while_it_loads_is_not_waited_for(
     moody: tuple[Nursery, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nursery, mood = moody
-    monkeypatch.setattr(module, "LOAD_SECONDS", 1000.0)
+    monkeypatch.setattr(nursery_module, "LOAD_SECONDS", 1000.0)
     mood.write_text("raise SystemExit")
     nursery._forker.process.kill()  # type: ignore[union-attr]
     with pytest.raises(WorkerError):
@@ -448,7 +466,7 @@ def test_a_nursery_that_is_stopped_while_another_process_loads_leaves_none(
     moody: tuple[Nursery, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nursery, mood = moody
-    monkeypatch.setattr(module, "LOAD_SECONDS", 1.0)
+    monkeypatch.setattr(nursery_module, "LOAD_SECONDS", 1.0)
     hanging_until(mood)
     before, wrong = nursery._forker, list[BaseException]()
     assert before is not None
