@@ -41,6 +41,7 @@ from spnmkl.ui.state.store import Store
 from spnmkl.ui.state.uploaded_files import KeptFile
 from spnmkl.ui.state.workspace import Workspace
 from spnmkl.workers import Nursery, forking
+from spnmkl.workers.nursery import Forker
 from spnmkl.workspace.forms import drawing_row
 from spnmkl.workspace.place import Place
 from spnmkl.workspace.store import WorkspaceStore
@@ -169,8 +170,9 @@ def nursery() -> tuple[int, Nursery]:
             os._exit(0)
     theirs.close()
     made = Nursery()
-    made._socket = ours
-    made._wait()
+    made._forker = forker = Forker(ours)
+    forker.wait()
+    made.ready = True
     return pid, made
 
 
@@ -181,8 +183,7 @@ def forked(place: Place, token: str, seed: int) -> tuple[int, int, int]:
     pid = os.fork()
     if pid:
         os.close(its)
-        assert made._socket is not None
-        made._socket.close()
+        made.stop()
         return pid, forker, ours
     try:
         os.close(ours)

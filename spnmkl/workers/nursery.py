@@ -12,6 +12,7 @@ import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
+from typing import Self
 
 import psutil
 
@@ -23,18 +24,22 @@ _LOG = logging.getLogger("spnmkl")
 _NUMBER = struct.Struct("!q")
 
 
-class _Forker:
-    """One process that forks, and our end of the line to it."""
+class Forker:
+    """One process that forks, and our end of the line to it; `process` is None where others end it."""
 
-    def __init__(self, modules: Sequence[str]) -> None:
+    def __init__(self, line: socket.socket, process: subprocess.Popen[bytes] | None = None) -> None:
         self.loaded, self.settled = False, threading.Event()
-        self._socket, theirs = socket.socketpair()
+        self._socket, self.process = line, process
+
+    @classmethod
+    def started(cls, modules: Sequence[str]) -> Self:
+        ours, theirs = socket.socketpair()
         try:
             with theirs:
                 command = [sys.executable, "-m", "spnmkl.workers.forking", str(theirs.fileno()), *modules]
-                self.process = subprocess.Popen(command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
+                return cls(ours, subprocess.Popen(command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL))
         except BaseException:
-            self._socket.close()
+            ours.close()
             raise
 
     def wait(self) -> None:
@@ -64,9 +69,10 @@ class _Forker:
 
     def end(self) -> None:
         """What its children do goes on."""
-        self.process.kill()
-        with suppress(subprocess.TimeoutExpired):
-            self.process.wait(ANSWER_SECONDS)
+        if self.process is not None:
+            self.process.kill()
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(ANSWER_SECONDS)
         self._socket.close()
 
 
@@ -84,7 +90,7 @@ class Nursery:
     def __init__(self, modules: Sequence[str] = (), trained: bool = True) -> None:
         self._modules = [*modules, *(["spnmkl.precompile"] * trained)]
         self._lock = threading.Lock()
-        self._forker: _Forker | None = None
+        self._forker: Forker | None = None
         self.ready = False
 
     def start(self) -> None:
@@ -93,12 +99,12 @@ class Nursery:
             if hasattr(os, "fork") and hasattr(socket, "send_fds") and self._forker is None:
                 self._begin()
 
-    def _begin(self) -> _Forker:
-        forker = self._forker = _Forker(self._modules)
+    def _begin(self) -> Forker:
+        forker = self._forker = Forker.started(self._modules)
         threading.Thread(target=self._wait, args=(forker,), name="spnmkl-nursery", daemon=True).start()
         return forker
 
-    def _wait(self, forker: _Forker) -> None:
+    def _wait(self, forker: Forker) -> None:
         try:
             forker.wait()
         except OSError:
@@ -128,7 +134,7 @@ class Nursery:
         except OSError:
             return self._replaced(self._forker).fork(end)
 
-    def _replaced(self, gone: _Forker) -> _Forker:
+    def _replaced(self, gone: Forker) -> Forker:
         """Another process in the place of one that is gone or stuck, as where memory ran out.
 
         While it loads all who ask wait, since work in the server itself would have no limits; but not for ever.
