@@ -72,4 +72,4 @@ def trained_by_evidence(
 def preferred(found: Mapping[str, Within]) -> str:
     """The kind of weights to take, by the rule of a choice for somebody who has drawn nothing."""
     rivals = [Rival(kind, one.solution.spn, kind, one.C, math.nan, math.nan, one.folds) for kind, one in found.items()]
-    return best_of(rivals, False, max(len(one.folds) for one in rivals)).weights
+    return best_of(rivals, False, max(len(one.fold_scores) for one in rivals)).weights
