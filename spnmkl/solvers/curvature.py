@@ -60,7 +60,7 @@ class Curvature:
             if len(free) < 2:
                 continue
             R = np.column_stack([slope.responses[:, c, free].T @ J, np.ones(len(free))])
-            if are_quicker(K, free) and not self.slow:
+            if are_quicker(K, free, R.shape[1]) and not self.slow:
                 if torn:
                     mirror(K, 0, len(K))
                     torn = False
@@ -75,12 +75,19 @@ class Curvature:
 
     def _by_gradients(self, K: NDArray[np.float32], free: NDArray[np.intp], R: Floats) -> Response | None:
         solution = solved_by_gradients(K, free, R, self.pause, self.n_threads)
-        self.slow = solution is None
-        if solution is None:
+        self.slow = solution is None or solution[1][-1, -1] <= 0
+        if solution is None or self.slow:
             return None
         X, gram = solution
         share = gram[-1] / gram[-1, -1]  # of the intercept in every column
-        return Response(free, (gram - np.outer(gram[-1], share))[:-1, :-1], X[:, :-1] - np.outer(X[:, -1], share[:-1]))
+        inner = _semidefinite((gram - np.outer(gram[-1], share))[:-1, :-1])
+        return Response(free, inner, X[:, :-1] - np.outer(X[:, -1], share[:-1]))
+
+
+def _semidefinite(gram: Floats) -> Floats:
+    """Without what the error of a solution put below zero, which a model of a convex function must not have."""
+    values, vectors = np.linalg.eigh(gram)
+    return gram if values[0] >= 0 else (vectors * np.maximum(values, 0.0)) @ vectors.T
 
 
 def _by_factor(L: NDArray[np.floating], free: NDArray[np.intp], R: Floats) -> Response:

@@ -19,7 +19,7 @@ from spnmkl.solvers.factor import Pause
 
 Single = NDArray[np.float32]
 
-_WORTH = 3000.0  # F³ over n²: from which on a factor of F rows takes longer than so many passes over n
+_WORTH = 1500.0, 60.0  # F³ over n², and more for each column: from which on a factor takes longer than the passes
 _ROWS, _LEAST_EIGENVALUE = 400, 1e-6  # of the preconditioner; of its largest one: what is less is rounding
 _RIDGE = 1e-6  # of the mean diagonal entry, as of a factor in single precision
 _TOL = 1e-2  # of R: what may be left
@@ -27,9 +27,10 @@ _MOST, _LOOKED_AT = 24, 8  # passes granted; the one after which their number is
 _BLOCK, _LANES = 512, 8  # rows between two chances to stop; parts that threads share
 
 
-def are_quicker(K: NDArray[Any], free: NDArray[np.intp]) -> bool:
-    """Than a factor of K on the rows F that are free."""
-    return K.dtype == np.float32 and float(len(free)) ** 3 > _WORTH * float(len(K)) ** 2
+def are_quicker(K: NDArray[Any], free: NDArray[np.intp], columns: int) -> bool:
+    """Than a factor of K on the rows F that are free, for so many columns of R."""
+    worth = _WORTH[0] + _WORTH[1] * columns
+    return K.dtype == np.float32 and float(len(free)) ** 3 > worth * float(len(K)) ** 2
 
 
 def solved_by_gradients(
@@ -40,7 +41,10 @@ def solved_by_gradients(
     some = sizes > 0
     B = (R[:, some] / sizes[some]).astype(np.float32)
     ridge = _RIDGE * float(np.diagonal(K)[free].mean())
-    precondition = _Preconditioner(K, free, ridge)
+    try:
+        precondition = _Preconditioner(K, free, ridge, pause)
+    except np.linalg.LinAlgError:
+        return None
     X, left = np.zeros_like(B), B.copy()
     turned = precondition(left)
     direction, old = turned.copy(), _products(left, turned)
@@ -53,7 +57,8 @@ def solved_by_gradients(
         if not np.isfinite(rest) or (done == _LOOKED_AT and rest > _TOL ** (done / _MOST)):
             return None
         if rest <= _TOL:
-            return _scaled(X, B, left, sizes)
+            found, gram = _scaled(X, B, left, sizes)
+            return (found, gram) if np.isfinite(gram).all() else None
         turned = precondition(left)
         new = _products(left, turned)
         direction = turned + _ratio(new, old) * direction
@@ -77,12 +82,15 @@ class _Preconditioner:
     In double precision: what little is left beside a large eigenvalue is a difference of nearly equal numbers.
     """
 
-    def __init__(self, K: Single, free: NDArray[np.intp], ridge: float) -> None:
+    def __init__(self, K: Single, free: NDArray[np.intp], ridge: float, pause: Pause) -> None:
         some = slice(None, None, -(-len(free) // _ROWS))
         across = K[free[some]][:, free].astype(np.float64)
         values, vectors = _range_of(across[:, some])
+        pause()
         half = (vectors / np.sqrt(values)).T @ across  # K_FF ≈ halfᵀ half
+        pause()
         explained, vectors = _range_of(half @ half.T)
+        pause()
         self.basis = (vectors / np.sqrt(explained)).T @ half  # of orthonormal rows
         beside = max(float(np.diagonal(K)[free].mean()) - explained.sum() / len(free), ridge)
         self.shrunk = (beside / (explained + beside) - 1.0)[:, None]
@@ -94,6 +102,8 @@ class _Preconditioner:
 def _range_of(A: Floats) -> tuple[Floats, Floats]:
     """Eigenvalues that are more than rounding, and their vectors."""
     values, vectors = np.linalg.eigh(A)
+    if not values[-1] > 0:
+        raise np.linalg.LinAlgError("nothing above zero, or not finite")
     kept = values > _LEAST_EIGENVALUE * values[-1]
     return values[kept], vectors[:, kept]
 

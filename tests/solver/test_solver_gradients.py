@@ -77,6 +77,24 @@ def test_what_would_take_long_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(passes) == gradients._LOOKED_AT
 
 
+def test_many_columns_are_left_to_factors() -> None:
+    """A pass over K takes ten times as long with 500 of them as with 25, a factor hardly longer."""
+    K, free = np.empty((8000, 1), np.float32), np.arange(8000)
+    assert gradients.are_quicker(K, free, 26) and not gradients.are_quicker(K, free, 200)
+
+
+def test_what_is_not_finite_is_left() -> None:
+    K = rbf(3.0)
+    K[FREE[::7], FREE[::7]] = np.nan
+    assert solved_by_gradients(K, FREE, R, nothing) is None
+
+
+def test_a_curvature_below_zero_is_lifted() -> None:
+    gram = np.array([[1.0, 2.0], [2.0, 1.0]])
+    np.testing.assert_allclose(curvature._semidefinite(gram), 1.5 * np.ones((2, 2)), atol=1e-12)
+    np.testing.assert_array_equal(curvature._semidefinite(np.eye(2)), np.eye(2))
+
+
 def test_a_stop_is_heard() -> None:
     with pytest.raises(KeyboardInterrupt):
         solved_by_gradients(rbf(1.0), FREE, R, lambda: (_ for _ in ()).throw(KeyboardInterrupt))
@@ -92,7 +110,7 @@ def responses(kind: str, monkeypatch: pytest.MonkeyPatch) -> tuple[dict[int, cur
     point = evaluator.evaluate(np.full(3, 0.5), 1e-6)
     slope = evaluator.differentiate(point.alpha, point.beta, problem.circuit)
     own = iter({"gradients": [True] * 3, "factors": [False] * 3, "by turns": [False, True, False]}[kind])
-    monkeypatch.setattr(curvature, "are_quicker", lambda K, free: next(own))
+    monkeypatch.setattr(curvature, "are_quicker", lambda *given: next(own))
     monkeypatch.setattr(gradients, "_TOL", 1e-5)
     monkeypatch.setattr(gradients, "_MOST", 200)
     J: Floats = slope.circuit.weights(point.beta)[:, None] * slope.circuit.X.toarray()
@@ -123,7 +141,7 @@ def test_trainings_end_at_the_same_optimum(most: int, monkeypatch: pytest.Monkey
         tried.append(found is not None)
         return found
 
-    monkeypatch.setattr(gradients, "_WORTH", 0.0)
+    monkeypatch.setattr(gradients, "_WORTH", (0.0, 0.0))
     monkeypatch.setattr(gradients, "_MOST", most)
     monkeypatch.setattr(curvature, "solved_by_gradients", watched)
     solution = solve(SPN_, source, y, C=1.0)
