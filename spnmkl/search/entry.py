@@ -16,13 +16,14 @@ from spnmkl.measures import scoring_name
 from spnmkl.parameters import check_callback, count, question, seed
 from spnmkl.problem import one_vs_rest
 from spnmkl.search.beside import each
-from spnmkl.search.branches import Branch, alike, branch_text, drawn, formula, multiplies, paths
-from spnmkl.search.fits import Fitted, Ground, Workplace, fit
+from spnmkl.search.branches import Branch, branch_text, drawn, formula, multiplies, paths
+from spnmkl.search.fits import Fitted, Ground, Workplace
 from spnmkl.search.leaves import Leaves, leaves_of
 from spnmkl.search.result import Outer, Suggestion, Suggestions, described, verdict
 from spnmkl.search.rows import ArrayRows, Numbers, Rows, folds_of, held_out
 from spnmkl.search.scores import FoldAnswers, chosen_C, decisions, fewer, over_folds, scored_on, unscored
 from spnmkl.search.walk import FOUND, Asked, Walk, found_among, walk
+from spnmkl.search.ways import BothWays, Way, criterion, flat_among, is_flat, lead_of, ranked
 from spnmkl.solvers.deadline import Deadline
 from spnmkl.structure import SPN, Kernel
 from spnmkl.structure.nodes import describe
@@ -31,9 +32,7 @@ from spnmkl.wording import counted
 
 MOST_ROWS = 500  # to search in, as `fit_evidence` has it
 SUBSAMPLES, SUBSAMPLE = 6, 0.8  # searches for what recurs, and the share of the rows each has
-SHOWN, DISTINCT = 3, 0.75  # drawings beside the flat sum; those with so many paths in common count as one
 _SEARCHING, _SUBSAMPLING = 0.5, 0.5  # of the time that is left; the rest is for what comes after, the scores
-POLISH = 100  # steps of L-BFGS for what is shown
 
 
 @dataclass(frozen=True)
@@ -209,10 +208,10 @@ def searched(
     cut = searching()
     subsampling = stop.early(_SUBSAMPLING)
     recurring = _subsampled(done, settings, subsampling, teller) if not subsampling() else []
-    ranked = _ranked(done, stop)
+    order = ranked(done, stop)
     suggestions = []
-    flat_value, lead = _flat_among(ranked, done)[1].value, _lead(ranked, done)
-    plain = [_suggestion(way, fitted, flat_value, recurring) for way, fitted in ranked]
+    flat_value, lead = flat_among(order, done)[1].value, lead_of(order, done)
+    plain = [_suggestion(way, fitted, flat_value, recurring) for way, fitted in order]
     teller.say(f"scoring {counted(len(plain), 'drawing')} on rows that were not searched", done.best)
     given = rows, seen, kept, settings.scoring, settings.random_state, learn
     scores = dict(each(scored_on, given, [one.spn for one in plain], settings.n_jobs, stop))
@@ -240,62 +239,6 @@ def searched(
         {view: tuple(leaves.names[k] for k in own) for view, own in leaves.views.items()},
         lead >= FOUND,
     )
-
-
-@dataclass(frozen=True, eq=False)
-class Way:
-    """A search with leaves of one kind."""
-
-    leaves: Leaves
-    walk: Walk
-
-
-@dataclass(frozen=True, eq=False)
-class BothWays:
-    """Searches with leaves as they are and, where they may be, centred: evidence says which suits the labels.
-
-    A product of centred kernels is an interaction alone; one of kernels as they are has the effects of its factors in
-    it, too. Of labels that come from interactions alone the former finds more, of others the latter.
-    """
-
-    ways: tuple[Way, ...]
-
-    @property
-    def plain(self) -> Way:
-        return self.ways[0]
-
-    @property
-    def best(self) -> Way:
-        return max(self.ways, key=lambda way: -np.inf if way.walk.best is None else _criterion(way.walk, way.walk.best))
-
-    @property
-    def refits(self) -> int:
-        return sum(way.walk.refits for way in self.ways)
-
-    @property
-    def beats_constant(self) -> bool:
-        return self.best.walk.beats_constant
-
-    @property
-    def over_sums(self) -> float:
-        """The best drawing with a product over the best one without, after prices."""
-        products = [over for way in self.ways for over in _products(way.walk)]
-        sums = [_criterion(way.walk, way.walk.simple) for way in self.ways if way.walk.simple is not None]
-        return (max(products) - max(sums)) / self.plain.walk.ground.excess if products and sums else 0.0
-
-    @property
-    def found(self) -> bool:
-        best = self.best.walk.best
-        multiplied = best is not None and any(map(multiplies, best.branches))
-        return multiplied and self.beats_constant and self.over_sums >= FOUND
-
-
-def _criterion(walk: Walk, fitted: Fitted) -> float:
-    return fitted.criterion(walk.ground)
-
-
-def _products(walk: Walk) -> list[float]:
-    return [_criterion(walk, one) for one in walk.seen.values() if any(map(multiplies, one.branches))]
 
 
 def both_ways(
@@ -377,74 +320,25 @@ def _subsampled(done: BothWays, settings: Settings, stop: Asked, teller: _Teller
     return found
 
 
-Ranked = Sequence[tuple[Way, Fitted]]
-
-
-def _ranked(done: BothWays, stop: Asked) -> list[tuple[Way, Fitted]]:
-    """What is shown: the best drawings that differ, and the flat sum, all fitted to the end.
-
-    Where no product is worth having, those without come first; where nothing is, the flat sum alone is shown.
-    """
-    best, everything = done.best, done.plain.walk.flat
-    assert everything is not None
-    walk = best.walk
-
-    def place(way: Way, one: Fitted) -> tuple[bool, float]:
-        return not done.found and any(map(multiplies, one.branches)), -_criterion(way.walk, one)
-
-    order = sorted(walk.seen.values(), key=lambda one: (place(best, one), one.branches))
-    shown: list[Fitted] = []
-    for one in order if done.beats_constant else ():
-        better = walk.over(one, walk.constant) >= FOUND and not (walk.simple and walk.better(walk.simple, one))
-        apart = all(alike(one.branches, other.branches) < DISTINCT for other in [*shown, everything])
-        if len(shown) < SHOWN and better and apart:
-            shown.append(one)
-    ranked = [(best, _polished(walk.ground, one, stop)) for one in shown]
-    ranked.append((done.plain, _polished(done.plain.walk.ground, everything, stop)))
-    return sorted(ranked, key=lambda pair: place(*pair))
-
-
-def _flat_among(ranked: Ranked, done: BothWays) -> tuple[Way, Fitted]:
-    """The flat sum over all kernels."""
-    return next((way, one) for way, one in ranked if way is done.plain and _is_flat(one, way.leaves))
-
-
-def _lead(ranked: Ranked, done: BothWays) -> float:
-    """The first over the flat sum, after prices; where it was not found, the first is a sum, too."""
-    first, flat = (_criterion(way.walk, one) for way, one in (ranked[0], _flat_among(ranked, done)))
-    return (first - flat) / done.plain.walk.ground.excess
-
-
-def _polished(ground: Ground, one: Fitted, stop: Asked) -> Fitted:
-    if stop():
-        return one
-    found = fit(ground, one.weights, one.constant, one.a, POLISH)
-    return found if found.value > one.value else one
-
-
-def _is_flat(one: Fitted, leaves: Leaves) -> bool:
-    return one.branches == tuple(((leaf,),) for leaf in range(len(leaves.kernels)))
-
-
 def _suggestion(way: Way, fitted: Fitted, flat_value: float, recurring: Sequence[tuple[Branch, ...]]) -> Suggestion:
-    leaves, nothing, is_flat = way.leaves, unscored("accuracy"), _is_flat(fitted, way.leaves)
+    leaves, nothing, whole = way.leaves, unscored("accuracy"), is_flat(fitted, way.leaves)
     recurs = {
         branch_text(branch, leaves.names): float(np.mean([_comes_in(branch, other) for other in recurring]))
-        for branch in (fitted.branches if recurring and not is_flat else ())
+        for branch in (fitted.branches if recurring and not whole else ())
     }
     return Suggestion(
         spn=drawn(fitted.branches, leaves.kernels),
         formula=formula(fitted.branches, leaves.names),
         log_evidence=fitted.value,
         over_flat=fitted.value - flat_value,
-        criterion=_criterion(way.walk, fitted),
+        criterion=criterion(way.walk, fitted),
         weights=Workplace(way.walk.ground, fitted.weights).active(fitted),
         certified={},
         C=float("nan"),
         score=nothing.certified,
         evidence_score=nothing.evidence,
         recurs=recurs,
-        is_flat=is_flat,
+        is_flat=whole,
         multiplies=any(map(multiplies, fitted.branches)),
     )
 
@@ -477,8 +371,8 @@ def _outer(
 
 def _recommended(done: BothWays, stop: Asked) -> SPN:
     """As `Suggestions.recommended` has it."""
-    ranked = _ranked(done, stop)
-    way, one = ranked[0] if done.found or _lead(ranked, done) >= FOUND else _flat_among(ranked, done)
+    order = ranked(done, stop)
+    way, one = order[0] if done.found or lead_of(order, done) >= FOUND else flat_among(order, done)
     return drawn(one.branches, way.leaves.kernels)
 
 

@@ -19,13 +19,14 @@ from spnmkl.kernels import cross_kernels, fit_kernels
 from spnmkl.measures import SCORINGS, error_of_rows, right_rows
 from spnmkl.search import Score, SearchStep, Suggestions, entry, scores, suggest, walk
 from spnmkl.search.branches import Weighed, alike, drawn, equal, formula, free_weights, joined, merged, paths
-from spnmkl.search.entry import BothWays, Settings, Way, _ranked, searched
+from spnmkl.search.entry import Settings, searched
 from spnmkl.search.fits import Fitted, Ground, Workplace, constant_alone, fit, next_prunings, parts, pruned, without
 from spnmkl.search.leaves import leaves_of
 from spnmkl.search.moves import Candidate, Pool, candidates
 from spnmkl.search.result import described
 from spnmkl.search.rows import ArrayRows, held_out
 from spnmkl.search.scores import _REACH, INNER, TOL, FoldAnswers, chosen_C, errors_words, over_folds
+from spnmkl.search.ways import BothWays, Way, ranked
 from spnmkl.selection import cross_validate_C
 from spnmkl.solvers import C_min, deadline
 from spnmkl.solvers.deadline import Deadline
@@ -305,7 +306,7 @@ def test_a_sum_comes_first_where_no_product_was_found_although_one_is_like_it() 
         done.note(one)
     both = BothWays((Way(leaves, done),))
     assert not both.found and done.best is not done.simple
-    assert _ranked(both, lambda: True)[0][1] is done.simple
+    assert ranked(both, lambda: True)[0][1] is done.simple
 
 
 def test_the_same_for_any_number_of_jobs() -> None:
