@@ -28,6 +28,11 @@ def double_bytes(n: int, rows: int | None = None) -> int:
     return 8 * (n**2 + (n if rows is None else rows) ** 2)
 
 
+def single_bytes(n: int) -> int:
+    """Of K(β) over n samples in single precision; a factor of it lies under its own diagonal."""
+    return 4 * n**2
+
+
 def available_memory(root: str | os.PathLike[str] = "/") -> int | None:
     """Bytes that this process may still use, by the machine and by its control groups; None where unknown."""
     base = Path(root)

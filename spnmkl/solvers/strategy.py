@@ -17,7 +17,7 @@ from spnmkl.certificate import relative_gap
 from spnmkl.circuit.program import Floats
 from spnmkl.circuit.source import is_computed
 from spnmkl.errors import ParameterError
-from spnmkl.memory import available_memory, double_bytes
+from spnmkl.memory import available_memory, double_bytes, single_bytes
 from spnmkl.problem import Problem
 from spnmkl.solvers.bound import search_dual
 from spnmkl.solvers.budget import Budget, NoRoom, Struggling
@@ -116,6 +116,8 @@ def _in_two_precisions(problem: Problem, tol: float, begin: Begin | None) -> Ite
     What single precision gives proves nothing: flows are left out, so that the bound is computed anew.
     """
     rough, done = problem.in_single() if tol >= SINGLE_TOL else None, 0
+    if rough is not None:
+        _ask_for("K(β) of all rows", single_bytes(problem.n))  # before minutes are spent on some of them
     for iterate, gap in () if rough is None else _while_it_goes_well(rough, tol, begin):
         yield replace(iterate, dual=replace(iterate.dual, flows=None), flows=None, single=True), gap
         if gap <= tol:  # and still someone asks for more
@@ -140,11 +142,15 @@ def _ask_for_room(what: str, problem: Problem, tol: float, alpha: Floats | None 
     """
     free_rows = problem.n if alpha is None else int(((alpha > 0) & (alpha < problem.C)).sum(axis=1).max())
     needed, computed = double_bytes(problem.n, free_rows), is_computed(problem.source)
-    if needed < _SURE_ROOM or not (kept or computed):
-        return
-    free = available_memory()
+    if kept or computed:
+        _ask_for(what, needed, f"a tol of {SINGLE_TOL:g} or more, " * (computed and tol < SINGLE_TOL))
+
+
+def _ask_for(what: str, needed: int, advice: str = "") -> None:
+    """So many bytes, if they are not few."""
+    free = available_memory() if needed >= _SURE_ROOM else None
     if free is not None and needed > free:
-        raise NoRoom(what, needed, free, f"a tol of {SINGLE_TOL:g} or more, " * (computed and tol < SINGLE_TOL))
+        raise NoRoom(what, needed, free, advice)
 
 
 def _while_it_goes_well(

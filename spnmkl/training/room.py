@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from spnmkl.circuit.program import compile_circuit
 from spnmkl.kernels.matrices import PSD_ROWS
 from spnmkl.kernels.source import MOST_ROWS, TILE_BYTES
-from spnmkl.memory import double_bytes, kernel_bytes
+from spnmkl.memory import double_bytes, kernel_bytes, single_bytes
 from spnmkl.selection.folds import fold_bytes, folds_at_once
 from spnmkl.solvers.strategy import SINGLE_TOL
 from spnmkl.structure import SPN
@@ -38,6 +38,7 @@ class Size:
     threads: int
     at_once: int = 1  # folds, each with kernels of its own
     features: int = 0  # bytes of those of all rows, where `n` are a sample of them
+    single: bool = False  # whether K(β) is first held in single precision, where kernels are computed
 
     @property
     def kernels(self) -> int:
@@ -53,10 +54,12 @@ class Size:
         kernels = self.matrices * self.n**2
         if self.folds:
             kernels += round(self.at_once * fold_bytes(kernels, self.folds))
-        working = max(2 * self.at_once * self.n**2, 3 * min(self.n, PSD_ROWS) ** 2)
+        working = _ITEM * max(2 * self.at_once * self.n**2, 3 * min(self.n, PSD_ROWS) ** 2)
+        if self.single and not self.matrices:
+            working = single_bytes(self.n)
         responses = (self.threads + 2) * self.terms * self.problems * self.n
         dense = (2 * self.terms + 3 * self.n) * self.products
-        peak = max(_ITEM * (working + responses + dense), 0 if self.folds else self._tiles)
+        peak = max(working + _ITEM * (responses + dense), 0 if self.folds else self._tiles)
         return _ITEM * kernels + max(peak, self.features)
 
     @property
@@ -67,6 +70,11 @@ class Size:
     def in_tiles(self) -> Size:
         """The same without matrices: kernels computed whenever they are needed, for one fold after the other."""
         return replace(self, matrices=0, at_once=1)
+
+    @property
+    def in_double(self) -> Size:
+        """The same where single precision turns out not to be enough, which a training asks for before it takes it."""
+        return replace(self, single=False)
 
 
 def size_of(spn: SPN, n: int, n_classes: int, folds: int = 0, settings: Settings | None = None) -> Size:
@@ -99,7 +107,14 @@ def size_of(spn: SPN, n: int, n_classes: int, folds: int = 0, settings: Settings
         threads=default_threads(),
         at_once=_at_once(_ITEM * matrices * n**2, folds) if folds else 1,
         features=features,
+        single=settings is not None and may_be_single(settings),
     )
+
+
+def may_be_single(settings: Settings) -> bool:
+    """Whether certified weights over computed kernels are found in single precision first, and proved in double."""
+    convex = settings.p is None or (isinstance(settings.p, (int, float)) and settings.p >= 1)
+    return convex and settings.weights != "evidence" and settings.solver == "auto" and settings.tol >= SINGLE_TOL
 
 
 def _at_once(kernels: int, folds: int) -> int:
@@ -150,8 +165,7 @@ class ExactRoom:
     @property
     def least(self) -> int:
         """The same in single precision, where certified weights may be found in it and proved in double."""
-        single = self.settings.tol >= SINGLE_TOL and not self._by_evidence
-        return _SINGLE * self.n**2 if single else self.most
+        return single_bytes(self.n) if may_be_single(self.settings) else self.most
 
     @property
     def _by_evidence(self) -> bool:

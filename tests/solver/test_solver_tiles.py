@@ -177,6 +177,16 @@ def test_few_rows_that_need_many_steps_do_not_end_newton_for_all(monkeypatch: py
     assert min(sizes) < len(X) == max(sizes)
 
 
+def test_where_not_even_single_precision_has_room_nothing_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    spn, begun = STRUCTURES["one layer"], []
+    monkeypatch.setattr(strategy, "_SURE_ROOM", 0)
+    monkeypatch.setattr(strategy, "available_memory", lambda: 4 * FEW**2 - 1)
+    monkeypatch.setattr(strategy, "newton", lambda *given, **options: begun.append(given))
+    with pytest.raises(SPNMKLError, match=r"^K\(β\) of all rows would need about .* fewer rows, or landmarks"):
+        solve(spn, fit_tiles(spn, X[:FEW])[0], y[:FEW], C=3.0)
+    assert not begun
+
+
 @pytest.mark.parametrize("many", [FEW - 1, FEW])
 def test_bounds_that_come_late_do_not_end_newton_where_rows_are_many(
     many: int, monkeypatch: pytest.MonkeyPatch

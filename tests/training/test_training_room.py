@@ -184,3 +184,12 @@ def test_control_groups_of_the_first_version(tmp_path: Path) -> None:
 def test_this_machine_has_some() -> None:
     found = available_memory()
     assert found is None or found > 10**7
+
+
+def test_computed_kernels_count_in_single_precision_where_they_begin_in_it() -> None:
+    """As for `spnmkl fit`; a process may still take what double precision would."""
+    size = size_of(FLAT, 50_000, 2, 0, Settings()).in_tiles
+    assert 4 * 50_000**2 < size.memory < 12 * 10**9 and size.in_double.memory > 16 * 50_000**2
+    assert refusal(size, 16 * 10**9) is None and refusal(size.in_double, 16 * 10**9) is not None
+    for settings in (Settings(tol=1e-5), Settings(weights="evidence"), Settings(p=0.5), Settings(p="sparse")):
+        assert size_of(FLAT, 50_000, 2, 0, settings).in_tiles.memory > 16 * 50_000**2

@@ -89,5 +89,5 @@ def _room() -> int | None:
 
 
 def _limits(size: Size | None, aside: bool) -> Limits:
-    memory = None if size is None else int(FREE_BYTES + ROOM_FOR_ERROR * size.memory)
+    memory = None if size is None else int(FREE_BYTES + ROOM_FOR_ERROR * size.in_double.memory)
     return Limits("Scoring over folds" if aside else "This training", memory=memory, seconds=SECONDS)
