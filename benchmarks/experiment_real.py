@@ -1,8 +1,9 @@
 """What does the search find in real sets, and is it worth anything? On the splits of `accuracy`.
 
 The whole search is done on the training rows of a split, which nothing of the test rows enters, so that its accuracy is
-that of the procedure. `certified` is the SVM with certified weights, C chosen as in `accuracy`; `process` the Gaussian
-process with evidence weights. Beside what was found stands the flat sum over all kernels that the search builds with.
+that of the procedure. What it recommends and saves is the first drawing, where a product was found or where that leads
+the flat sum over all kernels that the search builds with; else this flat sum, which stands beside it. `certified` is
+the SVM with certified weights, C chosen as in `accuracy`; `process` the Gaussian process with evidence weights.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ class Settings(Choice):
 
 @dataclass(frozen=True)
 class Sought:
-    """One split; `over` is the criterion of the drawing over that of the flat sum."""
+    """One split; `search` is of the first drawing, `over` its criterion over that of the flat sum, and `leads` whether
+    that is enough to be taken instead (`Suggestions.leads`).
+    """
 
     set: str
     split: int
@@ -54,6 +57,7 @@ class Sought:
     search_process: float
     flat_certified: float
     flat_process: float
+    leads: bool
 
 
 KEY = 2
@@ -100,6 +104,7 @@ def sought(data: Data, name: str, k: int, settings: Settings) -> Sought:
         seconds,
         *accuracies(best.spn, split, settings),
         *accuracies(flat.spn, split, settings),
+        found.leads,
     )
 
 
@@ -122,7 +127,17 @@ def accuracies(spn: SPN, split: Split, choice: Choice) -> tuple[float, float]:
     return first, second
 
 
+def with_saved(table: pd.DataFrame) -> pd.DataFrame:
+    """Also the accuracies of what is saved."""
+    taken = table["found"] | table["leads"]
+    kinds = ("certified", "process")
+    return table.assign(
+        **{f"saved_{kind}": table[f"search_{kind}"].where(taken, table[f"flat_{kind}"]) for kind in kinds}
+    )
+
+
 def real_lines(table: pd.DataFrame, beside: pd.DataFrame, settings: str) -> list[str]:
+    table = with_saved(table)
     lines = [line_of(str(name), of_set, beside) for name, of_set in table.groupby("set", sort=False)]
     told = pd.DataFrame(lines, index=[str(name) for name in table["set"].unique()])
     return [
@@ -156,7 +171,8 @@ def line_of(name: str, table: pd.DataFrame, beside: pd.DataFrame) -> dict[str, o
         "rows": int(table["n"].iloc[0]),
         "splits": len(table),
         "products said": int(table["found"].sum()),
-        "search, certified / process": both("search"),
+        "another sum saved": int((table["leads"] & ~table["found"]).sum()),
+        "saved, certified / process": both("saved"),
         "flat sum, certified / process": both("flat"),
         **{method: other(method) for method in OTHERS},
         "seconds, median": f"{table['seconds'].median():.0f}",
@@ -164,13 +180,16 @@ def line_of(name: str, table: pd.DataFrame, beside: pd.DataFrame) -> dict[str, o
 
 
 def summed_up(table: pd.DataFrame) -> list[str]:
-    """Means over sets, of those where products were said and of the others; ± over sets, which are few."""
+    """Means over sets, of those where products were said and of those where another sum is saved."""
+    others = ~table["found"]
+    saved = {"Products said": table["found"], "Another sum saved": others & table["leads"]}
     lines = []
-    for words, part in (("Products said", table[table["found"]]), ("No products said", table[~table["found"]])):
+    for words, rows in saved.items():
+        part = table[rows]
         if not len(part):
             continue
         gains = {
-            kind: (100 * (part[f"search_{kind}"] - part[f"flat_{kind}"])).groupby(part["set"]).mean()
+            kind: (100 * (part[f"saved_{kind}"] - part[f"flat_{kind}"])).groupby(part["set"]).mean()
             for kind in ("certified", "process")
         }
         told = " and ".join(f"{gain.mean():+.1f} ({kind})" for kind, gain in gains.items())
@@ -180,4 +199,5 @@ def summed_up(table: pd.DataFrame) -> list[str]:
             f"over the flat sum, the mean over these sets; between {first.min():+.1f} ({first.idxmin()}) and "
             f"{first.max():+.1f} ({first.idxmax()}) with certified weights."
         )
-    return lines
+    flat = table[others & ~table["leads"]]
+    return [*lines, f"- The flat sum itself saved in {len(flat)} splits of {flat['set'].nunique()} sets."]

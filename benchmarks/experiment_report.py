@@ -18,7 +18,7 @@ from experiment_bound import bound_lines
 from experiment_convergence import convergence_lines
 from experiment_evidence import evidence_lines
 from experiment_known import KNOWN, known_lines
-from experiment_real import OTHERS, real_lines
+from experiment_real import OTHERS, real_lines, with_saved
 from experiment_search import search_lines
 from experiment_sparsity import sparsity_lines
 from experiment_store import read
@@ -150,14 +150,15 @@ def beside_lines(beside: pd.DataFrame, known: pd.DataFrame) -> list[str]:
 
 
 def against_search(sought: pd.DataFrame, others: pd.DataFrame) -> list[str]:
-    """What the search has more than the flat sum and than other methods, on the splits that it has."""
-    named = {f"{who}, {kind}": f"{who}_{kind}" for who in ("search", "flat") for kind in ("certified", "process")}
+    """What the drawing that is saved has more than the flat sum and than other methods, on the splits of a search."""
+    sought = with_saved(sought)
+    named = {f"{who}, {kind}": f"{who}_{kind}" for who in ("saved", "flat") for kind in ("certified", "process")}
     own = [
         sought[["set", "split", "n", "n_test"]].assign(method=name, accuracy=sought[column])
         for name, column in named.items()
     ]
-    pairs = [("search, certified", second) for second in ("flat, certified", *OTHERS)]
-    return tested(pd.concat([*own, others], ignore_index=True), [*pairs, ("search, process", "flat, process")])
+    pairs = [("saved, certified", second) for second in ("flat, certified", *OTHERS)]
+    return tested(pd.concat([*own, others], ignore_index=True), [*pairs, ("saved, process", "flat, process")])
 
 
 def tested(table: pd.DataFrame, pairs: Sequence[tuple[str, str]]) -> list[str]:

@@ -446,34 +446,50 @@ def test_methods_are_tested_on_the_splits_that_both_have() -> None:
 
 def test_a_search_in_a_real_set_stands_beside_others_on_the_same_splits(folder: Path) -> None:
     said = pd.DataFrame(
-        [("s", 0, True, 0.9, 0.8, 0.7, 0.8), ("s", 1, True, 0.7, 0.8, 0.6, 0.8), ("t", 0, False, 0.5, 0.5, 0.6, 0.5)],
-        columns=["set", "split", "found", "search_certified", "search_process", "flat_certified", "flat_process"],
+        [
+            ("s", 0, True, True, 0.9, 0.8, 0.7, 0.8),
+            ("s", 1, True, True, 0.7, 0.8, 0.6, 0.8),
+            ("t", 0, False, True, 0.5, 0.5, 0.6, 0.5),
+            ("t", 1, False, False, 0.1, 0.1, 0.8, 0.7),
+        ],
+        columns=[
+            "set",
+            "split",
+            "found",
+            "leads",
+            "search_certified",
+            "search_process",
+            "flat_certified",
+            "flat_process",
+        ],
     ).assign(n=9, seconds=2.0)
     others = [("s", 0, "default", 0.6), ("s", 1, "default", 0.7), ("s", 2, "default", 0.0), ("s", 1, "boosting", 0.9)]
     lines = real_lines(said, pd.DataFrame(others, columns=["set", "split", "method", "accuracy"]), "")
-    assert "| s | 9 | 2 | 2 | 80.0 / 80.0 | 65.0 / 80.0 |  |  | 90.0 (1) | 65.0 | 2 |" in lines
+    assert "| s | 9 | 2 | 2 | 0 | 80.0 / 80.0 | 65.0 / 80.0 |  |  | 90.0 (1) | 65.0 | 2 |" in lines
+    assert "| t | 9 | 2 | 0 | 1 | 65.0 / 60.0 | 70.0 / 60.0 |  |  |  |  | 2 |" in lines, "what is saved, not the first"
     assert (
-        "Products said in 2 splits of 1 sets: there the drawing has +15.0 (certified) and +0.0 (process)" in lines[-2]
+        "Products said in 2 splits of 1 sets: there the drawing has +15.0 (certified) and +0.0 (process)" in lines[-3]
     )
-    assert "No products said in 1 splits of 1 sets: there the drawing has -10.0 (certified)" in lines[-1]
+    assert "Another sum saved in 1 splits of 1 sets: there the drawing has -10.0 (certified)" in lines[-2]
+    assert lines[-1] == "- The flat sum itself saved in 1 splits of 1 sets."
     found = pd.read_csv(folder / "out" / "real.csv").iloc[0]
     split = split_of(from_file(folder / "tiny.csv"), 0, experiments.SHORT.real.settings)
     again = suggest(split.X, split.y, views={"a": [0, 1], "b": [2, 3]}, budget=6, held_out=0, subsamples=0)
-    assert (found["drawing"], found["refits"]) == (again.best.formula, again.refits)
+    assert (found["drawing"], found["refits"], found["leads"]) == (again.best.formula, again.refits, again.leads)
 
 
 def test_a_search_is_tested_against_the_flat_sum_and_others() -> None:
     good, bad = [0.80, 0.81, 0.82], [0.70, 0.72, 0.71]
     columns = {"search_certified": good, "flat_certified": bad, "search_process": bad, "flat_process": bad}
-    sought = split_cells("", good).drop(columns=["method", "accuracy"]).assign(**columns)
+    sought = split_cells("", good).drop(columns=["method", "accuracy"]).assign(found=False, leads=True, **columns)
     others = pd.concat([split_cells("default", [*bad, 0.0]), split_cells("default", bad, "another")])
     lines = against_search(sought, others)
     p = f"{corrected_t_test([10, 9, 11], 30 / 70):.2g}"
     better = f"| 1 | 3 | +10.0 | +10.0 (s) | +10.0 (s) | 1 | s (+10.0, p = {p}) | none |"
     assert lines[-3:] == [
-        f"| search, certified − flat, certified {better}",
-        f"| search, certified − default {better}",
-        "| search, process − flat, process | 1 | 3 | +0.0 | +0.0 (s) | +0.0 (s) | 1 | none | none |",
+        f"| saved, certified − flat, certified {better}",
+        f"| saved, certified − default {better}",
+        "| saved, process − flat, process | 1 | 3 | +0.0 | +0.0 (s) | +0.0 (s) | 1 | none | none |",
     ]
 
 
