@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 VARIABLE = "SPNMKL_CLUSTER"
 ANSWER_SECONDS = 5
 RETURN_SECONDS = 300  # in which a worker that ended must be back; else Dask starts it no more, by default after 15
+_RETURN = "distributed.deploy.lost-worker-timeout"
 _LOCAL = re.compile(r"local(?::([1-9][0-9]{0,3}))?")
 _ADDRESS = re.compile(r"(tcp|tls|ws|wss|ucx)://\S+")
 _ENCRYPTED = ("tls://", "wss://")
@@ -131,18 +132,25 @@ def local_cluster(asked: str) -> Iterator[str]:
         yield cluster.scheduler_address
 
 
-def started(kind: type[LocalCluster], workers: int) -> LocalCluster:
+@contextmanager
+def started(kind: type[LocalCluster], workers: int) -> Iterator[LocalCluster]:
     import dask
+    from dask.utils import parse_timedelta
 
-    dask.config.set({"distributed.deploy.lost-worker-timeout": RETURN_SECONDS})
-    return kind(
-        n_workers=workers,
-        threads_per_worker=1,
-        processes=True,
-        host="127.0.0.1",
-        dashboard_address="127.0.0.1:0",
-        silence_logs=logging.ERROR,
-    )
+    # Dask looks it up when a worker is lost.
+    seconds = max(RETURN_SECONDS, parse_timedelta(dask.config.get(_RETURN)))
+    with (
+        dask.config.set({_RETURN: seconds}),
+        kind(
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
+            silence_logs=logging.ERROR,
+        ) as cluster,
+    ):
+        yield cluster
 
 
 def _connected(address: str) -> Client:

@@ -31,6 +31,10 @@ class Round(Protocol):
 
     arrived: SimpleQueue[Came]
 
+    def look(self) -> None:
+        """Called often while nothing arrives."""
+        ...
+
     def ask_to_stop(self) -> None: ...
     def close(self) -> None:
         """Ask what still goes on to stop, without waiting for it."""
@@ -81,6 +85,7 @@ def _followed(sent: Round, n: int, stop: Callable[[], bool]) -> Iterator[tuple[i
         try:
             came = sent.arrived.get(timeout=LOOK_SECONDS)
         except Empty:
+            sent.look()
             continue
         if isinstance(came, Exception):
             raise came
@@ -127,6 +132,9 @@ class _JoblibRound:
             self.arrived.put(WorkersLost(f"{type(error).__name__}: {error}"))
         finally:
             shutil.rmtree(self._folder, ignore_errors=True)
+
+    def look(self) -> None:
+        """The backend looks after its workers."""
 
     def ask_to_stop(self) -> None:
         with suppress(OSError):  # all is done, and the folder removed

@@ -13,10 +13,9 @@ import dask
 import joblib
 import numpy as np
 import pytest
-from dask.utils import parse_timedelta
 from distributed import Client, LocalCluster, Scheduler
 from kinds_of_work import GRID, SPN_, comparison, cross_validation, serial, table, views
-from light_works import until_stopped, where
+from light_works import OpenedBy, once_there, until_stopped, where
 
 from spnmkl import SPNMKLError, cross_validate_C, solve
 from spnmkl.circuit import blocks, evaluate, spread
@@ -26,11 +25,15 @@ from spnmkl.kernels import fit_kernels, fit_tiles, restrict_kernels
 from spnmkl.landmarks import features
 from spnmkl.landmarks.features import feature_blocks, landmarks
 from spnmkl.parallel import side_by_side
+from spnmkl.parallel.dask import LOOK_SECONDS
+
+RETURN = "distributed.deploy.lost-worker-timeout"
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[LocalCluster]:
-    with connecting.started(LocalCluster, 2) as found:
+    """Dask's own time for a worker to come back is less than any worker needs."""
+    with dask.config.set({RETURN: "10ms"}), connecting.started(LocalCluster, 2) as found:
         yield found
 
 
@@ -60,31 +63,88 @@ def test_in_processes_of_one_thread(client: Client) -> None:
     assert {bounded for *_, bounded in found} == {3}
 
 
-@pytest.mark.parametrize("first", [0, 1], ids=["sent to it", "sent to another"])
-def test_a_worker_that_is_killed_while_data_are_sent(
-    client: Client, monkeypatch: pytest.MonkeyPatch, first: int
-) -> None:
-    """Dask goes on trying to reach it; the others get the data meanwhile."""
-    workers = sorted(client.run(os.getpid).items())
-    (lost, own, sent) = workers[0][1], client.scatter, list[int]()
+def test_a_worker_that_is_killed_while_it_is_sent_the_data(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dask goes on trying to reach it; another one gets the data meanwhile."""
+    own, lost, sent = client.scatter, list[int](), list[str]()
+    of = client.run(os.getpid)
 
-    def scatter(*given: Any, **settings: Any) -> Any:
-        sent.append(len(sent))
-        if len(sent) > 1:
-            return own(*given, **settings)
-        os.kill(lost, signal.SIGSTOP)  # whoever sends something to it waits
-        threading.Timer(1.0, os.kill, (lost, signal.SIGKILL)).start()
-        return own(*given, workers=[workers[first][0]], **settings)
+    def scatter(data: Any, workers: list[str], **settings: Any) -> Any:
+        sent.extend(workers)
+        if len(sent) == 1:
+            lost.append(of[workers[0]])
+            os.kill(lost[0], signal.SIGSTOP)  # whoever sends something to it waits
+            threading.Timer(1.0, os.kill, (lost[0], signal.SIGKILL)).start()
+        return own(data, workers=workers, **settings)
 
     monkeypatch.setattr(client, "scatter", scatter)
     found = list(side_by_side(where, b"12", range(3)))
-    assert sorted(item for item, *_ in found) == list(range(3)) and lost not in {pid for _, pid, _ in found}
-    assert len(sent) > 1 if first == 0 else len(sent) == 1
+    assert sorted(item for item, *_ in found) == list(range(3)) and lost[0] not in {pid for _, pid, _ in found}
+    assert len(set(sent)) == len(sent) == 2
 
 
-def test_a_worker_that_is_started_again_has_time_for_it(client: Client) -> None:
+def test_a_worker_that_is_killed_while_another_one_is_sent_the_data(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own, lost, sent = client.scatter, list[int](), list[str]()
+    of = client.run(os.getpid)
+
+    def scatter(data: Any, workers: list[str], **settings: Any) -> Any:
+        sent.extend(workers)
+        (other,) = set(of) - set(workers)
+        lost.append(of[other])
+        os.kill(lost[0], signal.SIGKILL)
+        while other in client.nthreads():
+            time.sleep(0.05)
+        time.sleep(3 * LOOK_SECONDS)  # in which who waits for the data to be sent may see it
+        return own(data, workers=workers, **settings)
+
+    monkeypatch.setattr(client, "scatter", scatter)
+    found = list(side_by_side(where, b"12", range(3)))
+    assert sorted(item for item, *_ in found) == list(range(3)) and lost[0] not in {pid for _, pid, _ in found}
+    assert len(sent) == 1
+
+
+def test_all_workers_are_killed(client: Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The data are lost with them, and sent anew for what has not come."""
+    own, sent, found, file = client.scatter, list[object](), list[int](), tmp_path / "go on"
+
+    def scatter(data: Any, **settings: Any) -> Any:
+        sent.append(data)
+        return own(data, **settings)
+
+    monkeypatch.setattr(client, "scatter", scatter)
+    for item in side_by_side(once_there, str(file), range(6)):
+        if not found:
+            for pid in pids(client):
+                os.kill(pid, signal.SIGKILL)
+            file.touch()
+        found.append(item)
+    assert found[0] == 0 and sorted(found) == list(range(6)) and len(sent) > 1
+
+
+def test_data_that_a_worker_cannot_open(client: Client) -> None:
+    """Dask would wait for it without end."""
+    said = r"could not take its part \(ModuleNotFoundError: No module named 'my_kernels'\); install the same version"
+    with pytest.raises(SPNMKLError, match=said):
+        list(side_by_side(where, OpenedBy(pids(client)[0]), range(2)))
+
+
+def test_a_worker_that_is_killed_is_started_again(client: Client) -> None:
     """On a busy machine that took more than the 15 s after which Dask gives it up, until no worker was left."""
-    assert parse_timedelta(dask.config.get("distributed.deploy.lost-worker-timeout")) >= 120
+    (at, lost), *_ = client.run(os.getpid).items()
+    os.kill(lost, signal.SIGKILL)
+    while at in client.nthreads():
+        time.sleep(0.05)
+    client.wait_for_workers(2)
+    assert lost not in pids(client)
+
+
+@pytest.mark.parametrize(("theirs", "ours"), [("15s", 300), ("400s", 400)])
+def test_the_time_to_come_back_is_that_of_our_own_workers(theirs: str, ours: float) -> None:
+    with dask.config.set({RETURN: theirs}):
+        with connecting.started(LocalCluster, 0):
+            assert dask.config.get(RETURN) == ours
+        assert dask.config.get(RETURN) == theirs
 
 
 def test_stop_reaches_the_workers(client: Client, tmp_path: Path) -> None:
