@@ -41,7 +41,7 @@ def parsed(arguments: Sequence[str], runs: Mapping[str, Run] | None = None) -> t
     parser = command_parser(runs)
     found, more = parser.parse_known_args(arguments)
     if more and found.command != "app":
-        parser.error(f"unrecognized arguments: {' '.join(more)}")
+        raise ParameterError(f"unrecognized arguments: {' '.join(more)}; see spnmkl {found.command} --help.")
     return found, more
 
 

@@ -203,7 +203,7 @@ def chosen_in_time(
     late = time.monotonic() - began >= limit / 2
     if found.choice is None or not (stop() or late or found.choice.unfinished):
         return found
-    when = "Stopped while choosing" if stop() else f"{limit / 2:g} s were too short for all of the choice"
+    when = "Stopped while choosing" if stop() else f"{limit / 2:.3g} s were too short for all of the choice"
     tried = listed([rival.name for rival in found.choice.rivals])
     return replace(found, sentences=(*found.sentences, f"{when}: tried to the end were {tried}."))
 

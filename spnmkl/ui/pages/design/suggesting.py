@@ -139,7 +139,8 @@ def order_words(found: Suggestions) -> str:
     first = "" if found.found else ", those without products first"
     return (
         f"In the order of log evidence after the price of weights{first}. Cards compare with the flat sum of all "
-        "kernels; the sentence above compares with the best sum of single kernels that was found, of all or some."
+        "kernels; the sentence above names what it compares with, and where there are more than two classes, it counts "
+        "what their evidences have in common once, so that its numbers are smaller."
     )
 
 
