@@ -339,7 +339,7 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
 
     @single_threaded_blas()
     def certify(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, passes: int = 3, tick: Tick = None
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, passes: int = 5, tick: Tick = None
     ) -> Certificate:
         """How far at most the exact optimum over all rows lies below a classifier by landmarks, proved.
 
@@ -355,7 +355,7 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
             Their labels.
         sample_weight : array-like of shape (n,), default=None
             Their weights.
-        passes : int, default=3
+        passes : int, default=5
             At most; each can only raise the bound. Where structures multiply sums of kernels one takes twice the time.
         tick : callable, default=None
             Called with a word on what is done now.

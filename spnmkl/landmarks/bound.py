@@ -42,8 +42,8 @@ from spnmkl.threads import single_threaded_blas
 
 _SEARCHED = 10  # rounds of the search for β̃ at the landmarks, which costs nothing beside a pass over all rows
 _LEAST = 1e-9  # of the largest β̃: the bound needs β̃ > 0
-_ENTERS = 0.02  # of the largest weight: what one of zero begins with that would rather be above
-_WORTH_A_PASS = 0.02  # of the gap: a pass that gains less is the last
+_ENTERS = 0.02  # of the largest weight, times D_v over its price: what a weight of zero begins with
+_WORTH_A_PASS = 0.02  # of the gap: after a pass that gains less steps are shorter, and another one is the last
 
 
 @single_threaded_blas()
@@ -156,6 +156,7 @@ class _Whole:
         assert self.found.alpha is not None
         circuit = compile_circuit(self.solution.spn)
         beta, alpha = self._witness(self._problem(TileSource(self.fitted), Y, self.C)), self.found.alpha
+        bold = True
         for k in range(passes):
             even = balanced(np.clip(alpha, 0.0, self.C), Y)
             if not even.any():
@@ -164,14 +165,15 @@ class _Whole:
             if not problem.bounded:
                 return
             found, before = self._best(problem, even, beta, objective), proved[-1][1].value if proved else 0.0
-            if found.value > before:
+            if found.value > before or not proved:
                 proved.append((problem, found))
-            best = max(before, found.value)
-            self.say(f"certificate: after pass {k + 1} at most {1 - best / objective:.2%} lower")
-            missing = objective - best
-            if k + 1 == passes or found.flows is None or found.value - before <= _WORTH_A_PASS * missing:
+            best = proved[-1][1]
+            self.say(f"certificate: after pass {k + 1} at most {relative_gap(objective, best.value):.2%} lower")
+            gained = found.value - before > _WORTH_A_PASS * (objective - before)
+            if k + 1 == passes or best.flows is None or not (gained or bold):
                 return
-            beta = _moved(problem, found)
+            bold = bold and gained
+            beta = _moved(proved[-1][0], best, bold)
             alpha = self._solved(circuit.weights(beta), Y, alpha)
 
     def _among(self, alpha: Floats, Y: Floats, words: str) -> tuple[Problem, Floats]:
@@ -251,14 +253,16 @@ class _Whole:
         return interruptible(tiles, self.stop, seen)
 
 
-def _moved(problem: Problem, found: Dual) -> Floats:
-    """Weights that suit this α better, by eq. 5, all of them above 0."""
+def _moved(problem: Problem, found: Dual, bold: bool) -> Floats:
+    """Weights that suit this α better, all of them above 0: eq. 5 solved as if D_v were as it is, or half of the way.
+
+    One that is next to 0 and would rather be above begins the higher, the more it would.
+    """
     assert found.flows is not None
     beta, p = found.witness, problem.p
     ratio = (problem.circuit.X.T @ found.flows) / np.maximum(problem.regularizer_slope(beta), np.finfo(float).tiny)
-    entering = (ratio > 1) & (beta < _ENTERS * beta.max())
-    beta = np.where(entering, _ENTERS * beta.max(), beta * np.maximum(ratio, _LEAST) ** (1 / (1 + p)))
-    return np.maximum(beta, _LEAST * beta.max())
+    least = np.where(ratio > 1, np.minimum(_ENTERS * ratio, 1.0), _LEAST) * beta.max()
+    return np.maximum(beta * np.maximum(ratio, _LEAST) ** (1 / p if bold else 1 / (1 + p)), least)
 
 
 def _value(found: Dual) -> float:
