@@ -25,6 +25,7 @@ from spnmkl.kernels import FittedKernel, restrict_kernels
 from spnmkl.kernels.rows import standardised, standardising
 from spnmkl.kernels.source import apply_cross
 from spnmkl.landmarks import Approximation, Part, approximate, held_out_decisions, sampled_part, warn_of_rough_svm
+from spnmkl.landmarks.bound import certified
 from spnmkl.memory import kernel_bytes
 from spnmkl.notebook import ShownWithDrawing
 from spnmkl.parameters import Power, approximating, checked_threads, gigabytes, positive, question, seed, truth, whole
@@ -32,7 +33,7 @@ from spnmkl.problem import answers
 from spnmkl.rivals import Choice, choose_rival
 from spnmkl.selection import cross_validate_C
 from spnmkl.selection.results import UNFINISHED
-from spnmkl.solution import Record, Solution
+from spnmkl.solution import Certificate, Record, Solution
 from spnmkl.solvers.deadline import Deadline
 from spnmkl.solvers.entry import check_callback
 from spnmkl.structure import SPN
@@ -43,6 +44,7 @@ from spnmkl.training.settings import SOLVER_OPTIONS, Settings
 __all__ = ["SPNMKLClassifier"]
 
 Structure = SPN | Mapping[str, Any] | str | None
+Tick = Callable[[str], object] | None
 
 _FOLDS = 5
 
@@ -265,22 +267,12 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
             The structure, its kernels, the labels or the weights do not fit.
         """
         self._check_parameters()
-        given.refuse_raw(X)
-        # A copy, because the kernels keep the rows they refer to.
-        samples, labels = validate_data(
-            self, X, y, accept_sparse="csr", dtype=np.float64, order="C", copy=True, ensure_min_samples=2
-        )
-        given.check_labels(labels)
-        n_samples, rows, weight = len(labels), np.arange(len(labels)), None
-        if sample_weight is not None:
-            weight = given.checked_weight(sample_weight, labels)
-            rows = np.flatnonzero(weight)
-            samples, labels, weight = samples[rows], labels[rows], weight[rows]
+        counted = given.counted_rows(self, X, y, sample_weight, reset=True)
+        samples, labels, weight, rows = counted.samples, counted.labels, counted.weight, counted.places
         if self.probability:
             given.check_class_sizes(labels)
         centre, spread = standardising(samples, weight) if self.structure is None else (None, None)
-        if centre is not None and spread is not None:
-            samples = standardised(samples, centre, spread)
+        samples = standardised(samples, centre, spread)
         part = self._part(labels, weight)
         spn = given.structure_for(self.structure, samples[part.rows])
         names = getattr(self, "feature_names_in_", None)
@@ -297,16 +289,13 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
             n_threads=self.n_threads,
             stop=self.stop,
         )
-        self._adopt(solution, kernels.fitted, rows[part.rows], n_samples)
+        self._adopt(solution, kernels.fitted, rows[part.rows], counted.n)
         self.centre_, self.spread_, self.choice_, self.C_ = centre, spread, choice, settings.C
-        held_out = None
-        if self.approximation is not None:
-            held_out = self._approximate(kernels.fitted, samples, labels, part, deadline)
-        if self.probability:
-            if held_out is None:
-                self.calibration_ = self._calibrate(kernels.source, part.weight, settings)
-            else:
-                self.calibration_ = scaling(held_out, labels, self.classes_, weight)
+        held_out = self._approximate(kernels.fitted, samples, labels, part, deadline) if self.approximation else None
+        if self.probability and held_out is not None:
+            self.calibration_ = scaling(held_out, labels, self.classes_, weight)
+        elif self.probability:
+            self.calibration_ = self._calibrate(kernels.source, part.weight, settings)
         warn_unless_converged(solution)
         stopped = solution.status == "interrupted" or (self.stop is not None and self.stop())
         if self.approximation_ is not None and not stopped:
@@ -349,6 +338,72 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
         Y = codes_against_rest(y, self.classes_)
         return held_out_decisions(blocks, Y, C, self._folds(y), self.solution_.tol, deadline)
 
+    @single_threaded_blas()
+    def certify(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, passes: int = 5, tick: Tick = None
+    ) -> Certificate:
+        """How far at most the exact optimum over all rows lies below a classifier by landmarks, proved.
+
+        It takes passes over the exact kernels among all rows, which are never held: time grows with the square of the
+        rows, memory does not. `max_time` and `stop` hold for it anew; the bound is the best by then. Workers of
+        joblib's backend share the passes. `approximation_` keeps what comes out, for its `sentences`.
+
+        Parameters
+        ----------
+        X : array-like, sparse array or data frame of shape (n, n_features)
+            The rows that `fit` had.
+        y : array-like of shape (n,)
+            Their labels.
+        sample_weight : array-like of shape (n,), default=None
+            Their weights.
+        passes : int, default=5
+            At most; each can only raise the bound. Where structures multiply sums of kernels one takes twice the time.
+        tick : callable, default=None
+            Called with a word on what is done now.
+
+        Returns
+        -------
+        Certificate
+            The objective over all rows, a lower bound on that of any weights and classifier, and the gap between. The
+            bound is −∞ where none is known, or time was over before.
+
+        Raises
+        ------
+        NotFittedError
+            There is no such classifier, or no α of all rows: it was fitted without an approximation, or read from a
+            file, or its training was stopped before it saw all rows.
+        DataError
+            These are other rows than those of `fit`.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_wine
+        >>> from spnmkl import SPNMKLClassifier, templates
+        >>> X, y = load_wine(return_X_y=True)
+        >>> spn = templates.flat({"colour": [9, 10], "acids": [1, 5, 6]})
+        >>> model = SPNMKLClassifier(spn, approximation="nystroem", n_components=40, sample_size=100)
+        >>> model.fit(X / X.std(axis=0), y).certify(X / X.std(axis=0), y).gap < 0.1
+        True
+        """
+        check_is_fitted(self)
+        rows = given.counted_rows(self, X, y, sample_weight, reset=False)
+        self.approximation_, proof = certified(
+            self.approximation_,
+            self.solution_,
+            standardised(rows.samples, self.centre_, self.spread_),
+            rows.labels,
+            self.C_ * rows.counting(self.class_weight),
+            sample=np.searchsorted(rows.places, self.rows_),
+            feature_names=getattr(self, "feature_names_in_", None),
+            lam=self._settings.lam,
+            max_bytes=kernel_bytes(gigabytes(self.max_memory)),
+            passes=whole(passes, "passes"),
+            n_threads=self._n_threads,
+            stop=Deadline(self.max_time, self.stop),
+            tick=tick,
+        )
+        return proof
+
     def _compare_with_landmarks(self, found: Approximation, fitted: Mapping[str, FittedKernel]) -> None:
         """Predict by an approximation, whose references are fitted over the sample."""
         self._approximated_by(found)
@@ -383,8 +438,7 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
             "stop": self.stop,
         }
         if self.structure is None:
-            C = None if self._given_C is None else settings.C
-            own |= {"weights": self.weights, "C": C, "lam": settings.lam, "p": settings.p}
+            own |= {"weights": self.weights, "C": self._given_C, "lam": settings.lam, "p": settings.p}
             choice = choose_rival(spn, source, y, **own)
             if choice is None:
                 self._warn_of_no_choice(settings)
@@ -542,8 +596,7 @@ class SPNMKLClassifier(ShownWithDrawing, ClassifierMixin, BaseEstimator):
     def _decisions(self, X: ArrayLike) -> Floats:
         given.refuse_raw(X)
         samples = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64, order="C")
-        if self.centre_ is not None and self.spread_ is not None:
-            samples = standardised(samples, self.centre_, self.spread_)
+        samples = standardised(samples, self.centre_, self.spread_)
         F = apply_cross(self._circuit, self._term_weights, self.kernels_, samples, self.dual_coef_, self._n_threads)
         return F + self.intercept_[:, None]
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
 
 from spnmkl.circuit.program import Floats
 from spnmkl.errors import DataError, KernelError, StructureError
@@ -21,6 +24,37 @@ from spnmkl.structure.nodes import describe
 from spnmkl.wording import counted, listed, quoted
 
 _MEDIAN_ROWS = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Those that count: samples, labels and weights (None where all weigh alike), at `places` among the `n` given."""
+
+    samples: Floats
+    labels: NDArray
+    weight: Floats | None
+    places: NDArray[np.intp]
+    n: int
+
+    def counting(self, class_weight: Mapping[Any, float] | str | None) -> Floats:
+        """What each of them counts, its class included."""
+        classes, codes = np.unique(self.labels, return_inverse=True)
+        return sample_weights(len(codes), codes, classes, self.weight, class_weight)
+
+
+def counted_rows(model: BaseEstimator, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, reset: bool) -> Rows:
+    """What a classifier is given to learn from, checked; rows of weight 0 are left out."""
+    refuse_raw(X)
+    # A copy, because the kernels keep the rows they refer to.
+    samples, labels = validate_data(
+        model, X, y, reset=reset, accept_sparse="csr", dtype=np.float64, order="C", copy=True, ensure_min_samples=2
+    )
+    check_labels(labels)
+    if sample_weight is None:
+        return Rows(samples, labels, None, np.arange(len(labels)), len(labels))
+    weight = checked_weight(sample_weight, labels)
+    rows = np.flatnonzero(weight)
+    return Rows(samples[rows], labels[rows], weight[rows], rows, len(labels))
 
 
 def check_labels(labels: NDArray) -> None:

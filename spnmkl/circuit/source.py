@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from spnmkl.errors import Stopped
 
 Floats = NDArray[np.float64]
+Seen = Callable[[int], object]
 _COPIED_ROWS = 64  # of a tile at a time, where entries of it are picked
 
 
@@ -189,8 +190,8 @@ class EveryKth:
 class Interruptible:
     """A source that raises `Stopped` once `stop` is true: whatever reads it ends with the tile it is at."""
 
-    def __init__(self, source: KernelSource, stop: Callable[[], bool]) -> None:
-        self.source, self.stop = source, stop
+    def __init__(self, source: KernelSource, stop: Callable[[], bool], seen: Seen | None = None) -> None:
+        self.source, self.stop, self.seen = source, stop, seen
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -199,7 +200,10 @@ class Interruptible:
     def tiles(self, leaves: Sequence[str], rows: slice, columns: slice) -> list[Floats]:
         if self.stop():
             raise Stopped
-        return self.source.tiles(leaves, rows, columns)
+        found = self.source.tiles(leaves, rows, columns)
+        if self.seen is not None:
+            self.seen(sum(tile.size for tile in found))
+        return found
 
     def rows_per_tile(self) -> int:
         return self.source.rows_per_tile()
@@ -217,16 +221,16 @@ class _InterruptibleComputed(Interruptible):
         return [found[leaf] for leaf in leaves]
 
     def among(self, rows: NDArray[np.intp]) -> KernelSource:
-        return interruptible(self.source.among(rows), self.stop)
+        return interruptible(self.source.among(rows), self.stop, self.seen)
 
     def together(self, leaves: Sequence[str]) -> list[list[str]]:
         return self.source.together(leaves)
 
     def in_single(self) -> KernelSource:
-        return interruptible(self.source.in_single(), self.stop)
+        return interruptible(self.source.in_single(), self.stop, self.seen)
 
 
-def interruptible(source: KernelSource, stop: Callable[[], bool]) -> Interruptible:
-    """The source as it is, computed or not, but for `Stopped`."""
+def interruptible(source: KernelSource, stop: Callable[[], bool], seen: Seen | None = None) -> Interruptible:
+    """The source as it is, computed or not, but for `Stopped`; `seen` is called with how many entries it gave."""
     wrapped = _InterruptibleComputed if is_computed(source) else Interruptible
-    return wrapped(source, stop)
+    return wrapped(source, stop, seen)

@@ -38,11 +38,23 @@ class Same(Generic[S]):
 
 
 class Spread(Same[ComputedSource]):
-    """Kernels that workers compute for themselves, each for its lanes of a pass."""
+    """Kernels that workers compute for themselves, each for its lanes of a pass.
+
+    Once `stop` is true a pass raises `Stopped`; `seen` is called with how many of its lanes are done, and of how many.
+    """
+
+    def __init__(
+        self,
+        source: ComputedSource,
+        stop: Callable[[], bool] | None = None,
+        seen: Callable[[int, int], object] | None = None,
+    ) -> None:
+        super().__init__(source)
+        self.stop, self.seen = stop, seen
 
     def among(self, rows: NDArray[np.intp]) -> KernelSource:
         part = self.source.among(rows)
-        return Spread(part) if is_computed(part) else part
+        return Spread(part, self.stop, self.seen) if is_computed(part) else part
 
     def together(self, leaves: Sequence[str]) -> list[list[str]]:
         return self.source.together(leaves)
@@ -68,9 +80,11 @@ def lanes_summed(one_pass: Pass, circuit: Circuit, W: Floats, source: Spread, A:
     """The sum over lanes of what a pass, a function of a module, makes of each."""
     shared = one_pass, circuit, W, source.source, A
     total, done = np.zeros(0), 0
-    for part in in_order(side_by_side(_of_lane, shared, range(lanes))):
+    for part in in_order(side_by_side(_of_lane, shared, range(lanes), stop=source.stop)):
         total = part if not done else total + part
         done += 1
+        if source.seen is not None:
+            source.seen(done, lanes)
     if done < lanes:
         raise Stopped
     return total

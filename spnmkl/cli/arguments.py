@@ -194,6 +194,15 @@ def _fit_arguments(fit: argparse.ArgumentParser) -> None:
         metavar="N",
         help="rows of that sample; default 4000, or M if more",
     )
+    fit.add_argument(
+        "--certify",
+        type=positive,
+        nargs="?",
+        const=5,
+        metavar="PASSES",
+        help="with --approximation: prove how far at most the exact optimum over all rows lies lower, by so many "
+        "passes over the exact kernels among them, whose time grows with their square; 5 where no number is given",
+    )
     fit.add_argument("--class-weight", choices=["balanced"], help="give all classes the same total weight")
     _preparing_arguments(fit)
     fit.add_argument(

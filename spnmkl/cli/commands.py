@@ -22,7 +22,7 @@ from spnmkl.cli.choosing import asked_choices
 from spnmkl.cli.cluster import sent_to_cluster, write_deployment
 from spnmkl.cli.defaulting import best_C, by_default, chosen_by, drawn, lacking
 from spnmkl.cli.exits import EXIT_CODES
-from spnmkl.cli.landmarks import offered, proved, refuse_folds_of_landmarks
+from spnmkl.cli.landmarks import certified, offered, proved, refuse_unsuited
 from spnmkl.cli.noting import mistyped, refuse_unfilled, refuse_ungrouped, ungrouped
 from spnmkl.cli.scoring import about_positive, over_folds, scored_over_folds
 from spnmkl.cli.shares import inspect_model, measured_shares
@@ -51,12 +51,7 @@ from spnmkl.errors import KernelError, ParameterError, SPNMKLError, StructureErr
 from spnmkl.launch import run_app
 from spnmkl.model_file import save_model
 from spnmkl.parameters import CHOSEN
-from spnmkl.reporting.sentences import (
-    accuracy_sentence,
-    measure_lines,
-    share_lines,
-    weight_lines,
-)
+from spnmkl.reporting.sentences import accuracy_sentence, measure_lines, share_lines, weight_lines
 from spnmkl.solution import Record
 from spnmkl.solvers.deadline import Deadline
 from spnmkl.structure import SPN
@@ -157,6 +152,8 @@ def _fit(args: argparse.Namespace) -> int:
             )
         limited = replace(settings, max_time=deadline.left)
         trained = learn_weights(prepared, limited, follow, args.threads, stop.is_set, warn=True, tick=progress.say)
+        left = Deadline(deadline.left, stop.is_set)
+        trained = certified(trained, prepared, settings, args, left, progress.say)
         trained, folds = scored_over_folds(trained, prepared, dataset, settings, args, progress, stop.is_set, choosing)
         shares = measured_shares(trained, prepared, dataset, settings, args, progress, stop.is_set)
         trained = replace(trained, model=keeping_shares(trained.model, shares))
@@ -195,7 +192,7 @@ def _training_set(args: argparse.Namespace, choices: Choices) -> Dataset:
 
 
 def _asked(args: argparse.Namespace) -> tuple[Settings, Choices, SplitSettings]:
-    refuse_folds_of_landmarks(args)
+    refuse_unsuited(args)
     if args.C is None:
         args.C = "cv" if args.structure is None else 1.0
     settings = Settings(

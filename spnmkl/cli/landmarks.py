@@ -8,10 +8,12 @@ from spnmkl.data import Choices, Dataset, SplitSettings
 from spnmkl.errors import DataError, ParameterError
 from spnmkl.memory import available_memory
 from spnmkl.reporting.sentences import certificate_sentence
-from spnmkl.training.prepared import kept
+from spnmkl.solvers.deadline import Deadline
+from spnmkl.training.prepared import Prepared, Tick, kept
 from spnmkl.training.room import ExactRoom
 from spnmkl.training.settings import Settings
 from spnmkl.training.train import Trained
+from spnmkl.training.whole import certified_on_all_rows
 
 
 def offered(dataset: Dataset, split: SplitSettings, choices: Choices, settings: Settings) -> list[str]:
@@ -33,7 +35,24 @@ def proved(trained: Trained) -> list[str]:
     return [certificate_sentence(trained.solution)] if found is None else found.sentences
 
 
-def refuse_folds_of_landmarks(args: argparse.Namespace) -> None:
+def certified(
+    trained: Trained, prepared: Prepared, settings: Settings, args: argparse.Namespace, deadline: Deadline, say: Tick
+) -> Trained:
+    """What was trained, with the certificate for all rows that `--certify` asks for."""
+    if args.certify and trained.model is not None:
+        found = trained.model.approximation_
+        given = prepared, settings, trained.solution, found, args.certify
+        found = certified_on_all_rows(*given, args.threads, deadline, say)
+        trained.model.approximation_ = found
+    return trained
+
+
+def refuse_unsuited(args: argparse.Namespace) -> None:
+    """What landmarks cannot be used with, and what is for them alone."""
+    if args.certify and args.approximation is None:
+        raise ParameterError(
+            "--certify is for --approximation nystroem; without it the certificate is one for all rows anyway."
+        )
     if args.approximation is not None and (args.nested or args.share_folds):
         raise ParameterError(
             f"{'--nested' if args.nested else '--share-folds'} trains on folds of all rows without an approximation, "

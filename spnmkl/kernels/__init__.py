@@ -7,6 +7,7 @@ from spnmkl.kernels.fitting import (
     cross_kernels,
     fit_kernel,
     fit_kernels,
+    kernels_between,
     restrict_kernels,
 )
 from spnmkl.kernels.matrices import alignment, check_matrix
@@ -35,6 +36,7 @@ __all__ = [
     "fit_tiles",
     "kernel_names",
     "kernel_schema",
+    "kernels_between",
     "register_kernel",
     "restrict_kernels",
     "validate_kernels",

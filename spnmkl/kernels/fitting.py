@@ -28,11 +28,12 @@ from spnmkl.kernels.bases import (
     select,
 )
 from spnmkl.kernels.matrices import check_computed
-from spnmkl.kernels.normalization import Statistics, normalize, normalize_cross
+from spnmkl.kernels.normalization import Statistics, inverse_root, normalize, normalize_cross
 from spnmkl.kernels.validation import DataColumns, check_spec, kernel_of
 from spnmkl.structure import SPN, KernelSpec
 
 T = TypeVar("T")
+_MEANS_ROWS = 256  # at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -373,6 +374,53 @@ def restrict_kernels(fitted: Mapping[T, FittedKernel], rows: np.ndarray) -> dict
         X_ref = first.X_ref[first.rows]
         restricted = {i: replace(kernel, X_ref=X_ref, rows=None) for i, kernel in restricted.items()}
     return {leaf: restricted[id(kernel)] for leaf, kernel in fitted.items()}
+
+
+def kernels_between(fitted: Mapping[T, FittedKernel], X: np.ndarray) -> dict[T, FittedKernel]:
+    """The kernels of `fit_kernels` with other rows as references, normalised by the rows that they were fitted on.
+
+    Between two of these rows they are what both would have as new samples.
+
+    Parameters
+    ----------
+    fitted : mapping from leaf to FittedKernel
+        As `fit_kernels` gives them.
+    X : ndarray of shape (n, n_features)
+        The rows, with all columns of training in the same order.
+
+    Returns
+    -------
+    dict from leaf to FittedKernel
+        They share X as their `X_ref`; for `TileSource`, since their matrices may be large.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from spnmkl import templates
+    >>> from spnmkl.kernels import TileSource, fit_kernels, kernels_between
+    >>> X = np.random.default_rng(0).normal(size=(50, 2))
+    >>> matrices, fitted = fit_kernels(templates.flat([0, 1]), X)
+    >>> TileSource(kernels_between(fitted, np.vstack([X, X]))).shape
+    (100, 100)
+    """
+    moved = {
+        id(kernel): replace(kernel, X_ref=X, rows=None, statistics=_statistics_of(kernel, X))
+        for kernel in fitted.values()
+    }
+    return {leaf: moved[id(kernel)] for leaf, kernel in fitted.items()}
+
+
+def _statistics_of(kernel: FittedKernel, X: np.ndarray) -> Statistics:
+    """Those of other rows, with what all of them share as it was."""
+    scale = means = None
+    if kernel.statistics.scale is not None:
+        scale = inverse_root(registry.get(kernel.spec.kernel).self_similarity(select(X, kernel.columns), kernel.params))
+    if kernel.needs_all_rows:
+        plain = replace(kernel, rows=None, statistics=Statistics())
+        means = np.concatenate(
+            [plain.cross(X[k : k + _MEANS_ROWS]).mean(axis=1) for k in range(0, X.shape[0], _MEANS_ROWS)]
+        )
+    return replace(kernel.statistics, scale=scale, means=means)
 
 
 def _fit_group(

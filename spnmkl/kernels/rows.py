@@ -24,8 +24,10 @@ def distinct_rows(X: Any) -> Any:
     return X[list({(X.indices[own].tobytes(), X.data[own].tobytes()): i for i, own in enumerate(parts)}.values())]
 
 
-def standardised(X: Any, centre: Floats, spread: Floats) -> Any:
-    """Sparse rows stay so where nothing is to be taken away from them."""
+def standardised(X: Any, centre: Floats | None, spread: Floats | None) -> Any:
+    """As it is without centre and spread; sparse rows stay so where nothing is to be taken away from them."""
+    if centre is None or spread is None:
+        return X
     if issparse(X) and not centre.any():
         return X @ diags_array(1 / spread)
     return ((X.toarray() if issparse(X) else X) - centre) / spread

@@ -293,6 +293,7 @@ class _Whole:
             svm_gap=(best.primal - sum(fit.dual for fit in best.fits)) / best.primal if best.primal > 0 else 0.0,
             right=self._right(np.array([_decisions(blocks, fit) for fit in best.fits])) if blocks else np.nan,
             estimate=self._estimate(blocks, best.t, best.fits) if blocks else None,
+            alpha=np.array([fit.alpha for fit in best.fits]) / best.t,
         )
 
     def _right(self, F: Floats) -> float:
@@ -343,7 +344,8 @@ class _Whole:
         intercept = np.array([b for b, _ in fits])
         right = self._right(np.tile(intercept[:, None], len(self.C)))
         empty = np.empty((len(self.Y), 0))
-        return self._found(none, empty, intercept, {}, objective=loss, loss=loss, svm_gap=0.0, right=right)
+        alpha = np.tile(self.C, (len(self.Y), 1))
+        return self._found(none, empty, intercept, {}, objective=loss, loss=loss, svm_gap=0.0, right=right, alpha=alpha)
 
     def unseen(self) -> Approximation:
         """Where the training was stopped before: the sample's own SVM, its support vectors the landmarks."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +15,13 @@ from spnmkl.circuit.program import Floats
 from spnmkl.landmarks.estimate import Estimate
 from spnmkl.measures import value_text
 from spnmkl.problem import one_vs_rest
-from spnmkl.solution import Solution
+from spnmkl.solution import Certificate, Solution
 from spnmkl.wording import counted
 
 __all__ = ["Approximation", "warn_of_rough_svm"]
 
 Rows = NDArray[np.intp]
+_LAST = 1e-9  # of a digit: rounding, which is not rounded up
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +53,11 @@ class Approximation:
         The share of all rows that is answered rightly, those trained on; NaN where it was not counted.
     estimate : Estimate or None
         Loss and accuracy on unseen rows, with intervals; None where no rows could be held out for that.
+    alpha : ndarray of shape (1 or classes, n), or None
+        The multipliers of the SVM on all rows, from which a lower bound can be made; None in a model read from a file.
+    certificate : Certificate or None
+        Of the exact problem over all rows, where `SPNMKLClassifier.certify` was asked for it: its optimum is at most
+        `gap` of the objective lower.
 
     Examples
     --------
@@ -77,6 +83,8 @@ class Approximation:
     steps: int = 0
     right: float = math.nan
     estimate: Estimate | None = None
+    alpha: Floats | None = field(default=None, repr=False)
+    certificate: Certificate | None = None
 
     @property
     def finished(self) -> bool:
@@ -138,7 +146,19 @@ class Approximation:
             f"Classifier: an SVM on all {counted(self.n_rows, 'row')} that compares a row with "
             f"{counted(len(self.landmarks), 'landmark')}, solved to a gap of {_percent(self.svm_gap)} of that "
             f"approximated problem. The objective over all rows is {self.objective:.6g}, of which the loss is "
-            f"{self.loss:.6g}{right}. How far the best possible lies below it is not certified."
+            f"{self.loss:.6g}{right}. {self._bound()}"
+        )
+
+    def _bound(self) -> str:
+        """How far at most the best possible lies below."""
+        proof = self.certificate
+        if proof is None:
+            return "How far the best possible lies below it is not certified."
+        if not np.isfinite(proof.gap):
+            return "No lower bound on the best possible was found."
+        return (
+            f"Certified for all rows, by their exact kernels: no weights and no classifier have an objective more than "
+            f"{_at_most(proof.gap)} lower (the bound is {proof.dual_bound:.6g})."
         )
 
     def _moved(self) -> str:
@@ -166,6 +186,14 @@ class Approximation:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.2g} %"
+
+
+def _at_most(share: float) -> str:
+    """Rounded up to two digits: what is proved is no less."""
+    if share <= 0:
+        return "0 %"
+    unit = 10.0 ** (math.floor(math.log10(share)) - 1)
+    return _percent(math.ceil(share / unit - _LAST) * unit)
 
 
 def warn_of_rough_svm(found: Approximation, tol: float) -> None:

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from spnmkl.certificate import relative_gap
 from spnmkl.landmarks.estimate import Estimate
 from spnmkl.landmarks.result import Approximation
 from spnmkl.parameters import positive, whole
-from spnmkl.solution import Solution
+from spnmkl.solution import Certificate, Solution
 from spnmkl.untrusted import CheckedArrays
 
 _ACHIEVED = ("objective", "loss", "svm_gap")
@@ -25,7 +26,13 @@ def described(found: Approximation) -> dict[str, Any]:
     right = None if math.isnan(found.right) else found.right
     estimate = None if found.estimate is None else asdict(found.estimate)
     more = {"n_rows": found.n_rows, "factors": dict(found.factors), "steps": found.steps}
-    return finite | more | {"right": right, "estimate": estimate}
+    return finite | more | {"right": right, "estimate": estimate, "certificate": _described_proof(found.certificate)}
+
+
+def _described_proof(proof: Certificate | None) -> dict[str, float | None] | None:
+    if proof is None:
+        return None
+    return {"objective": proof.objective, "dual_bound": proof.dual_bound if math.isfinite(proof.dual_bound) else None}
 
 
 def landmark_arrays(found: Approximation) -> dict[str, np.ndarray]:
@@ -58,9 +65,12 @@ def read_approximation(told: Mapping[str, Any], arrays: CheckedArrays, solution:
         steps=whole(told.get("steps", 0), "steps", 0),
         right=math.nan if right is None else _share(right),
         estimate=_read_estimate(told.get("estimate")),
+        certificate=_read_proof(told.get("certificate")),
         sample_gap=solution.gap,
         sample_status=solution.status,
-        **values,
+        objective=values["objective"],
+        loss=values["loss"],
+        svm_gap=values["svm_gap"],
     )
 
 
@@ -73,6 +83,15 @@ def _read_estimate(told: Mapping[str, Any] | None) -> Estimate | None:
         raise ValueError("an interval has other than two ends")
     n = whole(told["n_rows"], "n_rows")
     return Estimate(n, losses[0], (losses[1], losses[2]), shares[0], (shares[1], shares[2]))
+
+
+def _read_proof(told: Mapping[str, Any] | None) -> Certificate | None:
+    if told is None:
+        return None
+    objective, bound = _least(told["objective"]), -math.inf
+    if told["dual_bound"] is not None and (bound := float(told["dual_bound"])) != bound:
+        raise ValueError("the approximation holds a bound that is none")
+    return Certificate(objective, bound, relative_gap(objective, bound))
 
 
 def _least(value: Any) -> float:

@@ -221,6 +221,8 @@ def _approximation(found: Approximation) -> dict[str, Any]:
         "objective_on_all_rows": _finite(found.objective),
         "loss_on_all_rows": _finite(found.loss),
         "svm_gap": _finite(found.svm_gap),
+        "dual_bound_on_all_rows": None if found.certificate is None else _finite(found.certificate.dual_bound),
+        "gap_on_all_rows": None if found.certificate is None else _finite(found.certificate.gap),
     }
 
 

@@ -11,6 +11,7 @@ from spnmkl.circuit.program import Floats
 from spnmkl.errors import Stopped
 from spnmkl.kernels import restrict_kernels
 from spnmkl.landmarks import Approximation, Part, approximate, held_out_decisions, part_of
+from spnmkl.landmarks.bound import certified
 from spnmkl.landmarks.features import feature_blocks, landmarks
 from spnmkl.memory import kernel_bytes
 from spnmkl.parameters import checked_threads, gigabytes
@@ -53,6 +54,37 @@ def on_all_rows(
         seed=prepared.split.seed,
         n_threads=checked_threads(n_threads),
         stop=lambda: solution.status == "interrupted" or stop(),
+        tick=tick,
+    )[0]
+
+
+def certified_on_all_rows(
+    prepared: Prepared,
+    settings: Settings,
+    solution: Solution,
+    found: Approximation | None,
+    passes: int,
+    n_threads: int | None,
+    stop: Callable[[], bool],
+    tick: Tick | None,
+) -> Approximation | None:
+    """What was found with its certificate for all rows; as it is where it never saw them."""
+    whole = prepared.whole
+    if whole is None or found is None or found.alpha is None:
+        return found
+    return certified(
+        found,
+        solution,
+        whole.X.to_numpy(),
+        whole.y,
+        settings.C * learning_part(prepared, settings).whole,
+        sample=whole.sample.rows,
+        feature_names=tuple(whole.X.columns),
+        lam=settings.lam,
+        max_bytes=kernel_bytes(gigabytes(prepared.max_memory)),
+        passes=passes,
+        n_threads=checked_threads(n_threads),
+        stop=stop,
         tick=tick,
     )[0]
 

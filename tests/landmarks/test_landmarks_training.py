@@ -102,6 +102,34 @@ def test_the_command_line_says_what_is_certified(tmp_path, monkeypatch, capsys):
     assert "--nested trains on folds of all rows" in capsys.readouterr().err
 
 
+def test_the_command_line_certifies_all_rows(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(240, 3)), columns=list("abc"))
+    frame["y"] = np.where(frame["a"] + frame["b"] ** 2 > 0.8, "yes", "no")
+    frame.to_csv("data.csv", index=False)
+    fit = ["fit", "data.csv", "--label", "y", "--structure", "flat", "--threads", "1", "--class-weight", "balanced"]
+    by_landmarks = ["--approximation", "nystroem", "--components", "50", "--sample-rows", "100"]
+    assert main([*fit, *by_landmarks, "--certify", "2", "--out", "m.spnmkl", "--progress"]) == 0
+    said = capsys.readouterr()
+    assert "Certified for all rows, by their exact kernels: no weights and no classifier have" in said.out
+    assert "certificate, pass 1 of 2: kernels among" in said.err
+    assert main(["inspect", "m.spnmkl", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)["approximation"]
+    assert main([*fit, "--out", "exact.spnmkl"]) == 0
+    exact = load_model("exact.spnmkl")
+    assert facts["dual_bound_on_all_rows"] <= exact.objective_ * (1 + ROUNDING)
+    assert exact.dual_bound_ <= facts["objective_on_all_rows"] * (1 + ROUNDING)
+    assert facts["gap_on_all_rows"] == pytest.approx(
+        1 - facts["dual_bound_on_all_rows"] / facts["objective_on_all_rows"], rel=1e-4
+    )
+    capsys.readouterr()
+    assert main([*fit, *by_landmarks, "--certify", "--max-time", "1e-6", "--out", "m.spnmkl"]) in (0, 6)
+    assert "Certified for all rows" not in capsys.readouterr().out
+    assert main([*fit, "--certify", "--out", "m.spnmkl"]) == 2
+    assert "--certify is for --approximation nystroem" in capsys.readouterr().err
+
+
 def test_what_cannot_fit_is_refused_before_anything_is_computed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
