@@ -46,7 +46,7 @@ def run(prepared):
 def test_they_are_offered_where_the_exact_way_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     at = opened("train")
     finish(bring(at, DATA, SPN))
-    room = size_of(SPN, 427, 2).in_tiles.memory
+    room = size_of(SPN, 427, 2, 0, Settings()).in_tiles.memory
     monkeypatch.setattr(train_page, "available_memory", lambda: room)
     monkeypatch.setattr(train_page, "kept_bytes", lambda: 0)
     at.run()

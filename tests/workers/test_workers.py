@@ -173,12 +173,12 @@ def worker(nursery: Nursery) -> Iterator[Worker]:
 
 def test_a_group_that_is_asked_to_end_leaves_it_to_the_server(nursery: Nursery, worker: Worker) -> None:
     asked = Asked()
+    assert nursery._forker is not None and nursery._forker.process is not None
+    forker = psutil.Process(nursery._forker.process.pid)
     with ThreadPoolExecutor(1) as threads:
         done = threads.submit(until_stopped, worker, asked, waiting)
         while "begun" not in asked.heard:
             time.sleep(0.01)
-        assert nursery._process is not None
-        forker = psutil.Process(nursery._process.pid)
         for process in (forker, *forker.children()):
             process.terminate()
         time.sleep(0.3)
